@@ -1,0 +1,68 @@
+// Element types. bf16 and f16 are storage types: arithmetic happens in float.
+#pragma once
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/check.h"
+
+namespace megalith {
+
+using i64 = std::int64_t;
+using i32 = std::int32_t;
+using u8 = std::uint8_t;
+using u16 = std::uint16_t;
+using u32 = std::uint32_t;
+using u64 = std::uint64_t;
+
+enum class DType : u8 { f32, f64, bf16, f16, i32, i64, u8, u16 };
+
+struct bf16 {
+  u16 bits = 0;
+  bf16() = default;
+  bf16(float f) {  // NOLINT: implicit like any arithmetic conversion; rounds to nearest even, keeps NaN
+    const u32 u = std::bit_cast<u32>(f);
+    bits = (u & 0x7fffffffu) > 0x7f800000u ? u16((u >> 16) | 0x40) : u16((u + 0x7fffu + ((u >> 16) & 1)) >> 16);
+  }
+  operator float() const { return std::bit_cast<float>(u32(bits) << 16); }  // NOLINT
+};
+
+constexpr i64 size_of(DType t) {
+  constexpr i64 sizes[] = {4, 8, 2, 2, 4, 8, 1, 2};
+  return sizes[int(t)];
+}
+constexpr std::string_view name_of(DType t) {
+  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "u8", "u16"};
+  return names[int(t)];
+}
+constexpr bool is_float(DType t) { return t <= DType::f16; }
+
+template <class T>
+struct dtype_of;
+template <> struct dtype_of<float> { static constexpr DType value = DType::f32; };
+template <> struct dtype_of<double> { static constexpr DType value = DType::f64; };
+template <> struct dtype_of<bf16> { static constexpr DType value = DType::bf16; };
+template <> struct dtype_of<i32> { static constexpr DType value = DType::i32; };
+template <> struct dtype_of<i64> { static constexpr DType value = DType::i64; };
+template <> struct dtype_of<u8> { static constexpr DType value = DType::u8; };
+template <> struct dtype_of<u16> { static constexpr DType value = DType::u16; };
+
+// The type that sums, statistics and main parameters of T are kept in: f64 for f64, else f32.
+template <class T> struct accum { using type = float; };
+template <> struct accum<double> { using type = double; };
+template <class T> using accum_t = typename accum<T>::type;
+constexpr DType accum_of(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
+
+// Calls f.template operator()<T>() with the C++ type of a compute dtype.
+template <class F>
+decltype(auto) dispatch_float(DType t, F&& f) {
+  switch (t) {
+    case DType::f32: return f.template operator()<float>();
+    case DType::f64: return f.template operator()<double>();
+    case DType::bf16: return f.template operator()<bf16>();
+    default: fail("dtype {} is not one the CPU computes in (f32, bf16, f64)", name_of(t));
+  }
+}
+
+}  // namespace megalith
