@@ -4,6 +4,7 @@
 
 #include "ops/scale.h"
 #include "ops/update.h"
+#include "passes/pass.h"
 
 namespace megalith {
 
