@@ -15,15 +15,16 @@ struct WdSchedule {
   double end = 0.01;
   double total_samples = 1;
 
-  // start + c (end - start) with r = samples / total: linear c = r, cosine c = (cos(pi (1 - r)) + 1) / 2; beyond total: end.
+  // start + c (end - start) with r = samples / total: linear c = r, cosine c = (cos(pi (1 - r)) + 1) / 2; beyond total:
+  // end.
   double at(i64 samples) const;
 };
 
 struct WdFlags {
   WdIncrease style = WdIncrease::constant;
   double weight_decay = 0.01;
-  std::optional<double> start;  // both with linear and cosine, neither with constant
-  std::optional<double> end;
+  std::optional<double> start{};  // both with linear and cosine, neither with constant
+  std::optional<double> end{};
 };
 
 // total_samples: of the whole run (TrainLength::samples). Errors name the flag.

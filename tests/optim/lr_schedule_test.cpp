@@ -8,7 +8,13 @@
 namespace megalith {
 
 static LrSchedule schedule(LrDecay style) {
-  return {.style = style, .max_lr = 1, .min_lr = 0.1, .warmup_init = 0.2, .warmup_samples = 100, .decay_samples = 1100, .wsd_decay_samples = 400};
+  return {.style = style,
+          .max_lr = 1,
+          .min_lr = 0.1,
+          .warmup_init = 0.2,
+          .warmup_samples = 100,
+          .decay_samples = 1100,
+          .wsd_decay_samples = 400};
 }
 
 template <class F>
@@ -22,7 +28,8 @@ static std::string error_of(F&& f) {
 }
 
 TEST(LrSchedule, warms_up_from_init_to_max) {
-  for (LrDecay style : {LrDecay::constant, LrDecay::linear, LrDecay::cosine, LrDecay::inverse_square_root, LrDecay::wsd}) {
+  for (LrDecay style :
+       {LrDecay::constant, LrDecay::linear, LrDecay::cosine, LrDecay::inverse_square_root, LrDecay::wsd}) {
     const LrSchedule s = schedule(style);
     EXPECT_DOUBLE_EQ(s.at(0), 0.2);
     EXPECT_DOUBLE_EQ(s.at(50), 0.6);
@@ -85,8 +92,9 @@ TEST(LrSchedule, wsd_is_stable_then_decays_in_four_ways) {
 }
 
 TEST(MakeLrSchedule, turns_iterations_into_samples) {
-  const LrSchedule s = make_lr_schedule({.decay_style = LrDecay::wsd, .lr = 1e-3, .warmup_iters = 3, .wsd_decay_iters = 5},
-                                        {.train_iters = 20, .global_batch_size = 8});
+  const LrSchedule s =
+      make_lr_schedule({.decay_style = LrDecay::wsd, .lr = 1e-3, .warmup_iters = 3, .wsd_decay_iters = 5},
+                       {.train_iters = 20, .global_batch_size = 8});
   EXPECT_EQ(s.decay_samples, 160);
   EXPECT_EQ(s.warmup_samples, 24);
   EXPECT_EQ(s.wsd_decay_samples, 40);
@@ -100,13 +108,15 @@ TEST(MakeLrSchedule, takes_samples_as_they_are) {
 }
 
 TEST(MakeLrSchedule, fraction_is_of_the_decay_and_not_rounded) {
-  const LrSchedule s = make_lr_schedule({.lr = 1, .decay_iters = 5, .warmup_fraction = 0.25}, {.train_iters = 9, .global_batch_size = 2});
+  const LrSchedule s = make_lr_schedule({.lr = 1, .decay_iters = 5, .warmup_fraction = 0.25},
+                                        {.train_iters = 9, .global_batch_size = 2});
   EXPECT_EQ(s.warmup_samples, 2.5);
   EXPECT_DOUBLE_EQ(s.at(2), 0.8);
 }
 
 TEST(MakeLrSchedule, refuses_what_does_not_go_together) {
-  const TrainLength iters{.train_iters = 10, .global_batch_size = 4}, samples{.train_samples = 40, .global_batch_size = 4};
+  const TrainLength iters{.train_iters = 10, .global_batch_size = 4},
+      samples{.train_samples = 40, .global_batch_size = 4};
   const auto error = [](const LrFlags& f, const TrainLength& l) { return error_of([&] { make_lr_schedule(f, l); }); };
   EXPECT_EQ(error({.lr = 1e-4, .min_lr = 1e-3}, iters), "--min-lr is 0.001: give a number from 0 to --lr (0.0001)");
   EXPECT_NE(error({.lr = -1}, iters).find("--lr is -1"), std::string::npos);
@@ -117,7 +127,8 @@ TEST(MakeLrSchedule, refuses_what_does_not_go_together) {
   EXPECT_NE(error({.lr = 1, .warmup_iters = 1}, samples).find("--lr-warmup-samples"), std::string::npos);
   EXPECT_NE(error({.lr = 1, .decay_samples = 10}, iters).find("give --lr-decay-iters"), std::string::npos);
   EXPECT_NE(error({.lr = 1, .decay_iters = 0}, iters).find("decay length is 0"), std::string::npos);
-  EXPECT_NE(error({.lr = 1, .warmup_iters = 1, .warmup_fraction = 0.1}, iters).find("give one of them"), std::string::npos);
+  EXPECT_NE(error({.lr = 1, .warmup_iters = 1, .warmup_fraction = 0.1}, iters).find("give one of them"),
+            std::string::npos);
   EXPECT_NE(error({.lr = 1, .warmup_fraction = 1.5}, iters).find("--lr-warmup-fraction is 1.5"), std::string::npos);
   EXPECT_NE(error({.decay_style = LrDecay::wsd, .lr = 1}, iters).find("--lr-wsd-decay-iters"), std::string::npos);
   EXPECT_NE(error({.decay_style = LrDecay::wsd, .lr = 1, .wsd_decay_iters = 11}, iters).find("at most the decay's 40"),
