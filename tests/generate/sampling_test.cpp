@@ -58,6 +58,7 @@ TEST(Sampling, top_p_keeps_the_token_that_reaches_p) {
   const auto two = shares(logits(), {.top_p = 0.51});
   EXPECT_NEAR(two[2], 2.0 / 3, kSpread);
   EXPECT_NEAR(two[0], 1.0 / 3, kSpread);
+  EXPECT_EQ(shares({0, 0}, {.top_p = 0.5})[0], 1);  // reached exactly
   EXPECT_EQ(shares(logits(), {.top_p = 0.8})[3], 0);
   EXPECT_EQ(shares(logits(), {.top_p = 1}), shares(logits(), {}));
   EXPECT_EQ(shares(logits(), {.top_p = 1e-9})[2], 1);

@@ -68,7 +68,9 @@ TEST(TensorBoard, file_equals_the_vector_file) {
 TEST(TensorBoard, checksums_equal_the_vectors) {
   std::ifstream in(SHARED_DIR "/formats/vectors/tensorboard.json");
   if (!in) GTEST_SKIP() << "the test vectors are absent";
-  for (const auto& v : nlohmann::json::parse(in)["crc32c"]) {
+  const auto vectors = nlohmann::json::parse(in);
+  ASSERT_GE(vectors["crc32c"].size(), 6u);
+  for (const auto& v : vectors["crc32c"]) {
     EXPECT_EQ(tfevents::crc32c(from_hex(v["hex"])), v["crc"].get<u32>());
     EXPECT_EQ(tfevents::masked_crc32c(from_hex(v["hex"])), v["masked"].get<u32>());
   }
