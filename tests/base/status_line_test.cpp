@@ -1,5 +1,6 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
@@ -20,17 +21,22 @@ struct Terminal {
     ioctl(slave, TIOCSWINSZ, &size);
     std::fflush(stdout);
     dup2(slave, 1), dup2(slave, 2), close(slave);
-    fcntl(master, F_SETFL, O_NONBLOCK);
   }
   ~Terminal() {
     dup2(old_out, 1), dup2(old_err, 2);
     close(old_out), close(old_err), close(master);
   }
-  std::string shown() const {
-    std::string s(4096, '\0');
-    const ssize_t n = read(master, s.data(), s.size());
-    s.resize(n > 0 ? size_t(n) : 0);
-    return s;
+  // What has been shown up to and with `last`; a terminal passes it on with a delay.
+  std::string shown(std::string_view last) const {
+    std::string all;
+    for (pollfd ready{.fd = master, .events = POLLIN, .revents = 0};
+         !all.ends_with(last) && poll(&ready, 1, 10'000) > 0;) {
+      char part[256];
+      const ssize_t n = read(master, part, sizeof part);
+      if (n <= 0) break;
+      all.append(part, size_t(n));
+    }
+    return all;
   }
 };
 
@@ -49,7 +55,7 @@ TEST(StatusLine, stays_below_messages) {
     log::set_status("");
     log::set_status("");
     log::say("end");
-    shown = terminal.shown();
+    shown = terminal.shown("end\r\n");
   }
   const std::string clear = kClear;
   EXPECT_EQ(columns, 40);
