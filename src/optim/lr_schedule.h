@@ -5,11 +5,12 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "optim/config.h"
 
 namespace megalith {
 
-enum class LrDecay { constant, linear, cosine, inverse_square_root, wsd };
-enum class WsdDecay { exponential, linear, cosine, minus_sqrt };  // the last part of warmup-stable-decay
+using LrDecay = LrDecayStyle;
+using WsdDecay = WsdDecayStyle;
 
 // All lengths in samples. Warmup may be a fraction of a sample: --lr-warmup-fraction is not rounded.
 // A parameter group with rates of its own copies the schedule and changes max_lr and min_lr.

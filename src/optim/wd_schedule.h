@@ -4,10 +4,11 @@
 #include <optional>
 
 #include "base/dtype.h"
+#include "optim/config.h"
 
 namespace megalith {
 
-enum class WdIncrease { constant, linear, cosine };
+using WdIncrease = WeightDecayIncrStyle;
 
 struct WdSchedule {
   WdIncrease style = WdIncrease::constant;
