@@ -1,0 +1,18 @@
+// Every op's declaration, for the code that walks ops.def.
+#pragma once
+#include "graph/relayout_op.h"
+#include "ops/activate.h"
+#include "ops/add.h"
+#include "ops/attention.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/einsum.h"
+#include "ops/embedding.h"
+#include "ops/layer_norm.h"
+#include "ops/reshape.h"
+#include "ops/rms_norm.h"
+#include "ops/rope.h"
+#include "ops/scale.h"
+#include "ops/sum.h"
+#include "ops/swiglu.h"
+#include "ops/update.h"
