@@ -77,6 +77,18 @@ void store(T* p, Vec<accum_t<T>> v, Part part) {
   std::memcpy(static_cast<void*>(p), lanes, size_t(part.count) * sizeof(T));
 }
 
+// v with 0 in the lanes that are not of the part.
+template <class A>
+Vec<A> only(Vec<A> v, Full) {
+  return v;
+}
+template <class A>
+Vec<A> only(Vec<A> v, Part part) {
+  A lanes[kLanes<A>];
+  store(lanes, v);
+  return load(lanes, part);
+}
+
 // Calls f(i, Full{}) for each whole vector of [begin, end) and f(i, Part{left}) for the rest. A: the type arithmetic
 // happens in.
 template <class A, class F>
@@ -102,6 +114,18 @@ T sum_lanes(Vec<T> v) {  // pairwise, in a fixed order
   for (int n = kLanes<T> / 2; n > 0; n /= 2)
     for (int i = 0; i < n; ++i) lanes[i] += lanes[i + n];
   return lanes[0];
+}
+// The sum of f(i, part) over the vectors of [0, n), in four chains: one would wait for itself. f gives 0 in lanes past
+// a part.
+template <class A, class F>
+A sum_over(i64 n, F&& f) {
+  constexpr i64 lanes = kLanes<A>;
+  Vec<A> sum[4] = {};
+  i64 i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes)
+    for (int k = 0; k < 4; ++k) sum[k] += f(i + k * lanes, Full{});
+  each_vector<A>(i, n, [&](i64 at, auto part) { sum[0] += f(at, part); });
+  return sum_lanes<A>((sum[0] + sum[1]) + (sum[2] + sum[3]));
 }
 template <class T>
 T max_lanes(Vec<T> v) {

@@ -53,7 +53,7 @@ struct Normal {
 // cdf(-z) = e^(-z^2 / 2) t P(t), t = 1 / (1 + 0.3 z), for z = |x|. What x * x loses in rounding is given back to the
 // exponential.
 inline Normal<float> normal_distribution(Vec<float> x) {
-  const Vec<float> z = x < 0.0f ? -x : x, square = z * z;
+  const Vec<float> size = x < 0.0f ? -x : x, z = size > 15.0f ? fill(15.0f) : size, square = z * z;
   const Vec<float> high = Vec<float>(Vec<u32>(z) & 0xfffff000u), low = z - high;  // products of the parts are exact
   const Vec<float> lost = (high * high - square) + 2.0f * high * low + low * low;
   const Vec<float> e = exp(square * -0.5f) * (1.0f - 0.5f * lost);
