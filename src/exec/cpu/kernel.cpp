@@ -1,0 +1,13 @@
+#include "exec/cpu/kernel.h"
+
+namespace megalith::cpu {
+
+Kernel prepare_any(const AnyOp& op, const Site& site) {
+#define OP(T) \
+  if (const T* it = op.get_if<T>()) return prepare(*it, site);
+#include "ops/ops.def"
+#undef OP
+  fail("[{}] has no CPU kernel", op.name());
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,43 @@
+// What a CPU kernel sees. Sizes are known before the first step, so an op's kernel is prepared once for its place in the plan (oneDNN
+// primitives, tables, workspace size) and then run many times. One file an op family under kernels/; the list is ops.def.
+#pragma once
+#include <functional>
+
+#include "ops/all.h"
+
+namespace megalith::cpu {
+
+// One node as one rank sees it. Buffers are dense, row-major, with the local sizes.
+struct Site {
+  const Mesh& mesh;
+  Coord coord;
+  std::vector<Type> ins, outs;  // logical types
+
+  Shape in_shape(int i) const { return local_shape(mesh, ins[i].shape, ins[i].layout); }
+  Shape out_shape(int i) const { return local_shape(mesh, outs[i].shape, outs[i].layout); }
+  // The global indices along a dim of input i that this rank holds, in local order.
+  std::vector<i64> in_indices(int i, int dim) const { return indices(mesh, ins[i].shape, ins[i].layout, coord, dim); }
+};
+
+struct Args {
+  std::span<std::byte* const> ins, outs;  // outs[k] == ins[j] only where the op's aliases() say so
+  std::byte* workspace = nullptr;         // 64-byte aligned, Kernel::workspace bytes, contents undefined
+  bool first_micro_batch = false;         // of a step: accumulators with `starts` are overwritten
+
+  template <class T> const T* in(int i) const { return reinterpret_cast<const T*>(ins[i]); }
+  template <class T> T* out(int i) const { return reinterpret_cast<T*>(outs[i]); }
+};
+
+struct Kernel {
+  i64 workspace = 0;  // bytes
+  std::function<void(const Args&)> run;
+};
+
+#define OP(T) Kernel prepare(const T& op, const Site& site);
+#include "ops/ops.def"
+#undef OP
+
+// The same for any op, by ops.def. Error for an op that is not listed (relayout belongs to the interpreter).
+Kernel prepare_any(const AnyOp& op, const Site& site);
+
+}  // namespace megalith::cpu

@@ -1,0 +1,38 @@
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+std::map<Value, Value> backward(Builder& b, Value loss) {
+  Graph& g = b.graph();
+  const int forward_nodes = int(g.nodes.size());
+  b.set_phase(Phase::backward);
+  std::map<Value, Value> cot;
+  cot[loss] = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
+  g.values[cot[loss].id].wants_grad = true;
+  for (int i = forward_nodes - 1; i >= 0; --i) {
+    const Node n = g.nodes[i];  // a copy: the rules append nodes
+    std::vector<Value> dys;
+    bool any = false;
+    for (Value out : n.outs) {
+      const auto it = cot.find(out);
+      dys.push_back(it == cot.end() ? Value{} : it->second);
+      any |= bool(dys.back());
+    }
+    if (!any) continue;
+    b.set_tag(n.tag);
+    const std::vector<Value> grads = n.op.grad(b, n, dys);
+    check(grads.size() == n.ins.size(), "[{}] its gradient rule gives {} values for {} inputs", n.op.name(), grads.size(),
+          n.ins.size());
+    for (size_t k = 0; k < grads.size(); ++k) {
+      const Value v = n.ins[k], dv = grads[k];
+      if (!dv || !b.wants_grad(v)) continue;
+      const Type want = g.type(v).dual(g.info(v).grad_dtype);
+      check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(), n.tag, k,
+            to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
+      cot[v] = cot.count(v) ? b.add1(AddGrad{want.ndim()}, {cot[v], dv}) : dv;
+    }
+  }
+  return cot;
+}
+
+}  // namespace megalith

@@ -1,0 +1,72 @@
+#include "graph/builder.h"
+
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+void no_grad(std::string_view op) { fail("[{}] has no gradient: nothing that wants one may depend on it", op); }
+
+Value Builder::leaf(const LeafSpec& spec) {
+  if (Value old = g_.find_leaf(spec.name)) {
+    check(g_.type(old) == spec.type && g_.info(old).role == spec.role, "leaf {} is {} and {}", spec.name,
+          to_string(g_.type(old)), to_string(spec.type));
+    return old;
+  }
+  try {
+    local_shape(g_.mesh, spec.type.shape, spec.type.layout);
+  } catch (const Error& e) {
+    fail("{}: {}", spec.name, e.what());
+  }
+  const bool accumulated = spec.role == Role::parameter;
+  g_.values.push_back({spec.type, spec.name, -1, spec.wants_grad,
+                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype, spec.role});
+  return {int(g_.values.size()) - 1};
+}
+
+std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
+  const InferArgs a = infer_args(g_, ins, phase_);
+  bool any_grad = false;
+  for (size_t i = 0; i < ins.size(); ++i) any_grad |= a.wants_grad[i] && op.passes_grad(int(i));
+  std::vector<Type> types;
+  try {
+    types = op.infer(a);
+    for (const Type& t : types) local_shape(g_.mesh, t.shape, t.layout);
+  } catch (const Error& e) {
+    fail("[{}] {} {}: {}", op.name(), name_of(phase_), tag_, e.what());
+  }
+  std::vector<Value> outs;
+  for (Type& t : types) {
+    const bool differentiable = any_grad && is_float(t.dtype);
+    const DType dtype = t.dtype;
+    g_.values.push_back({std::move(t), "", int(g_.nodes.size()), differentiable, dtype, Role::activation});
+    outs.push_back({int(g_.values.size()) - 1});
+  }
+  g_.nodes.push_back({std::move(op), ins, outs, phase_, tag_});
+  return outs;
+}
+
+Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order order) {
+  const Type& t = type(v);
+  RelayoutPlan p = [&] {
+    try {
+      return relayout_plan(g_.mesh, t.shape, t.layout, axes, to, order);
+    } catch (const Error& e) {
+      fail("[relayout] {} {}: {}", name_of(phase_), tag_, e.what());
+    }
+  }();
+  if (p.to == t.layout) return v;
+  const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), int(phase_));
+  if (auto it = relayouts_.find(key); it != relayouts_.end()) return it->second;
+  return relayouts_[key] = add1(Relayout{axes, p.from, to, p.from_order, order, p.transfer}, {v});
+}
+
+Value Builder::saved(Value v) {
+  const int node = g_.info(v).node;
+  if (!regather || node < 0) return v;
+  const auto* r = g_.nodes[node].op.get_if<Relayout>();
+  if (!r || r->transfer != Transfer::all_gather) return v;
+  const Relayout op = *r;
+  return relayout(g_.nodes[node].ins[0], op.axes, op.to, op.order);
+}
+
+}  // namespace megalith

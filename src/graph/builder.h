@@ -1,0 +1,61 @@
+// Appends nodes to a graph. Every node is typed as it is added: a layout mistake is an Error that names op, phase, place and axis.
+#pragma once
+#include <map>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "graph/graph.h"
+#include "mesh/relayout.h"
+
+namespace megalith {
+
+struct LeafSpec {
+  std::string name;
+  Type type;
+  Role role = Role::input;
+  bool wants_grad = false;
+};
+
+class Builder {
+ public:
+  explicit Builder(Graph& g) : g_(g) {}
+
+  Graph& graph() { return g_; }
+  const Mesh& mesh() const { return g_.mesh; }
+  const Type& type(Value v) const { return g_.type(v); }
+  bool wants_grad(Value v) const { return g_.info(v).wants_grad; }
+  DType grad_dtype(Value v) const { return g_.info(v).grad_dtype; }
+
+  void set_phase(Phase p) { phase_ = p; }
+  Phase phase() const { return phase_; }
+  void set_tag(std::string tag) { tag_ = std::move(tag); }
+
+  // An existing leaf of this name is returned if its type and role are the same.
+  Value leaf(const LeafSpec& spec);
+  std::vector<Value> add(AnyOp op, const std::vector<Value>& ins);
+  Value add1(AnyOp op, const std::vector<Value>& ins) { return add(std::move(op), ins)[0]; }
+
+  // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the same phase is one node.
+  Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block);
+
+  // A forward value as the backward may read it: what came out of an all-gather is gathered again, not kept.
+  Value saved(Value v);
+
+  bool regather = true;  // what saved() does
+
+ private:
+  Graph& g_;
+  Phase phase_ = Phase::forward;
+  std::string tag_;
+  std::map<std::tuple<int, std::vector<Axis>, int, int, int, int>, Value> relayouts_;
+};
+
+// The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution always has the dual
+// type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
+std::map<Value, Value> backward(Builder& b, Value loss);
+
+// For ops that have no gradient: an Error if the walk ever asks.
+[[noreturn]] void no_grad(std::string_view op);
+
+}  // namespace megalith

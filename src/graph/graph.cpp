@@ -1,0 +1,83 @@
+#include "graph/graph.h"
+
+#include <set>
+
+namespace megalith {
+
+std::string_view name_of(Phase p) {
+  constexpr std::string_view names[] = {"forward", "backward", "update"};
+  return names[int(p)];
+}
+
+std::string_view name_of(Role r) {
+  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter", "gradient", "optimizer", "cache", "scalar"};
+  return names[int(r)];
+}
+
+Value Graph::find_leaf(const std::string& name) const {
+  for (size_t i = 0; i < values.size(); ++i)
+    if (values[i].node < 0 && values[i].name == name) return {int(i)};
+  return {};
+}
+
+InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase) {
+  InferArgs a{g.mesh, {}, {}};
+  for (Value v : ins) {
+    a.ins.push_back(g.type(v));
+    a.wants_grad.push_back(phase != Phase::update && g.info(v).wants_grad);
+  }
+  return a;
+}
+
+static std::string label(const Graph& g, Value v) {
+  const ValueInfo& i = g.info(v);
+  return i.name.empty() ? fmt::format("%{}", v.id) : fmt::format("%{}:{}", v.id, i.name);
+}
+
+std::string print(const Graph& g, const Node& n) {
+  std::string outs, ins;
+  for (Value v : n.outs) outs += fmt::format("{}{} {}", outs.empty() ? "" : ", ", label(g, v), to_string(g.type(v)));
+  for (Value v : n.ins) ins += fmt::format("{}{}", ins.empty() ? "" : ", ", label(g, v));
+  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(), ins, name_of(n.phase), n.tag);
+}
+
+std::string print(const Graph& g) {
+  std::string out;
+  for (size_t i = 0; i < g.values.size(); ++i)
+    if (g.values[i].node < 0)
+      out += fmt::format("{} {}   # {}\n", label(g, {int(i)}), to_string(g.values[i].type), name_of(g.values[i].role));
+  for (const Node& n : g.nodes) out += print(g, n) + "\n";
+  for (const auto& [name, v] : g.outputs) out += fmt::format("output {} = {}\n", name, label(g, v));
+  return out;
+}
+
+static void verify_node(const Graph& g, const Node& n, std::set<Value>& defined, int index) {
+  for (Value v : n.ins) {
+    check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
+    check(g.info(v).node < 0 || defined.count(v), "reads {} before it is computed", label(g, v));
+  }
+  const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
+  check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());
+  for (size_t k = 0; k < types.size(); ++k) {
+    check(types[k] == g.type(n.outs[k]), "result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k])), to_string(types[k]));
+    check(g.info(n.outs[k]).node == index, "result {} names node {} as its own", k, g.info(n.outs[k]).node);
+    check(defined.insert(n.outs[k]).second, "computes {} a second time", label(g, n.outs[k]));
+  }
+  for (const Alias& al : n.op.aliases())
+    check(!al.must || g.type(n.outs.at(al.out)) == g.type(n.ins.at(al.in)), "updates input {} in place with another type", al.in);
+}
+
+void verify(const Graph& g) {
+  std::set<Value> defined;
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    try {
+      verify_node(g, g.nodes[i], defined, int(i));
+    } catch (const Error& e) {
+      fail("verify: node {} ({}): {}", i, print(g, g.nodes[i]), e.what());
+    }
+  }
+  for (const auto& [name, v] : g.outputs)
+    check(g.info(v).node < 0 || defined.count(v), "verify: output {} is not computed", name);
+}
+
+}  // namespace megalith

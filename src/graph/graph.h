@@ -1,0 +1,54 @@
+// A static graph as plain data: values with types, nodes in execution order. Knows no op by name.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/op.h"
+
+namespace megalith {
+
+enum class Phase : u8 { forward, backward, update };  // forward and backward run once per micro-batch, update once per step
+std::string_view name_of(Phase p);
+
+// What a value is for; the memory plan adds up bytes by it.
+enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar };
+std::string_view name_of(Role r);
+
+struct ValueInfo {
+  Type type;
+  std::string name;          // of leaves and outputs
+  int node = -1;             // that computes it; -1: a leaf
+  bool wants_grad = false;
+  DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
+  Role role = Role::activation;
+};
+
+struct Node {
+  AnyOp op;
+  std::vector<Value> ins, outs;
+  Phase phase;
+  std::string tag;  // where in the model: "layer 3 attention"
+};
+
+struct Graph {
+  Mesh mesh;
+  std::vector<ValueInfo> values;
+  std::vector<Node> nodes;
+  std::map<std::string, Value> outputs;  // results that the step reads by name
+
+  const Type& type(Value v) const { return values[v.id].type; }
+  const ValueInfo& info(Value v) const { return values[v.id]; }
+  Value find_leaf(const std::string& name) const;  // {} if there is none
+};
+
+// What an op's rules are told of its inputs. In the update phase everything is a constant.
+InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase);
+
+std::string print(const Graph& g);             // one line a node, types included
+std::string print(const Graph& g, const Node& n);
+
+// Throws at the first node that is not what its op's rules say: result types, order of definition, one definition a value, forced aliases.
+void verify(const Graph& g);
+
+}  // namespace megalith

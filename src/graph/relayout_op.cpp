@@ -1,0 +1,28 @@
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+std::vector<Type> Relayout::infer(const InferArgs& a) const {
+  const Type& t = a.ins.at(0);
+  RelayoutPlan p = relayout_plan(a.mesh, t.shape, t.layout, axes, to, order);
+  check(p.from == from && p.transfer == transfer && p.from_order == from_order,
+        "relayout over {}: the value is {}, not {}", to_string(axes), to_string(p.from), to_string(from));
+  return {{t.dtype, t.shape, std::move(p.to)}};
+}
+
+std::vector<Value> Relayout::grad(Builder& b, const Node&, std::span<const Value> dys) const {
+  return {b.relayout(dys[0], axes, from.dual(), from_order)};
+}
+
+Cost Relayout::cost(Types ins, Types outs) const {
+  return {0, transfer == Transfer::none ? 0 : total_bytes(ins, outs)};
+}
+
+std::string letters(int ndim) { return std::string("abcdefgh").substr(0, ndim); }
+
+LayoutRule AddGrad::rule() const {
+  const std::string l = letters(ndim);
+  return {.spec = l + "," + l + "->" + l, .linear = {{0, 1}}};
+}
+
+}  // namespace megalith

@@ -1,0 +1,45 @@
+// The only op that moves data between ranks, and the ones() that start the reverse walk. All others work on a rank's own blocks.
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct Relayout {  // x -> x, in another layout
+  static constexpr std::string_view name = "relayout";
+  std::vector<Axis> axes;
+  State from, to;
+  Order from_order = Order::block, order = Order::block;
+  Transfer transfer = Transfer::none;
+
+  void fields(auto&& v) const {
+    v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
+    if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const;
+};
+
+struct Ones {  // -> a constant 1 on every rank, also where the type is a partial sum's dual
+  static constexpr std::string_view name = "ones";
+  Type type;
+  void fields(auto&& v) const { v("type", to_string(type)); }
+  std::vector<Type> infer(const InferArgs&) const { return {type}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
+};
+
+struct AddGrad {  // two cotangents of one value: a + b, same type
+  static constexpr std::string_view name = "add_grad";
+  int ndim = 0;
+  void fields(auto&& v) const { v("ndim", ndim); }
+  LayoutRule rule() const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {double(outs[0].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}, {0, 1}}; }
+};
+
+// "abcd" for a value of four dims, for rules of elementwise ops.
+std::string letters(int ndim);
+
+}  // namespace megalith

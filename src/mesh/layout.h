@@ -1,0 +1,62 @@
+// How a logical tensor lies over the ranks of a mesh: for each dim the ordered axes that split it, and the axes over which it is
+// Partial (a sum not yet reduced), Copy (equal bits, each rank does its own part of the work with it) or Max. An axis named
+// nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md tells the whole story.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+#include "mesh/mesh.h"
+
+namespace megalith {
+
+enum class Order : u8 { block, zigzag };  // zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order
+
+struct AxisUse {
+  Axis axis;
+  Order order = Order::block;
+  bool operator==(const AxisUse&) const = default;
+};
+using AxisList = std::vector<AxisUse>;  // outermost first
+
+// What one axis does to a value.
+struct State {
+  enum Kind : u8 { kSame, kCopy, kSplit, kPartial, kMax } kind = kSame;
+  int dim = -1;  // of kSplit
+  bool operator==(const State&) const = default;
+  bool is_split() const { return kind == kSplit; }
+  State dual() const;  // the cotangent's: Copy and Partial change places
+};
+constexpr State kSame{State::kSame}, kCopy{State::kCopy}, kPartial{State::kPartial}, kMax{State::kMax};
+constexpr State split(int dim) { return {State::kSplit, dim}; }
+std::string to_string(State s);
+
+struct Layout {
+  std::vector<AxisList> dims;
+  AxisSet partial, copy, max;
+
+  bool operator==(const Layout&) const = default;
+  State state(Axis a) const;
+  Layout dual() const { return {dims, copy, partial, {}}; }
+};
+std::string to_string(const Layout& l);  // "{cp~ tk, , | copy dp | partial tr}"; "" if everything is Same
+
+// Whole on every dim, Same on every axis.
+inline Layout whole(size_t ndim) { return {std::vector<AxisList>(ndim), {}, {}, {}}; }
+
+// A run of consecutive global indices.
+struct Run {
+  i64 start, length;
+  bool operator==(const Run&) const = default;
+};
+
+// The global indices along `dim` that the rank at `coord` holds, in its local order: at most two runs for one zigzag axis.
+std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord, int dim);
+
+// The same as single numbers.
+std::vector<i64> indices(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord, int dim);
+
+// The sizes on one rank. Error if a dim does not divide over its axes (zigzag: by 2n).
+Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout);
+
+}  // namespace megalith

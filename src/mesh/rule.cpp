@@ -1,0 +1,138 @@
+#include "mesh/rule.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+namespace megalith {
+
+std::pair<std::vector<std::string>, std::vector<std::string>> split_spec(const std::string& spec) {
+  const size_t arrow = spec.find("->");
+  check(arrow != std::string::npos, "spec '{}' has no '->'", spec);
+  auto sides = [](const std::string& s) {
+    std::vector<std::string> out(1);
+    for (char c : s)
+      if (c == ',')
+        out.emplace_back();
+      else
+        out.back() += c;
+    return out;
+  };
+  return {sides(spec.substr(0, arrow)), sides(spec.substr(arrow + 2))};
+}
+
+namespace {
+
+bool contains(const std::vector<int>& v, int x) { return std::find(v.begin(), v.end(), x) != v.end(); }
+bool contains(const std::string& s, char c) { return s.find(c) != std::string::npos; }
+
+// Sizes and axis lists by letter; a letter has one of each in all inputs that carry it.
+struct Letters {
+  std::map<char, i64> size;
+  std::map<char, AxisList> axes;
+};
+
+Letters read_letters(const LayoutRule& rule, const std::vector<std::string>& names, const std::vector<Operand>& ins) {
+  check(names.size() == ins.size(), "{}: got {} inputs", rule.spec, ins.size());
+  Letters l;
+  for (auto& [letter, n] : rule.sizes) l.size[letter] = n;
+  for (size_t i = 0; i < ins.size(); ++i) {
+    check(names[i].size() == ins[i].shape.size(), "{}: input {} has shape {}", rule.spec, i, to_string(ins[i].shape));
+    for (size_t d = 0; d < names[i].size(); ++d) {
+      const char c = names[i][d];
+      const i64 n = ins[i].shape[d], known = l.size.emplace(c, n).first->second;
+      check(known == n, "{}: {} is {} in one input and {} in another", rule.spec, c, known, n);
+      const AxisList& axes = l.axes.emplace(c, ins[i].layout.dims[d]).first->second;
+      check(axes == ins[i].layout.dims[d], "{}: {} is split differently in two inputs: {} and {}", rule.spec, c,
+            to_string(Layout{{axes}, {}, {}, {}}), to_string(Layout{{ins[i].layout.dims[d]}, {}, {}, {}}));
+    }
+  }
+  return l;
+}
+
+std::string describe(const LayoutRule& rule, Axis a, const std::vector<State>& states) {
+  std::string list;
+  for (State s : states) list += (list.empty() ? "" : ", ") + to_string(s);
+  return fmt::format("{} on {}: inputs are {}", rule.spec, name_of(a), list);
+}
+
+// The rule for one axis: the state it leaves on each result; a cut letter gives Split by itself where the result has it.
+struct Outcome {
+  State put;      // on every result, unless cut
+  char cut = 0;   // the work is cut along this letter
+};
+
+Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, const std::vector<Operand>& ins, Axis a) {
+  std::vector<State> states;
+  for (const Operand& in : ins) states.push_back(in.layout.state(a));
+  std::vector<bool> free;  // constants that are equal everywhere, and carriers where they are not split, have no say
+  for (size_t i = 0; i < ins.size(); ++i) {
+    const State s = states[i];
+    free.push_back((contains(rule.carrier, int(i)) && !s.is_split()) || (!ins[i].wants_grad && (s == kSame || s == kCopy)));
+  }
+  bool any_live = false, any_same = false, any_other = false, any_partial = false, any_odd = false;
+  std::set<char> cuts;
+  for (size_t i = 0; i < ins.size(); ++i) {
+    if (states[i].is_split()) cuts.insert(names[i][states[i].dim]);
+    if (free[i]) continue;
+    any_live = true;
+    (states[i] == kSame ? any_same : any_other) = true;
+    any_partial |= states[i] == kPartial;
+    any_odd |= !(states[i] == kPartial || states[i] == kCopy);
+  }
+  auto refuse = [&](const std::string& why) { fail("{}: {}", describe(rule, a, states), why); };
+  if (!any_live)
+    return {std::find(states.begin(), states.end(), kCopy) != states.end() ? kCopy : kSame};
+  if (any_same) {
+    if (any_other) refuse("a Same value meets another state: relayout it to Copy");
+    return {kSame};
+  }
+  if (!cuts.empty()) {
+    if (cuts.size() > 1) refuse("split along two dims at once: gather one");
+    const char c = *cuts.begin();
+    if (contains(rule.whole, c)) refuse(fmt::format("{} must be whole: gather it", c));
+    for (size_t i = 0; i < ins.size(); ++i)
+      if (!free[i] && !contains(names[i], c) && states[i] != kCopy)
+        refuse(fmt::format("input {} has no {} and must be Copy", i, c));
+    return {kSame, c};
+  }
+  if (!any_partial && !any_odd) return {kCopy};
+  std::vector<int> partial;
+  for (size_t i = 0; i < ins.size(); ++i)
+    if (!free[i] && states[i] == kPartial) partial.push_back(int(i));
+  if (any_odd || std::find(rule.linear.begin(), rule.linear.end(), partial) == rule.linear.end())
+    refuse("the op is not linear in the partial sum: reduce it first");
+  return {kPartial};
+}
+
+}  // namespace
+
+std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Operand>& ins) {
+  const auto [in_names, out_names] = split_spec(rule.spec);
+  const Letters letters = read_letters(rule, in_names, ins);
+  std::vector<Result> out;
+  for (const std::string& names : out_names) {
+    Result r;
+    for (char c : names) {
+      check(letters.size.count(c), "{}: the size of {} is not known", rule.spec, c);
+      r.shape.push_back(letters.size.at(c));
+      r.layout.dims.push_back(letters.axes.count(c) ? letters.axes.at(c) : AxisList{});
+    }
+    out.push_back(std::move(r));
+  }
+  for (Axis a : kAllAxes) {
+    const Outcome o = outcome(rule, in_names, ins, a);
+    for (size_t k = 0; k < out.size(); ++k) {
+      Layout& l = out[k].layout;
+      if (o.cut && !contains(out_names[k], o.cut)) (rule.left == Left::max ? l.max : l.partial).insert(a);
+      if (o.cut) continue;
+      if (o.put == kCopy) l.copy.insert(a);
+      if (o.put == kPartial) l.partial.insert(a);
+    }
+  }
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,48 @@
+#include "ops/attention.h"
+
+#include <bit>
+#include <cmath>
+
+namespace megalith {
+
+std::vector<double> alibi_slopes(i64 heads) {
+  const i64 m = i64(std::bit_floor(u64(heads)));
+  std::vector<double> out;
+  for (i64 i = 1; i <= m; ++i) out.push_back(std::pow(2.0, -8.0 * double(i) / double(m)));
+  for (i64 i = 1; i64(out.size()) < heads; i += 2) out.push_back(std::pow(2.0, -4.0 * double(i) / double(m)));
+  return out;
+}
+
+LayoutRule Attention::rule() const {
+  return {.spec = std::string("sbgrd,tbgd,tbgd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr", .whole = "td"};
+}
+
+std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
+  check(!dys[1], "the gradient of lse is not handled");
+  std::vector<Value> ins = {dys[0], n.ins[0], b.saved(n.ins[1]), b.saved(n.ins[2]), n.outs[0], n.outs[1], n.ins[3]};
+  if (at.starts) ins.push_back(n.ins[4]);
+  std::vector<Value> out = b.add(AttentionGrad{at}, ins);
+  out.resize(n.ins.size());
+  return out;
+}
+
+// Flops of one product of q with all keys it sees: half of s * t when causal over everything, s * window when shorter.
+static double pairs(const Type& q, const Type& k, const AttentionSpec& at) {
+  const double s = double(q.dim(0)), t = double(k.dim(0));
+  const double seen = at.window > 0 && double(at.window) < t / 2 ? double(at.window) : t / 2;
+  return s * seen * double(q.elements() / std::max<i64>(1, q.dim(0)));
+}
+
+Cost Attention::cost(Types ins, Types outs) const { return {4 * pairs(ins[0], ins[1], at), total_bytes(ins, outs)}; }
+
+LayoutRule AttentionGrad::rule() const {
+  return {.spec = std::string("sbgrd,sbgrd,tbgd,tbgd,sbgrd,sbgr,b") + (at.starts ? ",sb" : "") + "->sbgrd,tbgd,tbgd",
+          .linear = {{0}},
+          .whole = "td"};
+}
+
+Cost AttentionGrad::cost(Types ins, Types outs) const {
+  return {10 * pairs(ins[1], ins[2], at), total_bytes(ins, outs)};
+}
+
+}  // namespace megalith

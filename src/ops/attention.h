@@ -1,0 +1,49 @@
+// o = softmax(scale * q k^T + bias) v, causal, with grouped queries, never holding the s x s matrix (Dao 2022; Ainslie 2023 for groups).
+//   q [s,b,g,r,d]  k, v [t,b,g,d]  rows [b] i64: sample numbers, the key of dropout  starts [s,b] i32 (optional)
+//   -> o [s,b,g,r,d], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
+// A query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first position of its document).
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct AttentionSpec {
+  double scale = 1;
+  i64 window = 0;       // 0: no limit
+  bool alibi = false;   // bias slope * (p' - p), slopes by head (Press 2022)
+  double dropout = 0;   // of the probabilities
+  u64 seed = 0;
+  bool starts = false;  // the fifth input is there
+
+  void fields(auto&& v) const {
+    v("scale", scale);
+    if (window) v("window", window);
+    if (alibi) v("alibi", alibi);
+    if (dropout) v("dropout", dropout), v("seed", seed);
+    if (starts) v("starts", starts);
+  }
+};
+
+// ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of 2^(-4/m).
+std::vector<double> alibi_slopes(i64 heads);
+
+struct Attention {
+  static constexpr std::string_view name = "attention";
+  AttentionSpec at;
+  void fields(auto&& v) const { at.fields(v); }
+  LayoutRule rule() const;
+  std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, accum_of(ins[0].dtype)}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const;
+};
+
+struct AttentionGrad {  // do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv
+  static constexpr std::string_view name = "attention_grad";
+  AttentionSpec at;
+  void fields(auto&& v) const { at.fields(v); }
+  LayoutRule rule() const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+};
+
+}  // namespace megalith

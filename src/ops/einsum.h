@@ -1,0 +1,26 @@
+// y = sum over the letters missing in y of x * w: every linear layer, product and masked sum. spec "sbh,fh->sbf".
+// With `accumulate` a third input of y's type is added to in place: y = acc + x * w (y = x * w in a step's first micro-batch if `starts`).
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct Einsum {
+  static constexpr std::string_view name = "einsum";
+  std::string spec;
+  DType dtype = DType::f32;  // of y; sums run in f32 at least
+  bool accumulate = false, starts = false;
+
+  void fields(auto&& v) const {
+    v("spec", spec), v("dtype", name_of(dtype));
+    if (accumulate) v("accumulate", starts ? "starts" : "adds");
+  }
+  LayoutRule rule() const;  // of x and w
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const;  // 2 flops a product
+  std::vector<Alias> aliases() const;
+};
+Value einsum(Builder& b, const std::string& spec, Value x, Value w);
+
+}  // namespace megalith

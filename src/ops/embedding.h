@@ -1,0 +1,32 @@
+// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so a split of v leaves a partial sum.
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct Embedding {
+  static constexpr std::string_view name = "embedding";
+  LayoutRule rule() const { return {.spec = "sb,vh->sbh", .linear = {{1}}}; }
+  std::vector<DType> dtypes(Types ins) const { return {ins[1].dtype}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {0, double(ins[0].bytes() + 2 * outs[0].bytes())}; }
+};
+
+// ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless `accumulate`: then it is the
+// accumulator, which the sums are added to in place (overwritten in a step's first micro-batch if `starts`).
+struct EmbeddingGrad {
+  static constexpr std::string_view name = "embedding_grad";
+  DType dtype = DType::f32;
+  bool accumulate = false, starts = false;
+  void fields(auto&& v) const {
+    v("dtype", name_of(dtype));
+    if (accumulate) v("accumulate", starts ? "starts" : "adds");
+  }
+  LayoutRule rule() const { return {.spec = "sb,sbh,vh->vh", .linear = {{1}}, .carrier = {2}}; }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+};
+
+}  // namespace megalith

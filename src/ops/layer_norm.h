@@ -1,0 +1,32 @@
+// y = (x - mean) * rstd * w + c over the last dim h (Ba, Kiros, Hinton 2016). x [..,h], w [h], c [h] -> y [..,h], mean [..], rstd [..].
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct LayerNorm {
+  static constexpr std::string_view name = "layer_norm";
+  std::string x = "sbh";  // letters of x; the last is normalised
+  double eps = 1e-5;
+  void fields(auto&& v) const { v("x", x), v("eps", eps); }
+  LayoutRule rule() const;
+  std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, accum_of(ins[0].dtype), accum_of(ins[0].dtype)}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {7.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}}; }
+};
+
+struct LayerNormGrad {  // dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]
+  static constexpr std::string_view name = "layer_norm_grad";
+  std::string x = "sbh";
+  DType dw = DType::f32;
+  void fields(auto&& v) const { v("x", x), v("dw", name_of(dw)); }
+  LayoutRule rule() const;
+  std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, dw, dw}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {12.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}}; }
+};
+Value layer_norm(Builder& b, const std::string& letters, Value x, Value w, Value c, double eps);
+
+}  // namespace megalith

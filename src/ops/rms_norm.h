@@ -1,0 +1,32 @@
+// y = x * rstd * w over the last dim h, rstd = 1 / sqrt(mean(x^2) + eps) (Zhang, Sennrich 2019). x [..,h], w [h] -> y [..,h], rstd [..].
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct RmsNorm {
+  static constexpr std::string_view name = "rms_norm";
+  std::string x = "sbh";  // letters of x; the last is normalised
+  double eps = 1e-5;
+  void fields(auto&& v) const { v("x", x), v("eps", eps); }
+  LayoutRule rule() const;
+  std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, accum_of(ins[0].dtype)}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {4.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}}; }
+};
+
+struct RmsNormGrad {  // dy, x, w, rstd -> dx [..,h], dw [h]
+  static constexpr std::string_view name = "rms_norm_grad";
+  std::string x = "sbh";
+  DType dw = DType::f32;
+  void fields(auto&& v) const { v("x", x), v("dw", name_of(dw)); }
+  LayoutRule rule() const;
+  std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, dw}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {9.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}}; }
+};
+Value rms_norm(Builder& b, const std::string& letters, Value x, Value w, double eps);
+
+}  // namespace megalith

@@ -1,0 +1,29 @@
+// Sum over the letters that the result lacks, "sbh->h", and its gradient, the broadcast "h,sbh->sbh" (its second input only says the type).
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct Sum {
+  static constexpr std::string_view name = "sum";
+  std::string spec;
+  DType dtype = DType::f32;  // of the result; sums run in f32 at least
+  void fields(auto&& v) const { v("spec", spec), v("dtype", name_of(dtype)); }
+  LayoutRule rule() const { return {.spec = spec, .linear = {{0}}}; }
+  std::vector<DType> dtypes(Types) const { return {dtype}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+struct Broadcast {
+  static constexpr std::string_view name = "broadcast";
+  std::string spec;
+  DType dtype = DType::f32;
+  void fields(auto&& v) const { v("spec", spec), v("dtype", name_of(dtype)); }
+  LayoutRule rule() const { return {.spec = spec, .linear = {{0}}, .carrier = {1}}; }
+  std::vector<DType> dtypes(Types) const { return {dtype}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {0, double(ins[0].bytes() + outs[0].bytes())}; }
+};
+
+}  // namespace megalith
