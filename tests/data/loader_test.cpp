@@ -98,6 +98,13 @@ TEST(BuildDatasets, own_files_per_split) {
   EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 1}); }), "--split"));
 }
 
+TEST(BuildDatasets, a_blend_holds_the_sum_of_its_parts) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  config.data_path = {"1", dir / "a", "1", dir / "a", "1", dir / "a"};
+  EXPECT_EQ(build_datasets(config, {.train = 10}).train->size(), 12);  // 4 of each, rounded up
+}
+
 TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
   const TempDir dir;
   DataConfig config = config_in(dir);
