@@ -17,12 +17,13 @@ struct Overload : F... {
 template <class... F>
 Overload(F...) -> Overload<F...>;
 
-i64 parse_i64(std::string_view text, std::string_view where) {
-  i64 value = 0;
+template <class T>
+T parse_whole(std::string_view text, std::string_view where) {
+  T value = 0;
   const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
   const auto [end, code] = std::from_chars(begin, text.data() + text.size(), value);
-  check(code != std::errc::result_out_of_range, "{}: '{}' is too large: a whole number of at most 64 bits is wanted",
-        where, text);
+  check(code != std::errc::result_out_of_range, "{}: '{}' is too large: a whole number of at most {} bits is wanted",
+        where, text, 8 * sizeof(T));
   check(code == std::errc() && end == text.data() + text.size(), "{}: '{}' is not a whole number, such as 12", where,
         text);
   return value;
@@ -99,7 +100,8 @@ std::string Field::text() const {
 std::vector<std::string> Field::values() const {
   using Texts = std::vector<std::string>;
   return std::visit(
-      Overload{[](const i64* p) { return Texts{text_of(*p)}; }, [](const double* p) { return Texts{text_of(*p)}; },
+      Overload{[](const i64* p) { return Texts{text_of(*p)}; }, [](const i32* p) { return Texts{text_of(i64(*p))}; },
+               [](const double* p) { return Texts{text_of(*p)}; },
                [](const bool* p) { return Texts{*p ? "true" : "false"}; },
                [](const std::string* p) { return Texts{*p}; },
                [](const std::optional<double>* p) { return *p ? Texts{text_of(**p)} : Texts{}; },
@@ -111,14 +113,16 @@ std::vector<std::string> Field::values() const {
 void Field::set(const std::vector<std::string>& texts, std::string_view where) {
   const auto one = [&]() -> const std::string& { return single(texts, where); };
   std::visit(
-      Overload{[&](i64* p) { *p = parse_i64(one(), where); }, [&](double* p) { *p = parse_double(one(), where); },
-               [&](bool* p) { *p = parse_bool(one(), where); }, [&](std::string* p) { *p = one(); },
+      Overload{[&](i64* p) { *p = parse_whole<i64>(one(), where); },
+               [&](i32* p) { *p = parse_whole<i32>(one(), where); },
+               [&](double* p) { *p = parse_double(one(), where); }, [&](bool* p) { *p = parse_bool(one(), where); },
+               [&](std::string* p) { *p = one(); },
                [&](std::optional<double>* p) {
                  *p = texts.empty() ? std::nullopt : std::optional<double>(parse_double(one(), where));
                },
                [&](std::vector<i64>* p) {
                  p->clear();
-                 for (const auto& text : texts) p->push_back(parse_i64(text, where));
+                 for (const auto& text : texts) p->push_back(parse_whole<i64>(text, where));
                },
                [&](std::vector<double>* p) {
                  p->clear();

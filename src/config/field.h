@@ -28,7 +28,7 @@ struct EnumRef {
   std::vector<std::string> names;
 };
 
-using Ref = std::variant<i64*, double*, bool*, std::string*, std::optional<double>*, std::vector<i64>*,
+using Ref = std::variant<i64*, i32*, double*, bool*, std::string*, std::optional<double>*, std::vector<i64>*,
                          std::vector<double>*, std::vector<std::string>*, EnumRef>;
 
 struct Spelling {

@@ -11,6 +11,7 @@ using nlohmann::ordered_json;
 // Numbers keep their shortest exact decimal form, in which field.cpp reads and writes them.
 ordered_json json_of(const Field& field) {
   if (const auto* p = std::get_if<i64*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<i32*>(&field.ref)) return **p;
   if (const auto* p = std::get_if<double*>(&field.ref)) return **p;
   if (const auto* p = std::get_if<bool*>(&field.ref)) return **p;
   if (const auto* p = std::get_if<std::optional<double>*>(&field.ref))

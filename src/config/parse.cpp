@@ -131,13 +131,6 @@ void apply_weak(std::span<const Setting> settings, Given& given) {
 
 }  // namespace
 
-bool Given::has_flag(std::string_view flag) const {
-  for (const auto& [name, list] : uses)
-    for (const Use& use : list)
-      if (use.flag == flag) return true;
-  return false;
-}
-
 std::string Given::contradiction(std::string_view field) const {
   const auto found = uses.find(field);
   if (found == uses.end()) return {};
@@ -150,6 +143,7 @@ std::string Given::contradiction(std::string_view field) const {
 void apply_settings(std::span<const Setting> source, Given& given) {
   std::map<std::string, std::vector<Given::Use>, std::less<>> uses;
   for (const Setting& setting : source) {
+    given.flags.insert(setting.spelling->flag);
     if (setting.spelling->weak) continue;
     const auto values = wanted_values(setting);
     setting.field->set(values, setting.where);

@@ -4,6 +4,7 @@
 // abbreviations.
 #pragma once
 #include <map>
+#include <set>
 #include <span>
 #include <string>
 #include <string_view>
@@ -19,11 +20,12 @@ struct Given {
     std::string flag;
     std::vector<std::string> values;
   };
-  std::map<std::string, std::vector<Use>, std::less<>>
-      uses;  // by field name; of the command line if it sets the field, else of the file
+  // By field name: the uses on the command line if it sets the field, else those in the file.
+  std::map<std::string, std::vector<Use>, std::less<>> uses;
+  std::set<std::string, std::less<>> flags;  // every flag written, also where another one wins
 
   bool has(std::string_view field) const { return uses.contains(field); }
-  bool has_flag(std::string_view flag) const;
+  bool has_flag(std::string_view flag) const { return flags.contains(flag); }
   // "--a and --b" if two different flags give this field different values, else empty.
   std::string contradiction(std::string_view field) const;
 };

@@ -15,7 +15,7 @@ std::string metavar_of(const Field& field, const Spelling& spelling) {
   if (!spelling.metavar.empty()) return spelling.metavar;
   if (!field.metavar.empty()) return field.metavar;
   if (const auto* e = std::get_if<EnumRef>(&field.ref)) return fmt::format("{{{}}}", fmt::join(e->names, ","));
-  if (std::holds_alternative<i64*>(field.ref)) return "N";
+  if (std::holds_alternative<i64*>(field.ref) || std::holds_alternative<i32*>(field.ref)) return "N";
   if (std::holds_alternative<double*>(field.ref) || std::holds_alternative<std::optional<double>*>(field.ref))
     return "X";
   if (std::holds_alternative<std::string*>(field.ref)) return "TEXT";

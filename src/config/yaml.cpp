@@ -45,6 +45,7 @@ class Reader {
     const auto entry = index_.find(flag, fmt::format("{}: unknown key '{}'", place, key));
     const std::string where = fmt::format("{}: {}", place, key);
     if (entry.other) {
+      if (value.IsScalar() && value.Scalar() == "false") return;  // a switch left out
       check(entry.other->accepted, "{}: {}", where, entry.other->why);
       notes_.push_back(fmt::format("{} has no effect: {}", entry.other->flag, entry.other->why));
       return;

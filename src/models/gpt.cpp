@@ -6,6 +6,7 @@
 #include "ops/activate.h"
 #include "ops/add.h"
 #include "ops/attention.h"
+#include "ops/cached_attention.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
 #include "ops/einsum.h"
@@ -24,6 +25,16 @@ class GptBuilder {
  public:
   GptBuilder(Builder& b, const ModelConfig& c, const GptShape& shape, const ParallelStyle& style)
       : b_(b), c_(c), shape_(shape), style_(style), seq_(shape.seq ? shape.seq : c.seq_length) {}
+
+  Gpt build_decoder(i64 cache_length) {
+    cache_length_ = cache_length;
+    length_ = b_.leaf({"length", {DType::i32, {}, whole(0)}});
+    const Value table = param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
+    Value x = embed(table);
+    for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
+    out_.logits = logits(x, table);
+    return std::move(out_);
+  }
 
   Gpt build() {
     rows_ = b_.leaf({"rows", {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
@@ -47,7 +58,8 @@ class GptBuilder {
   }
 
   Value data(const std::string& name, DType dtype) {  // [s,b]
-    return b_.leaf({name, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
+    const std::string leaf = cache_length_ ? fmt::format("{}/{}", name, seq_) : name;
+    return b_.leaf({leaf, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
   }
 
   // ---- between the residual stream and the tensor-parallel parts
@@ -144,19 +156,35 @@ class GptBuilder {
     return einsum(b_, "sbgrd,hgrd->sbh", o, param(name + "linear_proj.weight", {h, g, r, d}, output_std()));
   }
 
+  Value cached(const std::string& name, Value x) {  // [s,b,g,d] -> the whole cache [t,b,g,d]
+    Type type = b_.type(x);
+    type.shape[0] = cache_length_;
+    type.layout.dims[0].clear();
+    const Value cache = b_.leaf({name, type, Role::cache});
+    return b_.add1(CacheWrite{}, {cache, x, length_});
+  }
+
+  AttentionSpec attention_spec(const std::string& name) const {
+    AttentionSpec at;
+    at.scale = 1 / std::sqrt(double(c_.kv_channels));
+    at.window = c_.sliding_window;
+    at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
+    at.dropout = shape_.dropout ? c_.attention_dropout : 0;
+    at.seed = mix(shape_.seed, hash_name(name));
+    at.starts = shape_.document_starts;
+    return at;
+  }
+
   // Over cp: keys and values gathered, or (all-to-all) the sequence whole and the groups split once more.
   Value attend(const std::string& name, Value q, Value k, Value v) {
     const std::vector<Axis> cp = {Axis::cp};
+    if (cache_length_)
+      return b_.add1(CachedAttention{attention_spec(name)},
+                     {q, cached(name + "keys", b_.relayout(k, cp, kCopy)), cached(name + "values", b_.relayout(v, cp, kCopy)), length_});
     if (style_.cp_all_to_all) q = b_.relayout(q, cp, split(2));
     k = b_.relayout(k, cp, style_.cp_all_to_all ? split(2) : kCopy);
     v = b_.relayout(v, cp, style_.cp_all_to_all ? split(2) : kCopy);
-    Attention op;
-    op.at.scale = 1 / std::sqrt(double(c_.kv_channels));
-    op.at.window = c_.sliding_window;
-    op.at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
-    op.at.dropout = shape_.dropout ? c_.attention_dropout : 0;
-    op.at.seed = mix(shape_.seed, hash_name(name));
-    op.at.starts = shape_.document_starts;
+    const Attention op{attention_spec(name)};
     std::vector<Value> ins = {q, k, v, rows_};
     if (op.at.starts) {
       const Value starts = data("document_starts", DType::i32);
@@ -188,12 +216,16 @@ class GptBuilder {
     }
   }
 
-  void loss(Value x, Value table) {
+  Value logits(Value x, Value table) {
     b_.set_tag("head");
     const Value h = enter(norm("decoder.final_layernorm", x));
     if (c_.untie_embeddings_and_output_weights)
       table = param("output_layer.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
-    out_.logits = einsum(b_, "sbh,vh->sbv", h, table);
+    return einsum(b_, "sbh,vh->sbv", h, table);
+  }
+
+  void loss(Value x, Value table) {
+    out_.logits = logits(x, table);
     b_.set_tag("loss");
     const Value labels = data("labels", DType::i32), mask = data("loss_mask", accum_of(shape_.dtype)), l = out_.logits;
     const auto& tp = tensor_parallel_axes();
@@ -208,11 +240,19 @@ class GptBuilder {
   const GptShape& shape_;
   const ParallelStyle& style_;
   i64 seq_;
-  Value rows_;
+  i64 cache_length_ = 0;  // 0: training or evaluation
+  Value rows_, length_;
   Gpt out_;
 };
 
 }  // namespace
+
+Gpt build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
+  GptShape s;
+  s.batch = shape.batch, s.seq = shape.tokens, s.dtype = shape.dtype;
+  s.position_ids = true, s.dropout = false;
+  return GptBuilder(b, config, s, style).build_decoder(shape.cache_length);
+}
 
 Gpt build_gpt(Builder& b, const ModelConfig& config, const GptShape& shape, const ParallelStyle& style) {
   return GptBuilder(b, config, shape, style).build();

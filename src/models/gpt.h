@@ -25,6 +25,16 @@ struct Gpt {
   Value tokens;  // []: sum of the mask
 };
 
+// Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose keys and values lie in
+// caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b]) with "/<tokens>" behind their names, so that
+// programs of several sizes share parameters and caches, and length (i32 []).
+struct DecodeShape {
+  i64 tokens = 1, batch = 1;
+  i64 cache_length = 0;  // most tokens a sequence may have
+  DType dtype = DType::f32;
+};
+Gpt build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);
+
 // Adds the model. Its data leaves: tokens, labels, position_ids, document_starts (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]:
 // sample numbers); the ones it has no use for are left out. `config` must be resolved.
 Gpt build_gpt(Builder& b, const ModelConfig& config, const GptShape& shape, const ParallelStyle& style);

@@ -16,6 +16,8 @@ class Interpreter {
   // Copies a leaf's local block from or to host memory; sizes are the leaf's.
   virtual void write(const Leaf& leaf, const void* data) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
+  // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
+  virtual const std::byte* host_view(const Leaf& leaf) = 0;
   // An f64 output of a program's last run; waits for it.
   virtual std::span<const double> scalars(int program, const std::string& output) = 0;
   // Any output's bytes, likewise.

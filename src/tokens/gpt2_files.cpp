@@ -86,7 +86,8 @@ std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config) {
   vocab.try_emplace(std::string(Gpt2Tokenizer::kEndOfText), i32(vocab.size()));
   std::vector<std::string> tokens = tokens_by_id(vocab, config.vocab_file);
   for (std::string& token : tokens) token = bytes_of_token(token);
-  BpeMerges merges(ids_of_bytes(vocab, config.vocab_file), read_merges(config.merge_file, vocab));
+  const std::array<u32, 256> byte_ids = ids_of_bytes(vocab, config.vocab_file);
+  BpeMerges merges(byte_ids, read_merges(config.merge_file, vocab));
   const i32 eod = vocab.at(std::string(Gpt2Tokenizer::kEndOfText));
   return std::make_unique<Gpt2Tokenizer>(std::move(merges), std::move(tokens), eod, config.special_tokens_in_text);
 }

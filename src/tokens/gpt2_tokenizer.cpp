@@ -28,18 +28,26 @@ class Gpt2Encoder : public TextEncoder {
   }
 
  private:
+  // The ids gather in a block of fixed size: growing `out` word by word would cost more than the words.
   void encode_plain(std::string_view text, std::vector<i32>& out) {
     const Gpt2Split split(text);
     const auto* bytes = reinterpret_cast<const u8*>(text.data());
-    size_t count = out.size();
+    size_t count = 0;
+    const auto flush = [&] {
+      out.insert(out.end(), block_.begin(), block_.begin() + i64(count));
+      count = 0;
+    };
     for (size_t i = 0; i < text.size();) {
       const size_t end = split.piece_end(i), size = end - i;
       const size_t room = std::max(size, WordCache::kMostIds);  // a cached word copies all its places
-      if (out.size() - count < room) out.resize(std::max(count + room, out.size() + out.size() / 2 + 256));
-      count += encode_word(bytes + i, size, text.size() - i, out.data() + count);
+      if (block_.size() - count < room) {
+        flush();
+        if (block_.size() < room) block_.resize(room);
+      }
+      count += encode_word(bytes + i, size, text.size() - i, block_.data() + count);
       i = end;
     }
-    out.resize(count);
+    flush();
   }
 
   size_t encode_word(const u8* word, size_t size, size_t readable, i32* out) {
@@ -61,6 +69,7 @@ class Gpt2Encoder : public TextEncoder {
 
   BpeEncoder bpe_;
   WordCache cache_;
+  std::vector<i32> block_ = std::vector<i32>(4096);
   std::string_view special_;
   i32 special_id_;
 };

@@ -41,10 +41,10 @@ class Tokenizer {
 };
 
 struct TokenizerConfig {
-  std::string type;             // GPT2BPETokenizer, NullTokenizer or ByteTokenizer
-  std::string vocab_file;       // GPT2BPETokenizer: vocab.json
-  std::string merge_file;       // GPT2BPETokenizer: merges.txt
-  std::string tokenizer_model;  // none of the present types reads it
+  std::string type = {};             // GPT2BPETokenizer, NullTokenizer or ByteTokenizer
+  std::string vocab_file = {};       // GPT2BPETokenizer: vocab.json
+  std::string merge_file = {};       // GPT2BPETokenizer: merges.txt
+  std::string tokenizer_model = {};  // none of the present types reads it
   i64 vocab_size = 0;           // NullTokenizer
   i32 null_eod_id = -1;         // NullTokenizer: -1 means vocab_size - 1
   i32 null_pad_id = -1;         // NullTokenizer

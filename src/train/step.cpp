@@ -42,7 +42,14 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
     build_evaluation(out, spec);
     programs.push_back({"evaluate", &out.evaluate, {Phase::forward}});
   }
-  out.plan = plan_memory(spec.mesh, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
+  std::map<std::string, i64> known;  // layers are alike: ask once for each kind of node
+  out.plan = plan_memory(spec.mesh, programs, [&](const Graph& g, const Node& n) {
+    std::string key = n.op.print();
+    for (Value v : n.ins) key += to_string(g.type(v));
+    const auto [it, is_new] = known.emplace(std::move(key), 0);
+    if (is_new) it->second = backend.workspace_bytes(g, n);
+    return it->second;
+  });
   return out;
 }
 

@@ -28,7 +28,8 @@ std::string refusal(const std::string& yaml) {
 
 TEST(Yaml, EveryKindWithDashesOrUnderscores) {
   const Sample s = from_yaml(
-      "num_layers: 3\nlr: 6e-4\nbf16: true\ncheck-nan: no\nsave: a b\nstart-decay: 0\ncolour: red\nwindow_size: 7,0\n"
+      "num_layers: 3\nlr: 6e-4\neod: 7\nbf16: true\ncheck-nan: no\nsave: a b\nstart-decay: 0\ncolour: "
+      "red\nwindow_size: 7,0\n"
       "lists:\n  skip: [1, 2]\n  weights:\n  - 0.5\n  data_path: [0.3, x, '0.7', y]\nuse-flash-attn: true\n");
   EXPECT_EQ(s, (Sample{.num_layers = 3,
                        .lr = 6e-4,
@@ -41,7 +42,8 @@ TEST(Yaml, EveryKindWithDashesOrUnderscores) {
                        .window = 7,
                        .skip = {1, 2},
                        .weights = {.5},
-                       .data_path = {"0.3", "x", "0.7", "y"}}));
+                       .data_path = {"0.3", "x", "0.7", "y"},
+                       .eod = 7}));
 }
 
 TEST(Yaml, SwitchesTurnedOffAndNull) {
@@ -51,6 +53,7 @@ TEST(Yaml, SwitchesTurnedOffAndNull) {
   EXPECT_EQ(from_yaml("azure: true").colour, Colour::blue);
   EXPECT_EQ(from_yaml("azure: false").colour, Colour::green);
   EXPECT_EQ(from_yaml("save: null\nlr:\n"), Sample{});
+  EXPECT_EQ(from_yaml("fp8-format: false"), Sample{});
   EXPECT_EQ(from_yaml(""), Sample{});
   EXPECT_EQ(from_yaml("data_path: []").data_path, std::vector<std::string>{});
 }
@@ -109,7 +112,8 @@ TEST(Json, RoundTripIsExact) {
            .window = 1,
            .skip = {3},
            .weights = {1, 0.3, -1e22},
-           .data_path = {"", "x y"}};
+           .data_path = {"", "x y"},
+           .eod = -3};
   const std::string text = to_json(fields_of(a));
   Sample b;
   FieldList fields = fields_of(b);

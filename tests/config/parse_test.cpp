@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <sstream>
+
 #include "sample.h"
 
 namespace megalith::config {
@@ -31,30 +33,13 @@ std::string refusal(std::vector<std::string> words) {
 }
 
 TEST(Parse, EveryKind) {
-  const Sample s = parsed({"--num-layers",
-                           "3",
-                           "--lr=6e-4",
-                           "--bf16",
-                           "--no-check-nan",
-                           "--save",
-                           "a b",
-                           "--start-decay",
-                           "0",
-                           "--colour",
-                           "red",
-                           "--skip",
-                           "1",
-                           "2",
-                           "-3",
-                           "--weights",
-                           ".5",
-                           "-1e2",
-                           "--data-path",
-                           "0.3",
-                           "x",
-                           "0.7",
-                           "y"})
-                       .sample;
+  std::vector<std::string> line = {"--save", "a b"};
+  for (const char* more : {"--num-layers 3 --lr=6e-4 --bf16 --no-check-nan --eod 7 --start-decay 0 --colour red",
+                           "--skip 1 2 -3 --weights .5 -1e2 --data-path 0.3 x 0.7 y"}) {
+    std::istringstream in(more);
+    for (std::string word; in >> word;) line.push_back(word);
+  }
+  const Sample s = parsed(line).sample;
   EXPECT_EQ(s, (Sample{.num_layers = 3,
                        .lr = 6e-4,
                        .bf16 = true,
@@ -66,7 +51,8 @@ TEST(Parse, EveryKind) {
                        .window = 0,
                        .skip = {1, 2, -3},
                        .weights = {.5, -100},
-                       .data_path = {"0.3", "x", "0.7", "y"}}));
+                       .data_path = {"0.3", "x", "0.7", "y"},
+                       .eod = 7}));
 }
 
 TEST(Parse, NothingGivenLeavesDefaults) {
@@ -132,6 +118,8 @@ TEST(Parse, WrongValuesNameFlagValueAndWhatIsWanted) {
   EXPECT_EQ(refusal({"--num-layers="}), "--num-layers: '' is not a whole number, such as 12");
   EXPECT_EQ(refusal({"--num-layers", "99999999999999999999"}),
             "--num-layers: '99999999999999999999' is too large: a whole number of at most 64 bits is wanted");
+  EXPECT_EQ(refusal({"--eod", "3000000000"}),
+            "--eod: '3000000000' is too large: a whole number of at most 32 bits is wanted");
   EXPECT_EQ(refusal({"--lr", "fast"}), "--lr: 'fast' is not a number, such as 0.1 or 6e-4");
   EXPECT_EQ(refusal({"--lr", "nan"}), "--lr: 'nan' is not a number, such as 0.1 or 6e-4");
   EXPECT_EQ(refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");

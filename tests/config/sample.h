@@ -24,6 +24,7 @@ struct Sample {
   std::vector<i64> skip;
   std::vector<double> weights;
   std::vector<std::string> data_path;
+  i32 eod = -1;
   bool operator==(const Sample&) const = default;
 };
 
@@ -49,6 +50,7 @@ inline void list_fields(Sample& c, FieldList& f) {
       .means("--sky", "blue");
   f.add("skip", c.skip, "Iterations to skip.");
   f.add("weights", c.weights, "Weights.");
+  f.add("eod", c.eod, "End of document.");
   f.add("data-path", c.data_path, "Datasets.");
 }
 

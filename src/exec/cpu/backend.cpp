@@ -17,6 +17,7 @@ class CpuInterpreter final : public Interpreter {
     std::memcpy(executor_.leaf(leaf.name), data, size_t(leaf.bytes));
   }
   void read(const Leaf& leaf, void* data) override { std::memcpy(data, executor_.leaf(leaf.name), size_t(leaf.bytes)); }
+  const std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {
     return {executor_.output_f64(program, output), size_t(buffer(program, output).type.elements())};
   }
