@@ -1,0 +1,111 @@
+// Kernels of Einsum, by plan_einsum.
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/einsum_plan.h"
+#include "exec/cpu/kernels/matmul.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+// When y is added to rather than overwritten.
+struct Adds {
+  bool accumulate, starts;
+  bool operator()(const Args& a) const { return accumulate && !(a.first_micro_batch && starts); }
+};
+
+Kernel by_gemm(const EinsumPlan& plan, Adds adds, const std::array<i64, 3>& bytes) {
+  const MatMul product = make_matmul(plan.gemm);
+  return {product.workspace, [=](const Args& a) {
+            for (i64 i = 0; i < size_of(plan.outer); ++i) {
+              const auto at = offsets(plan.outer, i);
+              const std::byte *x = a.ins[0] + at[0] * bytes[0], *w = a.ins[1] + at[1] * bytes[1];
+              product.run(plan.swapped ? w : x, plan.swapped ? x : w, a.outs[0] + at[2] * bytes[2], adds(a),
+                          a.workspace);
+            }
+          }};
+}
+
+// y = x * w, all of one shape.
+template <class X, class W, class Y>
+Kernel by_multiply(const EinsumPlan& plan, Adds adds) {
+  using S = std::common_type_t<accum_t<X>, accum_t<W>, accum_t<Y>>;
+  return {0, [n = plan.outer[0].n, adds](const Args& a) {
+            const X* x = a.in<X>(0);
+            const W* w = a.in<W>(1);
+            Y* y = a.out<Y>(0);
+            const bool add = adds(a);
+            parallel_blocks(n, [&](i64 begin, i64 end) {
+#pragma omp simd
+              for (i64 i = begin; i < end; ++i) y[i] = Y(S(x[i]) * S(w[i]) + (add ? S(y[i]) : S(0)));
+            });
+          }};
+}
+
+// One number: the sum of x * w.
+template <class X, class W, class Y>
+Kernel by_dot(const EinsumPlan& plan, Adds adds) {
+  const i64 n = plan.inner[0].n;
+  return {sum_parts(n) * i64(sizeof(double)), [n, adds](const Args& a) {
+            const X* x = a.in<X>(0);
+            const W* w = a.in<W>(1);
+            const double sum = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
+              double s = 0;
+#pragma omp simd reduction(+ : s)
+              for (i64 i = begin; i < end; ++i) s += double(x[i]) * double(w[i]);
+              return s;
+            });
+            Y* y = a.out<Y>(0);
+            y[0] = Y(adds(a) ? double(y[0]) + sum : sum);
+          }};
+}
+
+template <class X, class W, class Y>
+Kernel by_loops(const EinsumPlan& plan, Adds adds) {
+  return {0, [outer = plan.outer, inner = plan.inner, adds](const Args& a) {
+            const X* x = a.in<X>(0);
+            const W* w = a.in<W>(1);
+            Y* y = a.out<Y>(0);
+            const bool add = adds(a);
+            parallel_for(size_of(outer), 16, [&](i64 i) {
+              const auto at = offsets(outer, i);
+              double sum = 0;
+              for (i64 k = 0; k < size_of(inner); ++k) {
+                const auto by = offsets(inner, k);
+                sum += double(x[at[0] + by[0]]) * double(w[at[1] + by[1]]);
+              }
+              y[at[2]] = Y(add ? double(y[at[2]]) + sum : sum);
+            });
+          }};
+}
+
+template <class X, class W, class Y>
+Kernel by_number(const EinsumPlan& plan, Adds adds) {
+  switch (plan.kind) {
+    case EinsumPlan::kMultiply:
+      return by_multiply<X, W, Y>(plan, adds);
+    case EinsumPlan::kDot:
+      return by_dot<X, W, Y>(plan, adds);
+    default:
+      return by_loops<X, W, Y>(plan, adds);
+  }
+}
+
+}  // namespace
+
+Kernel prepare(const Einsum& op, const Site& site) {
+  const auto [ins, outs] = split_spec(op.spec);
+  const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype};
+  const EinsumPlan plan =
+      plan_einsum({{ins[0], site.in_shape(0)}, {ins[1], site.in_shape(1)}, {outs[0], site.out_shape(0)}, types});
+  const Adds adds{op.accumulate, op.starts};
+  if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
+  if (plan.kind == EinsumPlan::kGemm)
+    return by_gemm(plan, adds, {size_of(types[0]), size_of(types[1]), size_of(types[2])});
+  return dispatch_float(types[0], [&]<class X>() {
+    return dispatch_float(types[1], [&]<class W>() {
+      return dispatch_float(types[2], [&]<class Y>() { return by_number<X, W, Y>(plan, adds); });
+    });
+  });
+}
+
+}  // namespace megalith::cpu

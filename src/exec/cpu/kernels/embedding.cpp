@@ -1,0 +1,123 @@
+// Kernels of Embedding and EmbeddingGrad.
+//
+// The gradient sorts the tokens by id, keeping their order, and gives each id's run to one thread: no two threads write
+// one row, and the order of its sum is the tokens' own.
+#include <algorithm>
+#include <cstring>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/strided.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+// The table's rows that this rank holds: ids first .. first + n.
+struct Rows {
+  i64 first = 0, n = 0;
+};
+
+Rows rows_of(const Site& site, int table) {
+  const auto runs = index_runs(site.mesh, site.ins[table].shape, site.ins[table].layout, site.coord, 0);
+  check(runs.size() == 1, "[embedding] the rows of a table must be split in blocks");
+  return {runs[0].start, runs[0].length};
+}
+
+struct Sizes {
+  i64 tokens, width;
+  Rows rows;
+};
+
+// (row of the table, token), sorted, without the tokens whose id is elsewhere. Returns how many.
+i64 sort_tokens(const i32* ids, const Sizes& s, u64* out) {
+  i64 n = 0;
+  for (i64 t = 0; t < s.tokens; ++t)
+    if (ids[t] >= s.rows.first && ids[t] < s.rows.first + s.rows.n)
+      out[n++] = u64(ids[t] - s.rows.first) << 32 | u64(t);
+  std::sort(out, out + n);
+  return n;
+}
+
+// The first run that begins at or after `i`.
+i64 run_begin(const u64* sorted, i64 n, i64 i) {
+  while (i > 0 && i < n && sorted[i] >> 32 == sorted[i - 1] >> 32) ++i;
+  return i;
+}
+
+template <class X, class Y>
+struct RowSums {
+  const X* dy;
+  const u64* sorted;
+  i64 width;
+  Y* table;
+  bool add;
+
+  // One row of the table from tokens sorted[begin, end).
+  void row(i64 begin, i64 end) const {
+    using S = std::common_type_t<accum_t<X>, accum_t<Y>>;
+    constexpr i64 kPart = 256;
+    Y* to = table + i64(sorted[begin] >> 32) * width;
+    for (i64 c = 0; c < width; c += kPart) {
+      const i64 n = std::min(kPart, width - c);
+      S sum[kPart] = {};
+      for (i64 t = begin; t < end; ++t) {
+        const X* from = dy + i64(u32(sorted[t])) * width + c;
+#pragma omp simd
+        for (i64 i = 0; i < n; ++i) sum[i] += S(from[i]);
+      }
+#pragma omp simd
+      for (i64 i = 0; i < n; ++i) to[c + i] = Y(add ? S(to[c + i]) + sum[i] : sum[i]);
+    }
+  }
+
+  void rows(i64 begin, i64 end) const {
+    for (i64 t = begin; t < end;) {
+      i64 next = t + 1;
+      while (next < end && sorted[next] >> 32 == sorted[t] >> 32) ++next;
+      row(t, next);
+      t = next;
+    }
+  }
+};
+
+template <class X, class Y>
+Kernel make_grad(const EmbeddingGrad& op, const Sizes& s) {
+  return {s.tokens * i64(sizeof(u64)), [op, s](const Args& a) {
+            const bool add = op.accumulate && !(a.first_micro_batch && op.starts);
+            u64* sorted = reinterpret_cast<u64*>(a.workspace);
+            const i64 n = sort_tokens(a.in<i32>(0), s, sorted);
+            Y* table = a.out<Y>(0);
+            if (!add)
+              parallel_blocks(s.rows.n * s.width,
+                              [&](i64 begin, i64 end) { std::fill(table + begin, table + end, Y(0)); });
+            const RowSums<X, Y> sums{a.in<X>(1), sorted, s.width, table, add};
+            parallel_ranges(
+                n, 1, [&](i64 begin, i64 end) { sums.rows(run_begin(sorted, n, begin), run_begin(sorted, n, end)); });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const Embedding&, const Site& site) {
+  const Sizes s{count(site.in_shape(0)), site.in_shape(1)[1], rows_of(site, 1)};
+  const i64 bytes = s.width * size_of(site.ins[1].dtype);
+  return {0, [s, bytes](const Args& a) {
+            const i32* ids = a.in<i32>(0);
+            parallel_for(s.tokens, 4, [&](i64 t) {
+              const i64 row = ids[t] - s.rows.first;
+              if (row >= 0 && row < s.rows.n)
+                std::memcpy(a.outs[0] + t * bytes, a.ins[1] + row * bytes, bytes);
+              else
+                std::memset(a.outs[0] + t * bytes, 0, bytes);
+            });
+          }};
+}
+
+Kernel prepare(const EmbeddingGrad& op, const Site& site) {
+  const Sizes s{count(site.in_shape(0)), site.in_shape(1).back(), rows_of(site, 2)};
+  return dispatch_float(site.ins[1].dtype, [&]<class X>() {
+    return dispatch_float(site.outs[0].dtype, [&]<class Y>() { return make_grad<X, Y>(op, s); });
+  });
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,44 @@
+// c = a b, or c + a b: matrices with any strides, of f32, bf16 or f64 each, summed in f32 (f64 if one of them is). The
+// operands are converted while they are packed, so bf16 costs no more than f32. Every element is summed in one fixed
+// order: results do not depend on the threads.
+#pragma once
+#include <memory>
+
+#include "base/dtype.h"
+
+namespace megalith::cpu {
+
+struct Matrix {
+  DType dtype = DType::f32;
+  i64 row = 0, col = 1;  // strides, in elements
+};
+
+struct GemmSpec {
+  i64 m = 0, n = 0, k = 0;
+  Matrix a, b, c;  // [m,k], [k,n], [m,n]; c.col must be 1
+};
+
+class Gemm {
+ public:
+  explicit Gemm(const GemmSpec& spec);
+  i64 workspace() const;  // bytes, for a 64-byte aligned block
+
+  // With `add`, c is added to.
+  void run(const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace) const;
+
+ private:
+  struct Blocks {
+    i64 m, n, k;  // of one round: what is packed at a time
+    bool sums;    // the result cannot hold partial sums: they have a block of their own
+  };
+  template <class S>
+  static Blocks cut(const GemmSpec& spec);
+  template <class S, class C>
+  friend struct GemmRun;
+
+  GemmSpec spec_;
+  Blocks blocks_;
+  bool double_;  // sums in f64
+};
+
+}  // namespace megalith::cpu

@@ -1,0 +1,112 @@
+// Kernels of AdamW and Sgd: one pass over a parameter and its state, bound by memory.
+#include <cmath>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/strided.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+template <class S>
+struct AdamWStep {
+  S factor, keep, beta1, beta2, rest1, rest2, rate, root, eps;  // w *= keep; rate = lr / c1; root = 1 / sqrt(c2)
+
+  AdamWStep(const AdamW& op, const double* scalars, const double* h)
+      : factor(scalars[step_scalar::kFactor]),
+        keep(1 - h[hyper::kLr] * (op.decay ? h[hyper::kWeightDecay] : 0)),
+        beta1(op.beta1),
+        beta2(op.beta2),
+        rest1(1 - op.beta1),
+        rest2(1 - op.beta2),
+        rate(h[hyper::kLr] / h[hyper::kCorrection1]),
+        root(1 / std::sqrt(h[hyper::kCorrection2])),
+        eps(op.eps) {}
+};
+
+// Where an update reads and writes; `copy` may be null.
+template <class S, class C>
+struct Tensors {
+  S* w;
+  const S* g;
+  S *m, *v;
+  C* copy;
+};
+
+template <bool kCopies, class S, class C>
+void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
+  const auto [w, g, m, v, copy] = t;
+#pragma omp simd
+  for (i64 i = begin; i < end; ++i) {
+    const S gi = g[i] * s.factor;
+    const S mi = s.beta1 * m[i] + s.rest1 * gi;
+    const S vi = s.beta2 * v[i] + s.rest2 * gi * gi;
+    const S wi = w[i] * s.keep - s.rate * mi / (std::sqrt(vi) * s.root + s.eps);
+    m[i] = mi, v[i] = vi, w[i] = wi;
+    if constexpr (kCopies) copy[i] = C(wi);
+  }
+}
+
+template <class S>
+struct SgdStep {
+  S factor, decay, momentum, rate;
+};
+
+template <bool kCopies, class S, class C>
+void sgd(const SgdStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
+  const auto [w, g, m, v, copy] = t;
+#pragma omp simd
+  for (i64 i = begin; i < end; ++i) {
+    const S mi = s.momentum * m[i] + (g[i] * s.factor + s.decay * w[i]);
+    const S wi = w[i] - s.rate * mi;
+    m[i] = mi, w[i] = wi;
+    if constexpr (kCopies) copy[i] = C(wi);
+  }
+}
+
+// Calls f.operator()<S, C>() with the types of the state and of the copy (S if there is none).
+template <class F>
+Kernel with_types(const Site& site, int copy, F&& f) {
+  const DType state = site.ins[0].dtype;
+  for (int i = 0; i < 3; ++i)
+    check(site.ins[i].dtype == state, "an update's parameter, gradient and state must be of one type");
+  check(state != DType::bf16, "a parameter's state must be f32 or f64");
+  auto with = [&]<class S>() {
+    return dispatch_float(copy < 0 ? state : site.ins[copy].dtype,
+                          [&]<class C>() { return f.template operator()<S, C>(); });
+  };
+  return state == DType::f64 ? with.template operator()<double>() : with.template operator()<float>();
+}
+
+}  // namespace
+
+Kernel prepare(const AdamW& op, const Site& site) {
+  return with_types(site, op.copy ? 6 : -1, [&]<class S, class C>() -> Kernel {
+    return {0, [op, n = count(site.in_shape(0))](const Args& a) {
+              const double* scalars = a.in<double>(4);
+              if (scalars[step_scalar::kCounts] == 0) return;
+              const AdamWStep<S> step(op, scalars, a.in<double>(5));
+              const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), a.out<S>(2), op.copy ? a.out<C>(3) : nullptr};
+              parallel_blocks(n, [&](i64 begin, i64 end) {
+                op.copy ? adamw<true>(step, t, begin, end) : adamw<false>(step, t, begin, end);
+              });
+            }};
+  });
+}
+
+Kernel prepare(const Sgd& op, const Site& site) {
+  return with_types(site, op.copy ? 5 : -1, [&]<class S, class C>() -> Kernel {
+    return {0, [op, n = count(site.in_shape(0))](const Args& a) {
+              const double *scalars = a.in<double>(3), *h = a.in<double>(4);
+              if (scalars[step_scalar::kCounts] == 0) return;
+              const SgdStep<S> step{S(scalars[step_scalar::kFactor]), S(op.decay ? h[hyper::kWeightDecay] : 0),
+                                    S(op.momentum), S(h[hyper::kLr])};
+              const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), nullptr, op.copy ? a.out<C>(2) : nullptr};
+              parallel_blocks(n, [&](i64 begin, i64 end) {
+                op.copy ? sgd<true>(step, t, begin, end) : sgd<false>(step, t, begin, end);
+              });
+            }};
+  });
+}
+
+}  // namespace megalith::cpu

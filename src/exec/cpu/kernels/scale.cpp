@@ -1,0 +1,35 @@
+// Kernels of Scale and Cast.
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/strided.h"
+
+namespace megalith::cpu {
+
+Kernel prepare(const Scale& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
+    return {0, [n = count(site.in_shape(0)), k = accum_t<X>(op.k)](const Args& a) {
+              const X* x = a.in<X>(0);
+              X* y = a.out<X>(0);
+              parallel_blocks(n, [&](i64 begin, i64 end) {
+#pragma omp simd
+                for (i64 i = begin; i < end; ++i) y[i] = X(k * accum_t<X>(x[i]));
+              });
+            }};
+  });
+}
+
+Kernel prepare(const Cast&, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
+    return dispatch_float(site.outs[0].dtype, [&]<class Y>() -> Kernel {
+      return {0, [n = count(site.in_shape(0))](const Args& a) {
+                const X* x = a.in<X>(0);
+                Y* y = a.out<Y>(0);
+                parallel_blocks(n, [&](i64 begin, i64 end) {
+#pragma omp simd
+                  for (i64 i = begin; i < end; ++i) y[i] = Y(x[i]);
+                });
+              }};
+    });
+  });
+}
+
+}  // namespace megalith::cpu

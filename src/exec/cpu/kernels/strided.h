@@ -1,0 +1,70 @@
+// Helpers for loops over tensors of several letters: the loops that a spec means, with each operand's stride,
+// neighbours merged where memory allows; and cuts of work that depend on sizes alone, so that no result depends on the
+// number of threads.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "base/shape.h"
+#include "base/threads.h"
+
+namespace megalith::cpu {
+
+constexpr int kMaxOperands = 3;
+constexpr i64 kBlock = 4096;  // elements: where ranges are cut
+
+struct Loop {
+  i64 n = 1;
+  std::array<i64, kMaxOperands> stride{};  // elements; 0 where the operand lacks the letter
+};
+
+struct Lettered {
+  std::string letters;
+  Shape shape;
+};
+
+// Of dense row-major operands. The last operand's letters come first, in its order, then the others'. Letters of size 1
+// are left out; two loops become one where the inner one covers the outer one's stride in every operand.
+std::vector<Loop> make_loops(const std::vector<Lettered>& operands);
+
+i64 size_of(const std::vector<Loop>& loops);  // the product of the sizes
+
+// The offsets of iteration `i` of the loops, the last loop fastest.
+std::array<i64, kMaxOperands> offsets(const std::vector<Loop>& loops, i64 i);
+
+// f(begin, end) in parallel over [0, n), cut at multiples of kBlock: vector loops have their odd ends at the same
+// elements always.
+template <class F>
+void parallel_blocks(i64 n, F&& f) {
+  const i64 blocks = (n + kBlock - 1) / kBlock;
+  parallel_ranges(blocks, 1, [&](i64 b, i64 e) {
+    if (b < e) f(b * kBlock, std::min(n, e * kBlock));
+  });
+}
+
+// The sum of f(begin, end) over parts of `part` elements; `partial` has room for one number a part.
+constexpr i64 kSumPart = 4 * kBlock;
+inline i64 sum_parts(i64 n) { return (n + kSumPart - 1) / kSumPart; }
+template <class F>
+double sum_in_parts(i64 n, double* partial, F&& f) {
+  parallel_for(sum_parts(n), 1, [&](i64 i) { partial[i] = f(i * kSumPart, std::min(n, (i + 1) * kSumPart)); });
+  double sum = 0;
+  for (i64 i = 0; i < sum_parts(n); ++i) sum += partial[i];
+  return sum;
+}
+
+// f(offsets, n) in parallel for each run of the innermost loop, cut into pieces of kBlock elements.
+template <class F>
+void parallel_rows(const std::vector<Loop>& loops, F&& f) {
+  const Loop inner = loops.empty() ? Loop{} : loops.back();
+  const std::vector<Loop> outer(loops.begin(), loops.empty() ? loops.end() : loops.end() - 1);
+  const i64 pieces = (inner.n + kBlock - 1) / kBlock, tasks = size_of(outer) * pieces;
+  parallel_for(tasks, std::max<i64>(1, kBlock / std::max<i64>(1, inner.n)), [&](i64 task) {
+    auto at = offsets(outer, task / pieces);
+    const i64 begin = task % pieces * kBlock;
+    for (int o = 0; o < kMaxOperands; ++o) at[o] += begin * inner.stride[o];
+    f(at, std::min(kBlock, inner.n - begin));
+  });
+}
+
+}  // namespace megalith::cpu

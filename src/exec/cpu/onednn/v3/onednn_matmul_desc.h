@@ -1,0 +1,13 @@
+// How oneDNN 3.x describes a matrix product. The build includes this or the folder beside it, by the version it finds.
+#pragma once
+#include <dnnl.hpp>
+
+namespace megalith::cpu {
+
+inline dnnl::matmul::primitive_desc matmul_desc(const dnnl::engine& engine, const dnnl::memory::desc& a,
+                                                const dnnl::memory::desc& b, const dnnl::memory::desc& c,
+                                                const dnnl::primitive_attr& attr) {
+  return {engine, a, b, c, attr};
+}
+
+}  // namespace megalith::cpu
