@@ -6,9 +6,9 @@ std::map<Value, Value> backward(Builder& b, Value loss) {
   Graph& g = b.graph();
   const int forward_nodes = int(g.nodes.size());
   b.set_phase(Phase::backward);
-  std::map<Value, Value> cot;
-  cot[loss] = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
-  g.values[cot[loss].id].wants_grad = true;
+  const Value seed = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
+  g.values[seed.id].wants_grad = true;
+  std::map<Value, Value> cot = {{loss, seed}};
   for (int i = forward_nodes - 1; i >= 0; --i) {
     const Node n = g.nodes[i];  // a copy: the rules append nodes
     std::vector<Value> dys;
@@ -29,7 +29,8 @@ std::map<Value, Value> backward(Builder& b, Value loss) {
       const Type want = g.type(v).dual(g.info(v).grad_dtype);
       check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(), n.tag, k,
             to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
-      cot[v] = cot.count(v) ? b.add1(AddGrad{want.ndim()}, {cot[v], dv}) : dv;
+      const auto [sum, is_first] = cot.emplace(v, dv);
+      if (!is_first) sum->second = b.add1(AddGrad{want.ndim()}, {sum->second, dv});
     }
   }
   return cot;
