@@ -286,12 +286,12 @@ TEST(IndexCache, damaged_and_stale_files_are_built_again) {
     same();
     EXPECT_EQ(read_bytes(file), whole);
   }
-  // Other data under the same name: the index is older than they are.
-  std::vector<i64> reversed(kLengths.rbegin(), kLengths.rend());
-  for (const std::string& file : files) {
+  // Other data under the same name, for which the index could be right by its numbers: but it is older than they are.
+  for (const std::string& file : files)
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) - std::chrono::hours(1));
-  }
-  write_rule_files(dir / "a", reversed);
+  std::vector<i64> moved = kLengths;
+  ++moved[0], --moved[1];
+  write_rule_files(dir / "a", moved);
   const Datasets fresh = build_datasets(config, {.train = 12});
   config.data_cache_path.clear();
   const Datasets expected = build_datasets(config, {.train = 12});
