@@ -2,8 +2,12 @@
 
 #include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 #include <cstdio>
+#include <mutex>
+#include <string>
 
 namespace megalith::log {
 
@@ -17,12 +21,59 @@ static spdlog::logger& logger() {
   return *it;
 }
 
-void write_line(std::string_view line) {
-  std::fwrite(line.data(), 1, line.size(), stdout);
-  std::fputc('\n', stdout);
-  std::fflush(stdout);
+// The terminal is one per process, and so is its status line.
+struct Status {
+  std::mutex mutex;
+  std::string line;
+};
+static Status& status() {
+  static Status it;
+  return it;
 }
-void write_info(std::string_view message) { logger().info("{}", message); }
-void write_warn(std::string_view message) { logger().warn("warning: {}", message); }
+
+static void draw(std::string_view line) {
+  constexpr std::string_view kClear = "\r\x1b[K";
+  std::fwrite(kClear.data(), 1, kClear.size(), stderr);
+  std::fwrite(line.data(), 1, line.size(), stderr);
+  std::fflush(stderr);
+}
+
+template <class F>
+static void above_status(F&& print) {
+  Status& s = status();
+  const std::lock_guard lock(s.mutex);
+  if (!s.line.empty()) draw("");
+  print();
+  if (!s.line.empty()) draw(s.line);
+}
+
+void write_line(std::string_view line) {
+  above_status([&] {
+    std::fwrite(line.data(), 1, line.size(), stdout);
+    std::fputc('\n', stdout);
+    std::fflush(stdout);
+  });
+}
+void write_info(std::string_view message) {
+  above_status([&] { logger().info("{}", message); });
+}
+void write_warn(std::string_view message) {
+  above_status([&] { logger().warn("warning: {}", message); });
+}
+
+void set_status(std::string_view line) {
+  if (terminal_columns() == 0) return;
+  Status& s = status();
+  const std::lock_guard lock(s.mutex);
+  if (s.line.empty() && line.empty()) return;
+  s.line = line;
+  draw(line);
+}
+
+int terminal_columns() {
+  if (!isatty(STDERR_FILENO)) return 0;
+  winsize size{};
+  return ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0 ? size.ws_col : 80;
+}
 
 }  // namespace megalith::log

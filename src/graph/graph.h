@@ -12,7 +12,7 @@ enum class Phase : u8 { forward, backward, update };  // forward and backward ru
 std::string_view name_of(Phase p);
 
 // What a value is for; the memory plan adds up bytes by it.
-enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, scalar };
+enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar };
 std::string_view name_of(Role r);
 
 struct ValueInfo {

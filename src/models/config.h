@@ -1,4 +1,5 @@
-// What a GPT is, in numbers. Names and meanings are Megatron's flags; 0 stands for "derived" until resolve() fills it in.
+// What a GPT is, in numbers. Names and meanings are Megatron's flags; 0 stands for "derived" until resolve() fills it
+// in.
 #pragma once
 #include <string>
 
@@ -6,21 +7,26 @@
 
 namespace megalith {
 
+namespace config {
+class FieldList;
+}
+
 enum class PositionEmbedding { learned_absolute, rope, alibi, none };
-enum class Activation { gelu, gelu_tanh, swiglu, squared_relu };  // gelu: exact (erf); gelu_tanh: its tanh approximation
+// gelu: exact (erf); gelu_tanh: its tanh approximation.
+enum class Activation { gelu, gelu_tanh, swiglu, squared_relu };
 enum class Normalization { layer_norm, rms_norm };
 
 struct ModelConfig {
   i64 num_layers = 0;
   i64 hidden_size = 0;
-  i64 ffn_hidden_size = 0;       // 0: 4h, or int(4h * 2/3 / 64) * 64 with swiglu
+  i64 ffn_hidden_size = 0;  // 0: 4h, or int(4h * 2/3 / 64) * 64 with swiglu
   i64 num_attention_heads = 0;
-  i64 num_query_groups = 0;      // 0: one group a head
-  i64 kv_channels = 0;           // head width; 0: hidden_size / num_attention_heads
+  i64 num_query_groups = 0;  // 0: one group a head
+  i64 kv_channels = 0;       // head width; 0: hidden_size / num_attention_heads
   i64 seq_length = 0;
-  i64 max_position_embeddings = 0;
-  i64 vocab_size = 0;            // true size: tokens that exist
-  i64 padded_vocab_size = 0;     // rows in memory; 0: vocab_size rounded up by make_vocab_size_divisible_by * tp
+  i64 max_position_embeddings = 0;  // 0: seq_length
+  i64 vocab_size = 0;               // true size: tokens that exist
+  i64 padded_vocab_size = 0;        // rows in memory; 0: vocab_size rounded up by make_vocab_size_divisible_by * tp
   i64 make_vocab_size_divisible_by = 128;
 
   PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
@@ -36,18 +42,23 @@ struct ModelConfig {
   Activation activation = Activation::gelu_tanh;
   Normalization normalization = Normalization::layer_norm;
   double norm_epsilon = 1e-5;
-  bool qk_layernorm = false;             // norm of each head of q and k before rope
-  bool embedding_layernorm = false;      // BLOOM: LayerNorm after the embedding
-  bool add_bias_linear = true;           // biases on all linears (q, k, v too)
-  bool add_qkv_bias = false;             // biases on q, k, v although add_bias_linear is off
+  bool qk_layernorm = false;         // norm of each head of q and k before rope
+  bool embedding_layernorm = false;  // BLOOM: LayerNorm after the embedding
+  bool add_bias_linear = true;       // biases on all linears (q, k, v too)
+  bool add_qkv_bias = false;         // biases on q, k, v although add_bias_linear is off
   bool untie_embeddings_and_output_weights = false;
-  bool parallel_residual = false;        // x + attention(norm1(x)) + mlp(norm2(x))
-  bool parallel_shared_norm = false;     // with parallel_residual: norm2 is norm1 (Falcon 7B)
-  i64 sliding_window = 0;                // a query sees this many keys, itself included; 0: all before it
+  bool parallel_residual = false;     // x + attention(norm1(x)) + mlp(norm2(x))
+  bool parallel_shared_norm = false;  // with parallel_residual: norm2 is norm1 (Falcon 7B)
+  i64 sliding_window = 0;             // a query sees this many keys, itself included; 0: all before it
 
   double attention_dropout = 0;
   double hidden_dropout = 0;
-  double init_method_std = 0.02;         // output projections: std / sqrt(2 * num_layers)
+  double init_method_std = 0.02;  // output projections: std / sqrt(2 * num_layers)
+
+  // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
+  // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
+  // refuse it.
+  void resolve(i64 tensor_model_parallel_size = 1);
 
   i64 groups() const { return num_query_groups; }
   i64 heads_per_group() const { return num_attention_heads / num_query_groups; }
@@ -55,5 +66,10 @@ struct ModelConfig {
   bool qkv_bias() const { return add_bias_linear || add_qkv_bias; }
   bool operator==(const ModelConfig&) const = default;
 };
+
+void list_fields(ModelConfig& c, config::FieldList& f);
+
+// Rows in memory for `vocab_size` tokens: rounded up to a multiple of `divisible_by * tensor_model_parallel_size`.
+i64 padded_vocab(i64 vocab_size, i64 divisible_by, i64 tensor_model_parallel_size);
 
 }  // namespace megalith

@@ -1,0 +1,187 @@
+#include "ckpt/files.h"
+
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <utility>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+constexpr std::size_t kChunk = std::size_t{64} << 20;  // bytes a write call
+
+void step(const StepHook& hook, std::string_view kind, const std::string& path, const std::string& target = {}) {
+  if (hook) hook({kind, path, target});
+}
+
+[[noreturn]] void fail_errno(std::string_view what, const std::string& path) {
+  const int error = errno;
+  fail("[file] cannot {} {}: {}", what, path, std::strerror(error));
+}
+
+// An open descriptor that closes itself.
+struct Descriptor {
+  int fd;
+  Descriptor(const std::string& path, int flags) : fd(::open(path.c_str(), flags | O_CLOEXEC)) {
+    if (fd < 0) fail_errno("open", path);
+  }
+  ~Descriptor() { ::close(fd); }
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+};
+
+std::span<const std::byte> as_bytes(std::string_view text) {
+  return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
+}
+
+// Reads to the end; f gets each piece.
+template <class F>
+void read_pieces(const std::string& path, F&& f) {
+  const Descriptor file(path, O_RDONLY);
+  std::vector<char> buffer(std::size_t{1} << 20);
+  for (;;) {
+    const ssize_t n = ::read(file.fd, buffer.data(), buffer.size());
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("read", path);
+    if (n == 0) return;
+    f(std::string_view(buffer.data(), std::size_t(n)));
+  }
+}
+
+std::string parent_of(const std::string& path) {
+  const std::string parent = std::filesystem::path(path).parent_path().string();
+  return parent.empty() ? "." : parent;
+}
+
+void free_state(XXH64_state_s* state) { XXH64_freeState(state); }
+
+}  // namespace
+
+MappedFile::MappedFile(const std::string& path) {
+  const Descriptor file(path, O_RDONLY);
+  struct stat info = {};
+  if (::fstat(file.fd, &info) != 0) fail_errno("read", path);
+  check(S_ISREG(info.st_mode), "[file] {} is not a file", path);
+  size_ = std::size_t(info.st_size);
+  if (size_ == 0) return;
+  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.fd, 0);
+  if (data == MAP_FAILED) fail_errno("map", path);
+  data_ = static_cast<const std::byte*>(data);
+}
+
+MappedFile::MappedFile(MappedFile&& other) noexcept
+    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+
+MappedFile::~MappedFile() {
+  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
+}
+
+OutputFile::OutputFile(std::string path, StepHook hook)
+    : path_(std::move(path)), hook_(std::move(hook)), hash_(XXH64_createState(), free_state) {
+  step(hook_, "create", path_);
+  XXH64_reset(hash_.get(), 0);
+  fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (fd_ < 0) fail_errno("create", path_);
+}
+
+OutputFile::~OutputFile() {
+  if (fd_ >= 0) ::close(fd_);
+}
+
+void OutputFile::write(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
+    step(hook_, "write", path_);
+    const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kChunk));
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) fail_errno("write", path_);
+    XXH64_update(hash_.get(), bytes.data(), std::size_t(n));
+    size_ += n;
+    bytes = bytes.subspan(std::size_t(n));
+  }
+}
+
+void OutputFile::sync() {
+  step(hook_, "fsync", path_);
+  if (::fsync(fd_) != 0) fail_errno("write", path_);
+  if (::close(std::exchange(fd_, -1)) != 0) fail_errno("write", path_);
+}
+
+u64 OutputFile::checksum() const { return XXH64_digest(hash_.get()); }
+
+u64 xxh64(std::span<const std::byte> bytes) { return XXH64(bytes.data(), bytes.size(), 0); }
+u64 xxh64(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
+
+u64 xxh64_of_file(const std::string& path) {
+  const std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash(XXH64_createState(), free_state);
+  XXH64_reset(hash.get(), 0);
+  read_pieces(path, [&](std::string_view piece) { XXH64_update(hash.get(), piece.data(), piece.size()); });
+  return XXH64_digest(hash.get());
+}
+
+std::string read_text(const std::string& path) {
+  std::string text;
+  read_pieces(path, [&](std::string_view piece) { text += piece; });
+  return text;
+}
+
+void write_text(const std::string& path, std::string_view text, const StepHook& hook) {
+  OutputFile file(path, hook);
+  file.write(as_bytes(text));
+  file.sync();
+}
+
+void make_directories(const std::string& path, const StepHook& hook) {
+  if (std::filesystem::is_directory(path)) return;
+  const std::string parent = parent_of(path);
+  if (parent != path) make_directories(parent, hook);
+  step(hook, "mkdir", path);
+  if (::mkdir(path.c_str(), 0755) != 0 && errno != EEXIST) fail_errno("create directory", path);
+  check(std::filesystem::is_directory(path), "[file] {} is not a directory", path);
+  sync_directory(parent, hook);
+}
+
+void rename_path(const std::string& from, const std::string& to, const StepHook& hook) {
+  step(hook, "rename", from, to);
+  if (::rename(from.c_str(), to.c_str()) != 0) fail_errno("rename to", to);
+}
+
+bool exchange_paths(const std::string& a, const std::string& b, const StepHook& hook) {
+  step(hook, "exchange", a, b);
+  if (::syscall(SYS_renameat2, AT_FDCWD, a.c_str(), AT_FDCWD, b.c_str(), RENAME_EXCHANGE) == 0) return true;
+  if (errno == EINVAL || errno == ENOSYS || errno == EOPNOTSUPP) return false;
+  fail_errno("rename to", b);
+}
+
+void sync_directory(const std::string& path, const StepHook& hook) {
+  step(hook, "fsync-dir", path);
+  const Descriptor directory(path, O_RDONLY | O_DIRECTORY);
+  // Some network file systems refuse fsync of a directory; they make renames durable by themselves.
+  if (::fsync(directory.fd) != 0 && errno != EINVAL && errno != EROFS) fail_errno("sync directory", path);
+}
+
+void remove_tree(const std::string& path, const StepHook& hook) {
+  step(hook, "remove", path);
+  std::error_code error;
+  std::filesystem::remove_all(path, error);
+  check(!error, "[file] cannot remove {}: {}", path, error.message());
+}
+
+void replace_text(const std::string& path, std::string_view text, const StepHook& hook) {
+  const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
+  write_text(temporary, text, hook);
+  rename_path(temporary, path, hook);
+  sync_directory(parent_of(path), hook);
+}
+
+}  // namespace megalith

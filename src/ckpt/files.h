@@ -1,0 +1,77 @@
+// Files on disk, with every durable step named. Saving a checkpoint is a sequence of steps (create, write, fsync,
+// rename, ...); a hook sees each one before it happens, so that a test can stop the sequence anywhere, as a crash
+// would, or let it fail, as a full disk would. All functions throw Error with the path and the system's reason.
+#pragma once
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+
+struct XXH64_state_s;
+
+namespace megalith {
+
+struct FileStep {
+  std::string_view kind;  // mkdir create write fsync rename exchange remove fsync-dir
+  std::string path;
+  std::string target;  // of rename and exchange
+};
+using StepHook = std::function<void(const FileStep&)>;
+
+// A whole file, mapped read-only. An empty file has size 0 and no data.
+class MappedFile {
+ public:
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+  std::span<const std::byte> bytes() const { return {data_, size_}; }
+
+ private:
+  const std::byte* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+// A new file written from front to back. Nothing counts as written before sync() returned.
+class OutputFile {
+ public:
+  explicit OutputFile(std::string path, StepHook hook = {});
+  ~OutputFile();
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+  void write(std::span<const std::byte> bytes);
+  void sync();           // fsync and close
+  u64 checksum() const;  // xxh64 of everything written so far
+  i64 size() const { return size_; }
+
+ private:
+  std::string path_;
+  StepHook hook_;
+  int fd_ = -1;
+  i64 size_ = 0;
+  std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash_;
+};
+
+u64 xxh64(std::span<const std::byte> bytes);
+u64 xxh64(std::string_view text);
+// Of a file's bytes, by plain reads: an I/O error is an Error here, where a mapped page would end the process.
+u64 xxh64_of_file(const std::string& path);
+
+std::string read_text(const std::string& path);
+void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
+void make_directories(const std::string& path, const StepHook& hook);
+void rename_path(const std::string& from, const std::string& to, const StepHook& hook);  // replaces a file `to`
+// Swaps two directories in one step; false where the file system can't.
+bool exchange_paths(const std::string& a, const std::string& b, const StepHook& hook);
+void sync_directory(const std::string& path, const StepHook& hook);
+void remove_tree(const std::string& path, const StepHook& hook);  // file or directory; absent is fine
+
+// Written beside `path`, fsynced, renamed over it, directory fsynced: readers see the old text or the new, never a
+// part.
+void replace_text(const std::string& path, std::string_view text, const StepHook& hook);
+
+}  // namespace megalith

@@ -1,0 +1,316 @@
+// config.json -> ModelConfig. One function per family; what they share (llama's descendants, rope) comes first.
+// Defaults for absent keys are those of transformers' configuration classes.
+#include <fmt/format.h>
+#include <algorithm>
+#include <filesystem>
+
+#include "ckpt/files.h"
+#include "ckpt/hf_config.h"
+#include "ckpt/json_fields.h"
+#include "ckpt/safetensors.h"
+
+namespace megalith {
+namespace {
+
+using nlohmann::json;
+
+constexpr HfFamily kFamilies[] = {HfFamily::gpt2,  HfFamily::llama,    HfFamily::mistral, HfFamily::qwen2,
+                                  HfFamily::qwen3, HfFamily::gpt_neox, HfFamily::bloom,   HfFamily::falcon};
+
+std::string our_architectures() {
+  std::string list;
+  for (const HfFamily family : kFamilies) list += (list.empty() ? "" : ", ") + std::string(hf_architecture(family));
+  return list;
+}
+
+// The class without a head: GPT2LMHeadModel -> GPT2Model. Its files hold the same model.
+std::string base_architecture(HfFamily family) {
+  const std::string_view causal = hf_architecture(family);
+  return std::string(causal.substr(0, std::min(causal.find("LMHead"), causal.find("For")))) + "Model";
+}
+
+HfFamily read_family(const JsonFields& f) {
+  const json* list = f.find({"architectures"});
+  if (list != nullptr && list->is_array() && !list->empty()) {
+    const json& first = list->front();
+    if (!first.is_string()) f.want({"architectures"}, *list, "a list of names");
+    for (const HfFamily family : kFamilies)
+      if (first == hf_architecture(family) || first == base_architecture(family)) return family;
+    fail("{}: architecture {} is not supported; we have {}", f.where(), first.dump(), our_architectures());
+  }
+  const std::string type = f.text({"model_type"}, "");
+  for (const HfFamily family : kFamilies)
+    if (name_of(family) == type) return family;
+  fail("{}: model_type \"{}\" is not supported; we have {}", f.where(), type, our_architectures());
+}
+
+Activation read_activation(const JsonFields& f, const char* key, const std::string& fallback) {
+  const std::string name = f.text({key}, fallback);
+  if (name == "gelu" || name == "gelu_python") return Activation::gelu;
+  if (name == "gelu_new" || name == "gelu_fast" || name == "gelu_pytorch_tanh") return Activation::gelu_tanh;
+  fail("{}: {} = \"{}\" is not supported; here only gelu, gelu_new, gelu_fast and gelu_pytorch_tanh are", f.where(),
+       key, name);
+}
+
+// Head counts and widths; most families have neither key-value heads nor a head width of their own.
+void read_heads(const JsonFields& f, ModelConfig& m, i64 groups, std::optional<i64> head_width) {
+  m.num_query_groups = groups;
+  check(m.num_attention_heads % groups == 0, "{}: {} attention heads are not a multiple of {} key-value heads",
+        f.where(), m.num_attention_heads, groups);
+  check(head_width.has_value() || m.hidden_size % m.num_attention_heads == 0,
+        "{}: hidden size {} is not a multiple of {} attention heads", f.where(), m.hidden_size, m.num_attention_heads);
+  m.kv_channels = head_width.value_or(m.hidden_size / m.num_attention_heads);
+}
+
+void read_llama3_scaling(const JsonFields& rope, ModelConfig& m) {
+  m.use_rope_scaling = true;
+  for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
+    check(rope.has(key), "{}: {} is missing", rope.where(), key);
+  m.rope_scaling_factor = rope.positive({"factor"}, 8);
+  m.rope_low_freq_factor = rope.positive({"low_freq_factor"}, 1);
+  m.rope_high_freq_factor = rope.positive({"high_freq_factor"}, 4);
+  m.rope_original_max_position_embeddings = rope.size({"original_max_position_embeddings"}, m.max_position_embeddings);
+}
+
+// rope_scaling (transformers 4) or rope_parameters (5), and the keys that older files have at top level. Only gpt_neox
+// rotates a part of each head.
+void read_rope(const JsonFields& f, ModelConfig& m, bool partial) {
+  m.position_embedding_type = PositionEmbedding::rope;
+  static const json kNone = json::object();
+  const json* object = f.find({"rope_scaling", "rope_parameters"});
+  if (object == nullptr) object = &kNone;
+  if (!object->is_object() || std::ranges::any_of(*object, [](const json& v) { return v.is_object(); }))
+    f.want({"rope_parameters"}, *object, "one set of rope settings for all layers");
+  const JsonFields rope(*object, f.where() + ": rope_parameters");
+  m.rotary_base = rope.positive({"rope_theta"}, f.positive({"rope_theta", "rotary_emb_base"}, 10000));
+  m.rotary_percent = rope.positive({"partial_rotary_factor"},
+                                   f.positive({"partial_rotary_factor", "rotary_pct"}, partial ? 0.25 : 1.0));
+  check(m.rotary_percent <= 1 && (partial || m.rotary_percent == 1),
+        "{}: partial_rotary_factor = {} is not supported for this architecture; only {} is", f.where(),
+        m.rotary_percent, partial ? "a number up to 1" : "1");
+  const std::string type = rope.text({"rope_type", "type"}, "default");
+  if (type == "linear")
+    m.rotary_seq_len_interpolation_factor = rope.positive({"factor"}, 1);
+  else if (type == "llama3")
+    read_llama3_scaling(rope, m);
+  else
+    check(type == "default", "{}: rope_type = \"{}\" is not supported; default, linear and llama3 are", f.where(),
+          type);
+}
+
+// transformers' classes have a window of 4096 where the key is absent, and none where it is null.
+i64 read_window_size(const JsonFields& f) { return f.absent("sliding_window") ? 4096 : f.count({"sliding_window"}, 0); }
+
+// The window of the layers from max_window_layers on, or of those that layer_types lists. All layers must agree.
+i64 read_layer_windows(const JsonFields& f, i64 layers, i64 window) {
+  i64 sliding = window > 0 ? std::max<i64>(0, layers - f.count({"max_window_layers"}, 28)) : 0;
+  if (const json* types = f.find({"layer_types"})) {
+    check(types->is_array() && i64(types->size()) == layers, "{}: layer_types must list all {} layers", f.where(),
+          layers);
+    for (const json& t : *types)
+      check(t == "full_attention" || (t == "sliding_attention" && window > 0),
+            "{}: layer_types has {}; want full_attention, or sliding_attention with a sliding_window", f.where(),
+            t.dump());
+    sliding = std::ranges::count(*types, json("sliding_attention"));
+  }
+  check(sliding == 0 || sliding == layers,
+        "{}: a sliding window in {} of {} layers is not supported; all or none may have it (layer_types, "
+        "max_window_layers)",
+        f.where(), sliding, layers);
+  return sliding == 0 ? 0 : window;
+}
+
+i64 read_window(const JsonFields& f, HfFamily family, i64 layers) {
+  if (family == HfFamily::llama) return 0;
+  if (family == HfFamily::mistral) {
+    const i64 window = read_window_size(f);
+    check(!f.has("layer_types") || read_layer_windows(f, layers, window) == window,
+          "{}: layer_types contradicts sliding_window = {}", f.where(), window);
+    return window;
+  }
+  return read_layer_windows(f, layers, f.flag({"use_sliding_window"}, false) ? read_window_size(f) : 0);
+}
+
+void read_llama_like(const JsonFields& f, HfFamily family, ModelConfig& m) {
+  m.hidden_size = f.size({"hidden_size"});
+  m.num_layers = f.size({"num_hidden_layers"});
+  m.num_attention_heads = f.size({"num_attention_heads"});
+  m.ffn_hidden_size = f.size({"intermediate_size"});
+  auto width = f.optional_size({"head_dim"});
+  if (family == HfFamily::qwen3 && f.absent("head_dim")) width = 128;
+  read_heads(f, m, f.size({"num_key_value_heads"}, m.num_attention_heads), width);
+  const std::string act = f.text({"hidden_act"}, "silu");
+  check(act == "silu" || act == "swish", "{}: hidden_act = \"{}\" is not supported; here only silu is", f.where(), act);
+  m.activation = Activation::swiglu;
+  m.normalization = Normalization::rms_norm;
+  m.norm_epsilon = f.positive({"rms_norm_eps"}, 1e-6);
+  m.qk_layernorm = family == HfFamily::qwen3;
+  m.add_qkv_bias = family == HfFamily::qwen2;
+  const bool attention_bias = f.flag({"attention_bias"}, false), mlp_bias = f.flag({"mlp_bias"}, false);
+  if (family == HfFamily::llama)
+    check(attention_bias == mlp_bias,
+          "{}: attention_bias = {} with mlp_bias = {} is not supported; both or none may be true (--add-bias-linear)",
+          f.where(), attention_bias, mlp_bias);
+  else if (family == HfFamily::qwen3)
+    f.require("attention_bias", false, false);
+  m.add_bias_linear = family == HfFamily::llama && attention_bias;
+  m.max_position_embeddings = f.size({"max_position_embeddings"}, family == HfFamily::llama ? 2048 : 32768);
+  m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, false);
+  m.sliding_window = read_window(f, family, m.num_layers);
+  m.attention_dropout = f.number({"attention_dropout"}, 0);
+  read_rope(f, m, false);
+}
+
+void read_gpt2(const JsonFields& f, ModelConfig& m) {
+  m.hidden_size = f.size({"n_embd", "hidden_size"});
+  m.num_layers = f.size({"n_layer", "num_hidden_layers"});
+  m.num_attention_heads = f.size({"n_head", "num_attention_heads"});
+  m.ffn_hidden_size = f.size({"n_inner"}, 4 * m.hidden_size);
+  read_heads(f, m, m.num_attention_heads, std::nullopt);
+  m.max_position_embeddings = f.size({"n_positions", "max_position_embeddings"}, 1024);
+  m.activation = read_activation(f, "activation_function", "gelu_new");
+  m.norm_epsilon = f.positive({"layer_norm_epsilon"}, 1e-5);
+  m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, true);
+  f.require("scale_attn_weights", true, true);
+  f.require("scale_attn_by_inverse_layer_idx", false, false);
+  m.attention_dropout = f.number({"attn_pdrop"}, 0.1);
+  m.hidden_dropout = f.number({"resid_pdrop"}, 0.1);
+  const double embedding = f.number({"embd_pdrop"}, 0.1);
+  check(embedding == m.hidden_dropout, "{}: embd_pdrop = {} with resid_pdrop = {} is not supported; they must be equal",
+        f.where(), embedding, m.hidden_dropout);
+}
+
+void read_gpt_neox(const JsonFields& f, ModelConfig& m) {
+  m.hidden_size = f.size({"hidden_size"});
+  m.num_layers = f.size({"num_hidden_layers"});
+  m.num_attention_heads = f.size({"num_attention_heads"});
+  m.ffn_hidden_size = f.size({"intermediate_size"});
+  read_heads(f, m, m.num_attention_heads, std::nullopt);
+  m.max_position_embeddings = f.size({"max_position_embeddings"}, 2048);
+  m.activation = read_activation(f, "hidden_act", "gelu");
+  m.norm_epsilon = f.positive({"layer_norm_eps"}, 1e-5);
+  m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, false);
+  m.parallel_residual = f.flag({"use_parallel_residual"}, true);
+  f.require("attention_bias", true, true);
+  m.attention_dropout = f.number({"attention_dropout"}, 0);
+  m.hidden_dropout = f.number({"hidden_dropout"}, 0);
+  read_rope(f, m, true);
+}
+
+void read_bloom(const JsonFields& f, ModelConfig& m) {
+  m.hidden_size = f.size({"n_embed", "hidden_size"});
+  m.num_layers = f.size({"n_layer", "num_hidden_layers"});
+  m.num_attention_heads = f.size({"n_head", "num_attention_heads"});
+  m.ffn_hidden_size = 4 * m.hidden_size;
+  read_heads(f, m, m.num_attention_heads, std::nullopt);
+  m.max_position_embeddings = f.size({"seq_length"}, 2048);
+  m.position_embedding_type = PositionEmbedding::alibi;
+  m.activation = Activation::gelu_tanh;
+  m.norm_epsilon = f.positive({"layer_norm_epsilon"}, 1e-5);
+  m.embedding_layernorm = true;
+  m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, true);
+  f.require("apply_residual_connection_post_layernorm", false, false);
+  m.attention_dropout = f.number({"attention_dropout"}, 0);
+  m.hidden_dropout = f.number({"hidden_dropout"}, 0);
+}
+
+void read_falcon(const JsonFields& f, ModelConfig& m) {
+  m.hidden_size = f.size({"n_embed", "hidden_size"});
+  m.num_layers = f.size({"num_hidden_layers"});
+  m.num_attention_heads = f.size({"num_attention_heads"});
+  m.ffn_hidden_size = f.size({"ffn_hidden_size"}, 4 * m.hidden_size);
+  const bool grouped = f.flag({"new_decoder_architecture"}, false), parallel = f.flag({"parallel_attn"}, true);
+  const i64 one = f.flag({"multi_query"}, true) ? 1 : m.num_attention_heads;
+  read_heads(f, m, grouped ? f.size({"num_kv_heads"}, m.num_attention_heads) : one, std::nullopt);
+  const i64 norms = f.size({"num_ln_in_parallel_attn"}, grouped ? 2 : 1);
+  check(!grouped || parallel, "{}: parallel_attn = false with new_decoder_architecture is not supported", f.where());
+  check(norms == 1 || (norms == 2 && grouped), "{}: num_ln_in_parallel_attn = {} is not supported here; {} is",
+        f.where(), norms, grouped ? "1 or 2" : "1");
+  m.parallel_residual = parallel;
+  m.parallel_shared_norm = parallel && norms == 1;
+  m.add_bias_linear = f.flag({"bias"}, false);
+  f.require("alibi", false, false);
+  f.require("apply_residual_connection_post_layernorm", false, false);
+  m.max_position_embeddings = f.size({"max_position_embeddings"}, 2048);
+  m.activation = read_activation(f, "activation", "gelu");
+  m.norm_epsilon = f.positive({"layer_norm_epsilon"}, 1e-5);
+  m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, true);
+  m.attention_dropout = f.number({"attention_dropout"}, 0);
+  m.hidden_dropout = f.number({"hidden_dropout"}, 0);
+  read_rope(f, m, false);
+}
+
+DType read_dtype(const JsonFields& f) {
+  const std::string name = f.text({"dtype", "torch_dtype"}, "float32");
+  if (name == "float32") return DType::f32;
+  if (name == "bfloat16") return DType::bf16;
+  if (name == "float16") return DType::f16;
+  if (name == "float64") return DType::f64;
+  fail("{}: dtype = \"{}\" is not supported; float32, bfloat16, float16 and float64 are", f.where(), name);
+}
+
+// Settings that would make any of these models compute something else.
+void refuse_foreign_settings(const JsonFields& f) {
+  check(!f.has("quantization_config"), "{}: quantization_config is set: quantized weights are not supported",
+        f.where());
+  f.require("add_cross_attention", false, false);
+  const json* pruned = f.find({"pruned_heads"});
+  check(pruned == nullptr || pruned->empty(), "{}: pruned_heads is set: pruned models are not supported", f.where());
+}
+
+}  // namespace
+
+HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
+  const json root = json::parse(json_text, nullptr, false);
+  check(root.is_object(), "{} is not a JSON object: want a Hugging Face config.json", where);
+  const JsonFields f(root, where);
+  HfConfig c;
+  c.family = read_family(f);
+  refuse_foreign_settings(f);
+  ModelConfig& m = c.model;
+  m.vocab_size = f.size({"vocab_size"});
+  m.init_method_std = f.number({"initializer_range"}, 0.02);
+  switch (c.family) {
+    case HfFamily::gpt2:
+      read_gpt2(f, m);
+      break;
+    case HfFamily::gpt_neox:
+      read_gpt_neox(f, m);
+      break;
+    case HfFamily::bloom:
+      read_bloom(f, m);
+      break;
+    case HfFamily::falcon:
+      read_falcon(f, m);
+      break;
+    default:
+      read_llama_like(f, c.family, m);
+  }
+  constexpr i64 kMaxLayers = 100000, kMaxWidth = 1 << 24;
+  check(m.num_layers <= kMaxLayers && m.hidden_size <= kMaxWidth && m.ffn_hidden_size <= 4 * kMaxWidth &&
+            m.kv_channels <= kMaxWidth,
+        "{}: {} layers of width {} and {}: no such model fits any machine", where, m.num_layers, m.hidden_size,
+        m.ffn_hidden_size);
+  m.seq_length = m.max_position_embeddings;
+  c.dtype = read_dtype(f);
+  c.bos_token_ids = f.ids({"bos_token_id"});
+  c.eos_token_ids = f.ids({"eos_token_id"});
+  c.pad_token_ids = f.ids({"pad_token_id"});
+  return c;
+}
+
+HfConfig read_hf_config(const std::string& dir) {
+  const std::string path = dir + "/config.json";
+  check(std::filesystem::exists(path), "[hf] {} has no config.json: not a Hugging Face model directory", dir);
+  HfConfig c = parse_hf_config(read_text(path), "[hf] " + path);
+  if (c.model.untie_embeddings_and_output_weights) {
+    const TensorFiles files = TensorFiles::open_directory(dir);
+    const char* head = c.family == HfFamily::gpt_neox ? "embed_out.weight" : "lm_head.weight";
+    c.model.untie_embeddings_and_output_weights = files.find(head) != nullptr;
+  }
+  return c;
+}
+
+bool is_hf_directory(const std::string& dir) { return std::filesystem::exists(dir + "/config.json"); }
+
+}  // namespace megalith

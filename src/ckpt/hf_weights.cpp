@@ -1,0 +1,207 @@
+#include "ckpt/hf_weights.h"
+
+#include <fmt/format.h>
+#include <algorithm>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The file's name for a tensor: as in the mapping, or without the prefix.
+const TensorInfo* find_tensor(const TensorFiles& files, const HfMapping& mapping, const std::string& name) {
+  if (const TensorInfo* t = files.find(name)) return t;
+  return name.starts_with(mapping.prefix) ? files.find(name.substr(mapping.prefix.size())) : nullptr;
+}
+
+// A tied model's files may repeat the embedding as the head; another head would be lost silently.
+bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const TensorInfo& t) {
+  if (t.name != mapping.head) return false;
+  const TensorInfo* embedding = find_tensor(files, mapping, mapping.embedding);
+  const bool same = embedding != nullptr && embedding->stored_type == t.stored_type && embedding->shape == t.shape &&
+                    std::ranges::equal(files.raw(*embedding), files.raw(t));
+  check(same,
+        "[hf] {}: tie_word_embeddings is true, but {} differs from {}; set it to false in config.json if the head is "
+        "meant",
+        t.file, t.name, mapping.embedding);
+  return true;
+}
+
+// All tensors of the files under the mapping's names, without those that carry no weights.
+std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping& mapping) {
+  std::unordered_map<std::string, bool> known;
+  for (const NamedShape& t : mapping.theirs) known[t.name] = true;
+  std::vector<NamedShape> found;
+  for (const TensorInfo& t : files.tensors()) {
+    if (known.contains(t.name)) {
+      found.push_back({t.name, t.shape});
+    } else if (known.contains(mapping.prefix + t.name)) {
+      found.push_back({mapping.prefix + t.name, t.shape});
+    } else if (!is_ignored_buffer("." + t.name) && !is_repeated_head(files, mapping, t)) {
+      found.push_back({t.name, t.shape});
+    }
+  }
+  return found;
+}
+
+// Links by the tensor they fill: index lists parallel to HfMapping::theirs or ::ours.
+std::vector<std::vector<const HfLink*>> group_links(const HfMapping& mapping, std::size_t n, std::size_t HfLink::*key) {
+  std::vector<std::vector<const HfLink*>> groups(n);
+  for (const HfLink& link : mapping.links) groups[link.*key].push_back(&link);
+  return groups;
+}
+
+struct Shard {
+  std::string file;
+  std::vector<std::size_t> tensors;  // indices into HfMapping::theirs
+};
+
+std::vector<Shard> cut_shards(const HfMapping& mapping, DType dtype, i64 max_bytes) {
+  std::vector<Shard> shards(1);
+  i64 bytes = 0;
+  for (std::size_t i = 0; i < mapping.theirs.size(); ++i) {
+    const i64 n = count(mapping.theirs[i].shape) * size_of(dtype);
+    if (bytes > 0 && bytes + n > max_bytes) shards.emplace_back(), bytes = 0;
+    shards.back().tensors.push_back(i);
+    bytes += n;
+  }
+  for (std::size_t k = 0; k < shards.size(); ++k)
+    shards[k].file = shards.size() == 1 ? "model.safetensors"
+                                        : fmt::format("model-{:05}-of-{:05}.safetensors", k + 1, shards.size());
+  return shards;
+}
+
+std::string format_index(const HfMapping& mapping, std::span<const Shard> shards, DType dtype) {
+  nlohmann::json map = nlohmann::json::object();
+  i64 elements = 0;
+  for (const Shard& shard : shards)
+    for (const std::size_t i : shard.tensors) {
+      map[mapping.theirs[i].name] = shard.file;
+      elements += count(mapping.theirs[i].shape);
+    }
+  const nlohmann::json index = {
+      {"metadata", {{"total_parameters", elements}, {"total_size", elements * size_of(dtype)}}}, {"weight_map", map}};
+  return index.dump(2) + "\n";
+}
+
+// Fills one tensor of a file from the logical parameters that share numbers with it.
+class Packer {
+ public:
+  Packer(const HfMapping& mapping, DType dtype, const LogicalSource& source)
+      : mapping_(mapping),
+        dtype_(dtype),
+        source_(source),
+        groups_(group_links(mapping, mapping.theirs.size(), &HfLink::theirs)) {}
+
+  std::span<const std::byte> pack_tensor(std::size_t their) {
+    bytes_.resize(std::size_t(count(mapping_.theirs[their].shape) * size_of(dtype_)));
+    for (const HfLink* link : groups_[their]) {
+      load(link->ours);
+      pack(link->block, dtype_, values_.data(), bytes_.data());
+    }
+    return bytes_;
+  }
+
+ private:
+  void load(std::size_t our) {
+    if (loaded_ == our) return;
+    const NamedShape& t = mapping_.ours[our];
+    values_.resize(std::size_t(count(t.shape)));
+    source_(t.name, t.shape, values_);
+    loaded_ = our;
+  }
+
+  const HfMapping& mapping_;
+  DType dtype_;
+  const LogicalSource& source_;
+  std::vector<std::vector<const HfLink*>> groups_;
+  std::size_t loaded_ = std::size_t(-1);
+  std::vector<float> values_;
+  std::vector<std::byte> bytes_;
+};
+
+void write_shard(const std::string& path, const HfMapping& mapping, const Shard& shard, DType dtype, Packer& packer) {
+  std::vector<TensorSpec> specs;
+  std::unordered_map<std::string, std::size_t> index;
+  for (const std::size_t i : shard.tensors) {
+    specs.push_back({mapping.theirs[i].name, dtype, mapping.theirs[i].shape});
+    index[mapping.theirs[i].name] = i;
+  }
+  SafetensorsWriter writer(path, std::move(specs));
+  for (const TensorSpec& t : writer.tensors()) writer.write(packer.pack_tensor(index.at(t.name)));
+  writer.finish();
+}
+
+void refuse_existing_model(const std::string& dir) {
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    const std::string name = entry.path().filename().string();
+    const bool model =
+        name == "config.json" || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+    check(!model, "[hf] {} already holds {}; choose another directory or remove it", dir, name);
+  }
+}
+
+}  // namespace
+
+void import_hf(const HfMapping& mapping, const HfSource& source, const std::string& where, const LogicalSink& sink) {
+  std::vector<TensorView> views;
+  std::vector<NamedShape> found;
+  for (const NamedShape& t : mapping.theirs) {
+    const auto view = source(t.name);
+    if (view) found.push_back({t.name, view->shape});
+    views.push_back(view.value_or(TensorView{}));
+  }
+  check_same_tensors(where, mapping.theirs, found);
+  for (std::size_t i = 0; i < views.size(); ++i)
+    check(is_float(views[i].dtype), "{}: tensor \"{}\" has type {}: want a floating-point type", where,
+          mapping.theirs[i].name, name_of(views[i].dtype));
+  const auto groups = group_links(mapping, mapping.ours.size(), &HfLink::ours);
+  std::vector<float> values;
+  for (std::size_t i = 0; i < mapping.ours.size(); ++i) {
+    const NamedShape& t = mapping.ours[i];
+    values.resize(std::size_t(count(t.shape)));
+    for (const HfLink* link : groups[i])
+      unpack(link->block, views[link->theirs].dtype, views[link->theirs].data, values.data());
+    sink(t.name, t.shape, values);
+  }
+}
+
+void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink& sink) {
+  const HfMapping mapping = hf_mapping(config.family, config.model);
+  const TensorFiles files = TensorFiles::open_directory(dir);
+  const std::string where = "[hf] " + files.where();
+  check_same_tensors(where, mapping.theirs, found_tensors(files, mapping));
+  const auto source = [&](const std::string& name) { return files.view(find_tensor(files, mapping, name)->name); };
+  import_hf(mapping, source, where, sink);
+}
+
+void export_hf(const std::string& dir, const HfConfig& config, const LogicalSource& source,
+               const HfExportOptions& options) {
+  const std::string text = write_hf_config(config);
+  const HfMapping mapping = hf_mapping(config.family, config.model);
+  make_directories(dir, {});
+  refuse_existing_model(dir);
+  const auto shards = cut_shards(mapping, config.dtype, options.max_shard_bytes);
+  Packer packer(mapping, config.dtype, source);
+  for (const Shard& shard : shards) {
+    const std::string path = dir + "/" + shard.file;
+    try {
+      write_shard(path + ".tmp", mapping, shard, config.dtype, packer);
+    } catch (const std::exception&) {
+      std::error_code ignored;
+      fs::remove(path + ".tmp", ignored);
+      throw;
+    }
+    rename_path(path + ".tmp", path, {});
+  }
+  if (shards.size() > 1)
+    replace_text(dir + "/model.safetensors.index.json", format_index(mapping, shards, config.dtype), {});
+  replace_text(dir + "/config.json", text, {});
+}
+
+}  // namespace megalith

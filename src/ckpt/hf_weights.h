@@ -1,0 +1,40 @@
+// Weights of a Hugging Face model directory <-> our logical parameters, one tensor at a time: memory beside the mapped
+// files is that of the largest tensor.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ckpt/hf_config.h"
+#include "ckpt/hf_mapping.h"
+#include "ckpt/safetensors.h"
+
+namespace megalith {
+
+// Gets each logical parameter, in the model's order; the values are valid during the call.
+using LogicalSink = std::function<void(const std::string& name, const Shape& shape, std::span<const float> values)>;
+// Fills a logical parameter; may be asked for the same one more than once.
+using LogicalSource = std::function<void(const std::string& name, const Shape& shape, std::span<float> values)>;
+// A tensor by its Hugging Face name, or nullopt.
+using HfSource = std::function<std::optional<TensorView>(const std::string& name)>;
+
+// Any tensors under Hugging Face names, e.g. gradients: [&](auto& n) { return files.view("grad." + n); }. Error lists
+// missing tensors and other shapes.
+void import_hf(const HfMapping& mapping, const HfSource& source, const std::string& where, const LogicalSink& sink);
+
+// The weights of a model directory, with or without the usual name prefix, one file or sharded. Error: a table of
+// missing, misshapen and unexpected tensors.
+void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink& sink);
+
+struct HfExportOptions {
+  i64 max_shard_bytes = 5'000'000'000;
+};
+
+// Writes config.json and the weights as config.dtype (f32, bf16 or f16), in one file or, above max_shard_bytes, in
+// shards with an index. Refuses a directory that already holds a model. config.json comes last: a directory without it
+// is unfinished.
+void export_hf(const std::string& dir, const HfConfig& config, const LogicalSource& source,
+               const HfExportOptions& options = {});
+
+}  // namespace megalith

@@ -1,0 +1,90 @@
+// safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes back to back.
+// Format: https://huggingface.co/docs/safetensors. Reading maps the files and checks everything the header claims
+// before any tensor is touched: hostile or truncated files end in one Error that names the file and the tensor.
+#pragma once
+#include <map>
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/shape.h"
+#include "ckpt/files.h"
+
+namespace megalith {
+
+struct TensorInfo {
+  std::string name;
+  std::string stored_type;  // the file's word: "F32", "BF16", "F8_E4M3", ...
+  Shape shape;
+  std::string file;
+  i64 offset = 0;  // of the first byte, from the start of the file
+  i64 bytes = 0;
+
+  DType dtype() const;  // Error for stored types that we have no DType for
+};
+
+// A tensor in memory, row-major. `data` may be unaligned.
+struct TensorView {
+  DType dtype = DType::f32;
+  Shape shape;
+  const std::byte* data = nullptr;
+};
+
+// The tensors of one file, or of all files of a sharded model.
+class TensorFiles {
+ public:
+  // One .safetensors file.
+  static TensorFiles open_file(const std::string& path);
+  // A model directory: model.safetensors, or the shards that model.safetensors.index.json lists.
+  static TensorFiles open_directory(const std::string& dir);
+
+  const std::vector<TensorInfo>& tensors() const { return tensors_; }  // file by file, in the order of their bytes
+  const TensorInfo* find(const std::string& name) const;               // nullptr if absent
+  const TensorInfo& at(const std::string& name) const;                 // Error if absent
+  std::span<const std::byte> raw(const TensorInfo& tensor) const;
+  std::optional<TensorView> view(const std::string& name) const;  // nullopt if absent
+  // Converts from f32, f64, bf16 or f16. `out` must have the tensor's number of elements.
+  void read_f32(const TensorInfo& tensor, std::span<float> out) const;
+  std::vector<float> read_f32(const std::string& name) const;
+  const std::map<std::string, std::string>& metadata() const { return metadata_; }  // of the first file
+  const std::string& where() const { return where_; }                               // path, for messages
+
+ private:
+  void add_file(const std::string& path);
+
+  std::string where_;
+  std::unordered_map<std::string, MappedFile> files_;
+  std::vector<TensorInfo> tensors_;
+  std::unordered_map<std::string, std::size_t> index_;
+  std::map<std::string, std::string> metadata_;
+};
+
+struct TensorSpec {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+};
+
+// Writes one file in the reference writer's order (larger type first, then by name), header padded to 8 bytes, metadata
+// {"format": "pt"} plus `metadata`. The header goes out at once; then write() takes the tensors' bytes in the order of
+// tensors(), in pieces of any size; finish() makes the file durable.
+class SafetensorsWriter {
+ public:
+  SafetensorsWriter(const std::string& path, std::vector<TensorSpec> tensors,
+                    std::map<std::string, std::string> metadata = {}, StepHook hook = {});
+  const std::vector<TensorSpec>& tensors() const { return tensors_; }
+  void write(std::span<const std::byte> bytes);
+  void finish();                                     // Error if bytes are missing
+  u64 checksum() const { return file_.checksum(); }  // xxh64 of the file so far
+  i64 size() const { return file_.size(); }
+
+ private:
+  std::string path_;
+  std::vector<TensorSpec> tensors_;
+  OutputFile file_;
+  i64 end_ = 0;  // size of the complete file
+};
+
+}  // namespace megalith

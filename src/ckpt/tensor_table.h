@@ -1,0 +1,24 @@
+// The error for files that hold another model: a table of what was expected and what is there.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace megalith {
+
+struct NamedShape {
+  std::string name;
+  Shape shape;
+  bool operator==(const NamedShape&) const = default;
+};
+
+// Throws Error unless `found` holds exactly the tensors of `expected`. `where` starts the message, e.g. "[hf] DIR". The
+// first 20 differences are listed, one a row: name, expected shape or "-", found shape or "missing".
+void check_same_tensors(const std::string& where, std::span<const NamedShape> expected,
+                        std::span<const NamedShape> found);
+
+}  // namespace megalith

@@ -1,0 +1,12 @@
+// The subcommands. Each takes its own words (argv[0] is its name) and returns the process's exit code; errors are thrown.
+#pragma once
+
+namespace megalith {
+
+int command_pretrain_gpt(int argc, const char* const* argv);
+int command_preprocess_data(int argc, const char* const* argv);
+int command_generate(int argc, const char* const* argv);
+int command_evaluate(int argc, const char* const* argv);
+int command_convert(int argc, const char* const* argv);
+
+}  // namespace megalith

@@ -1,0 +1,49 @@
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/model_source.h"
+#include "train/log_line.h"
+#include "train/schedules.h"
+
+namespace megalith {
+
+// The loss over --eval-iters batches of the validation split, or, without --eval-iters, over all of it.
+int command_evaluate(int argc, const char* const* argv) {
+  Options o = read_options(argc, argv);
+  if (o.help) {
+    log::say("{}", options_help());
+    return 0;
+  }
+  check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
+  if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
+  if (!o.given.has("train-iters")) o.train.train_iters = 1;
+  if (o.optimizer.lr == 0) o.optimizer.lr = 1;
+  if (!o.given.has("split") && !o.data.data_path.empty()) o.data.split = "0,1,0";
+  complete_options(o);
+  const std::unique_ptr<Backend> backend = make_backend(o.train.device);
+  StepSpec spec = step_spec(o);
+  spec.train = false, spec.evaluate = true;
+  PlannedStep step = plan_step(spec, *backend);
+  const auto interpreter = backend->make_interpreter(step.plan, Coord{});
+  ModelState model(step, *interpreter);
+  load_weights(o.train.load, o.train.ckpt_step, model);
+
+  SampleCounts counts;
+  if (o.given.has("eval-iters"))
+    counts.valid = o.train.eval_iters * o.train.global_batch_size;
+  else
+    counts.valid = std::nullopt;
+  const Datasets sets = build_datasets(o.data, counts);
+  check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
+  const i64 batches = (counts.valid ? *counts.valid : sets.valid->size()) / o.train.micro_batch_size;
+  check(batches > 0, "{} samples do not fill one micro-batch of {}", sets.valid->size(), o.train.micro_batch_size);
+  LoaderConfig config = loader_config(o.data);
+  config.micro_batch_size = o.train.micro_batch_size;
+  DataLoader loader(sets.valid, config);
+  Trainer trainer(step, *interpreter, o.optimizer, make_schedules(o));
+  const auto e = trainer.evaluate(loader, batches);
+  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", batches * o.train.micro_batch_size, e.tokens, e.mean(),
+           perplexity(e.mean()));
+  return 0;
+}
+
+}  // namespace megalith

@@ -1,0 +1,66 @@
+#include <cstdio>
+
+#include "cli/command.h"
+#include "cli/model_source.h"
+#include "cli/own_flags.h"
+#include "generate/generator.h"
+
+namespace megalith {
+
+namespace {
+
+struct GenerateFlags {
+  std::string load, prompt;
+  i64 ckpt_step = 0, tokens_to_generate = 64;
+  SamplingOptions sampling;
+  i64 seed = 1234;
+  bool bf16 = false, greedy = false;
+  TokenizerConfig tokenizer;
+};
+
+void list_fields(GenerateFlags& c, config::FieldList& f) {
+  f.group("Generation");
+  f.add("load", c.load, "Checkpoint directory or Hugging Face model directory.").shown_as("DIR");
+  f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
+  f.add("prompt", c.prompt, "Text to continue; without a tokenizer: token ids.");
+  f.add("tokens-to-generate", c.tokens_to_generate, "Most tokens to add.");
+  f.add("temperature", c.sampling.temperature, "Divides the logits; 0: greedy.");
+  f.add("top-k", c.sampling.top_k, "Only the k likeliest tokens; 0: all.").also("--top_k");
+  f.add("top-p", c.sampling.top_p, "Only the likeliest tokens that reach this probability; 0: all.").also("--top_p");
+  f.add("greedy", c.greedy, "Always the likeliest token.");
+  f.add("seed", c.seed, "Of sampling.");
+  f.add("bf16", c.bf16, "Compute in bf16.");
+  list_fields(c.tokenizer, f);
+}
+
+}  // namespace
+
+int command_generate(int argc, const char* const* argv) {
+  GenerateFlags c;
+  if (!read_flags(c, argc, argv)) return 0;
+  check(!c.load.empty() && !c.prompt.empty(), "--load and --prompt are required");
+  check(c.tokens_to_generate > 0, "--tokens-to-generate is {}: want at least 1", c.tokens_to_generate);
+  c.sampling.seed = u64(c.seed);
+  if (c.greedy) c.sampling.temperature = 0;
+  check_sampling(c.sampling);
+  StoredModel stored = read_stored_model(c.load, c.ckpt_step);
+  stored.model.padded_vocab_size = 0;
+  stored.model.resolve();
+  auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
+  if (!tokenizer) {
+    TokenizerConfig numbers;
+    numbers.type = "NullTokenizer", numbers.vocab_size = stored.model.vocab_size;
+    tokenizer = make_tokenizer(numbers);
+  }
+  const std::vector<i32> prompt = tokenizer->encode(c.prompt);
+  const auto backend = make_backend(Device::cpu);
+  Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate, *backend);
+  load_weights(c.load, c.ckpt_step, generator.weights());
+  std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, tokenizer->eod(), c.sampling);
+  if (!tokens.empty() && tokens.back() == tokenizer->eod()) tokens.pop_back();
+  const bool numbers = tokenizer->name() == "NullTokenizer";
+  log::say("{}{}{}", c.prompt, numbers ? " " : "", tokenizer->decode(tokens));
+  return 0;
+}
+
+}  // namespace megalith

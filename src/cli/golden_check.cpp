@@ -1,0 +1,177 @@
+// golden-check DIR: holds our model against one made by Hugging Face transformers and PyTorch. DIR has the model
+// (config.json, model.safetensors) and golden.safetensors: batches, logits, loss, every gradient, ten AdamW steps (lr 1e-3, betas 0.9 0.95,
+// eps 1e-8, weight decay 0.1 on matrices, clip 1.0). One line a quantity with its error; exit 0 only if all are within their bounds.
+#include <cmath>
+#include <cstring>
+
+#include "ckpt/hf_weights.h"
+#include "exec/cpu/backend.h"
+#include "ops/update.h"
+#include "passes/gradients.h"
+#include "train/feed.h"
+#include "train/model_state.h"
+
+namespace megalith {
+namespace {
+
+constexpr double kLogitsBound = 1e-5, kLossBound = 1e-5, kGradientBound = 1e-4, kTrainLossBound = 1e-4, kNormBound = 1e-4;
+constexpr int kSteps = 10;
+
+class Report {
+ public:
+  void line(const std::string& quantity, double error, double bound) {
+    const bool ok = error <= bound;  // false for NaN
+    ok_ &= ok;
+    fmt::print("{}  {:<64} error {:.3e}  bound {:.0e}\n", ok ? "pass" : "FAIL", quantity, error, bound);
+  }
+  bool ok() const { return ok_; }
+
+ private:
+  bool ok_ = true;
+};
+
+double relative(const std::vector<float>& a, const std::vector<float>& b) {  // |a - b| / |b|
+  double diff = 0, norm = 0;
+  for (size_t i = 0; i < b.size(); ++i) diff += std::pow(double(a[i]) - b[i], 2), norm += double(b[i]) * b[i];
+  return norm > 0 ? std::sqrt(diff / norm) : std::sqrt(diff);
+}
+
+Batch read_batch(const TensorFiles& golden, int i) {
+  auto ids = [&](const std::string& what) {
+    const TensorInfo& t = golden.at(fmt::format("batch{}.{}", i, what));
+    check(t.dtype() == DType::i32, "{} is {}, want I32", t.name, t.stored_type);
+    std::vector<i32> out(size_t(count(t.shape)));
+    std::memcpy(out.data(), golden.raw(t).data(), out.size() * sizeof(i32));
+    return out;
+  };
+  Batch b;
+  const Shape shape = golden.at(fmt::format("batch{}.input_ids", i)).shape;
+  b.sequences = shape.at(0), b.seq_length = shape.at(1);
+  b.tokens = ids("input_ids"), b.labels = ids("targets");
+  b.loss_mask.assign(b.tokens.size(), 1.0f);
+  for (i64 k = 0; k < i64(b.tokens.size()); ++k) b.position_ids.push_back(i32(k % b.seq_length));
+  for (i64 r = 0; r < b.sequences; ++r) b.sample_numbers.push_back(r);
+  return b;
+}
+
+OptimizerConfig golden_optimizer() {
+  OptimizerConfig c;
+  c.lr = 1e-3, c.adam_beta1 = 0.9, c.adam_beta2 = 0.95, c.adam_eps = 1e-8, c.weight_decay = 0.1, c.clip_grad = 1.0;
+  return c;
+}
+
+class GoldenCheck {
+ public:
+  explicit GoldenCheck(const std::string& dir)
+      : dir_(dir), golden_(TensorFiles::open_file(dir + "/golden.safetensors")), hf_(read_hf_config(dir)), backend_(make_cpu_backend()) {
+    const Batch first = read_batch(golden_, 0);
+    StepSpec spec;
+    spec.model = hf_.model;
+    spec.model.padded_vocab_size = 0;
+    spec.model.seq_length = first.seq_length;
+    spec.model.resolve();
+    spec.optimizer = golden_optimizer();
+    spec.shape.batch = first.sequences;
+    spec.evaluate = spec.keep_logits = true;
+    step_ = plan_step(spec, *backend_);
+    interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
+    state_ = std::make_unique<ModelState>(step_, *interpreter_);
+    import_hf(dir, hf_, [&](const std::string& name, const Shape&, std::span<const float> v) { state_->write(weight(name), v); });
+  }
+
+  bool run() {
+    fmt::print("{}: {} ({} parameters)\n", dir_, name_of(hf_.family), step_.parameters.size());
+    forward();
+    gradients();
+    train();
+    return report_.ok();
+  }
+
+ private:
+  int program(const std::string& name) const { return int(&step_.plan.program(name) - step_.plan.programs.data()); }
+
+  const StateTensor& weight(const std::string& name) const {
+    for (const StateTensor& t : state_->tensors())
+      if (t.is_weight && t.name == name) return t;
+    fail("the model has no parameter {}", name);
+  }
+
+  void forward() {
+    const Batch batch = read_batch(golden_, 0);
+    Feed(step_.plan, *interpreter_)(batch);
+    const int p = program("evaluate");
+    interpreter_->run(p, true);
+    const i64 V = golden_.at("logits").shape.at(2), S = batch.seq_length, B = batch.sequences;
+    const Program& prog = step_.plan.programs[p];
+    const Type type = prog.buffers[prog.outputs.at("logits")].type;
+    std::vector<float> ours(size_t(type.elements())), picked;
+    interpreter_->read_output(p, "logits", ours.data());
+    for (i64 b = 0; b < B; ++b)
+      for (i64 s = 0; s < S; ++s)
+        for (i64 v = 0; v < V; ++v) picked.push_back(ours[size_t((s * B + b) * type.dim(2) + v)]);
+    report_.line("logits", relative(picked, golden_.read_f32("logits")), kLogitsBound);
+    const double loss = interpreter_->scalars(p, "loss")[0] / interpreter_->scalars(p, "tokens")[0];
+    report_.line("loss", std::abs(loss - golden_.read_f32("loss")[0]), kLossBound);
+  }
+
+  // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of a fused weight are one
+  // quantity there (the key bias alone, whose exact gradient is zero without rope, would be rounding noise against rounding noise).
+  void gradients() {
+    interpreter_->run(program("micro-batch"), true);
+    const double tokens = double(step_.plan.leaf("tokens").type.elements());
+    const HfMapping mapping = hf_mapping(hf_.family, hf_.model);
+    for (size_t i = 0; i < mapping.theirs.size(); ++i) {
+      const NamedShape& theirs = mapping.theirs[i];
+      std::vector<float> packed(size_t(count(theirs.shape)));
+      for (const HfLink& link : mapping.links) {
+        if (link.theirs != i) continue;
+        const Leaf& leaf = step_.plan.leaf(gradient_name(mapping.ours[link.ours].name));
+        std::vector<float> ours(size_t(leaf.type.elements()));
+        interpreter_->read(leaf, ours.data());
+        for (float& x : ours) x = float(x / tokens);
+        pack(link.block, DType::f32, ours.data(), reinterpret_cast<std::byte*>(packed.data()));
+      }
+      report_.line("gradient " + theirs.name, relative(packed, golden_.read_f32("grad." + theirs.name)), kGradientBound);
+    }
+  }
+
+  void train() {
+    Feed feed(step_.plan, *interpreter_);
+    const auto losses = golden_.read_f32("train.losses"), norms = golden_.read_f32("train.grad_norms");
+    const OptimizerConfig c = golden_optimizer();
+    for (int i = 0; i < kSteps; ++i) {
+      feed(read_batch(golden_, i));
+      double h[hyper::kSize];
+      h[hyper::kLr] = c.lr, h[hyper::kWeightDecay] = c.weight_decay;
+      h[hyper::kCorrection1] = 1 - std::pow(c.adam_beta1, i + 1), h[hyper::kCorrection2] = 1 - std::pow(c.adam_beta2, i + 1);
+      interpreter_->write(step_.plan.leaf("hyper"), h);
+      interpreter_->run(program("micro-batch"), true);
+      interpreter_->run(program("update"), false);
+      const auto scalars = interpreter_->scalars(program("update"), "step");
+      report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses[i]), kTrainLossBound);
+      report_.line(fmt::format("step {} gradient norm", i + 1), std::abs(scalars[step_scalar::kGradNorm] / norms[i] - 1), kNormBound);
+    }
+  }
+
+  std::string dir_;
+  TensorFiles golden_;
+  HfConfig hf_;
+  std::unique_ptr<Backend> backend_;
+  PlannedStep step_;
+  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<ModelState> state_;
+  Report report_;
+};
+
+}  // namespace
+}  // namespace megalith
+
+int main(int argc, char** argv) {
+  try {
+    megalith::check(argc == 2 && argv[1][0] != '-', "usage: golden-check DIR (config.json, model.safetensors, golden.safetensors)");
+    return megalith::GoldenCheck(argv[1]).run() ? 0 : 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "golden-check: {}\n", e.what());
+    return 2;
+  }
+}

@@ -1,0 +1,45 @@
+// megalith COMMAND [flags]
+#include <cstdio>
+#include <string_view>
+
+#include "base/check.h"
+#include "cli/command.h"
+
+namespace {
+
+struct Entry {
+  std::string_view name, what;
+  int (*run)(int, const char* const*);
+};
+
+constexpr Entry kCommands[] = {
+    {"pretrain-gpt", "train a GPT", megalith::command_pretrain_gpt},
+    {"preprocess-data", "text to tokens: .bin and .idx files", megalith::command_preprocess_data},
+    {"generate", "continue a prompt with a checkpoint or a Hugging Face model", megalith::command_generate},
+    {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset", megalith::command_evaluate},
+    {"convert", "checkpoints to and from Hugging Face directories", megalith::command_convert},
+};
+
+int usage(std::FILE* to) {
+  fmt::print(to, "usage: megalith COMMAND [flags]      megalith COMMAND --help\n\n");
+  for (const Entry& e : kCommands) fmt::print(to, "  {:<18} {}\n", e.name, e.what);
+  return to == stdout ? 0 : 2;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view name = argc > 1 ? argv[1] : "";
+  if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
+  for (const Entry& e : kCommands) {
+    if (e.name != name) continue;
+    try {
+      return e.run(argc - 1, argv + 1);
+    } catch (const std::exception& error) {
+      fmt::print(stderr, "megalith {}: {}\n", name, error.what());
+      return 1;
+    }
+  }
+  if (!name.empty()) fmt::print(stderr, "megalith: there is no command '{}'\n", name);
+  return usage(stderr);
+}

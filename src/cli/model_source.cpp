@@ -1,0 +1,56 @@
+#include "cli/model_source.h"
+
+#include <filesystem>
+
+#include "base/log.h"
+#include "exec/cpu/backend.h"
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir) {
+  if (!flags.type.empty()) return make_tokenizer(flags);
+  if (!stored.tokenizer.type.empty()) return make_tokenizer(stored.tokenizer);
+  if (!fs::exists(dir + "/vocab.json") || !fs::exists(dir + "/merges.txt")) return nullptr;
+  TokenizerConfig c;
+  c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
+  return make_tokenizer(c);
+}
+
+// The model of --load, if the flags name none; flags that were given win over it.
+static StoredModel stored_model(Options& o) {
+  StoredModel stored;
+  const std::string& dir = o.train.load;
+  if (dir.empty() || !(is_hf_directory(dir) || has_checkpoint(dir))) return stored;
+  stored = read_stored_model(dir, o.train.ckpt_step);
+  if (o.given.has("num-layers")) return stored;
+  const i64 seq = o.given.has("seq-length") ? o.model.seq_length : stored.model.seq_length;
+  const i64 divisible = o.model.make_vocab_size_divisible_by;
+  const double attention = o.model.attention_dropout, hidden = o.model.hidden_dropout;
+  o.model = stored.model;
+  o.model.seq_length = seq, o.model.make_vocab_size_divisible_by = divisible, o.model.padded_vocab_size = 0;
+  o.model.attention_dropout = attention, o.model.hidden_dropout = hidden;
+  return stored;
+}
+
+void complete_options(Options& o) {
+  const StoredModel stored = stored_model(o);
+  if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;
+  if (o.tokenizer.type == "NullTokenizer") o.tokenizer.vocab_size = o.model.vocab_size;
+  if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
+    if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();
+    check(o.model.vocab_size >= tokenizer->vocab_size(), "the tokenizer has {} tokens, the model a vocabulary of {}: use the "
+          "tokenizer that belongs to the model", tokenizer->vocab_size(), o.model.vocab_size);
+    o.data.eod = tokenizer->eod(), o.data.pad = tokenizer->pad();
+  }
+  o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
+  finish_options(o);
+}
+
+std::unique_ptr<Backend> make_backend(Device device) {
+  check(device == Device::cpu, "--device cuda: this build has no CUDA backend; use --device cpu");
+  return make_cpu_backend();
+}
+
+}  // namespace megalith

@@ -1,0 +1,21 @@
+// Reading a command's flags when it has a config struct of its own: struct Flags with list_fields(Flags&, FieldList&).
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+#include "config/parse.h"
+#include "config/show.h"
+
+namespace megalith {
+
+// False if --help was asked for and has been printed.
+template <class Flags>
+bool read_flags(Flags& flags, int argc, const char* const* argv) {
+  config::FieldList fields = config::fields_of(flags);
+  const config::ParseResult r = config::parse(fields, std::vector<std::string>(argv + 1, argv + argc));
+  if (r.help) log::say("{}", config::help_text(fields));
+  return !r.help;
+}
+
+}  // namespace megalith

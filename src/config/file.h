@@ -1,0 +1,23 @@
+// Configs as text: YAML in (for people), JSON out and in (for checkpoints).
+//
+// YAML: keys are flags without their dashes, with - or _; a list is a sequence, a switch is true or false. Sections
+// (maps) may group keys as the writer likes; their names mean nothing. null leaves the default. JSON: one flat object
+// of keys with underscores; every field is written, so that a file stands by itself.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "config/parse.h"
+
+namespace megalith::config {
+
+// Throws Error with file and line on anything that is not a setting of a known field.
+std::vector<Setting> read_yaml(const std::string& path, const FlagIndex& index, std::vector<std::string>& notes);
+
+std::string to_json(const FieldList& fields);
+// Sets the fields that the text names; the others keep their values. Throws Error on an unknown key, a value of the
+// wrong kind and text that is not a JSON object; `where` names the file in messages.
+void from_json(FieldList& fields, std::string_view text, std::string_view where);
+
+}  // namespace megalith::config

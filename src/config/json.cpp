@@ -1,0 +1,59 @@
+#include <nlohmann/json.hpp>
+
+#include "config/file.h"
+
+namespace megalith::config {
+namespace {
+
+using nlohmann::json;
+using nlohmann::ordered_json;
+
+// Numbers keep their shortest exact decimal form, in which field.cpp reads and writes them.
+ordered_json json_of(const Field& field) {
+  if (const auto* p = std::get_if<i64*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<i32*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<double*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<bool*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<std::optional<double>*>(&field.ref))
+    return **p ? ordered_json(***p) : ordered_json(nullptr);
+  if (const auto* p = std::get_if<std::vector<i64>*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<std::vector<double>*>(&field.ref)) return **p;
+  if (const auto* p = std::get_if<std::vector<std::string>*>(&field.ref)) return **p;
+  return field.values().at(0);
+}
+
+std::string text_of(const json& value, std::string_view where) {
+  check(value.is_primitive() && !value.is_null(), "{}: a single value is wanted, {} is given", where,
+        value.type_name());
+  return value.is_string() ? value.get<std::string>() : value.dump();
+}
+
+std::vector<std::string> texts_of(const json& value, std::string_view where) {
+  if (value.is_null()) return {};
+  if (!value.is_array()) return {text_of(value, where)};
+  std::vector<std::string> texts;
+  for (const json& item : value) texts.push_back(text_of(item, where));
+  return texts;
+}
+
+}  // namespace
+
+std::string to_json(const FieldList& fields) {
+  ordered_json object = ordered_json::object();
+  for (const Field& field : fields.all()) object[field.key()] = json_of(field);
+  return object.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+void from_json(FieldList& fields, std::string_view text, std::string_view where) {
+  const json object = json::parse(text, nullptr, false);
+  check(object.is_object(), "{}: this is not a JSON object of settings", where);
+  for (const auto& [key, value] : object.items()) {
+    Field* field = fields.find(key);
+    check(field != nullptr, "{}: unknown setting '{}': the file was written by another version of this program", where,
+          key);
+    const std::string place = fmt::format("{}: {}", where, key);
+    field->set(texts_of(value, place), place);
+  }
+}
+
+}  // namespace megalith::config

@@ -1,0 +1,26 @@
+// Several datasets read as one, in the order of a blend index.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "data/blend.h"
+#include "data/dataset.h"
+
+namespace megalith {
+
+class BlendedDataset : public Dataset {
+ public:
+  // Error if the index asks a dataset for more samples than it has.
+  BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts, BlendIndex index);
+
+  i64 size() const override { return i64(index_.samples.size()); }
+  i64 seq_length() const override { return parts_[0]->seq_length(); }
+  bool has_document_starts() const override { return parts_[0]->has_document_starts(); }
+  void get(i64 i, const SampleRow& row) const override;
+
+ private:
+  std::vector<std::shared_ptr<const Dataset>> parts_;
+  BlendIndex index_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,18 @@
+// From what the user says about the data to the train, valid and test sets.
+#pragma once
+#include <memory>
+
+#include "data/config.h"
+#include "data/dataset.h"
+
+namespace megalith {
+
+struct Datasets {
+  std::shared_ptr<const Dataset> train, valid, test;  // null: no samples are asked for, or the split has weight zero
+};
+
+// Opens the files and builds or loads the indices. Error (one line) on missing or damaged files, on two ways of naming
+// data at once or none, and on a split that asks for samples but has no documents.
+Datasets build_datasets(const DataConfig& config, const SampleCounts& counts);
+
+}  // namespace megalith

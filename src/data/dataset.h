@@ -1,0 +1,27 @@
+// A training set that has samples of one length, by number.
+#pragma once
+#include <span>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Where one sample goes: spans of seq_length elements. document_starts is empty if it is not wanted.
+struct SampleRow {
+  std::span<i32> tokens, labels;
+  std::span<float> loss_mask;
+  std::span<i32> position_ids;
+  std::span<i32> document_starts;  // per position the first position of its document
+};
+
+class Dataset {
+ public:
+  virtual ~Dataset() = default;
+  virtual i64 size() const = 0;        // samples
+  virtual i64 seq_length() const = 0;  // tokens of a sample
+  virtual bool has_document_starts() const = 0;
+  // Writes sample i, i in 0..size()-1. May be called by several threads.
+  virtual void get(i64 i, const SampleRow& row) const = 0;
+};
+
+}  // namespace megalith

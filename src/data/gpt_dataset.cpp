@@ -1,0 +1,70 @@
+#include "data/gpt_dataset.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace megalith {
+
+GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options)
+    : source_(std::move(source)), index_(std::move(index)), options_(options) {}
+
+void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const {
+  const i64 document = index_.documents[std::size_t(entry)];
+  begin = std::max<i64>(begin, 0);  // a cut after an empty last document lies at -1
+  if (begin >= end) return;
+  const std::size_t before = text.size();
+  text.resize(before + std::size_t(end - begin));
+  const std::span<i32> part = std::span(text).subspan(before);
+  source_->read(document, begin, part);
+  if (options_.vocab_size == 0) return;
+  for (std::size_t i = 0; i < part.size(); ++i)
+    check((part[i] >= 0 && part[i] < options_.vocab_size) || part[i] == options_.pad,
+          "{} holds token {} at position {} of document {}, outside the vocabulary of {}: tokenize it with this "
+          "tokenizer",
+          source_->name(), part[i], begin + i64(i), document, options_.vocab_size);
+}
+
+// The tokens of a sample, padded to their full number.
+std::vector<i32> GptDataset::text(i64 sample) const {
+  const SamplePosition from = index_.samples[std::size_t(sample)], to = index_.samples[std::size_t(sample) + 1];
+  const i64 extra = options_.add_extra_token ? 1 : 0;
+  std::vector<i32> text;
+  text.reserve(std::size_t(options_.seq_length + extra));
+  for (i64 entry = from.entry; entry <= to.entry; ++entry) {
+    const i64 length = source_->length(index_.documents[std::size_t(entry)]);
+    append(text, entry, entry == from.entry ? from.offset : 0, entry == to.entry ? to.offset + extra : length);
+  }
+  check(i64(text.size()) <= options_.seq_length + extra,
+        "sample {} of {} has {} tokens instead of {}: its index is wrong", sample, source_->name(), text.size(),
+        options_.seq_length + extra);
+  text.resize(std::size_t(options_.seq_length + extra), i32(options_.pad));
+  return text;
+}
+
+// Loss mask, positions and document starts from the tokens and labels.
+void GptDataset::fill_marks(const SampleRow& row) const {
+  i32 start = 0;
+  for (i64 t = 0; t < options_.seq_length; ++t) {
+    const bool eod = options_.eod >= 0 && row.tokens[t] == options_.eod;
+    row.loss_mask[t] = (eod && options_.eod_mask_loss) || row.labels[t] == options_.pad ? 0.0f : 1.0f;
+    row.position_ids[t] = i32(t) - (options_.reset_position_ids ? start : 0);
+    if (!row.document_starts.empty()) row.document_starts[t] = start;
+    if (eod) start = i32(t) + 1;  // the eod itself still belongs to its document
+  }
+}
+
+void GptDataset::get(i64 i, const SampleRow& row) const {
+  check(i >= 0 && i < size(), "{} has {} samples: there is no sample {}", source_->name(), size(), i);
+  const std::vector<i32> all = text(index_.shuffle[std::size_t(i)]);
+  const auto length = std::ptrdiff_t(options_.seq_length);
+  const i32 pad = i32(options_.pad);
+  std::copy_n(all.begin(), length, row.tokens.begin());
+  std::copy(all.begin() + 1, all.end(), row.labels.begin());
+  if (!options_.add_extra_token) row.labels.back() = pad;
+  fill_marks(row);
+  std::replace(row.tokens.begin(), row.tokens.end(), pad, 0);  // after the marks: padding may be the eod
+  std::replace(row.labels.begin(), row.labels.end(), pad, 0);
+}
+
+}  // namespace megalith

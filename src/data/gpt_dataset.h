@@ -1,0 +1,45 @@
+// Samples for a language model, cut from a stream of documents: token t is trained to predict token t + 1.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "data/dataset.h"
+#include "data/gpt_index.h"
+#include "data/token_source.h"
+
+namespace megalith {
+
+struct GptSampleOptions {
+  i64 seq_length = 0;
+  i64 vocab_size = 0;  // 0: ids are not checked
+  i64 eod = -1;        // end of document, -1: none
+  i64 pad = -1;        // padding, -1: none in the data
+  bool add_extra_token = true;
+  bool reset_position_ids = false;
+  bool reset_attention_mask = false;
+  bool eod_mask_loss = false;
+};
+
+class GptDataset : public Dataset {
+ public:
+  // The index must have been built from this source.
+  GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options);
+
+  i64 size() const override { return index_.size(); }
+  i64 seq_length() const override { return options_.seq_length; }
+  bool has_document_starts() const override { return options_.reset_attention_mask; }
+
+  // Error if the sample holds an id outside the vocabulary: names the source, the document and the token.
+  void get(i64 i, const SampleRow& row) const override;
+
+ private:
+  std::vector<i32> text(i64 sample) const;
+  void append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const;
+  void fill_marks(const SampleRow& row) const;
+
+  std::shared_ptr<const TokenSource> source_;
+  GptIndex index_;
+  GptSampleOptions options_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,45 @@
+// Megatron's indexed dataset, PREFIX.idx + PREFIX.bin, mapped into memory.
+//
+// .idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D, i32 lengths[S], i64 byte
+// pointers[S], i64 documents[D] (first sequence of each document and, last, S), optionally i8 modes[S]. .bin: the
+// tokens back to back. Everything is checked once at opening, so that reading cannot leave the files whatever they
+// hold.
+#pragma once
+#include <string>
+
+#include "data/mapped_file.h"
+#include "data/token_source.h"
+#include "data/token_type.h"
+
+namespace megalith {
+
+class IndexedDataset : public TokenSource {
+ public:
+  // Opens PREFIX.idx and PREFIX.bin. Error, naming the file, if one is missing, foreign, truncated or inconsistent.
+  explicit IndexedDataset(const std::string& prefix);
+
+  const std::string& name() const override { return prefix_; }
+  i64 sequences() const override { return sequences_; }
+  i64 length(i64 sequence) const override;
+  void read(i64 sequence, i64 offset, std::span<i32> out) const override;
+
+  TokenType type() const { return type_; }
+  i64 tokens() const { return bin_.size() / size_of(type_); }
+  i64 documents() const { return document_entries_ - 1; }
+  i64 document_begin(i64 entry) const;  // entry in 0..documents(): document d owns sequences [begin(d), begin(d + 1))
+  bool has_modes() const { return has_modes_; }
+
+ private:
+  void check_header();
+  void check_sequences() const;
+  void check_documents() const;
+  i64 pointer(i64 sequence) const;  // bytes into .bin
+
+  std::string prefix_;
+  MappedFile idx_, bin_;
+  TokenType type_{};
+  i64 sequences_ = 0, document_entries_ = 0;
+  bool has_modes_ = false;
+};
+
+}  // namespace megalith

@@ -1,0 +1,33 @@
+#include "data/mapped_file.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/check.h"
+
+namespace megalith {
+
+MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  check(file >= 0, "cannot open {}: {}: check the path", path_, std::strerror(errno));
+  struct stat info {};
+  const bool known = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);
+  void* memory = nullptr;
+  if (known && info.st_size > 0) memory = ::mmap(nullptr, std::size_t(info.st_size), PROT_READ, MAP_SHARED, file, 0);
+  const int error = errno;
+  ::close(file);
+  check(known, "cannot read {}: it is not a regular file", path_);
+  check(memory != MAP_FAILED, "cannot map {}: {}", path_, std::strerror(error));
+  if (memory) bytes_ = {static_cast<const u8*>(memory), std::size_t(info.st_size)};
+}
+
+MappedFile::~MappedFile() {
+  if (!bytes_.empty()) ::munmap(const_cast<u8*>(bytes_.data()), bytes_.size());
+}
+
+}  // namespace megalith

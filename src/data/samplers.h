@@ -1,0 +1,45 @@
+// Which samples a data-parallel rank reads next, from the number of samples that all ranks have consumed so far.
+// Nothing else is remembered, so that training resumes from that number alone.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+enum class SamplerType : u8 { single, cyclic };
+
+struct SamplerConfig {
+  SamplerType type = SamplerType::single;
+  i64 total_samples = 0;     // of the dataset
+  i64 consumed_samples = 0;  // by all ranks
+  i64 micro_batch_size = 1;
+  i64 data_parallel_rank = 0;
+  i64 data_parallel_size = 1;
+  bool data_sharding = true;  // cyclic only: each rank keeps to its own part of the dataset
+};
+
+class Sampler {
+ public:
+  virtual ~Sampler() = default;
+
+  // The micro_batch_size indices of this rank's next micro batch; moves on by micro_batch_size * data_parallel_size.
+  // Error if the dataset is used up (single).
+  virtual std::vector<i64> next() = 0;
+
+  i64 consumed_samples() const { return config_.consumed_samples; }
+  const SamplerConfig& config() const { return config_; }
+
+ protected:
+  explicit Sampler(const SamplerConfig& config) : config_(config) {}
+  i64 chunk() const { return config_.micro_batch_size * config_.data_parallel_size; }
+
+  SamplerConfig config_;
+};
+
+// single: samples in order, chunk after chunk of all ranks' micro batches, an incomplete last chunk left out.
+// cyclic: without end, in an order that is drawn anew for every epoch. Error if the sizes make no sense.
+std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config);
+
+}  // namespace megalith

@@ -1,0 +1,22 @@
+// Where sequences of tokens come from: files, or made up. Immutable, so that threads may read at the same time.
+#pragma once
+#include <span>
+#include <string>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+class TokenSource {
+ public:
+  virtual ~TokenSource() = default;
+
+  virtual const std::string& name() const = 0;  // for messages: the prefix of the files
+  virtual i64 sequences() const = 0;
+  virtual i64 length(i64 sequence) const = 0;  // in tokens
+
+  // Tokens offset .. offset + out.size() - 1 of a sequence. Error if they are not all there.
+  virtual void read(i64 sequence, i64 offset, std::span<i32> out) const = 0;
+};
+
+}  // namespace megalith

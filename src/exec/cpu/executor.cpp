@@ -1,0 +1,62 @@
+#include "exec/cpu/executor.h"
+
+#include <sys/mman.h>
+
+namespace megalith::cpu {
+
+static bool moves_data(const AnyOp& op) { return op.get_if<Relayout>() != nullptr; }
+
+i64 workspace_bytes(const Graph& g, const Node& n) {
+  if (moves_data(n.op)) return 0;
+  Site site{g.mesh, Coord{}, {}, {}};
+  for (Value v : n.ins) site.ins.push_back(g.type(v));
+  for (Value v : n.outs) site.outs.push_back(g.type(v));
+  return prepare_any(n.op, site).workspace;
+}
+
+Executor::Executor(const Plan& plan, const Coord& coord) : plan_(plan), coord_(coord) {
+  const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
+  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  check(memory != MAP_FAILED, "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model",
+        plan.arena_bytes);
+  madvise(memory, bytes, MADV_HUGEPAGE);
+  arena_ = static_cast<std::byte*>(memory);
+  for (const Program& p : plan.programs) {
+    std::vector<Step> steps;
+    for (const Instruction& in : p.instructions) {
+      Step s;
+      Site site{plan.mesh, coord, {}, {}};
+      for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
+      for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
+      s.workspace = arena_ + in.workspace;
+      if (!moves_data(in.op)) s.kernel = prepare_any(in.op, site);
+      check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
+            s.kernel.workspace, in.workspace_bytes);
+      steps.push_back(std::move(s));
+    }
+    programs_.push_back(std::move(steps));
+  }
+}
+
+Executor::~Executor() { munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1))); }
+
+int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
+
+void Executor::run_instruction(int program, int instruction, bool first) {
+  const Step& s = programs_[program][instruction];
+  check(bool(s.kernel.run), "a relayout between ranks on a single one: the plan was made for {} ranks", plan_.mesh.num_ranks());
+  s.kernel.run({s.ins, s.outs, s.workspace, first});
+}
+
+void Executor::run(int program, bool first) {
+  for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first);
+}
+
+std::byte* Executor::leaf(const std::string& name) { return arena_ + plan_.leaf(name).offset; }
+std::byte* Executor::buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
+
+const double* Executor::output_f64(int program, const std::string& name) {
+  return reinterpret_cast<const double*>(buffer(program, plan_.programs[program].outputs.at(name)));
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,45 @@
+// Runs a planned step on the CPU: one rank's arena, its prepared kernels, and the programs' instructions in order.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "exec/cpu/kernel.h"
+#include "plan/plan.h"
+
+namespace megalith::cpu {
+
+// Bytes that a node's kernel asks for beside its buffers; for plan_memory().
+i64 workspace_bytes(const Graph& g, const Node& n);
+
+class Executor {
+ public:
+  // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had.
+  Executor(const Plan& plan, const Coord& coord);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Runs a program. `first`: of a step's micro-batches. A relayout in it is an Error: moving data between ranks takes more than one.
+  void run(int program, bool first = false);
+  void run_instruction(int program, int instruction, bool first);
+  int program_index(const std::string& name) const;
+
+  std::byte* leaf(const std::string& name);                       // a leaf's memory
+  std::byte* buffer(int program, int buffer);
+  const double* output_f64(int program, const std::string& name);  // of the last run
+  const Plan& plan() const { return plan_; }
+  const Coord& coord() const { return coord_; }
+
+ private:
+  struct Step {
+    std::vector<std::byte*> ins, outs;
+    std::byte* workspace = nullptr;
+    Kernel kernel;
+  };
+  const Plan& plan_;
+  Coord coord_;
+  std::byte* arena_ = nullptr;
+  std::vector<std::vector<Step>> programs_;
+};
+
+}  // namespace megalith::cpu

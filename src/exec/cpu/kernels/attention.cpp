@@ -1,0 +1,197 @@
+// Attention forward: for each tile of queries, walks the tiles of keys with a running maximum and sum (online softmax).
+// See attention_tile.h for the transposed form of the scores. Every output has one thread and a fixed order of sums, so
+// bits do not depend on the thread count.
+#include <cmath>
+
+#include "base/threads.h"
+#include "exec/cpu/kernels/attention_tile.h"
+#include "exec/cpu/vector_math.h"
+
+namespace megalith::cpu {
+namespace {
+
+template <class T>
+struct Pass {
+  using A = accum_t<T>;
+  const AttentionPlan& p;
+  const T *q, *k, *v;
+  const i64* rows;
+  const i32* starts;
+  T* o;
+  A* lse;
+};
+
+template <class A>
+struct Scratch {
+  A *k, *v;    // [t, dp] of the current (b, g)
+  A* queries;  // [kTile, dp]
+  A* qt;       // [dp, kTile], scaled
+  A* scores;   // [keys of a tile, kTile]
+  A* ot;       // [dp, kTile]
+  alignas(64) A max[kTile], sum[kTile];
+
+  static i64 elements(const AttentionPlan& p) { return 2 * p.t * p.dp + 3 * kTile * p.dp + kTile * kTile; }
+  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.dp) {
+    qt = queries + kTile * p.dp, ot = qt + kTile * p.dp, scores = ot + kTile * p.dp;
+  }
+};
+
+// The maximum of the live scores of query vector c, and of `m`.
+template <class A>
+Vec<A> live_max(const Rects& rects, const A* scores, int c, Vec<A> m) {
+  Vec<A> part[4] = {m, m, m, m};  // four chains: one would wait for itself
+  for (const Rect& rect : rects) {
+    if (c < rect.c0 || c >= rect.c1) continue;
+    const A* at = scores + c * kLanes<A>;
+    int j = rect.j0;
+    for (; j + 4 <= rect.j1; j += 4)
+      for (int i = 0; i < 4; ++i) part[i] = max<A>(part[i], load(at + (j + i) * kTile));
+    for (; j < rect.j1; ++j) part[0] = max<A>(part[0], load(at + j * kTile));
+  }
+  return max<A>(max<A>(part[0], part[1]), max<A>(part[2], part[3]));
+}
+
+// Scores to exp(score - m), and their sum.
+template <class A>
+Vec<A> exp_live(const Rects& rects, A* scores, int c, Vec<A> m) {
+  Vec<A> sum[2] = {};
+  for (const Rect& rect : rects) {
+    if (c < rect.c0 || c >= rect.c1) continue;
+    for (int j = rect.j0; j < rect.j1; ++j) {
+      A* at = scores + j * kTile + c * kLanes<A>;
+      const Vec<A> e = exp(load(at) - m);
+      sum[j % 2] += e;
+      store(at, e);
+    }
+  }
+  return sum[0] + sum[1];
+}
+
+// Scores become probabilities up to the factor 1 / sum; what is gathered so far is scaled to the new maximum.
+template <class A>
+void softmax_step(const AttentionPlan& p, const Rects& rects, Scratch<A>& w) {
+  constexpr A inf = std::numeric_limits<A>::infinity();
+  for (int c = 0; c < Bounds<A>::kVectors; ++c) {
+    A *max_at = w.max + c * kLanes<A>, *sum_at = w.sum + c * kLanes<A>;
+    const Vec<A> before = load(max_at), now = live_max<A>(rects, w.scores, c, before);
+    const Vec<A> base = now == -inf ? Vec<A>{} : now;  // no key seen yet: every exp below is 0
+    const Vec<A> shrink = exp(before - base);
+    store(sum_at, load(sum_at) * shrink + exp_live<A>(rects, w.scores, c, base));
+    store(max_at, now);
+    for (i64 i = 0; i < p.d; ++i) {
+      A* at = w.ot + i * kTile + c * kLanes<A>;
+      store(at, load(at) * shrink);
+    }
+  }
+}
+
+template <class A>
+void drop(const AttentionPlan& p, const DropKeys& keys, const Rect& rect, i64 first_key, A* scores) {
+  A factor[kTile];
+  for (int j = rect.j0; j < rect.j1; ++j) {
+    drop_factors(p, keys, first_key + j, factor);
+    for (int i = rect.c0 * kLanes<A>; i < rect.c1 * kLanes<A>; ++i) scores[j * kTile + i] *= factor[i];
+  }
+}
+
+template <class T>
+void attend(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  const Bounds<A> bounds = bounds_of<A>(p, it, pass.starts);
+  const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
+  const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
+  for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile) {
+    const Rects rects = live_rects(bounds, first, std::min(first + kTile, p.t));
+    if (rects.count == 0) continue;
+    for (const Rect& r : rects) {
+      const i64 x = r.c0 * kLanes<A>;
+      small_gemm<A>({.a = w.k + (first + r.j0) * p.dp,
+                     .a_row = p.dp,
+                     .a_col = 1,
+                     .b = w.qt + x,
+                     .b_row = kTile,
+                     .c = w.scores + r.j0 * kTile + x,
+                     .c_row = kTile,
+                     .m = r.j1 - r.j0,
+                     .n = r.c1 - r.c0,
+                     .k = p.d,
+                     .add = false});
+      if (r.masked || slope != 0) bias_and_mask(bounds, r, first, slope, w.scores);
+    }
+    softmax_step(p, rects, w);
+    for (const Rect& r : rects) {
+      if (p.at.dropout > 0) drop(p, keys, r, first, w.scores);
+      const i64 x = r.c0 * kLanes<A>;
+      small_gemm<A>({.a = w.v + (first + r.j0) * p.dp,
+                     .a_row = 1,
+                     .a_col = p.dp,
+                     .b = w.scores + r.j0 * kTile + x,
+                     .b_row = kTile,
+                     .c = w.ot + x,
+                     .c_row = kTile,
+                     .m = p.d,
+                     .n = r.c1 - r.c0,
+                     .k = r.j1 - r.j0});
+    }
+  }
+}
+
+template <class T>
+void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  const QueryTile tile = p.tiles[it.tile];
+  const i64 row = p.query_row(it, tile.first);
+  pack_rows(pass.q + row * p.d, p.position_stride(), tile.count, p.d, A(p.at.scale), w.queries);
+  std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
+  transpose_tile(w.queries, kTile, p.dp, w.qt);
+  std::fill(w.ot, w.ot + p.dp * kTile, A(0));
+  std::fill(w.max, w.max + kTile, -std::numeric_limits<A>::infinity());
+  std::fill(w.sum, w.sum + kTile, A(0));
+  attend(pass, it, w);
+  transpose_tile(w.ot, p.dp, kTile, w.queries);
+  for (int i = 0; i < tile.count; ++i) {
+    const A sum = w.sum[i], scale = sum == 0 ? A(0) : 1 / sum;
+    const i64 to = p.query_row(it, tile.first + i);
+    each_vector<A>(
+        0, p.d, [&](i64 x, auto part) { store(pass.o + to * p.d + x, load(w.queries + i * p.dp + x) * scale, part); });
+    pass.lse[to] = w.max[i] + std::log(sum);
+  }
+}
+
+template <class T>
+Kernel attention(const Attention& op, const Site& site) {
+  using A = accum_t<T>;
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 0));
+  const i64 bytes = (Scratch<A>::elements(*plan) * i64(sizeof(A)) + 63) / 64 * 64;
+  return {plan->threads * bytes, [plan, bytes](const Args& a) {
+            const AttentionPlan& p = *plan;
+            const Pass<T> pass{p,           a.in<T>(0),   a.in<T>(1),
+                               a.in<T>(2),  a.in<i64>(3), p.at.starts ? a.in<i32>(4) : nullptr,
+                               a.out<T>(0), a.out<A>(1)};
+            parallel_for(p.threads, 1, [&](i64 part) {
+              Scratch<A> w(p, reinterpret_cast<A*>(a.workspace + part * bytes));
+              const ItemRange mine = share(p, {0, p.b * p.g * p.r}, part, p.threads);
+              i64 packed = -1;
+              for (i64 i = mine.begin; i < mine.end; ++i) {
+                const Item it = item_of(p, i);
+                const i64 head = it.b * p.g + it.g;
+                if (head != packed) {
+                  pack_rows(pass.k + head * p.d, p.key_stride(), p.t, p.d, A(1), w.k);
+                  pack_rows(pass.v + head * p.d, p.key_stride(), p.t, p.d, A(1), w.v);
+                  packed = head;
+                }
+                run_item(pass, it, w);
+              }
+            });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const Attention& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return attention<T>(op, site); });
+}
+
+}  // namespace megalith::cpu

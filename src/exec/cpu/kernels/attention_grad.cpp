@@ -1,0 +1,243 @@
+// Attention backward. Probabilities are computed again from q, k and lse; with D = sum_d do * o, and P' the
+// probabilities after dropout,
+//   dv = P'^T do    dS = P * (keep * do v^T - D)    dq = scale * dS k    dk = scale * dS^T q
+// One job walks query tiles of one (b, g), all r of it, and adds to its own dk and dv; so there are no races and no
+// atomics. When there are fewer (b, g) than the threads want, the tiles of one are split into several jobs, whose dk
+// and dv are added up in order at the end.
+#include "base/threads.h"
+#include "exec/cpu/kernels/attention_tile.h"
+#include "exec/cpu/vector_math.h"
+
+namespace megalith::cpu {
+namespace {
+
+template <class T>
+struct Pass {
+  using A = accum_t<T>;
+  const AttentionPlan& p;
+  const T *dout, *q, *k, *v, *o;
+  const A* lse;
+  const i64* rows;
+  const i32* starts;
+  T *dq, *dk, *dv;
+};
+
+// Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile].
+template <class A>
+struct Scratch {
+  A *k, *v;  // [t, dp] of the current (b, g)
+  A *queries, *qt, *dout, *dout_t, *dqt;
+  A *probabilities, *dscores;  // [keys of a tile, kTile]
+  alignas(64) A lse[kTile], delta[kTile];
+
+  static i64 elements(const AttentionPlan& p) { return 2 * p.t * p.dp + 5 * kTile * p.dp + 2 * kTile * kTile; }
+  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.dp) {
+    const i64 tile = kTile * p.dp;
+    qt = queries + tile, dout = qt + tile, dout_t = dout + tile, dqt = dout_t + tile;
+    probabilities = dqt + tile, dscores = probabilities + kTile * kTile;
+  }
+};
+
+template <class A>
+struct KeyGrads {
+  A *dk, *dv;  // [t, dp]
+};
+
+template <class T>
+void load_tile(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  const QueryTile tile = p.tiles[it.tile];
+  const i64 row = p.query_row(it, tile.first);
+  pack_rows(pass.q + row * p.d, p.position_stride(), tile.count, p.d, A(p.at.scale), w.queries);
+  pack_rows(pass.dout + row * p.d, p.position_stride(), tile.count, p.d, A(1), w.dout);
+  std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
+  std::fill(w.dout + tile.count * p.dp, w.dout + kTile * p.dp, A(0));
+  transpose_tile(w.queries, kTile, p.dp, w.qt);
+  transpose_tile(w.dout, kTile, p.dp, w.dout_t);
+  std::fill(w.dqt, w.dqt + p.dp * kTile, A(0));
+  constexpr A inf = std::numeric_limits<A>::infinity();
+  for (int i = 0; i < kTile; ++i) {
+    w.lse[i] = inf, w.delta[i] = 0;  // past the tile's end: probability 0
+    if (i >= tile.count) continue;
+    const i64 at = p.query_row(it, tile.first + i);
+    Vec<A> sum = {};
+    each_vector<A>(0, p.d,
+                   [&](i64 x, auto part) { sum += load(w.dout + i * p.dp + x) * load(pass.o + at * p.d + x, part); });
+    w.delta[i] = sum_lanes<A>(sum);
+    if (pass.lse[at] != -inf) w.lse[i] = pass.lse[at];
+  }
+}
+
+// Scores and do v^T become the probabilities after dropout and dS.
+template <class A>
+void dsoftmax(const AttentionPlan& p, const DropKeys& keys, const Rect& r, i64 first_key, Scratch<A>& w) {
+  alignas(64) A factor[kTile];
+  std::fill(factor, factor + kTile, A(1));
+  for (int j = r.j0; j < r.j1; ++j) {
+    if (p.at.dropout > 0) drop_factors(p, keys, first_key + j, factor);
+    for (int x = r.c0 * kLanes<A>; x < r.c1 * kLanes<A>; x += kLanes<A>) {
+      A *pr = w.probabilities + j * kTile + x, *ds = w.dscores + j * kTile + x;
+      const Vec<A> e = exp(load(pr) - load(w.lse + x)), keep = load(factor + x);
+      store(ds, e * (load(ds) * keep - load(w.delta + x)));
+      store(pr, e * keep);
+    }
+  }
+}
+
+template <class T>
+void key_tile(const Pass<T>& pass, const Item& it, const Rect& r, i64 first, const Bounds<accum_t<T>>& bounds,
+              Scratch<accum_t<T>>& w) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
+  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x;
+  SmallGemm<A> g{.a = w.k + (first + r.j0) * p.dp,
+                 .a_row = p.dp,
+                 .a_col = 1,
+                 .b = w.qt + x,
+                 .b_row = kTile,
+                 .c = w.probabilities + at,
+                 .c_row = kTile,
+                 .m = r.j1 - r.j0,
+                 .n = r.c1 - r.c0,
+                 .k = p.d,
+                 .add = false};
+  small_gemm(g);
+  if (r.masked || slope != 0) bias_and_mask(bounds, r, first, slope, w.probabilities);
+  g.a = w.v + (first + r.j0) * p.dp, g.b = w.dout_t + x, g.c = w.dscores + at;
+  small_gemm(g);
+}
+
+template <class A>
+void add_grads(const AttentionPlan& p, const Rect& r, i64 first, Scratch<A>& w, const KeyGrads<A>& to) {
+  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = (first + r.j0) * p.dp;
+  SmallGemm<A> g{.a = w.probabilities + at,
+                 .a_row = kTile,
+                 .a_col = 1,
+                 .b = w.dout + x * p.dp,
+                 .b_row = p.dp,
+                 .c = to.dv + key,
+                 .c_row = p.dp,
+                 .m = r.j1 - r.j0,
+                 .n = p.dp / kLanes<A>,
+                 .k = (r.c1 - r.c0) * kLanes<A>};
+  small_gemm(g);
+  g.a = w.dscores + at, g.b = w.queries + x * p.dp, g.c = to.dk + key;
+  small_gemm(g);
+  small_gemm<A>({.a = w.k + key,
+                 .a_row = 1,
+                 .a_col = p.dp,
+                 .b = w.dscores + at,
+                 .b_row = kTile,
+                 .c = w.dqt + x,
+                 .c_row = kTile,
+                 .m = p.d,
+                 .n = r.c1 - r.c0,
+                 .k = r.j1 - r.j0});
+}
+
+template <class T>
+void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w, const KeyGrads<accum_t<T>>& to) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  load_tile(pass, it, w);
+  const Bounds<A> bounds = bounds_of<A>(p, it, pass.starts);
+  const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
+  for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile)
+    for (const Rect& r : live_rects(bounds, first, std::min(first + kTile, p.t))) {
+      key_tile(pass, it, r, first, bounds, w);
+      dsoftmax(p, keys, r, first, w);
+      add_grads(p, r, first, w, to);
+    }
+  transpose_tile(w.dqt, p.dp, kTile, w.queries);
+  const QueryTile tile = p.tiles[it.tile];
+  for (int i = 0; i < tile.count; ++i)
+    each_vector<A>(0, p.d, [&](i64 x, auto part) {
+      store(pass.dq + p.query_row(it, tile.first + i) * p.d + x, load(w.queries + i * p.dp + x) * A(p.at.scale), part);
+    });
+}
+
+// One row of dk or dv: the sum of the same row of `count` accumulators, `stride` apart.
+template <class T>
+void write_row(const accum_t<T>* from, i64 count, i64 stride, i64 d, T* to) {
+  using A = accum_t<T>;
+  each_vector<A>(0, d, [&](i64 x, auto part) {
+    Vec<A> sum = load(from + x);
+    for (i64 i = 1; i < count; ++i) sum += load(from + i * stride + x);
+    store(to + x, sum, part);
+  });
+}
+
+// How the jobs are cut and where their accumulators lie. One job a (b, g): a thread reuses its own; else each job has
+// its own.
+struct Jobs {
+  i64 pairs, splits;
+  i64 scratch_bytes, grads_bytes;  // of one thread, of one accumulator
+  i64 accumulators;
+};
+template <class A>
+Jobs cut_jobs(const AttentionPlan& p) {
+  const i64 pairs = p.b * p.g, want = 4 * i64(p.threads), most = std::max<i64>(1, p.r * i64(p.tiles.size()));
+  const i64 splits = p.threads == 1 || pairs == 0 || pairs >= want ? 1 : std::min(most, (want + pairs - 1) / pairs);
+  const auto rounded = [](i64 elements) { return (elements * i64(sizeof(A)) + 63) / 64 * 64; };
+  return {pairs, splits, rounded(Scratch<A>::elements(p)), rounded(2 * p.t * p.dp),
+          splits == 1 ? p.threads : pairs * splits};
+}
+
+template <class T>
+void write_keys(const Pass<T>& pass, i64 pair, i64 key, const KeyGrads<accum_t<T>>& from, const Jobs& jobs) {
+  const AttentionPlan& p = pass.p;
+  const i64 to = key * p.key_stride() + pair * p.d, stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
+  write_row(from.dk + key * p.dp, jobs.splits, stride, p.d, pass.dk + to);
+  write_row(from.dv + key * p.dp, jobs.splits, stride, p.d, pass.dv + to);
+}
+
+template <class T>
+void run(const Pass<T>& pass, const Jobs& jobs, std::byte* workspace) {
+  using A = accum_t<T>;
+  const AttentionPlan& p = pass.p;
+  std::byte* grads = workspace + p.threads * jobs.scratch_bytes;
+  const auto grads_at = [&](i64 i) {
+    A* at = reinterpret_cast<A*>(grads + i * jobs.grads_bytes);
+    return KeyGrads<A>{at, at + p.t * p.dp};
+  };
+  const i64 count = jobs.pairs * jobs.splits;
+  parallel_for(p.threads, 1, [&](i64 part) {
+    Scratch<A> w(p, reinterpret_cast<A*>(workspace + part * jobs.scratch_bytes));
+    for (i64 job = count * part / p.threads; job < count * (part + 1) / p.threads; ++job) {
+      const i64 pair = job / jobs.splits;
+      const KeyGrads<A> to = grads_at(jobs.splits == 1 ? part : job);
+      pack_rows(pass.k + pair * p.d, p.key_stride(), p.t, p.d, A(1), w.k);
+      pack_rows(pass.v + pair * p.d, p.key_stride(), p.t, p.d, A(1), w.v);
+      std::fill(to.dk, to.dk + 2 * p.t * p.dp, A(0));
+      const ItemRange mine = share(p, {pair * p.r, (pair + 1) * p.r}, job % jobs.splits, jobs.splits);
+      for (i64 i = mine.begin; i < mine.end; ++i) run_item(pass, item_of(p, i), w, to);
+      for (i64 key = 0; jobs.splits == 1 && key < p.t; ++key) write_keys(pass, pair, key, to, jobs);
+    }
+  });
+  if (jobs.splits == 1) return;
+  parallel_for(jobs.pairs * p.t, 64,
+               [&](i64 i) { write_keys(pass, i / p.t, i % p.t, grads_at(i / p.t * jobs.splits), jobs); });
+}
+
+template <class T>
+Kernel attention_grad(const AttentionGrad& op, const Site& site) {
+  using A = accum_t<T>;
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 1));
+  const Jobs jobs = cut_jobs<A>(*plan);
+  return {plan->threads * jobs.scratch_bytes + jobs.accumulators * jobs.grads_bytes, [plan, jobs](const Args& a) {
+            const i32* starts = plan->at.starts ? a.in<i32>(7) : nullptr;
+            const Pass<T> pass{*plan,      a.in<T>(0),   a.in<T>(1), a.in<T>(2),  a.in<T>(3),  a.in<T>(4),
+                               a.in<A>(5), a.in<i64>(6), starts,     a.out<T>(0), a.out<T>(1), a.out<T>(2)};
+            run(pass, jobs, a.workspace);
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const AttentionGrad& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T>(op, site); });
+}
+
+}  // namespace megalith::cpu

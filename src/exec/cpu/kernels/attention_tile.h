@@ -1,0 +1,103 @@
+// What attention and its gradient share: the cut of the work into query tiles, and what of a tile of keys a tile of
+// queries sees.
+//
+// Scores are kept transposed: a row per key, a lane per query. So the mask's bounds, the running maximum and sum and
+// the dropout keys are vectors over queries, nothing is summed across lanes, and every product is of small_gemm's form
+// with K or V (rows [t, dp], dp: d rounded up to whole vectors) as the operand read element by element. A key tile is
+// cut into strips of 16 keys; neighbouring strips with the same live query vectors make one Rect. What lies outside of
+// all Rects is masked and never computed. Positions of keys are 0..t-1 (t is never split); positions of queries are
+// any.
+#pragma once
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/small_gemm.h"
+
+namespace megalith::cpu {
+
+constexpr int kTile = 64;   // queries in a tile, and keys in a tile
+constexpr int kStrip = 16;  // keys in a strip
+
+struct QueryTile {
+  i64 first;  // local index along s
+  int count;  // <= kTile, of consecutive positions
+};
+
+// One query tile of one head; b, g, r are local indices.
+struct Item {
+  i64 b, g, r;
+  int tile;
+};
+
+struct AttentionPlan {
+  AttentionSpec at;
+  i64 s = 0, b = 0, g = 0, r = 0, d = 0, t = 0, dp = 0;
+  std::vector<i64> positions = {}, groups = {}, heads = {};  // global indices along s, g, r
+  std::vector<double> slopes = {};                           // [g, r] of this rank, if ALiBi
+  std::vector<QueryTile> tiles = {};
+  std::vector<i64> tile_cost = {};  // key tiles that a query tile sees
+  int threads = 1;
+  u64 drop_below = 0;     // an element is dropped if hash >> 11 is below it
+  double keep_scale = 1;  // 1 / (1 - p)
+
+  i64 position_stride() const { return b * g * r * d; }  // of q
+  i64 key_stride() const { return b * g * d; }           // of k and v
+  i64 query_row(const Item& it, i64 local) const { return ((local * b + it.b) * g + it.g) * r + it.r; }
+};
+
+// Items are numbered in the order b, g, r, tile; a head is one (b, g, r). The items of `heads` that part number `part`
+// of `parts` gets: in order, and about equal in work.
+struct ItemRange {
+  i64 begin, end;
+};
+ItemRange share(const AttentionPlan& p, ItemRange heads, i64 part, i64 parts);
+Item item_of(const AttentionPlan& p, i64 index);
+
+// `q` is the index of the op's input q; k follows.
+AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q);
+
+// The visible keys [lo, hi] of each query of a tile. Lanes past the tile's end repeat its last query.
+template <class A>
+struct Bounds {
+  alignas(64) int_t<A> lo[kTile], hi[kTile];
+  static constexpr int kVectors = kTile / kLanes<A>;
+  i64 lo_min[kVectors], lo_max[kVectors], hi_min[kVectors], hi_max[kVectors];  // per vector of queries
+  i64 first, last;                                                             // keys that any query sees
+};
+// starts: [s, b] or null.
+template <class A>
+Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const i32* starts);
+
+struct Rect {
+  int j0, j1;   // keys, counted from the key tile's first
+  int c0, c1;   // vectors of queries
+  bool masked;  // some pairs in it are not visible
+};
+struct Rects {
+  Rect rect[kTile / kStrip];
+  int count = 0;
+  const Rect* begin() const { return rect; }
+  const Rect* end() const { return rect + count; }
+};
+template <class A>
+Rects live_rects(const Bounds<A>& bounds, i64 first_key, i64 end_key);
+
+// scores[j][*] of a rect: adds ALiBi's bias, puts -inf where a key is not visible. slope: of this head, 0 for none.
+template <class A>
+void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, A slope, A* scores);
+
+// Dropout of one tile: keys of the hash for each query, to be mixed with the key's position.
+struct DropKeys {
+  u64 key[kTile];
+};
+DropKeys drop_keys(const AttentionPlan& p, const Item& it, i64 row);
+// factor[0..kTile) of one key: 0 or keep_scale.
+template <class A>
+void drop_factors(const AttentionPlan& p, const DropKeys& keys, i64 key, A* factor);
+
+// n rows of T, `stride` apart, times scale, widened and padded with zeros: to[n][dp].
+template <class T>
+void pack_rows(const T* from, i64 stride, i64 n, i64 d, accum_t<T> scale, accum_t<T>* to);
+// [rows][columns] -> [columns][rows], both multiples of a vector's lanes.
+template <class A>
+void transpose_tile(const A* from, i64 rows, i64 columns, A* to);
+
+}  // namespace megalith::cpu

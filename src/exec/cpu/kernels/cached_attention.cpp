@@ -1,0 +1,85 @@
+// New tokens against the cache: one (batch, head, query) at a time; the cache is read once, which is what bounds it.
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+
+namespace megalith::cpu {
+
+Kernel prepare(const CacheWrite&, const Site& site) {
+  const Shape cache = site.in_shape(0), x = site.in_shape(1);
+  const i64 row = count(cache) / std::max<i64>(1, cache[0]) * size_of(site.ins[0].dtype), rows = x[0], most = cache[0];
+  return {0, [=](const Args& a) {
+            const i64 at = *a.in<i32>(2);
+            check(at >= 0 && at + rows <= most, "[cache_write] rows {} to {} of a cache of {}", at, at + rows, most);
+            std::memcpy(a.out<std::byte>(0) + at * row, a.in<std::byte>(1), size_t(rows * row));
+          }};
+}
+
+namespace {
+
+struct Sizes {
+  i64 s, t, b, g, r, d;
+};
+
+// One query: scores, softmax, weighted sum. k and v point at this batch row and group; `step` is the distance between positions.
+template <class T>
+struct OneQuery {
+  using A = accum_t<T>;
+  const Sizes& n;
+  const AttentionSpec& at;
+  A slope;
+
+  void operator()(T* o, const T* q, const T* k, const T* v, i64 position, A* scores) const {
+    const i64 step = n.b * n.g * n.d, first = at.window > 0 ? std::max<i64>(0, position - at.window + 1) : 0;
+    A most = -std::numeric_limits<A>::infinity();
+    for (i64 p = first; p <= position; ++p) {
+      A dot = 0;
+      for (i64 i = 0; i < n.d; ++i) dot += A(q[i]) * A(k[p * step + i]);
+      scores[p] = dot * A(at.scale) + slope * A(p - position);
+      most = std::max(most, scores[p]);
+    }
+    A sum = 0;
+    for (i64 p = first; p <= position; ++p) sum += scores[p] = std::exp(scores[p] - most);
+    std::vector<A> out(size_t(n.d), A(0));
+    for (i64 p = first; p <= position; ++p)
+      for (i64 i = 0; i < n.d; ++i) out[i] += scores[p] * A(v[p * step + i]);
+    for (i64 i = 0; i < n.d; ++i) o[i] = T(out[i] / sum);
+  }
+};
+
+template <class T>
+Kernel make(const CachedAttention& op, const Site& site) {
+  using A = accum_t<T>;
+  const Shape q = site.in_shape(0), k = site.in_shape(1);
+  const Sizes n{q[0], k[0], q[1], q[2], q[3], q[4]};
+  const auto groups = site.in_indices(0, 2), heads = site.in_indices(0, 3);
+  std::vector<A> slopes(size_t(n.g * n.r), A(0));
+  if (op.at.alibi) {
+    const i64 r_all = site.ins[0].dim(3);
+    const auto all = alibi_slopes(site.ins[0].dim(2) * r_all);
+    for (i64 i = 0; i < n.g * n.r; ++i) slopes[i] = A(all[groups[i / n.r] * r_all + heads[i % n.r]]);
+  }
+  const i64 jobs = n.b * n.g * n.r * n.s;
+  return {jobs * n.t * i64(sizeof(A)), [=, at = op.at](const Args& a) {
+            const i64 length = *a.in<i32>(3);
+            check(length >= 0 && length + n.s <= n.t, "[cached_attention] {} tokens behind {} in a cache of {}", n.s, length, n.t);
+            parallel_for(jobs, 1, [&](i64 job) {
+              const i64 i = job % n.s, r = job / n.s % n.r, g = job / n.s / n.r % n.g, b = job / n.s / n.r / n.g;
+              const i64 head = (((i * n.b + b) * n.g + g) * n.r + r) * n.d, group = (b * n.g + g) * n.d;
+              OneQuery<T>{n, at, slopes[g * n.r + r]}(a.out<T>(0) + head, a.in<T>(0) + head, a.in<T>(1) + group,
+                                                      a.in<T>(2) + group, length + i,
+                                                      reinterpret_cast<A*>(a.workspace) + job * n.t);
+            });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const CachedAttention& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return make<T>(op, site); });
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,125 @@
+// The vocabulary-parallel loss. A rank's columns are increasing global indices, so those that exist (below `vocab`)
+// come first, and a label is found among them by search. Labels that are not here (other ranks', padding, ignored:
+// negative) add nothing.
+#include <algorithm>
+#include <cmath>
+
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
+
+namespace megalith::cpu {
+namespace {
+
+struct Columns {
+  i64 rows, width, valid;  // width: of a row of logits; valid: how many of it exist
+  std::vector<i64> index;  // global, of the valid ones
+
+  i64 find(i64 label) const {  // -1 if it is not here
+    const auto at = std::lower_bound(index.begin(), index.end(), label);
+    return at != index.end() && *at == label ? at - index.begin() : -1;
+  }
+};
+
+std::shared_ptr<const Columns> columns_of(const Site& site, int logits, i64 vocab) {
+  const Shape x = site.in_shape(logits);
+  auto c = std::make_shared<Columns>(Columns{x[0] * x[1], x[2], 0, site.in_indices(logits, 2)});
+  c->valid = std::lower_bound(c->index.begin(), c->index.end(), vocab) - c->index.begin();
+  c->index.resize(size_t(c->valid));
+  return c;
+}
+
+template <class T>
+accum_t<T> max_row(const T* x, i64 n) {
+  using A = accum_t<T>;
+  constexpr i64 lanes = kLanes<A>;
+  A out = -std::numeric_limits<A>::infinity();
+  Vec<A> part[4] = {fill(out), fill(out), fill(out), fill(out)};
+  i64 i = 0;
+  for (; i + 4 * lanes <= n; i += 4 * lanes)
+    for (int k = 0; k < 4; ++k) part[k] = max<A>(part[k], load(x + i + k * lanes));
+  for (; i < n; ++i) out = std::max(out, A(x[i]));
+  return std::max(out, max_lanes<A>(max<A>(max<A>(part[0], part[1]), max<A>(part[2], part[3]))));
+}
+
+template <class T>
+Kernel vocab_max(std::shared_ptr<const Columns> c) {
+  return {0, [c](const Args& a) {
+            parallel_for(c->rows, 1,
+                         [&](i64 row) { a.out<accum_t<T>>(0)[row] = max_row(a.in<T>(0) + row * c->width, c->valid); });
+          }};
+}
+
+template <class T>
+Kernel vocab_sums(std::shared_ptr<const Columns> c) {
+  using A = accum_t<T>;
+  return {0, [c](const Args& a) {
+            A *z0 = a.out<A>(0), *z1 = z0 + c->rows;
+            parallel_for(c->rows, 1, [&](i64 row) {
+              const T* x = a.in<T>(0) + row * c->width;
+              const A m = a.in<A>(2)[row];
+              z0[row] =
+                  sum_over<A>(c->valid, [&](i64 i, auto part) { return only<A>(exp(load(x + i, part) - m), part); });
+              const i64 at = c->find(a.in<i32>(1)[row]);
+              z1[row] = at < 0 ? A(0) : A(x[at]) - m;
+            });
+          }};
+}
+
+template <class T>
+Kernel vocab_sums_grad(std::shared_ptr<const Columns> c) {
+  using A = accum_t<T>;
+  return {0, [c](const Args& a) {
+            parallel_for(c->rows, 1, [&](i64 row) {
+              const T* x = a.in<T>(1) + row * c->width;
+              T* dx = a.out<T>(0) + row * c->width;
+              const A m = a.in<A>(3)[row], dz0 = a.in<A>(0)[row], dz1 = a.in<A>(0)[c->rows + row];
+              const i64 label = c->find(a.in<i32>(2)[row]);
+              const A there = label < 0 ? A(0) : dz0 * exp(fill(A(x[label]) - m))[0] + dz1;  // before x is overwritten
+              each_vector<A>(0, c->valid,
+                             [&](i64 i, auto part) { store(dx + i, dz0 * exp(load(x + i, part) - m), part); });
+              std::fill(dx + c->valid, dx + c->width, T(0));
+              if (label >= 0) dx[label] = T(there);
+            });
+          }};
+}
+
+template <class A>
+Kernel cross_entropy(i64 n) {
+  return {0, [n](const Args& a) {
+            const A* z = a.in<A>(0);
+            parallel_for(n, 1024, [&](i64 i) { a.out<A>(0)[i] = std::log(z[i]) - z[n + i]; });
+          }};
+}
+
+template <class A>
+Kernel cross_entropy_grad(i64 n) {
+  return {0, [n](const Args& a) {
+            const A *dy = a.in<A>(0), *z = a.in<A>(1);
+            A* dz = a.out<A>(0);
+            parallel_for(n, 1024, [&](i64 i) { dz[i] = dy[i] / z[i], dz[n + i] = -dy[i]; });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const VocabMax& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_max<T>(columns_of(site, 0, op.vocab)); });
+}
+Kernel prepare(const VocabSums& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_sums<T>(columns_of(site, 0, op.vocab)); });
+}
+Kernel prepare(const VocabSumsGrad& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype,
+                        [&]<class T>() { return vocab_sums_grad<T>(columns_of(site, 1, op.vocab)); });
+}
+Kernel prepare(const CrossEntropy&, const Site& site) {
+  const Shape z = site.in_shape(0);
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return cross_entropy<T>(z[1] * z[2]); });
+}
+Kernel prepare(const CrossEntropyGrad&, const Site& site) {
+  const Shape z = site.in_shape(1);
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return cross_entropy_grad<T>(z[1] * z[2]); });
+}
+
+}  // namespace megalith::cpu

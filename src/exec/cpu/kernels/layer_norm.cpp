@@ -1,0 +1,106 @@
+// y = (x - mean) rstd w + c; the variance in a second pass, over x - mean. With n = (x - mean) rstd and g = dy w:
+//   dx = rstd (g - mean(g) - n mean(g n)),  dw = sum over rows of dy n,  dc = sum over rows of dy.
+#include <cmath>
+
+#include "exec/cpu/kernels/norm.h"
+
+namespace megalith::cpu {
+namespace {
+
+template <class A>
+struct Stats {
+  A mean, rstd;
+};
+
+template <class T>
+Stats<accum_t<T>> forward_row(const T* x, const accum_t<T>* w, const accum_t<T>* c, i64 h, double eps, T* y) {
+  using A = accum_t<T>;
+  const A mean = sum_over<A>(h, [&](i64 i, auto part) { return load(x + i, part); }) / A(h);
+  const A squares = sum_over<A>(h, [&](i64 i, auto part) {
+    const Vec<A> v = only<A>(load(x + i, part) - mean, part);
+    return v * v;
+  });
+  const A rstd = 1 / std::sqrt(squares / A(h) + A(eps));
+  each_vector<A>(0, h, [&](i64 i, auto part) {
+    store(y + i, (load(x + i, part) - mean) * rstd * load(w + i, part) + load(c + i, part), part);
+  });
+  return {mean, rstd};
+}
+
+template <class T>
+struct BackwardRow {
+  const T *dy, *x;
+  Stats<accum_t<T>> stats;
+  T* dx;
+};
+
+// Adds to dw and dc.
+template <class T>
+void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T>* dw, accum_t<T>* dc) {
+  using A = accum_t<T>;
+  const A mean = r.stats.mean, rstd = r.stats.rstd;
+  const A sum_g = sum_over<A>(h, [&](i64 i, auto part) { return load(r.dy + i, part) * load(w + i, part); });
+  const A sum_gn = sum_over<A>(h, [&](i64 i, auto part) {
+    const Vec<A> d = load(r.dy + i, part), n = (load(r.x + i, part) - mean) * rstd;
+    store(dw + i, load(dw + i, part) + d * n, part);
+    store(dc + i, load(dc + i, part) + d, part);
+    return d * load(w + i, part) * n;
+  });
+  const A mean_g = sum_g / A(h), mean_gn = sum_gn / A(h);
+  each_vector<A>(0, h, [&](i64 i, auto part) {
+    const Vec<A> g = load(r.dy + i, part) * load(w + i, part), n = (load(r.x + i, part) - mean) * rstd;
+    store(r.dx + i, rstd * (g - mean_g - n * mean_gn), part);
+  });
+}
+
+template <class T>
+Kernel forward(const Site& site, double eps) {
+  using A = accum_t<T>;
+  const NormShape shape(site.in_shape(0));
+  const DType wt = site.ins[1].dtype, ct = site.ins[2].dtype;
+  return {2 * shape.hp * i64(sizeof(A)), [shape, wt, ct, eps](const Args& a) {
+            A *w = reinterpret_cast<A*>(a.workspace), *c = w + shape.hp;
+            widen(wt, a.ins[1], shape.h, w);
+            widen(ct, a.ins[2], shape.h, c);
+            parallel_for(shape.rows, shape.grain(), [&](i64 row) {
+              const i64 at = row * shape.h;
+              const Stats<A> s = forward_row(a.in<T>(0) + at, w, c, shape.h, eps, a.out<T>(0) + at);
+              a.out<A>(1)[row] = s.mean, a.out<A>(2)[row] = s.rstd;
+            });
+          }};
+}
+
+template <class T>
+Kernel backward(const Site& site) {
+  using A = accum_t<T>;
+  const NormShape shape(site.in_shape(1));
+  const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype, dct = site.outs[2].dtype;
+  return {(1 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, dct](const Args& a) {
+            A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
+            widen(wt, a.ins[2], shape.h, w);
+            parallel_for(shape.chunks, 1, [&](i64 c) {
+              A *dw = partial + 2 * c * shape.hp, *dc = dw + shape.hp;
+              std::fill(dw, dw + 2 * shape.hp, A(0));
+              for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
+                const i64 at = row * shape.h;
+                backward_row<T>(
+                    {a.in<T>(0) + at, a.in<T>(1) + at, {a.in<A>(3)[row], a.in<A>(4)[row]}, a.out<T>(0) + at}, w,
+                    shape.h, dw, dc);
+              }
+            });
+            add_chunks(shape, partial, 2 * shape.hp, dwt, a.outs[1]);
+            add_chunks(shape, partial + shape.hp, 2 * shape.hp, dct, a.outs[2]);
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const LayerNorm& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
+}
+
+Kernel prepare(const LayerNormGrad&, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site); });
+}
+
+}  // namespace megalith::cpu

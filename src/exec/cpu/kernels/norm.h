@@ -1,0 +1,45 @@
+// What the norms share: their rows, weights widened once a run, and sums over all rows (dw, dc) that do not depend on
+// the thread count: rows are cut into at most 64 chunks by their number alone, each chunk sums its rows in order, then
+// chunks are added in order.
+#pragma once
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector.h"
+
+namespace megalith::cpu {
+
+struct NormShape {
+  i64 rows = 1, h = 0, hp = 0;  // hp: h in whole cache lines of the widest type
+  i64 chunk, chunks;            // rows in a chunk
+
+  explicit NormShape(const Shape& x) : h(x.back()), hp((h + 15) / 16 * 16) {
+    for (size_t i = 0; i + 1 < x.size(); ++i) rows *= x[i];
+    chunk = std::max<i64>(32, (rows + 63) / 64);
+    chunks = (rows + chunk - 1) / chunk;
+  }
+  i64 grain() const { return std::max<i64>(1, 2048 / std::max<i64>(1, h)); }
+};
+
+// A vector [h] of any float type, widened.
+template <class A>
+void widen(DType dtype, const std::byte* from, i64 n, A* to) {
+  dispatch_float(dtype, [&]<class T>() {
+    for (i64 i = 0; i < n; ++i) to[i] = A(reinterpret_cast<const T*>(from)[i]);
+  });
+}
+
+// The sums of the chunks' partial sums [chunks][stride], in order, to a vector [h] of any float type.
+template <class A>
+void add_chunks(const NormShape& shape, const A* partial, i64 stride, DType dtype, std::byte* to) {
+  dispatch_float(dtype, [&]<class T>() {
+    parallel_ranges(shape.h, 1024, [&](i64 begin, i64 end) {
+      for (i64 i = begin; i < end; ++i) {
+        A sum = 0;
+        for (i64 c = 0; c < shape.chunks; ++c) sum += partial[c * stride + i];
+        reinterpret_cast<T*>(to)[i] = T(sum);
+      }
+    });
+  });
+}
+
+}  // namespace megalith::cpu

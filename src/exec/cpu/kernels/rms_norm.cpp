@@ -1,0 +1,81 @@
+// y = x rstd w. With n = x rstd and g = dy w:  dx = rstd (g - n mean(g n)),  dw = sum over rows of dy n.
+#include <cmath>
+
+#include "exec/cpu/kernels/norm.h"
+
+namespace megalith::cpu {
+namespace {
+
+template <class T>
+accum_t<T> forward_row(const T* x, const accum_t<T>* w, i64 h, double eps, T* y) {
+  using A = accum_t<T>;
+  const A squares = sum_over<A>(h, [&](i64 i, auto part) {
+    const Vec<A> v = load(x + i, part);
+    return v * v;
+  });
+  const A rstd = 1 / std::sqrt(squares / A(h) + A(eps));
+  each_vector<A>(0, h, [&](i64 i, auto part) { store(y + i, load(x + i, part) * rstd * load(w + i, part), part); });
+  return rstd;
+}
+
+// Adds to dw.
+template <class T>
+void backward_row(const T* dy, const T* x, const accum_t<T>* w, accum_t<T> rstd, i64 h, T* dx, accum_t<T>* dw) {
+  using A = accum_t<T>;
+  const A dot = sum_over<A>(h, [&](i64 i, auto part) {
+    const Vec<A> d = load(dy + i, part), n = load(x + i, part) * rstd;
+    store(dw + i, load(dw + i, part) + d * n, part);
+    return d * load(w + i, part) * n;
+  });
+  const A mean = dot / A(h);
+  each_vector<A>(0, h, [&](i64 i, auto part) {
+    const Vec<A> g = load(dy + i, part) * load(w + i, part), n = load(x + i, part) * rstd;
+    store(dx + i, rstd * (g - n * mean), part);
+  });
+}
+
+template <class T>
+Kernel forward(const Site& site, double eps) {
+  using A = accum_t<T>;
+  const NormShape shape(site.in_shape(0));
+  const DType wt = site.ins[1].dtype;
+  return {shape.hp * i64(sizeof(A)), [shape, wt, eps](const Args& a) {
+            A* w = reinterpret_cast<A*>(a.workspace);
+            widen(wt, a.ins[1], shape.h, w);
+            parallel_for(shape.rows, shape.grain(), [&](i64 row) {
+              a.out<A>(1)[row] = forward_row(a.in<T>(0) + row * shape.h, w, shape.h, eps, a.out<T>(0) + row * shape.h);
+            });
+          }};
+}
+
+template <class T>
+Kernel backward(const Site& site) {
+  using A = accum_t<T>;
+  const NormShape shape(site.in_shape(1));
+  const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype;
+  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt](const Args& a) {
+            A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
+            widen(wt, a.ins[2], shape.h, w);
+            parallel_for(shape.chunks, 1, [&](i64 c) {
+              A* dw = partial + c * shape.hp;
+              std::fill(dw, dw + shape.h, A(0));
+              for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
+                const i64 at = row * shape.h;
+                backward_row(a.in<T>(0) + at, a.in<T>(1) + at, w, a.in<A>(3)[row], shape.h, a.out<T>(0) + at, dw);
+              }
+            });
+            add_chunks(shape, partial, shape.hp, dwt, a.outs[1]);
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const RmsNorm& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
+}
+
+Kernel prepare(const RmsNormGrad&, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site); });
+}
+
+}  // namespace megalith::cpu

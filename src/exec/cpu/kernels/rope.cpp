@@ -1,0 +1,84 @@
+// Rotary embedding: the pair (x_i, x_{i + n/2}) turns by the angle position * freq_i. Cosines and sines come from
+// double arithmetic: from a table made at prepare when positions are the global indices, else row by row.
+#include <cmath>
+
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector.h"
+
+namespace megalith::cpu {
+namespace {
+
+struct RopePlan {
+  i64 s, b, heads, d, half;  // heads: all dims between b and d
+  int sign;
+  std::vector<double> freq;
+};
+
+template <class A>
+void fill_turn(const RopePlan& p, double position, A* cosines, A* sines) {
+  for (i64 i = 0; i < p.half; ++i) {
+    const double angle = position * p.freq[i];
+    cosines[i] = A(std::cos(angle)), sines[i] = A(p.sign * std::sin(angle));
+  }
+}
+
+template <class T>
+void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
+  using A = accum_t<T>;
+  for (i64 head = 0; head < p.heads; ++head, x += p.d, y += p.d) {
+    each_vector<A>(0, p.half, [&](i64 i, auto part) {
+      const Vec<A> a = load(x + i, part), b = load(x + p.half + i, part), c = load(cosines + i, part),
+                   s = load(sines + i, part);
+      store(y + i, a * c - b * s, part);
+      store(y + p.half + i, b * c + a * s, part);
+    });
+    if (x != y) std::memcpy(static_cast<void*>(y + 2 * p.half), x + 2 * p.half, size_t(p.d - 2 * p.half) * sizeof(T));
+  }
+}
+
+template <class T>
+Kernel by_table(const RopePlan& p, const std::vector<i64>& positions) {
+  using A = accum_t<T>;
+  const i64 n = p.s * p.half;
+  auto table = std::make_shared<std::vector<A>>(2 * n);
+  for (i64 i = 0; i < p.s; ++i)
+    fill_turn(p, double(positions[i]), table->data() + i * p.half, table->data() + n + i * p.half);
+  return {0, [p, n, table](const Args& a) {
+            parallel_for(p.s * p.b, 8, [&](i64 row) {
+              const A* cosines = table->data() + row / p.b * p.half;
+              turn_row(p, a.in<T>(0) + row * p.heads * p.d, a.out<T>(0) + row * p.heads * p.d, cosines, cosines + n);
+            });
+          }};
+}
+
+template <class T>
+Kernel by_input(const RopePlan& p) {
+  using A = accum_t<T>;
+  const i64 rows = p.s * p.b, parts = num_threads();
+  return {parts * 2 * p.half * i64(sizeof(A)), [p, rows, parts](const Args& a) {
+            parallel_for(parts, 1, [&](i64 part) {
+              A* cosines = reinterpret_cast<A*>(a.workspace) + part * 2 * p.half;
+              for (i64 row = rows * part / parts; row < rows * (part + 1) / parts; ++row) {
+                fill_turn(p, double(a.in<i32>(1)[row]), cosines, cosines + p.half);
+                turn_row(p, a.in<T>(0) + row * p.heads * p.d, a.out<T>(0) + row * p.heads * p.d, cosines,
+                         cosines + p.half);
+              }
+            });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const Rope& op, const Site& site) {
+  const Shape x = site.in_shape(0);
+  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, op.sign, op.freq.inverse()};
+  for (size_t i = 2; i + 1 < x.size(); ++i) p.heads *= x[i];
+  check(op.freq.dims % 2 == 0 && op.freq.dims <= p.d, "[rope] {} of {} dims turn: want an even number, at most all",
+        op.freq.dims, p.d);
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
+    return op.positions ? by_input<T>(p) : by_table<T>(p, site.in_indices(0, 0));
+  });
+}
+
+}  // namespace megalith::cpu

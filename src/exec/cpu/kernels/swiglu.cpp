@@ -1,0 +1,56 @@
+// y = silu(gate) up; silu(x) = x s with s = logistic(x), derivative s (1 + x (1 - s)). A row of x is gate [f], then up
+// [f].
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/vector_math.h"
+
+namespace megalith::cpu {
+namespace {
+
+i64 rows_for(i64 f) { return std::max<i64>(1, 4096 / std::max<i64>(1, f)); }
+
+template <class T>
+Kernel swiglu(i64 rows, i64 f) {
+  using A = accum_t<T>;
+  return {0, [rows, f](const Args& a) {
+            parallel_for(rows, rows_for(f), [&](i64 row) {
+              const T *gate = a.in<T>(0) + row * 2 * f, *up = gate + f;
+              T* y = a.out<T>(0) + row * f;
+              each_vector<A>(0, f, [&](i64 i, auto part) {
+                const Vec<A> x = load(gate + i, part);
+                store(y + i, x * logistic<A>(x).s * load(up + i, part), part);
+              });
+            });
+          }};
+}
+
+template <class T>
+Kernel swiglu_grad(i64 rows, i64 f) {
+  using A = accum_t<T>;
+  return {0, [rows, f](const Args& a) {
+            parallel_for(rows, rows_for(f), [&](i64 row) {
+              const T *dy = a.in<T>(0) + row * f, *gate = a.in<T>(1) + row * 2 * f, *up = gate + f;
+              T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f;
+              each_vector<A>(0, f, [&](i64 i, auto part) {
+                const Vec<A> d = load(dy + i, part), x = load(gate + i, part), u = load(up + i, part);
+                const Logistic<A> l = logistic<A>(x);
+                store(dgate + i, d * u * (l.s + x * (l.s * l.rest)), part);
+                store(dup + i, d * (x * l.s), part);
+              });
+            });
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const Swiglu&, const Site& site) {
+  const Shape y = site.out_shape(0);
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return swiglu<T>(y[0] * y[1], y[2]); });
+}
+
+Kernel prepare(const SwigluGrad&, const Site& site) {
+  const Shape dy = site.in_shape(0);
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return swiglu_grad<T>(dy[0] * dy[1], dy[2]); });
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,93 @@
+#include "exec/sim/simulator.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/threads.h"
+#include "graph/relayout_op.h"
+
+namespace megalith::sim {
+
+Total& Total::operator+=(const Total& o) {
+  flops += o.flops, bytes += o.bytes, wire_bytes += o.wire_bytes, seconds += o.seconds, instructions += o.instructions;
+  return *this;
+}
+
+static Total one(const Plan& plan, const Program& p, const Instruction& in, const Hardware& hw) {
+  std::vector<Type> ins, outs;
+  double largest = 0;
+  for (int b : in.ins) ins.push_back(local_type(plan.mesh, p.buffers[b].type));
+  for (int b : in.outs) outs.push_back(local_type(plan.mesh, p.buffers[b].type));
+  for (const auto* side : {&ins, &outs})
+    for (const Type& t : *side) largest = std::max(largest, double(t.bytes()));
+  const Cost c = in.op.cost(ins, outs);
+  Total t{c.flops, c.bytes, 0, 0, 1};
+  if (const auto* r = in.op.get_if<Relayout>()) t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
+  const bool matrix = in.op.name() == "einsum" || in.op.name().starts_with("attention");
+  const double rate = matrix ? hw.gemm_flops : hw.vector_flops;
+  t.seconds = std::max(c.flops / rate, c.bytes / hw.memory_bytes) + hw.launch_seconds;
+  if (t.wire_bytes > 0) t.seconds += t.wire_bytes / hw.link_bytes;
+  return t;
+}
+
+Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw) {
+  Estimate e;
+  for (const Instruction& in : program.instructions) {
+    const Total t = one(plan, program, in, hw);
+    e.total += t;
+    e.by_op[std::string(in.op.name())] += t;
+  }
+  return e;
+}
+
+std::string print(const Estimate& e) {
+  std::vector<std::pair<std::string, Total>> rows(e.by_op.begin(), e.by_op.end());
+  std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.second.seconds > b.second.seconds; });
+  std::string out = fmt::format("  {:<20} {:>6} {:>12} {:>12} {:>12} {:>10}\n", "op", "runs", "GFLOP", "MB moved", "MB sent", "ms");
+  auto line = [&](const std::string& name, const Total& t) {
+    out += fmt::format("  {:<20} {:>6} {:>12.3f} {:>12.3f} {:>12.3f} {:>10.3f}\n", name, t.instructions, t.flops / 1e9,
+                       t.bytes / 1e6, t.wire_bytes / 1e6, t.seconds * 1e3);
+  };
+  for (auto& [name, t] : rows) line(name, t);
+  line("total", e.total);
+  return out;
+}
+
+// A few milliseconds of multiply-adds on registers, and of a triad over 32 MiB arrays.
+Hardware this_cpu() {
+  using clock = std::chrono::steady_clock;
+  auto seconds = [](auto&& f) {
+    double best = 1e9;
+    for (int i = 0; i < 3; ++i) {
+      const auto start = clock::now();
+      f();
+      best = std::min(best, std::chrono::duration<double>(clock::now() - start).count());
+    }
+    return best;
+  };
+  const i64 n = i64{8} << 20;
+  std::vector<float> a(n, 1), b(n, 2), c(n, 3);
+  const double triad = seconds([&] {
+    parallel_ranges(n, 1 << 16, [&](i64 lo, i64 hi) {
+      for (i64 i = lo; i < hi; ++i) a[i] = b[i] + 0.5f * c[i];
+    });
+  });
+  constexpr int kLanes = 256;
+  const i64 rounds = 20000;
+  std::vector<float> sink(size_t(num_threads()) * kLanes);
+  const double fma = seconds([&] {
+    parallel_for(num_threads(), 1, [&](i64 t) {
+      float x[kLanes];
+      for (int l = 0; l < kLanes; ++l) x[l] = float(l);
+      for (i64 r = 0; r < rounds; ++r)
+        for (int l = 0; l < kLanes; ++l) x[l] = x[l] * 0.999f + 0.5f;
+      std::copy(x, x + kLanes, &sink[t * kLanes]);
+    });
+  });
+  const double flops = 2.0 * kLanes * double(rounds) * num_threads() / fma;
+  return {"this CPU", 0.9 * flops, 0.1 * flops, 12.0 * double(n) / triad, 5e9, 2e-6};
+}
+
+Hardware h200() { return {"H200", 660e12, 60e12, 4.25e12, 380e9, 3e-6}; }
+
+}  // namespace megalith::sim

@@ -1,0 +1,37 @@
+// Computes nothing: adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the longer of its arithmetic and its
+// traffic at the hardware's measured rates; a relayout takes its wire bytes over the link.
+#pragma once
+#include <map>
+#include <string>
+
+#include "plan/plan.h"
+
+namespace megalith::sim {
+
+struct Hardware {
+  std::string name;
+  double gemm_flops = 0;      // flop/s of matrix products and attention, all cores or one GPU
+  double vector_flops = 0;    // flop/s of everything else
+  double memory_bytes = 0;    // bytes/s
+  double link_bytes = 0;      // bytes/s that one rank sends
+  double launch_seconds = 0;  // fixed cost of an instruction
+};
+Hardware this_cpu();   // measured for a moment when called
+Hardware h200();       // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s
+
+struct Total {
+  double flops = 0, bytes = 0, wire_bytes = 0, seconds = 0;
+  i64 instructions = 0;
+  Total& operator+=(const Total& o);
+};
+
+struct Estimate {
+  Total total;
+  std::map<std::string, Total> by_op;
+};
+
+// One run of a program on one rank.
+Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw);
+std::string print(const Estimate& e);
+
+}  // namespace megalith::sim

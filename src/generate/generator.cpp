@@ -1,0 +1,84 @@
+#include "generate/generator.h"
+
+#include <algorithm>
+
+namespace megalith {
+
+static constexpr i64 kChunks[] = {64, 8, 1};  // tokens a program takes at once, largest first
+
+Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, const Backend& backend)
+    : model_(model), max_length_(max_length) {
+  check(model.position_embedding_type != PositionEmbedding::learned_absolute || max_length <= model.max_position_embeddings,
+        "{} tokens of prompt and answer, but the model has {} positions: ask for fewer tokens", max_length,
+        model.max_position_embeddings);
+  graphs_.resize(std::size(kChunks));
+  std::vector<ProgramSpec> programs;
+  for (size_t i = 0; i < graphs_.size(); ++i) {
+    Builder b(graphs_[i]);
+    Gpt gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, dtype}, {});
+    graphs_[i].outputs["logits"] = gpt.logits;
+    run_passes(graphs_[i], standard_passes());
+    step_.parameters = std::move(gpt.parameters);
+    programs.push_back({fmt::format("decode {}", kChunks[i]), &graphs_[i], {Phase::forward}});
+  }
+  step_.plan = plan_memory({}, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
+  interpreter_ = backend.make_interpreter(step_.plan, Coord{});
+  state_ = std::make_unique<ModelState>(step_, *interpreter_);
+}
+
+std::vector<float> Generator::run_chunk(int program, std::span<const i32> tokens, i64 length) {
+  const Plan& plan = step_.plan;
+  const std::string suffix = fmt::format("/{}", tokens.size());
+  std::vector<i32> positions(tokens.size());
+  for (size_t i = 0; i < tokens.size(); ++i) positions[i] = i32(length + i64(i));
+  const i32 so_far = i32(length);
+  interpreter_->write(plan.leaf("tokens" + suffix), tokens.data());
+  if (const Leaf* l = plan.find_leaf("position_ids" + suffix)) interpreter_->write(*l, positions.data());
+  if (const Leaf* l = plan.find_leaf("length")) interpreter_->write(*l, &so_far);
+  interpreter_->run(program, false);
+  const Program& p = plan.programs[program];
+  const Type& type = p.buffers[p.outputs.at("logits")].type;
+  std::vector<std::byte> bytes(size_t(type.bytes()));
+  interpreter_->read_output(program, "logits", bytes.data());
+  std::vector<float> last(size_t(model_.vocab_size));
+  const i64 row = (type.dim(0) - 1) * type.dim(1) * type.dim(2);
+  for (i64 v = 0; v < model_.vocab_size; ++v)
+    last[v] = type.dtype == DType::bf16 ? float(reinterpret_cast<const bf16*>(bytes.data())[row + v])
+                                        : reinterpret_cast<const float*>(bytes.data())[row + v];
+  return last;
+}
+
+std::vector<float> Generator::feed(std::span<const i32> tokens, i64 length) {
+  std::vector<float> logits;
+  while (!tokens.empty()) {
+    int program = 0;
+    while (kChunks[program] > i64(tokens.size())) ++program;
+    const size_t n = size_t(kChunks[program]);
+    logits = run_chunk(program, tokens.first(n), length);
+    tokens = tokens.subspan(n), length += i64(n);
+  }
+  return logits;
+}
+
+std::vector<i32> Generator::generate(std::span<const i32> prompt, i64 count, i32 stop, const SamplingOptions& sampling,
+                                     const std::function<void(i32)>& on_token) {
+  check_sampling(sampling);
+  check(!prompt.empty(), "the prompt is empty: give at least one token");
+  check(i64(prompt.size()) + count <= max_length_, "{} tokens of prompt and {} to generate: at most {} together", prompt.size(),
+        count, max_length_);
+  for (i32 id : prompt) check(id >= 0 && id < model_.vocab_size, "token {} is outside the vocabulary of {}", id, model_.vocab_size);
+  std::vector<i32> out;
+  i64 length = i64(prompt.size());
+  std::vector<float> logits = feed(prompt, 0);
+  while (i64(out.size()) < count) {
+    const i32 token = sample_token(logits, sampling, length);
+    out.push_back(token);
+    if (on_token) on_token(token);
+    if (token == stop || i64(out.size()) == count) break;
+    logits = feed(std::span(&token, 1), length);
+    ++length;
+  }
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,130 @@
+#include "models/config.h"
+
+#include <algorithm>
+#include <charconv>
+#include <string>
+
+#include "config/field.h"
+
+namespace megalith {
+namespace {
+
+// Megatron's pair (left, right): keys before and after the query. The query itself comes on top, so W,0 is a window of
+// W + 1 keys.
+std::string window_of_pair(std::string_view text) {
+  std::string pair;
+  for (const char c : text)
+    if (c != '(' && c != ')' && c != ' ') pair += c;
+  const size_t comma = pair.find(',');
+  i64 left = 0;
+  const char* const end_of_left = pair.data() + std::min(comma, pair.size());
+  const auto [end, code] = std::from_chars(pair.data(), end_of_left, left);
+  const bool number = code == std::errc() && end == end_of_left && left >= -1 && left < (i64(1) << 40);
+  check(number && comma != std::string::npos && pair.substr(comma) == ",0",
+        "'{}' is not of the form W,0 (W keys before the query, none after it; W -1: all before it)", text);
+  return std::to_string(left + 1);
+}
+
+void list_sizes(ModelConfig& c, config::FieldList& f) {
+  f.group("Model sizes");
+  f.add("num-layers", c.num_layers, "Transformer layers.");
+  f.add("hidden-size", c.hidden_size, "Width of the residual stream.");
+  f.add("ffn-hidden-size", c.ffn_hidden_size,
+        "Width inside the MLP; 0: 4 x hidden-size, with --swiglu two thirds of it in steps of 64.");
+  f.add("num-attention-heads", c.num_attention_heads, "Query heads.");
+  f.add("num-query-groups", c.num_query_groups, "Key/value heads; 0: one for each query head.")
+      .also(config::Spelling{.flag = "--group-query-attention",
+                             .constant = "1",
+                             .weak = true,
+                             .help = "grouped-query attention; one group unless --num-query-groups says otherwise"});
+  f.add("kv-channels", c.kv_channels, "Width of a head; 0: hidden-size / num-attention-heads.");
+  f.add("seq-length", c.seq_length, "Tokens in a training sequence.");
+  f.add("max-position-embeddings", c.max_position_embeddings, "Longest sequence; 0: seq-length.");
+  f.add("vocab-size", c.vocab_size, "Tokens that exist; 0: from the tokenizer.");
+  f.add("make-vocab-size-divisible-by", c.make_vocab_size_divisible_by,
+        "The embedding table in memory has a multiple of this many rows.")
+      .means("--no-pad-vocab-size", "1");
+  f.add("padded-vocab-size", c.padded_vocab_size,
+        "Rows of the embedding table in memory; 0: from make-vocab-size-divisible-by.");
+}
+
+void list_positions(ModelConfig& c, config::FieldList& f) {
+  f.group("Positions");
+  f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none"},
+        "How positions enter the model.")
+      .means("--use-rotary-position-embeddings", "rope");
+  f.add("rotary-base", c.rotary_base, "Base of the rotary frequencies.");
+  f.add("rotary-percent", c.rotary_percent, "Part of each head that is rotated.");
+  f.add("rotary-seq-len-interpolation-factor", c.rotary_seq_len_interpolation_factor, "Positions are divided by this.");
+  f.add("use-rope-scaling", c.use_rope_scaling, "Llama 3.1's scaling of the rotary frequencies.");
+  f.add("rope-scaling-factor", c.rope_scaling_factor, "Its factor for long wavelengths.");
+  f.add("rope-low-freq-factor", c.rope_low_freq_factor,
+        "Wavelengths above the original length over this are scaled in full.");
+  f.add("rope-high-freq-factor", c.rope_high_freq_factor,
+        "Wavelengths below the original length over this are left alone.");
+  f.add("rope-original-max-position-embeddings", c.rope_original_max_position_embeddings, "The original length.");
+  f.add("sliding-window", c.sliding_window, "A query sees this many keys, itself included; 0: all before it.")
+      .also(config::Spelling{
+          .flag = "--window-size",
+          .convert = window_of_pair,
+          .help = "Megatron's form: W keys before the query and itself, so W,0 is --sliding-window W+1; -1,0: all",
+          .metavar = "W,0"});
+}
+
+void list_layers(ModelConfig& c, config::FieldList& f) {
+  f.group("Layers");
+  f.add("activation", c.activation, {"gelu", "gelu_tanh", "swiglu", "squared_relu"},
+        "Activation of the MLP: gelu is exact (erf), gelu_tanh its tanh approximation, which Megatron's fused default "
+        "is too.")
+      .means("--swiglu", "swiglu", "gated MLP with SiLU; also changes the default of --ffn-hidden-size")
+      .means("--squared-relu", "squared_relu")
+      .means("--gelu", "gelu", "exact GELU")
+      .means("--gelu-tanh", "gelu_tanh", "GELU's tanh approximation (the default)")
+      .means("--openai-gelu", "gelu_tanh");
+  f.add("normalization", c.normalization, {"LayerNorm", "RMSNorm"}, "Kind of all norms.");
+  f.add("norm-epsilon", c.norm_epsilon, "Added to the variance in norms.").also("--layernorm-epsilon");
+  f.add("qk-layernorm", c.qk_layernorm, "Norm of each head's query and key, before the rotation.");
+  f.add("embedding-layernorm", c.embedding_layernorm, "LayerNorm after the embedding (BLOOM). Not in Megatron.");
+  f.add_on("add-bias-linear", c.add_bias_linear, "No biases in linear layers.").means("--disable-bias-linear", "false");
+  f.add("add-qkv-bias", c.add_qkv_bias, "Biases on query, key and value although --disable-bias-linear is given.");
+  f.add("untie-embeddings-and-output-weights", c.untie_embeddings_and_output_weights,
+        "The output layer has weights of its own.");
+  f.add("parallel-residual", c.parallel_residual,
+        "x + attention(norm1(x)) + mlp(norm2(x)), as in GPT-NeoX. Not in Megatron.");
+  f.add("parallel-shared-norm", c.parallel_shared_norm,
+        "With --parallel-residual: norm2 is norm1 (Falcon 7B). Not in Megatron.");
+  f.group("Dropout and initialisation");
+  f.add("attention-dropout", c.attention_dropout, "Dropout of attention weights.");
+  f.add("hidden-dropout", c.hidden_dropout, "Dropout of the embedding and of what layers add to the residual stream.");
+  f.add("init-method-std", c.init_method_std,
+        "Deviation of initial weights; output projections: divided by sqrt(2 x num-layers).");
+}
+
+}  // namespace
+
+i64 padded_vocab(i64 vocab_size, i64 divisible_by, i64 tensor_model_parallel_size) {
+  const i64 multiple = divisible_by * tensor_model_parallel_size;
+  return (vocab_size + multiple - 1) / multiple * multiple;
+}
+
+void ModelConfig::resolve(i64 tensor_model_parallel_size) {
+  constexpr i64 kLargest = i64(1) << 40;  // beyond it no formula is worked out: the compatibility rules refuse the size
+  const auto usable = [](i64 size) { return size > 0 && size <= kLargest; };
+  if (ffn_hidden_size == 0 && usable(hidden_size))
+    ffn_hidden_size = gated() ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
+  if (num_query_groups == 0) num_query_groups = num_attention_heads;
+  if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
+    kv_channels = hidden_size / num_attention_heads;
+  if (max_position_embeddings == 0) max_position_embeddings = seq_length;
+  if (padded_vocab_size == 0 && usable(vocab_size) && usable(make_vocab_size_divisible_by) &&
+      usable(tensor_model_parallel_size) && make_vocab_size_divisible_by <= kLargest / tensor_model_parallel_size)
+    padded_vocab_size = padded_vocab(vocab_size, make_vocab_size_divisible_by, tensor_model_parallel_size);
+}
+
+void list_fields(ModelConfig& c, config::FieldList& f) {
+  list_sizes(c, f);
+  list_positions(c, f);
+  list_layers(c, f);
+}
+
+}  // namespace megalith

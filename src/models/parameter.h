@@ -1,0 +1,28 @@
+// A parameter as a model declares it: the gradient buffer, the optimizer state and the checkpoint follow from it alone.
+#pragma once
+#include <string>
+
+#include "graph/op.h"
+
+namespace megalith {
+
+struct Parameter {
+  std::string name;
+  Type type;              // in compute precision, with its layout
+  double std = 0;         // initial values: normal(mean, std), keyed by name and global index
+  double mean = 0;
+  bool decay = true;      // weight decay applies
+  i64 true_rows = 0;      // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
+  Value value;            // the leaf in the graph
+
+  Shape true_shape() const {
+    Shape s = type.shape;
+    s[0] = true_rows;
+    return s;
+  }
+};
+
+// Writes this rank's block of the initial values, as f32.
+void init_parameter(const Parameter& p, const Mesh& mesh, const Coord& coord, u64 seed, float* out);
+
+}  // namespace megalith

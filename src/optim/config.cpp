@@ -1,0 +1,50 @@
+#include "optim/config.h"
+
+#include "config/field.h"
+
+namespace megalith {
+namespace {
+
+void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
+  f.group("Learning rate");
+  f.add("lr", c.lr, "Highest learning rate.");
+  f.add("min-lr", c.min_lr, "Learning rate after the decay.");
+  f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
+        "Shape of the decay.");
+  f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the whole run.");
+  f.add("lr-decay-samples", c.lr_decay_samples, "The same in samples, for runs by --train-samples.");
+  f.add("lr-warmup-iters", c.lr_warmup_iters, "Iterations of linear warm-up.");
+  f.add("lr-warmup-samples", c.lr_warmup_samples, "The same in samples, for runs by --train-samples.");
+  f.add("lr-warmup-fraction", c.lr_warmup_fraction, "Warm-up as a fraction of the decay length.");
+  f.add("lr-warmup-init", c.lr_warmup_init, "Learning rate that warm-up starts from.");
+  f.add("lr-wsd-decay-style", c.lr_wsd_decay_style, {"exponential", "linear", "cosine", "minus_sqrt"},
+        "Shape of the final decay with WSD.");
+  f.add("lr-wsd-decay-iters", c.lr_wsd_decay_iters, "Iterations of the final decay with WSD.");
+  f.add("lr-wsd-decay-samples", c.lr_wsd_decay_samples, "The same in samples, for runs by --train-samples.");
+  f.add("override-opt-param-scheduler", c.override_opt_param_scheduler,
+        "On resume, these flags replace the checkpoint's schedule.")
+      .also(config::Spelling{.flag = "--override-opt_param-scheduler", .constant = "true"});
+  f.add("use-checkpoint-opt-param-scheduler", c.use_checkpoint_opt_param_scheduler,
+        "On resume, the checkpoint's schedule replaces these flags.")
+      .also(config::Spelling{.flag = "--use-checkpoint-opt_param-scheduler", .constant = "true"});
+}
+
+}  // namespace
+
+void list_fields(OptimizerConfig& c, config::FieldList& f) {
+  list_learning_rate(c, f);
+  f.group("Optimizer");
+  f.add("optimizer", c.optimizer, {"adam", "sgd"}, "adam is AdamW: weight decay is decoupled.");
+  f.add("weight-decay", c.weight_decay, "Weight decay of matrices; biases and norms have none.");
+  f.add("start-weight-decay", c.start_weight_decay, "Weight decay at the start, for a style that is not constant.");
+  f.add("end-weight-decay", c.end_weight_decay, "Weight decay at the end, for a style that is not constant.");
+  f.add("weight-decay-incr-style", c.weight_decay_incr_style, {"constant", "linear", "cosine"},
+        "How the weight decay moves.");
+  f.add("adam-beta1", c.adam_beta1, "Decay of Adam's first moment.");
+  f.add("adam-beta2", c.adam_beta2, "Decay of Adam's second moment.");
+  f.add("adam-eps", c.adam_eps, "Added to the root of Adam's second moment.");
+  f.add("sgd-momentum", c.sgd_momentum, "Momentum of SGD.");
+  f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
+}
+
+}  // namespace megalith

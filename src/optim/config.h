@@ -1,0 +1,54 @@
+// What the user says about the optimizer and its schedules. Names and meanings are Megatron's flags.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+namespace config {
+class FieldList;
+}
+
+enum class OptimizerKind { adam, sgd };  // adam: AdamW, decoupled weight decay
+enum class LrDecayStyle { constant, linear, cosine, inverse_square_root, wsd };
+enum class WsdDecayStyle { exponential, linear, cosine, minus_sqrt };
+enum class WeightDecayIncrStyle { constant, linear, cosine };
+
+struct OptimizerConfig {
+  OptimizerKind optimizer = OptimizerKind::adam;
+  double lr = 0;  // required
+  double min_lr = 0;
+
+  LrDecayStyle lr_decay_style = LrDecayStyle::linear;
+  i64 lr_decay_iters = 0;  // 0: the length of the run
+  i64 lr_decay_samples = 0;
+  i64 lr_warmup_iters = 0;
+  i64 lr_warmup_samples = 0;
+  double lr_warmup_fraction = 0;  // of the decay length; 0: by the two above
+  double lr_warmup_init = 0;      // the rate that warm-up starts from
+  WsdDecayStyle lr_wsd_decay_style = WsdDecayStyle::exponential;
+  i64 lr_wsd_decay_iters = 0;  // length of the final decay with WSD
+  i64 lr_wsd_decay_samples = 0;
+
+  double weight_decay = 0.01;                                  // of matrices; biases and other vectors have none
+  std::optional<double> start_weight_decay, end_weight_decay;  // given exactly with a style that is not constant
+  WeightDecayIncrStyle weight_decay_incr_style = WeightDecayIncrStyle::constant;
+
+  double adam_beta1 = 0.9;
+  double adam_beta2 = 0.999;
+  double adam_eps = 1e-8;
+  double sgd_momentum = 0.9;
+  double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
+
+  // Where a resumed run takes its schedule from: neither: both must agree; override: these flags; use: the checkpoint.
+  bool override_opt_param_scheduler = false;
+  bool use_checkpoint_opt_param_scheduler = false;
+
+  bool operator==(const OptimizerConfig&) const = default;
+};
+
+void list_fields(OptimizerConfig& c, config::FieldList& f);
+
+}  // namespace megalith

@@ -1,0 +1,25 @@
+// The end of a step as graph: gradients reduced over the ranks, their norm by ownership, clipping, the optimizer. docs/layouts.md, section 6.
+#pragma once
+#include <vector>
+
+#include "graph/builder.h"
+#include "models/parameter.h"
+#include "optim/config.h"
+
+namespace megalith {
+
+// Names of the state leaves that belong to a parameter.
+std::string main_name(const std::string& parameter);          // fp32 copy, when compute precision is lower
+std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
+std::string second_moment_name(const std::string& parameter);
+
+struct GradientSums {
+  std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
+  Value loss, tokens;
+};
+
+// Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its output `step` [4] f64 tells
+// loss, gradient norm, factor and whether the step counted.
+void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums, const OptimizerConfig& config);
+
+}  // namespace megalith

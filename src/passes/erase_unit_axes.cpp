@@ -1,0 +1,60 @@
+// With one rank on an axis every state of it is the same thing. The types keep such axes while a model is built, so that a one-rank build
+// finds layout mistakes; here they go, and with them the relayouts over them.
+#include "graph/relayout_op.h"
+#include "ops/reshape.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+Layout without_unit_axes(const Mesh& mesh, Layout l) {
+  for (AxisList& dim : l.dims) std::erase_if(dim, [&](const AxisUse& u) { return mesh.n(u.axis) == 1; });
+  for (Axis a : kAllAxes)
+    if (mesh.n(a) == 1) l.partial.erase(a), l.copy.erase(a), l.max.erase(a);
+  return l;
+}
+
+// The op as it is without them; ops that hold axes or types in their attributes.
+AnyOp rewritten(const Mesh& mesh, const AnyOp& op) {
+  if (const auto* r = op.get_if<Relayout>()) {
+    Relayout out = *r;
+    std::erase_if(out.axes, [&](Axis a) { return mesh.n(a) == 1; });
+    return out;
+  }
+  if (const auto* ones = op.get_if<Ones>()) {
+    Ones out = *ones;
+    out.type.layout = without_unit_axes(mesh, out.type.layout);
+    return out;
+  }
+  if (const auto* reshape = op.get_if<Reshape>()) {
+    Reshape out = *reshape;
+    for (Type& t : out.back_to) t.layout = without_unit_axes(mesh, t.layout);
+    return out;
+  }
+  return op;
+}
+
+}  // namespace
+
+bool erase_unit_axes(Graph& g) {
+  bool changed = false;
+  for (ValueInfo& v : g.values) {
+    const Layout l = without_unit_axes(g.mesh, v.type.layout);
+    changed |= l != v.type.layout;
+    v.type.layout = l;
+  }
+  std::vector<bool> drop(g.nodes.size());
+  std::map<Value, Value> same;
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    Node& n = g.nodes[i];
+    n.op = rewritten(g.mesh, n.op);
+    const auto* r = n.op.get_if<Relayout>();
+    if (r && r->axes.empty()) drop[i] = true, same[n.outs[0]] = n.ins[0];
+  }
+  replace_uses(g, same);
+  drop_nodes(g, drop);
+  return changed;
+}
+
+}  // namespace megalith

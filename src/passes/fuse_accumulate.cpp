@@ -1,0 +1,71 @@
+// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc: the weight gradient is never held apart. The same for the embedding's
+// gradient; and accumulate(acc, a + b) first becomes two accumulations.
+#include "graph/relayout_op.h"
+#include "ops/einsum.h"
+#include "ops/embedding.h"
+#include "ops/update.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+std::vector<int> count_uses(const Graph& g) {
+  std::vector<int> uses(g.values.size());
+  for (const Node& n : g.nodes)
+    for (Value v : n.ins) ++uses[v.id];
+  for (auto& [name, v] : g.outputs) ++uses[v.id];
+  return uses;
+}
+
+// accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b), the first right after a so that chains stay in the order of their parts.
+bool split_sums(Graph& g) {
+  const std::vector<int> uses = count_uses(g);
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    const auto* acc = g.nodes[i].op.get_if<Accumulate>();
+    if (!acc) continue;
+    const Value sum = g.nodes[i].ins[1];
+    const int at = g.info(sum).node;
+    if (at < 0 || uses[sum.id] != 1 || !g.nodes[at].op.get_if<AddGrad>()) continue;
+    const Value a = g.nodes[at].ins[0], b = g.nodes[at].ins[1], into = g.nodes[i].ins[0];
+    // The sum's node becomes the first accumulation: what it wrote is now the accumulator, half way.
+    g.nodes[at] = Node{Accumulate{acc->ndim, acc->starts}, {into, a}, {sum}, g.nodes[at].phase, g.nodes[at].tag};
+    g.nodes[i].op = Accumulate{acc->ndim, false};
+    g.nodes[i].ins = {sum, b};
+    return true;
+  }
+  return false;
+}
+
+bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
+  const auto* acc = g.nodes[i].op.get_if<Accumulate>();
+  if (!acc) return false;
+  const Value into = g.nodes[i].ins[0], x = g.nodes[i].ins[1];
+  const int at = g.info(x).node;
+  if (at < 0 || uses[x.id] != 1 || g.type(x) != g.type(into)) return false;
+  const Node& producer = g.nodes[at];
+  Node& fused = g.nodes[i];
+  if (const auto* e = producer.op.get_if<Einsum>(); e && !e->accumulate) {
+    fused.ins = {producer.ins[0], producer.ins[1], into};
+    fused.op = Einsum{e->spec, e->dtype, true, acc->starts};
+    return true;
+  }
+  if (const auto* e = producer.op.get_if<EmbeddingGrad>(); e && !e->accumulate) {
+    fused.ins = {producer.ins[0], producer.ins[1], into};
+    fused.op = EmbeddingGrad{e->dtype, true, acc->starts};
+    return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+bool fuse_accumulate(Graph& g) {
+  bool changed = false;
+  while (split_sums(g)) changed = true;
+  const std::vector<int> uses = count_uses(g);
+  for (size_t i = 0; i < g.nodes.size(); ++i) changed |= fuse_producer(g, i, uses);
+  return remove_dead(g) || changed;
+}
+
+}  // namespace megalith

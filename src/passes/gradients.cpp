@@ -1,0 +1,60 @@
+#include "passes/gradients.h"
+
+#include <algorithm>
+
+#include "ops/scale.h"
+#include "ops/update.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+std::string gradient_name(const std::string& parameter) { return parameter + ".grad"; }
+
+static Value accumulate_scalar(Builder& b, const std::string& name, Value x) {
+  const Value wide = b.type(x).dtype == DType::f64 ? x : b.add1(Cast{0, DType::f64}, {x});
+  const Value acc = b.leaf({name, b.type(wide), Role::scalar, false});
+  return b.add1(Accumulate{0, true}, {acc, wide});
+}
+
+Accumulators add_loss_sums(Builder& b, Value loss, Value tokens) {
+  b.set_tag("sums");
+  Accumulators out;
+  out.loss = accumulate_scalar(b, "loss_sum", loss);
+  out.tokens = accumulate_scalar(b, "token_sum", tokens);
+  return out;
+}
+
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens) {
+  const std::map<Value, Value> cot = backward(b, loss);
+  Accumulators out = add_loss_sums(b, loss, tokens);
+  b.set_tag("accumulate");
+  for (const Parameter& p : parameters) {
+    const auto g = cot.find(p.value);
+    check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
+    const Type type = b.type(p.value).dual(b.grad_dtype(p.value));
+    const Value acc = b.leaf({gradient_name(p.name), type, Role::gradient, false});
+    out.gradients.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
+  }
+  return out;
+}
+
+bool hoist_accumulate(Graph& g) {
+  std::vector<int> anchor(g.nodes.size()), order(g.nodes.size());  // anchor: the node that node i follows, or itself
+  bool changed = false;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    order[i] = anchor[i] = i;
+    if (!g.nodes[i].op.get_if<Accumulate>()) continue;
+    anchor[i] = 0;
+    for (Value v : g.nodes[i].ins)
+      if (g.info(v).node >= 0) anchor[i] = std::max(anchor[i], anchor[g.info(v).node]);
+    changed |= anchor[i] != i - 1;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return anchor[a] < anchor[b]; });
+  std::vector<Node> nodes;
+  for (int i : order) nodes.push_back(std::move(g.nodes[i]));
+  g.nodes = std::move(nodes);
+  drop_nodes(g, std::vector<bool>(g.nodes.size(), false));
+  return changed;
+}
+
+}  // namespace megalith

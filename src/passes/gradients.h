@@ -1,0 +1,27 @@
+// Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient, the loss and the tokens.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "models/parameter.h"
+
+namespace megalith {
+
+struct Accumulators {
+  std::vector<Value> gradients;  // one a parameter, after this micro-batch; of type dual(parameter) in accumulation precision
+  Value loss, tokens;            // [] f64
+};
+
+std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
+
+// Appends the backward of `loss` and the accumulations. A parameter that the loss does not depend on is an Error.
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens);
+
+// The accumulation of the two sums alone, for evaluation.
+Accumulators add_loss_sums(Builder& b, Value loss, Value tokens);
+
+// Places each accumulation right after the last value it needs, so that a gradient that is not fused is held as short as possible.
+bool hoist_accumulate(Graph& g);
+
+}  // namespace megalith

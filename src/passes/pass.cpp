@@ -1,0 +1,81 @@
+#include "passes/pass.h"
+
+#include <chrono>
+
+#include "passes/gradients.h"
+
+namespace megalith {
+
+std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off) {
+  using clock = std::chrono::steady_clock;
+  for (const std::string& name : off) {
+    bool known = false;
+    for (const Pass& p : passes) known |= p.name == name;
+    check(known, "no pass is called '{}'", name);
+  }
+  std::vector<PassReport> reports;
+  for (const Pass& p : passes) {
+    if (off.count(p.name)) continue;
+    const auto start = clock::now();
+    PassReport r{p.name, p.run(g)};
+    try {
+      verify(g);
+    } catch (const Error& e) {
+      fail("after pass {}: {}", p.name, e.what());
+    }
+    r.ms = std::chrono::duration<double, std::milli>(clock::now() - start).count();
+    r.nodes = g.nodes.size();
+    reports.push_back(r);
+  }
+  return reports;
+}
+
+std::string print(const std::vector<PassReport>& reports) {
+  std::string out;
+  for (const PassReport& r : reports)
+    out += fmt::format("pass {:<18} {:>8.2f} ms  {:>6} nodes  {}\n", r.name, r.ms, r.nodes, r.changed ? "changed" : "no change");
+  return out;
+}
+
+std::vector<Pass> standard_passes() {
+  return {{"erase-unit-axes", erase_unit_axes}, {"remove-dead", remove_dead}, {"fuse-accumulate", fuse_accumulate},
+          {"hoist-accumulate", hoist_accumulate}};
+}
+
+void replace_uses(Graph& g, const std::map<Value, Value>& by) {
+  auto latest = [&](Value v) {
+    for (auto it = by.find(v); it != by.end(); it = by.find(v)) v = it->second;
+    return v;
+  };
+  for (Node& n : g.nodes)
+    for (Value& v : n.ins) v = latest(v);
+  for (auto& [name, v] : g.outputs) v = latest(v);
+}
+
+void drop_nodes(Graph& g, const std::vector<bool>& drop) {
+  std::vector<Node> kept;
+  for (size_t i = 0; i < g.nodes.size(); ++i)
+    if (!drop[i]) kept.push_back(std::move(g.nodes[i]));
+  g.nodes = std::move(kept);
+  for (size_t i = 0; i < g.nodes.size(); ++i)
+    for (Value v : g.nodes[i].outs) g.values[v.id].node = int(i);
+}
+
+bool remove_dead(Graph& g) {
+  std::vector<bool> used(g.values.size()), drop(g.nodes.size());
+  for (auto& [name, v] : g.outputs) used[v.id] = true;
+  bool changed = false;
+  for (int i = int(g.nodes.size()) - 1; i >= 0; --i) {
+    const Node& n = g.nodes[i];
+    bool live = false;
+    for (Value v : n.outs) live |= bool(used[v.id]);
+    for (const Alias& a : n.op.aliases()) live |= a.must;  // it changes a leaf
+    drop[i] = !live, changed |= !live;
+    if (live)
+      for (Value v : n.ins) used[v.id] = true;
+  }
+  drop_nodes(g, drop);
+  return changed;
+}
+
+}  // namespace megalith

@@ -1,0 +1,201 @@
+// Places buffers by size, largest first, each at the lowest address where nothing that lives at the same time lies (Pisarchyk, Lee 2020: greedy by
+// size, within a few percent of the lower bound for transformer steps).
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "plan/plan.h"
+
+namespace megalith {
+
+namespace {
+
+struct Slot {  // a piece of memory: one buffer, or several that share it in turn, or an instruction's workspace
+  i64 bytes = 0, offset = 0;
+  int first, last;
+};
+
+class ProgramPlanner {
+ public:
+  ProgramPlanner(Plan& plan, const ProgramSpec& spec, const std::function<i64(const Graph&, const Node&)>& workspace)
+      : plan_(plan), g_(*spec.graph), workspace_(workspace) {
+    program_.name = spec.name;
+    for (const Node& n : g_.nodes)
+      if (std::find(spec.phases.begin(), spec.phases.end(), n.phase) != spec.phases.end()) nodes_.push_back(&n);
+  }
+
+  Program run() {
+    make_buffers();
+    find_lifetimes();
+    share();
+    place();
+    return std::move(program_);
+  }
+
+ private:
+  int buffer_of(Value v) {
+    if (auto it = index_.find(v); it != index_.end()) return it->second;
+    const ValueInfo& info = g_.info(v);
+    Buffer b{info.type, local_type(g_.mesh, info.type).bytes()};
+    if (info.node < 0)
+      for (size_t i = 0; i < plan_.leaves.size(); ++i)
+        if (plan_.leaves[i].name == info.name) b.leaf = int(i);
+    program_.buffers.push_back(std::move(b));
+    slot_.push_back(-1);
+    return index_[v] = int(program_.buffers.size()) - 1;
+  }
+
+  void make_buffers() {
+    std::set<Value> defined;
+    for (const Node* n : nodes_) {
+      Instruction in{n->op, {}, {}, n->phase, n->tag};
+      in.workspace_bytes = align_up(workspace_(g_, *n));
+      for (Value v : n->ins) {
+        in.ins.push_back(buffer_of(v));
+        if (g_.info(v).node >= 0 && !defined.count(v)) program_.buffers[in.ins.back()].leaf = carried_leaf(v);
+      }
+      for (Value v : n->outs) in.outs.push_back(buffer_of(v)), defined.insert(v);
+      for (const Alias& a : n->op.aliases())
+        if (a.must) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
+      program_.instructions.push_back(std::move(in));
+    }
+    for (auto& [name, v] : g_.outputs)
+      if (index_.count(v)) program_.outputs[name] = index_[v];
+  }
+
+  // A value that an earlier program computed: it must be a leaf updated in place.
+  int carried_leaf(Value v) {
+    const Node& n = g_.nodes[g_.info(v).node];
+    for (const Alias& a : n.op.aliases()) {
+      if (!a.must || n.outs[a.out] != v) continue;
+      const Value in = n.ins[a.in];
+      if (g_.info(in).node >= 0) return carried_leaf(in);
+      for (size_t i = 0; i < plan_.leaves.size(); ++i)
+        if (plan_.leaves[i].name == g_.info(in).name) return int(i);
+    }
+    fail("program {} reads {} of another program, which is not kept in a leaf", program_.name, print(g_, n));
+  }
+
+  void find_lifetimes() {
+    for (int i = 0; i < int(program_.instructions.size()); ++i) {
+      for (int b : program_.instructions[i].ins) touch(b, i);
+      for (int b : program_.instructions[i].outs) touch(b, i);
+    }
+    for (auto& [name, b] : program_.outputs) program_.buffers[b].last = int(program_.instructions.size());
+  }
+  void touch(int b, int i) {
+    Buffer& buffer = program_.buffers[b];
+    if (buffer.first < 0) buffer.first = i;
+    buffer.last = std::max(buffer.last, i);
+  }
+
+  // One slot a buffer, but a result takes over the slot of an input that ends with the instruction, where the op allows it.
+  void share() {
+    for (int i = 0; i < int(program_.instructions.size()); ++i) {
+      Instruction& in = program_.instructions[i];
+      for (size_t k = 0; k < in.outs.size(); ++k) {
+        Buffer& out = program_.buffers[in.outs[k]];
+        if (out.leaf >= 0 || slot_[in.outs[k]] >= 0) continue;
+        int taken = -1;
+        for (const Alias& a : in.op.aliases())
+          if (a.out == int(k) && taken < 0 && can_take(in, a, i)) taken = slot_[in.ins[a.in]];
+        if (taken < 0) {
+          taken = int(slots_.size());
+          slots_.push_back({out.bytes, 0, out.first, out.last});
+        }
+        slots_[taken].last = std::max(slots_[taken].last, out.last);
+        slot_[in.outs[k]] = taken;
+      }
+      if (in.workspace_bytes > 0) {
+        workspace_slot_[i] = int(slots_.size());
+        slots_.push_back({in.workspace_bytes, 0, i, i});
+      }
+    }
+  }
+  bool can_take(const Instruction& in, const Alias& a, int i) const {
+    const int from = in.ins[a.in];
+    const Buffer &b = program_.buffers[from], &out = program_.buffers[in.outs[a.out]];
+    if (b.leaf >= 0 || b.last != i || b.bytes != out.bytes || slot_[from] < 0 || slots_[slot_[from]].last != i) return false;
+    const auto once = std::count(in.ins.begin(), in.ins.end(), from) == 1;
+    for (size_t k = 0; k < in.outs.size(); ++k)  // another result may have it already
+      if (in.outs[k] != in.outs[a.out] && slot_[in.outs[k]] == slot_[from]) return false;
+    return once;
+  }
+
+  void place() {
+    std::vector<int> order(slots_.size());
+    std::iota(order.begin(), order.end(), 0);
+    std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return slots_[a].bytes > slots_[b].bytes; });
+    std::vector<int> placed;  // by offset
+    i64 top = 0;
+    for (int s : order) {
+      Slot& slot = slots_[s];
+      const i64 bytes = align_up(slot.bytes);
+      i64 at = 0;
+      for (int p : placed) {
+        const Slot& other = slots_[p];
+        if (other.last < slot.first || slot.last < other.first) continue;
+        if (at + bytes <= other.offset) break;
+        at = std::max(at, other.offset + align_up(other.bytes));
+      }
+      slot.offset = at;
+      top = std::max(top, at + bytes);
+      placed.insert(std::upper_bound(placed.begin(), placed.end(), s,
+                                     [&](int a, int b) { return slots_[a].offset < slots_[b].offset; }),
+                    s);
+    }
+    program_.activation_bytes = top;
+    for (size_t b = 0; b < program_.buffers.size(); ++b) {
+      Buffer& buffer = program_.buffers[b];
+      if (buffer.leaf >= 0)
+        buffer.offset = plan_.leaves[buffer.leaf].offset;
+      else if (slot_[b] >= 0)
+        buffer.offset = plan_.leaf_bytes + slots_[slot_[b]].offset;
+    }
+    for (auto& [i, s] : workspace_slot_) program_.instructions[i].workspace = plan_.leaf_bytes + slots_[s].offset;
+  }
+
+  Plan& plan_;
+  const Graph& g_;
+  const std::function<i64(const Graph&, const Node&)>& workspace_;
+  Program program_;
+  std::vector<const Node*> nodes_;
+  std::map<Value, int> index_;
+  std::vector<int> slot_;  // of each buffer; -1: a leaf's
+  std::vector<Slot> slots_;
+  std::map<int, int> workspace_slot_;
+};
+
+void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
+  for (const ProgramSpec& spec : programs)
+    for (const ValueInfo& v : spec.graph->values) {
+      if (v.node >= 0) continue;
+      if (const Leaf* old = plan.find_leaf(v.name)) {
+        check(old->type == v.type && old->role == v.role, "leaf {} is {} in one program and {} in another", v.name,
+              to_string(old->type), to_string(v.type));
+        continue;
+      }
+      plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
+    }
+  std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
+  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
+}
+
+}  // namespace
+
+Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
+                 const std::function<i64(const Graph&, const Node&)>& workspace) {
+  Plan plan;
+  plan.mesh = mesh;
+  collect_leaves(plan, programs);
+  i64 most = 0;
+  for (const ProgramSpec& spec : programs) {
+    plan.programs.push_back(ProgramPlanner(plan, spec, workspace).run());
+    most = std::max(most, plan.programs.back().activation_bytes);
+  }
+  plan.arena_bytes = plan.leaf_bytes + most;
+  verify(plan);
+  return plan;
+}
+
+}  // namespace megalith

@@ -1,0 +1,106 @@
+#include "plan/plan.h"
+
+#include <algorithm>
+#include <set>
+
+namespace megalith {
+
+const Leaf* Plan::find_leaf(const std::string& name) const {
+  for (const Leaf& l : leaves)
+    if (l.name == name) return &l;
+  return nullptr;
+}
+
+const Leaf& Plan::leaf(const std::string& name) const {
+  const Leaf* l = find_leaf(name);
+  check(l, "the plan has no leaf '{}'", name);
+  return *l;
+}
+
+const Program& Plan::program(const std::string& name) const {
+  for (const Program& p : programs)
+    if (p.name == name) return p;
+  fail("the plan has no program '{}'", name);
+}
+
+i64 Plan::bytes(Role role) const {
+  i64 sum = 0;
+  for (const Leaf& l : leaves)
+    if (l.role == role) sum += align_up(l.bytes);
+  return sum;
+}
+
+static std::string place(const Program& p, int b) {
+  const Buffer& buffer = p.buffers[b];
+  return fmt::format("b{} {} @{}", b, to_string(buffer.type), buffer.offset);
+}
+
+std::string print(const Plan& plan) {
+  std::string out;
+  for (const Leaf& l : plan.leaves)
+    out += fmt::format("leaf {} {} @{} {} bytes   # {}\n", l.name, to_string(l.type), l.offset, l.bytes, name_of(l.role));
+  for (const Program& p : plan.programs) {
+    out += fmt::format("program {}: {} instructions, {} bytes of activations and workspace\n", p.name, p.instructions.size(),
+                       p.activation_bytes);
+    for (size_t i = 0; i < p.instructions.size(); ++i) {
+      const Instruction& in = p.instructions[i];
+      std::string outs, ins;
+      for (int b : in.outs) outs += (outs.empty() ? "" : ", ") + place(p, b);
+      for (int b : in.ins) ins += fmt::format("{}b{}", ins.empty() ? "" : ", ", b);
+      out += fmt::format("{:>5}  {} = {}({})", i, outs, in.op.print(), ins);
+      if (in.workspace_bytes) out += fmt::format(" workspace {} @{}", in.workspace_bytes, in.workspace);
+      out += fmt::format("   # {} {}\n", name_of(in.phase), in.tag);
+    }
+  }
+  return out;
+}
+
+std::string memory_table(const Plan& p) {
+  std::string out;
+  auto row = [&](std::string_view what, i64 bytes) {
+    out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, double(bytes) / (1 << 20));
+  };
+  for (Role r : {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache, Role::scalar})
+    if (p.bytes(r)) row(name_of(r), p.bytes(r));
+  for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
+  row("arena", p.arena_bytes);
+  return out;
+}
+
+// Buffers of one program that are live at the same time lie apart, unless an op declares that they share.
+static void verify(const Plan& plan, const Program& p) {
+  std::set<int> defined;
+  auto inside = [&](i64 offset, i64 bytes) { return offset >= 0 && offset + bytes <= plan.arena_bytes; };
+  for (size_t i = 0; i < p.instructions.size(); ++i) {
+    const Instruction& in = p.instructions[i];
+    auto where = [&] { return fmt::format("plan, program {}, instruction {} ({})", p.name, i, in.op.print()); };
+    for (int b : in.ins) check(p.buffers[b].leaf >= 0 || defined.count(b), "{}: reads b{} before it is written", where(), b);
+    for (int b : in.outs) {
+      defined.insert(b);
+      check(inside(p.buffers[b].offset, p.buffers[b].bytes), "{}: b{} lies outside the arena", where(), b);
+    }
+    check(inside(in.workspace, in.workspace_bytes), "{}: its workspace lies outside the arena", where());
+    auto apart = [&](i64 x, i64 nx, i64 y, i64 ny) { return x + nx <= y || y + ny <= x || nx == 0 || ny == 0; };
+    for (size_t b = 0; b < p.buffers.size(); ++b) {
+      const Buffer& live = p.buffers[b];
+      if (live.leaf >= 0 || live.first > int(i) || live.last < int(i)) continue;
+      check(apart(live.offset, live.bytes, in.workspace, in.workspace_bytes), "{}: its workspace overlaps b{}", where(), b);
+      for (int o : in.outs) {
+        const Buffer& out = p.buffers[o];
+        if (int(b) == o || out.leaf >= 0) continue;
+        bool shares = false;
+        for (const Alias& a : in.op.aliases()) shares |= in.outs[a.out] == o && in.ins[a.in] == int(b) && live.last == int(i);
+        check(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "{}: b{} overlaps b{}", where(), o, b);
+      }
+    }
+  }
+}
+
+void verify(const Plan& plan) {
+  for (size_t a = 0; a + 1 < plan.leaves.size(); ++a)
+    check(plan.leaves[a].offset + plan.leaves[a].bytes <= plan.leaves[a + 1].offset, "plan: leaf {} overlaps leaf {}",
+          plan.leaves[a].name, plan.leaves[a + 1].name);
+  for (const Program& p : plan.programs) verify(plan, p);
+}
+
+}  // namespace megalith

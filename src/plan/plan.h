@@ -1,0 +1,76 @@
+// The planned step: plain data that can be printed, checked and run. Programs are ordered instructions over buffers; every buffer has its place in one
+// arena before anything is allocated. One plan serves all ranks of a mesh: only index constants differ between them.
+#pragma once
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/graph.h"
+
+namespace megalith {
+
+constexpr i64 kAlignment = 64;  // bytes, of every buffer
+constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+
+// State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the arena.
+struct Leaf {
+  std::string name;
+  Type type;  // logical
+  Role role;
+  i64 bytes = 0, offset = 0;  // of one rank
+};
+
+struct Buffer {
+  Type type;  // logical
+  i64 bytes = 0, offset = 0;
+  int first = -1, last = -1;  // instructions between which it is live; leaves are always live
+  int leaf = -1;              // the leaf whose memory it is
+};
+
+struct Instruction {
+  AnyOp op;
+  std::vector<int> ins, outs;  // buffers of the program
+  Phase phase;
+  std::string tag;
+  i64 workspace = 0, workspace_bytes = 0;  // offset in the arena, size
+};
+
+struct Program {
+  std::string name;
+  std::vector<Buffer> buffers;
+  std::vector<Instruction> instructions;
+  std::map<std::string, int> outputs;  // buffers that stay readable after a run
+  i64 activation_bytes = 0;            // the most its own buffers and workspaces take at once, with gaps
+};
+
+struct Plan {
+  Mesh mesh;
+  std::vector<Leaf> leaves;
+  std::vector<Program> programs;
+  i64 leaf_bytes = 0;        // all leaves; activations start here
+  i64 arena_bytes = 0;
+
+  const Leaf& leaf(const std::string& name) const;        // Error if there is none
+  const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
+  const Program& program(const std::string& name) const;  // Error if there is none
+  i64 bytes(Role role) const;                             // of the leaves of this role
+};
+
+std::string print(const Plan& p);         // every instruction with its buffers' places
+std::string memory_table(const Plan& p);  // bytes per category
+void verify(const Plan& p);               // buffers live at once do not overlap, nothing lies outside, ins are defined before use
+
+// One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph must lie in leaves.
+struct ProgramSpec {
+  std::string name;
+  const Graph* graph;
+  std::vector<Phase> phases;
+};
+
+// Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the same place.
+// `workspace`: bytes an instruction needs beside its buffers, asked of the backend.
+Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
+                 const std::function<i64(const Graph&, const Node&)>& workspace);
+
+}  // namespace megalith

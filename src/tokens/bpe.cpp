@@ -1,0 +1,114 @@
+#include "tokens/bpe.h"
+
+#include <algorithm>
+#include <bit>
+#include <functional>
+
+#include "base/check.h"
+
+namespace megalith {
+
+BpeMerges::BpeMerges(const std::array<u32, 256>& byte_ids, const std::vector<Rule>& rules)
+    : byte_ids_(byte_ids), byte_pairs_(256 * 256) {
+  const u64 size = std::bit_ceil(std::max<u64>(16, rules.size() * 5 / 2));
+  slots_.resize(size);
+  mask_ = size - 1;
+  shift_ = 64 - std::countr_zero(size);
+  for (const Rule& rule : rules) insert(rule);
+  for (u32 left = 0; left < 256; ++left) {
+    for (u32 right = 0; right < 256; ++right) byte_pairs_[left * 256 + right] = find(byte_ids[left], byte_ids[right]);
+  }
+}
+
+void BpeMerges::insert(const Rule& rule) {
+  check(rule.merge.rank < kNoRank, "merge rule {} is one too many: at most {} are possible", rule.merge.rank, kNoRank);
+  const u64 key = u64(rule.left) << 32 | rule.right;
+  u64 at = hash(key) >> shift_;
+  while (slots_[at].key != kEmpty && slots_[at].key != key) at = (at + 1) & mask_;
+  slots_[at] = {key, rule.merge};
+}
+
+size_t BpeEncoder::encode(const u8* word, size_t size, i32* out) {
+  return size <= kShort ? encode_short(word, size, out) : encode_long(word, size, out);
+}
+
+// No heap: the keys (rank << 8 | position) stand in an array whose minimum the compiler finds 16 at a time.
+size_t BpeEncoder::encode_short(const u8* word, size_t size, i32* out) const {
+  constexpr u32 kNone = BpeMerges::kNoRank << 8;
+  constexpr size_t kLanes = 16;
+  u32 key[kShort];
+  u32 symbol[kShort + 1], merged[kShort];
+  u16 next[kShort + 1], previous[kShort + 1];
+  const size_t padded = (size + kLanes - 1) / kLanes * kLanes;
+  for (size_t i = 0; i < size; ++i) {
+    symbol[i] = merges_.id_of_byte(word[i]);
+    next[i] = u16(i + 1);
+    previous[i + 1] = u16(i);
+    const BpeMerges::Merge m = i + 1 < size ? merges_.find_bytes(word[i], word[i + 1]) : BpeMerges::Merge{};
+    key[i] = m.rank << 8 | u32(i);
+    merged[i] = m.id;
+  }
+  std::fill(key + size, key + padded, ~0u);
+  const auto set_pair = [&](u32 at) {
+    const BpeMerges::Merge m = next[at] < size ? merges_.find(symbol[at], symbol[next[at]]) : BpeMerges::Merge{};
+    key[at] = m.rank << 8 | at;
+    merged[at] = m.id;
+  };
+  for (;;) {
+    u32 best = ~0u;
+    for (size_t i = 0; i < padded; i += kLanes) {
+      for (size_t j = 0; j < kLanes; ++j) best = std::min(best, key[i + j]);
+    }
+    if (best >= kNone) break;
+    const u32 at = best & 255, gone = next[at];
+    symbol[at] = merged[at];
+    key[gone] = ~0u;
+    next[at] = next[gone];
+    previous[next[gone]] = u16(at);
+    set_pair(at);
+    if (at > 0) set_pair(previous[at]);
+  }
+  i32* end = out;
+  for (size_t i = 0; i < size; i = next[i]) *end++ = i32(symbol[i]);
+  return size_t(end - out);
+}
+
+void BpeEncoder::set_pair(u32 at) {
+  Node& node = nodes_[at];
+  node.merge = node.next < nodes_.size() ? merges_.find(node.symbol, nodes_[node.next].symbol) : BpeMerges::Merge{};
+  if (node.merge.rank == BpeMerges::kNoRank) return;
+  heap_.push_back(u64(node.merge.rank) << 32 | at);
+  std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
+}
+
+size_t BpeEncoder::encode_long(const u8* word, size_t size, i32* out) {
+  check(size < 0xFFFFFFFF, "a word of {} bytes is too long: at most 4 GiB without a space", size);
+  nodes_.resize(size);
+  heap_.clear();
+  for (u32 i = 0; i < size; ++i) {
+    const BpeMerges::Merge m = i + 1 < size ? merges_.find_bytes(word[i], word[i + 1]) : BpeMerges::Merge{};
+    nodes_[i] = {merges_.id_of_byte(word[i]), i + 1, i - 1, m};
+    if (m.rank != BpeMerges::kNoRank) heap_.push_back(u64(m.rank) << 32 | i);
+  }
+  std::make_heap(heap_.begin(), heap_.end(), std::greater<>());
+  while (!heap_.empty()) {
+    std::pop_heap(heap_.begin(), heap_.end(), std::greater<>());
+    const u64 top = heap_.back();
+    heap_.pop_back();
+    const u32 at = u32(top);
+    Node& node = nodes_[at];
+    if (node.merge.rank != top >> 32) continue;
+    Node& gone = nodes_[node.next];
+    node.symbol = node.merge.id;
+    gone.merge.rank = BpeMerges::kNoRank;
+    node.next = gone.next;
+    if (node.next < size) nodes_[node.next].previous = at;
+    set_pair(at);
+    if (at > 0) set_pair(node.previous);
+  }
+  i32* end = out;
+  for (size_t i = 0; i < size; i = nodes_[i].next) *end++ = i32(nodes_[i].symbol);
+  return size_t(end - out);
+}
+
+}  // namespace megalith

@@ -1,0 +1,81 @@
+// Byte-pair encoding of one word: from single bytes on, merge the neighbours whose pair has the lowest rank, the
+// leftmost of equal ones, until no pair has a rank. Symbols are token ids.
+#pragma once
+#include <array>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// The merge list as a flat hash table from pair to (rank, merged id), and a direct table for pairs of single bytes.
+class BpeMerges {
+ public:
+  static constexpr u32 kNoRank = 0xFFFFFF;  // ranks are below, so that a rank and a position share 32 bits
+
+  struct Merge {
+    u32 rank = kNoRank;
+    u32 id = 0;
+  };
+  struct Rule {
+    u32 left, right;
+    Merge merge;
+  };
+
+  // byte_ids[b]: the token of the single byte b. Of two rules for one pair the later counts.
+  BpeMerges(const std::array<u32, 256>& byte_ids, const std::vector<Rule>& rules);
+
+  u32 id_of_byte(u8 byte) const { return byte_ids_[byte]; }
+  Merge find_bytes(u8 left, u8 right) const { return byte_pairs_[left * 256u + right]; }
+  Merge find(u32 left, u32 right) const {
+    const u64 key = u64(left) << 32 | right;
+    for (u64 at = hash(key) >> shift_;; at = (at + 1) & mask_) {
+      const Slot& slot = slots_[at];
+      if (slot.key == key) return slot.merge;
+      if (slot.key == kEmpty) return {};
+    }
+  }
+
+ private:
+  static constexpr u64 kEmpty = ~u64{0};
+  struct Slot {
+    u64 key = kEmpty;
+    Merge merge;
+  };
+
+  static u64 hash(u64 key) { return (key ^ key >> 29) * 0x9E3779B97F4A7C15ull; }
+  void insert(const Rule& rule);
+
+  std::array<u32, 256> byte_ids_;
+  std::vector<Merge> byte_pairs_;
+  std::vector<Slot> slots_;
+  u64 mask_ = 0;
+  int shift_ = 0;
+};
+
+// Encodes words one after another; holds the working memory of long ones, so one per thread.
+class BpeEncoder {
+ public:
+  explicit BpeEncoder(const BpeMerges& merges) : merges_(merges) {}
+
+  // Writes the ids of word[0, size) to out, which has room for `size` of them; returns their number.
+  // Time: about size^2/16 steps up to kShort bytes, size log(size) beyond.
+  size_t encode(const u8* word, size_t size, i32* out);
+
+ private:
+  static constexpr size_t kShort = 256;
+
+  size_t encode_short(const u8* word, size_t size, i32* out) const;
+  size_t encode_long(const u8* word, size_t size, i32* out);
+  void set_pair(u32 at);
+
+  struct Node {
+    u32 symbol, next, previous;
+    BpeMerges::Merge merge;  // with the next node
+  };
+  const BpeMerges& merges_;
+  std::vector<Node> nodes_;
+  std::vector<u64> heap_;  // rank and position; an entry is stale if the node's rank is another by now
+};
+
+}  // namespace megalith

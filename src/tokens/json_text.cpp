@@ -1,0 +1,74 @@
+#include "tokens/json_text.h"
+
+#include <simdjson.h>
+
+#include <limits>
+
+#include "base/check.h"
+
+namespace megalith {
+
+using simdjson::dom::element;
+
+std::vector<std::pair<std::string, i32>> read_json_numbers(const std::string& file) {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+  element root;
+  if (const auto error = parser.load(file).get(root)) {
+    fail("{}: {}: want a file with one JSON object", file, simdjson::error_message(error));
+  }
+  check(!root.get(object), "{}: not a JSON object: want {{\"token\": id, ...}}", file);
+  std::vector<std::pair<std::string, i32>> pairs;
+  for (const auto [key, value] : object) {
+    i64 number = 0;
+    const bool ok = !value.get(number) && number >= 0 && number <= std::numeric_limits<i32>::max();
+    check(ok, "{}: the id of \"{}\" is {}: want a whole number from 0 on", file, key, simdjson::minify(value));
+    pairs.emplace_back(key, i32(number));
+  }
+  return pairs;
+}
+
+struct JsonObject::State {
+  simdjson::dom::parser parser;
+  simdjson::dom::object object;
+};
+
+JsonObject::JsonObject() : state_(std::make_unique<State>()) {}
+JsonObject::~JsonObject() = default;
+
+void JsonObject::parse(std::string_view line) {
+  if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is blank: remove it");
+  element root;
+  if (const auto error = state_->parser.parse(line.data(), line.size(), false).get(root)) {
+    fail("not valid JSON ({}): mend or remove the line", simdjson::error_message(error));
+  }
+  if (root.get(state_->object)) fail("not a JSON object: want {{\"text\": \"...\"}}");
+}
+
+void JsonObject::strings_at(std::string_view key, std::vector<std::string_view>& out) const {
+  element value;
+  bool found = false;
+  std::string keys;
+  for (const auto field : state_->object) {
+    if (field.key == key) found = true, value = field.value;
+  }
+  if (!found) {
+    for (const auto field : state_->object) keys.append(keys.empty() ? "" : ", ").append(field.key);
+    fail("no key \"{}\" (the line has: {}): name the right ones with --json-keys", key, keys.substr(0, 200));
+  }
+  out.clear();
+  simdjson::dom::array list;
+  std::string_view text;
+  if (!value.get(text)) {
+    out.push_back(text);
+    return;
+  }
+  check(!value.get(list), "the value of \"{}\" is neither a string nor a list of strings: mend or remove the line",
+        key);
+  for (const element item : list) {
+    check(!item.get(text), "the list at \"{}\" holds something that is not a string: mend or remove the line", key);
+    out.push_back(text);
+  }
+}
+
+}  // namespace megalith

@@ -1,0 +1,35 @@
+// JSON at speed: the strings of one line of a JSONL file, and flat files of numbers. simdjson stays behind it.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// The pairs of a file that holds one JSON object of whole numbers. `file` names it in errors.
+std::vector<std::pair<std::string, i32>> read_json_numbers(const std::string& file);
+
+// Parses objects one after another in the same memory.
+class JsonObject {
+ public:
+  static constexpr size_t kPadding = 64;  // bytes that must be readable behind the text
+
+  JsonObject();
+  ~JsonObject();
+
+  // Parses one line. Its strings live until the next call. Fails with what is wrong but not where: the caller knows.
+  void parse(std::string_view line);
+
+  // The string, or the list of strings, at `key`; of equal keys the last counts. Fails if there is none.
+  void strings_at(std::string_view key, std::vector<std::string_view>& out) const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,43 @@
+#include "tokens/tokenizer.h"
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "tokens/gpt2_tokenizer.h"
+#include "tokens/simple_tokenizers.h"
+#include "tokens/unicode.h"
+
+namespace megalith {
+
+std::vector<i32> Tokenizer::encode(std::string_view text) const {
+  std::vector<i32> out;
+  encoder()->encode(text, out);
+  return out;
+}
+
+std::string Tokenizer::decode(std::span<const i32> ids) const { return replace_invalid_utf8(decode_bytes(ids)); }
+
+namespace {
+
+struct Kind {
+  std::string_view type;
+  std::unique_ptr<Tokenizer> (*make)(const TokenizerConfig&);
+};
+constexpr Kind kKinds[] = {
+    {Gpt2Tokenizer::kType, make_gpt2_tokenizer},
+    {NullTokenizer::kType, make_null_tokenizer},
+    {ByteTokenizer::kType, make_byte_tokenizer},
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config) {
+  std::string known;
+  for (const Kind& kind : kKinds) {
+    if (kind.type == config.type) return kind.make(config);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.type);
+  }
+  fail("--tokenizer-type \"{}\" is not one we have: use one of {}", config.type, known);
+}
+
+}  // namespace megalith

@@ -1,0 +1,59 @@
+// Text to token ids and back: one interface for all kinds of tokenizers, made from the run's flags.
+#pragma once
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Encodes text after text for one thread: holds what speeds up the next call (the words seen last).
+class TextEncoder {
+ public:
+  virtual ~TextEncoder() = default;
+  // Appends the ids of `text` to `out`. Adds no bos or eod.
+  virtual void encode(std::string_view text, std::vector<i32>& out) = 0;
+};
+
+// Immutable, so any number of threads may use it.
+class Tokenizer {
+ public:
+  static constexpr i32 kNone = -1;  // a special token that the tokenizer does not have
+
+  virtual ~Tokenizer() = default;
+  virtual std::string_view name() const = 0;  // the spelling of --tokenizer-type
+  virtual i64 vocab_size() const = 0;         // ids are below it; not padded
+  virtual i32 eod() const { return kNone; }   // end of document
+  virtual i32 bos() const { return kNone; }
+  virtual i32 pad() const { return kNone; }
+
+  // An encoder; must not outlive the tokenizer.
+  virtual std::unique_ptr<TextEncoder> encoder() const = 0;
+  std::vector<i32> encode(std::string_view text) const;
+
+  // The bytes that `ids` stand for; they may end amid a UTF-8 character. An id outside the vocabulary is an error.
+  virtual std::string decode_bytes(std::span<const i32> ids) const = 0;
+  // The same as valid UTF-8: each broken sequence becomes U+FFFD.
+  std::string decode(std::span<const i32> ids) const;
+};
+
+struct TokenizerConfig {
+  std::string type = {};             // GPT2BPETokenizer, NullTokenizer or ByteTokenizer
+  std::string vocab_file = {};       // GPT2BPETokenizer: vocab.json
+  std::string merge_file = {};       // GPT2BPETokenizer: merges.txt
+  std::string tokenizer_model = {};  // none of the present types reads it
+  i64 vocab_size = 0;           // NullTokenizer
+  i32 null_eod_id = -1;         // NullTokenizer: -1 means vocab_size - 1
+  i32 null_pad_id = -1;         // NullTokenizer
+  // GPT2BPETokenizer: the text "<|endoftext|>" is the token eod, as in Megatron since February 2026 and in Hugging
+  // Face; false splits it like any other text, as tiktoken and older releases do.
+  bool special_tokens_in_text = true;
+};
+
+// Fails if the type is unknown, a file it needs is missing or broken, or a number is out of range.
+std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config);
+
+}  // namespace megalith

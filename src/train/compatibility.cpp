@@ -1,0 +1,131 @@
+#include "train/compatibility.h"
+
+#include <fmt/ranges.h>
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+
+struct Range {
+  const char* flag;
+  i64 value;
+  i64 least;
+};
+
+std::string out_of_range(std::initializer_list<Range> ranges) {
+  constexpr i64 kMost = i64(1) << 40;
+  for (const auto& [flag, value, least] : ranges)
+    if (value < least || value > kMost)
+      return fmt::format("{} {} is out of range: from {} to 2^40 is wanted", flag, value, least);
+  return {};
+}
+
+std::string missing(const Options& o) {
+  std::vector<std::string> flags;
+  const auto need = [&](bool there, const char* flag) {
+    if (!there) flags.push_back(flag);
+  };
+  const ModelConfig& m = o.model;
+  need(m.num_layers != 0, "--num-layers");
+  need(m.hidden_size != 0, "--hidden-size");
+  need(m.num_attention_heads != 0, "--num-attention-heads");
+  need(m.seq_length != 0, "--seq-length");
+  need(o.train.micro_batch_size != 0, "--micro-batch-size");
+  need(o.train.train_iters != 0 || o.train.train_samples != 0, "--train-iters (or --train-samples)");
+  need(o.optimizer.lr != 0 || o.given.has("lr"), "--lr");
+  return flags.empty() ? "" : fmt::format("missing required flags: {}", fmt::join(flags, ", "));
+}
+
+std::string bad_model_sizes(const Options& o) {
+  const ModelConfig& m = o.model;
+  return out_of_range({{"--num-layers", m.num_layers, 0},
+                       {"--hidden-size", m.hidden_size, 0},
+                       {"--ffn-hidden-size", m.ffn_hidden_size, 0},
+                       {"--num-attention-heads", m.num_attention_heads, 0},
+                       {"--num-query-groups", m.num_query_groups, 0},
+                       {"--kv-channels", m.kv_channels, 0},
+                       {"--seq-length", m.seq_length, 0},
+                       {"--max-position-embeddings", m.max_position_embeddings, 0},
+                       {"--vocab-size", m.vocab_size, 0},
+                       {"--padded-vocab-size", m.padded_vocab_size, 0},
+                       {"--make-vocab-size-divisible-by", m.make_vocab_size_divisible_by, 1},
+                       {"--sliding-window", m.sliding_window, 0},
+                       {"--rope-original-max-position-embeddings", m.rope_original_max_position_embeddings, 1}});
+}
+
+std::string bad_run_sizes(const Options& o) {
+  const TrainConfig& t = o.train;
+  const OptimizerConfig& p = o.optimizer;
+  return out_of_range({{"--micro-batch-size", t.micro_batch_size, 0},
+                       {"--global-batch-size", t.global_batch_size, 0},
+                       {"--train-iters", t.train_iters, 0},
+                       {"--train-samples", t.train_samples, 0},
+                       {"--exit-interval", t.exit_interval, 0},
+                       {"--eval-interval", t.eval_interval, 0},
+                       {"--eval-iters", t.eval_iters, 0},
+                       {"--seed", t.seed, 0},
+                       {"--save-interval", t.save_interval, 0},
+                       {"--save-retain-interval", t.save_retain_interval, 0},
+                       {"--most-recent-k", t.most_recent_k, 0},
+                       {"--ckpt-step", t.ckpt_step, 0},
+                       {"--log-interval", t.log_interval, 1},
+                       {"--tensorboard-log-interval", t.tensorboard_log_interval, 1},
+                       {"--lr-decay-iters", p.lr_decay_iters, 0},
+                       {"--lr-decay-samples", p.lr_decay_samples, 0},
+                       {"--lr-warmup-iters", p.lr_warmup_iters, 0},
+                       {"--lr-warmup-samples", p.lr_warmup_samples, 0},
+                       {"--lr-wsd-decay-iters", p.lr_wsd_decay_iters, 0},
+                       {"--lr-wsd-decay-samples", p.lr_wsd_decay_samples, 0}});
+}
+
+std::vector<Rule> first_rules() {
+  return {
+      {"sizes of the model are in range", Topic::model, Action::refuse, bad_model_sizes},
+      {"sizes of the run are in range", Topic::run, Action::refuse, bad_run_sizes},
+      {"all required flags are given", Topic::run, Action::refuse, missing},
+  };
+}
+
+}  // namespace
+
+const std::vector<Rule>& compatibility_rules() {
+  static const std::vector<Rule> rules = [] {
+    std::vector<Rule> all = first_rules();
+    for (const auto& part : {model_rules(), schedule_rules(), run_rules()})
+      all.insert(all.end(), part.begin(), part.end());
+    return all;
+  }();
+  return rules;
+}
+
+std::vector<std::string> check_compatibility(const Options& options) {
+  std::vector<std::string> warnings;
+  for (const Rule& rule : compatibility_rules()) {
+    std::string message = rule.broken(options);
+    if (message.empty()) continue;
+    check(rule.action == Action::warn, "{}", message);
+    warnings.push_back(std::move(message));
+  }
+  return warnings;
+}
+
+void check_model(const ModelConfig& model) {
+  Options options;
+  options.model = model;
+  for (const Rule& rule : compatibility_rules()) {
+    if (rule.topic != Topic::model || rule.action != Action::refuse) continue;
+    const std::string message = rule.broken(options);
+    check(message.empty(), "{}", message);
+  }
+}
+
+std::string compatibility_markdown() {
+  std::string out = "## Rules between flags\n\n| what must hold | if it does not |\n|---|---|\n";
+  for (const Rule& rule : compatibility_rules())
+    out += fmt::format("| {} | {} |\n", rule.what, rule.action == Action::warn ? "a warning" : "refused");
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,104 @@
+// Rules about batches, ranks, checkpoints and what is not built yet.
+#include "train/compatibility.h"
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+
+std::string one_rank(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  struct Axis {
+    const char* flag;
+    i64 size;
+  };
+  for (const Axis& axis : {Axis{"--tensor-model-parallel-size", p.tensor_model_parallel_size},
+                           {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
+                           {"--context-parallel-size", p.context_parallel_size},
+                           {"--expert-model-parallel-size", p.expert_model_parallel_size},
+                           {"--expert-tensor-parallel-size", p.expert_tensor_parallel_size}})
+    if (axis.size != 1) return fmt::format("{} {}: more than one rank is not built yet; give 1", axis.flag, axis.size);
+  return {};
+}
+
+std::string sequence_parallel(const Options& o) {
+  if (!o.parallel.sequence_parallel || o.parallel.tensor_model_parallel_size > 1) return {};
+  return "--sequence-parallel has no effect with --tensor-model-parallel-size 1";
+}
+
+std::string batch_divides(const Options& o) {
+  const i64 step = o.train.micro_batch_size * o.parallel.data_parallel_size();
+  if (step == 0 || o.train.global_batch_size % step == 0) return {};
+  return fmt::format(
+      "--global-batch-size {} is not divisible by --micro-batch-size {} times data-parallel size {}: change one",
+      o.train.global_batch_size, o.train.micro_batch_size, o.parallel.data_parallel_size());
+}
+
+std::string whole_batches(const Options& o) {
+  if (o.train.train_samples == 0 || o.train.train_samples >= o.train.global_batch_size) return {};
+  return fmt::format("--train-samples {} is less than one --global-batch-size {}: nothing would be trained",
+                     o.train.train_samples, o.train.global_batch_size);
+}
+
+std::string cpu_only(const Options& o) {
+  return o.train.device == Device::cpu ? "" : "--device cuda is not built yet: give --device cpu";
+}
+
+std::string exit_time(const Options& o) {
+  if (o.train.exit_duration_in_mins >= 0) return {};
+  return fmt::format("--exit-duration-in-mins {} must not be negative (0: never)", o.train.exit_duration_in_mins);
+}
+
+std::string save_interval(const Options& o) {
+  if (o.train.save.empty() || o.train.save_interval > 0) return {};
+  return fmt::format("--save {} needs --save-interval, the iterations between checkpoints", o.train.save);
+}
+
+std::string save_place(const Options& o) {
+  if (!o.train.save.empty() || o.train.save_interval == 0) return {};
+  return "--save-interval has no effect without --save: nothing will be saved";
+}
+
+std::string retained(const Options& o) {
+  const TrainConfig& t = o.train;
+  if (t.save_retain_interval == 0 || (t.save_interval > 0 && t.save_retain_interval % t.save_interval == 0)) return {};
+  return fmt::format("--save-retain-interval {} is not a multiple of --save-interval {}", t.save_retain_interval,
+                     t.save_interval);
+}
+
+std::string load_place(const Options& o) {
+  const TrainConfig& t = o.train;
+  if (!t.load.empty()) return {};
+  struct Flag {
+    const char* flag;
+    bool on;
+  };
+  for (const Flag& f : {Flag{"--finetune", t.finetune},
+                        {"--no-load-optim", t.no_load_optim},
+                        {"--no-load-rng", t.no_load_rng},
+                        {"--ckpt-step", t.ckpt_step != 0},
+                        {"--exit-on-missing-checkpoint", t.exit_on_missing_checkpoint}})
+    if (f.on) return fmt::format("{} has no effect without --load: training starts from random weights", f.flag);
+  return {};
+}
+
+}  // namespace
+
+std::vector<Rule> run_rules() {
+  return {
+      {"every parallel size is 1", Topic::run, Action::refuse, one_rank},
+      {"sequence-parallel comes with tensor parallelism", Topic::run, Action::warn, sequence_parallel},
+      {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
+       batch_divides},
+      {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
+      {"the device is built", Topic::run, Action::refuse, cpu_only},
+      {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
+      {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
+      {"save-interval comes with save", Topic::run, Action::warn, save_place},
+      {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},
+      {"flags about loading come with load", Topic::run, Action::warn, load_place},
+  };
+}
+
+}  // namespace megalith

@@ -1,0 +1,40 @@
+// What one training iteration and one logging interval leave behind for the console, TensorBoard and the metrics file.
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct NamedValue {
+  std::string name;
+  double value = 0;
+};
+
+// One iteration, counters after it. `learning_rate` is the one that the next step will use, as Megatron logs it.
+struct IterationRecord {
+  i64 iteration = 0;
+  i64 train_iters = 0;
+  i64 consumed_samples = 0;
+  i64 skipped_samples = 0;
+  double learning_rate = 0;
+  i64 global_batch_size = 0;
+  std::vector<NamedValue> losses{};  // of this iteration: "lm loss"
+  double loss_scale = 1;
+  std::optional<double> grad_norm{};
+  std::optional<i64> num_zeros{};
+  std::optional<double> params_norm{};
+};
+
+// The iterations since the last line.
+struct Interval {
+  double seconds_per_iteration = 0;
+  std::vector<NamedValue> mean_losses{};  // over the advanced iterations; NaN if there was none
+  i64 advanced = 0;
+  i64 skipped = 0;
+  i64 nan = 0;
+};
+
+}  // namespace megalith

@@ -1,0 +1,28 @@
+// Megatron-LM's console lines to the letter, since dashboards and loss-curve tools parse them. One deliberate
+// difference: Megatron leaves a loss out when its mean is negative or NaN; here it is printed.
+#pragma once
+#include <chrono>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "train/iteration_record.h"
+
+namespace megalith {
+
+using WallTime = std::chrono::system_clock::time_point;
+
+// One line, no newline. The time is printed as local time with microseconds. tflops: per device and second, with
+// --log-throughput.
+std::string iteration_line(WallTime time, const IterationRecord& record, const Interval& interval,
+                           std::optional<double> tflops = {});
+
+// Three lines, no newline at the end: dashes, the losses and their perplexities, dashes. where: "iteration 100", or
+// "iteration 100 on validation set" and "... on test set" at the end of training. suffix: "" or "-NAME" with several
+// validation sets.
+std::string validation_lines(std::string_view where, std::span<const NamedValue> losses, std::string_view suffix = "");
+
+double perplexity(double loss);  // exp(min(20, loss)); NaN stays NaN
+
+}  // namespace megalith

@@ -1,0 +1,113 @@
+// All that a training command can be told: one bundle of the folders' config structs, read from the command line and
+// --config.
+//
+// The way of a command: read_options, then what only the command can know (the model of a hub directory, the vocabulary
+// of the tokenizer), then finish_options. parse_options does both where nothing lies between.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/parse.h"
+#include "models/config.h"
+#include "optim/config.h"
+#include "tokens/tokenizer.h"
+
+namespace megalith {
+
+enum class Device { cpu, cuda };
+
+struct TrainConfig {
+  i64 micro_batch_size = 0;   // sequences in one forward and backward
+  i64 global_batch_size = 0;  // sequences in one update; 0: micro_batch_size x data-parallel size
+  i64 train_iters = 0;        // exactly one of the two
+  i64 train_samples = 0;
+  i64 exit_interval = 0;             // leave after an iteration that is a multiple of this; 0: never
+  double exit_duration_in_mins = 0;  // leave after this time; 0: never
+  i64 seed = 1234;
+  bool bf16 = false;
+  Device device = Device::cpu;
+  bool check_for_nan_in_loss_and_grad = true;
+
+  i64 eval_interval = 0;  // 0: no evaluation while training
+  i64 eval_iters = 100;   // 0: no evaluation at all
+
+  std::string save;
+  std::string load;
+  i64 save_interval = 0;
+  i64 save_retain_interval = 0;  // older checkpoints at other multiples are deleted; 0: all stay
+  i64 most_recent_k = 0;         // this many newest checkpoints stay; 0: all
+  i64 ckpt_step = 0;             // load this iteration; 0: the latest
+  bool finetune = false;         // weights only, from iteration 0
+  bool no_load_optim = false;
+  bool no_load_rng = false;
+  bool no_save_optim = false;
+  bool no_save_rng = false;
+  bool exit_on_missing_checkpoint = false;
+
+  i64 log_interval = 100;
+  bool log_throughput = false;
+  bool log_params_norm = false;
+  bool log_num_zeros_in_grad = false;
+  bool progress = true;  // a live line, on a terminal
+  std::string tensorboard_dir;
+  i64 tensorboard_log_interval = 1;
+  std::string metrics_file;
+
+  bool dry_run = false;
+  bool print_graph = false;
+  bool print_plan = false;
+
+  bool operator==(const TrainConfig&) const = default;
+};
+
+// Sizes of the mesh's axes. More than one rank is not built yet, so each must be 1.
+struct ParallelConfig {
+  i64 tensor_model_parallel_size = 1;
+  i64 pipeline_model_parallel_size = 1;
+  i64 context_parallel_size = 1;
+  i64 expert_model_parallel_size = 1;
+  i64 expert_tensor_parallel_size = 1;
+  bool sequence_parallel = false;
+
+  i64 data_parallel_size() const { return 1; }
+  bool operator==(const ParallelConfig&) const = default;
+};
+
+struct Options {
+  ModelConfig model;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  TokenizerConfig tokenizer;
+  ParallelConfig parallel;
+
+  config::Given given;             // what the user set, and by which flag
+  std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
+  bool help = false;               // --help: print options_help() and leave
+};
+
+void list_fields(TrainConfig& c, config::FieldList& f);
+void list_fields(ParallelConfig& c, config::FieldList& f);
+// Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag
+// itself.
+void list_fields(TokenizerConfig& c, config::FieldList& f);
+void list_fields(Options& c, config::FieldList& f);  // all of the above
+
+// Reads the command line; argv[0] (the program or subcommand) is passed over. Checks spelling and kinds of values only.
+Options read_options(int argc, const char* const* argv);
+
+// Fills in derived values, then holds everything against the compatibility table: throws on the first rule that
+// refuses, adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
+void finish_options(Options& options);
+
+Options parse_options(int argc, const char* const* argv);
+
+std::string options_help();
+// The page of all flags, Megatron's without effect and the missing ones included, as Markdown.
+std::string options_page();
+// The arguments as Megatron prints them at start.
+std::string arguments_text(Options options);
+
+// Where a default or a meaning here is not Megatron's and it matters to these options; one line each.
+std::vector<std::string> differences_from_megatron(const Options& options);
+
+}  // namespace megalith

@@ -1,0 +1,100 @@
+// The field lists of the structs that train/ owns, and the list of all of them.
+#include "config/field.h"
+#include "train/options.h"
+
+namespace megalith {
+namespace {
+
+void list_run(TrainConfig& c, config::FieldList& f) {
+  f.group("Run");
+  f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass.");
+  f.add("global-batch-size", c.global_batch_size, "Sequences in one update; 0: micro-batch-size x data-parallel size.");
+  f.add("train-iters", c.train_iters, "Iterations to train for.");
+  f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
+  f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
+  f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
+  f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
+  f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
+  f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
+  f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
+  f.add("device", c.device, {"cpu", "cuda"}, "Where to compute. Not in Megatron.");
+  f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
+           "Do not look for NaN in loss and gradients.")
+      .means("--no-check-for-nan-in-loss", "false");
+  f.add("dry-run", c.dry_run,
+        "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
+  f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
+  f.add("print-plan", c.print_plan, "Print the planned step. Not in Megatron.");
+}
+
+void list_checkpoints(TrainConfig& c, config::FieldList& f) {
+  f.group("Checkpoints");
+  f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
+  f.add("load", c.load, "Directory to load from: checkpoints, or a Hugging Face model.").shown_as("DIR");
+  f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
+  f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
+  f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
+  f.add("ckpt-step", c.ckpt_step, "Iteration to load; 0: the latest.");
+  f.add("finetune", c.finetune, "Load weights only and start from iteration 0.");
+  f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
+  f.add("no-load-rng", c.no_load_rng, "Do not load the state of random numbers.");
+  f.add("no-save-optim", c.no_save_optim, "Do not save the optimizer's state.");
+  f.add("no-save-rng", c.no_save_rng, "Do not save the state of random numbers.");
+  f.add("exit-on-missing-checkpoint", c.exit_on_missing_checkpoint,
+        "Fail if --load holds no checkpoint, instead of starting anew.");
+}
+
+void list_logging(TrainConfig& c, config::FieldList& f) {
+  f.group("Logging");
+  f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
+  f.add("log-throughput", c.log_throughput, "Print TFLOP/s too.");
+  f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
+  f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
+  f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
+  f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
+  f.add("metrics-file", c.metrics_file, "File of one JSON object for each logged iteration. Not in Megatron.")
+      .shown_as("FILE");
+}
+
+}  // namespace
+
+void list_fields(TrainConfig& c, config::FieldList& f) {
+  list_run(c, f);
+  list_checkpoints(c, f);
+  list_logging(c, f);
+}
+
+void list_fields(ParallelConfig& c, config::FieldList& f) {
+  f.group("Parallelism");
+  f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
+  f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
+  f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
+  f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share the experts.");
+  f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size, "Ranks that share each expert's matrices.");
+  f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
+}
+
+void list_fields(TokenizerConfig& c, config::FieldList& f) {
+  f.group("Tokenizer");
+  f.add("tokenizer-type", c.type,
+        "GPT2BPETokenizer (vocab.json and merges.txt), NullTokenizer (numbers) or ByteTokenizer (bytes).")
+      .shown_as("TYPE");
+  f.add("vocab-file", c.vocab_file, "vocab.json of GPT2BPETokenizer.").shown_as("FILE");
+  f.add("merge-file", c.merge_file, "merges.txt of GPT2BPETokenizer.").shown_as("FILE");
+  f.add("tokenizer-model", c.tokenizer_model, "Model file of a tokenizer that has one.").shown_as("FILE");
+  f.add("null-tokenizer-eod-id", c.null_eod_id, "NullTokenizer's end of document; -1: vocab-size - 1.");
+  f.add("null-tokenizer-pad-id", c.null_pad_id, "NullTokenizer's padding; -1: none.");
+  f.add_on("special-tokens-in-text", c.special_tokens_in_text,
+           "Split the text <|endoftext|> like any other, as older Megatron did. Not in Megatron.");
+}
+
+void list_fields(Options& c, config::FieldList& f) {
+  list_fields(c.model, f);
+  list_fields(c.train, f);
+  list_fields(c.optimizer, f);
+  list_fields(c.tokenizer, f);
+  list_fields(c.parallel, f);
+}
+
+}  // namespace megalith

@@ -1,0 +1,51 @@
+// Everything a training run tells while it goes: Megatron's console lines, the live progress line, TensorBoard, the metrics file, and at the
+// end the curve of the losses.
+#pragma once
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "train/interval_stats.h"
+#include "train/log_line.h"
+#include "train/loss_chart.h"
+#include "train/metrics_file.h"
+#include "train/options.h"
+#include "train/progress.h"
+#include "train/tensorboard.h"
+#include "train/timers.h"
+#include "train/trainer.h"
+
+namespace megalith {
+
+class RunLog {
+ public:
+  // `start`: where the run begins; `train_iters`: where it ends.
+  RunLog(const Options& options, const RunState& start, i64 train_iters);
+
+  // After each step. `next_lr`: the rate of the next one. `samples`: of this step.
+  void step(const RunState& state, const StepResult& result, double next_lr, i64 samples);
+  // `where`: "iteration 100", "iteration 100 on test set". Goes to TensorBoard and the metrics only with `record`.
+  void validation(const std::string& where, const RunState& state, double loss, bool record);
+
+  void pause() { watch_.stop(); }  // evaluation and saving are not training time
+  void resume() { watch_.start(); }
+  void finish();                   // flushes, draws the curve
+
+ private:
+  void interval_line();
+
+  const Options& options_;
+  double flops_per_sample_;
+  i64 tokens_per_sample_;
+  i64 interval_samples_ = 0;
+  bool first_ = true;
+  IterationRecord record_;
+  IntervalStats stats_;
+  Stopwatch watch_;
+  std::unique_ptr<TensorBoardWriter> tensorboard_;
+  std::unique_ptr<MetricsFile> metrics_;
+  std::unique_ptr<Progress> progress_;
+  std::vector<ChartPoint> curve_, validation_curve_;
+};
+
+}  // namespace megalith

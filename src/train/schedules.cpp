@@ -1,0 +1,53 @@
+#include "train/schedules.h"
+
+namespace megalith {
+
+static TrainLength length(const Options& o) {
+  return {o.train.train_iters, o.train.train_samples, o.train.global_batch_size};
+}
+
+i64 train_iters(const Options& o) {
+  return o.train.train_iters > 0 ? o.train.train_iters : o.train.train_samples / o.train.global_batch_size;
+}
+
+// 0 in the config stands for "not given".
+template <class T>
+static std::optional<T> given(T value) {
+  return value > 0 ? std::optional<T>(value) : std::nullopt;
+}
+
+Schedules make_schedules(const Options& o) {
+  const OptimizerConfig& c = o.optimizer;
+  LrFlags f;
+  f.decay_style = c.lr_decay_style, f.wsd_decay_style = c.lr_wsd_decay_style;
+  f.lr = c.lr, f.min_lr = c.min_lr, f.warmup_init = c.lr_warmup_init;
+  f.decay_iters = given(c.lr_decay_iters), f.decay_samples = given(c.lr_decay_samples);
+  f.warmup_iters = c.lr_warmup_iters, f.warmup_samples = c.lr_warmup_samples;
+  f.warmup_fraction = given(c.lr_warmup_fraction);
+  f.wsd_decay_iters = given(c.lr_wsd_decay_iters), f.wsd_decay_samples = given(c.lr_wsd_decay_samples);
+  const WdFlags w{c.weight_decay_incr_style, c.weight_decay, c.start_weight_decay, c.end_weight_decay};
+  return {make_lr_schedule(f, length(o)), make_wd_schedule(w, length(o).samples())};
+}
+
+RunLength run_length(const Options& o) {
+  RunLength r;
+  r.train_iters = o.train.train_iters, r.train_samples = o.train.train_samples;
+  r.global_batch_size = o.train.global_batch_size;
+  if (o.train.eval_interval > 0) r.eval_interval = o.train.eval_interval;
+  r.eval_iters = o.train.eval_iters;
+  return r;
+}
+
+StepSpec step_spec(const Options& o) {
+  StepSpec s;
+  s.model = o.model, s.optimizer = o.optimizer;
+  s.shape.batch = o.train.micro_batch_size;
+  s.shape.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  s.shape.position_ids = o.data.reset_position_ids;
+  s.shape.document_starts = o.data.reset_attention_mask;
+  s.shape.seed = u64(o.train.seed);
+  s.evaluate = o.train.eval_iters > 0;
+  return s;
+}
+
+}  // namespace megalith

@@ -1,0 +1,56 @@
+#include "train/step.h"
+
+#include "optim/update.h"
+#include "passes/gradients.h"
+
+namespace megalith {
+
+static void build_training(PlannedStep& out, const StepSpec& spec) {
+  out.train.mesh = spec.mesh;
+  Builder b(out.train);
+  Gpt gpt = build_gpt(b, spec.model, spec.shape, spec.style);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer);
+  verify(out.train);
+  out.parameters = std::move(gpt.parameters);
+  out.passes = run_passes(out.train, standard_passes(), spec.passes_off);
+}
+
+static void build_evaluation(PlannedStep& out, const StepSpec& spec) {
+  out.evaluate.mesh = spec.mesh;
+  Builder b(out.evaluate);
+  GptShape shape = spec.shape;
+  shape.dropout = false;
+  Gpt gpt = build_gpt(b, spec.model, shape, spec.style);
+  const Accumulators sums = add_loss_sums(b, gpt.loss, gpt.tokens);
+  out.evaluate.outputs["loss"] = sums.loss, out.evaluate.outputs["tokens"] = sums.tokens;
+  if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
+  if (!spec.train) out.parameters = std::move(gpt.parameters);
+  const auto reports = run_passes(out.evaluate, standard_passes(), spec.passes_off);
+  if (!spec.train) out.passes = reports;
+}
+
+PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
+  PlannedStep out;
+  std::vector<ProgramSpec> programs;
+  if (spec.train) {
+    build_training(out, spec);
+    programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
+    programs.push_back({"update", &out.train, {Phase::update}});
+  }
+  if (spec.evaluate) {
+    build_evaluation(out, spec);
+    programs.push_back({"evaluate", &out.evaluate, {Phase::forward}});
+  }
+  std::map<std::string, i64> known;  // layers are alike: ask once for each kind of node
+  out.plan = plan_memory(spec.mesh, programs, [&](const Graph& g, const Node& n) {
+    std::string key = n.op.print();
+    for (Value v : n.ins) key += to_string(g.type(v));
+    const auto [it, is_new] = known.emplace(std::move(key), 0);
+    if (is_new) it->second = backend.workspace_bytes(g, n);
+    return it->second;
+  });
+  return out;
+}
+
+}  // namespace megalith

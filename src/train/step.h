@@ -1,0 +1,33 @@
+// From a model's numbers to the planned step: graph, backward, accumulation, update, passes, memory.
+#pragma once
+#include <set>
+
+#include "models/gpt.h"
+#include "optim/config.h"
+#include "passes/pass.h"
+#include "plan/interpreter.h"
+
+namespace megalith {
+
+struct StepSpec {
+  Mesh mesh;
+  ModelConfig model;        // resolved
+  OptimizerConfig optimizer;
+  GptShape shape;           // of a training micro-batch
+  ParallelStyle style;
+  bool evaluate = false;    // plan an evaluation program too, for micro-batches of the same size
+  bool train = true;        // false: only the evaluation program
+  bool keep_logits = false; // the evaluation's logits are an output
+  std::set<std::string> passes_off;
+};
+
+// Programs "micro-batch" and "update" (train), "evaluate" (evaluate).
+struct PlannedStep {
+  std::vector<Parameter> parameters;
+  Graph train, evaluate;
+  std::vector<PassReport> passes;
+  Plan plan;
+};
+PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
+
+}  // namespace megalith

@@ -1,0 +1,162 @@
+#include "config/parse.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "sample.h"
+
+namespace megalith::config {
+namespace {
+
+const std::vector<OtherFlag> kOthers = {
+    {"--use-flash-attn", true, OtherFlag::Takes::nothing, "it is always on"},
+    {"--impl", true, OtherFlag::Takes::one, "there is one"},
+    {"--modules", true, OtherFlag::Takes::many, "there are none"},
+    {"--fp8-format", false, OtherFlag::Takes::one, "fp8 is not built yet"},
+};
+
+struct Parsed {
+  Sample sample;
+  ParseResult result;
+};
+
+Parsed parsed(std::vector<std::string> words) {
+  Parsed p;
+  FieldList fields = fields_of(p.sample);
+  p.result = parse(fields, words, kOthers);
+  return p;
+}
+
+std::string refusal(std::vector<std::string> words) {
+  return error_of([&] { parsed(words); });
+}
+
+TEST(Parse, EveryKind) {
+  std::vector<std::string> line = {"--save", "a b"};
+  for (const char* more : {"--num-layers 3 --lr=6e-4 --bf16 --no-check-nan --eod 7 --start-decay 0 --colour red",
+                           "--skip 1 2 -3 --weights .5 -1e2 --data-path 0.3 x 0.7 y"}) {
+    std::istringstream in(more);
+    for (std::string word; in >> word;) line.push_back(word);
+  }
+  const Sample s = parsed(line).sample;
+  EXPECT_EQ(s, (Sample{.num_layers = 3,
+                       .lr = 6e-4,
+                       .bf16 = true,
+                       .check_nan = false,
+                       .save = "a b",
+                       .start_decay = 0.0,
+                       .colour = Colour::red,
+                       .groups = 0,
+                       .window = 0,
+                       .skip = {1, 2, -3},
+                       .weights = {.5, -100},
+                       .data_path = {"0.3", "x", "0.7", "y"},
+                       .eod = 7}));
+}
+
+TEST(Parse, NothingGivenLeavesDefaults) {
+  const Parsed p = parsed({});
+  EXPECT_EQ(p.sample, Sample{});
+  EXPECT_TRUE(p.result.given.uses.empty());
+}
+
+TEST(Parse, AliasesAndLastWins) {
+  EXPECT_EQ(parsed({"--layers", "5"}).sample.num_layers, 5);
+  EXPECT_EQ(parsed({"--layers", "5", "--num-layers=7"}).sample.num_layers, 7);
+  EXPECT_EQ(parsed({"--data-path", "a", "b", "--data-path", "c"}).sample.data_path, std::vector<std::string>{"c"});
+  EXPECT_TRUE(parsed({"--no-check-nan", "--check-nan"}).sample.check_nan);
+  EXPECT_FALSE(parsed({"--disable-check-nan"}).sample.check_nan);
+}
+
+TEST(Parse, SwitchesWithAValue) {
+  EXPECT_FALSE(parsed({"--bf16", "--bf16=false"}).sample.bf16);
+  EXPECT_TRUE(parsed({"--bf16=true"}).sample.bf16);
+  EXPECT_TRUE(parsed({"--no-check-nan=false"}).sample.check_nan);
+  EXPECT_FALSE(parsed({"--no-check-nan=true"}).sample.check_nan);
+  EXPECT_EQ(refusal({"--bf16=maybe"}), "--bf16: 'maybe' is neither true nor false");
+  EXPECT_EQ(refusal({"--azure=true"}), "--azure takes no value, 'true' is given");
+}
+
+TEST(Parse, SwitchesForOneValueOfAnEnum) {
+  EXPECT_EQ(parsed({"--azure"}).sample.colour, Colour::blue);
+  const auto given = [](std::vector<std::string> words) { return parsed(words).result.given; };
+  EXPECT_EQ(given({"--azure", "--crimson"}).contradiction("colour"), "--azure and --crimson");
+  EXPECT_EQ(given({"--azure", "--colour", "blue"}).contradiction("colour"), "");
+  EXPECT_EQ(given({"--colour", "red", "--colour", "blue"}).contradiction("colour"), "");
+  EXPECT_EQ(given({}).contradiction("colour"), "");
+  EXPECT_TRUE(given({"--azure"}).has("colour"));
+  EXPECT_TRUE(given({"--azure"}).has_flag("--azure"));
+  EXPECT_FALSE(given({"--azure"}).has_flag("--crimson"));
+}
+
+TEST(Parse, WeakSwitchYieldsToAValueInAnyOrder) {
+  EXPECT_EQ(parsed({"--grouped"}).sample.groups, 1);
+  EXPECT_EQ(parsed({"--grouped", "--num-groups", "8"}).sample.groups, 8);
+  EXPECT_EQ(parsed({"--num-groups", "8", "--grouped"}).sample.groups, 8);
+}
+
+TEST(Parse, ConvertedValues) {
+  EXPECT_EQ(parsed({"--window-size", "7,0"}).sample.window, 7);
+  EXPECT_EQ(refusal({"--window-size", "7,1"}), "--window-size: '7,1' is not of the form W,0");
+}
+
+TEST(Parse, UnknownFlagNamesTheNearest) {
+  EXPECT_EQ(refusal({"--num-layer", "3"}),
+            "unknown flag --num-layer: the nearest known one is --num-layers (--help lists all)");
+  EXPECT_EQ(refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
+  EXPECT_EQ(refusal({"--fp8-formt", "e4m3"}),
+            "unknown flag --fp8-formt: the nearest known one is --fp8-format (--help lists all)");
+  EXPECT_NE(refusal({"--" + std::string(1 << 20, 'x')}), "");
+  EXPECT_NE(refusal({"-x"}), "");
+  EXPECT_NE(refusal({"--"}), "");
+}
+
+TEST(Parse, WrongValuesNameFlagValueAndWhatIsWanted) {
+  EXPECT_EQ(refusal({"--num-layers", "abc"}), "--num-layers: 'abc' is not a whole number, such as 12");
+  EXPECT_EQ(refusal({"--layers", "1e3"}), "--layers: '1e3' is not a whole number, such as 12");
+  EXPECT_EQ(refusal({"--num-layers="}), "--num-layers: '' is not a whole number, such as 12");
+  EXPECT_EQ(refusal({"--num-layers", "99999999999999999999"}),
+            "--num-layers: '99999999999999999999' is too large: a whole number of at most 64 bits is wanted");
+  EXPECT_EQ(refusal({"--eod", "3000000000"}),
+            "--eod: '3000000000' is too large: a whole number of at most 32 bits is wanted");
+  EXPECT_EQ(refusal({"--lr", "fast"}), "--lr: 'fast' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(refusal({"--lr", "nan"}), "--lr: 'nan' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");
+  EXPECT_EQ(refusal({"--colour", "pink"}), "--colour: 'pink' is none of red, green, blue");
+  EXPECT_EQ(refusal({"--skip", "1", "x"}), "--skip: 'x' is not a whole number, such as 12");
+}
+
+TEST(Parse, MissingAndSurplusValues) {
+  EXPECT_EQ(refusal({"--save"}), "--save wants a value");
+  EXPECT_EQ(refusal({"--save", "--bf16"}), "--save wants a value, and --bf16 follows");
+  EXPECT_EQ(refusal({"--data-path", "--bf16"}), "--data-path wants one or more values");
+  EXPECT_EQ(refusal({"--lr", "1", "2"}), "unexpected argument '2' after --lr: a flag is wanted here");
+  EXPECT_EQ(refusal({"file"}), "unexpected argument 'file': a flag is wanted here");
+  EXPECT_EQ(refusal({""}), "unexpected argument '': a flag is wanted here");
+}
+
+TEST(Parse, OtherFlags) {
+  const Parsed p = parsed({"--use-flash-attn", "--impl", "local", "--modules", "a", "b", "--num-layers", "4"});
+  EXPECT_EQ(p.sample.num_layers, 4);
+  EXPECT_EQ(p.result.notes, (std::vector<std::string>{"--use-flash-attn has no effect: it is always on",
+                                                      "--impl has no effect: there is one",
+                                                      "--modules has no effect: there are none"}));
+  EXPECT_EQ(refusal({"--fp8-format", "e4m3"}), "--fp8-format: fp8 is not built yet");
+}
+
+TEST(Parse, HelpComesFirst) {
+  EXPECT_TRUE(parsed({"--num-layer", "--help"}).result.help);
+  EXPECT_TRUE(parsed({"-h"}).result.help);
+}
+
+TEST(FieldList, TwoFieldsOfOneNameAreAMistake) {
+  i64 a = 0, b = 0;
+  FieldList list;
+  list.add("x", a, "");
+  list.add("y", b, "").also("--x");
+  EXPECT_EQ(error_of([&] { list.check_unique(); }), "two fields have the flag --x");
+}
+
+}  // namespace
+}  // namespace megalith::config

@@ -1,0 +1,125 @@
+// Shared by the tests of src/data: vectors, temporary folders, sources in memory.
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "data/dataset.h"
+#include "data/indexed_dataset_writer.h"
+#include "data/token_source.h"
+
+namespace megalith {
+
+using Json = nlohmann::json;
+
+inline std::filesystem::path vector_path(const std::string& name) {
+  return std::filesystem::path(SHARED_DIR) / "formats/vectors" / name;
+}
+
+// Skips the calling test if the vectors are not on this machine.
+#define NEED_VECTOR(name) \
+  if (!std::filesystem::exists(vector_path(name))) GTEST_SKIP() << vector_path(name) << " is not there"
+
+inline Json read_vector(const std::string& name) { return Json::parse(std::ifstream(vector_path(name))); }
+
+class TempDir {
+ public:
+  TempDir() {
+    static int number = 0;
+    path_ = std::filesystem::temp_directory_path() / fmt::format("megalith-data-{}-{}", ::getpid(), number++);
+    std::filesystem::create_directories(path_);
+  }
+  ~TempDir() { std::filesystem::remove_all(path_); }
+  std::string operator/(const std::string& name) const { return (path_ / name).string(); }
+  std::string path() const { return path_.string(); }
+
+ private:
+  std::filesystem::path path_;
+};
+
+inline std::vector<u8> read_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+inline void write_bytes(const std::string& path, const std::vector<u8>& bytes) {
+  std::ofstream(path, std::ios::binary)
+      .write(reinterpret_cast<const char*>(bytes.data()), std::streamsize(bytes.size()));
+}
+
+inline std::vector<u8> from_hex(const std::string& hex) {
+  std::vector<u8> bytes;
+  for (std::size_t i = 0; i < hex.size(); i += 2) bytes.push_back(u8(std::stoi(hex.substr(i, 2), nullptr, 16)));
+  return bytes;
+}
+
+// The message of the Error that f throws; fails the test if it throws none or if the message has several lines.
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    const std::string text = e.what();
+    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
+    return text;
+  }
+  ADD_FAILURE() << "no error";
+  return "";
+}
+
+// Document d of length L holds (100 (d + 1) + j) mod 4999 for j < L - 1, then 4999: the rule of the sampling vectors.
+inline std::vector<i32> rule_document(i64 d, i64 length) {
+  std::vector<i32> tokens;
+  for (i64 j = 0; j + 1 < length; ++j) tokens.push_back(i32((100 * (d + 1) + j) % 4999));
+  if (length > 0) tokens.push_back(4999);
+  return tokens;
+}
+
+class RuleSource : public TokenSource {
+ public:
+  explicit RuleSource(std::vector<i64> lengths) : lengths_(std::move(lengths)) {}
+  const std::string& name() const override { return name_; }
+  i64 sequences() const override { return i64(lengths_.size()); }
+  i64 length(i64 sequence) const override { return lengths_.at(sequence); }
+  void read(i64 sequence, i64 offset, std::span<i32> out) const override {
+    const std::vector<i32> all = rule_document(sequence, length(sequence));
+    check(offset >= 0 && offset + i64(out.size()) <= i64(all.size()), "read outside document {}", sequence);
+    std::copy_n(all.begin() + offset, out.size(), out.begin());
+  }
+
+ private:
+  std::string name_ = "rule";
+  std::vector<i64> lengths_;
+};
+
+inline void write_rule_files(const std::string& prefix, const std::vector<i64>& lengths) {
+  IndexedDatasetWriter writer(prefix, TokenType::uint16);
+  for (std::size_t d = 0; d < lengths.size(); ++d) {
+    writer.add_sequence(rule_document(i64(d), lengths[d]));
+    writer.end_document();
+  }
+  writer.finish();
+}
+
+// One sample with room of its own.
+struct OwnedRow {
+  std::vector<i32> tokens, labels;
+  std::vector<float> loss_mask;
+  std::vector<i32> position_ids, document_starts;
+};
+
+inline OwnedRow get_row(const Dataset& dataset, i64 i) {
+  const std::size_t n = std::size_t(dataset.seq_length());
+  OwnedRow row{std::vector<i32>(n), std::vector<i32>(n), std::vector<float>(n), std::vector<i32>(n), {}};
+  if (dataset.has_document_starts()) row.document_starts.resize(n);
+  dataset.get(i, {row.tokens, row.labels, row.loss_mask, row.position_ids, row.document_starts});
+  return row;
+}
+
+}  // namespace megalith

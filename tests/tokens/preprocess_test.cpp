@@ -1,0 +1,246 @@
+#include "tokens/preprocess.h"
+
+#include <openssl/evp.h>
+#include <signal.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <chrono>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "data/indexed_dataset.h"
+#include "tests/tokens/helpers.h"
+
+namespace megalith {
+
+namespace {
+
+using Documents = std::vector<std::vector<std::vector<i32>>>;  // document, sequence, token
+
+Documents read_dataset(const std::string& prefix) {
+  const IndexedDataset data(prefix);
+  Documents documents(data.documents());
+  for (i64 d = 0; d < data.documents(); ++d) {
+    for (i64 s = data.document_begin(d); s < data.document_begin(d + 1); ++s) {
+      std::vector<i32>& tokens = documents[d].emplace_back(data.length(s));
+      data.read(s, 0, tokens);
+    }
+  }
+  return documents;
+}
+
+PreprocessConfig byte_config(const TempDir& dir, const std::string& input) {
+  return {.input = {input}, .output_prefix = dir.file("out"), .tokenizer = {.type = "ByteTokenizer"}};
+}
+
+std::vector<std::string> files_in(const TempDir& dir, const std::string& part) {
+  std::vector<std::string> found;
+  for (const auto& entry : std::filesystem::directory_iterator(dir.path)) {
+    const std::string name = entry.path().filename().string();
+    if (name.find(part) != std::string::npos) found.push_back(name);
+  }
+  return found;
+}
+
+std::string sha256(const std::string& bytes) {
+  u8 digest[EVP_MAX_MD_SIZE];
+  unsigned size = 0;
+  EVP_Digest(bytes.data(), bytes.size(), digest, &size, EVP_sha256(), nullptr);
+  std::string hex;
+  for (unsigned i = 0; i < size; ++i) hex += fmt::format("{:02x}", digest[i]);
+  return hex;
+}
+
+std::string json_line(const std::string& text) { return nlohmann::json{{"text", text}}.dump() + "\n"; }
+
+// Several chunks of lines with texts of many lengths, some empty, one longer than a chunk.
+std::string many_lines(int count) {
+  std::mt19937 random(11);
+  std::string lines;
+  for (int i = 0; i < count; ++i) {
+    std::string text(i == count / 2 ? 1500000 : random() % 7 == 0 ? 0 : random() % 400, ' ');
+    for (char& c : text) c = "the ab\nthe 7"[random() % 12];
+    lines += json_line(text);
+  }
+  return lines;
+}
+
+}  // namespace
+
+TEST(Preprocess, tiny_shakespeare_equals_megatron) {
+  SKIP_WITHOUT_SHARED("formats/vectors/tiny_shakespeare_tokens.json");
+  const TempDir dir;
+  const auto all = nlohmann::json::parse(read_all(shared("formats/vectors/tiny_shakespeare_tokens.json")));
+  const auto& want = all.at("gpt2_eod50256");
+  const PreprocessResult r = preprocess({.input = {shared("data/tiny-shakespeare.jsonl")},
+                                         .output_prefix = dir.file("ts"),
+                                         .append_eod = true,
+                                         .workers = 2,
+                                         .tokenizer = gpt2_config()});
+  EXPECT_EQ(r.documents, want.at("docs").get<i64>());
+  EXPECT_EQ(r.tokens, want.at("tokens").get<i64>());
+  EXPECT_EQ(r.bytes, i64(std::filesystem::file_size(shared("data/tiny-shakespeare.jsonl"))));
+  EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.bin"))), want.at("sha256_le").get<std::string>());
+  EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.idx"))), want.at("idx_sha256").get<std::string>());
+}
+
+TEST(Preprocess, any_number_of_workers_gives_the_same_bytes) {
+  const TempDir dir;
+  const std::string input = dir.write("in.jsonl", many_lines(30000));
+  PreprocessConfig config{
+      .input = {input, input}, .output_prefix = dir.file("one"), .append_eod = true, .tokenizer = tiny_config(dir)};
+  const PreprocessResult one = preprocess(config);
+  EXPECT_EQ(one.documents, 60000);
+  config.workers = 4;
+  config.output_prefix = dir.file("four");
+  EXPECT_EQ(preprocess(config).tokens, one.tokens);
+  EXPECT_EQ(read_all(dir.file("four_text_document.bin")), read_all(dir.file("one_text_document.bin")));
+  EXPECT_EQ(read_all(dir.file("four_text_document.idx")), read_all(dir.file("one_text_document.idx")));
+  EXPECT_TRUE(files_in(dir, "partial").empty());
+}
+
+TEST(Preprocess, documents_of_lines_and_lists) {
+  const TempDir dir;
+  auto config = byte_config(dir, dir.write("in.jsonl",
+                                           "{\"text\": \"ab\", \"x\": \"q\"}\r\n"
+                                           "{\"x\": \"\", \"text\": \"\"}\n"
+                                           "{\"text\": [\"c\", \"\", \"\\u00e9\"], \"x\": []}\n"
+                                           "{\"text\": \"first\", \"text\": \"last\", \"x\": \"\\n\"}"));
+  config.json_keys = {"text", "x"};
+  config.append_eod = true;
+  EXPECT_EQ(preprocess(config).documents, 4);
+  EXPECT_EQ(read_dataset(dir.file("out_text_document")),
+            (Documents{{{'a', 'b', 256}}, {}, {{'c'}, {0xC3, 0xA9, 256}}, {{'l', 'a', 's', 't', 256}}}));
+  EXPECT_EQ(read_dataset(dir.file("out_x_document")), (Documents{{{'q', 256}}, {}, {}, {{'\n', 256}}}));
+  config.append_eod = false;
+  preprocess(config);
+  EXPECT_EQ(read_dataset(dir.file("out_text_document"))[2], (Documents::value_type{{'c'}, {0xC3, 0xA9}}));
+}
+
+TEST(Preprocess, text_files) {
+  const TempDir dir;
+  auto config = byte_config(dir, dir.write("a.txt", "ab\r\n\nc\n"));
+  config.input.push_back(dir.write("b.txt", ""));
+  EXPECT_EQ(preprocess(config).documents, 2);
+  EXPECT_EQ(read_dataset(dir.file("out_text_document")), (Documents{{{'a', 'b', '\r', '\n', '\n', 'c', '\n'}}, {}}));
+  config.split_lines = true;
+  EXPECT_EQ(preprocess(config).documents, 2);
+  EXPECT_EQ(read_dataset(dir.file("out_text_document")), (Documents{{{'a', 'b'}}, {{'c'}}}));
+  config.json_keys = {"a", "b"};
+  EXPECT_NE(error_of([&] { preprocess(config); }).find(".txt file is one text"), std::string::npos);
+}
+
+TEST(Preprocess, an_empty_file_gives_an_empty_dataset) {
+  const TempDir dir;
+  EXPECT_EQ(preprocess(byte_config(dir, dir.write("in.jsonl", ""))).documents, 0);
+  EXPECT_TRUE(std::filesystem::exists(dir.file("out_text_document.idx")));
+}
+
+TEST(Preprocess, numbers_of_the_null_tokenizer) {
+  const TempDir dir;
+  auto config = byte_config(dir, dir.write("in.jsonl", json_line("70000 1") + json_line("2 70001")));
+  config.tokenizer = {.type = "NullTokenizer", .vocab_size = 70001};
+  EXPECT_NE(error_of([&] { preprocess(config); }).find("in.jsonl:2: token id 70001"), std::string::npos);
+  config.tokenizer.vocab_size = 70002;
+  preprocess(config);
+  EXPECT_EQ(read_dataset(dir.file("out_text_document")), (Documents{{{70000, 1}}, {{2, 70001}}}));
+  EXPECT_EQ(std::filesystem::file_size(dir.file("out_text_document.bin")), 16u);  // int32
+}
+
+TEST(Preprocess, the_first_broken_line_is_named) {
+  const TempDir dir;
+  const std::string good = many_lines(20000);
+  for (int workers : {1, 4}) {
+    auto config = byte_config(dir, dir.write("in.jsonl", good + "{\"text\": \"x\n" + good + "{}\n"));
+    config.workers = workers;
+    EXPECT_NE(error_of([&] { preprocess(config); }).find("in.jsonl:20001: not valid JSON"), std::string::npos);
+    EXPECT_TRUE(files_in(dir, "out").empty());
+  }
+}
+
+TEST(Preprocess, says_what_is_wrong_with_a_line) {
+  const TempDir dir;
+  const std::pair<std::string, std::string> cases[] = {
+      {"\n", "blank"},
+      {"{\"text\": \"a\"} x\n", "not valid JSON"},
+      {"{\"text\": \"\xff\"}\n", "not valid JSON"},
+      {"{\"text\": \"\\ud800\"}\n", "not valid JSON"},
+      {"[1]\n", "not a JSON object"},
+      {"{\"body\": \"a\", \"id\": 1}\n", "no key \"text\" (the line has: body, id)"},
+      {"{\"text\": 3}\n", "neither a string nor a list"},
+      {"{\"text\": null}\n", "neither a string nor a list"},
+      {"{\"text\": [\"a\", 3]}\n", "not a string"},
+      {std::string(2000, '[') + "\n", "not valid JSON"},
+      {"{\"text\": \"" + std::string(3000000, 'a'), "not valid JSON"},
+  };
+  for (const auto& [line, message] : cases) {
+    const std::string error =
+        error_of([&] { preprocess(byte_config(dir, dir.write("in.jsonl", json_line("ok") + line))); });
+    EXPECT_NE(error.find("in.jsonl:2: "), std::string::npos) << error;
+    EXPECT_NE(error.find(message), std::string::npos) << error;
+    EXPECT_EQ(error.find('\n'), std::string::npos) << error;
+    EXPECT_LT(error.size(), 600u);
+    EXPECT_TRUE(files_in(dir, "out").empty());
+  }
+}
+
+TEST(Preprocess, says_what_is_wrong_with_the_flags) {
+  const TempDir dir;
+  const auto good = byte_config(dir, dir.write("in.jsonl", json_line("a")));
+  const auto expect = [&](const std::string& part, auto&& change) {
+    PreprocessConfig c = good;
+    change(c);
+    const std::string error = error_of([&] { preprocess(c); });
+    EXPECT_NE(error.find(part), std::string::npos) << error;
+  };
+  expect("no input", [](auto& c) { c.input.clear(); });
+  expect("no such file", [](auto& c) { c.input = {"/no/such.jsonl"}; });
+  expect("is a folder", [&](auto& c) { c.input = {dir.path.string()}; });
+  expect("--workers is 0", [](auto& c) { c.workers = 0; });
+  expect("--log-interval is 0", [](auto& c) { c.log_interval = 0; });
+  expect("--output-prefix", [](auto& c) { c.output_prefix.clear(); });
+  expect("/no/folder/out", [](auto& c) { c.output_prefix = "/no/folder/out"; });
+  expect("\"a\" twice", [](auto& c) { c.json_keys = {"a", "b", "a"}; });
+  expect("--json-keys is empty", [](auto& c) { c.json_keys = {}; });
+  expect("is not one we have", [](auto& c) { c.tokenizer.type = "BPE"; });
+  EXPECT_TRUE(files_in(dir, "out").empty());
+}
+
+TEST(Preprocess, an_error_leaves_the_last_good_output) {
+  const TempDir dir;
+  preprocess(byte_config(dir, dir.write("in.jsonl", json_line("good"))));
+  const std::string bin = read_all(dir.file("out_text_document.bin")),
+                    idx = read_all(dir.file("out_text_document.idx"));
+  EXPECT_NE(error_of([&] { preprocess(byte_config(dir, dir.write("in.jsonl", json_line("other") + "{\n"))); }), "");
+  EXPECT_EQ(read_all(dir.file("out_text_document.bin")), bin);
+  EXPECT_EQ(read_all(dir.file("out_text_document.idx")), idx);
+}
+
+// The child reads a pipe that never ends, so it is killed amid its work.
+TEST(Preprocess, a_killed_run_leaves_nothing_under_the_final_names) {
+  const TempDir dir;
+  const std::string pipe = dir.file("in.jsonl");
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  const pid_t child = fork();
+  if (child == 0) {
+    preprocess(byte_config(dir, pipe));
+    _exit(0);
+  }
+  {
+    std::ofstream out(pipe, std::ios::binary);
+    out << many_lines(20000) << std::flush;
+    const std::string partial = dir.file("out_text_document.bin.partial");
+    for (int i = 0; i < 1000 && (!std::filesystem::exists(partial) || std::filesystem::file_size(partial) == 0); ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_TRUE(std::filesystem::exists(partial));
+    kill(child, SIGKILL);
+    int status = 0;
+    waitpid(child, &status, 0);
+    EXPECT_TRUE(WIFSIGNALED(status));
+  }
+  for (const std::string& name : files_in(dir, "out")) EXPECT_TRUE(name.ends_with(".partial")) << name;
+}
+
+}  // namespace megalith

@@ -1,0 +1,221 @@
+#include "train/compatibility.h"
+
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "options_helpers.h"
+
+namespace megalith {
+namespace {
+
+struct Example {
+  std::string flags;    // after a small run that keeps every rule
+  std::string message;  // the whole message
+};
+
+// One example at least for every row of the table, by the row's words.
+const std::multimap<std::string, Example>& examples() {
+  static const std::multimap<std::string, Example> all = {
+      {"sizes of the model are in range",
+       {"--num-layers -1", "--num-layers -1 is out of range: from 0 to 2^40 is wanted"}},
+      {"sizes of the model are in range",
+       {"--hidden-size 9223372036854775807",
+        "--hidden-size 9223372036854775807 is out of range: from 0 to 2^40 is wanted"}},
+      {"sizes of the model are in range",
+       {"--make-vocab-size-divisible-by 0",
+        "--make-vocab-size-divisible-by 0 is out of range: from 1 to 2^40 is wanted"}},
+      {"sizes of the run are in range",
+       {"--log-interval 0", "--log-interval 0 is out of range: from 1 to 2^40 is wanted"}},
+      {"all required flags are given",
+       {"--num-layers 0 --lr 0 --seq-length 0", "missing required flags: --num-layers, --seq-length"}},
+      {"all required flags are given",
+       {"--train-iters 0", "missing required flags: --train-iters (or --train-samples)"}},
+      {"num-attention-heads divides hidden-size, unless kv-channels is given",
+       {"--num-attention-heads 5",
+        "--hidden-size 64 is not divisible by --num-attention-heads 5: change one, or give the head width by "
+        "--kv-channels"}},
+      {"num-query-groups divides num-attention-heads",
+       {"--num-query-groups 3",
+        "--num-attention-heads 4 is not divisible by --num-query-groups 3: give a divisor of the heads"}},
+      {"num-query-groups divides num-attention-heads",
+       {"--num-query-groups 8",
+        "--num-attention-heads 4 is not divisible by --num-query-groups 8: give a divisor of the heads"}},
+      {"max-position-embeddings is at least seq-length",
+       {"--max-position-embeddings 16", "--max-position-embeddings 16 is less than --seq-length 32: raise it"}},
+      {"with swiglu, hidden-size is large enough for a default MLP width",
+       {"--hidden-size 16 --swiglu",
+        "--hidden-size 16 with --swiglu leaves an MLP of width 0: give --ffn-hidden-size"}},
+      {"one activation is given",
+       {"--swiglu --squared-relu", "--swiglu and --squared-relu contradict each other: give one activation"}},
+      {"one kind of positions is given",
+       {"--use-rotary-position-embeddings --position-embedding-type alibi",
+        "--use-rotary-position-embeddings and --position-embedding-type contradict each other: give one kind of "
+        "positions"}},
+      {"rotary-percent is more than 0 and at most 1",
+       {"--rotary-percent 1.5", "--rotary-percent 1.5 is out of range: more than 0 and at most 1 is wanted"}},
+      {"the rotated part of a head is even",
+       {"--position-embedding-type rope --kv-channels 7",
+        "rope rotates pairs, but 7 of the 7 channels of a head are to be rotated: change --kv-channels or "
+        "--rotary-percent"}},
+      {"the rotated part of a head is even",
+       {"--position-embedding-type rope --rotary-percent 0.01",
+        "rope rotates pairs, but 0 of the 16 channels of a head are to be rotated: change --kv-channels or "
+        "--rotary-percent"}},
+      {"rotary numbers are positive", {"--rotary-base 0", "--rotary-base 0 must be positive"}},
+      {"rotary numbers are positive",
+       {"--rotary-seq-len-interpolation-factor -1", "--rotary-seq-len-interpolation-factor -1 must be positive"}},
+      {"rope scaling comes with rope",
+       {"--use-rope-scaling", "--use-rope-scaling needs --position-embedding-type rope"}},
+      {"rope scaling factors are positive and in order",
+       {"--rope-low-freq-factor 4",
+        "rope scaling needs positive factors with low < high: --rope-scaling-factor 8, --rope-low-freq-factor 4, "
+        "--rope-high-freq-factor 4"}},
+      {"rotary flags come with rope",
+       {"--rotary-base 500000", "--rotary-base has no effect without --position-embedding-type rope"}},
+      {"parallel-shared-norm comes with parallel-residual",
+       {"--parallel-shared-norm", "--parallel-shared-norm needs --parallel-residual"}},
+      {"dropout is from 0 to below 1",
+       {"--attention-dropout 1", "--attention-dropout 1 is out of range: from 0 to below 1 is wanted"}},
+      {"dropout is from 0 to below 1",
+       {"--hidden-dropout -0.1", "--hidden-dropout -0.1 is out of range: from 0 to below 1 is wanted"}},
+      {"norm-epsilon is positive, init-method-std not negative",
+       {"--norm-epsilon 0", "--norm-epsilon 0 must be positive"}},
+      {"norm-epsilon is positive, init-method-std not negative",
+       {"--init-method-std -1", "--init-method-std -1 must not be negative"}},
+      {"padded-vocab-size is at least the vocabulary",
+       {"--vocab-size 100 --padded-vocab-size 99",
+        "--padded-vocab-size 99 is less than the 100 tokens of the vocabulary: leave it out or raise it"}},
+      {"train-iters and train-samples are not both given",
+       {"--train-samples 100", "--train-iters 10 and --train-samples 100 exclude each other: give one"}},
+      {"schedules are in the unit of the run, iterations or samples",
+       {"--train-iters 0 --train-samples 100 --lr-decay-iters 5",
+        "--lr-decay-iters 5 with --train-samples: give --lr-decay-samples"}},
+      {"schedules are in the unit of the run, iterations or samples",
+       {"--lr-warmup-samples 5", "--lr-warmup-samples 5 with --train-iters: give --lr-warmup-iters"}},
+      {"warm-up is given once, as a fraction or as a length",
+       {"--lr-warmup-fraction .1 --lr-warmup-iters 1",
+        "--lr-warmup-fraction 0.1 and --lr-warmup-iters 1 exclude each other: give one"}},
+      {"lr-warmup-fraction is from 0 to below 1",
+       {"--lr-warmup-fraction 1", "--lr-warmup-fraction 1 is out of range: from 0 to below 1 is wanted"}},
+      {"warm-up is shorter than the decay",
+       {"--lr-warmup-iters 10",
+        "--lr-warmup-iters 10 is not less than the 10 iters of the decay: shorten the warm-up"}},
+      {"warm-up is shorter than the decay",
+       {"--train-iters 0 --train-samples 100 --lr-decay-samples 50 --lr-warmup-samples 60",
+        "--lr-warmup-samples 60 is not less than the 50 samples of the decay: shorten the warm-up"}},
+      {"0 <= min-lr <= lr", {"--min-lr 1", "--min-lr 1 is more than --lr 0.001: lower it"}},
+      {"0 <= min-lr <= lr", {"--lr -1", "--lr -1 must not be negative"}},
+      {"0 <= min-lr <= lr", {"--min-lr -1", "--min-lr -1 must not be negative"}},
+      {"0 <= lr-warmup-init <= lr",
+       {"--lr-warmup-init 1", "--lr-warmup-init 1 is out of range: from 0 to --lr 0.001 is wanted"}},
+      {"WSD has a decay length within the decay",
+       {"--lr-decay-style WSD",
+        "--lr-decay-style WSD needs --lr-wsd-decay-iters from 1 to the 10 iters of the decay, not 0"}},
+      {"WSD has a decay length within the decay",
+       {"--lr-decay-style WSD --lr-wsd-decay-iters 11",
+        "--lr-decay-style WSD needs --lr-wsd-decay-iters from 1 to the 10 iters of the decay, not 11"}},
+      {"WSD flags come with WSD",
+       {"--lr-wsd-decay-iters 5", "--lr-wsd-decay-iters has no effect without --lr-decay-style WSD"}},
+      {"start- and end-weight-decay are given exactly when the weight decay moves",
+       {"--start-weight-decay 0",
+        "--start-weight-decay and --end-weight-decay need --weight-decay-incr-style linear or cosine"}},
+      {"start- and end-weight-decay are given exactly when the weight decay moves",
+       {"--weight-decay-incr-style cosine --end-weight-decay 1",
+        "--weight-decay-incr-style linear and cosine need both --start-weight-decay and --end-weight-decay"}},
+      {"weight decay is not negative and does not fall",
+       {"--weight-decay-incr-style cosine --start-weight-decay 1 --end-weight-decay 0.5",
+        "--start-weight-decay 1 and --end-weight-decay 0.5: from 0 on and not falling is wanted"}},
+      {"weight decay is not negative and does not fall",
+       {"--weight-decay -1", "--weight-decay -1 must not be negative"}},
+      {"numbers of the optimizer are in range",
+       {"--adam-beta1 1", "--adam-beta1 1 is out of range: from 0 to below 1 is wanted"}},
+      {"numbers of the optimizer are in range",
+       {"--adam-beta2 -1", "--adam-beta2 -1 is out of range: from 0 to below 1 is wanted"}},
+      {"numbers of the optimizer are in range",
+       {"--sgd-momentum 1", "--sgd-momentum 1 is out of range: from 0 to below 1 is wanted"}},
+      {"numbers of the optimizer are in range", {"--adam-eps 0", "--adam-eps 0 must be positive"}},
+      {"numbers of the optimizer are in range",
+       {"--clip-grad -1", "--clip-grad -1 must not be negative (0: no clipping)"}},
+      {"one source of the schedule on resume",
+       {"--override-opt_param-scheduler --use-checkpoint-opt_param-scheduler",
+        "--override-opt-param-scheduler and --use-checkpoint-opt-param-scheduler exclude each other: give one"}},
+      {"every parallel size is 1",
+       {"--tensor-model-parallel-size 2",
+        "--tensor-model-parallel-size 2: more than one rank is not built yet; give 1"}},
+      {"every parallel size is 1",
+       {"--context-parallel-size 0", "--context-parallel-size 0: more than one rank is not built yet; give 1"}},
+      {"sequence-parallel comes with tensor parallelism",
+       {"--sequence-parallel", "--sequence-parallel has no effect with --tensor-model-parallel-size 1"}},
+      {"global-batch-size is a multiple of micro-batch-size x data-parallel size",
+       {"--global-batch-size 5",
+        "--global-batch-size 5 is not divisible by --micro-batch-size 2 times data-parallel size 1: change one"}},
+      {"train-samples is at least one global batch",
+       {"--train-iters 0 --train-samples 7 --global-batch-size 8",
+        "--train-samples 7 is less than one --global-batch-size 8: nothing would be trained"}},
+      {"the device is built", {"--device cuda", "--device cuda is not built yet: give --device cpu"}},
+      {"exit-duration-in-mins is not negative",
+       {"--exit-duration-in-mins -1", "--exit-duration-in-mins -1 must not be negative (0: never)"}},
+      {"save comes with save-interval",
+       {"--save x", "--save x needs --save-interval, the iterations between checkpoints"}},
+      {"save-interval comes with save",
+       {"--save-interval 5", "--save-interval has no effect without --save: nothing will be saved"}},
+      {"save-retain-interval is a multiple of save-interval",
+       {"--save x --save-interval 5 --save-retain-interval 7",
+        "--save-retain-interval 7 is not a multiple of --save-interval 5"}},
+      {"flags about loading come with load",
+       {"--finetune", "--finetune has no effect without --load: training starts from random weights"}},
+  };
+  return all;
+}
+
+TEST(Compatibility, EveryRuleHasAnExampleThatBreaksItAlone) {
+  for (const Rule& rule : compatibility_rules()) {
+    const auto [begin, end] = examples().equal_range(std::string(rule.what));
+    EXPECT_NE(begin, end) << "no example breaks the rule: " << rule.what;
+    for (auto it = begin; it != end; ++it) {
+      const Example& example = it->second;
+      if (rule.action == Rule::Action::refuse) {
+        EXPECT_EQ(refusal_of(kSmallRun + example.flags), example.message) << rule.what;
+      } else {
+        const auto notes = options_of(kSmallRun + example.flags).notes;
+        EXPECT_EQ(std::count(notes.begin(), notes.end(), "warning: " + example.message), 1) << rule.what;
+      }
+    }
+  }
+}
+
+TEST(Compatibility, EveryExampleBelongsToARule) {
+  for (const auto& [what, example] : examples()) {
+    const auto& rules = compatibility_rules();
+    EXPECT_TRUE(std::any_of(rules.begin(), rules.end(), [&](const Rule& rule) { return rule.what == what; })) << what;
+  }
+}
+
+TEST(Compatibility, TheSmallRunBreaksNone) {
+  const Options options = options_of(kSmallRun);
+  for (const Rule& rule : compatibility_rules()) EXPECT_EQ(rule.broken(options), "") << rule.what;
+}
+
+TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
+  EXPECT_EQ(
+      refusal_of(""),
+      "missing required flags: --num-layers, --hidden-size, --num-attention-heads, --seq-length, --micro-batch-size, "
+      "--train-iters (or --train-samples), --lr");
+}
+
+TEST(Compatibility, ModelAloneIsCheckedWithoutTheRun) {
+  ModelConfig model = read_line(kSmallRun).model;
+  model.resolve();
+  EXPECT_NO_THROW(check_model(model));
+  model.num_query_groups = 3;
+  EXPECT_THROW(check_model(model), Error);
+}
+
+TEST(Compatibility, PageListsEveryRule) {
+  const std::string page = compatibility_markdown();
+  for (const Rule& rule : compatibility_rules()) EXPECT_NE(page.find(rule.what), std::string::npos) << rule.what;
+}
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,95 @@
+#include "train/log_line.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <ctime>
+
+namespace megalith {
+
+// Local time is UTC for the length of a test.
+struct LogLine : testing::Test {
+  void SetUp() override { set_zone("UTC"); }
+  void TearDown() override { unsetenv("TZ"), tzset(); }
+  static void set_zone(const char* zone) { setenv("TZ", zone, 1), tzset(); }
+  // 2026-01-31 12:34:56.789012 UTC
+  WallTime time = std::chrono::system_clock::from_time_t(1769862896) + std::chrono::microseconds(789012);
+};
+
+static IterationRecord record() {
+  return {.iteration = 100,
+          .train_iters = 10000,
+          .consumed_samples = 25600,
+          .learning_rate = 1.5e-4,
+          .global_batch_size = 256,
+          .grad_norm = 1.234};
+}
+
+TEST_F(LogLine, is_megatrons_with_everything) {
+  IterationRecord r = record();
+  r.num_zeros = 5;
+  r.params_norm = 100.123;
+  const Interval interval{.seconds_per_iteration = 0.1234, .mean_losses = {{"lm loss", 9.876543}}, .advanced = 100};
+  EXPECT_EQ(iteration_line(time, r, interval, 400.1),
+            " [2026-01-31 12:34:56.789012] iteration      100/   10000 | consumed samples:        25600 | elapsed time "
+            "per iteration "
+            "(ms): 123.4 | throughput per GPU (TFLOP/s/GPU): 400.1 | learning rate: 1.500000E-04 | global batch size:  "
+            " 256 | lm "
+            "loss: 9.876543E+00 | loss scale: 1.0 | grad norm: 1.234 | num zeros: 5 | params norm: 100.123 | number of "
+            "skipped "
+            "iterations:   0 | number of nan iterations:   0 |");
+}
+
+TEST_F(LogLine, leaves_out_what_is_not_known) {
+  IterationRecord r = record();
+  r.grad_norm = {};
+  const Interval interval{.seconds_per_iteration = 2, .mean_losses = {{"lm loss", 1}}, .advanced = 1};
+  EXPECT_EQ(iteration_line(time, r, interval),
+            " [2026-01-31 12:34:56.789012] iteration      100/   10000 | consumed samples:        25600 | elapsed time "
+            "per iteration "
+            "(ms): 2000.0 | learning rate: 1.500000E-04 | global batch size:   256 | lm loss: 1.000000E+00 | loss "
+            "scale: 1.0 | number "
+            "of skipped iterations:   0 | number of nan iterations:   0 |");
+}
+
+TEST_F(LogLine, prints_nan_negative_and_skipped) {
+  IterationRecord r = record();
+  r.skipped_samples = 512;
+  r.grad_norm = INFINITY;
+  const Interval interval{.mean_losses = {{"lm loss", NAN}, {"aux loss", -0.5}}, .skipped = 12, .nan = 3};
+  const std::string line = iteration_line(time, r, interval);
+  EXPECT_NE(line.find(" | consumed samples:        25600 | skipped samples:          512 | elapsed time"),
+            std::string::npos)
+      << line;
+  EXPECT_NE(line.find(" | lm loss: NAN | aux loss: -5.000000E-01 | "), std::string::npos) << line;
+  EXPECT_NE(line.find(" | grad norm: inf | "), std::string::npos) << line;
+  EXPECT_NE(line.find(" | number of skipped iterations:  12 | number of nan iterations:   3 |"), std::string::npos)
+      << line;
+}
+
+TEST_F(LogLine, time_is_local_and_padded) {
+  set_zone("XYZ-2");  // two hours east
+  const std::string line =
+      iteration_line(std::chrono::system_clock::from_time_t(1769862896) + std::chrono::microseconds(7), record(), {});
+  EXPECT_EQ(line.substr(0, 30), " [2026-01-31 14:34:56.000007] ");
+}
+
+TEST(ValidationLines, are_megatrons) {
+  const std::vector<NamedValue> losses{{"lm loss", 2}};
+  const std::string line =
+      " validation loss at iteration 100 | lm loss value: 2.000000E+00 | lm loss PPL: 7.389056E+00 | ";
+  const std::string dashes(line.size() + 1, '-');
+  EXPECT_EQ(validation_lines("iteration 100", losses), dashes + "\n" + line + "\n" + dashes);
+  EXPECT_NE(validation_lines("iteration 100 on test set", losses, "-wiki")
+                .find(" validation-wiki loss at iteration 100 on test set | lm"),
+            std::string::npos);
+}
+
+TEST(ValidationLines, perplexity_is_capped_and_keeps_nan) {
+  EXPECT_DOUBLE_EQ(perplexity(25), std::exp(20.0));
+  EXPECT_DOUBLE_EQ(perplexity(INFINITY), std::exp(20.0));
+  EXPECT_TRUE(std::isnan(perplexity(NAN)));
+}
+
+}  // namespace megalith

@@ -1,0 +1,105 @@
+#include "train/metrics_file.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "tests/train/files.h"
+
+namespace megalith {
+
+static const std::vector<Metric> kLoss{{"lm_loss", 2.5}};
+
+static std::string error_of(const std::filesystem::path& path, i64 iteration) {
+  try {
+    MetricsFile file(path, iteration);
+  } catch (const Error& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(MetricsLine, is_one_json_object_in_order) {
+  const std::vector<Metric> m{{"consumed_samples", i64(1) << 60}, {"lm_loss", 0.1}, {"learning_rate", 1e-7}};
+  EXPECT_EQ(metrics_line(7, m),
+            R"({"iteration":7,"consumed_samples":1152921504606846976,"lm_loss":0.1,"learning_rate":1e-07})");
+}
+
+TEST(MetricsLine, says_which_value_was_not_finite) {
+  const std::vector<Metric> m{{"lm_loss", NAN}, {"grad_norm", INFINITY}, {"a", -INFINITY}, {"b", 1.0}};
+  EXPECT_EQ(
+      metrics_line(7, m),
+      R"({"iteration":7,"lm_loss":null,"grad_norm":null,"a":null,"b":1.0,"nonfinite":{"lm_loss":"nan","grad_norm":"inf","a":"-inf"}})");
+}
+
+TEST(MetricsFile, each_line_is_there_once_written) {
+  const TempFolder folder("metrics_write");
+  MetricsFile file(folder.path / "new" / "m.jsonl", 0);
+  file.write(1, kLoss);
+  EXPECT_EQ(read_file(folder.path / "new" / "m.jsonl"), "{\"iteration\":1,\"lm_loss\":2.5}\n");
+  file.write(2, kLoss);
+  EXPECT_EQ(read_file(folder.path / "new" / "m.jsonl"),
+            "{\"iteration\":1,\"lm_loss\":2.5}\n{\"iteration\":2,\"lm_loss\":2.5}\n");
+}
+
+TEST(MetricsFile, resume_cuts_off_what_will_be_done_again) {
+  const TempFolder folder("metrics_resume");
+  const auto path = folder.path / "m.jsonl";
+  write_file(path, "{\"iteration\":10}\n{\"iteration\":20}\n{\"iteration\":30}\n{\"iterat");
+  { MetricsFile(path, 20).write(25, {}); }
+  EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":20}\n{\"iteration\":25}\n");
+  { MetricsFile(path, 100).write(110, {}); }
+  EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":20}\n{\"iteration\":25}\n{\"iteration\":110}\n");
+  write_file(path, "{\"iteration\":10}\n{\"iteration\":2");  // killed while it wrote
+  { MetricsFile(path, 20).write(30, {}); }
+  EXPECT_EQ(read_file(path), "{\"iteration\":10}\n{\"iteration\":30}\n");
+}
+
+TEST(MetricsFile, a_new_run_keeps_the_earlier_files) {
+  const TempFolder folder("metrics_aside");
+  const auto path = folder.path / "m.jsonl";
+  for (i64 run = 1; run <= 3; ++run) MetricsFile(path, 0).write(run, {});
+  EXPECT_EQ(read_file(path), "{\"iteration\":3}\n");
+  EXPECT_EQ(read_file(path.string() + ".1"), "{\"iteration\":1}\n");
+  EXPECT_EQ(read_file(path.string() + ".2"), "{\"iteration\":2}\n");
+}
+
+TEST(MetricsFile, leaves_foreign_files_alone) {
+  const TempFolder folder("metrics_foreign");
+  const auto path = folder.path / "data.jsonl";
+  for (const std::string text : {"{\"text\":\"a book\"}\n", "plain text\n", "[1]\n", "{\"iteration\":\"x\"}\n", "\n"}) {
+    for (i64 iteration : {0, 5}) {
+      write_file(path, text);
+      EXPECT_EQ(
+          error_of(path, iteration),
+          "metrics file " + path.string() + ": line 1 is not a metrics line: name another file, or move this one away");
+      EXPECT_EQ(read_file(path), text);
+    }
+  }
+  write_file(path, "{\"iteration\":1}\nother\n");
+  EXPECT_NE(error_of(path, 5).find("line 2 is not"), std::string::npos);
+}
+
+TEST(MetricsFile, says_why_it_cannot_be_opened) {
+  const TempFolder folder("metrics_open");
+  EXPECT_NE(error_of(folder.path, 0).find("Is a directory"), std::string::npos);
+  write_file(folder.path / "file", "");
+  EXPECT_NE(error_of(folder.path / "file" / "m.jsonl", 0).find("cannot"), std::string::npos);
+}
+
+TEST(MetricsFile, takes_a_device) { MetricsFile("/dev/null", 5).write(6, kLoss); }
+
+TEST(IterationMetrics, has_the_promised_members) {
+  const IterationRecord r{
+      .iteration = 3, .consumed_samples = 12, .learning_rate = 1e-3, .global_batch_size = 4, .grad_norm = 0.5};
+  const Interval interval{.seconds_per_iteration = 0.25, .mean_losses = {{"lm loss", 2}}, .advanced = 1, .skipped = 1};
+  const auto j = nlohmann::json::parse(
+      metrics_line(3, iteration_metrics(r, interval, {.tokens_per_second = 1000, .tflops = 0.5})));
+  EXPECT_EQ(j, nlohmann::json::parse(
+                   R"({"iteration":3,"consumed_samples":12,"lm_loss":2.0,"learning_rate":0.001,"grad_norm":0.5,
+    "iteration_ms":250.0,"tokens_per_second":1000.0,"tflops":0.5,"global_batch_size":4,"loss_scale":1.0,"skipped_iterations":1,
+    "nan_iterations":0})"));
+}
+
+}  // namespace megalith

@@ -1,0 +1,194 @@
+#include "train/options.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "config/file.h"
+#include "config/show.h"
+#include "options_helpers.h"
+#include "train/megatron_flags.h"
+
+namespace megalith {
+namespace {
+
+bool contains(const std::vector<std::string>& lines, const std::string& part) {
+  return std::any_of(lines.begin(), lines.end(),
+                     [&](const std::string& line) { return line.find(part) != std::string::npos; });
+}
+
+TEST(Options, DerivedValues) {
+  const Options o = options_of(std::string(kSmallRun) + "--vocab-size 50257 --global-batch-size 8");
+  EXPECT_EQ(o.model.ffn_hidden_size, 256);
+  EXPECT_EQ(o.model.num_query_groups, 4);
+  EXPECT_EQ(o.model.kv_channels, 16);
+  EXPECT_EQ(o.model.max_position_embeddings, 32);
+  EXPECT_EQ(o.model.padded_vocab_size, 50304);
+  EXPECT_EQ(o.train.global_batch_size, 8);
+  EXPECT_EQ(options_of(kSmallRun).train.global_batch_size, 2);
+  EXPECT_EQ(o.tokenizer.vocab_size, 50257);
+}
+
+TEST(Options, MegatronsFormulas) {
+  ModelConfig llama{};
+  llama.hidden_size = 4096;
+  llama.activation = Activation::swiglu;
+  llama.resolve();
+  EXPECT_EQ(llama.ffn_hidden_size, 10880);  // int(16384 * 2/3 / 64) * 64
+  EXPECT_EQ(padded_vocab(50257, 128, 1), 50304);
+  EXPECT_EQ(padded_vocab(50257, 128, 8), 51200);
+  EXPECT_EQ(padded_vocab(128256, 128, 1), 128256);
+  ModelConfig again = llama;
+  again.resolve();
+  EXPECT_EQ(again, llama);
+}
+
+TEST(Options, ExplicitSizesStay) {
+  const Options o = options_of(
+      std::string(kSmallRun) +
+      "--swiglu --ffn-hidden-size 100 --kv-channels 24 --num-attention-heads 3 --vocab-size 100 --no-pad-vocab-size");
+  EXPECT_EQ(o.model.ffn_hidden_size, 100);
+  EXPECT_EQ(o.model.kv_channels, 24);
+  EXPECT_EQ(o.model.padded_vocab_size, 100);
+  EXPECT_EQ(options_of(std::string(kSmallRun) + "--vocab-size 100 --padded-vocab-size 512").model.padded_vocab_size,
+            512);
+}
+
+TEST(Options, ActivationSpellings) {
+  const auto activation = [](const std::string& flags) { return options_of(kSmallRun + flags).model.activation; };
+  EXPECT_EQ(activation(""), Activation::gelu_tanh);
+  EXPECT_EQ(activation("--gelu"), Activation::gelu);
+  EXPECT_EQ(activation("--gelu-tanh"), Activation::gelu_tanh);
+  EXPECT_EQ(activation("--openai-gelu"), Activation::gelu_tanh);
+  EXPECT_EQ(activation("--openai-gelu --gelu-tanh"), Activation::gelu_tanh);
+  EXPECT_EQ(activation("--swiglu"), Activation::swiglu);
+  EXPECT_EQ(activation("--squared-relu"), Activation::squared_relu);
+  EXPECT_EQ(activation("--activation swiglu"), Activation::swiglu);
+}
+
+TEST(Options, ModelSpellings) {
+  const Options o =
+      options_of(std::string(kSmallRun) +
+                 "--use-rotary-position-embeddings --rotary-base 500000 --use-rope-scaling --rope-scaling-factor 32 "
+                 "--normalization RMSNorm --layernorm-epsilon 1e-6 --disable-bias-linear --add-qkv-bias "
+                 "--untie-embeddings-and-output-weights --qk-layernorm --parallel-residual");
+  EXPECT_EQ(o.model.position_embedding_type, PositionEmbedding::rope);
+  EXPECT_EQ(o.model.rotary_base, 500000);
+  EXPECT_TRUE(o.model.use_rope_scaling);
+  EXPECT_EQ(o.model.rope_scaling_factor, 32);
+  EXPECT_EQ(o.model.normalization, Normalization::rms_norm);
+  EXPECT_EQ(o.model.norm_epsilon, 1e-6);
+  EXPECT_FALSE(o.model.add_bias_linear);
+  EXPECT_TRUE(o.model.add_qkv_bias && o.model.untie_embeddings_and_output_weights && o.model.qk_layernorm &&
+              o.model.parallel_residual);
+  EXPECT_TRUE(options_of(std::string(kSmallRun) + "--disable-bias-linear --add-bias-linear").model.add_bias_linear);
+}
+
+TEST(Options, SlidingWindows) {
+  const auto window = [](const std::string& flags) { return options_of(kSmallRun + flags).model.sliding_window; };
+  EXPECT_EQ(window("--sliding-window 16"), 16);
+  EXPECT_EQ(window("--window-size 15,0"), 16);
+  EXPECT_EQ(window("--window-size (15,0)"), 16);
+  EXPECT_EQ(window("--window-size -1,0"), 0);
+  for (const char* bad : {"16", "16,1", "x,0", ",0", "-2,0", "16,0,0"})
+    EXPECT_NE(refusal_of(std::string(kSmallRun) + "--window-size " + bad).find("is not of the form W,0"),
+              std::string::npos)
+        << bad;
+}
+
+TEST(Options, QueryGroups) {
+  const auto groups = [](const std::string& flags) { return options_of(kSmallRun + flags); };
+  EXPECT_EQ(groups("--num-query-groups 2").model.num_query_groups, 2);
+  EXPECT_TRUE(contains(groups("--num-query-groups 2").notes, "--num-query-groups 2 holds by itself"));
+  EXPECT_EQ(groups("--group-query-attention --num-query-groups 2").model.num_query_groups, 2);
+  EXPECT_FALSE(contains(groups("--group-query-attention --num-query-groups 2").notes, "holds by itself"));
+  EXPECT_EQ(groups("--group-query-attention").model.num_query_groups, 1);
+}
+
+TEST(Options, StartUpNotes) {
+  const Options o = options_of(std::string(kSmallRun) +
+                               "--use-flash-attn --transformer-impl local --hidden-dropout 0.2 --sequence-parallel");
+  EXPECT_TRUE(contains(o.notes, "--use-flash-attn has no effect: attention never holds"));
+  EXPECT_TRUE(contains(o.notes, "--transformer-impl has no effect: there is one implementation"));
+  EXPECT_TRUE(contains(o.notes, "differs from Megatron: attention-dropout is 0"));
+  EXPECT_FALSE(contains(o.notes, "hidden-dropout"));
+  EXPECT_TRUE(contains(o.notes, "warning: --sequence-parallel has no effect"));
+}
+
+TEST(Options, RefusedFlagsSayWhy) {
+  EXPECT_EQ(refusal_of("--num-experts 8"), "--num-experts: mixture of experts is not built yet");
+  EXPECT_EQ(refusal_of("--batch-size 8"), "--batch-size: use --micro-batch-size and --global-batch-size");
+  EXPECT_EQ(refusal_of("--num-exprts 8"),
+            "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
+}
+
+TEST(Options, NoOtherFlagHidesAField) {
+  Options options;
+  const config::FieldList fields = config::fields_of(options);
+  std::vector<std::string> seen;
+  for (const auto& other : megatron_flags()) {
+    for (const config::Field& field : fields.all())
+      for (const config::Spelling& spelling : field.spellings) EXPECT_NE(spelling.flag, other.flag);
+    EXPECT_TRUE(other.flag.starts_with("--")) << other.flag;
+    EXPECT_EQ(std::count(seen.begin(), seen.end(), other.flag), 0) << other.flag << " is in the table twice";
+    seen.push_back(other.flag);
+  }
+}
+
+TEST(Options, HelpAndPageMentionEveryField) {
+  Options options;
+  const config::FieldList fields = config::fields_of(options);
+  const std::string help = options_help(), page = options_page(), arguments = arguments_text(options);
+  for (const config::Field& field : fields.all()) {
+    EXPECT_NE(field.help, "") << field.name;
+    EXPECT_NE(field.group, "") << field.name;
+    EXPECT_NE(arguments.find("  " + field.key() + " ."), std::string::npos) << field.name;
+    for (const config::Spelling& spelling : field.spellings) {
+      EXPECT_NE(help.find("  " + spelling.flag), std::string::npos) << spelling.flag;
+      EXPECT_NE(page.find("`" + spelling.flag), std::string::npos) << spelling.flag;
+    }
+  }
+  for (const auto& other : megatron_flags())
+    EXPECT_NE(page.find("`" + other.flag + "`"), std::string::npos) << other.flag;
+}
+
+TEST(Options, HelpAsksForNothingElse) {
+  const Options o = options_of("--help");
+  EXPECT_TRUE(o.help);
+}
+
+TEST(Options, JsonRoundTrip) {
+  Options a = options_of(
+      std::string(kSmallRun) +
+      "--swiglu --num-query-groups 2 --vocab-size 1000 --save d --save-interval 5 --weight-decay-incr-style linear "
+      "--start-weight-decay 0 --end-weight-decay 0.3 --lr-decay-style inverse-square-root --bf16");
+  Options b;
+  config::FieldList fields = config::fields_of(b);
+  config::from_json(fields, config::to_json(config::fields_of(a)), "checkpoint");
+  EXPECT_EQ(a.model, b.model);
+  EXPECT_EQ(a.train, b.train);
+  EXPECT_EQ(a.optimizer, b.optimizer);
+  EXPECT_EQ(a.parallel, b.parallel);
+  EXPECT_TRUE(config::differences(config::fields_of(a), fields).empty());
+}
+
+TEST(Options, CheckpointOfAnotherModelGivesATable) {
+  ModelConfig a = options_of(kSmallRun).model, b = options_of(std::string(kSmallRun) + "--num-layers 3 --swiglu").model;
+  const auto list = config::differences(config::fields_of(a), config::fields_of(b));
+  ASSERT_EQ(list.size(), 3u);
+  EXPECT_EQ(list[0].name, "num_layers");
+  EXPECT_EQ(list[1].name, "ffn_hidden_size");
+  EXPECT_EQ(list[2].expected, "gelu_tanh");
+  EXPECT_EQ(list[2].found, "swiglu");
+}
+
+TEST(Options, HugeSizesDoNotOverflow) {
+  for (const char* flag : {"--hidden-size", "--num-layers", "--vocab-size", "--seq-length", "--micro-batch-size",
+                           "--num-attention-heads", "--make-vocab-size-divisible-by", "--ffn-hidden-size"}) {
+    EXPECT_NE(refusal_of(std::string(kSmallRun) + "--vocab-size 10 " + flag + " 9223372036854775807"), "") << flag;
+    EXPECT_NE(refusal_of(std::string(kSmallRun) + "--vocab-size 10 " + flag + " -9223372036854775808"), "") << flag;
+  }
+}
+
+}  // namespace
+}  // namespace megalith

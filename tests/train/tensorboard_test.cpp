@@ -1,0 +1,163 @@
+#include "train/tensorboard.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "tests/train/files.h"
+
+namespace megalith {
+
+static std::string hex(std::string_view bytes) {
+  std::string s;
+  for (char b : bytes) s += fmt::format("{:02x}", u8(b));
+  return s;
+}
+
+static std::string from_hex(const std::string& text) {
+  std::string s;
+  for (size_t i = 0; i < text.size(); i += 2) s += char(std::stoi(text.substr(i, 2), nullptr, 16));
+  return s;
+}
+
+TEST(Crc32c, check_values) {
+  EXPECT_EQ(tfevents::crc32c("123456789"), 0xE3069283u);
+  EXPECT_EQ(tfevents::crc32c(""), 0u);
+  EXPECT_EQ(tfevents::masked_crc32c(""), 0xA282EAD8u);
+  EXPECT_EQ(tfevents::crc32c(std::string(32, '\0')), 0x8A9136AAu);  // RFC 3720, B.4
+  EXPECT_EQ(tfevents::crc32c(std::string(32, '\xff')), 0x62A8AB43u);
+}
+
+TEST(Tfevents, scalar_record_byte_by_byte) {
+  EXPECT_EQ(hex(tfevents::record(tfevents::scalar_event({1700000001.5, 1}, "lm loss", 10.5f))),
+            "1d00000000000000602fdf23"
+            "0900006040fc54d94110012a100a0e0a076c6d206c6f73731500002841"
+            "ee75562e");
+}
+
+// Writes what the vector file holds, each event at its time.
+static std::filesystem::path write_vector_file(const std::filesystem::path& folder) {
+  std::vector<double> times{1700000000.5, 1700000000.75, 1700000001.5, 1700000001.5,
+                            1700000001.5, 1700000002.5,  1700000003.5, 1700000004.5};
+  size_t next = 0;
+  TensorBoardWriter w(folder, {.hostname = "testhost", .pid = 4242, .now = [&] { return times[next++]; }});
+  w.text("seq_length", "1024", 0);
+  w.scalar("lm loss", 10.5, 1);
+  w.scalar("lm loss vs samples", 10.5, 256);
+  w.scalar("learning-rate", 0.0, 0);
+  w.scalar("grad-norm", 0.1f, 300);
+  w.scalar("loss-scale", NAN, 3000000000);
+  const std::vector<double> limits{0, 1, 2}, counts{1, 1, 1};
+  w.histogram("w", {.min = -1, .max = 2, .num = 3, .sum = 1.5, .sum_squares = 5.25, .limits = limits, .counts = counts},
+              5);
+  return w.path();
+}
+
+TEST(TensorBoard, file_equals_the_vector_file) {
+  const std::filesystem::path vectors = SHARED_DIR "/formats/vectors";
+  if (!std::filesystem::exists(vectors)) GTEST_SKIP() << vectors << " is absent";
+  const TempFolder folder("tensorboard_vector");
+  const auto path = write_vector_file(folder.path / "runs" / "a");
+  EXPECT_EQ(path.filename(), "events.out.tfevents.1700000000.testhost.4242.0");
+  EXPECT_EQ(hex(read_file(path)), hex(read_file(vectors / path.filename())));
+}
+
+TEST(TensorBoard, checksums_equal_the_vectors) {
+  std::ifstream in(SHARED_DIR "/formats/vectors/tensorboard.json");
+  if (!in) GTEST_SKIP() << "the test vectors are absent";
+  const auto vectors = nlohmann::json::parse(in);
+  ASSERT_GE(vectors["crc32c"].size(), 6u);
+  for (const auto& v : vectors["crc32c"]) {
+    EXPECT_EQ(tfevents::crc32c(from_hex(v["hex"])), v["crc"].get<u32>());
+    EXPECT_EQ(tfevents::masked_crc32c(from_hex(v["hex"])), v["masked"].get<u32>());
+  }
+}
+
+TEST(TensorBoard, two_writers_have_a_file_each) {
+  const TempFolder folder("tensorboard_two");
+  const TensorBoardOrigin origin{.hostname = "h", .pid = 1, .now = [] { return 5.0; }};
+  TensorBoardWriter a(folder.path, origin), b(folder.path, origin);
+  EXPECT_EQ(a.path().filename(), "events.out.tfevents.0000000005.h.1.0");
+  EXPECT_EQ(b.path().filename(), "events.out.tfevents.0000000005.h.1.1");
+}
+
+// The tags and steps of the scalars of a file, in order, by a small reader of our own.
+static std::vector<std::pair<std::string, float>> scalars_of(const std::filesystem::path& path) {
+  const std::string all = read_file(path);
+  std::vector<std::pair<std::string, float>> found;
+  for (size_t at = 0; at < all.size();) {
+    const size_t size = u8(all[at]) | u8(all[at + 1]) << 8;
+    const std::string event = all.substr(at + 12, size);
+    at += 16 + size;
+    const size_t value = event.rfind('\x15');
+    if (event.find("brain.Event") != std::string::npos || value + 5 != event.size()) continue;
+    const size_t tag = event.find('\x0a', event.find('\x0a', event.find('\x2a')) + 1);
+    float f;
+    std::copy_n(event.data() + value + 1, 4, reinterpret_cast<char*>(&f));
+    found.emplace_back(event.substr(tag + 2, size_t(event[tag + 1])), f);
+  }
+  return found;
+}
+
+using Scalars = std::vector<std::pair<std::string, float>>;
+
+TEST(TensorBoard, iteration_tags_are_megatrons) {
+  const TempFolder folder("tensorboard_tags");
+  TensorBoardWriter w(folder.path, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
+  IterationRecord r{.iteration = 3,
+                    .consumed_samples = 12,
+                    .learning_rate = 0.5,
+                    .global_batch_size = 4,
+                    .losses = {{"lm loss", 2.5}}};
+  write_iteration(w, r, {});
+  w.flush();
+  const Scalars least{
+      {"learning-rate", 0.5f}, {"learning-rate vs samples", 0.5f}, {"batch-size", 4}, {"batch-size vs samples", 4},
+      {"lm loss", 2.5f},       {"lm loss vs samples", 2.5f},       {"loss-scale", 1}, {"loss-scale vs samples", 1}};
+  EXPECT_EQ(scalars_of(w.path()), least);
+  r.skipped_samples = 8, r.grad_norm = 0.25, r.num_zeros = 6, r.params_norm = 7;
+  write_iteration(w, r, {.loss_scale = false, .world_size = 2});
+  write_interval(w, 3, {.seconds_per_iteration = 0.5}, 1.5);
+  write_validation(w, r, std::vector<NamedValue>{{"lm loss", 0}}, {.validation_perplexity = true});
+  w.flush();
+  Scalars all = scalars_of(w.path());
+  all.erase(all.begin(), all.begin() + 8);
+  const Scalars most{{"learning-rate", 0.5f},
+                     {"learning-rate vs samples", 0.5f},
+                     {"skipped-train-samples", 8},
+                     {"batch-size", 4},
+                     {"batch-size vs samples", 4},
+                     {"lm loss", 2.5f},
+                     {"lm loss vs samples", 2.5f},
+                     {"world-size", 2},
+                     {"world-size vs samples", 2},
+                     {"grad-norm", 0.25f},
+                     {"grad-norm vs samples", 0.25f},
+                     {"num-zeros", 6},
+                     {"num-zeros vs samples", 6},
+                     {"params-norm", 7},
+                     {"params-norm vs samples", 7},
+                     {"iteration-time", 0.5f},
+                     {"throughput", 1.5f},
+                     {"lm loss validation", 0},
+                     {"lm loss validation vs samples", 0},
+                     {"lm loss validation ppl", 1},
+                     {"lm loss validation ppl vs samples", 1}};
+  EXPECT_EQ(all, most);
+}
+
+TEST(TensorBoard, says_why_it_cannot_write) {
+  const TempFolder folder("tensorboard_error");
+  write_file(folder.path / "file", "");
+  try {
+    TensorBoardWriter w(folder.path / "file" / "runs");
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("file/runs"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace megalith
