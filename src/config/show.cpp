@@ -31,7 +31,8 @@ std::string help_of(const Field& field, const Spelling& spelling) {
   const Spelling& main = field.spellings.front();
   if (&spelling == &main) {
     const std::string text = field.text();
-    if (field.is_switch() || text == "None" || text == "[]") return field.help;
+    const bool unset = text == "None" || text == "[]" || text == "0";  // what 0 stands for, the help says
+    if (field.is_switch() || unset) return field.help;
     return fmt::format("{} [{}]", field.help, text);
   }
   if (!spelling.help.empty()) return spelling.help;

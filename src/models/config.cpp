@@ -27,18 +27,18 @@ std::string window_of_pair(std::string_view text) {
 
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
-  f.add("num-layers", c.num_layers, "Transformer layers.");
-  f.add("hidden-size", c.hidden_size, "Width of the residual stream.");
+  f.add("num-layers", c.num_layers, "Transformer layers (required).");
+  f.add("hidden-size", c.hidden_size, "Width of the residual stream (required).");
   f.add("ffn-hidden-size", c.ffn_hidden_size,
         "Width inside the MLP; 0: 4 x hidden-size, with --swiglu two thirds of it in steps of 64.");
-  f.add("num-attention-heads", c.num_attention_heads, "Query heads.");
+  f.add("num-attention-heads", c.num_attention_heads, "Query heads (required).");
   f.add("num-query-groups", c.num_query_groups, "Key/value heads; 0: one for each query head.")
       .also(config::Spelling{.flag = "--group-query-attention",
                              .constant = "1",
                              .weak = true,
                              .help = "grouped-query attention; one group unless --num-query-groups says otherwise"});
   f.add("kv-channels", c.kv_channels, "Width of a head; 0: hidden-size / num-attention-heads.");
-  f.add("seq-length", c.seq_length, "Tokens in a training sequence.");
+  f.add("seq-length", c.seq_length, "Tokens in a training sequence (required).");
   f.add("max-position-embeddings", c.max_position_embeddings, "Longest sequence; 0: seq-length.");
   f.add("vocab-size", c.vocab_size, "Tokens that exist; 0: from the tokenizer.");
   f.add("make-vocab-size-divisible-by", c.make_vocab_size_divisible_by,

@@ -7,7 +7,7 @@ namespace {
 
 void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
   f.group("Learning rate");
-  f.add("lr", c.lr, "Highest learning rate.");
+  f.add("lr", c.lr, "Highest learning rate (required).");
   f.add("min-lr", c.min_lr, "Learning rate after the decay.");
   f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
         "Shape of the decay.");

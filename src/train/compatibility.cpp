@@ -35,6 +35,10 @@ std::string missing(const Options& o) {
   need(o.train.micro_batch_size != 0, "--micro-batch-size");
   need(o.train.train_iters != 0 || o.train.train_samples != 0, "--train-iters (or --train-samples)");
   need(o.optimizer.lr != 0 || o.given.has("lr"), "--lr");
+  const DataConfig& d = o.data;
+  const bool data = d.mock_data || !d.data_path.empty() || !d.train_data_path.empty() || !d.valid_data_path.empty() ||
+                    !d.test_data_path.empty();
+  need(data || o.train.dry_run, "--data-path (or --mock-data)");
   return flags.empty() ? "" : fmt::format("missing required flags: {}", fmt::join(flags, ", "));
 }
 
@@ -66,6 +70,7 @@ std::string bad_run_sizes(const Options& o) {
                        {"--eval-interval", t.eval_interval, 0},
                        {"--eval-iters", t.eval_iters, 0},
                        {"--seed", t.seed, 0},
+                       {"--num-workers", o.data.num_workers, 0},
                        {"--save-interval", t.save_interval, 0},
                        {"--save-retain-interval", t.save_retain_interval, 0},
                        {"--most-recent-k", t.most_recent_k, 0},

@@ -83,6 +83,26 @@ std::string load_place(const Options& o) {
   return {};
 }
 
+std::string data_seed(const Options& o) {
+  if (o.train.seed < i64(1) << 32) return {};
+  return fmt::format("--seed {} is out of range: the order of samples needs one below 2^32", o.train.seed);
+}
+
+std::string one_data_source(const Options& o) {
+  const DataConfig& d = o.data;
+  const bool own = !d.train_data_path.empty() || !d.valid_data_path.empty() || !d.test_data_path.empty();
+  if (int(!d.data_path.empty()) + int(own) + int(d.mock_data) > 1)
+    return "--data-path, --train/valid/test-data-path and --mock-data exclude each other: give one of them";
+  if (own && !d.split.empty())
+    return fmt::format("--split {} has no meaning with --train/valid/test-data-path: leave it out", d.split);
+  return {};
+}
+
+std::string data_surplus(const Options& o) {
+  const double surplus = o.data.mid_level_dataset_surplus;
+  return surplus >= 0 ? "" : fmt::format("--mid-level-dataset-surplus {} must not be negative", surplus);
+}
+
 }  // namespace
 
 std::vector<Rule> run_rules() {
@@ -93,6 +113,9 @@ std::vector<Rule> run_rules() {
        batch_divides},
       {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
       {"the device is built", Topic::run, Action::refuse, cpu_only},
+      {"the seed is below 2^32", Topic::run, Action::refuse, data_seed},
+      {"there is one source of data", Topic::run, Action::refuse, one_data_source},
+      {"mid-level-dataset-surplus is not negative", Topic::run, Action::refuse, data_surplus},
       {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"save-interval comes with save", Topic::run, Action::warn, save_place},

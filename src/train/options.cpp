@@ -20,7 +20,7 @@ Options read_options(int argc, const char* const* argv) {
 void finish_options(Options& options) {
   if (options.help) return;
   options.model.resolve(options.parallel.tensor_model_parallel_size);
-  options.tokenizer.vocab_size = options.model.vocab_size;
+  if (options.tokenizer.vocab_size == 0) options.tokenizer.vocab_size = options.model.vocab_size;
   TrainConfig& train = options.train;
   if (train.global_batch_size == 0)
     train.global_batch_size = train.micro_batch_size * options.parallel.data_parallel_size();

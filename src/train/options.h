@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "config/parse.h"
+#include "data/config.h"
 #include "models/config.h"
 #include "optim/config.h"
 #include "tokens/tokenizer.h"
@@ -77,6 +78,7 @@ struct Options {
   ModelConfig model;
   TrainConfig train;
   OptimizerConfig optimizer;
+  DataConfig data;
   TokenizerConfig tokenizer;
   ParallelConfig parallel;
 
@@ -87,6 +89,8 @@ struct Options {
 
 void list_fields(TrainConfig& c, config::FieldList& f);
 void list_fields(ParallelConfig& c, config::FieldList& f);
+// What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
+void list_fields(DataConfig& c, config::FieldList& f);
 // Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag
 // itself.
 void list_fields(TokenizerConfig& c, config::FieldList& f);

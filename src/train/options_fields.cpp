@@ -7,9 +7,9 @@ namespace {
 
 void list_run(TrainConfig& c, config::FieldList& f) {
   f.group("Run");
-  f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass.");
+  f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass (required).");
   f.add("global-batch-size", c.global_batch_size, "Sequences in one update; 0: micro-batch-size x data-parallel size.");
-  f.add("train-iters", c.train_iters, "Iterations to train for.");
+  f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).");
   f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
   f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
   f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
@@ -75,6 +75,30 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
 }
 
+void list_fields(DataConfig& c, config::FieldList& f) {
+  const char* const paths = "PREFIX | WEIGHT PREFIX ...";
+  f.group("Data");
+  f.add("data-path", c.data_path, "Datasets (files without .bin and .idx), cut into splits by --split.")
+      .shown_as(paths);
+  f.add("train-data-path", c.train_data_path, "Datasets to train on, instead of --data-path.").shown_as(paths);
+  f.add("valid-data-path", c.valid_data_path, "Datasets to evaluate on while training.").shown_as(paths);
+  f.add("test-data-path", c.test_data_path, "Datasets to evaluate on at the end.").shown_as(paths);
+  f.add("mock-data", c.mock_data, "Made-up documents, to try things out.");
+  f.add("split", c.split, "Parts of --data-path for training, validation and test; left out: 969, 30, 1.")
+      .shown_as("A,B,C");
+  f.add("data-cache-path", c.data_cache_path, "Directory that keeps the order of samples for the next run.")
+      .shown_as("DIR");
+  f.add("mid-level-dataset-surplus", c.mid_level_dataset_surplus,
+        "How much more of each dataset of a blend is indexed.");
+  f.add("dataloader-type", c.dataloader_type, {"single", "cyclic"},
+        "single: in order; cyclic: each epoch in an order of its own.");
+  f.add_on("data-sharding", c.data_sharding, "cyclic: every rank reads from the whole dataset.");
+  f.add("num-workers", c.num_workers, "0: batches are read when they are needed; else ahead of that.");
+  f.add("reset-position-ids", c.reset_position_ids, "Positions begin anew after each end of document.");
+  f.add("reset-attention-mask", c.reset_attention_mask, "Tokens do not attend across an end of document.");
+  f.add("eod-mask-loss", c.eod_mask_loss, "What follows an end of document has no part in the loss.");
+}
+
 void list_fields(TokenizerConfig& c, config::FieldList& f) {
   f.group("Tokenizer");
   f.add("tokenizer-type", c.type,
@@ -93,6 +117,7 @@ void list_fields(Options& c, config::FieldList& f) {
   list_fields(c.model, f);
   list_fields(c.train, f);
   list_fields(c.optimizer, f);
+  list_fields(c.data, f);
   list_fields(c.tokenizer, f);
   list_fields(c.parallel, f);
 }

@@ -154,6 +154,16 @@ const std::multimap<std::string, Example>& examples() {
        {"--train-iters 0 --train-samples 7 --global-batch-size 8",
         "--train-samples 7 is less than one --global-batch-size 8: nothing would be trained"}},
       {"the device is built", {"--device cuda", "--device cuda is not built yet: give --device cpu"}},
+      {"the seed is below 2^32",
+       {"--seed 4294967296", "--seed 4294967296 is out of range: the order of samples needs one below 2^32"}},
+      {"there is one source of data",
+       {"--data-path x",
+        "--data-path, --train/valid/test-data-path and --mock-data exclude each other: give one of them"}},
+      {"there is one source of data",
+       {"--mock-data=false --train-data-path x --split 1,1,1",
+        "--split 1,1,1 has no meaning with --train/valid/test-data-path: leave it out"}},
+      {"mid-level-dataset-surplus is not negative",
+       {"--mid-level-dataset-surplus -1", "--mid-level-dataset-surplus -1 must not be negative"}},
       {"exit-duration-in-mins is not negative",
        {"--exit-duration-in-mins -1", "--exit-duration-in-mins -1 must not be negative (0: never)"}},
       {"save comes with save-interval",
@@ -201,7 +211,7 @@ TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
   EXPECT_EQ(
       refusal_of(""),
       "missing required flags: --num-layers, --hidden-size, --num-attention-heads, --seq-length, --micro-batch-size, "
-      "--train-iters (or --train-samples), --lr");
+      "--train-iters (or --train-samples), --lr, --data-path (or --mock-data)");
 }
 
 TEST(Compatibility, ModelAloneIsCheckedWithoutTheRun) {

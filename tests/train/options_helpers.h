@@ -10,7 +10,8 @@ namespace megalith {
 
 inline const char* const kSmallRun =
     "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 2 --train-iters 10 "
-    "--lr 1e-3 ";
+    "--lr 1e-3 "
+    "--mock-data ";
 
 inline Options read_line(const std::string& line) {
   std::istringstream in(line);

@@ -172,6 +172,19 @@ TEST(Options, JsonRoundTrip) {
   EXPECT_TRUE(config::differences(config::fields_of(a), fields).empty());
 }
 
+TEST(Options, DataFlags) {
+  const Options o =
+      options_of(std::string(kSmallRun) +
+                 "--mock-data=false --data-path 0.3 a 0.7 b --split 99,1,0 --dataloader-type cyclic --no-data-sharding "
+                 "--reset-position-ids --eod-mask-loss --vocab-file v.json --tokenizer-type GPT2BPETokenizer");
+  EXPECT_EQ(o.data.data_path, (std::vector<std::string>{"0.3", "a", "0.7", "b"}));
+  EXPECT_EQ(o.data.split, "99,1,0");
+  EXPECT_EQ(o.data.dataloader_type, SamplerType::cyclic);
+  EXPECT_FALSE(o.data.data_sharding);
+  EXPECT_TRUE(o.data.reset_position_ids && o.data.eod_mask_loss && !o.data.reset_attention_mask);
+  EXPECT_EQ(o.tokenizer.type + o.tokenizer.vocab_file, "GPT2BPETokenizerv.json");
+}
+
 TEST(Options, CheckpointOfAnotherModelGivesATable) {
   ModelConfig a = options_of(kSmallRun).model, b = options_of(std::string(kSmallRun) + "--num-layers 3 --swiglu").model;
   const auto list = config::differences(config::fields_of(a), config::fields_of(b));

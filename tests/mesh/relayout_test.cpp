@@ -1,0 +1,121 @@
+#include "mesh/relayout.h"
+
+#include <gtest/gtest.h>
+
+namespace megalith {
+
+namespace {
+
+constexpr Order kZig = Order::zigzag;
+const Mesh kMesh = make_mesh(2, 2, 2, 2);
+const std::vector<Axis> kTp = tensor_parallel_axes();
+
+// A [16, 16] value in state `s` over tp.
+Layout in_state(State s) {
+  Layout l = whole(2);
+  for (Axis a : kTp) {
+    if (s.is_split()) l.dims[s.dim].push_back({a});
+    if (s == kPartial) l.partial.insert(a);
+    if (s == kCopy) l.copy.insert(a);
+    if (s == kMax) l.max.insert(a);
+  }
+  return l;
+}
+
+RelayoutPlan plan(State from, State to) { return relayout_plan(kMesh, {16, 16}, in_state(from), kTp, to); }
+
+}  // namespace
+
+TEST(Relayout, every_row_of_the_table) {
+  struct Row {
+    State from, to;
+    Transfer transfer;
+  };
+  const std::vector<Row> rows = {
+      {kSame, kCopy, Transfer::none},
+      {kCopy, kSame, Transfer::none},
+      {kPartial, kSame, Transfer::all_reduce},
+      {kPartial, kCopy, Transfer::all_reduce},
+      {kPartial, split(0), Transfer::reduce_scatter},
+      {kPartial, split(1), Transfer::reduce_scatter},
+      {split(0), kCopy, Transfer::all_gather},
+      {split(1), kSame, Transfer::all_gather},
+      {kSame, split(1), Transfer::slice},
+      {kCopy, split(0), Transfer::slice},
+      {split(0), split(1), Transfer::all_to_all},
+      {split(1), split(0), Transfer::all_to_all},
+      {split(0), kPartial, Transfer::pad},
+      {kSame, kPartial, Transfer::keep_one},
+      {kCopy, kPartial, Transfer::keep_one},
+      {kMax, kSame, Transfer::all_reduce_max},
+      {kMax, kCopy, Transfer::all_reduce_max},
+  };
+  for (const Row& row : rows) {
+    const RelayoutPlan p = plan(row.from, row.to);
+    EXPECT_EQ(p.transfer, row.transfer) << to_string(row.from) << " -> " << to_string(row.to);
+    EXPECT_EQ(p.to, in_state(row.to)) << to_string(row.from) << " -> " << to_string(row.to);
+    EXPECT_EQ(p.from, row.from);
+    if (row.from == kMax) continue;
+    const RelayoutPlan twin = plan(row.to.dual(), row.from.dual());  // the table is closed under gradients
+    EXPECT_EQ(twin.to, in_state(row.from).dual());
+  }
+}
+
+TEST(Relayout, no_way_to_max_nor_from_max_to_a_part) {
+  for (State s : {kSame, kCopy, kPartial, split(0)}) EXPECT_THROW(plan(s, kMax), Error) << to_string(s);
+  EXPECT_THROW(plan(kMax, split(0)), Error);
+  EXPECT_THROW(plan(kMax, kPartial), Error);
+}
+
+TEST(Relayout, staying_is_free) {
+  for (State s : {kSame, kCopy, kPartial}) {
+    EXPECT_EQ(plan(s, s).transfer, Transfer::none);
+    EXPECT_EQ(plan(s, s).to, in_state(s));
+  }
+}
+
+TEST(Relayout, axes_act_as_one_group) {
+  Layout l = whole(2);
+  l.partial = {Axis::tk}, l.copy = {Axis::tr};
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, kTp, kSame), Error);
+  EXPECT_EQ(relayout_plan(kMesh, {16, 16}, l, {Axis::tk}, kSame).to.copy, AxisSet{Axis::tr});
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {}, kSame), Error);
+}
+
+TEST(Relayout, only_innermost_axes_leave_a_dim) {
+  const Layout l{{{{Axis::cp, kZig}, {Axis::tk}, {Axis::tr}}, {}}, {}, {}, {}};
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::cp}, kCopy), Error);
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::tk}, kCopy), Error);
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::tr, Axis::tk}, kCopy), Error);
+  const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, kTp, kCopy);
+  EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp, kZig}}));
+  EXPECT_EQ(p.from_order, Order::block);
+  const RelayoutPlan q = relayout_plan(kMesh, {16, 16}, p.to, {Axis::cp}, kCopy);
+  EXPECT_EQ(q.from_order, kZig);
+  EXPECT_TRUE(q.to.dims[0].empty());
+}
+
+TEST(Relayout, new_axes_are_innermost_and_must_divide) {
+  Layout l = whole(2);
+  l.dims[0] = {{Axis::cp}};
+  EXPECT_EQ(relayout_plan(kMesh, {16, 16}, l, kTp, split(0)).to.dims[0],
+            (AxisList{{Axis::cp}, {Axis::tk}, {Axis::tr}}));
+  EXPECT_THROW(relayout_plan(kMesh, {4, 16}, l, kTp, split(0)), Error);
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::dp}, split(2)), Error);
+  const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, {Axis::cp}, split(0), kZig);  // block to zigzag
+  EXPECT_EQ(p.transfer, Transfer::all_to_all);
+  EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp, kZig}}));
+  EXPECT_EQ(p.from_order, Order::block);
+}
+
+TEST(Relayout, wire_bytes_of_ring_algorithms) {
+  EXPECT_EQ(wire_bytes(Transfer::all_reduce, 100, 4), 150);
+  EXPECT_EQ(wire_bytes(Transfer::all_gather, 100, 4), 75);
+  EXPECT_EQ(wire_bytes(Transfer::reduce_scatter, 100, 2), 50);
+  EXPECT_EQ(wire_bytes(Transfer::all_to_all, 100, 2), 50);
+  for (Transfer t : {Transfer::none, Transfer::slice, Transfer::keep_one, Transfer::pad})
+    EXPECT_EQ(wire_bytes(t, 100, 4), 0);
+  EXPECT_EQ(wire_bytes(Transfer::all_reduce, 100, 1), 0);
+}
+
+}  // namespace megalith

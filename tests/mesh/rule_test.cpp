@@ -1,0 +1,139 @@
+#include "mesh/rule.h"
+
+#include <gtest/gtest.h>
+
+namespace megalith {
+
+namespace {
+
+constexpr Order kZig = Order::zigzag;
+constexpr Axis kA = Axis::tk;
+
+// The state of the results on one axis, for inputs of size 4 a letter in the given states; "refused" if the rule says
+// so.
+struct In {
+  State state;
+  bool wants_grad = true;
+};
+constexpr In constant(State s) { return {s, false}; }
+
+std::string outcome(const LayoutRule& rule, const std::vector<In>& ins) {
+  const auto names = split_spec(rule.spec).first;
+  std::vector<Shape> shapes;
+  std::vector<Layout> layouts;
+  for (size_t i = 0; i < ins.size(); ++i) {
+    shapes.push_back(Shape(names[i].size(), 4));
+    Layout l = whole(names[i].size());
+    const State s = ins[i].state;
+    if (s.is_split()) l.dims[s.dim].push_back({kA});
+    if (s == kPartial) l.partial.insert(kA);
+    if (s == kCopy) l.copy.insert(kA);
+    layouts.push_back(l);
+  }
+  std::vector<Operand> operands;
+  for (size_t i = 0; i < ins.size(); ++i) operands.push_back({shapes[i], layouts[i], ins[i].wants_grad});
+  try {
+    std::string out;
+    for (const Result& r : infer_layouts(rule, operands)) {
+      for (Axis a : kAllAxes) EXPECT_TRUE(a == kA || r.layout.state(a) == kSame);
+      out += (out.empty() ? "" : ", ") + to_string(r.layout.state(kA));
+    }
+    return out;
+  } catch (const Error&) {
+    return "refused";
+  }
+}
+
+const LayoutRule kLinear{.spec = "sbk,nk->sbn", .linear = {{0}, {1}}};
+const LayoutRule kAdd{.spec = "sh,h->sh", .linear = {{0, 1}}};
+const LayoutRule kNorm{.spec = "sh,h->sh,s", .whole = "h"};
+const LayoutRule kMaxRule{.spec = "sv->s", .left = Left::max};
+const LayoutRule kGather{.spec = "s,sh,vh->vh", .linear = {{1}}, .carrier = {2}};
+
+}  // namespace
+
+TEST(Rule, replicated_work_never_mixes) {
+  EXPECT_EQ(outcome(kLinear, {{kSame}, {kSame}}), "Same");
+  for (State s : {kCopy, kPartial, split(0), split(1)}) {
+    EXPECT_EQ(outcome(kLinear, {{kSame}, {s}}), "refused") << to_string(s);
+    EXPECT_EQ(outcome(kLinear, {{s}, {kSame}}), "refused") << to_string(s);
+  }
+}
+
+TEST(Rule, work_cut_along_a_letter) {
+  EXPECT_EQ(outcome(kLinear, {{split(0)}, {kCopy}}), "Split(0)");
+  EXPECT_EQ(outcome(kLinear, {{kCopy}, {split(0)}}), "Split(2)");    // column
+  EXPECT_EQ(outcome(kLinear, {{split(2)}, {split(1)}}), "Partial");  // row
+  EXPECT_EQ(outcome(kLinear, {{split(2)}, {kCopy}}), "refused");     // k whole in the weight
+  EXPECT_EQ(outcome(kLinear, {{split(0)}, {split(0)}}), "refused");  // along s and n at once
+  EXPECT_EQ(outcome(kLinear, {{split(0)}, {kPartial}}), "refused");
+  EXPECT_EQ(outcome(kNorm, {{split(0)}, {kCopy}}), "Split(0), Split(0)");
+  EXPECT_EQ(outcome(kNorm, {{split(1)}, {split(0)}}), "refused");  // h must be whole
+  EXPECT_EQ(outcome(kMaxRule, {{split(1)}}), "Max");
+  EXPECT_EQ(outcome(kMaxRule, {{split(0)}}), "Split(0)");
+}
+
+TEST(Rule, own_copies) {
+  EXPECT_EQ(outcome(kLinear, {{kCopy}, {kCopy}}), "Copy");
+  EXPECT_EQ(outcome(kNorm, {{kCopy}, {kCopy}}), "Copy, Copy");
+}
+
+TEST(Rule, pending_sums_pass_where_the_op_is_linear) {
+  EXPECT_EQ(outcome(kLinear, {{kPartial}, {kCopy}}), "Partial");
+  EXPECT_EQ(outcome(kLinear, {{kCopy}, {kPartial}}), "Partial");
+  EXPECT_EQ(outcome(kLinear, {{kPartial}, {kPartial}}), "refused");
+  EXPECT_EQ(outcome(kAdd, {{kPartial}, {kPartial}}), "Partial");
+  EXPECT_EQ(outcome(kAdd, {{kPartial}, {kCopy}}), "refused");
+  EXPECT_EQ(outcome(kAdd, {{kCopy}, {kPartial}}), "refused");
+  EXPECT_EQ(outcome(kNorm, {{kPartial}, {kCopy}}), "refused");
+  EXPECT_EQ(outcome(kMaxRule, {{kPartial}}), "refused");
+}
+
+TEST(Rule, constants_have_no_say_unless_split_or_partial) {
+  const LayoutRule masked{.spec = "s,s->", .linear = {{0}, {1}}};
+  for (State s : {kSame, kCopy}) {
+    EXPECT_EQ(outcome(kLinear, {{kPartial}, constant(s)}), "Partial");
+    EXPECT_EQ(outcome(kLinear, {{kSame}, constant(s)}), "Same");
+    EXPECT_EQ(outcome(kLinear, {{split(0)}, constant(s)}), "Split(0)");
+  }
+  EXPECT_EQ(outcome(masked, {{split(0)}, constant(split(0))}), "Partial");
+  EXPECT_EQ(outcome(masked, {{split(0)}, constant(kSame)}), "refused");  // local sizes differ: s of the mask is whole
+  EXPECT_EQ(outcome(masked, {{kCopy}, constant(kPartial)}), "Partial");
+  EXPECT_EQ(outcome(masked, {{kPartial}, constant(kPartial)}), "refused");
+  EXPECT_EQ(outcome(masked, {constant(kSame), constant(kCopy)}), "Copy");
+  EXPECT_EQ(outcome(masked, {constant(kSame), constant(kSame)}), "Same");
+}
+
+TEST(Rule, a_carrier_counts_only_where_it_is_split) {
+  EXPECT_EQ(outcome(kGather, {constant(kSame), {kCopy}, {split(0)}}), "Split(0)");
+  EXPECT_EQ(outcome(kGather, {constant(split(0)), {split(0)}, {kCopy}}), "Partial");
+  EXPECT_EQ(outcome(kGather, {constant(kSame), {kPartial}, {kCopy}}), "Partial");
+  EXPECT_EQ(outcome(kGather, {constant(kSame), {kSame}, {kSame}}), "Same");
+  EXPECT_EQ(outcome(kGather, {constant(kSame), {kCopy}, {kSame}}), "Copy");
+}
+
+TEST(Rule, a_letter_has_one_size_and_one_axis_list) {
+  const Shape a = {4, 8}, b = {8, 4}, c = {4, 6};
+  const Layout block{{{{Axis::cp}}, {}}, {}, {}, {}}, zig{{{{Axis::cp, kZig}}, {}}, {}, {}, {}};
+  const LayoutRule product{.spec = "sh,sh->sh", .linear = {{0}, {1}}};
+  EXPECT_THROW(infer_layouts(product, {{a, whole(2), true}, {b, whole(2), true}}), Error);
+  EXPECT_THROW(infer_layouts(product, {{a, whole(2), true}, {c, whole(2), true}}), Error);
+  EXPECT_THROW(infer_layouts(product, {{a, block, true}, {a, zig, true}}), Error);
+  EXPECT_EQ(infer_layouts(product, {{a, zig, true}, {a, zig, true}})[0].layout, zig);
+  const Layout nested{{{{Axis::cp}, {Axis::tk}}, {}}, {}, {}, {}}, turned{{{{Axis::tk}, {Axis::cp}}, {}}, {}, {}, {}};
+  EXPECT_THROW(infer_layouts(product, {{a, nested, true}, {a, turned, true}}), Error);
+  EXPECT_THROW(infer_layouts(product, {{a, whole(2), true}}), Error);         // one input too few
+  EXPECT_THROW(infer_layouts({.spec = "sh"}, {{a, whole(2), true}}), Error);  // no arrow
+  EXPECT_THROW(infer_layouts({.spec = "sh->shn"}, {{a, whole(2), true}}), Error);
+  EXPECT_EQ(infer_layouts({.spec = "sh->shn", .sizes = {{'n', 2}}}, {{a, whole(2), true}})[0].shape, (Shape{4, 8, 2}));
+}
+
+TEST(Rule, axes_are_treated_one_by_one) {
+  const Shape x = {8, 8, 8}, w = {8, 8};
+  const Layout lx{{{{Axis::cp}}, {{Axis::dp}}, {{Axis::tk}}}, {Axis::tr}, {}, {}};
+  const Layout lw{{{}, {{Axis::tk}}}, {}, {Axis::cp, Axis::dp, Axis::tr}, {}};
+  const Result r = infer_layouts(kLinear, {{x, lx, true}, {w, lw, true}})[0];
+  EXPECT_EQ(to_string(r.layout), "{cp, dp,  | partial tk tr}");
+}
+
+}  // namespace megalith

@@ -1,0 +1,176 @@
+#include "tests/ops/cases.h"
+
+#include <cmath>
+
+namespace megalith::harness {
+
+Sizes layout_sizes() {
+  Sizes s = {{'n', 2}, {'4', 4}};
+  for (char c : std::string("abcdfghrstvk")) s[c] = 4;
+  return s;
+}
+
+Sizes odd_sizes() {
+  return {{'a', 3}, {'b', 3}, {'c', 2}, {'d', 6},  {'f', 9},  {'g', 3}, {'h', 7},
+          {'r', 2}, {'s', 5}, {'t', 5}, {'v', 11}, {'k', 13}, {'n', 2}, {'4', 4}};
+}
+
+namespace {
+
+class Table {
+ public:
+  explicit Table(const Sizes& sizes) : size_(sizes) {}
+
+  std::vector<OpCase> build() {
+    products();
+    elementwise();
+    norms();
+    attention();
+    embedding_and_loss();
+    update();
+    return std::move(cases_);
+  }
+
+ private:
+  Shape shape(const std::string& letters) const {
+    Shape s;
+    for (char c : letters) s.push_back(size_.at(c));
+    return s;
+  }
+  u64 seed() { return ++seed_; }
+  // Float inputs that want a gradient, and that do not.
+  CaseInput value(const std::string& letters) { return {random_tensor(shape(letters), seed()), true}; }
+  CaseInput constant(const std::string& letters) { return {random_tensor(shape(letters), seed()), false}; }
+  CaseInput positive(const std::string& letters, bool wants_grad) {
+    CaseInput in{random_tensor(shape(letters), seed()), wants_grad};
+    for (double& x : in.data.v) x = 0.5 + std::abs(x);
+    return in;
+  }
+  CaseInput integers(const std::string& letters, i64 below) {
+    return {random_integers(shape(letters), below, seed()), false, DType::i32};
+  }
+  CaseInput rows() {  // sample numbers
+    CaseInput in{filled(shape("b"), 0), false, DType::i64};
+    for (size_t i = 0; i < in.data.v.size(); ++i) in.data.v[i] = double(5 + 3 * i);
+    return in;
+  }
+  CaseInput starts() {  // documents of two tokens in every other sample
+    CaseInput in{filled(shape("sb"), 0), false, DType::i32};
+    const i64 b = size_.at('b');
+    for (size_t i = 0; i < in.data.v.size(); ++i) in.data.v[i] = i64(i) % b % 2 ? double(i64(i) / b / 2 * 2) : 0;
+    return in;
+  }
+
+  void grad(AnyOp op, std::vector<CaseInput> ins) { cases_.push_back({std::move(op), std::move(ins), true}); }
+  void plain(AnyOp op, std::vector<CaseInput> ins) { cases_.push_back({std::move(op), std::move(ins), false}); }
+  void at_update(AnyOp op, std::vector<CaseInput> ins) {
+    cases_.push_back({std::move(op), std::move(ins), false, Phase::update});
+  }
+
+  void products() {
+    for (const std::string spec :
+         {"sbh,fh->sbf", "sbh,grdh->sbgrd", "sbh,nfh->sbnf", "sbgrd,hgrd->sbh", "sbh,sbh->sbh"}) {
+      const auto in = split_spec(spec).first;
+      grad(Einsum{spec, DType::f64}, {value(in[0]), value(in[1])});
+    }
+    grad(Einsum{"sb,sb->", DType::f64}, {value("sb"), constant("sb")});
+    plain(Einsum{"sbf,sbh->fh", DType::f64, true, false}, {value("sbf"), value("sbh"), constant("fh")});
+    grad(Add{"sbh,sbh->sbh"}, {value("sbh"), value("sbh")});
+    grad(Add{"sbh,h->sbh"}, {value("sbh"), value("h")});
+    grad(Add{"sbgrd,grd->sbgrd"}, {value("sbgrd"), value("grd")});
+    grad(Sum{"sbh->h", DType::f64}, {value("sbh")});
+    grad(Sum{"sb->", DType::f64}, {value("sb")});
+    plain(Broadcast{"h,sbh->sbh", DType::f64}, {value("h"), value("sbh")});
+    plain(AddGrad{3}, {value("sbh"), value("sbh")});
+  }
+
+  void elementwise() {
+    grad(Scale{3, 0.3}, {value("sbh")});
+    grad(Cast{3, DType::f64}, {value("sbh")});
+    grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
+    for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) {
+      grad(Activate{act, 3}, {value("sbf")});
+      plain(ActivateGrad{act, 3}, {value("sbf"), value("sbf")});
+    }
+    grad(Swiglu{}, {value("sbnf")});
+    plain(SwigluGrad{}, {value("sbf"), value("sbnf")});
+    Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
+    grad(rope, {value("sbgrd")});
+    rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
+    grad(rope, {value("sbgd"), integers("sb", 50)});
+    const i64 g = size_.at('g'), r = size_.at('r'), d = size_.at('d');
+    grad(Reshape{"sgrd->s(grd)", {{'g', g}, {'r', r}, {'d', d}}, {}}, {value("sgrd")});
+    CaseInput merged{random_tensor({size_.at('s'), g * r, d}, seed()), true};
+    grad(Reshape{"s(gr)d->sgrd", {{'g', g}, {'r', r}}, {}}, {merged});
+  }
+
+  void norms() {
+    grad(RmsNorm{"sbh"}, {value("sbh"), value("h")});
+    grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
+    plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
+    grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
+    plain(LayerNormGrad{"sbh", DType::f64},
+          {value("sbh"), value("sbh"), value("h"), constant("sb"), positive("sb", false)});
+  }
+
+  void attention() {
+    AttentionSpec at{.scale = 0.5, .dropout = 0.2, .seed = 5};
+    grad(Attention{at}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows()});
+    plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), constant("sbgrd"),
+                              positive("sbgr", false), rows()});
+    AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
+    grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
+  }
+
+  void embedding_and_loss() {
+    const i64 v = size_.at('v'), vocab = v - 1;
+    grad(Embedding{}, {integers("sb", v), value("vh")});
+    plain(EmbeddingGrad{DType::f64}, {integers("sb", v), value("sbh"), value("vh")});
+    plain(EmbeddingGrad{DType::f64, true, false}, {integers("sb", v), value("sbh"), constant("vh")});
+    plain(VocabMax{vocab}, {value("sbv")});
+    grad(VocabSums{vocab}, {value("sbv"), integers("sb", vocab), constant("sb")});
+    plain(VocabSumsGrad{vocab}, {value("nsb"), value("sbv"), integers("sb", vocab), constant("sb")});
+    grad(CrossEntropy{}, {positive("nsb", true)});
+    plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
+  }
+
+  void update() {
+    plain(Accumulate{2, false}, {constant("ab"), value("ab")});
+    at_update(SumSquares{2}, {constant("ab")});
+    at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
+    CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, hyper{{{4}, {0.01, 0.1, 0.1, 0.001}}};
+    at_update(AdamW{.ndim = 2},
+              {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, hyper});
+    at_update(Sgd{.ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
+  }
+
+  const Sizes& size_;
+  u64 seed_ = 100;
+  std::vector<OpCase> cases_;
+};
+
+}  // namespace
+
+std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
+
+std::vector<AnyOp> ops_without_gradient() {
+  return {Broadcast{},
+          RmsNormGrad{},
+          LayerNormGrad{},
+          ActivateGrad{},
+          SwigluGrad{},
+          AttentionGrad{},
+          EmbeddingGrad{},
+          VocabMax{},
+          VocabSumsGrad{},
+          CrossEntropyGrad{},
+          Ones{},
+          AddGrad{},
+          Accumulate{},
+          SumSquares{},
+          StepScalars{},
+          AdamW{},
+          Sgd{}};
+}
+
+}  // namespace megalith::harness
