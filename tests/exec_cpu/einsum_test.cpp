@@ -14,33 +14,41 @@ struct Want {
 };
 
 // The definition: every combination of letters, number by number.
-struct Naive {
-  std::string order;
+Want naive(const std::string& spec, const Tensor& x, const Tensor& w) {
+  const auto [ins, outs] = split_spec(spec);
+  struct Letter {
+    i64 n;
+    size_t stride[3];
+  };
   std::map<char, i64> n;
-
-  i64 offset(const std::string& letters, const std::map<char, i64>& at) const {
-    i64 o = 0;
-    for (char c : letters) o = o * n.at(c) + at.at(c);
-    return o;
+  for (size_t d = 0; d < ins[0].size(); ++d) n[ins[0][d]] = x.type.shape[d];
+  for (size_t d = 0; d < ins[1].size(); ++d) n[ins[1][d]] = w.type.shape[d];
+  auto stride = [&](const std::string& letters, char c) {
+    const size_t at = letters.find(c);
+    i64 s = at < letters.size();
+    for (size_t d = at + 1; s && d < letters.size(); ++d) s *= n[letters[d]];
+    return size_t(s);
+  };
+  std::vector<Letter> all;
+  i64 combinations = 1, ys = 1;
+  for (auto& [c, size] : n) {
+    all.push_back({size, {stride(ins[0], c), stride(ins[1], c), stride(outs[0], c)}});
+    combinations *= size;
   }
-  Want run(const std::string& spec, const Tensor& x, const Tensor& w) {
-    const auto [ins, outs] = split_spec(spec);
-    for (size_t d = 0; d < ins[0].size(); ++d) n[ins[0][d]] = x.type.shape[d];
-    for (size_t d = 0; d < ins[1].size(); ++d) n[ins[1][d]] = w.type.shape[d];
-    i64 all = 1, ys = 1;
-    for (auto& [c, size] : n) all *= size;
-    for (char c : outs[0]) ys *= n[c];
-    Want want{std::vector<double>(size_t(ys)), std::vector<double>(size_t(ys)), ys ? all / ys : 0};
-    for (i64 i = 0; i < all; ++i) {
-      std::map<char, i64> at;
-      i64 rest = i;
-      for (auto& [c, size] : n) at[c] = rest % size, rest /= size;
-      const double term = x.x[size_t(offset(ins[0], at))] * w.x[size_t(offset(ins[1], at))];
-      want.y[size_t(offset(outs[0], at))] += term, want.size[size_t(offset(outs[0], at))] += std::abs(term);
+  for (char c : outs[0]) ys *= n[c];
+  Want want{std::vector<double>(size_t(ys)), std::vector<double>(size_t(ys)), ys ? combinations / ys : 0};
+  for (i64 i = 0; i < combinations; ++i) {
+    size_t at[3] = {};
+    i64 rest = i;
+    for (const Letter& l : all) {
+      for (int o = 0; o < 3; ++o) at[o] += size_t(rest % l.n) * l.stride[o];
+      rest /= l.n;
     }
-    return want;
+    const double term = x.x[at[0]] * w.x[at[1]];
+    want.y[at[2]] += term, want.size[at[2]] += std::abs(term);
   }
-};
+  return want;
+}
 
 struct Types3 {
   DType x, w, y;
@@ -71,7 +79,7 @@ void check_spec(const std::string& spec, const std::map<char, i64>& sizes, Types
   const auto [ins, outs] = split_spec(spec);
   const Tensor x = random_tensor(t.x, shape_of(ins[0], sizes), 1), w = random_tensor(t.w, shape_of(ins[1], sizes), 2);
   const Tensor acc = random_tensor(t.y, shape_of(outs[0], sizes), 3);
-  const Want want = Naive{}.run(spec, x, w);
+  const Want want = naive(spec, x, w);
   const std::string what = fmt::format("{} {} {} {}", spec, name_of(t.x), name_of(t.w), name_of(t.y));
   const bool library = t.x == DType::f32;  // oneDNN may cut its work by the number of threads
   expect_einsum(run_kernel(Einsum{spec, t.y}, {x, w}, {.any_threads = !library})[0], want, {}, what);
@@ -159,7 +167,7 @@ TEST(MatMul, library_and_own_agree) {
       const GemmSpec s{33, 65, 129, {in, 129, 1}, {in, 1, 129}, {out, 65, 1}};
       const Tensor a = random_tensor(in, {33, 129}, 1), b = random_tensor(in, {65, 129}, 2),
                    c0 = random_tensor(out, {33, 65}, 3);
-      const Want want = Naive{}.run("mk,nk->mn", a, b);
+      const Want want = naive("mk,nk->mn", a, b);
       const auto library = onednn_matmul(s);
       ASSERT_TRUE(library);
       for (const MatMul& mm : {*library, own_matmul(s)})
