@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/shape.h"
 #include "ckpt/files.h"
 
@@ -83,7 +84,7 @@ class SafetensorsWriter {
  private:
   std::string path_;
   std::vector<TensorSpec> tensors_;
-  OutputFile file_;
+  DurableFile file_;
   i64 end_ = 0;  // size of the complete file
 };
 

@@ -29,8 +29,8 @@ std::map<Value, Value> backward(Builder& b, Value loss) {
       const Type want = g.type(v).dual(g.info(v).grad_dtype);
       check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(), n.tag, k,
             to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
-      const auto [sum, is_first] = cot.emplace(v, dv);
-      if (!is_first) sum->second = b.add1(AddGrad{want.ndim()}, {sum->second, dv});
+      const auto [it, is_first] = cot.try_emplace(v, dv);
+      if (!is_first) it->second = b.add1(AddGrad{want.ndim()}, {it->second, dv});
     }
   }
   return cot;
