@@ -91,7 +91,10 @@ std::vector<Assignment> all_assignments(const OpCase& c) {
   for (const CaseInput& in : c.ins) {
     std::vector<Assignment> longer;
     for (const Assignment& a : out)
-      for (State s : states_of(in)) longer.push_back(a), longer.back().push_back(s);
+      for (State s : states_of(in)) {
+        if (in.like >= 0 && s != a[in.like]) continue;
+        longer.push_back(a), longer.back().push_back(s);
+      }
     out = std::move(longer);
   }
   return out;
@@ -122,7 +125,7 @@ class LayoutCheck {
     want_ = run_case(c, std::move(*built));
   }
 
-  LayoutReport run() {
+  LayoutReport run(bool on_two_axes) {
     std::vector<Assignment> accepted;
     const Mesh two = make_mesh(1, 1, 2, 1), four = make_mesh(1, 2, 2, 1);
     for (const Assignment& a : all_assignments(c_)) {
@@ -132,6 +135,7 @@ class LayoutCheck {
       if (splits && !splits_vocabulary(a))
         try_one(two, {{kSecond, a}}, Order::zigzag, report_.right_on_one, report_.refused_on_one);
     }
+    if (!on_two_axes) return report_;
     for (const Assignment& a : accepted)
       for (const Assignment& b : accepted)
         try_one(four, {{kFirst, a}, {kSecond, b}}, Order::block, report_.right_on_two, report_.refused_on_two);
@@ -182,6 +186,6 @@ class LayoutCheck {
 
 }  // namespace
 
-LayoutReport check_layouts(const OpCase& c) { return LayoutCheck(c).run(); }
+LayoutReport check_layouts(const OpCase& c, bool on_two_axes) { return LayoutCheck(c).run(on_two_axes); }
 
 }  // namespace megalith::harness
