@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <linux/fs.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -68,26 +67,7 @@ void free_state(XXH64_state_s* state) { XXH64_freeState(state); }
 
 }  // namespace
 
-MappedFile::MappedFile(const std::string& path) {
-  const Descriptor file(path, O_RDONLY);
-  struct stat info = {};
-  if (::fstat(file.fd, &info) != 0) fail_errno("read", path);
-  check(S_ISREG(info.st_mode), "[file] {} is not a file", path);
-  size_ = std::size_t(info.st_size);
-  if (size_ == 0) return;
-  void* data = ::mmap(nullptr, size_, PROT_READ, MAP_SHARED, file.fd, 0);
-  if (data == MAP_FAILED) fail_errno("map", path);
-  data_ = static_cast<const std::byte*>(data);
-}
-
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), size_);
-}
-
-OutputFile::OutputFile(std::string path, StepHook hook)
+DurableFile::DurableFile(std::string path, StepHook hook)
     : path_(std::move(path)), hook_(std::move(hook)), hash_(XXH64_createState(), free_state) {
   step(hook_, "create", path_);
   XXH64_reset(hash_.get(), 0);
@@ -95,11 +75,11 @@ OutputFile::OutputFile(std::string path, StepHook hook)
   if (fd_ < 0) fail_errno("create", path_);
 }
 
-OutputFile::~OutputFile() {
+DurableFile::~DurableFile() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-void OutputFile::write(std::span<const std::byte> bytes) {
+void DurableFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     step(hook_, "write", path_);
     const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kChunk));
@@ -111,13 +91,13 @@ void OutputFile::write(std::span<const std::byte> bytes) {
   }
 }
 
-void OutputFile::sync() {
+void DurableFile::sync() {
   step(hook_, "fsync", path_);
   if (::fsync(fd_) != 0) fail_errno("write", path_);
   if (::close(std::exchange(fd_, -1)) != 0) fail_errno("write", path_);
 }
 
-u64 OutputFile::checksum() const { return XXH64_digest(hash_.get()); }
+u64 DurableFile::checksum() const { return XXH64_digest(hash_.get()); }
 
 u64 xxh64(std::span<const std::byte> bytes) { return XXH64(bytes.data(), bytes.size(), 0); }
 u64 xxh64(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
@@ -136,7 +116,7 @@ std::string read_text(const std::string& path) {
 }
 
 void write_text(const std::string& path, std::string_view text, const StepHook& hook) {
-  OutputFile file(path, hook);
+  DurableFile file(path, hook);
   file.write(as_bytes(text));
   file.sync();
 }

@@ -22,27 +22,13 @@ struct FileStep {
 };
 using StepHook = std::function<void(const FileStep&)>;
 
-// A whole file, mapped read-only. An empty file has size 0 and no data.
-class MappedFile {
- public:
-  explicit MappedFile(const std::string& path);
-  ~MappedFile();
-  MappedFile(MappedFile&& other) noexcept;
-  MappedFile& operator=(MappedFile&&) = delete;
-  std::span<const std::byte> bytes() const { return {data_, size_}; }
-
- private:
-  const std::byte* data_ = nullptr;
-  std::size_t size_ = 0;
-};
-
 // A new file written from front to back. Nothing counts as written before sync() returned.
-class OutputFile {
+class DurableFile {
  public:
-  explicit OutputFile(std::string path, StepHook hook = {});
-  ~OutputFile();
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
+  explicit DurableFile(std::string path, StepHook hook = {});
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
   void write(std::span<const std::byte> bytes);
   void sync();           // fsync and close
   u64 checksum() const;  // xxh64 of everything written so far

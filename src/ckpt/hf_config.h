@@ -18,7 +18,7 @@ struct HfConfig {
   HfFamily family = HfFamily::gpt2;
   ModelConfig model;         // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
   DType dtype = DType::f32;  // of the weights, as config.json says
-  std::vector<i64> bos_token_ids, eos_token_ids, pad_token_ids;  // empty: none
+  std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
 };
 
 std::string_view name_of(HfFamily family);          // model_type, e.g. "gpt_neox"

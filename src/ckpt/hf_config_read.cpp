@@ -305,8 +305,8 @@ HfConfig read_hf_config(const std::string& dir) {
   HfConfig c = parse_hf_config(read_text(path), "[hf] " + path);
   if (c.model.untie_embeddings_and_output_weights) {
     const TensorFiles files = TensorFiles::open_directory(dir);
-    const char* head = c.family == HfFamily::gpt_neox ? "embed_out.weight" : "lm_head.weight";
-    c.model.untie_embeddings_and_output_weights = files.find(head) != nullptr;
+    const bool head = files.find("lm_head.weight") != nullptr || files.find("embed_out.weight") != nullptr;
+    c.model.untie_embeddings_and_output_weights = head;
   }
   return c;
 }

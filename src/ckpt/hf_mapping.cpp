@@ -199,6 +199,12 @@ HfMapping hf_mapping(HfFamily family, const ModelConfig& model) {
   return Builder(family, model).build();
 }
 
+std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name) {
+  if (name == mapping.head) return {name, name == "lm_head.weight" ? "embed_out.weight" : "lm_head.weight"};
+  if (name.starts_with(mapping.prefix)) return {name, name.substr(mapping.prefix.size())};
+  return {name};
+}
+
 bool is_ignored_buffer(const std::string& name) {
   for (const char* end :
        {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"})

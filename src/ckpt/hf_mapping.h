@@ -36,6 +36,10 @@ struct HfMapping {
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
 HfMapping hf_mapping(HfFamily family, const ModelConfig& model);
 
+// Names that a tensor may go by in files: the mapping's, the one without prefix, and for the head those of all families
+// (transformers itself has renamed gpt_neox's).
+std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name);
+
 // Tensors that old files hold beside the weights (causal masks, rotary frequencies).
 bool is_ignored_buffer(const std::string& name);
 

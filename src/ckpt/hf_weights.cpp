@@ -13,15 +13,15 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The file's name for a tensor: as in the mapping, or without the prefix.
 const TensorInfo* find_tensor(const TensorFiles& files, const HfMapping& mapping, const std::string& name) {
-  if (const TensorInfo* t = files.find(name)) return t;
-  return name.starts_with(mapping.prefix) ? files.find(name.substr(mapping.prefix.size())) : nullptr;
+  for (const std::string& spelling : spellings(mapping, name))
+    if (const TensorInfo* t = files.find(spelling)) return t;
+  return nullptr;
 }
 
 // A tied model's files may repeat the embedding as the head; another head would be lost silently.
 bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const TensorInfo& t) {
-  if (t.name != mapping.head) return false;
+  if (find_tensor(files, mapping, mapping.head) != &t) return false;
   const TensorInfo* embedding = find_tensor(files, mapping, mapping.embedding);
   const bool same = embedding != nullptr && embedding->stored_type == t.stored_type && embedding->shape == t.shape &&
                     std::ranges::equal(files.raw(*embedding), files.raw(t));
@@ -34,19 +34,24 @@ bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const 
 
 // All tensors of the files under the mapping's names, without those that carry no weights.
 std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping& mapping) {
-  std::unordered_map<std::string, bool> known;
-  for (const NamedShape& t : mapping.theirs) known[t.name] = true;
+  std::unordered_map<std::string, std::string> name_of_spelling;
+  for (const NamedShape& t : mapping.theirs)
+    for (const std::string& spelling : spellings(mapping, t.name)) name_of_spelling.emplace(spelling, t.name);
   std::vector<NamedShape> found;
   for (const TensorInfo& t : files.tensors()) {
-    if (known.contains(t.name)) {
+    const auto known = name_of_spelling.find(t.name);
+    if (known != name_of_spelling.end())
+      found.push_back({known->second, t.shape});
+    else if (!is_ignored_buffer("." + t.name) && !is_repeated_head(files, mapping, t))
       found.push_back({t.name, t.shape});
-    } else if (known.contains(mapping.prefix + t.name)) {
-      found.push_back({mapping.prefix + t.name, t.shape});
-    } else if (!is_ignored_buffer("." + t.name) && !is_repeated_head(files, mapping, t)) {
-      found.push_back({t.name, t.shape});
-    }
   }
   return found;
+}
+
+std::optional<TensorView> find_view(const HfMapping& mapping, const HfSource& source, const std::string& name) {
+  for (const std::string& spelling : spellings(mapping, name))
+    if (auto view = source(spelling)) return view;
+  return std::nullopt;
 }
 
 // Links by the tensor they fill: index lists parallel to HfMapping::theirs or ::ours.
@@ -152,7 +157,7 @@ void import_hf(const HfMapping& mapping, const HfSource& source, const std::stri
   std::vector<TensorView> views;
   std::vector<NamedShape> found;
   for (const NamedShape& t : mapping.theirs) {
-    const auto view = source(t.name);
+    const auto view = find_view(mapping, source, t.name);
     if (view) found.push_back({t.name, view->shape});
     views.push_back(view.value_or(TensorView{}));
   }
@@ -176,8 +181,8 @@ void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink
   const TensorFiles files = TensorFiles::open_directory(dir);
   const std::string where = "[hf] " + files.where();
   check_same_tensors(where, mapping.theirs, found_tensors(files, mapping));
-  const auto source = [&](const std::string& name) { return files.view(find_tensor(files, mapping, name)->name); };
-  import_hf(mapping, source, where, sink);
+  import_hf(
+      mapping, [&](const std::string& name) { return files.view(name); }, where, sink);
 }
 
 void export_hf(const std::string& dir, const HfConfig& config, const LogicalSource& source,

@@ -47,15 +47,15 @@ std::vector<TensorSpec> in_file_order(std::vector<TensorSpec> tensors) {
 }  // namespace
 
 void TensorFiles::add_file(const std::string& path) {
-  MappedFile file(path);
-  SafetensorsHeader header = parse_safetensors_header(file.bytes(), path);
-  if (files_.empty()) metadata_ = std::move(header.metadata);
+  const bool is_first = files_.empty();
+  const MappedFile& file = files_.try_emplace(path, path).first->second;
+  SafetensorsHeader header = parse_safetensors_header(std::as_bytes(file.bytes()), path);
+  if (is_first) metadata_ = std::move(header.metadata);
   for (TensorInfo& t : header.tensors) {
     check(index_.emplace(t.name, tensors_.size()).second, "[safetensors] {}: tensor \"{}\" is in an earlier file too",
           path, t.name);
     tensors_.push_back(std::move(t));
   }
-  files_.emplace(path, std::move(file));
 }
 
 TensorFiles TensorFiles::open_file(const std::string& path) {
@@ -102,7 +102,7 @@ const TensorInfo& TensorFiles::at(const std::string& name) const {
 }
 
 std::span<const std::byte> TensorFiles::raw(const TensorInfo& tensor) const {
-  return files_.at(tensor.file).bytes().subspan(std::size_t(tensor.offset), std::size_t(tensor.bytes));
+  return std::as_bytes(files_.at(tensor.file).bytes()).subspan(std::size_t(tensor.offset), std::size_t(tensor.bytes));
 }
 
 std::optional<TensorView> TensorFiles::view(const std::string& name) const {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/mapped_file.h"
 #include "base/shape.h"
 #include "ckpt/files.h"
 
@@ -17,8 +18,8 @@ namespace megalith {
 struct TensorInfo {
   std::string name;
   std::string stored_type;  // the file's word: "F32", "BF16", "F8_E4M3", ...
-  Shape shape;
-  std::string file;
+  Shape shape{};
+  std::string file{};
   i64 offset = 0;  // of the first byte, from the start of the file
   i64 bytes = 0;
 
@@ -28,7 +29,7 @@ struct TensorInfo {
 // A tensor in memory, row-major. `data` may be unaligned.
 struct TensorView {
   DType dtype = DType::f32;
-  Shape shape;
+  Shape shape{};
   const std::byte* data = nullptr;
 };
 
@@ -64,7 +65,7 @@ class TensorFiles {
 struct TensorSpec {
   std::string name;
   DType dtype = DType::f32;
-  Shape shape;
+  Shape shape{};
 };
 
 // Writes one file in the reference writer's order (larger type first, then by name), header padded to 8 bytes, metadata
@@ -83,7 +84,7 @@ class SafetensorsWriter {
  private:
   std::string path_;
   std::vector<TensorSpec> tensors_;
-  OutputFile file_;
+  DurableFile file_;
   i64 end_ = 0;  // size of the complete file
 };
 

@@ -3,6 +3,7 @@
 #include <filesystem>
 
 #include "base/log.h"
+#include "ckpt/hf_config.h"
 #include "exec/cpu/backend.h"
 
 namespace megalith {

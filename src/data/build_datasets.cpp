@@ -70,6 +70,7 @@ class SplitBuilder {
   std::shared_ptr<const Dataset> one(std::shared_ptr<const TokenSource> source, std::optional<i64> samples) const {
     const SplitRanges ranges = split_ranges(SplitMatrix{fraction(), {}, {}}, source->sequences());
     const Range range = *ranges[0];
+    check(source->sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source->name());
     check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split",
           source->name(), source->sequences(), split_text_, name_of(split_));
     const GptIndexRequest request{.sequences = range,

@@ -86,7 +86,7 @@ void IndexedDataset::check_documents() const {
   i64 previous = 0;
   for (i64 d = 0; d < document_entries_; ++d) {
     const i64 begin = document_begin(d);
-    check(begin >= previous && begin <= sequences_ && (d > 0 || begin == 0),
+    check(begin >= previous && (d > 0 || begin == 0),
           "{} says that document {} begins at sequence {} (after {}, of {}): the file is damaged; make it again",
           idx_.path(), d, begin, previous, sequences_);
     previous = begin;

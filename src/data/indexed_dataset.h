@@ -7,7 +7,7 @@
 #pragma once
 #include <string>
 
-#include "data/mapped_file.h"
+#include "base/mapped_file.h"
 #include "data/token_source.h"
 #include "data/token_type.h"
 

@@ -1,5 +1,7 @@
 #include "data/numpy_random.h"
 
+#include <bit>
+
 namespace megalith {
 
 u64 RandomState::next64() {
@@ -14,7 +16,7 @@ double RandomState::next_double() {
 
 u64 RandomState::interval(u64 max) {
   if (max == 0) return 0;
-  const u64 mask = (std::bit_ceil(max) - 1) | max;  // the smallest 2^k - 1 >= max
+  const u64 mask = ~u64{0} >> std::countl_zero(max);  // the smallest 2^k - 1 >= max
   for (;;) {
     const u64 value = (max > 0xffffffffu ? next64() : next32()) & mask;
     if (value <= max) return value;

@@ -6,9 +6,9 @@ std::map<Value, Value> backward(Builder& b, Value loss) {
   Graph& g = b.graph();
   const int forward_nodes = int(g.nodes.size());
   b.set_phase(Phase::backward);
-  std::map<Value, Value> cot;
-  cot[loss] = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
-  g.values[cot[loss].id].wants_grad = true;
+  const Value seed = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
+  g.values[seed.id].wants_grad = true;
+  std::map<Value, Value> cot = {{loss, seed}};
   for (int i = forward_nodes - 1; i >= 0; --i) {
     const Node n = g.nodes[i];  // a copy: the rules append nodes
     std::vector<Value> dys;

@@ -57,7 +57,9 @@ Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order 
   if (p.to == t.layout) return v;
   const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), int(phase_));
   if (auto it = relayouts_.find(key); it != relayouts_.end()) return it->second;
-  return relayouts_[key] = add1(Relayout{axes, p.from, to, p.from_order, order, p.transfer}, {v});
+  const Value out = add1(Relayout{axes, p.from, to, p.from_order, order, p.transfer}, {v});
+  relayouts_.emplace(key, out);
+  return out;
 }
 
 Value Builder::saved(Value v) {

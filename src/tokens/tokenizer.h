@@ -45,9 +45,9 @@ struct TokenizerConfig {
   std::string vocab_file = {};       // GPT2BPETokenizer: vocab.json
   std::string merge_file = {};       // GPT2BPETokenizer: merges.txt
   std::string tokenizer_model = {};  // none of the present types reads it
-  i64 vocab_size = 0;           // NullTokenizer
-  i32 null_eod_id = -1;         // NullTokenizer: -1 means vocab_size - 1
-  i32 null_pad_id = -1;         // NullTokenizer
+  i64 vocab_size = 0;                // NullTokenizer
+  i32 null_eod_id = -1;              // NullTokenizer: -1 means vocab_size - 1
+  i32 null_pad_id = -1;              // NullTokenizer
   // GPT2BPETokenizer: the text "<|endoftext|>" is the token eod, as in Megatron since February 2026 and in Hugging
   // Face; false splits it like any other text, as tiktoken and older releases do.
   bool special_tokens_in_text = true;

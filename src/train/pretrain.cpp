@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "ckpt/hf_config.h"
 #include "train/checkpointing.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
@@ -15,9 +16,9 @@ namespace megalith {
 
 namespace {
 
-class Run {
+class TrainingRun {
  public:
-  Run(const Options& options, const Backend& backend, PlannedStep step)
+  TrainingRun(const Options& options, const Backend& backend, PlannedStep step)
       : o_(options),
         t_(o_.train),
         step_(std::move(step)),
@@ -126,7 +127,7 @@ int pretrain_gpt(Options options, const Backend& backend) {
   log::say("{}", plan_report(options, step, backend));
   if (options.train.dry_run) return 0;
   check_memory(options, step, backend);
-  Run run(options, backend, std::move(step));
+  TrainingRun run(options, backend, std::move(step));
   run.start();
   return run.train();
 }

@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include "data/blend.h"
 #include "data/npy.h"
 #include "tests/data/data_test_util.h"
 
@@ -97,15 +98,24 @@ TEST(BuildDatasets, own_files_per_split) {
   EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 1}); }), "--split"));
 }
 
+TEST(BuildDatasets, a_blend_holds_the_sum_of_its_parts) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  config.data_path = {"1", dir / "a", "1", dir / "a", "1", dir / "a"};
+  EXPECT_EQ(build_datasets(config, {.train = 10}).train->size(), 12);  // 4 of each, rounded up
+}
+
 TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
   const TempDir dir;
   DataConfig config = config_in(dir);
   write_rule_files(dir / "b", {30, 2});
   const Datasets alone = build_datasets(config, {.train = 11});  // ten and the surplus
-  config.data_path = {"0", dir / "b", "1", dir / "a"};
+  config.data_path = {"1", dir / "a", "0", dir / "b"};
   const Datasets sets = build_datasets(config, {.train = 10});
   ASSERT_EQ(sets.train->size(), 10);
   for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*alone.train, k).tokens);
+  // As the first of the list it wins the tie at sample 1, in Megatron too.
+  EXPECT_EQ(build_blend_index(std::vector<double>{0, 1}, 4).datasets, (std::vector<std::int16_t>{1, 0, 1, 1}));
 }
 
 TEST(BuildDatasets, mock_data) {
@@ -276,12 +286,12 @@ TEST(IndexCache, damaged_and_stale_files_are_built_again) {
     same();
     EXPECT_EQ(read_bytes(file), whole);
   }
-  // Other data under the same name: the index is older than they are.
-  std::vector<i64> reversed(kLengths.rbegin(), kLengths.rend());
-  for (const std::string& file : files) {
+  // Other data under the same name, for which the index could be right by its numbers: but it is older than they are.
+  for (const std::string& file : files)
     std::filesystem::last_write_time(file, std::filesystem::last_write_time(file) - std::chrono::hours(1));
-  }
-  write_rule_files(dir / "a", reversed);
+  std::vector<i64> moved = kLengths;
+  ++moved[0], --moved[1];
+  write_rule_files(dir / "a", moved);
   const Datasets fresh = build_datasets(config, {.train = 12});
   config.data_cache_path.clear();
   const Datasets expected = build_datasets(config, {.train = 12});

@@ -86,6 +86,12 @@ TEST(Split, equals_megatron) {
   }
 }
 
+TEST(Split, bounds_are_rounded_half_to_even) {
+  const SplitMatrix halves = parse_split("1,1");
+  for (auto [elements, bound] : {std::pair<i64, i64>{1, 0}, {3, 2}, {5, 2}, {7, 4}, {9, 4}})
+    EXPECT_EQ(split_ranges(halves, elements)[0]->end, bound) << elements;
+}
+
 TEST(Split, bad_text_is_named) {
   for (const char* bad : {"", " ", "a", "1,2,3,4", "1.2.3", ".", "-1,2", "0,0,0", "1e3,1", "969;30;1", "nan", "1,inf"})
     EXPECT_NE(error_of([&] { parse_split(bad); }).find("--split"), std::string::npos) << bad;

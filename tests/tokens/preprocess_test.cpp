@@ -69,7 +69,8 @@ std::string many_lines(int count) {
 }  // namespace
 
 TEST(Preprocess, tiny_shakespeare_equals_megatron) {
-  SKIP_WITHOUT_SHARED("formats/vectors/tiny_shakespeare_tokens.json");
+  if (!has_shared("formats/vectors/tiny_shakespeare_tokens.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tiny_shakespeare_tokens.json");
   const TempDir dir;
   const auto all = nlohmann::json::parse(read_all(shared("formats/vectors/tiny_shakespeare_tokens.json")));
   const auto& want = all.at("gpt2_eod50256");

@@ -9,7 +9,8 @@ namespace megalith {
 using nlohmann::json;
 
 TEST(Gpt2Tokenizer, encodes_the_vectors) {
-  SKIP_WITHOUT_SHARED("formats/vectors/tokenizers.json");
+  if (!has_shared("formats/vectors/tokenizers.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
   const auto tokenizer = make_tokenizer(gpt2_config(false));
   EXPECT_EQ(tokenizer->vocab_size(), 50257);
   EXPECT_EQ(tokenizer->eod(), 50256);
@@ -25,7 +26,8 @@ TEST(Gpt2Tokenizer, encodes_the_vectors) {
 }
 
 TEST(Gpt2Tokenizer, decodes_the_vectors) {
-  SKIP_WITHOUT_SHARED("formats/vectors/tokenizer_decode.json");
+  if (!has_shared("formats/vectors/tokenizer_decode.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizer_decode.json");
   const auto tokenizer = make_tokenizer(gpt2_config());
   const json vectors = json::parse(read_all(shared("formats/vectors/tokenizer_decode.json")));
   for (const json& v : vectors.at("gpt2")) {
@@ -38,7 +40,7 @@ TEST(Gpt2Tokenizer, decodes_the_vectors) {
 }
 
 TEST(Gpt2Tokenizer, tokens_of_all_of_tiny_shakespeare) {
-  SKIP_WITHOUT_SHARED("data/tiny-shakespeare.txt");
+  if (!has_shared("data/tiny-shakespeare.txt")) GTEST_SKIP() << "no " << shared("data/tiny-shakespeare.txt");
   const std::string text = read_all(shared("data/tiny-shakespeare.txt"));
   const auto tokenizer = make_tokenizer(gpt2_config());
   const auto ids = tokenizer->encode(text);
@@ -91,6 +93,17 @@ TEST(Gpt2Tokenizer, gives_back_any_bytes) {
     ASSERT_EQ(ids[0], -7);
     ASSERT_EQ(t->decode_bytes(std::span(ids).subspan(1)), text);
     ASSERT_EQ(t->encode(text), std::vector<i32>(ids.begin() + 1, ids.end()));
+  }
+}
+
+TEST(Gpt2Tokenizer, keeps_words_apart_that_differ_in_zero_bytes_only) {
+  const TempDir dir;
+  const auto t = make_tokenizer(tiny_config(dir));
+  const auto encoder = t->encoder();
+  for (size_t size : {1, 2, 3, 14, 15, 16}) {
+    std::vector<i32> ids;
+    encoder->encode(std::string(size, '\0'), ids);
+    EXPECT_EQ(ids, std::vector<i32>(size, 0));
   }
 }
 

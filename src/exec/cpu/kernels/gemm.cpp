@@ -18,6 +18,7 @@ constexpr i64 kTileRows = 384;            // rows of A that a thread goes throug
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
 i64 round_up(i64 n, i64 unit) { return parts_of(n, unit) * unit; }
+i64 aligned(i64 elements) { return round_up(elements, kVectorBytes); }
 
 template <class S>
 struct Packed {  // a block of an operand: panels of `width` rows
@@ -86,7 +87,7 @@ struct GemmRun {
   GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace)
       : s(g.spec_), of(g.blocks_), a(a), b(b), c(reinterpret_cast<C*>(c)), add(add) {
     packed_a = reinterpret_cast<S*>(workspace);
-    packed_b = packed_a + of.m * of.k;
+    packed_b = packed_a + aligned(of.m * of.k);
     sums = packed_b + of.n * of.k;
   }
 
@@ -149,7 +150,7 @@ Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
 
 i64 Gemm::workspace() const {
   const i64 sums = blocks_.sums ? blocks_.m * blocks_.n : 0;
-  return ((blocks_.m + blocks_.n) * blocks_.k + sums) * (double_ ? 8 : 4);
+  return (aligned(blocks_.m * blocks_.k) + blocks_.n * blocks_.k + sums) * (double_ ? 8 : 4);
 }
 
 void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace) const {

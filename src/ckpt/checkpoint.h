@@ -1,0 +1,112 @@
+// Native checkpoints: sets of logical tensors, whole or in blocks at global offsets, that any layout can read.
+//
+//   SAVE/latest_checkpointed_iteration.txt      "10"
+//   SAVE/iter_0000010/manifest.json             iteration, samples, config, training state, every tensor and where it
+//   is
+//                     shard_00000.safetensors   the tensors' bytes, readable by other tools too
+//                     checksums.txt             xxh64 of the other files; `xxh64sum -c` reads it
+//
+// A checkpoint appears by one rename of a directory whose files are all on disk, and `latest` follows by another. So a
+// crash at any instant leaves the old checkpoint or the new one. Directories named iter_*.tmp-PID are unfinished and
+// never loaded.
+#pragma once
+#include <functional>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ckpt/files.h"
+#include "ckpt/safetensors.h"
+#include "ckpt/tensor_table.h"
+
+namespace megalith {
+
+struct Manifest {
+  i64 iteration = 0;
+  i64 consumed_samples = 0;
+  std::string config_json = "{}";  // the run's options
+  std::string state_json = "{}";   // scalars that training resumes from: seeds, schedule counts, sampler, ...
+};
+
+// A tensor to save: all of it, or this rank's block of it.
+struct SaveTensor {
+  std::string name;
+  Shape shape;  // of `data`
+  DType dtype = DType::f32;
+  const void* data = nullptr;  // row-major
+  Shape global_shape{};        // empty: shape
+  Shape offset{};              // of the block in the whole; empty: zeros
+};
+
+struct SaveOptions {
+  i64 keep_last = 0;  // newest checkpoints to keep, this one included; 0: all
+  bool exchange =
+      true;  // replace a checkpoint of the same iteration by swapping directories, where the file system can
+  StepHook hook{};
+};
+
+// Saves SAVE/iter_XXXXXXX and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step
+// fails, with nothing left behind and earlier checkpoints untouched. Failing to delete old checkpoints afterwards is a
+// warning.
+void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
+                     const SaveOptions& options = {});
+
+struct TensorBlock {
+  std::string file;  // in the checkpoint's directory
+  std::string key;   // the tensor's name in the file
+  Shape offset, shape;
+  u64 checksum = 0;  // xxh64 of its bytes
+};
+
+struct CheckpointTensor {
+  std::string name;
+  DType dtype = DType::f32;
+  Shape shape;
+  std::vector<TensorBlock> blocks;  // disjoint, and together the whole
+};
+
+class Checkpoint {
+ public:
+  // One iter_XXXXXXX. Error if anything about its files is wrong; `verify` reads every byte and compares checksums.
+  static Checkpoint open_directory(const std::string& path, bool verify = true);
+
+  const std::string& path() const { return path_; }  // SAVE/iter_XXXXXXX
+  const Manifest& manifest() const { return manifest_; }
+  const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
+  const CheckpointTensor* find(const std::string& name) const;  // nullptr if absent
+
+  // The whole tensor, in its stored type, row-major. `out` must have its size in bytes.
+  void read(const std::string& name, std::span<std::byte> out) const;
+  // The block of shape `shape` at `offset`, from whatever blocks were saved.
+  void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
+
+  // Error with a table unless the checkpoint holds exactly these tensors, those for which `ignore` is true aside.
+  void check_tensors(std::span<const NamedShape> expected,
+                     const std::function<bool(const std::string& name)>& ignore = {}) const;
+
+ private:
+  void open_blocks();
+  const CheckpointTensor& at(const std::string& name) const;
+
+  std::string path_;
+  Manifest manifest_;
+  std::vector<CheckpointTensor> tensors_;
+  std::unordered_map<std::string, std::size_t> index_;
+  std::unordered_map<std::string, TensorFiles> files_;
+};
+
+struct OpenOptions {
+  std::optional<i64> iteration{};  // none: the latest
+  bool verify = true;              // read every byte and compare checksums
+};
+
+// Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_XXXXXXX itself. If the latest is
+// damaged or missing, the newest whole one is opened, with a warning that says why; a checkpoint that was asked for
+// must be whole.
+Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});
+
+// Whether the directory holds anything that open_checkpoint would try.
+bool has_checkpoint(const std::string& dir);
+
+}  // namespace megalith

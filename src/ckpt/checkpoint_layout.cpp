@@ -1,0 +1,151 @@
+#include "ckpt/checkpoint_layout.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kVersion = 1;
+constexpr const char* kFormat = "megalith-checkpoint";
+
+ordered_json to_json(const CheckpointTensor& t) {
+  ordered_json blocks = ordered_json::array();
+  for (const TensorBlock& b : t.blocks)
+    blocks.push_back({{"file", b.file},
+                      {"key", b.key},
+                      {"offset", b.offset},
+                      {"shape", b.shape},
+                      {"xxh64", fmt::format("{:016x}", b.checksum)}});
+  return {{"name", t.name}, {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"blocks", blocks}};
+}
+
+DType parse_dtype(const std::string& name) {
+  for (int i = 0; i <= int(DType::u16); ++i)
+    if (name_of(DType(i)) == name) return DType(i);
+  fail("dtype {} is unknown", name);
+}
+
+Shape parse_shape(const ordered_json& j, std::size_t rank) {
+  const auto shape = j.get<Shape>();
+  i64 bits = 64;  // the largest element's
+  for (const i64 d : shape)
+    check(d >= 0 && !__builtin_mul_overflow(bits, std::max<i64>(d, 1), &bits), "shape {} is impossible",
+          to_string(shape));
+  check(shape.size() == rank, "shape {} has not {} dimensions", to_string(shape), rank);
+  return shape;
+}
+
+CheckpointTensor parse_tensor(const ordered_json& j) {
+  CheckpointTensor t;
+  t.name = j.at("name").get<std::string>();
+  t.dtype = parse_dtype(j.at("dtype").get<std::string>());
+  t.shape = parse_shape(j.at("shape"), j.at("shape").size());
+  i64 elements = 0;
+  for (const ordered_json& b : j.at("blocks")) {
+    TensorBlock block{.file = b.at("file").get<std::string>(),
+                      .key = b.at("key").get<std::string>(),
+                      .offset = parse_shape(b.at("offset"), t.shape.size()),
+                      .shape = parse_shape(b.at("shape"), t.shape.size()),
+                      .checksum = std::stoull(b.at("xxh64").get<std::string>(), nullptr, 16)};
+    check(block.file.find('/') == std::string::npos, "file \"{}\" is outside the checkpoint", block.file);
+    for (std::size_t d = 0; d < t.shape.size(); ++d)
+      check(block.offset[d] + block.shape[d] <= t.shape[d], "a block of {} lies outside its shape", t.name);
+    elements += count(block.shape);
+    t.blocks.push_back(std::move(block));
+  }
+  check(elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements, count(t.shape));
+  return t;
+}
+
+std::optional<i64> parse_number(std::string_view text) {
+  i64 value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
+  return value;
+}
+
+ordered_json parse_part(const std::string& text, const char* what) {
+  ordered_json part = ordered_json::parse(text, nullptr, false);
+  check(part.is_object(), "[save] the {} of a checkpoint must be a JSON object, not: {}", what, text.substr(0, 80));
+  return part;
+}
+
+}  // namespace
+
+std::string format_manifest(const ManifestFile& file) {
+  ordered_json j = {{"format", kFormat},
+                    {"format_version", kVersion},
+                    {"iteration", file.manifest.iteration},
+                    {"consumed_samples", file.manifest.consumed_samples},
+                    {"state", parse_part(file.manifest.state_json, "training state")},
+                    {"config", parse_part(file.manifest.config_json, "config")}};
+  std::string text = j.dump(2);
+  text.resize(text.size() - 2);  // "\n}": the tensors follow, one a line
+  text += ",\n  \"tensors\": [";
+  for (std::size_t i = 0; i < file.tensors.size(); ++i)
+    text += (i == 0 ? "\n    " : ",\n    ") + to_json(file.tensors[i]).dump();
+  return text + "\n  ]\n}\n";
+}
+
+ManifestFile parse_manifest(const std::string& text, const std::string& path) {
+  try {
+    const ordered_json j = ordered_json::parse(text);
+    check(j.at("format") == kFormat, "its format is {}", j.at("format").dump());
+    const int version = j.at("format_version").get<int>();
+    if (version > kVersion)
+      throw NewerCheckpoint(fmt::format("[load] {} has format version {}; this program reads up to {}: use a newer one",
+                                        path, version, kVersion));
+    ManifestFile file;
+    file.manifest.iteration = j.at("iteration").get<i64>();
+    file.manifest.consumed_samples = j.at("consumed_samples").get<i64>();
+    file.manifest.config_json = j.at("config").dump();
+    file.manifest.state_json = j.at("state").dump();
+    for (const ordered_json& t : j.at("tensors")) file.tensors.push_back(parse_tensor(t));
+    return file;
+  } catch (const NewerCheckpoint&) {
+    throw;
+  } catch (const std::exception& e) {
+    throw DamagedCheckpoint(fmt::format("{} is not a checkpoint's manifest: {}", path, e.what()));
+  }
+}
+
+std::string format_checksums(const std::map<std::string, u64>& checksums) {
+  std::string text;
+  for (const auto& [name, sum] : checksums) text += fmt::format("{:016x}  {}\n", sum, name);
+  return text;
+}
+
+std::string iteration_name(i64 iteration) { return fmt::format("iter_{:07}", iteration); }
+
+std::optional<i64> parse_iteration_name(const std::string& name) {
+  if (!name.starts_with("iter_")) return std::nullopt;
+  const auto iteration = parse_number(std::string_view(name).substr(5));
+  return iteration && iteration_name(*iteration) == name ? iteration : std::nullopt;
+}
+
+std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir) {
+  std::vector<FoundCheckpoint> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    const auto iteration = parse_iteration_name(name.substr(0, name.find(kReplaced)));
+    if (iteration && entry.is_directory(error)) found.push_back({*iteration, entry.path().string()});
+  }
+  // A replaced one counts as older than the one in its place.
+  std::ranges::sort(found, [](const FoundCheckpoint& a, const FoundCheckpoint& b) {
+    if (a.iteration != b.iteration) return a.iteration < b.iteration;
+    return a.path.size() > b.path.size();
+  });
+  return found;
+}
+
+}  // namespace megalith

@@ -1,0 +1,52 @@
+// Names and texts of a native checkpoint's parts, shared by saving and loading.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "ckpt/checkpoint.h"
+
+namespace megalith {
+
+inline constexpr const char* kLatestFile = "latest_checkpointed_iteration.txt";
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kChecksumFile = "checksums.txt";
+
+// What damaged files raise: loading may turn to another checkpoint.
+struct DamagedCheckpoint : Error {
+  using Error::Error;
+};
+
+// Made by a later version of the program: no reason to go back to an older checkpoint.
+struct NewerCheckpoint : Error {
+  using Error::Error;
+};
+
+struct ManifestFile {
+  Manifest manifest;
+  std::vector<CheckpointTensor> tensors;
+};
+
+std::string format_manifest(const ManifestFile& file);
+// DamagedCheckpoint if the text is not what format_manifest writes; NewerCheckpoint if a later version wrote it.
+ManifestFile parse_manifest(const std::string& text, const std::string& path);
+
+std::string format_checksums(const std::map<std::string, u64>& checksums);  // file name -> xxh64
+
+std::string iteration_name(i64 iteration);                         // iter_0000010
+std::optional<i64> parse_iteration_name(const std::string& name);  // of a complete checkpoint's directory
+
+struct FoundCheckpoint {
+  i64 iteration = 0;
+  std::string path;
+};
+// Complete ones, by rising iteration.
+std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
+
+// A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
+inline constexpr const char* kReplaced = ".replaced-";
+inline constexpr const char* kTemporary = ".tmp-";
+
+}  // namespace megalith

@@ -1,0 +1,155 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <set>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "ckpt/checkpoint.h"
+#include "ckpt/checkpoint_layout.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+template <class... A>
+void check_whole(bool ok, fmt::format_string<A...> text, A&&... args) {
+  if (!ok) throw DamagedCheckpoint(fmt::format(text, std::forward<A>(args)...));
+}
+
+// What of a file with a wrong checksum was hit, as well as can be told.
+std::string find_damage(const std::string& path, const std::string& file,
+                        const std::vector<CheckpointTensor>& tensors) {
+  try {
+    const TensorFiles content = TensorFiles::open_file(path);
+    for (const CheckpointTensor& t : tensors)
+      for (const TensorBlock& b : t.blocks) {
+        const TensorInfo* stored = b.file == file ? content.find(b.key) : nullptr;
+        if (stored != nullptr && xxh64(content.raw(*stored)) != b.checksum) return "tensor " + t.name;
+      }
+    return "its header";
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::vector<std::string> listed_files(std::string_view checksums) {
+  constexpr std::size_t kName = 18;  // after 16 digits and two spaces
+  std::vector<std::string> names;
+  while (!checksums.empty()) {
+    const std::string_view line = checksums.substr(0, checksums.find('\n'));
+    if (line.size() > kName) names.emplace_back(line.substr(kName));
+    checksums.remove_prefix(std::min(checksums.size(), line.size() + 1));
+  }
+  return names;
+}
+
+// checksums.txt must be exactly the text that the files as they are now would give.
+void verify_files(const std::string& path, const std::string& checksums, const std::vector<CheckpointTensor>& tensors) {
+  std::map<std::string, u64> actual;
+  for (const std::string& name : listed_files(checksums)) {
+    actual[name] = xxh64_of_file(path + "/" + name);
+    check_whole(checksums.find(format_checksums({{name, actual[name]}})) != std::string::npos,
+                "{}/{} is damaged: wrong checksum; {}", path, name, find_damage(path + "/" + name, name, tensors));
+  }
+  check_whole(checksums == format_checksums(actual), "{}/{} is damaged", path, kChecksumFile);
+}
+
+std::optional<i64> read_latest(const std::string& dir) {
+  const std::string path = dir + "/" + kLatestFile;
+  if (!fs::exists(path)) return std::nullopt;
+  std::string text = read_text(path);
+  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+  i64 value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0;
+  return good ? std::optional(value) : std::nullopt;
+}
+
+// The checkpoint that `latest` names, else the newest.
+Checkpoint open_latest(const std::string& dir, bool verify) {
+  std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  std::ranges::reverse(found);
+  check(!found.empty(), "[load] {} holds no checkpoint (no iter_* directory)", dir);
+  const auto latest = read_latest(dir);
+  const auto named = std::ranges::find_if(found, [&](const FoundCheckpoint& c) { return c.iteration == latest; });
+  std::string problems;
+  if (named == found.end()) {
+    problems = fmt::format("{}/{} names no checkpoint that is there", dir, kLatestFile);
+  } else {
+    if (named->iteration != found.front().iteration)
+      log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, named->iteration,
+                found.front().path);
+    std::rotate(found.begin(), named, named + 1);
+  }
+  for (const FoundCheckpoint& c : found) {
+    try {
+      Checkpoint result = Checkpoint::open_directory(c.path, verify);
+      if (!problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
+      return result;
+    } catch (const DamagedCheckpoint& e) {
+      problems += (problems.empty() ? "" : "; ") + std::string(e.what());
+    }
+  }
+  fail("[load] {} holds no whole checkpoint: {}", dir, problems);
+}
+
+}  // namespace
+
+Checkpoint Checkpoint::open_directory(const std::string& path, bool verify) {
+  Checkpoint c;
+  c.path_ = path;
+  try {
+    const std::string text = read_text(path + "/" + kManifestFile);
+    const std::string checksums = read_text(path + "/" + kChecksumFile);
+    check_whole(checksums.find(format_checksums({{kManifestFile, xxh64(text)}})) != std::string::npos,
+                "{}/{} is damaged: wrong checksum", path, kManifestFile);
+    ManifestFile file = parse_manifest(text, path + "/" + kManifestFile);
+    if (verify) verify_files(path, checksums, file.tensors);
+    c.manifest_ = std::move(file.manifest);
+    c.tensors_ = std::move(file.tensors);
+    c.open_blocks();
+  } catch (const NewerCheckpoint&) {
+    throw;
+  } catch (const Error& e) {
+    throw DamagedCheckpoint(e.what());
+  }
+  return c;
+}
+
+// Each block must be in its file with the type and shape that the manifest gives.
+void Checkpoint::open_blocks() {
+  for (std::size_t i = 0; i < tensors_.size(); ++i) {
+    const CheckpointTensor& t = tensors_[i];
+    index_[t.name] = i;
+    for (const TensorBlock& b : t.blocks) {
+      const std::string path = path_ + "/" + b.file;
+      if (!files_.contains(b.file)) files_.emplace(b.file, TensorFiles::open_file(path));
+      const TensorInfo& stored = files_.at(b.file).at(b.key);
+      check(stored.dtype() == t.dtype && stored.shape == b.shape, "{}: tensor {} is not what {} says", path, b.key,
+            kManifestFile);
+    }
+  }
+}
+
+Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
+  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options.verify);
+  if (!options.iteration) return open_latest(dir, options.verify);
+  const std::string path = dir + "/" + iteration_name(*options.iteration);
+  if (!fs::exists(path)) {
+    std::vector<i64> there;
+    for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
+    fail("[load] {} is not there; {} holds iterations [{}]", path, dir, fmt::join(there, ", "));
+  }
+  return Checkpoint::open_directory(path, options.verify);
+}
+
+bool has_checkpoint(const std::string& dir) {
+  return fs::exists(dir + "/" + kManifestFile) || fs::exists(dir + "/" + kLatestFile) || !list_checkpoints(dir).empty();
+}
+
+}  // namespace megalith

@@ -1,0 +1,313 @@
+#include "ckpt/checkpoint.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <set>
+
+#include "tests/ckpt/helpers.h"
+
+namespace megalith {
+namespace {
+
+// A model's state whose numbers all depend on `seed`.
+struct State {
+  Manifest manifest;
+  std::vector<float> weight = std::vector<float>(12), moment = std::vector<float>(12);
+  std::vector<bf16> half = std::vector<bf16>(5);
+
+  explicit State(i64 iteration, float seed = 1) {
+    manifest = {iteration, iteration * 32, R"({"hidden_size":4})",
+                fmt::format(R"({{"seed":18446744073709551615,"lr":{}}})", 0.1 * seed)};
+    std::iota(weight.begin(), weight.end(), 100 * seed + float(iteration));
+    std::iota(moment.begin(), moment.end(), 1000 * seed + float(iteration));
+    for (std::size_t i = 0; i < half.size(); ++i) half[i] = seed * float(i);
+  }
+  std::vector<SaveTensor> tensors() const {
+    return {{"w", {3, 4}, DType::f32, weight.data()},
+            {"optimizer.exp_avg.w", {3, 4}, DType::f32, moment.data()},
+            {"h", {5}, DType::bf16, half.data()},
+            {"none", {0, 3}, DType::f32, nullptr},
+            {"scalar", {}, DType::f32, weight.data()}};
+  }
+  void save(const std::string& dir, const SaveOptions& options = {}) const {
+    save_checkpoint(dir, manifest, tensors(), options);
+  }
+};
+
+void expect_holds(const Checkpoint& c, const State& s) {
+  EXPECT_EQ(c.manifest().iteration, s.manifest.iteration);
+  EXPECT_EQ(c.manifest().consumed_samples, s.manifest.consumed_samples);
+  EXPECT_EQ(c.manifest().config_json, s.manifest.config_json);
+  EXPECT_EQ(nlohmann::json::parse(c.manifest().state_json), nlohmann::json::parse(s.manifest.state_json));
+  for (const SaveTensor& t : s.tensors()) {
+    std::vector<std::byte> out(std::size_t(count(t.shape) * size_of(t.dtype)));
+    c.read(t.name, out);
+    EXPECT_TRUE(out.empty() || std::memcmp(out.data(), t.data, out.size()) == 0) << t.name;
+  }
+  EXPECT_EQ(c.tensors().size(), s.tensors().size());
+}
+
+// Thrown by a hook like a power cut: not a std::exception, so nothing cleans up after it.
+struct Crash {};
+
+std::set<std::string> names_in(const std::string& dir) {
+  std::set<std::string> names;
+  for (const auto& e : fs::directory_iterator(dir)) names.insert(e.path().filename().string());
+  return names;
+}
+
+TEST(Checkpoint, saves_and_loads) {
+  TempDir dir;
+  EXPECT_FALSE(has_checkpoint(dir / "save"));
+  const State s(10);
+  s.save(dir / "save");
+  EXPECT_TRUE(has_checkpoint(dir / "save"));
+  EXPECT_EQ(slurp(dir / "save/latest_checkpointed_iteration.txt"), "10");
+  EXPECT_EQ(names_in(dir / "save"), (std::set<std::string>{"iter_0000010", "latest_checkpointed_iteration.txt"}));
+  expect_holds(open_checkpoint(dir / "save"), s);
+  expect_holds(open_checkpoint(dir / "save/iter_0000010"), s);
+  expect_holds(open_checkpoint(dir / "save", {.iteration = 10, .verify = false}), s);
+  expect_error([&] { (void)open_checkpoint(dir / "save", {.iteration = 11}); }, "holds iterations [10]");
+  expect_error([&] { (void)open_checkpoint(dir / "other"); }, "holds no checkpoint");
+  EXPECT_EQ(TensorFiles::open_file(dir / "save/iter_0000010/shard_00000.safetensors").read_f32("w"), s.weight);
+  const Checkpoint c = open_checkpoint(dir / "save");
+  std::vector<std::byte> small(4);
+  expect_error([&] { (void)c.read("w", small); }, "has 48 bytes, its destination 4");
+  expect_error([&] { (void)c.read("x", small); }, "has no tensor x");
+}
+
+TEST(Checkpoint, puts_blocks_together) {
+  TempDir dir;
+  std::vector<i32> whole(6 * 5 * 2);
+  std::iota(whole.begin(), whole.end(), 0);
+  const auto block = [&](i64 r, i64 rows, i64 c, i64 columns) {
+    std::vector<i32> out;
+    for (i64 i = r; i < r + rows; ++i)
+      for (i64 j = c; j < c + columns; ++j)
+        for (i64 k = 0; k < 2; ++k) out.push_back(whole[std::size_t((i * 5 + j) * 2 + k)]);
+    return out;
+  };
+  const auto a = block(0, 2, 0, 5), b = block(2, 4, 0, 3), c = block(2, 4, 3, 2);
+  const Shape global = {6, 5, 2};
+  const std::vector<SaveTensor> parts = {{"t", {2, 5, 2}, DType::i32, a.data(), global, {0, 0, 0}},
+                                         {"t", {4, 3, 2}, DType::i32, b.data(), global, {2, 0, 0}},
+                                         {"t", {4, 2, 2}, DType::i32, c.data(), global, {2, 3, 0}}};
+  save_checkpoint(dir.path(), {.iteration = 1}, parts);
+  const Checkpoint check = open_checkpoint(dir.path());
+  for (i64 r = 0; r < 6; ++r)
+    for (i64 rows = 0; r + rows <= 6; ++rows)
+      for (i64 col = 0; col < 5; ++col)
+        for (i64 columns = 0; col + columns <= 5; ++columns) {
+          std::vector<i32> out(std::size_t(rows * columns * 2));
+          check.read_block("t", {r, col, 0}, {rows, columns, 2}, std::as_writable_bytes(std::span(out)));
+          ASSERT_EQ(out, block(r, rows, col, columns));
+        }
+  std::vector<std::byte> out(8);
+  expect_error([&] { (void)check.read_block("t", {6, 0, 0}, {1, 1, 2}, out); }, "not a block");
+  save_checkpoint(dir.path(), {.iteration = 2}, std::span(parts).first(1));
+  expect_error([&] { (void)open_checkpoint(dir.path(), {.iteration = 2}); }, "blocks of t have 20 of 60 elements");
+}
+
+TEST(Checkpoint, refuses_another_model_with_a_table) {
+  TempDir dir;
+  State(10).save(dir.path());
+  const Checkpoint c = open_checkpoint(dir.path());
+  const auto ignore = [](const std::string& name) { return name.starts_with("optimizer."); };
+  const std::vector<NamedShape> same = {{"w", {3, 4}}, {"h", {5}}, {"none", {0, 3}}, {"scalar", {}}};
+  EXPECT_NO_THROW(c.check_tensors(same, ignore));
+  const std::vector<NamedShape> other = {{"w", {4, 4}}, {"new", {2}}, {"none", {0, 3}}, {"scalar", {}}};
+  const std::string message = error_of([&] { c.check_tensors(other, ignore); });
+  EXPECT_NE(message.find("1 tensors missing, 1 of another shape, 1 unexpected"), std::string::npos) << message;
+  EXPECT_NE(message.find("[4, 4]"), std::string::npos) << message;
+  EXPECT_NE(message.find("[3, 4]"), std::string::npos) << message;
+}
+
+// Stops a save before each of its steps, as a crash would, with what was not yet fsynced lost or cut in half.
+void crash_everywhere(i64 old_iteration, i64 new_iteration, bool exchange) {
+  const State old_state(old_iteration, 1), new_state(new_iteration, 2);
+  for (int k = 0, finished = 0; finished == 0; ++k) {
+    for (const int keep_percent : {0, 50, 100}) {
+      TempDir dir;
+      old_state.save(dir.path());
+      std::set<std::string> unsynced;
+      int step = 0;
+      SaveOptions options{.keep_last = 1, .exchange = exchange};
+      options.hook = [&](const FileStep& s) {
+        if (step++ == k) throw Crash();
+        if (s.kind == "create" || s.kind == "write") unsynced.insert(s.path);
+        if (s.kind == "fsync") unsynced.erase(s.path);
+      };
+      bool done = false;
+      try {
+        new_state.save(dir.path(), options);
+        done = true;
+      } catch (const Crash&) {
+      }
+      for (const std::string& path : unsynced)
+        if (fs::exists(path)) fs::resize_file(path, fs::file_size(path) * std::uintmax_t(keep_percent) / 100);
+      const Checkpoint c = open_checkpoint(dir.path());
+      const bool is_new = done || nlohmann::json::parse(c.manifest().state_json) ==
+                                      nlohmann::json::parse(new_state.manifest.state_json);
+      expect_holds(c, is_new ? new_state : old_state);
+      finished += done;
+      // The next run saves over whatever the crash left, and nothing of it remains.
+      State(new_iteration + 1, 3).save(dir.path(), {.keep_last = 1});
+      expect_holds(open_checkpoint(dir.path()), State(new_iteration + 1, 3));
+      EXPECT_EQ(names_in(dir.path()).size(), 2u) << "step " << k;
+    }
+    ASSERT_LT(k, 200);
+  }
+}
+
+TEST(Checkpoint, a_crash_anywhere_leaves_the_old_or_the_new) { crash_everywhere(10, 20, true); }
+TEST(Checkpoint, a_crash_anywhere_while_replacing_leaves_the_old_or_the_new) { crash_everywhere(10, 10, true); }
+TEST(Checkpoint, a_crash_anywhere_leaves_one_where_directories_cannot_be_swapped) { crash_everywhere(10, 10, false); }
+
+TEST(Checkpoint, a_failing_step_is_an_error_and_leaves_nothing) {
+  const State old_state(10), new_state(20);
+  for (int k = 0;; ++k) {
+    TempDir dir;
+    old_state.save(dir.path());
+    int step = 0;
+    SaveOptions options{.keep_last = 1};
+    options.hook = [&](const FileStep&) {
+      if (step++ == k) fail("[file] no space left");
+    };
+    bool failed = false;
+    try {
+      new_state.save(dir.path(), options);
+    } catch (const Error& e) {
+      failed = true;
+      EXPECT_NE(std::string(e.what()).find("iteration 20 was not saved: [file] no space left"), std::string::npos)
+          << e.what();
+    }
+    const auto names = names_in(dir.path());
+    for (const std::string& name : names) {
+      EXPECT_FALSE(failed && name.starts_with("iter_") && name.find(".tmp-") != std::string::npos)
+          << name << " after step " << k;
+    }
+    const Checkpoint c = open_checkpoint(dir.path());
+    expect_holds(c, c.manifest().iteration == 10 ? old_state : new_state);
+    EXPECT_TRUE(failed || c.manifest().iteration == 20);
+    if (step <= k) break;
+    ASSERT_LT(k, 200);
+  }
+}
+
+TEST(Checkpoint, a_full_disk_leaves_the_old_one) {
+  TempDir dir;
+  const State old_state(10);
+  old_state.save(dir.path());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_FSIZE, &before), 0);
+  const auto handler = ::signal(SIGXFSZ, SIG_IGN);
+  for (const rlim_t limit : {0, 1, 100, 600, 1000}) {
+    const rlimit small{limit, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &small), 0);
+    const std::string message = error_of([&] { State(20).save(dir.path()); });
+    ASSERT_EQ(::setrlimit(RLIMIT_FSIZE, &before), 0);
+    EXPECT_NE(message.find("File too large"), std::string::npos) << message;
+    EXPECT_EQ(names_in(dir.path()).size(), 2u);
+    expect_holds(open_checkpoint(dir.path()), old_state);
+  }
+  ::signal(SIGXFSZ, handler);
+}
+
+TEST(Checkpoint, every_bit_flip_is_found_and_the_previous_one_used) {
+  TempDir dir;
+  const State old_state(10), new_state(20);
+  old_state.save(dir.path());
+  new_state.save(dir.path());
+  testing::internal::CaptureStderr();
+  for (const char* name : {"manifest.json", "checksums.txt", "shard_00000.safetensors"}) {
+    const std::string path = dir / "iter_0000020/" + name, whole = slurp(path);
+    for (std::size_t bit = 0; bit < whole.size() * 8; bit += 3) {
+      std::string flipped = whole;
+      flipped[bit / 8] = char(flipped[bit / 8] ^ (1 << (bit % 8)));
+      spit(path, flipped);
+      const std::string message = error_of([&] { (void)open_checkpoint(dir.path(), {.iteration = 20}); });
+      ASSERT_NE(message.find("iter_0000020"), std::string::npos) << message;
+      if (bit % 50 == 0) expect_holds(open_checkpoint(dir.path()), old_state);
+    }
+    for (std::size_t n = 0; n < whole.size(); n += 7) {
+      spit(path, whole.substr(0, n));
+      expect_error([&] { (void)open_checkpoint(dir.path(), {.iteration = 20}); }, "iter_0000020");
+    }
+    fs::remove(path);
+    expect_holds(open_checkpoint(dir.path()), old_state);
+    spit(path, whole);
+  }
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("iter_0000010 instead"), std::string::npos);
+  expect_holds(open_checkpoint(dir.path()), new_state);
+}
+
+TEST(Checkpoint, names_the_damaged_tensor) {
+  TempDir dir;
+  State(10).save(dir.path());
+  const std::string path = dir / "iter_0000010/shard_00000.safetensors";
+  const TensorInfo t = TensorFiles::open_file(path).at("optimizer.exp_avg.w");
+  std::string flipped = slurp(path);
+  flipped[std::size_t(t.offset) + 5] ^= 1;
+  spit(path, flipped);
+  expect_error([&] { (void)open_checkpoint(dir.path()); }, "holds no whole checkpoint");
+  expect_error([&] { (void)open_checkpoint(dir.path()); }, "tensor optimizer.exp_avg.w");
+}
+
+TEST(Checkpoint, falls_back_to_the_newest_whole_one) {
+  TempDir dir;
+  for (const i64 i : {10, 20, 30}) State(i).save(dir.path());
+  for (const char* text : {"", "x", "40", "-1", "20\n"}) {
+    spit(dir / "latest_checkpointed_iteration.txt", text);
+    testing::internal::CaptureStderr();
+    expect_holds(open_checkpoint(dir.path()), State(std::string(text) == "20\n" ? 20 : 30));
+    EXPECT_NE(testing::internal::GetCapturedStderr().find("warning"), std::string::npos);
+  }
+  fs::remove(dir / "latest_checkpointed_iteration.txt");
+  expect_holds(open_checkpoint(dir.path()), State(30));
+}
+
+TEST(Checkpoint, a_newer_format_is_no_reason_to_go_back) {
+  TempDir dir;
+  State(10).save(dir.path());
+  State(20).save(dir.path());
+  const std::string path = dir / "iter_0000020/manifest.json";
+  std::string text = slurp(path), sums = slurp(dir / "iter_0000020/checksums.txt");
+  text.replace(text.find("\"format_version\": 1"), 19, "\"format_version\": 2");
+  const auto at = sums.find("  manifest.json");
+  sums.replace(at - 16, 16, fmt::format("{:016x}", xxh64(text)));
+  spit(path, text);
+  spit(dir / "iter_0000020/checksums.txt", sums);
+  expect_error([&] { (void)open_checkpoint(dir.path()); }, "format version 2");
+}
+
+TEST(Checkpoint, keeps_the_last_ones_and_those_of_an_abandoned_future) {
+  TempDir dir;
+  for (const i64 i : {10, 20, 30, 40}) State(i).save(dir.path(), {.keep_last = 2});
+  EXPECT_EQ(names_in(dir.path()),
+            (std::set<std::string>{"iter_0000030", "iter_0000040", "latest_checkpointed_iteration.txt"}));
+  State(35).save(dir.path(), {.keep_last = 1});
+  EXPECT_EQ(names_in(dir.path()),
+            (std::set<std::string>{"iter_0000035", "iter_0000040", "latest_checkpointed_iteration.txt"}));
+  testing::internal::CaptureStderr();
+  expect_holds(open_checkpoint(dir.path()), State(35));
+  testing::internal::GetCapturedStderr();
+}
+
+TEST(Checkpoint, leaves_other_processes_work_alone) {
+  TempDir dir;
+  fs::create_directories(dir / fmt::format("iter_0000005.tmp-{}", ::getppid()));
+  fs::create_directories(dir / "iter_0000006.tmp-999999999");
+  fs::create_directories(dir / "iter_notes");
+  State(10).save(dir.path());
+  EXPECT_EQ(names_in(dir.path()),
+            (std::set<std::string>{"iter_0000010", "iter_notes", fmt::format("iter_0000005.tmp-{}", ::getppid()),
+                                   "latest_checkpointed_iteration.txt"}));
+}
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,67 @@
+// Temporary directories, fixtures and small conveniences for the tests of src/ckpt.
+#pragma once
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+#include "base/check.h"
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+// An empty directory of this test, removed at the end; in memory where there is such a place, since thousands of fsyncs
+// are slow.
+class TempDir {
+ public:
+  TempDir() {
+    const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+    const fs::path memory = "/dev/shm";
+    const bool in_memory = ::access(memory.c_str(), W_OK) == 0;
+    path_ = ((in_memory ? memory : fs::temp_directory_path()) / ("megalith-" + std::string(test->test_suite_name()) +
+                                                                 "-" + test->name() + "-" + std::to_string(::getpid())))
+                .string();
+    fs::remove_all(path_);
+    fs::create_directories(path_);
+  }
+  ~TempDir() { fs::remove_all(path_); }
+  const std::string& path() const { return path_; }
+  std::string operator/(const std::string& name) const { return path_ + "/" + name; }
+
+ private:
+  std::string path_;
+};
+
+inline std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+inline void spit(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+// The message of the Error that f throws; fails the test if it throws none.
+template <class F>
+std::string error_of(F&& f) {
+  try {
+    f();
+  } catch (const Error& e) {
+    return e.what();
+  }
+  ADD_FAILURE() << "no Error was thrown";
+  return "";
+}
+template <class F>
+void expect_error(F&& f, const std::string& part) {
+  const std::string message = error_of(f);
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+}
+
+inline const std::string kShared = SHARED_DIR;
+inline const char* const kFixtures[] = {"gpt2",  "llama",    "llama31",     "mistral_swa", "qwen2",
+                                        "qwen3", "gpt_neox", "bloom_alibi", "falcon"};
+inline std::string fixture(const std::string& name) { return kShared + "/fixtures/hf/" + name; }
+
+}  // namespace megalith

@@ -1,0 +1,244 @@
+#include "ckpt/hf_weights.h"
+
+#include <map>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "tests/ckpt/helpers.h"
+
+namespace megalith {
+namespace {
+
+using Weights = std::map<std::string, std::pair<Shape, std::vector<float>>>;
+
+LogicalSink into(Weights& w) {
+  return [&w](const std::string& name, const Shape& shape, std::span<const float> v) {
+    EXPECT_TRUE(w.emplace(name, std::pair(shape, std::vector<float>(v.begin(), v.end()))).second) << name;
+  };
+}
+LogicalSource from(const Weights& w) {
+  return [&w](const std::string& name, const Shape& shape, std::span<float> v) {
+    const auto& [stored, values] = w.at(name);
+    EXPECT_EQ(stored, shape);
+    std::ranges::copy(values, v.begin());
+  };
+}
+
+// Names and numbers that no two elements of a model share.
+Weights numbered(const HfMapping& mapping) {
+  Weights w;
+  float next = 1;
+  for (const NamedShape& t : mapping.ours) {
+    std::vector<float> v(std::size_t(count(t.shape)));
+    std::iota(v.begin(), v.end(), next);
+    next += float(v.size());
+    w[t.name] = {t.shape, v};
+  }
+  return w;
+}
+
+HfConfig small_llama() {
+  const char* text = R"({"model_type":"llama","hidden_size":8,"intermediate_size":12,"num_hidden_layers":2,
+                         "num_attention_heads":4,"num_key_value_heads":2,"vocab_size":5})";
+  return parse_hf_config(text, "llama");
+}
+
+TEST(HfWeights, fixtures_survive_bit_by_bit) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  for (const char* name : kFixtures) {
+    const HfConfig config = read_hf_config(fixture(name));
+    Weights w;
+    import_hf(fixture(name), config, into(w));
+    export_hf(dir / name, config, from(w));
+    EXPECT_EQ(slurp(dir / name + "/model.safetensors"), slurp(fixture(name) + "/model.safetensors")) << name;
+    EXPECT_TRUE(read_hf_config(dir / name).model == config.model) << name;
+  }
+}
+
+TEST(HfWeights, maps_gradients_like_weights) {
+  if (!fs::exists(fixture("gpt2"))) GTEST_SKIP() << "fixtures are not here";
+  for (const char* name : kFixtures) {
+    const HfConfig config = read_hf_config(fixture(name));
+    const TensorFiles golden = TensorFiles::open_file(fixture(name) + "/golden.safetensors");
+    const HfMapping mapping = hf_mapping(config.family, config.model);
+    Weights g;
+    import_hf(
+        mapping, [&](const std::string& n) { return golden.view("grad." + n); }, name, into(g));
+    EXPECT_EQ(g.size(), mapping.ours.size()) << name;
+  }
+}
+
+// The vectors give Megatron's row order of fused weights, which is Falcon's; llama has separate ones.
+TEST(HfWeights, head_order_agrees_with_the_vectors) {
+  const std::string path = kShared + "/formats/vectors/qkv_interleave.json";
+  if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
+  for (const auto& c : nlohmann::json::parse(slurp(path))) {
+    ModelConfig m = small_llama().model;
+    m.num_layers = 1, m.hidden_size = 1;
+    m.num_attention_heads = c["heads"], m.num_query_groups = c["groups"], m.kv_channels = c["head_dim"];
+    const auto order = c["permutation"].get<std::vector<float>>();
+    const HfMapping separate = hf_mapping(HfFamily::llama, m);
+    const i64 q = m.num_attention_heads * m.kv_channels, k = m.num_query_groups * m.kv_channels;
+    std::vector<float> rows(std::size_t(q + 2 * k)), other(1000, -1.0f);
+    std::iota(rows.begin(), rows.end(), 0.0f);
+    Weights w;
+    const auto source = [&](const std::string& name) -> std::optional<TensorView> {
+      const i64 first = name.ends_with("q_proj.weight")   ? 0
+                        : name.ends_with("k_proj.weight") ? q
+                        : name.ends_with("v_proj.weight") ? q + k
+                                                          : -1;
+      for (const NamedShape& t : separate.theirs)
+        if (t.name == name)
+          return TensorView{DType::f32, t.shape,
+                            reinterpret_cast<const std::byte*>(first < 0 ? other.data() : &rows[std::size_t(first)])};
+      return std::nullopt;
+    };
+    import_hf(separate, source, "x", into(w));
+    const HfMapping fused = hf_mapping(HfFamily::falcon, m);
+    std::vector<float> result(rows.size());
+    for (const HfLink& link : fused.links)
+      if (fused.theirs[link.theirs].name.ends_with("query_key_value.weight"))
+        pack(link.block, DType::f32, w.at(fused.ours[link.ours].name).second.data(),
+             reinterpret_cast<std::byte*>(result.data()));
+    EXPECT_EQ(result, order) << c["heads"];
+  }
+}
+
+// Every element of every tensor of a file is linked to exactly one of ours, for each family and its variants.
+TEST(HfWeights, links_cover_everything_once) {
+  for (
+      const char* text :
+      {R"({"model_type":"gpt2","n_embd":8,"n_layer":2,"n_head":2,"vocab_size":5,"n_positions":3})",
+       R"({"model_type":"llama","hidden_size":8,"intermediate_size":12,"num_hidden_layers":2,"num_attention_heads":4,"num_key_value_heads":2,"vocab_size":5,"attention_bias":true,"mlp_bias":true})",
+       R"({"model_type":"qwen3","hidden_size":8,"intermediate_size":12,"num_hidden_layers":2,"num_attention_heads":3,"num_key_value_heads":1,"vocab_size":5,"head_dim":6})",
+       R"({"model_type":"gpt_neox","hidden_size":6,"intermediate_size":7,"num_hidden_layers":1,"num_attention_heads":3,"vocab_size":5})",
+       R"({"model_type":"bloom","hidden_size":6,"n_layer":1,"n_head":3,"vocab_size":5})",
+       R"({"model_type":"falcon","hidden_size":6,"num_hidden_layers":1,"num_attention_heads":3,"vocab_size":5})",
+       R"({"model_type":"falcon","hidden_size":6,"num_hidden_layers":1,"num_attention_heads":3,"vocab_size":5,"multi_query":false,"parallel_attn":false,"bias":true})",
+       R"({"model_type":"falcon","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":4,"num_kv_heads":2,"vocab_size":5,"new_decoder_architecture":true,"bias":true})"}) {
+    const HfConfig config = parse_hf_config(text, text);
+    const HfMapping mapping = hf_mapping(config.family, config.model);
+    const Weights w = numbered(mapping);
+    std::map<float, int> seen;
+    std::vector<std::vector<float>> files;
+    for (const NamedShape& t : mapping.theirs) files.emplace_back(std::size_t(count(t.shape)), 0.0f);
+    for (const HfLink& link : mapping.links)
+      pack(link.block, DType::f32, w.at(mapping.ours[link.ours].name).second.data(),
+           reinterpret_cast<std::byte*>(files[link.theirs].data()));
+    for (const auto& f : files)
+      for (const float v : f) ++seen[v];
+    i64 elements = 0;
+    for (const NamedShape& t : mapping.ours) elements += count(t.shape);
+    EXPECT_EQ(i64(seen.size()), elements) << text;
+    EXPECT_FALSE(seen.contains(0)) << text;
+  }
+}
+
+// Writes a directory whose tensors are `w` under HF names changed by `rename` ("" drops the tensor), plus `extra`.
+template <class F>
+void write_renamed(const std::string& dir, const HfConfig& config, const Weights& w, F&& rename,
+                   std::vector<TensorSpec> extra = {}) {
+  export_hf(dir, config, from(w));
+  std::vector<std::pair<TensorSpec, std::vector<std::byte>>> all;
+  {
+    const TensorFiles files = TensorFiles::open_directory(dir);
+    for (const TensorInfo& t : files.tensors()) {
+      const auto raw = files.raw(t);
+      if (const std::string name = rename(t.name); !name.empty())
+        all.push_back({{name, t.dtype(), t.shape}, {raw.begin(), raw.end()}});
+    }
+  }
+  for (const TensorSpec& t : extra)
+    all.push_back({t, std::vector<std::byte>(std::size_t(count(t.shape) * size_of(t.dtype)))});
+  std::vector<TensorSpec> specs;
+  for (const auto& [spec, bytes] : all) specs.push_back(spec);
+  SafetensorsWriter writer(dir + "/model.safetensors", specs);
+  for (const TensorSpec& t : writer.tensors())
+    for (const auto& [spec, bytes] : all)
+      if (spec.name == t.name) writer.write(bytes);
+  writer.finish();
+}
+
+TEST(HfWeights, takes_files_without_prefix_and_with_buffers) {
+  TempDir dir;
+  const HfConfig config = parse_hf_config(
+      R"({"model_type":"gpt2","n_embd":8,"n_layer":2,"n_head":2,"vocab_size":5,"n_positions":3})", "gpt2");
+  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const auto strip = [](const std::string& name) { return name.substr(std::string("transformer.").size()); };
+  write_renamed(dir / "m", config, w, strip,
+                {{"h.0.attn.bias", DType::u8, {1, 1, 3, 3}}, {"h.1.attn.masked_bias", DType::f32, {}}});
+  Weights read;
+  import_hf(dir / "m", config, into(read));
+  EXPECT_EQ(read, w);
+}
+
+TEST(HfWeights, lists_missing_misshapen_and_unexpected_tensors) {
+  TempDir dir;
+  const HfConfig config = small_llama();
+  const Weights w = numbered(hf_mapping(config.family, config.model));
+  write_renamed(dir / "m", config, w, [](const std::string& name) { return name == "model.norm.weight" ? "" : name; },
+                {{"model.layers.0.mystery.weight", DType::f32, {7}}});
+  HfConfig wider = read_hf_config(dir / "m");
+  wider.model.vocab_size = 6;
+  Weights read;
+  const std::string message = error_of([&] { import_hf(dir / "m", wider, into(read)); });
+  EXPECT_NE(message.find("1 tensors missing, 2 of another shape, 1 unexpected"), std::string::npos) << message;
+  EXPECT_NE(message.find("model.embed_tokens.weight"), std::string::npos) << message;
+  EXPECT_NE(message.find("[6, 8]"), std::string::npos) << message;
+  EXPECT_NE(message.find("model.layers.0.mystery.weight"), std::string::npos) << message;
+  EXPECT_TRUE(read.empty());
+}
+
+TEST(HfWeights, a_model_without_a_head_is_tied_and_a_stray_head_is_not_lost) {
+  TempDir dir;
+  HfConfig config = small_llama();
+  const Weights w = numbered(hf_mapping(config.family, config.model));
+  write_renamed(dir / "headless", config, w, [](const std::string& n) { return n == "lm_head.weight" ? "" : n; });
+  EXPECT_FALSE(read_hf_config(dir / "headless").model.untie_embeddings_and_output_weights);
+  export_hf(dir / "both", config, from(w));
+  config.model.untie_embeddings_and_output_weights = false;
+  Weights read;
+  expect_error([&] { (void)import_hf(dir / "both", config, into(read)); },
+               "lm_head.weight differs from model.embed_tokens.weight");
+  Weights same = w;
+  same["output_layer.weight"] = same["embedding.word_embeddings.weight"];
+  export_hf(dir / "same", small_llama(), from(same));
+  EXPECT_NO_THROW(import_hf(dir / "same", config, into(read)));
+}
+
+TEST(HfWeights, shards_and_rounds) {
+  TempDir dir;
+  HfConfig config = small_llama();
+  config.dtype = DType::bf16;
+  const Weights w = numbered(hf_mapping(config.family, config.model));  // numbers above 256 round
+  export_hf(dir / "m", config, from(w), {.max_shard_bytes = 500});
+  EXPECT_FALSE(fs::exists(dir / "m/model.safetensors"));
+  const TensorFiles files = TensorFiles::open_directory(dir / "m");
+  const auto index = nlohmann::json::parse(slurp(dir / "m/model.safetensors.index.json"));
+  i64 total = 0, largest = 0;
+  std::map<std::string, i64> sizes;
+  for (const TensorInfo& t : files.tensors()) {
+    total += t.bytes, sizes[t.file] += t.bytes, largest = std::max(largest, t.bytes);
+    EXPECT_EQ(dir / "m/" + index["weight_map"][t.name].get<std::string>(), t.file);
+  }
+  EXPECT_EQ(index["metadata"]["total_size"], total);
+  EXPECT_GT(sizes.size(), 2u);
+  for (const auto& [file, bytes] : sizes) EXPECT_LE(bytes, std::max<i64>(500, largest)) << file;
+  Weights read;
+  import_hf(dir / "m", read_hf_config(dir / "m"), into(read));
+  for (const auto& [name, tensor] : w)
+    for (std::size_t i = 0; i < tensor.second.size(); ++i)
+      ASSERT_EQ(read.at(name).second[i], float(bf16(tensor.second[i])));
+}
+
+TEST(HfWeights, never_writes_over_a_model) {
+  TempDir dir;
+  const HfConfig config = small_llama();
+  const Weights w = numbered(hf_mapping(config.family, config.model));
+  export_hf(dir.path(), config, from(w));
+  expect_error([&] { (void)export_hf(dir.path(), config, from(w)); }, "already holds");
+}
+
+}  // namespace
+}  // namespace megalith

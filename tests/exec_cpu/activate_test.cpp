@@ -1,0 +1,94 @@
+#include "tests/exec_cpu/run_op.h"
+
+namespace megalith::cpu {
+
+constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::f64};
+constexpr Act kActs[] = {Act::gelu, Act::gelu_tanh, Act::squared_relu};
+
+// In long double: 1 + tanh cancels in the lower tail.
+using Wide = long double;
+static Wide tanh_argument(Wide x) { return std::sqrt(2 / std::acos(Wide(-1))) * (x + Wide(0.044715) * x * x * x); }
+
+static double plain(Act act, Wide x) {
+  if (act == Act::gelu) return double(x / 2 * std::erfc(-x / std::sqrt(Wide(2))));
+  if (act == Act::gelu_tanh) return double(x / 2 * (1 + std::tanh(tanh_argument(x))));
+  return x > 0 ? double(x * x) : 0;
+}
+static double slope(Act act, Wide x) {
+  const Wide pi = std::acos(Wide(-1));
+  if (act == Act::gelu)
+    return double(std::erfc(-x / std::sqrt(Wide(2))) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * pi));
+  if (act == Act::squared_relu) return x > 0 ? double(2 * x) : 0;
+  const Wide t = std::tanh(tanh_argument(x)), du = std::sqrt(2 / pi) * (1 + 3 * Wide(0.044715) * x * x);
+  return double((1 + t) / 2 + x / 2 * (1 - t * t) * du);
+}
+
+TEST(Activate, is_its_definition) {
+  for (Act act : kActs)
+    for (DType t : kDTypes)
+      for (i64 h : {1, 7, 256, 4099}) {
+        const Array x = normals(t, {3, 2, h}, 1, 3), dy = normals(t, {3, 2, h}, 2);
+        std::vector<double> y, dx;
+        for (i64 i = 0; i < i64(x.x.size()); ++i) y.push_back(plain(act, x[i])), dx.push_back(dy[i] * slope(act, x[i]));
+        // A few ulp of exp, and of the argument u < 12 of it.
+        expect_near(run_checked(Activate{act}, {x})[0], y, {t, 32, 0.1}, "y");
+        expect_near(run_checked(ActivateGrad{act}, {dy, x})[0], dx, {t, 64, 0.5}, "dx");
+      }
+}
+
+TEST(Activate, large_and_special_numbers) {
+  const Array x = array(DType::f32, {1, 1, 5}, [](i64 i) {
+    return std::array{40.0, -40.0, 1e9, -1e9, double(NAN)}[i];
+  });
+  for (Act act : {Act::gelu, Act::gelu_tanh}) {
+    const Array y = run_checked(Activate{act}, {x})[0];
+    EXPECT_EQ(y[0], 40);
+    EXPECT_EQ(y[1], 0);
+    EXPECT_EQ(y[2], 1e9);
+    EXPECT_EQ(y[3], 0);
+    EXPECT_TRUE(std::isnan(y[4]));
+  }
+}
+
+TEST(Activate, gradient_by_differences) {
+  for (Act act : kActs) {
+    std::vector<Array> ins = {normals(DType::f64, {2, 3, 7}, 1, 2)};
+    const Array dy = normals(DType::f64, {2, 3, 7}, 2);
+    const Array dx = run_quick(ActivateGrad{act}, {dy, ins[0]})[0];
+    expect_gradient(ins, 0, dx, [&] { return dot(run_quick(Activate{act}, ins)[0].x, dy.x); });
+  }
+}
+
+TEST(Swiglu, is_its_definition) {
+  for (DType t : kDTypes)
+    for (i64 f : {1, 7, 256, 4099}) {
+      const Array x = normals(t, {3, 2, 2, f}, 1, 3), dy = normals(t, {3, 2, f}, 2);
+      std::vector<double> y(size_t(6 * f)), dx(size_t(12 * f));
+      for (i64 row = 0; row < 6; ++row)
+        for (i64 i = 0; i < f; ++i) {
+          const double g = x[row * 2 * f + i], u = x[row * 2 * f + f + i], d = dy[row * f + i],
+                       s = 1 / (1 + std::exp(-g));
+          y[row * f + i] = g * s * u;
+          dx[row * 2 * f + i] = d * u * s * (1 + g * (1 - s));
+          dx[row * 2 * f + f + i] = d * g * s;
+        }
+      expect_near(run_checked(Swiglu{}, {x})[0], y, {t, 16}, "y");
+      expect_near(run_checked(SwigluGrad{}, {dy, x})[0], dx, {t, 32}, "dx");
+    }
+}
+
+TEST(Swiglu, gradient_by_differences) {
+  std::vector<Array> ins = {normals(DType::f64, {2, 3, 2, 5}, 1)};
+  const Array dy = normals(DType::f64, {2, 3, 5}, 2);
+  const Array dx = run_quick(SwigluGrad{}, {dy, ins[0]})[0];
+  expect_gradient(ins, 0, dx, [&] { return dot(run_quick(Swiglu{}, ins)[0].x, dy.x); });
+}
+
+TEST(Swiglu, far_gates_stay_finite) {
+  const Array x = array(DType::f32, {1, 1, 2, 2}, [](i64 i) { return std::array{-1000.0, 1000.0, 2.0, 2.0}[i]; });
+  const Array dy = array(DType::f32, {1, 1, 2}, [](i64) { return 1.0; });
+  const Array dx = run_checked(SwigluGrad{}, {dy, x})[0];
+  EXPECT_EQ(dx.x, (std::vector<double>{0, 2, 0, 1000}));
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,235 @@
+#include "tests/exec_cpu/run_op.h"
+
+#include "base/threads.h"
+
+namespace megalith::cpu {
+
+struct Sizes {
+  i64 s, b, g, r, d;
+};
+
+struct Case {
+  AttentionSpec at;
+  Sizes n;
+  DType dtype;
+  Array q, k, v, rows, starts, dout;
+
+  std::vector<Array> forward_ins() const {
+    std::vector<Array> ins = {q, k, v, rows};
+    if (at.starts) ins.push_back(starts);
+    return ins;
+  }
+  std::vector<Array> backward_ins(const Array& o, const Array& lse) const {
+    std::vector<Array> ins = {dout, q, k, v, o, lse, rows};
+    if (at.starts) ins.push_back(starts);
+    return ins;
+  }
+};
+
+static Case make_case(DType t, const Sizes& n, AttentionSpec at = {}) {
+  at.scale = 1.3 / std::sqrt(double(n.d));
+  Case c{at, n, t, normals(t, {n.s, n.b, n.g, n.r, n.d}, 1), normals(t, {n.s, n.b, n.g, n.d}, 2),
+         normals(t, {n.s, n.b, n.g, n.d}, 3), array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
+         // Documents of 7, 8, 9.. positions, cut elsewhere in each sample.
+         array(DType::i32, {n.s, n.b},
+               [&](i64 i) { return std::max<double>(0, double(i / n.b - (i / n.b + i % n.b) % (7 + i % n.b))); }),
+         normals(t, {n.s, n.b, n.g, n.r, n.d}, 4)};
+  return c;
+}
+
+// The plain definition, in double, over the whole s x s matrix.
+struct Plain {
+  std::vector<double> o, lse, dq, dk, dv;
+};
+static Plain plain(const Case& c) {
+  const auto [s, b, g, r, d] = c.n;
+  const std::vector<double> slopes = alibi_slopes(g * r);
+  Plain out;
+  out.o.assign(c.q.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq = out.o;
+  out.dk.assign(c.k.x.size(), 0), out.dv = out.dk;
+  const auto key_row = [&](i64 j, i64 bi, i64 gi) { return ((j * b + bi) * g + gi) * d; };
+  for (i64 i = 0; i < s; ++i)
+    for (i64 head = 0; head < b * g * r; ++head) {
+      const i64 bi = head / (g * r), gi = head / r % g, ri = head % r, row = i * b * g * r + head;
+      i64 lo = c.at.window > 0 ? std::max<i64>(0, i - c.at.window + 1) : 0;
+      if (c.at.starts) lo = std::max(lo, i64(c.starts[i * b + bi]));
+      std::vector<double> p(size_t(s), 0), keep(size_t(s), 1), dp(size_t(s), 0);
+      double sum = 0, mean = 0;
+      for (i64 j = lo; j <= i; ++j) {
+        double x = c.at.alibi ? slopes[gi * r + ri] * double(j - i) : 0;
+        for (i64 e = 0; e < d; ++e) x += c.at.scale * c.q[row * d + e] * c.k[key_row(j, bi, gi) + e];
+        sum += p[j] = std::exp(x);
+        const u64 h = mix_all(c.at.seed, i64(c.rows[bi]), gi, ri, i, j);
+        if (c.at.dropout > 0) keep[j] = unit(h) >= c.at.dropout ? 1 / (1 - c.at.dropout) : 0;
+      }
+      out.lse[row] = std::log(sum);
+      for (i64 j = lo; j <= i; ++j) {
+        p[j] /= sum;
+        const i64 kr = key_row(j, bi, gi);
+        for (i64 e = 0; e < d; ++e) {
+          out.o[row * d + e] += p[j] * keep[j] * c.v[kr + e];
+          out.dv[kr + e] += p[j] * keep[j] * c.dout[row * d + e];
+          dp[j] += keep[j] * c.dout[row * d + e] * c.v[kr + e];
+        }
+        mean += p[j] * dp[j];
+      }
+      for (i64 j = lo; j <= i; ++j)
+        for (i64 e = 0; e < d; ++e) {
+          const i64 kr = key_row(j, bi, gi);
+          const double ds = c.at.scale * p[j] * (dp[j] - mean);
+          out.dq[row * d + e] += ds * c.k[kr + e];
+          out.dk[kr + e] += ds * c.q[row * d + e];
+        }
+    }
+  return out;
+}
+
+static void compare(const Case& c) {
+  SCOPED_TRACE(fmt::format("{} {} s {} b {} g {} r {} d {}", name_of(c.dtype), AnyOp(Attention{c.at}).print(), c.n.s,
+                           c.n.b, c.n.g, c.n.r, c.n.d));
+  const Plain want = plain(c);
+  const auto y = run_checked(Attention{c.at}, c.forward_ins());
+  // Scores of size 5 are rounded to 5 * 2^-24 and more by sums over d; results are means of numbers of size 4.
+  const double roundings = 32 + std::sqrt(double(c.n.d)) * 4;
+  expect_near(y[0], want.o, {c.dtype, roundings, 2}, "o");
+  expect_near(y[1], want.lse, {c.dtype, roundings, 2}, "lse");
+  // The gradient gets exact o and lse, rounded to their types: o's rounding comes back through D = sum do * o, of d
+  // terms.
+  const Array o = array(c.dtype, c.q.type.shape, [&](i64 i) { return want.o[i]; });
+  const Array lse = array(accum_of(c.dtype), y[1].type.shape, [&](i64 i) { return want.lse[i]; });
+  const auto g = run_checked(AttentionGrad{c.at}, c.backward_ins(o, lse));
+  const double from_o = c.dtype == DType::bf16 ? storage_error(DType::bf16) / arithmetic_error(DType::bf16) : 0;
+  const Tolerance tol{c.dtype, 4 * roundings + from_o * std::sqrt(double(c.n.d)), 4 + std::sqrt(double(c.n.r))};
+  expect_near(g[0], want.dq, tol, "dq");
+  expect_near(g[1], want.dk, tol, "dk");
+  expect_near(g[2], want.dv, tol, "dv");
+}
+
+TEST(Attention, is_its_definition) {
+  for (DType t : {DType::f32, DType::bf16, DType::f64})
+    for (i64 s : {1, 5, 33, 65, 130})
+      for (i64 d : {4, 8, 40, 64}) compare(make_case(t, {s, 2, 2, s == 33 ? 3 : 1, d}));
+}
+
+TEST(Attention, features) {
+  const std::vector<AttentionSpec> specs = {{.window = 1},
+                                            {.window = 7},
+                                            {.window = 70},
+                                            {.alibi = true},
+                                            {.starts = true},
+                                            {.dropout = 0.3, .seed = 99},
+                                            {.window = 40, .alibi = true, .dropout = 0.2, .seed = 5, .starts = true}};
+  for (DType t : {DType::f32, DType::bf16, DType::f64})
+    for (const AttentionSpec& at : specs)
+      for (i64 s : {5, 33, 130}) compare(make_case(t, {s, 2, 1, 3, 8}, at));
+}
+
+TEST(Attention, long_sequence_and_wide_heads) {
+  compare(make_case(DType::f32, {300, 1, 1, 2, 128}));
+  compare(make_case(DType::f32, {300, 1, 1, 1, 20}, {.window = 100}));
+}
+
+TEST(Attention, large_scores_stay_finite) {
+  Case c = make_case(DType::f32, {70, 1, 1, 1, 8});
+  for (double& x : c.q.x) x *= 300;
+  const auto y = run_checked(Attention{c.at}, c.forward_ins());
+  for (double v : y[0].x) EXPECT_TRUE(std::isfinite(v));
+  for (double v : y[1].x) EXPECT_TRUE(std::isfinite(v));
+  for (const Array& g : run_checked(AttentionGrad{c.at}, c.backward_ins(y[0], y[1])))
+    for (double v : g.x) EXPECT_TRUE(std::isfinite(v));
+}
+
+TEST(Attention, nan_is_not_hidden) {
+  Case c = make_case(DType::f32, {20, 1, 1, 1, 8});
+  c.q[3 * 8] = NAN;
+  const auto y = run_quick(Attention{c.at}, c.forward_ins());
+  EXPECT_TRUE(std::isnan(y[0][3 * 8]));
+  EXPECT_FALSE(std::isnan(y[0][2 * 8]));
+}
+
+TEST(Attention, gradient_by_differences) {
+  for (const AttentionSpec& at :
+       {AttentionSpec{}, AttentionSpec{.window = 3, .alibi = true, .dropout = 0.25, .seed = 3, .starts = true}}) {
+    const Case c = make_case(DType::f64, {9, 2, 2, 2, 3}, at);
+    std::vector<Array> ins = c.forward_ins();
+    const auto y = run_quick(Attention{c.at}, ins);
+    const auto g = run_quick(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));
+    for (int i : {0, 1, 2})
+      expect_gradient(ins, i, g[i], [&] { return dot(run_quick(Attention{c.at}, ins)[0].x, c.dout.x); });
+  }
+}
+
+// How each input lies: q's dims, and what the others' layouts follow from.
+struct Split {
+  std::string name;
+  Mesh mesh;
+  AxisList s, b, g, r;
+
+  Layout q() const { return {{s, b, g, r, {}}, {}, {}, {}}; }
+  Layout k() const {
+    Layout l{{{}, b, g, {}}, {}, {}, {}};
+    for (const AxisList& list : {s, r})
+      for (const AxisUse& use : list) l.copy.insert(use.axis);
+    return l;
+  }
+};
+
+// Each rank's results equal its part of the whole; dk and dv are parts of a sum.
+static void compare_split(const Split& split, DType t) {
+  SCOPED_TRACE(split.name);
+  const Case c =
+      make_case(t, {132, 2, 2, 2, 8}, {.window = 90, .alibi = true, .dropout = 0.2, .seed = 5, .starts = true});
+  const auto y = run_quick(Attention{c.at}, c.forward_ins());
+  const auto g = run_quick(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));
+  const Layout lq = split.q(), lk = split.k(), lb{{split.b}, {}, {}, {}}, lsb{{split.s, split.b}, {}, {}, {}};
+  const Layout llse{{split.s, split.b, split.g, split.r}, {}, {}, {}};
+  std::vector<std::vector<double>> sums(2, std::vector<double>(c.k.x.size(), 0));
+  for (int rank = 0; rank < split.mesh.num_ranks(); ++rank) {
+    const Place at{split.mesh, split.mesh.coord(rank)};
+    const Array q = slice(c.q, lq, at), k = slice(c.k, lk, at), v = slice(c.v, lk, at), rows = slice(c.rows, lb, at);
+    const Array starts = slice(c.starts, lsb, at), dout = slice(c.dout, lq, at);
+    const auto mine = run_checked(Attention{c.at}, {q, k, v, rows, starts}, at);
+    // Tiles of queries are cut elsewhere, so sums may round otherwise.
+    expect_near(mine[0], slice(y[0], lq, at).x, {t, 64, 2}, "o");
+    expect_near(mine[1], slice(y[1], llse, at).x, {t, 64, 2}, "lse");
+    const auto grads = run_checked(AttentionGrad{c.at}, {dout, q, k, v, mine[0], mine[1], rows, starts}, at);
+    expect_near(grads[0], slice(g[0], lq, at).x, {t, 256, 4}, "dq");
+    Array index = c.k;  // where each element of this rank belongs
+    for (size_t i = 0; i < index.x.size(); ++i) index.x[i] = double(i);
+    const Array where = slice(index, lk, at);
+    for (int out : {0, 1})
+      for (size_t i = 0; i < where.x.size(); ++i) sums[out][size_t(where.x[i])] += grads[1 + out].x[i];
+  }
+  expect_near(g[1], sums[0], {t, 256, 4}, "dk");
+  expect_near(g[2], sums[1], {t, 256, 4}, "dv");
+}
+
+TEST(Attention, ranks_compute_parts_of_the_whole) {
+  for (DType t : {DType::f32, DType::f64}) {
+    compare_split({"tk", make_mesh(1, 1, 2, 1), {}, {}, {{Axis::tk}}, {}}, t);
+    compare_split({"tr", make_mesh(1, 1, 1, 2), {}, {}, {}, {{Axis::tr}}}, t);
+    compare_split({"dp", make_mesh(2, 1, 1, 1), {}, {{Axis::dp}}, {}, {}}, t);
+    compare_split({"cp", make_mesh(1, 2, 1, 1), {{Axis::cp}}, {}, {}, {}}, t);
+    compare_split({"cp zigzag", make_mesh(1, 2, 1, 1), {{Axis::cp, Order::zigzag}}, {}, {}, {}}, t);
+    compare_split({"all", make_mesh(2, 2, 2, 2), {{Axis::cp, Order::zigzag}}, {{Axis::dp}}, {{Axis::tk}}, {{Axis::tr}}},
+                  t);
+  }
+}
+
+TEST(Attention, any_thread_count) {
+  const Case c = make_case(DType::f32, {200, 1, 2, 2, 16}, {.window = 150});
+  const auto y = run_quick(Attention{c.at}, c.forward_ins());
+  const auto g = run_quick(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));
+  const int threads = num_threads();
+  for (int n : {1, 3, 8}) {
+    omp_set_num_threads(n);
+    const auto y2 = run_checked(Attention{c.at}, c.forward_ins());
+    EXPECT_EQ(y2[0].x, y[0].x);
+    EXPECT_EQ(y2[1].x, y[1].x);
+    const auto g2 = run_checked(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));
+    for (int i : {0, 1, 2}) expect_near(g2[i], g[i].x, {DType::f32, 64, 4}, "gradient");
+  }
+  omp_set_num_threads(threads);
+}
+
+}  // namespace megalith::cpu

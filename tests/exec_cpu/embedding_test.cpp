@@ -1,0 +1,88 @@
+#include "kernel_run.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+const DType kFloats[] = {DType::f32, DType::bf16, DType::f64};
+
+Tensor ids_of(i64 s, i64 b, i64 vocab, u64 seed) {
+  std::vector<double> x(size_t(s * b));
+  for (size_t i = 0; i < x.size(); ++i)
+    x[i] = double(mix_all(seed, i) % u64(vocab + 2)) - 1;  // -1 and vocab are outside
+  return tensor(DType::i32, {s, b}, x);
+}
+
+struct Sums {
+  std::vector<double> x, size;
+  double most = 0;
+};
+Sums sums_by_id(const Tensor& ids, const Tensor& dy, i64 vocab, i64 width) {
+  Sums s{std::vector<double>(size_t(vocab * width)), std::vector<double>(size_t(vocab * width))};
+  for (size_t t = 0; t < ids.x.size(); ++t)
+    for (i64 c = 0; c < width && ids.x[t] >= 0 && ids.x[t] < double(vocab); ++c) {
+      const size_t at = size_t(i64(ids.x[t]) * width + c);
+      const double v = dy.x[t * size_t(width) + size_t(c)];
+      s.x[at] += v, s.size[at] += std::abs(v), s.most = std::max(s.most, s.size[at]);
+    }
+  return s;
+}
+
+}  // namespace
+
+TEST(Embedding, rows_by_id_and_zeros_outside) {
+  for (DType t : kFloats)
+    for (i64 s : {0, 1, 33})
+      for (i64 width : {1, 7, 129}) {
+        const i64 vocab = 9;
+        const Tensor ids = ids_of(s, 3, vocab, 7), table = random_tensor(t, {vocab, width}, 8);
+        std::vector<double> want;
+        for (double id : ids.x)
+          for (i64 c = 0; c < width; ++c)
+            want.push_back(id >= 0 && id < double(vocab) ? table.x[size_t(i64(id) * width + c)] : 0);
+        expect_close(run_kernel(Embedding{}, {ids, table})[0], want, {0, 0}, "embedding");
+      }
+}
+
+TEST(Embedding, a_split_table_gives_a_partial_sum) {
+  const Mesh mesh = make_mesh(1, 1, 2, 1);
+  const Type ids_type{DType::i32, {4, 1}, whole(2)};
+  const Type table_type{DType::f32, {6, 2}, {{{{Axis::tk}}, {}}, {}, {}, {}}};
+  Watched ids(tensor(DType::i32, {4, 1}, {0, 2, 3, 5})), dy(tensor(DType::f32, {4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
+  const Tensor local = tensor(DType::f32, {3, 2}, {30, 31, 40, 41, 50, 51});
+  Coord second{};
+  second[int(Axis::tk)] = 1;
+  Watched table(local), y(tensor(DType::f32, {4, 1, 2}, std::vector<double>(8))), dtable(local);
+  const Type y_type{DType::f32, {4, 1, 2}, whole(3)};
+  std::byte *ins[] = {ids.data(), table.data()}, *outs[] = {y.data()};
+  prepare(Embedding{}, Site{mesh, second, {ids_type, table_type}, {y_type}}).run({ins, outs, nullptr, false});
+  EXPECT_EQ(y.tensor(y_type).x, (std::vector<double>{0, 0, 0, 0, 30, 31, 50, 51}));
+
+  const Kernel grad = prepare(EmbeddingGrad{}, Site{mesh, second, {ids_type, y_type, table_type}, {table_type}});
+  Watched workspace(grad.workspace, 0xFF);
+  std::byte *grad_ins[] = {ids.data(), dy.data(), table.data()}, *grad_outs[] = {dtable.data()};
+  grad.run({grad_ins, grad_outs, workspace.data(), false});
+  EXPECT_EQ(dtable.tensor(local.type).x, (std::vector<double>{5, 6, 0, 0, 7, 8}));
+}
+
+TEST(EmbeddingGrad, adds_rows_by_id) {
+  for (DType tx : kFloats)
+    for (DType ty : kFloats)
+      for (i64 s : {0, 1, 33, 200})
+        for (i64 width : {1, 7, 300}) {
+          const i64 vocab = 9;
+          const Tensor ids = ids_of(s, 3, vocab, 9), dy = random_tensor(tx, {s, 3, width}, 10),
+                       acc = random_tensor(ty, {vocab, width}, 11);
+          const Sums sums = sums_by_id(ids, dy, vocab, width);
+          const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
+          const Tolerance limit{epsilon(ty) * 1.01, double(s * 3) * e * (sums.most + 5)};
+          std::vector<double> added = sums.x;
+          for (size_t i = 0; i < added.size(); ++i) added[i] += acc.x[i];
+          expect_close(run_kernel(EmbeddingGrad{ty}, {ids, dy, acc})[0], sums.x, limit, "grad");
+          expect_close(run_kernel(EmbeddingGrad{ty, true, false}, {ids, dy, acc}, {true})[0], added, limit, "adds");
+          expect_close(run_kernel(EmbeddingGrad{ty, true, true}, {ids, dy, acc})[0], added, limit, "goes on");
+          expect_close(run_kernel(EmbeddingGrad{ty, true, true}, {ids, dy, acc}, {true})[0], sums.x, limit, "starts");
+        }
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,128 @@
+#include "tests/exec_cpu/run_op.h"
+
+#include "base/threads.h"
+
+namespace megalith::cpu {
+
+constexpr DType kDTypes[] = {DType::f32, DType::bf16, DType::f64};
+
+struct NormCase {
+  bool centred;  // LayerNorm, else RMSNorm
+  i64 rows, h;
+  double eps = 1e-5;
+};
+
+struct Plain {
+  std::vector<double> y, mean, rstd, dx, dw, dc;
+};
+
+static Plain plain(const NormCase& k, const Array& dy, const Array& x, const Array& w, const Array* c) {
+  Plain out;
+  out.dw.assign(size_t(k.h), 0), out.dc.assign(size_t(k.h), 0);
+  for (i64 r = 0; r < k.rows; ++r) {
+    const i64 at = r * k.h;
+    double mean = 0, var = 0, mean_g = 0, mean_gn = 0;
+    for (i64 i = 0; k.centred && i < k.h; ++i) mean += x[at + i] / double(k.h);
+    for (i64 i = 0; i < k.h; ++i) var += (x[at + i] - mean) * (x[at + i] - mean) / double(k.h);
+    const double rstd = 1 / std::sqrt(var + k.eps);
+    for (i64 i = 0; i < k.h; ++i) {
+      const double n = (x[at + i] - mean) * rstd, g = dy[at + i] * w[i];
+      out.y.push_back(n * w[i] + (c ? (*c)[i] : 0));
+      mean_g += k.centred ? g / double(k.h) : 0, mean_gn += g * n / double(k.h);
+      out.dw[i] += dy[at + i] * n, out.dc[i] += dy[at + i];
+    }
+    for (i64 i = 0; i < k.h; ++i)
+      out.dx.push_back(rstd * (dy[at + i] * w[i] - mean_g - (x[at + i] - mean) * rstd * mean_gn));
+    out.mean.push_back(mean), out.rstd.push_back(rstd);
+  }
+  return out;
+}
+
+static void compare(const NormCase& k, DType t) {
+  SCOPED_TRACE(fmt::format("{} {} rows {} h {}", k.centred ? "layer_norm" : "rms_norm", name_of(t), k.rows, k.h));
+  const DType at = accum_of(t);
+  const Array x = array(t, {k.rows, 1, k.h}, [&](i64 i) { return 0.3 + normal(mix_all(1, i)); });
+  const Array w = array(t, {k.h}, [&](i64 i) { return 1 + 0.2 * normal(mix_all(2, i)); });
+  const Array c = normals(t, {k.h}, 3), dy = normals(t, x.type.shape, 4);
+  const Plain want = plain(k, dy, x, w, k.centred ? &c : nullptr);
+  // Sums in 4 x lanes chains: h / 32 roundings at most, of which chance leaves about the root. rstd <= 1 / sqrt(eps)
+  // when h is 1.
+  const double roundings = 16 + 2 * std::sqrt(double(k.h)), big = k.h == 1 && k.centred ? 400 : 10;
+  const Array mean = array(at, {k.rows, 1}, [&](i64 i) { return want.mean[i]; });
+  const Array rstd = array(at, {k.rows, 1}, [&](i64 i) { return want.rstd[i]; });
+  std::vector<Array> y, g;
+  if (k.centred) {
+    y = run_checked(LayerNorm{"sbh", k.eps}, {x, w, c}),
+    g = run_checked(LayerNormGrad{"sbh", at}, {dy, x, w, mean, rstd});
+    expect_near(y[1], want.mean, {t, roundings}, "mean");
+    expect_near(g[2], want.dc, {t, 4 + std::sqrt(double(k.rows)), std::sqrt(double(k.rows))}, "dc");
+  } else {
+    y = run_checked(RmsNorm{"sbh", k.eps}, {x, w}), g = run_checked(RmsNormGrad{"sbh", at}, {dy, x, w, rstd});
+  }
+  expect_near(y.back(), want.rstd, {t, roundings, big}, "rstd");
+  expect_near(y[0], want.y, {t, roundings, big}, "y");
+  expect_near(g[0], want.dx, {t, roundings, big}, "dx");
+  expect_near(g[1], want.dw, {t, 16 + std::sqrt(double(k.rows)), big * std::sqrt(double(k.rows))}, "dw");
+}
+
+TEST(Norm, is_its_definition) {
+  for (DType t : kDTypes)
+    for (i64 h : {1, 7, 256, 4099})
+      for (i64 rows : {1, 5, 33, 130})
+        for (bool centred : {true, false}) compare({centred, rows, h}, t);
+}
+
+TEST(Norm, many_rows) {
+  for (bool centred : {true, false}) compare({centred, 5000, 24}, DType::f32);
+}
+
+TEST(Norm, variance_survives_a_large_mean) {
+  const Array x = array(DType::f32, {1, 1, 512}, [](i64 i) { return 4096.0 + double(i % 2); });
+  const Array w = array(DType::f32, {512}, [](i64) { return 1.0; }),
+              c = array(DType::f32, {512}, [](i64) { return 0.0; });
+  const auto y = run_checked(LayerNorm{"sbh", 0}, {x, w, c});
+  EXPECT_EQ(y[1][0], 4096.5);
+  EXPECT_EQ(y[2][0], 2.0);
+}
+
+TEST(Norm, weights_of_another_type_and_other_letters) {
+  const Array x = normals(DType::bf16, {3, 2, 2, 2, 8}, 1), w = normals(DType::f32, {8}, 2),
+              dy = normals(DType::bf16, x.type.shape, 3);
+  const Plain want = plain({false, 24, 8}, dy, x, w, nullptr);
+  const auto y = run_checked(RmsNorm{"sbgrd", 1e-5}, {x, w});
+  expect_near(y[0], want.y, {DType::f32, 32, 4}, "y");
+  const auto g = run_checked(RmsNormGrad{"sbgrd", DType::f32}, {dy, x, w, y[1]});
+  expect_near(g[0], want.dx, {DType::f32, 32, 8}, "dx");
+  expect_near(g[1], want.dw, {DType::f32, 32, 32}, "dw");
+}
+
+TEST(Norm, gradient_by_differences) {
+  std::vector<Array> ins = {normals(DType::f64, {3, 2, 7}, 1), normals(DType::f64, {7}, 2),
+                            normals(DType::f64, {7}, 3)};
+  const Array dy = normals(DType::f64, {3, 2, 7}, 4);
+  const auto layer = [&] { return run_quick(LayerNorm{}, ins); };
+  const auto y = layer();
+  const auto g = run_quick(LayerNormGrad{"sbh", DType::f64}, {dy, ins[0], ins[1], y[1], y[2]});
+  for (int i : {0, 1, 2}) expect_gradient(ins, i, g[i], [&] { return dot(layer()[0].x, dy.x); });
+  ins.pop_back();
+  const auto rms = [&] { return run_quick(RmsNorm{}, ins); };
+  const auto gr = run_quick(RmsNormGrad{"sbh", DType::f64}, {dy, ins[0], ins[1], rms()[1]});
+  for (int i : {0, 1}) expect_gradient(ins, i, gr[i], [&] { return dot(rms()[0].x, dy.x); });
+}
+
+TEST(Norm, bits_do_not_depend_on_the_thread_count) {
+  const Array x = normals(DType::f32, {700, 1, 70}, 1), w = normals(DType::f32, {70}, 2),
+              dy = normals(DType::f32, {700, 1, 70}, 3);
+  const Array rstd = array(DType::f32, {700, 1}, [](i64) { return 1.0; });
+  const int threads = num_threads();
+  std::vector<std::vector<double>> dw;
+  for (int n : {1, 2, 5}) {
+    omp_set_num_threads(n);
+    dw.push_back(run_quick(RmsNormGrad{"sbh", DType::f32}, {dy, x, w, rstd})[1].x);
+  }
+  omp_set_num_threads(threads);
+  EXPECT_EQ(dw[0], dw[1]);
+  EXPECT_EQ(dw[0], dw[2]);
+}
+
+}  // namespace megalith::cpu

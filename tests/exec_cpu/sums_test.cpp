@@ -1,0 +1,118 @@
+// Add, AddGrad, Sum, Broadcast, Scale, Cast, Reshape, Ones.
+#include <map>
+
+#include "kernel_run.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+const DType kFloats[] = {DType::f32, DType::bf16, DType::f64};
+
+Shape shape_of(const std::string& letters, const std::map<char, i64>& n) {
+  Shape s;
+  for (char c : letters) s.push_back(n.at(c));
+  return s;
+}
+
+// For each element of a tensor with letters `big`: the offset of the element of one with letters `small` that it
+// belongs to.
+std::vector<size_t> places(const std::string& big, const std::string& small, const std::map<char, i64>& n) {
+  std::vector<size_t> out(size_t(count(shape_of(big, n))));
+  for (size_t i = 0; i < out.size(); ++i) {
+    std::map<char, i64> at;
+    i64 rest = i64(i);
+    for (size_t d = big.size(); d-- > 0;) at[big[d]] = rest % n.at(big[d]), rest /= n.at(big[d]);
+    i64 o = 0;
+    for (char c : small) o = o * n.at(c) + at[c];
+    out[i] = size_t(o);
+  }
+  return out;
+}
+
+const std::vector<std::map<char, i64>> kSizes = {{{'s', 1}, {'b', 1}, {'h', 1}},    {{'s', 7}, {'b', 3}, {'h', 33}},
+                                                 {{'s', 129}, {'b', 2}, {'h', 7}},  {{'s', 2}, {'b', 1}, {'h', 9001}},
+                                                 {{'s', 5}, {'b', 70}, {'h', 300}}, {{'s', 0}, {'b', 2}, {'h', 4}}};
+
+}  // namespace
+
+TEST(Add, of_a_part_of_the_dims) {
+  for (const auto& n : kSizes)
+    for (DType tx : kFloats)
+      for (DType ty : kFloats)
+        for (const std::string y : {"h", "sbh", "sh", "sb", "b", ""}) {
+          const Tensor a = random_tensor(tx, shape_of("sbh", n), 1), b = random_tensor(ty, shape_of(y, n), 2);
+          std::vector<double> want = a.x;
+          const auto at = places("sbh", y, n);
+          for (size_t i = 0; i < want.size(); ++i) want[i] += b.x[at[i]];
+          const double e =
+              epsilon(tx) + epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32) + 1e-12;
+          expect_close(run_kernel(Add{"sbh," + y + "->sbh"}, {a, b})[0], want, {2 * e, 2e-7}, "add " + y);
+        }
+}
+
+TEST(AddGrad, adds_equal_types) {
+  for (DType t : kFloats)
+    for (i64 n : {0, 1, 33, 10000}) {
+      const Tensor a = random_tensor(t, {n}, 1), b = random_tensor(t, {n}, 2);
+      std::vector<double> want = a.x;
+      for (size_t i = 0; i < want.size(); ++i) want[i] += b.x[i];
+      expect_close(run_kernel(AddGrad{1}, {a, b})[0], want, {epsilon(t) * 1.01, epsilon(accum_of(t)) * 10}, "add_grad");
+    }
+}
+
+TEST(Sum, over_any_of_the_dims) {
+  for (const auto& n : kSizes)
+    for (DType tx : kFloats)
+      for (DType ty : kFloats)
+        for (const std::string y : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
+          const Tensor x = random_tensor(tx, shape_of("sbh", n), 3);
+          const auto at = places("sbh", y, n);
+          std::vector<double> want(size_t(count(shape_of(y, n)))), size(want.size());
+          for (size_t i = 0; i < at.size(); ++i) want[at[i]] += x.x[i], size[at[i]] += std::abs(x.x[i]);
+          const double most = size.empty() ? 0 : *std::max_element(size.begin(), size.end());
+          // f32 sums of at most 512 terms, then f64
+          expect_close(run_kernel(Sum{"sbh->" + y, ty}, {x})[0], want,
+                       {epsilon(ty) * 1.01, 512 * epsilon(accum_of(tx)) * most}, "sum " + y);
+        }
+}
+
+TEST(Sum, of_many_small_numbers_stays_exact) {
+  const i64 n = 1 << 20;
+  const Tensor x = tensor(DType::f32, {n}, std::vector<double>(size_t(n), 0.1));
+  EXPECT_NEAR(run_kernel(Sum{"s->", DType::f32}, {x})[0].x[0], double(n) * double(0.1f), 0.05);
+  const Tensor column = tensor(DType::f32, {n, 1}, x.x), wide = tensor(DType::f32, {n / 2, 2}, x.x);
+  EXPECT_NEAR(run_kernel(Sum{"sh->h", DType::f32}, {column})[0].x[0], double(n) * double(0.1f), 0.05);
+  EXPECT_NEAR(run_kernel(Sum{"sh->h", DType::f32}, {wide})[0].x[1], double(n) / 2 * double(0.1f), 0.05);
+}
+
+TEST(Broadcast, repeats) {
+  for (const auto& n : kSizes)
+    for (DType tx : kFloats)
+      for (DType ty : kFloats)
+        for (const std::string x : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
+          const Tensor small = random_tensor(tx, shape_of(x, n), 4),
+                       like = random_tensor(DType::f32, shape_of("sbh", n), 5);
+          const auto at = places("sbh", x, n);
+          std::vector<double> want;
+          for (size_t i : at) want.push_back(small.x[i]);
+          expect_close(run_kernel(Broadcast{x + ",sbh->sbh", ty}, {small, like})[0], want, {epsilon(ty), 0},
+                       "broadcast " + x);
+        }
+}
+
+TEST(Elementwise, scale_cast_reshape_ones) {
+  for (i64 rows : {0, 1, 7, 130})
+    for (DType t : kFloats) {
+      const Tensor x = random_tensor(t, {rows, 99}, 6);
+      std::vector<double> scaled = x.x;
+      for (double& v : scaled) v *= -1.7;
+      expect_close(run_kernel(Scale{2, -1.7}, {x})[0], scaled, {epsilon(t) + 2.1 * epsilon(accum_of(t)), 0}, "scale");
+      for (DType to : kFloats) expect_close(run_kernel(Cast{2, to}, {x})[0], x.x, {epsilon(to), 0}, "cast");
+      expect_close(run_kernel(Reshape{"a(bc)->abc", {{'b', 9}, {'c', 11}}, {}}, {x})[0], x.x, {0, 0}, "reshape");
+      const Ones ones{{t, {rows, 99}, whole(2)}};
+      expect_close(run_kernel(ones, {})[0], std::vector<double>(x.x.size(), 1), {0, 0}, "ones");
+    }
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,163 @@
+// Accumulate, SumSquares, StepScalars, AdamW, Sgd.
+#include <limits>
+
+#include "kernel_run.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+const DType kFloats[] = {DType::f32, DType::bf16, DType::f64};
+
+Tensor scalars_of(double factor, double counts) {
+  return tensor(DType::f64, {step_scalar::kSize}, {0, 0, factor, counts});
+}
+
+std::vector<double> scalars(double squares, double loss, double tokens, double clip) {
+  return run_kernel(StepScalars{clip}, {tensor(DType::f64, {}, {squares}), tensor(DType::f32, {}, {loss}),
+                                        tensor(DType::f32, {}, {tokens})})[0]
+      .x;
+}
+
+struct Moments {
+  Tensor w, g, m, v;
+};
+Moments moments(DType t, i64 n) {
+  Moments s{random_tensor(t, {n}, 1), random_tensor(t, {n}, 2), random_tensor(t, {n}, 3), random_tensor(t, {n}, 4)};
+  for (double& v : s.v.x) v *= v;
+  s.v = tensor(t, {n}, s.v.x);
+  return s;
+}
+
+}  // namespace
+
+TEST(Accumulate, adds_or_starts) {
+  for (DType t : kFloats)
+    for (i64 n : {0, 1, 33, 9001}) {
+      const Tensor acc = random_tensor(t, {n}, 1), x = random_tensor(t, {n}, 2);
+      std::vector<double> sum = acc.x;
+      for (size_t i = 0; i < sum.size(); ++i) sum[i] += x.x[i];
+      const Tolerance limit{epsilon(t) * 1.01, epsilon(accum_of(t)) * 10};
+      expect_close(run_kernel(Accumulate{1, false}, {acc, x}, {true})[0], sum, limit, "adds");
+      expect_close(run_kernel(Accumulate{1, true}, {acc, x}, {false})[0], sum, limit, "goes on");
+      expect_close(run_kernel(Accumulate{1, true}, {acc, x}, {true})[0], x.x, {0, 0}, "starts");
+    }
+}
+
+TEST(SumSquares, in_f64) {
+  for (DType t : kFloats)
+    for (i64 n : {0, 1, 7, 33, 129, 100000}) {
+      const Tensor x = random_tensor(t, {n}, 3);
+      double want = 0;
+      for (double v : x.x) want += v * v;
+      EXPECT_NEAR(run_kernel(SumSquares{1}, {x})[0].x[0], want, 1e-12 * want) << n;
+    }
+  const Tensor big = tensor(DType::f32, {3}, {3e30, 4e30, 0});
+  EXPECT_NEAR(std::sqrt(run_kernel(SumSquares{1}, {big})[0].x[0]), 5e30, 1e24);
+}
+
+TEST(StepScalars, mean_loss_norm_and_clipping) {
+  const auto plain = scalars(100, 30, 5, 0), clipped = scalars(100, 30, 5, 0.5), small = scalars(100, 30, 5, 4);
+  EXPECT_EQ(plain, (std::vector<double>{6, 2, 0.2, 1}));
+  EXPECT_DOUBLE_EQ(clipped[step_scalar::kFactor], 0.5 / (2 + 1e-6) / 5);
+  EXPECT_DOUBLE_EQ(clipped[step_scalar::kGradNorm], 2);
+  EXPECT_EQ(small, plain);
+}
+
+TEST(StepScalars, steps_that_do_not_count) {
+  const double nan = std::numeric_limits<double>::quiet_NaN(), inf = std::numeric_limits<double>::infinity();
+  EXPECT_EQ(scalars(nan, 30, 5, 1)[step_scalar::kCounts], 0);
+  EXPECT_EQ(scalars(inf, 30, 5, 1)[step_scalar::kCounts], 0);
+  EXPECT_EQ(scalars(1, nan, 5, 1)[step_scalar::kCounts], 0);
+  EXPECT_EQ(scalars(0, 0, 0, 1)[step_scalar::kCounts], 0);
+  EXPECT_EQ(scalars(1, nan, 5, 1)[step_scalar::kFactor], 0);
+}
+
+TEST(AdamW, is_the_formula) {
+  const double lr = 0.01, wd = 0.1, c1 = 1 - 0.9 * 0.9, c2 = 1 - 0.95 * 0.95;
+  for (DType t : {DType::f32, DType::f64})
+    for (DType copy : {DType::bf16, DType::f32})
+      for (i64 n : {0, 1, 7, 33, 129, 9001})
+        for (bool decay : {false, true})
+          for (bool with_copy : {false, true}) {
+            const Moments s = moments(t, n);
+            std::vector<Tensor> ins = {
+                s.w, s.g, s.m, s.v, scalars_of(0.25, 1), tensor(DType::f64, {hyper::kSize}, {lr, wd, c1, c2})};
+            if (with_copy) ins.push_back(random_tensor(copy, {n}, 9));
+            const auto out = run_kernel(AdamW{1, 0.9, 0.95, 1e-8, decay, with_copy}, ins);
+            std::vector<double> w, m, v;
+            for (size_t i = 0; i < size_t(n); ++i) {
+              const double g = s.g.x[i] * 0.25;
+              m.push_back(0.9 * s.m.x[i] + 0.1 * g);
+              v.push_back(0.95 * s.v.x[i] + 0.05 * g * g);
+              w.push_back(s.w.x[i] * (decay ? 1 - lr * wd : 1) - lr / c1 * m[i] / (std::sqrt(v[i] / c2) + 1e-8));
+            }
+            const double e = epsilon(t);
+            expect_close(out[0], w, {8 * e, 8 * e}, "w");
+            expect_close(out[1], m, {4 * e, 4 * e}, "m");
+            expect_close(out[2], v, {12 * e, 0}, "v");
+            if (with_copy) expect_close(out[3], w, {epsilon(copy) + 8 * e, 8 * e}, "copy");
+          }
+}
+
+// Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64 from w = [1, -2, 0.5],
+// where the gradient of step t (from 1) is [t, -1, 0.25 * w[2]].
+TEST(AdamW, as_torch) {
+  std::vector<double> w = {1, -2, 0.5}, m(3), v(3);
+  for (int t = 1; t <= 10; ++t) {
+    const std::vector<double> h = {0.1, 0.1, 1 - std::pow(0.9, t), 1 - std::pow(0.95, t)};
+    const auto out = run_kernel(
+        AdamW{1, 0.9, 0.95},
+        {tensor(DType::f64, {3}, w), tensor(DType::f64, {3}, {double(t), -1, 0.25 * w[2]}), tensor(DType::f64, {3}, m),
+         tensor(DType::f64, {3}, v), scalars_of(1, 1), tensor(DType::f64, {hyper::kSize}, h)});
+    w = out[0].x, m = out[1].x, v = out[2].x;
+  }
+  const double torch[] = {-0.00972004671719065, -0.8525849096674463, -0.2062471661518415};
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(w[i], torch[i], 1e-12);
+}
+
+TEST(Sgd, as_torch) {
+  std::vector<double> w = {1, -2, 0.5}, m(3);
+  for (int t = 1; t <= 10; ++t) {
+    const auto out =
+        run_kernel(Sgd{1, 0.9}, {tensor(DType::f64, {3}, w), tensor(DType::f64, {3}, {double(t), -1, 0.25 * w[2]}),
+                                 tensor(DType::f64, {3}, m), scalars_of(1, 1),
+                                 tensor(DType::f64, {hyper::kSize}, {0.1, 0.1, 0, 0})});
+    w = out[0].x, m = out[1].x;
+  }
+  const double torch[] = {-16.171522098590764, 2.5470506503527797, -0.02841991529486865};
+  for (int i = 0; i < 3; ++i) EXPECT_NEAR(w[i], torch[i], 1e-11);
+}
+
+TEST(Sgd, is_the_formula) {
+  for (DType t : {DType::f32, DType::f64})
+    for (i64 n : {0, 1, 7, 33, 129, 9001})
+      for (bool with_copy : {false, true}) {
+        const Moments s = moments(t, n);
+        std::vector<Tensor> ins = {s.w, s.g, s.m, scalars_of(0.25, 1),
+                                   tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0, 0})};
+        if (with_copy) ins.push_back(random_tensor(DType::bf16, {n}, 9));
+        const auto out = run_kernel(Sgd{1, 0.9, true, with_copy}, ins);
+        std::vector<double> w, m;
+        for (size_t i = 0; i < size_t(n); ++i) {
+          m.push_back(0.9 * s.m.x[i] + s.g.x[i] * 0.25 + 0.1 * s.w.x[i]);
+          w.push_back(s.w.x[i] - 0.01 * m[i]);
+        }
+        const double e = epsilon(t);
+        expect_close(out[1], m, {4 * e, 8 * e}, "m");
+        expect_close(out[0], w, {4 * e, 4 * e}, "w");
+        if (with_copy) expect_close(out[2], w, {epsilon(DType::bf16) + 4 * e, 4 * e}, "copy");
+      }
+}
+
+TEST(Optimizers, leave_everything_when_the_step_does_not_count) {
+  const Moments s = moments(DType::f32, 100);
+  const Tensor copy = random_tensor(DType::bf16, {100}, 9),
+               h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.1, 0.1});
+  const auto adam = run_kernel(AdamW{.ndim = 1, .copy = true}, {s.w, s.g, s.m, s.v, scalars_of(0, 0), h, copy});
+  const auto sgd = run_kernel(Sgd{.ndim = 1, .copy = true}, {s.w, s.g, s.m, scalars_of(0, 0), h, copy});
+  EXPECT_TRUE(adam[0].x == s.w.x && adam[1].x == s.m.x && adam[2].x == s.v.x && adam[3].x == copy.x);
+  EXPECT_TRUE(sgd[0].x == s.w.x && sgd[1].x == s.m.x && sgd[2].x == copy.x);
+}
+
+}  // namespace megalith::cpu
