@@ -30,6 +30,7 @@ InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase)
 }
 
 static std::string label(const Graph& g, Value v) {
+  if (v.id < 0 || v.id >= int(g.values.size())) return fmt::format("%{} (no such value)", v.id);
   const ValueInfo& i = g.info(v);
   return i.name.empty() ? fmt::format("%{}", v.id) : fmt::format("%{}:{}", v.id, i.name);
 }
