@@ -2,6 +2,8 @@
 // Engine's sources (docs/layouts.md, section 8): kind, axes, elements of the larger side on one rank, and how often.
 #include <gtest/gtest.h>
 
+#include <chrono>
+#include <iostream>
 #include <map>
 
 #include "tests/models/settings.h"
@@ -115,6 +117,22 @@ TEST(Collectives, keeping_gathered_inputs_saves_the_second_gather) {
   EXPECT_EQ(gathers(true),
             10);  // 2 layers x 2 halves and the head: the input again; 4 row-parallel linears and the embedding: dy
   EXPECT_EQ(gathers(false), 5);
+}
+
+// Types alone, without ranks: 80 layers on 1024.
+TEST(Collectives, of_a_large_model_are_known_at_once) {
+  TrainingSpec s{.model = llama_like(), .mesh = make_mesh(16, 8, 8, 1), .style = {true, Order::zigzag, false}};
+  ModelConfig& c = s.model;
+  c.num_layers = 80, c.hidden_size = 8192, c.ffn_hidden_size = 28672, c.num_attention_heads = 64,
+  c.num_query_groups = 8;
+  c.kv_channels = 128, c.seq_length = 8192, c.vocab_size = 128000, c.padded_vocab_size = 128256;
+  s.samples = 16;
+  const auto start = std::chrono::steady_clock::now();
+  const Graph g = build_training(s).g;
+  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::cout << fmt::format("{} nodes typed and verified in {:.2f} s\n", g.nodes.size(), seconds);
+  EXPECT_EQ(counted(g), Expected(s, 16).counts);
+  EXPECT_LT(seconds, 5);
 }
 
 // The step: one reduction a parameter over the axes where it is Copy, two sums over dp and cp, one number over all

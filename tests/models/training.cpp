@@ -56,7 +56,7 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   Builder b(t.g);
   b.regather = spec.regather;
   GptShape shape;
-  shape.batch = kSamples / spec.micro_batches;
+  shape.batch = spec.samples / spec.micro_batches;
   shape.dtype = DType::f64;
   shape.position_ids = shape.document_starts = spec.documents;
   Gpt gpt = build_gpt(b, spec.model, shape, spec.style);
@@ -100,7 +100,7 @@ Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), 
 
 void Training::run_micro_batches(const Tensors& values) {
   for (const auto& [name, t] : values) ranks_->write(name, t);
-  const i64 n = kSamples / spec_.micro_batches;
+  const i64 n = spec_.samples / spec_.micro_batches;
   for (int m = 0; m < spec_.micro_batches; ++m) {
     const std::pair<std::string, const Tensor*> data[] = {
         {"tokens", &batch_.tokens},          {"labels", &batch_.labels},          {"loss_mask", &batch_.mask},

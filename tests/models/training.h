@@ -19,6 +19,7 @@ struct TrainingSpec {
   ModelConfig model;
   Mesh mesh;
   ParallelStyle style;
+  i64 samples = 8;
   int micro_batches = 1;
   bool documents = false;  // positions and document starts come with the data
   bool regather = true;

@@ -174,6 +174,8 @@ std::vector<AnyOp> ops_without_gradient() {
           CrossEntropyGrad{},
           Ones{},
           AddGrad{},
+          CacheWrite{},
+          CachedAttention{},
           Accumulate{},
           SumSquares{},
           StepScalars{},
