@@ -40,7 +40,7 @@ TEST(Add, of_a_part_of_the_dims) {
   for (const auto& n : kSizes)
     for (DType tx : kFloats)
       for (DType ty : kFloats)
-        for (const std::string y : {"h", "sbh", "sh", "sb", "b", ""}) {
+        for (const std::string y : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
           const Tensor a = random_tensor(tx, shape_of("sbh", n), 1), b = random_tensor(ty, shape_of(y, n), 2);
           std::vector<double> want = a.x;
           const auto at = places("sbh", y, n);
