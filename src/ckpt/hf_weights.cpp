@@ -5,6 +5,7 @@
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/check.h"
 
@@ -37,10 +38,11 @@ std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping&
   std::unordered_map<std::string, std::string> name_of_spelling;
   for (const NamedShape& t : mapping.theirs)
     for (const std::string& spelling : spellings(mapping, t.name)) name_of_spelling.emplace(spelling, t.name);
+  std::set<std::string> used;  // a second spelling of the same tensor is unexpected
   std::vector<NamedShape> found;
   for (const TensorInfo& t : files.tensors()) {
     const auto known = name_of_spelling.find(t.name);
-    if (known != name_of_spelling.end())
+    if (known != name_of_spelling.end() && used.insert(known->second).second)
       found.push_back({known->second, t.shape});
     else if (!is_ignored_buffer("." + t.name) && !is_repeated_head(files, mapping, t))
       found.push_back({t.name, t.shape});

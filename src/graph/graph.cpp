@@ -30,6 +30,7 @@ InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase)
 }
 
 static std::string label(const Graph& g, Value v) {
+  if (v.id < 0 || v.id >= int(g.values.size())) return fmt::format("%{} (no such value)", v.id);
   const ValueInfo& i = g.info(v);
   return i.name.empty() ? fmt::format("%{}", v.id) : fmt::format("%{}:{}", v.id, i.name);
 }
@@ -51,9 +52,17 @@ std::string print(const Graph& g) {
   return out;
 }
 
-static void verify_node(const Graph& g, const Node& n, std::set<Value>& defined, int index) {
+// What the nodes before have done.
+struct Past {
+  std::set<Value> defined;
+  std::set<Value> stale;  // whose memory holds a later value
+};
+
+static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
+  auto& [defined, stale] = past;
   for (Value v : n.ins) {
     check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
+    if (stale.count(v)) fail("reads {} after it was updated in place", label(g, v));
     check(g.info(v).node < 0 || defined.count(v), "reads {} before it is computed", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
@@ -63,21 +72,24 @@ static void verify_node(const Graph& g, const Node& n, std::set<Value>& defined,
     check(g.info(n.outs[k]).node == index, "result {} names node {} as its own", k, g.info(n.outs[k]).node);
     check(defined.insert(n.outs[k]).second, "computes {} a second time", label(g, n.outs[k]));
   }
-  for (const Alias& al : n.op.aliases())
-    check(!al.must || g.type(n.outs.at(al.out)) == g.type(n.ins.at(al.in)), "updates input {} in place with another type", al.in);
+  for (const Alias& al : n.op.aliases()) {
+    if (!al.must) continue;
+    check(g.type(n.outs.at(al.out)) == g.type(n.ins.at(al.in)), "updates input {} in place with another type", al.in);
+    stale.insert(n.ins[al.in]);
+  }
 }
 
 void verify(const Graph& g) {
-  std::set<Value> defined;
+  Past past;
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     try {
-      verify_node(g, g.nodes[i], defined, int(i));
+      verify_node(g, g.nodes[i], past, int(i));
     } catch (const Error& e) {
       fail("verify: node {} ({}): {}", i, print(g, g.nodes[i]), e.what());
     }
   }
   for (const auto& [name, v] : g.outputs)
-    check(g.info(v).node < 0 || defined.count(v), "verify: output {} is not computed", name);
+    check(g.info(v).node < 0 || past.defined.count(v), "verify: output {} is not computed", name);
 }
 
 }  // namespace megalith

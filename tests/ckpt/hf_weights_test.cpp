@@ -105,6 +105,60 @@ TEST(HfWeights, head_order_agrees_with_the_vectors) {
   }
 }
 
+// Round trips can't see two parts that changed places. This does: single elements by each family's own rule.
+TEST(HfWeights, elements_are_where_each_family_keeps_them) {
+  if (!fs::exists(fixture("gpt2"))) GTEST_SKIP() << "fixtures are not here";
+  const i64 h = 64, d = 16, f = 176, f4 = 256, group = 1, j = 5, i = 7;  // head or group, row in it, column
+  struct Case {
+    const char *fixture, *ours;
+    i64 index;
+    const char* theirs;
+    i64 their_index;
+  };
+  const i64 row = (group * d + j) * h + i,
+            query = ((group * 2 + 1) * d + j) * h + i;  // [g,d,h]; [g,2,d,h], second head
+  const Case cases[] = {
+      {"gpt2", "self_attention.linear_q.weight", row, "transformer.h.1.attn.c_attn.weight", i * 3 * h + group * d + j},
+      {"gpt2", "self_attention.linear_k.weight", row, "transformer.h.1.attn.c_attn.weight",
+       i * 3 * h + h + group * d + j},
+      {"gpt2", "self_attention.linear_v.weight", row, "transformer.h.1.attn.c_attn.weight",
+       i * 3 * h + 2 * h + group * d + j},
+      {"gpt2", "self_attention.linear_v.bias", group * d + j, "transformer.h.1.attn.c_attn.bias",
+       2 * h + group * d + j},
+      {"gpt2", "self_attention.linear_proj.weight", j * h + i, "transformer.h.1.attn.c_proj.weight", i * h + j},
+      {"gpt2", "mlp.linear_fc1.weight", j * h + i, "transformer.h.1.mlp.c_fc.weight", i * f4 + j},
+      {"gpt2", "mlp.linear_fc2.weight", j * f4 + i, "transformer.h.1.mlp.c_proj.weight", i * h + j},
+      {"llama", "self_attention.linear_q.weight", query, "model.layers.1.self_attn.q_proj.weight", (3 * d + j) * h + i},
+      {"llama", "self_attention.linear_k.weight", row, "model.layers.1.self_attn.k_proj.weight", row},
+      {"llama", "mlp.linear_fc1.weight", j * h + i, "model.layers.1.mlp.gate_proj.weight", j * h + i},
+      {"llama", "mlp.linear_fc1.weight", f * h + j * h + i, "model.layers.1.mlp.up_proj.weight", j * h + i},
+      {"llama", "pre_mlp_layernorm.weight", j, "model.layers.1.post_attention_layernorm.weight", j},
+      {"qwen2", "self_attention.linear_q.bias", (group * 2 + 1) * d + j, "model.layers.1.self_attn.q_proj.bias",
+       3 * d + j},
+      {"qwen3", "self_attention.k_layernorm.weight", j, "model.layers.1.self_attn.k_norm.weight", j},
+      {"gpt_neox", "self_attention.linear_k.weight", row, "gpt_neox.layers.1.attention.query_key_value.weight",
+       ((group * 3 + 1) * d + j) * h + i},
+      {"gpt_neox", "self_attention.linear_v.bias", group * d + j, "gpt_neox.layers.1.attention.query_key_value.bias",
+       (group * 3 + 2) * d + j},
+      {"bloom_alibi", "self_attention.linear_q.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
+       (group * 3 * d + j) * h + i},
+      {"falcon", "self_attention.linear_q.weight", query, "transformer.h.1.self_attention.query_key_value.weight",
+       ((group * 4 + 1) * d + j) * h + i},
+      {"falcon", "self_attention.linear_v.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
+       ((group * 4 + 3) * d + j) * h + i},
+      {"falcon", "input_layernorm.weight", j, "transformer.h.1.ln_attn.weight", j},
+      {"falcon", "pre_mlp_layernorm.bias", j, "transformer.h.1.ln_mlp.bias", j},
+  };
+  for (const Case& c : cases) {
+    Weights w;
+    import_hf(fixture(c.fixture), read_hf_config(fixture(c.fixture)), into(w));
+    const auto theirs = TensorFiles::open_directory(fixture(c.fixture)).read_f32(c.theirs);
+    EXPECT_EQ(w.at(std::string("decoder.layers.1.") + c.ours).second.at(std::size_t(c.index)),
+              theirs.at(std::size_t(c.their_index)))
+        << c.fixture << " " << c.ours << " from " << c.theirs;
+  }
+}
+
 // Every element of every tensor of a file is linked to exactly one of ours, for each family and its variants.
 TEST(HfWeights, links_cover_everything_once) {
   for (

@@ -96,7 +96,8 @@ TEST(CrossEntropy, hostile_labels_and_logits) {
   for (i64 i = 0; i < 6; ++i) k.labels[i] = std::array{-1.0, -2147483648.0, 10.0, 15.0, 16.0, 2147483647.0}[i];
   const Array z = run_checked(VocabSums{10}, {k.logits, k.labels, k.m})[0];
   for (i64 i = 0; i < 6; ++i) EXPECT_EQ(z[6 + i], 0);
-  for (double v : run_checked(VocabSumsGrad{10}, {k.dz, k.logits, k.labels, k.m})[0].x) EXPECT_TRUE(std::isfinite(v));
+  const Array g = run_checked(VocabSumsGrad{10}, {k.dz, k.logits, k.labels, k.m})[0];
+  for (double v : g.x) EXPECT_TRUE(std::isfinite(v));
   k.logits[0] = NAN;
   const Array m = run_checked(VocabMax{10}, {k.logits})[0];
   EXPECT_TRUE(std::isnan(run_checked(VocabSums{10}, {k.logits, k.labels, m})[0][0]));

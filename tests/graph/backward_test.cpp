@@ -4,6 +4,7 @@
 
 #include "ops/add.h"
 #include "ops/einsum.h"
+#include "ops/reshape.h"
 #include "ops/scale.h"
 #include "ops/sum.h"
 #include "tests/graph/small.h"
@@ -111,6 +112,18 @@ TEST_F(Backward, wrong_gradient_rules_are_errors_at_build_on_one_rank) {
   EXPECT_NE(build(1).find("bad_linear"), std::string::npos) << build(1);  // names the op
   EXPECT_NE(build(2), "");
   EXPECT_NE(build(3).find("not the dual"), std::string::npos) << build(3);
+}
+
+// An axis of one rank may stand on any factor: only the input's type says on which.
+TEST_F(Backward, a_reshapes_gradient_returns_to_the_type_it_came_from) {
+  for (int dim : {1, 2}) {
+    Graph h;
+    Builder at(h);
+    const Value x = leaf(at, "x", {4, 2, 3}, split(dim));
+    const Value y = at.add1(Reshape{"sgr->s(gr)", {{'g', 2}, {'r', 3}}, {}}, {x});
+    const auto cot = backward(at, at.add1(Sum{"sk->", DType::f64}, {y}));
+    EXPECT_EQ(at.type(cot.at(x)), at.type(x).dual(DType::f64));
+  }
 }
 
 TEST_F(Backward, a_cast_without_its_collective_is_an_error) {

@@ -69,6 +69,17 @@ TEST(Verify, in_place_updates_keep_the_type) {
   EXPECT_THROW(verify(h), Error);
 }
 
+TEST(Verify, nobody_reads_what_was_updated_in_place) {
+  Graph g;
+  Builder b(g);
+  const Value acc = leaf(b, "acc", {4}, kSame, false), x = leaf(b, "x", {4}, kSame, false);
+  b.add1(Scale{1, 2.0}, {acc});
+  g.outputs["sum"] = b.add1(Scale{1, 2.0}, {b.add1(Accumulate{1, false}, {acc, x})});
+  EXPECT_NO_THROW(verify(g));
+  b.add1(Scale{1, 2.0}, {acc});
+  EXPECT_THROW(verify(g), Error);
+}
+
 TEST(Print, shows_types_phase_and_place) {
   const Graph g = two_nodes();
   const std::string text = print(g);

@@ -1,5 +1,7 @@
 #include "tests/harness/rank_set.h"
 
+#include <omp.h>
+
 #include "tests/harness/move.h"
 
 namespace megalith::harness {
@@ -9,6 +11,7 @@ Plan plan_graph(const Graph& g) {
 }
 
 RankSet::RankSet(Plan plan, Fault fault) : plan_(std::move(plan)), fault_(std::move(fault)) {
+  omp_set_num_threads(1);  // the arrays are tiny: waking threads would take most of the time
   for (int r = 0; r < mesh().num_ranks(); ++r)
     ranks_.push_back(std::make_unique<cpu::Executor>(plan_, mesh().coord(r)));
 }

@@ -116,10 +116,18 @@ class Table {
   void attention() {
     AttentionSpec at{.scale = 0.5, .dropout = 0.2, .seed = 5};
     grad(Attention{at}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows()});
-    plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), constant("sbgrd"),
-                              positive("sbgr", false), rows()});
+    CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
+    o.like = lse.like = 1;
+    plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
     AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
+    const Shape q = shape("bgrd"), k = shape("bgd");
+    CaseInput length{filled({}, 1), false, DType::i32};
+    CaseInput new_q{random_tensor({2, q[0], q[1], q[2], q[3]}, seed())},
+        new_k{random_tensor({2, k[0], k[1], k[2]}, seed())};
+    plain(CacheWrite{}, {constant("tbgd"), new_k, length});
+    plain(CachedAttention{AttentionSpec{.scale = 0.5, .alibi = true}},
+          {new_q, constant("tbgd"), constant("tbgd"), length});
   }
 
   void embedding_and_loss() {
@@ -166,6 +174,8 @@ std::vector<AnyOp> ops_without_gradient() {
           CrossEntropyGrad{},
           Ones{},
           AddGrad{},
+          CacheWrite{},
+          CachedAttention{},
           Accumulate{},
           SumSquares{},
           StepScalars{},

@@ -14,6 +14,7 @@ struct CaseInput {
   Tensor data;
   bool wants_grad = false;
   DType dtype = DType::f64;
+  int like = -1;  // an earlier input whose state it shares: what came out of the same node
 };
 
 struct OpCase {

@@ -29,6 +29,6 @@ struct LayoutReport {
 
 // On one axis of two ranks every assignment, splits in block and in zigzag order; on two axes every pair of accepted
 // ones (block).
-LayoutReport check_layouts(const OpCase& c);
+LayoutReport check_layouts(const OpCase& c, bool on_two_axes = true);
 
 }  // namespace megalith::harness

@@ -35,11 +35,13 @@ void expect_noticed(const std::string& mistake, F&& change) {
   for (OpCase c : op_cases(layout_sizes())) {
     const T* op = c.op.get_if<T>();
     if (!op) continue;
+    if constexpr (requires { op->accumulate; })
+      if (op->accumulate) continue;  // its third input is not in the rule
     LayoutRule rule = op->rule();
     change(rule);
     c.runs = c.op;
     c.op = Mutated<T>{*op, rule};
-    wrong += int(check_layouts(c).wrong.size());
+    wrong += int(check_layouts(c, false).wrong.size());
     ++cases;
   }
   std::cout << fmt::format("{}: {} assignments wrong\n", mistake, wrong);

@@ -1,5 +1,6 @@
 // Kernels of Add and AddGrad.
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -11,10 +12,14 @@ template <class X, class Y>
 void add_row(const X* x, const Y* y, i64 step, X* z, i64 n) {
   using S = std::common_type_t<accum_t<X>, accum_t<Y>>;
   if (step == 1) {
-#pragma omp simd
-    for (i64 i = 0; i < n; ++i) z[i] = X(S(x[i]) + S(y[i]));
+    map(n, kPlus, z, x, y);
+  } else if (step == 0) {
+    if constexpr (std::is_same_v<accum_t<X>, S>)
+      map(
+          n, [c = S(y[0])](auto a) { return a + c; }, z, x);
+    else
+      for (i64 i = 0; i < n; ++i) z[i] = X(S(x[i]) + S(y[0]));
   } else {
-#pragma omp simd
     for (i64 i = 0; i < n; ++i) z[i] = X(S(x[i]) + S(y[i * step]));
   }
 }

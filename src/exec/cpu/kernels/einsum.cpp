@@ -1,6 +1,7 @@
 // Kernels of Einsum, by plan_einsum.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/einsum_plan.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/matmul.h"
 
 namespace megalith::cpu {
@@ -28,15 +29,20 @@ Kernel by_gemm(const EinsumPlan& plan, Adds adds, const std::array<i64, 3>& byte
 // y = x * w, all of one shape.
 template <class X, class W, class Y>
 Kernel by_multiply(const EinsumPlan& plan, Adds adds) {
-  using S = std::common_type_t<accum_t<X>, accum_t<W>, accum_t<Y>>;
   return {0, [n = plan.outer[0].n, adds](const Args& a) {
             const X* x = a.in<X>(0);
             const W* w = a.in<W>(1);
             Y* y = a.out<Y>(0);
             const bool add = adds(a);
             parallel_blocks(n, [&](i64 begin, i64 end) {
-#pragma omp simd
-              for (i64 i = begin; i < end; ++i) y[i] = Y(S(x[i]) * S(w[i]) + (add ? S(y[i]) : S(0)));
+              const X* xs = x + begin;
+              const W* ws = w + begin;
+              Y* ys = y + begin;
+              if (add)
+                map(
+                    end - begin, [](auto old, auto a, auto b) { return old + a * b; }, ys, ys, xs, ws);
+              else
+                map(end - begin, kTimes, ys, xs, ws);
             });
           }};
 }
@@ -49,10 +55,7 @@ Kernel by_dot(const EinsumPlan& plan, Adds adds) {
             const X* x = a.in<X>(0);
             const W* w = a.in<W>(1);
             const double sum = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
-              double s = 0;
-#pragma omp simd reduction(+ : s)
-              for (i64 i = begin; i < end; ++i) s += double(x[i]) * double(w[i]);
-              return s;
+              return sum_of_products(x + begin, w + begin, end - begin);
             });
             Y* y = a.out<Y>(0);
             y[0] = Y(adds(a) ? double(y[0]) + sum : sum);

@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -62,11 +63,12 @@ struct RowSums {
       S sum[kPart] = {};
       for (i64 t = begin; t < end; ++t) {
         const X* from = dy + i64(u32(sorted[t])) * width + c;
-#pragma omp simd
-        for (i64 i = 0; i < n; ++i) sum[i] += S(from[i]);
+        map(n, kPlus, sum, sum, from);
       }
-#pragma omp simd
-      for (i64 i = 0; i < n; ++i) to[c + i] = Y(add ? S(to[c + i]) + sum[i] : sum[i]);
+      if (add)
+        map(n, kPlus, to + c, to + c, sum);
+      else
+        map(n, kSame, to + c, sum);
     }
   }
 

@@ -120,8 +120,10 @@ struct GemmRun {
     for (i64 r = m * id / threads; r < m * (id + 1) / threads; ++r) {
       C* row = to + r * s.c.row;
       const S* from = sums + r * of.n;
-#pragma omp simd
-      for (i64 j = 0; j < n; ++j) row[j] = C(add ? S(row[j]) + from[j] : from[j]);
+      if (add)
+        map(n, kPlus, row, row, from);
+      else
+        map(n, kSame, row, from);
     }
 #pragma omp barrier
   }

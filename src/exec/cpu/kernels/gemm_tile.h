@@ -8,7 +8,7 @@
 #include <cstring>
 #include <utility>
 
-#include "exec/cpu/vector.h"
+#include "exec/cpu/kernels/elementwise.h"
 
 namespace megalith::cpu::gemm {
 
@@ -72,11 +72,15 @@ void tile(const S* a, const S* b, i64 k, const Target<C>& to) {
     }
   }
   alignas(kVectorBytes) S buffer[R][V * T::kLanes];
-  std::memcpy(buffer, sums, sizeof buffer);
+  for (int r = 0; r < R; ++r)
+    for (int v = 0; v < V; ++v) store(&buffer[r][v * T::kLanes], sums[r][v]);
   for (int r = 0; r < R; ++r) {
     C* c = to.c + r * to.row;
-#pragma omp simd
-    for (i64 j = 0; j < to.cols; ++j) c[j] = C(to.add ? S(c[j]) + buffer[r][j] : buffer[r][j]);
+    const i64 n = std::min(to.cols, V * T::kLanes);
+    if (to.add)
+      map(n, kPlus, c, c, buffer[r]);
+    else
+      map(n, kSame, c, buffer[r]);
   }
 }
 

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -33,9 +34,10 @@ struct Tensors {
   C* copy;
 };
 
-template <bool kCopies, class S, class C>
+template <class S, class C>
 void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
-  const auto [w, g, m, v, copy] = t;
+  S *const w = t.w, *const m = t.m, *const v = t.v;
+  const S* const g = t.g;
 #pragma omp simd
   for (i64 i = begin; i < end; ++i) {
     const S gi = g[i] * s.factor;
@@ -43,7 +45,16 @@ void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
     const S vi = s.beta2 * v[i] + s.rest2 * gi * gi;
     const S wi = w[i] * s.keep - s.rate * mi / (std::sqrt(vi) * s.root + s.eps);
     m[i] = mi, v[i] = vi, w[i] = wi;
-    if constexpr (kCopies) copy[i] = C(wi);
+  }
+}
+
+// update(from, to) over [begin, end), and the copy of what it wrote while that is in the nearest cache.
+template <class S, class C, class F>
+void for_blocks(const Tensors<S, C>& t, i64 begin, i64 end, F&& update) {
+  constexpr i64 kNear = kBlock / 4;
+  for (i64 i = begin; i < end; i += kNear) {
+    update(i, std::min(end, i + kNear));
+    if (t.copy) map(std::min(end - i, kNear), kSame, t.copy + i, t.w + i);
   }
 }
 
@@ -52,15 +63,15 @@ struct SgdStep {
   S factor, decay, momentum, rate;
 };
 
-template <bool kCopies, class S, class C>
+template <class S, class C>
 void sgd(const SgdStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
-  const auto [w, g, m, v, copy] = t;
+  S *const w = t.w, *const m = t.m;
+  const S* const g = t.g;
 #pragma omp simd
   for (i64 i = begin; i < end; ++i) {
     const S mi = s.momentum * m[i] + (g[i] * s.factor + s.decay * w[i]);
     const S wi = w[i] - s.rate * mi;
     m[i] = mi, w[i] = wi;
-    if constexpr (kCopies) copy[i] = C(wi);
   }
 }
 
@@ -88,7 +99,7 @@ Kernel prepare(const AdamW& op, const Site& site) {
               const AdamWStep<S> step(op, scalars, a.in<double>(5));
               const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), a.out<S>(2), op.copy ? a.out<C>(3) : nullptr};
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                op.copy ? adamw<true>(step, t, begin, end) : adamw<false>(step, t, begin, end);
+                for_blocks(t, begin, end, [&](i64 from, i64 to) { adamw(step, t, from, to); });
               });
             }};
   });
@@ -103,7 +114,7 @@ Kernel prepare(const Sgd& op, const Site& site) {
                                     S(op.momentum), S(h[hyper::kLr])};
               const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), nullptr, op.copy ? a.out<C>(2) : nullptr};
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                op.copy ? sgd<true>(step, t, begin, end) : sgd<false>(step, t, begin, end);
+                for_blocks(t, begin, end, [&](i64 from, i64 to) { sgd(step, t, from, to); });
               });
             }};
   });

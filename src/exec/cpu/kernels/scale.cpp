@@ -1,5 +1,6 @@
 // Kernels of Scale and Cast.
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -10,8 +11,8 @@ Kernel prepare(const Scale& op, const Site& site) {
               const X* x = a.in<X>(0);
               X* y = a.out<X>(0);
               parallel_blocks(n, [&](i64 begin, i64 end) {
-#pragma omp simd
-                for (i64 i = begin; i < end; ++i) y[i] = X(k * accum_t<X>(x[i]));
+                map(
+                    end - begin, [&](auto v) { return k * v; }, y + begin, x + begin);
               });
             }};
   });
@@ -23,10 +24,7 @@ Kernel prepare(const Cast&, const Site& site) {
       return {0, [n = count(site.in_shape(0))](const Args& a) {
                 const X* x = a.in<X>(0);
                 Y* y = a.out<Y>(0);
-                parallel_blocks(n, [&](i64 begin, i64 end) {
-#pragma omp simd
-                  for (i64 i = begin; i < end; ++i) y[i] = Y(x[i]);
-                });
+                parallel_blocks(n, [&](i64 begin, i64 end) { map(end - begin, kSame, y + begin, x + begin); });
               }};
     });
   });

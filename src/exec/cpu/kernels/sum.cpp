@@ -1,9 +1,9 @@
 // Kernels of Sum and Broadcast.
 //
 // Sum goes by the innermost loop of x. If the result keeps it ("sbh->h"), columns are added up row by row, kColumns of
-// them at a time; if not
-// ("sbh->sb"), runs of x are summed up. In either case f32 sums of limited length are added up in f64.
+// them at a time, kRowsInF32 rows in f32 before they go into f64; if not ("sbh->sb"), runs of x are summed up in f64.
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -11,7 +11,7 @@ namespace megalith::cpu {
 namespace {
 
 enum { kX = 0, kY = 1 };
-constexpr i64 kColumns = 256, kRowsInF32 = 64, kRunInF32 = 512;
+constexpr i64 kColumns = 256, kRowsInF32 = 64;
 
 struct SumLoops {
   std::vector<Loop> kept, summed;
@@ -38,8 +38,7 @@ void sum_columns(const X* x, const std::vector<Loop>& rows, i64 n, Y* y, i64 ste
     accum_t<X> part[kColumns] = {};
     for (i64 r = r0; r < std::min(count, r0 + kRowsInF32); ++r) {
       const X* row = x + offsets(rows, r)[kX];
-#pragma omp simd
-      for (i64 c = 0; c < n; ++c) part[c] += accum_t<X>(row[c]);
+      map(n, kPlus, part, part, row);
     }
     for (i64 c = 0; c < n; ++c) total[c] += double(part[c]);
   }
@@ -48,18 +47,9 @@ void sum_columns(const X* x, const std::vector<Loop>& rows, i64 n, Y* y, i64 ste
 
 template <class X>
 double sum_run(const X* x, i64 n, i64 step) {
+  if (step == 1) return sum_of(x, n);
   double total = 0;
-  for (i64 i0 = 0; i0 < n; i0 += kRunInF32) {
-    const i64 end = std::min(n, i0 + kRunInF32);
-    accum_t<X> part = 0;
-    if (step == 1) {
-#pragma omp simd reduction(+ : part)
-      for (i64 i = i0; i < end; ++i) part += accum_t<X>(x[i]);
-    } else {
-      for (i64 i = i0; i < end; ++i) part += accum_t<X>(x[i * step]);
-    }
-    total += double(part);
-  }
+  for (i64 i = 0; i < n; ++i) total += double(x[i * step]);
   return total;
 }
 
@@ -99,7 +89,7 @@ template <class X, class Y>
 Kernel of_everything(i64 n) {
   return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {
             a.out<Y>(0)[0] = Y(sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
-              return sum_run(a.in<X>(0) + begin, end - begin, 1);
+              return sum_of(a.in<X>(0) + begin, end - begin);
             }));
           }};
 }
@@ -112,8 +102,7 @@ Kernel make_broadcast(const std::vector<Loop>& loops) {
               const X* x = a.in<X>(0) + at[kX];
               Y* y = a.out<Y>(0) + at[kY];
               if (step == 1) {
-#pragma omp simd
-                for (i64 i = 0; i < n; ++i) y[i] = Y(x[i]);
+                map(n, kSame, y, x);
               } else {
                 for (i64 i = 0; i < n; ++i) y[i] = Y(x[i * step]);
               }

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
 
 namespace megalith::cpu {
@@ -31,12 +32,10 @@ Kernel prepare(const Accumulate& op, const Site& site) {
               X* sum = a.out<X>(0);
               const bool set = starts && a.first_micro_batch;
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                if (set) {
-                  std::copy(x + begin, x + end, sum + begin);
-                } else {
-#pragma omp simd
-                  for (i64 i = begin; i < end; ++i) sum[i] = X(accum_t<X>(sum[i]) + accum_t<X>(x[i]));
-                }
+                if (set)
+                  map(end - begin, kSame, sum + begin, x + begin);
+                else
+                  map(end - begin, kPlus, sum + begin, sum + begin, x + begin);
               });
             }};
   });
@@ -48,10 +47,7 @@ Kernel prepare(const SumSquares&, const Site& site) {
     return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {
               const X* x = a.in<X>(0);
               *a.out<double>(0) = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
-                double s = 0;
-#pragma omp simd reduction(+ : s)
-                for (i64 i = begin; i < end; ++i) s += double(x[i]) * double(x[i]);
-                return s;
+                return sum_of_products(x + begin, x + begin, end - begin);
               });
             }};
   });

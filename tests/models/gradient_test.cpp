@@ -1,0 +1,110 @@
+// One-rank gradients of whole models against differences of the loss, the passes that must not change results, and
+// initial values.
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "tests/models/settings.h"
+
+namespace megalith::harness {
+
+namespace {
+
+std::vector<std::pair<std::string, ModelConfig>> models() {
+  ModelConfig head_norms = llama_like(), bloom = gpt2_like(), window = llama_like(), falcon = llama_like();
+  head_norms.qk_layernorm = true, head_norms.use_rope_scaling = true,
+  head_norms.rope_original_max_position_embeddings = 8;
+  bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
+  window.sliding_window = 5, window.add_qkv_bias = true, window.rotary_percent = 0.5,
+  window.activation = Activation::gelu;
+  falcon.parallel_residual = falcon.parallel_shared_norm = true, falcon.activation = Activation::squared_relu;
+  return {{"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms},
+          {"bloom", bloom},        {"window", window},    {"falcon", falcon}};
+}
+
+Tensors moved(const Tensors& at, const Tensors& u, double h) {
+  Tensors out = at;
+  for (auto& [name, t] : out)
+    for (size_t i = 0; i < t.v.size(); ++i) t.v[i] += h * u.at(name).v[i];
+  return out;
+}
+
+TrainingSpec one_rank(const ModelConfig& m) {
+  TrainingSpec s{.model = m, .mesh = make_mesh(1, 1, 1, 1)};
+  s.model.padded_vocab_size = m.vocab_size;
+  return s;
+}
+
+}  // namespace
+
+TEST(Model, one_rank_gradients_agree_with_differences) {
+  for (const auto& [name, model] : models()) {
+    const TrainingSpec spec = one_rank(model);
+    const Batch batch = make_batch(spec.model, false);
+    Training t(spec, batch);
+    const Tensors at = initial_values(t.parameters());
+    const Tensors g = t.step(at).gradients;
+    Tensors u;
+    double have = 0;
+    for (const auto& [p, x] : at) {
+      u[p] = random_tensor(x.shape, 9);
+      for (size_t i = 0; i < x.v.size(); ++i) have += g.at(p).v[i] * u.at(p).v[i];
+    }
+    const double h = 1e-5;  // times the direction's length, some 70
+    auto loss = [&](double k) { return t.loss(moved(at, u, k * h)); };
+    const double slope = (8 * (loss(1) - loss(-1)) - (loss(2) - loss(-2))) / (12 * h);
+    EXPECT_NEAR(have, slope, 1e-8 * std::max(1.0, std::abs(slope))) << name;
+    EXPECT_GT(std::abs(slope), 1e-3) << name;
+  }
+}
+
+TEST(Model, passes_change_no_result) {
+  for (const ModelConfig& model : {llama_like(), gpt2_like()})
+    for (const Mesh& mesh : {make_mesh(1, 1, 1, 1), make_mesh(1, 1, 2, 1)}) {
+      TrainingSpec spec{.model = model, .mesh = mesh, .micro_batches = 2};
+      const Batch batch = make_batch(model, false);
+      Training with(spec, batch);
+      const Tensors at = initial_values(with.parameters());
+      const StepResult a = with.step(at);
+      for (const std::set<std::string>& off :
+           {std::set<std::string>{"fuse-accumulate"},
+            {"hoist-accumulate"},
+            {"erase-unit-axes"},
+            {"fuse-accumulate", "hoist-accumulate", "erase-unit-axes", "remove-dead"}}) {
+        spec.passes_off = off;
+        const StepResult b = Training(spec, batch).step(at);
+        EXPECT_EQ(a.loss, b.loss) << *off.begin();
+        EXPECT_NEAR(a.norm, b.norm, 1e-13) << *off.begin();
+        for (const auto& [name, g] : a.gradients) EXPECT_LT(max_difference(g, b.gradients.at(name)), 1e-14) << name;
+      }
+    }
+}
+
+TEST(Model, initial_values_do_not_depend_on_the_layout) {
+  for (const ModelConfig& model : {llama_like(), gpt2_like()}) {
+    const TrainingGraph one = build_training(one_rank(model));
+    for (const Mesh& mesh : {make_mesh(1, 1, 2, 2), make_mesh(2, 1, 2, 1)}) {
+      if (model.num_query_groups == 4 && mesh.n(Axis::tr) > 1) continue;
+      const TrainingGraph t = build_training({.model = model, .mesh = mesh, .style = {true}});
+      for (size_t i = 0; i < t.parameters.size(); ++i) {
+        auto whole_of = [](const Parameter& p, const Mesh& m) {
+          Blocks blocks;
+          for (int r = 0; r < m.num_ranks(); ++r) {
+            std::vector<float> v(size_t(local_type(m, p.type).elements()));
+            init_parameter(p, m, m.coord(r), 42, v.data());
+            blocks.emplace_back(v.begin(), v.end());
+          }
+          return assemble(m, p.type, blocks);
+        };
+        const Parameter &p = t.parameters[i], &q = one.parameters[i];
+        Tensor a = whole_of(p, mesh), b = whole_of(q, Mesh{});
+        const size_t real = b.v.size();
+        for (size_t k = real; k < a.v.size(); ++k) EXPECT_EQ(a.v[k], 0) << p.name << ": padding";
+        a.v.resize(real), a.shape = b.shape;
+        EXPECT_EQ(max_difference(a, b), 0) << p.name;
+      }
+    }
+  }
+}
+
+}  // namespace megalith::harness

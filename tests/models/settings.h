@@ -1,0 +1,24 @@
+// Small models, and the ways of laying them over ranks that are compared with one rank.
+#pragma once
+#include "tests/models/training.h"
+
+namespace megalith::harness {
+
+ModelConfig llama_like();  // RMSNorm, rope, SwiGLU, 2 KV groups of 4 heads, no biases, untied, padded vocabulary
+ModelConfig gpt2_like();   // LayerNorm, learned positions, gelu, biases, tied, dropout, padded vocabulary
+
+struct Setting {
+  std::string name;
+  TrainingSpec spec;
+};
+std::vector<Setting> settings();
+
+struct Difference {
+  double loss = 0, gradients = 0, norm = 0, step = 0;
+  double worst() const { return std::max({loss, gradients, norm, step}); }
+};
+// Against the same model on one rank: the whole batch at once, no padding. The step leaves out key biases: their
+// gradient is 0 in exact arithmetic, and Adam makes whole steps of the rounding.
+Difference compare_with_one_rank(const TrainingSpec& spec);
+
+}  // namespace megalith::harness

@@ -1,0 +1,140 @@
+#include "tests/models/training.h"
+
+#include "base/rng.h"
+#include "ops/update.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+
+namespace megalith::harness {
+
+namespace {
+
+constexpr i64 kSamples = 8;
+constexpr double kLr = 0.01, kDecay = 0.1;
+
+OptimizerConfig optimizer() {
+  OptimizerConfig c;
+  c.clip_grad = 0.7;
+  return c;
+}
+
+// Columns of an [s, b] array, or elements of a [b] one.
+Tensor columns(const Tensor& t, i64 begin, i64 end) {
+  Shape shape = t.shape;
+  const i64 b = shape.back();
+  shape.back() = end - begin;
+  Tensor out{shape, {}};
+  for (size_t i = 0; i < t.v.size(); ++i)
+    if (i64(i) % b >= begin && i64(i) % b < end) out.v.push_back(t.v[i]);
+  return out;
+}
+
+}  // namespace
+
+Batch make_batch(const ModelConfig& m, bool documents) {
+  const Shape shape = {m.seq_length, kSamples};
+  Batch out{random_integers(shape, m.vocab_size, 1),
+            random_integers(shape, m.vocab_size, 2),
+            filled(shape, 0),
+            filled(shape, 0),
+            filled(shape, 0),
+            filled({kSamples}, 0)};
+  for (i64 s = 0; s < shape[0]; ++s)
+    for (i64 b = 0; b < kSamples; ++b) {
+      const i64 at = s * kSamples + b, start = documents && b % 3 == 1 && s >= 5 ? 5 : 0;
+      out.mask.v[at] = unit(mix_all(3, at)) < 0.1 + 0.85 * double(b) / (kSamples - 1);
+      out.starts.v[at] = double(start), out.positions.v[at] = double(s - start);
+      out.rows.v[b] = double(100 + b);
+    }
+  return out;
+}
+
+TrainingGraph build_training(const TrainingSpec& spec) {
+  TrainingGraph t;
+  t.g.mesh = spec.mesh;
+  Builder b(t.g);
+  b.regather = spec.regather;
+  GptShape shape;
+  shape.batch = spec.samples / spec.micro_batches;
+  shape.dtype = DType::f64;
+  shape.position_ids = shape.document_starts = spec.documents;
+  Gpt gpt = build_gpt(b, spec.model, shape, spec.style);
+  if (spec.edit_forward) {
+    spec.edit_forward(t.g);
+    verify(t.g);
+  }
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, optimizer());
+  if (spec.edit_all) spec.edit_all(t.g);
+  verify(t.g);
+  t.parameters = std::move(gpt.parameters);
+  return t;
+}
+
+Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
+  run_passes(t.g, standard_passes(), spec.passes_off);
+  return plan_memory(spec.mesh,
+                     {{"micro-batch", &t.g, {Phase::forward, Phase::backward}}, {"update", &t.g, {Phase::update}}},
+                     cpu::workspace_bytes);
+}
+
+Tensors initial_values(const std::vector<Parameter>& parameters) {
+  Tensors out;
+  for (const Parameter& p : parameters) {
+    Tensor t = random_tensor(p.type.shape, hash_name(p.name));
+    const i64 row = count(p.type.shape) / p.type.shape[0];
+    const double std = p.name.find("embedding") != std::string::npos ? 0.5 : 0.3;
+    for (size_t i = 0; i < t.v.size(); ++i) t.v[i] = i64(i) / row < p.true_rows ? p.mean + std * t.v[i] : 0;
+    out[p.name] = std::move(t);
+  }
+  return out;
+}
+
+Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), batch_(batch) {
+  TrainingGraph t = build_training(spec_);
+  Plan plan = plan_training(spec_, t);
+  parameters_ = std::move(t.parameters);
+  ranks_ = std::make_unique<RankSet>(std::move(plan), spec_.fault);
+}
+
+void Training::run_micro_batches(const Tensors& values) {
+  for (const auto& [name, t] : values) ranks_->write(name, t);
+  const i64 n = spec_.samples / spec_.micro_batches;
+  for (int m = 0; m < spec_.micro_batches; ++m) {
+    const std::pair<std::string, const Tensor*> data[] = {
+        {"tokens", &batch_.tokens},          {"labels", &batch_.labels},          {"loss_mask", &batch_.mask},
+        {"position_ids", &batch_.positions}, {"document_starts", &batch_.starts}, {"rows", &batch_.rows}};
+    for (const auto& [name, t] : data)
+      if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(*t, m * n, (m + 1) * n));
+    ranks_->run("micro-batch", m == 0);
+  }
+}
+
+double Training::sum(const std::string& leaf) { return ranks_->read(leaf).v[0]; }
+
+double Training::loss(const Tensors& values) {
+  run_micro_batches(values);
+  return sum("loss_sum") / sum("token_sum");
+}
+
+StepResult Training::step(const Tensors& values) {
+  run_micro_batches(values);
+  StepResult out;
+  const double tokens = sum("token_sum");
+  for (const Parameter& p : parameters_) {
+    Tensor g = ranks_->read(gradient_name(p.name));
+    for (double& x : g.v) x /= tokens;
+    out.gradients[p.name] = std::move(g);
+  }
+  const OptimizerConfig c = optimizer();
+  ranks_->write("hyper", {{hyper::kSize}, {kLr, kDecay, 1 - c.adam_beta1, 1 - c.adam_beta2}});
+  ranks_->run("update");
+  const Tensor scalars = ranks_->output("update", "step");
+  out.loss = scalars.v[step_scalar::kLoss], out.norm = scalars.v[step_scalar::kGradNorm];
+  check(scalars.v[step_scalar::kCounts] == 1, "the step does not count");
+  for (const Parameter& p : parameters_) out.after[p.name] = ranks_->read(p.name);
+  return out;
+}
+
+}  // namespace megalith::harness

@@ -1,0 +1,69 @@
+// One training step of a small GPT on all ranks of a mesh, in f64: micro-batches, accumulation, reduction, norm,
+// clipping, AdamW.
+#pragma once
+#include <set>
+
+#include "models/gpt.h"
+#include "tests/harness/rank_set.h"
+
+namespace megalith::harness {
+
+struct Batch {
+  Tensor tokens, labels, mask, positions, starts;  // [s, b]
+  Tensor rows;                                     // [b]
+};
+// 8 samples with uneven loss masks. With `documents`, some samples hold two, whose positions begin at 0.
+Batch make_batch(const ModelConfig& model, bool documents);
+
+struct TrainingSpec {
+  ModelConfig model;
+  Mesh mesh;
+  ParallelStyle style;
+  i64 samples = 8;
+  int micro_batches = 1;
+  bool documents = false;  // positions and document starts come with the data
+  bool regather = true;
+  std::set<std::string> passes_off = {};
+  // Deliberate mistakes: in the forward graph, in the whole graph before the passes, in the run.
+  std::function<void(Graph&)> edit_forward = {}, edit_all = {};
+  RankSet::Fault fault = {};
+};
+
+struct TrainingGraph {
+  Graph g;
+  std::vector<Parameter> parameters;
+};
+// Forward, backward, accumulation, update; verified; no passes yet.
+TrainingGraph build_training(const TrainingSpec& spec);
+
+// The graph after the passes, planned: programs "micro-batch" and "update".
+Plan plan_training(const TrainingSpec& spec, TrainingGraph& t);
+
+using Tensors = std::map<std::string, Tensor>;  // by parameter
+
+// Initial values, keyed by name and element; the padding of a vocabulary is 0.
+Tensors initial_values(const std::vector<Parameter>& parameters);
+
+struct StepResult {
+  double loss = 0, norm = 0;  // as the step says
+  Tensors gradients, after;   // of the mean loss; parameters after the step
+};
+
+class Training {
+ public:
+  Training(const TrainingSpec& spec, const Batch& batch);
+  StepResult step(const Tensors& values);
+  double loss(const Tensors& values);  // forward and backward alone
+  const std::vector<Parameter>& parameters() const { return parameters_; }
+
+ private:
+  void run_micro_batches(const Tensors& values);
+  double sum(const std::string& leaf);
+
+  TrainingSpec spec_;
+  const Batch& batch_;
+  std::vector<Parameter> parameters_;
+  std::unique_ptr<RankSet> ranks_;
+};
+
+}  // namespace megalith::harness

@@ -1,0 +1,186 @@
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "base/rng.h"
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+#include "tests/harness/rank_set.h"
+
+namespace megalith {
+
+namespace {
+
+template <class T>
+int count_ops(const Graph& g) {
+  int n = 0;
+  for (const Node& node : g.nodes) n += node.op.get_if<T>() != nullptr;
+  return n;
+}
+
+Graph training_graph(const Mesh& mesh) {
+  ModelConfig c;
+  c.num_layers = 2, c.hidden_size = 16, c.ffn_hidden_size = 32, c.num_attention_heads = c.num_query_groups = 4;
+  c.kv_channels = 4, c.seq_length = c.max_position_embeddings = 8, c.vocab_size = 50, c.padded_vocab_size = 52;
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  GptShape shape;
+  shape.batch = 2;
+  const Gpt gpt = build_gpt(b, c, shape, {true});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  return g;
+}
+
+Type f64_of(Shape shape) {
+  const size_t n = shape.size();
+  return {DType::f64, std::move(shape), whole(n)};
+}
+
+}  // namespace
+
+TEST(Passes, unit_axes_and_their_relayouts_vanish) {
+  Graph g = training_graph(make_mesh(1, 1, 1, 1));
+  EXPECT_GT(count_ops<Relayout>(g), 10);
+  EXPECT_TRUE(erase_unit_axes(g));
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_EQ(count_ops<Relayout>(g), 0);
+  for (const ValueInfo& v : g.values) EXPECT_EQ(v.type.layout, whole(v.type.shape.size())) << v.name;
+  EXPECT_FALSE(erase_unit_axes(g));
+}
+
+TEST(Passes, axes_of_several_ranks_stay) {
+  Graph g = training_graph(make_mesh(1, 1, 2, 1));
+  erase_unit_axes(g);
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_GT(count_ops<Relayout>(g), 10);
+  for (const Node& n : g.nodes)
+    if (const auto* r = n.op.get_if<Relayout>()) EXPECT_EQ(to_string(r->axes), "tk");
+}
+
+TEST(Passes, every_weight_gradient_is_added_by_its_producer) {
+  Graph g = training_graph(make_mesh(1, 1, 1, 1));
+  const int before = count_ops<Accumulate>(g);
+  run_passes(g, standard_passes());
+  int fused = 0;
+  for (const Node& n : g.nodes)
+    if (const auto* e = n.op.get_if<Einsum>()) fused += e->accumulate;
+  EXPECT_EQ(fused, 2 * 6 + 1);  // of each layer's six matrices, and the head's use of the table
+  for (const Node& n : g.nodes)
+    if (const auto* e = n.op.get_if<EmbeddingGrad>()) EXPECT_TRUE(e->accumulate);
+  EXPECT_EQ(count_ops<Accumulate>(g), before - 2 * 6 - 2);  // the two tables' too
+}
+
+// acc + (x w + table's) in two micro-batches, with the pass and without.
+TEST(Passes, fused_accumulation_gives_the_same_sums) {
+  auto run = [](bool fuse) {
+    Graph g;
+    Builder b(g);
+    const Value x = b.leaf({"x", f64_of({3, 5})}), y = b.leaf({"y", f64_of({3, 4})});
+    const Value ids = b.leaf({"ids", {DType::i32, {3, 1}, whole(2)}}), dy = b.leaf({"dy", f64_of({3, 1, 4})});
+    const Value table = b.leaf({"table", f64_of({5, 4})}), acc = b.leaf({"acc", f64_of({5, 4}), Role::gradient});
+    b.set_phase(Phase::backward);
+    const Value a = b.add1(Einsum{"sh,sf->hf", DType::f64}, {x, y});
+    const Value c = b.add1(EmbeddingGrad{DType::f64}, {ids, dy, table});
+    const Value d = b.add1(Einsum{"sh,sf->hf", DType::f64}, {x, y});
+    const Value sum = b.add1(AddGrad{2}, {b.add1(AddGrad{2}, {a, c}), d});
+    b.add1(Accumulate{2, true}, {acc, sum});
+    if (fuse) run_passes(g, standard_passes());
+    EXPECT_EQ(count_ops<Accumulate>(g) + count_ops<AddGrad>(g), fuse ? 0 : 3);
+    harness::RankSet r(harness::plan_graph(g));
+    for (bool first : {true, false}) {
+      for (const char* name : {"x", "y", "dy"})
+        r.write(name, harness::random_tensor(g.type(g.find_leaf(name)).shape, hash_name(name) + first));
+      r.write("ids", harness::random_integers({3, 1}, 5, first));
+      if (first) r.write("acc", harness::filled({5, 4}, 99));  // what an earlier step left
+      r.run("graph", first);
+    }
+    return r.read("acc");
+  };
+  EXPECT_LT(harness::max_difference(run(true), run(false)), 1e-14);
+}
+
+TEST(Passes, a_gradient_with_another_use_is_not_fused) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({3, 5})}), acc = b.leaf({"acc", f64_of({5, 5}), Role::gradient});
+  b.set_phase(Phase::backward);
+  const Value w = b.add1(Einsum{"sh,sf->hf", DType::f64}, {x, x});
+  b.add1(Accumulate{2, true}, {acc, w});
+  g.outputs["w"] = w;
+  fuse_accumulate(g);
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_EQ(count_ops<Accumulate>(g), 1);
+}
+
+TEST(Passes, accumulations_move_up_to_what_they_need) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({4})}), acc = b.leaf({"acc", f64_of({4}), Role::gradient});
+  b.set_phase(Phase::backward);
+  const Value a = b.add1(Scale{1, 2.0}, {x});
+  Value c = b.add1(Scale{1, 3.0}, {a});
+  for (int i = 0; i < 3; ++i) c = b.add1(Scale{1, 3.0}, {c});
+  b.add1(Accumulate{1, true}, {acc, a});
+  g.outputs["c"] = c;
+  EXPECT_TRUE(hoist_accumulate(g));
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_NE(g.nodes[1].op.get_if<Accumulate>(), nullptr);
+  EXPECT_FALSE(hoist_accumulate(g));
+}
+
+TEST(Passes, remove_dead_keeps_outputs_and_updates) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({4})}), acc = b.leaf({"acc", f64_of({4}), Role::gradient});
+  b.add1(Scale{1, 9.0}, {b.add1(Scale{1, 8.0}, {x})});  // nobody reads it
+  g.outputs["y"] = b.add1(Scale{1, 2.0}, {x});
+  b.add1(Accumulate{1, true}, {acc, b.add1(Scale{1, 3.0}, {x})});
+  EXPECT_TRUE(remove_dead(g));
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_EQ(g.nodes.size(), 3u);
+  EXPECT_FALSE(remove_dead(g));
+}
+
+TEST(Passes, a_pass_that_breaks_the_graph_is_named) {
+  Graph g = training_graph(make_mesh(1, 1, 1, 1));
+  const std::vector<Pass> passes = {{"fine", [](Graph&) { return false; }}, {"clumsy", [](Graph& h) {
+                                                                               std::swap(h.nodes.front(),
+                                                                                         h.nodes.back());
+                                                                               return true;
+                                                                             }}};
+  try {
+    run_passes(g, passes);
+    FAIL();
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("clumsy"), std::string::npos) << e.what();
+  }
+  Graph h = training_graph(make_mesh(1, 1, 1, 1));
+  EXPECT_NO_THROW(run_passes(h, passes, {"clumsy"}));
+}
+
+TEST(Passes, can_be_switched_off_by_name_and_are_reported) {
+  Graph g = training_graph(make_mesh(1, 1, 1, 1));
+  EXPECT_THROW(run_passes(g, standard_passes(), {"fuse-acumulate"}), Error);
+  const auto reports = run_passes(g, standard_passes(), {"fuse-accumulate"});
+  EXPECT_EQ(reports.size(), standard_passes().size() - 1);
+  EXPECT_NE(print(reports).find("erase-unit-axes"), std::string::npos);
+}
+
+TEST(Gradients, every_parameter_must_matter) {
+  Graph g;
+  Builder b(g);
+  Parameter used, idle;
+  used.name = "used", idle.name = "idle";
+  used.type = idle.type = f64_of({4});
+  used.value = b.leaf({"used", used.type, Role::parameter, true});
+  idle.value = b.leaf({"idle", idle.type, Role::parameter, true});
+  const Value loss = b.add1(Sum{"a->", DType::f64}, {used.value}), tokens = b.leaf({"tokens", f64_of({})});
+  EXPECT_THROW(add_gradients(b, {used, idle}, loss, tokens), Error);
+}
+
+}  // namespace megalith
