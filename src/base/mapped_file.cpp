@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -28,6 +29,13 @@ MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
 
 MappedFile::~MappedFile() {
   if (!bytes_.empty()) ::munmap(const_cast<u8*>(bytes_.data()), bytes_.size());
+}
+
+void MappedFile::release(i64 offset, i64 bytes) const {
+  constexpr i64 kAround = i64{64} << 10;  // Linux brings in so many bytes around each page that is touched
+  const i64 page = ::sysconf(_SC_PAGESIZE), begin = std::max<i64>(0, offset - kAround) / page * page;
+  const i64 end = std::min(offset + bytes + kAround, size());
+  if (begin < end) ::madvise(const_cast<u8*>(bytes_.data()) + begin, std::size_t(end - begin), MADV_DONTNEED);
 }
 
 }  // namespace megalith

@@ -18,6 +18,8 @@ class MappedFile {
   const std::string& path() const { return path_; }
   std::span<const u8> bytes() const { return bytes_; }
   i64 size() const { return i64(bytes_.size()); }
+  // Takes the pages of these bytes out of the process's memory; they come back when they are touched again.
+  void release(i64 offset, i64 bytes) const;
 
  private:
   std::string path_;

@@ -40,7 +40,10 @@ struct SaveTensor {
 };
 
 struct SaveOptions {
-  i64 keep_last = 0;  // newest checkpoints to keep, this one included; 0: all
+  // Older checkpoints stay if they are among the newest `keep_last` (this one included; 0: with `keep_multiples`, 1;
+  // else all) or if their iteration is a multiple of `keep_multiples` (0: none).
+  i64 keep_last = 0;
+  i64 keep_multiples = 0;
   bool exchange =
       true;  // replace a checkpoint of the same iteration by swapping directories, where the file system can
   StepHook hook{};

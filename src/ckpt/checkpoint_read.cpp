@@ -73,7 +73,9 @@ void Checkpoint::read_block(const std::string& name, const Shape& offset, const 
         to_string(shape), name, count(shape) * element, out.size());
   for (const TensorBlock& b : t.blocks) {
     const TensorFiles& file = files_.at(b.file);
-    BlockCopy(b.offset, b.shape, offset, shape).run(file.raw(file.at(b.key)).data(), out.data(), element);
+    const TensorInfo& stored = file.at(b.key);
+    BlockCopy(b.offset, b.shape, offset, shape).run(file.raw(stored).data(), out.data(), element);
+    file.release(stored);
   }
 }
 

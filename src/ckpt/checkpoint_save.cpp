@@ -107,10 +107,13 @@ void remove_leftovers(const std::string& dir, const StepHook& hook) {
 
 // Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay. A directory
 // gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
-void remove_old(const std::string& dir, i64 iteration, i64 keep_last, const StepHook& hook) {
+void remove_old(const std::string& dir, i64 iteration, const SaveOptions& options) {
+  const i64 keep_last = std::max<i64>(1, options.keep_last), multiples = options.keep_multiples;
+  const StepHook& hook = options.hook;
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
   std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > iteration; });
   for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
+    if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
     const std::string doomed = fmt::format("{}{}{}", found[std::size_t(i)].path, kTemporary, ::getpid());
     remove_tree(doomed, hook);
     rename_path(found[std::size_t(i)].path, doomed, hook);
@@ -142,7 +145,7 @@ void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span
   }
   try {
     remove_leftovers(dir, hook);
-    if (options.keep_last > 0) remove_old(dir, manifest.iteration, options.keep_last, hook);
+    if (options.keep_last > 0 || options.keep_multiples > 0) remove_old(dir, manifest.iteration, options);
   } catch (const std::exception& e) {
     log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", manifest.iteration,
               e.what());

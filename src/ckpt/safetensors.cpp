@@ -105,6 +105,10 @@ std::span<const std::byte> TensorFiles::raw(const TensorInfo& tensor) const {
   return std::as_bytes(files_.at(tensor.file).bytes()).subspan(std::size_t(tensor.offset), std::size_t(tensor.bytes));
 }
 
+void TensorFiles::release(const TensorInfo& tensor) const {
+  files_.at(tensor.file).release(tensor.offset, tensor.bytes);
+}
+
 std::optional<TensorView> TensorFiles::view(const std::string& name) const {
   const TensorInfo* t = find(name);
   if (t == nullptr) return std::nullopt;

@@ -45,6 +45,7 @@ class TensorFiles {
   const TensorInfo* find(const std::string& name) const;               // nullptr if absent
   const TensorInfo& at(const std::string& name) const;                 // Error if absent
   std::span<const std::byte> raw(const TensorInfo& tensor) const;
+  void release(const TensorInfo& tensor) const;  // its pages leave the process's memory until they are touched again
   std::optional<TensorView> view(const std::string& name) const;  // nullopt if absent
   // Converts from f32, f64, bf16 or f16. `out` must have the tensor's number of elements.
   void read_f32(const TensorInfo& tensor, std::span<float> out) const;

@@ -14,6 +14,8 @@ int command_evaluate(int argc, const char* const* argv) {
     return 0;
   }
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
+  check(is_loadable(o.train.load), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there",
+        o.train.load);
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
   if (!o.given.has("train-iters")) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;
@@ -41,8 +43,8 @@ int command_evaluate(int argc, const char* const* argv) {
   DataLoader loader(sets.valid, config);
   Trainer trainer(step, *interpreter, o.optimizer, make_schedules(o));
   const auto e = trainer.evaluate(loader, batches);
-  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", batches * o.train.micro_batch_size, e.tokens, e.mean(),
-           perplexity(e.mean()));
+  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", batches * o.train.micro_batch_size,
+           e.tokens, e.mean(), perplexity(e.mean()));
   return 0;
 }
 

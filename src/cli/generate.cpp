@@ -39,7 +39,9 @@ int command_generate(int argc, const char* const* argv) {
   GenerateFlags c;
   if (!read_flags(c, argc, argv)) return 0;
   check(!c.load.empty() && !c.prompt.empty(), "--load and --prompt are required");
-  check(c.tokens_to_generate > 0, "--tokens-to-generate is {}: want at least 1", c.tokens_to_generate);
+  constexpr i64 kMost = i64(1) << 31;
+  check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
+        c.tokens_to_generate, kMost - 1);
   c.sampling.seed = u64(c.seed);
   if (c.greedy) c.sampling.temperature = 0;
   check_sampling(c.sampling);
@@ -54,7 +56,8 @@ int command_generate(int argc, const char* const* argv) {
   }
   const std::vector<i32> prompt = tokenizer->encode(c.prompt);
   const auto backend = make_backend(Device::cpu);
-  Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate, *backend);
+  Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
+                      *backend);
   load_weights(c.load, c.ckpt_step, generator.weights());
   std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, tokenizer->eod(), c.sampling);
   if (!tokens.empty() && tokens.back() == tokenizer->eod()) tokens.pop_back();

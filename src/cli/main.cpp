@@ -1,4 +1,6 @@
 // megalith COMMAND [flags]
+#include <malloc.h>
+
 #include <cstdio>
 #include <string_view>
 
@@ -16,7 +18,8 @@ constexpr Entry kCommands[] = {
     {"pretrain-gpt", "train a GPT", megalith::command_pretrain_gpt},
     {"preprocess-data", "text to tokens: .bin and .idx files", megalith::command_preprocess_data},
     {"generate", "continue a prompt with a checkpoint or a Hugging Face model", megalith::command_generate},
-    {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset", megalith::command_evaluate},
+    {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset",
+     megalith::command_evaluate},
     {"convert", "checkpoints to and from Hugging Face directories", megalith::command_convert},
 };
 
@@ -29,6 +32,7 @@ int usage(std::FILE* to) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
   for (const Entry& e : kCommands) {

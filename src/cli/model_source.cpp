@@ -1,5 +1,7 @@
 #include "cli/model_source.h"
 
+#include <malloc.h>
+
 #include <filesystem>
 
 #include "base/log.h"
@@ -10,7 +12,8 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
-std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir) {
+std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
+                                          const std::string& dir) {
   if (!flags.type.empty()) return make_tokenizer(flags);
   if (!stored.tokenizer.type.empty()) return make_tokenizer(stored.tokenizer);
   if (!fs::exists(dir + "/vocab.json") || !fs::exists(dir + "/merges.txt")) return nullptr;
@@ -19,19 +22,22 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
   return make_tokenizer(c);
 }
 
-// The model of --load, if the flags name none; flags that were given win over it.
+// The model of --load, unless the flags describe one (--num-layers); of its settings, those given by flags win: if they
+// matter, loading will refuse them.
 static StoredModel stored_model(Options& o) {
   StoredModel stored;
   const std::string& dir = o.train.load;
-  if (dir.empty() || !(is_hf_directory(dir) || has_checkpoint(dir))) return stored;
+  if (dir.empty() || !is_loadable(dir)) return stored;
   stored = read_stored_model(dir, o.train.ckpt_step);
   if (o.given.has("num-layers")) return stored;
-  const i64 seq = o.given.has("seq-length") ? o.model.seq_length : stored.model.seq_length;
-  const i64 divisible = o.model.make_vocab_size_divisible_by;
-  const double attention = o.model.attention_dropout, hidden = o.model.hidden_dropout;
-  o.model = stored.model;
-  o.model.seq_length = seq, o.model.make_vocab_size_divisible_by = divisible, o.model.padded_vocab_size = 0;
-  o.model.attention_dropout = attention, o.model.hidden_dropout = hidden;
+  ModelConfig model = stored.model;
+  model.padded_vocab_size = 0;
+  model.make_vocab_size_divisible_by = o.model.make_vocab_size_divisible_by;
+  model.attention_dropout = o.model.attention_dropout, model.hidden_dropout = o.model.hidden_dropout;
+  config::FieldList flags = config::fields_of(o.model), merged = config::fields_of(model);
+  for (config::Field& field : merged.all())
+    if (o.given.has(field.name)) field.set(flags.find(field.name)->values(), "--" + field.name);
+  o.model = model;
   return stored;
 }
 
@@ -41,12 +47,15 @@ void complete_options(Options& o) {
   if (o.tokenizer.type == "NullTokenizer") o.tokenizer.vocab_size = o.model.vocab_size;
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();
-    check(o.model.vocab_size >= tokenizer->vocab_size(), "the tokenizer has {} tokens, the model a vocabulary of {}: use the "
-          "tokenizer that belongs to the model", tokenizer->vocab_size(), o.model.vocab_size);
+    check(o.model.vocab_size >= tokenizer->vocab_size(),
+          "the tokenizer has {} tokens, the model a vocabulary of {}: use the "
+          "tokenizer that belongs to the model",
+          tokenizer->vocab_size(), o.model.vocab_size);
     o.data.eod = tokenizer->eod(), o.data.pad = tokenizer->pad();
   }
   o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
   finish_options(o);
+  malloc_trim(0);  // what the tokenizer took goes back to the system: training does not need it
 }
 
 std::unique_ptr<Backend> make_backend(Device device) {

@@ -36,6 +36,7 @@ IndexedDataset::IndexedDataset(const std::string& prefix)
   check_header();
   check_sequences();
   check_documents();
+  idx_.release(0, idx_.size());
 }
 
 void IndexedDataset::check_header() {
@@ -124,6 +125,12 @@ void IndexedDataset::read(i64 sequence, i64 offset, std::span<i32> out) const {
       out[i] = i32(value);
     }
   });
+  // A long run reads the whole file, which must not add up in the process's memory: every few reads its pages are
+  // dropped. A read brings in the pages around it too, 64 KiB on Linux.
+  constexpr i64 kKept = i64{4} << 20, kAround = i64{64} << 10;
+  if (unreleased_.fetch_add(count * size_of(type_) + kAround, std::memory_order_relaxed) < kKept) return;
+  unreleased_ = 0;
+  bin_.release(0, bin_.size());
 }
 
 }  // namespace megalith

@@ -5,6 +5,7 @@
 // tokens back to back. Everything is checked once at opening, so that reading cannot leave the files whatever they
 // hold.
 #pragma once
+#include <atomic>
 #include <string>
 
 #include "base/mapped_file.h"
@@ -40,6 +41,7 @@ class IndexedDataset : public TokenSource {
   TokenType type_{};
   i64 sequences_ = 0, document_entries_ = 0;
   bool has_modes_ = false;
+  mutable std::atomic<i64> unreleased_ = 0;  // bytes mapped since pages were last dropped
 };
 
 }  // namespace megalith

@@ -8,7 +8,8 @@ static constexpr i64 kChunks[] = {64, 8, 1};  // tokens a program takes at once,
 
 Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, const Backend& backend)
     : model_(model), max_length_(max_length) {
-  check(model.position_embedding_type != PositionEmbedding::learned_absolute || max_length <= model.max_position_embeddings,
+  check(model.position_embedding_type != PositionEmbedding::learned_absolute ||
+            max_length <= model.max_position_embeddings,
         "{} tokens of prompt and answer, but the model has {} positions: ask for fewer tokens", max_length,
         model.max_position_embeddings);
   graphs_.resize(std::size(kChunks));
@@ -22,6 +23,11 @@ Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, cons
     programs.push_back({fmt::format("decode {}", kChunks[i]), &graphs_[i], {Phase::forward}});
   }
   step_.plan = plan_memory({}, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
+  const i64 need = step_.plan.arena_bytes + backend.fixed_bytes(), have = backend.available_bytes();
+  check(need <= have,
+        "the model and its caches for {} tokens need {} MiB of memory, {} MiB are available: ask for fewer "
+        "tokens",
+        max_length, need >> 20, have >> 20);
   interpreter_ = backend.make_interpreter(step_.plan, Coord{});
   state_ = std::make_unique<ModelState>(step_, *interpreter_);
 }
@@ -64,9 +70,10 @@ std::vector<i32> Generator::generate(std::span<const i32> prompt, i64 count, i32
                                      const std::function<void(i32)>& on_token) {
   check_sampling(sampling);
   check(!prompt.empty(), "the prompt is empty: give at least one token");
-  check(i64(prompt.size()) + count <= max_length_, "{} tokens of prompt and {} to generate: at most {} together", prompt.size(),
-        count, max_length_);
-  for (i32 id : prompt) check(id >= 0 && id < model_.vocab_size, "token {} is outside the vocabulary of {}", id, model_.vocab_size);
+  check(i64(prompt.size()) + count <= max_length_, "{} tokens of prompt and {} to generate: at most {} together",
+        prompt.size(), count, max_length_);
+  for (i32 id : prompt)
+    check(id >= 0 && id < model_.vocab_size, "token {} is outside the vocabulary of {}", id, model_.vocab_size);
   std::vector<i32> out;
   i64 length = i64(prompt.size());
   std::vector<float> logits = feed(prompt, 0);

@@ -29,8 +29,9 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
-  virtual i64 fixed_bytes() const = 0;      // of the process, its libraries and threads, whatever the plan
-  virtual i64 available_bytes() const = 0;  // memory that a plan may take
+  virtual i64 fixed_bytes() const = 0;      // of the process beside its plan: what it has now, and what starting a run adds
+  virtual i64 available_bytes() const = 0;  // memory that the process may have, with what it has now
+  virtual i64 peak_bytes() const = 0;       // the most memory that the process had so far
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;
 };
 

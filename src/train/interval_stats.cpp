@@ -18,11 +18,16 @@ void IntervalStats::add(std::span<const NamedValue> losses, bool skipped) {
   if (!finite) ++sums_.nan;
 }
 
-Interval IntervalStats::take(double seconds) {
+Interval IntervalStats::look(double seconds) const {
   Interval done = sums_;
   done.seconds_per_iteration = seconds / double(std::max<i64>(1, iterations()));
   for (NamedValue& loss : done.mean_losses)
     loss.value = done.advanced > 0 ? loss.value / double(done.advanced) : std::numeric_limits<double>::quiet_NaN();
+  return done;
+}
+
+Interval IntervalStats::take(double seconds) {
+  const Interval done = look(seconds);
   sums_ = {.mean_losses = std::move(sums_.mean_losses)};
   for (NamedValue& loss : sums_.mean_losses) loss.value = 0;
   return done;

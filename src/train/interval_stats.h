@@ -10,9 +10,14 @@ namespace megalith {
 
 class IntervalStats {
  public:
+  IntervalStats() = default;
+  explicit IntervalStats(Interval sums) : sums_(std::move(sums)) {}  // goes on with an interval that was broken off
+
   void add(std::span<const NamedValue> losses, bool skipped);
   i64 iterations() const { return sums_.advanced + sums_.skipped; }
-  Interval take(double seconds);  // the interval that took so long; starts a new one, with the same losses
+  Interval look(double seconds) const;            // the interval so far, which took so long
+  Interval take(double seconds);                  // the same, and a new one starts, with the same losses
+  const Interval& sums() const { return sums_; }  // of the interval so far: sums of losses where others have means
 
  private:
   Interval sums_;

@@ -1,5 +1,6 @@
 // A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -9,12 +10,13 @@
 
 namespace megalith {
 
-// One tensor of the model's state, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and are not part of it.
+// One tensor of the model's state, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and are
+// not part of it.
 struct StateTensor {
-  std::string name;         // "decoder...weight", "optimizer.exp_avg.decoder...weight"
-  Shape shape;              // true sizes
+  std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
+  Shape shape;       // true sizes
   const Parameter* parameter;
-  const Leaf* leaf;         // where it lies, in accumulation precision
+  const Leaf* leaf;  // where it lies, in accumulation precision
   bool is_weight;
 };
 
@@ -22,15 +24,26 @@ class ModelState {
  public:
   ModelState(const PlannedStep& step, Interpreter& interpreter);
 
+  using Fill = std::function<void(std::span<float>)>;
+
   void initialise(u64 seed);  // every parameter drawn by name and global index
 
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
-  // Writes a tensor's true values; padding rows become 0. Of a weight also the copy in compute precision.
+  // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of
+  // a weight also the copy in compute precision. Memory beside the model's own: that of the tensor, with bf16 half of
+  // it on top.
+  void write(const StateTensor& t, const Fill& fill);
   void write(const StateTensor& t, std::span<const float> values);
   std::vector<float> read(const StateTensor& t) const;
   const void* host_view(const StateTensor& t) const { return interpreter_.host_view(*t.leaf); }
 
+  double norm() const;             // of all weights together
+  i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0
+
  private:
+  template <class F>
+  void with_values(const Leaf& leaf, i64 n, F&& f) const;  // f(its first n elements as f32)
+
   const PlannedStep& step_;
   Interpreter& interpreter_;
   std::vector<StateTensor> tensors_;

@@ -1,5 +1,7 @@
 #include "train/plan_report.h"
 
+#include <algorithm>
+
 #include "train/flops.h"
 #include "train/schedules.h"
 
@@ -7,9 +9,30 @@ namespace megalith {
 
 static double mib(i64 bytes) { return double(bytes) / (1 << 20); }
 
-i64 total_bytes(const PlannedStep& step, const Backend& backend) { return step.plan.arena_bytes + backend.fixed_bytes(); }
+static std::string row(std::string_view what, i64 bytes) {
+  return fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, mib(bytes));
+}
 
-std::string plan_report(const Options& o, const PlannedStep& step, const Backend& backend) {
+// One tensor at a time is read or drawn as f32, with its bf16 copy and the file's pages beside it.
+static i64 start_bytes(const PlannedStep& step, bool resumes) {
+  const Plan& plan = step.plan;
+  i64 largest = 0;
+  for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements());
+  const i64 touched =
+      plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
+  return std::max<i64>(0, touched + largest * 10 - plan.arena_bytes);
+}
+
+MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
+  constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
+  const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
+  return {.arena = step.plan.arena_bytes,
+          .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
+          .start = start_bytes(step, resumes),
+          .process = backend.fixed_bytes()};
+}
+
+std::string plan_report(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
   i64 parameters = 0, padding = 0;
   for (const Parameter& p : step.parameters) {
     parameters += count(p.true_shape());
@@ -19,33 +42,43 @@ std::string plan_report(const Options& o, const PlannedStep& step, const Backend
   out += fmt::format("  parameters                   {:>16}   (+ {} of vocabulary padding)\n", parameters, padding);
   for (const Program& p : step.plan.programs)
     out += fmt::format("  {:<28} {:>16} instructions\n", "program " + p.name, p.instructions.size());
-  out += fmt::format("  model flops per iteration    {:>16.4g}\n", flops_per_iteration(o.model, o.train.global_batch_size));
+  out += fmt::format("  model flops per iteration    {:>16.4g}\n",
+                     flops_per_iteration(o.model, o.train.global_batch_size));
   out += memory_table(step.plan);
-  out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", "process and libraries", backend.fixed_bytes(),
-                     mib(backend.fixed_bytes()));
-  out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", "total", total_bytes(step, backend),
-                     mib(total_bytes(step, backend)));
+  out += row("batches", need.batches);
+  if (need.start > 0) out += row("start", need.start);
+  out += row("process and libraries", need.process);
+  out += row("total", need.total());
   return out + "------------------------------------------------------";
 }
 
-// The largest micro-batch below the given one that divides the global batch and fits; 0 if none does.
-static i64 largest_that_fits(const Options& options, const Backend& backend) {
-  for (i64 b = options.train.micro_batch_size - 1; b > 0; --b) {
-    if (options.train.global_batch_size % b) continue;
-    Options smaller = options;
-    smaller.train.micro_batch_size = b;
-    if (total_bytes(plan_step(step_spec(smaller), backend), backend) <= backend.available_bytes()) return b;
-  }
-  return 0;
+static std::vector<i64> smaller_micro_batches(const TrainConfig& t) {
+  std::vector<i64> out;
+  for (i64 b = 1; b < t.micro_batch_size; ++b)
+    if (t.global_batch_size % b == 0) out.push_back(b);
+  return out;
 }
 
-void check_memory(const Options& options, const PlannedStep& step, const Backend& backend) {
-  const i64 need = total_bytes(step, backend), have = backend.available_bytes();
-  if (need <= have) return;
-  const i64 b = largest_that_fits(options, backend);
+// The largest micro-batch below the given one that divides the global batch and fits; 0 if none does.
+static i64 largest_that_fits(const Options& options, const MemoryNeed& need, const Backend& backend) {
+  const std::vector<i64> sizes = smaller_micro_batches(options.train);
+  const auto fits = [&](i64 b) {
+    Options smaller = options;
+    smaller.train.micro_batch_size = b;
+    const i64 arena = plan_step(step_spec(smaller), backend).plan.arena_bytes;
+    return arena + need.total() - need.arena <= backend.available_bytes();
+  };
+  const auto end = std::partition_point(sizes.begin(), sizes.end(), fits);
+  return end == sizes.begin() ? 0 : *(end - 1);
+}
+
+void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend) {
+  const i64 have = backend.available_bytes();
+  if (need.total() <= have) return;
+  const i64 b = largest_that_fits(options, need, backend);
   const std::string advice = b > 0 ? fmt::format("--micro-batch-size {} fits", b)
                                    : "no micro-batch size fits: use a smaller model or --seq-length, or --bf16";
-  fail("the plan needs {:.1f} MiB, {:.1f} MiB are available: {}", mib(need), mib(have), advice);
+  fail("the plan needs {:.1f} MiB of memory, {:.1f} MiB are available: {}", mib(need.total()), mib(have), advice);
 }
 
 }  // namespace megalith

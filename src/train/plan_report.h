@@ -7,13 +7,21 @@
 
 namespace megalith {
 
-// Bytes per category, parameters, flops, instructions.
-std::string plan_report(const Options& options, const PlannedStep& step, const Backend& backend);
+// The process's peak memory by the plan, in bytes.
+struct MemoryNeed {
+  i64 arena = 0;
+  i64 batches = 0;  // on their way from the data to the arena
+  i64 start = 0;    // what reading or drawing the weights takes beyond all that, while activations are untouched
+  i64 process = 0;  // libraries, tokenizer, the data's index, the plan itself
+  i64 total() const { return arena + batches + start + process; }
+};
+// `resumes`: the optimizer's state will be read. Measures the process as it is now.
+MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);
 
-// The process's peak memory by the plan: the arena and what the process has anyway.
-i64 total_bytes(const PlannedStep& step, const Backend& backend);
+// Bytes per category, parameters, flops, instructions.
+std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 
 // Error if the plan needs more memory than there is, with the largest micro-batch that fits.
-void check_memory(const Options& options, const PlannedStep& step, const Backend& backend);
+void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend);
 
 }  // namespace megalith

@@ -1,12 +1,10 @@
 #include "train/pretrain.h"
 
 #include <chrono>
-#include <cmath>
 #include <filesystem>
 #include <optional>
 
 #include "base/log.h"
-#include "ckpt/hf_config.h"
 #include "train/checkpointing.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
@@ -18,51 +16,60 @@ namespace {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, const Backend& backend, PlannedStep step)
+  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets)
       : o_(options),
         t_(o_.train),
+        backend_(backend),
         step_(std::move(step)),
         interpreter_(backend.make_interpreter(step_.plan, Coord{})),
         model_(step_, *interpreter_),
-        trainer_(step_, *interpreter_, o_.optimizer, make_schedules(o_)) {}
-
-  void start() {
-    if (t_.load.empty() || !loadable()) model_.initialise(u64(t_.seed));
-    if (!t_.load.empty() && loadable()) load_run(o_, model_, state_);
-    datasets_ = build_datasets(o_.data, sample_counts(run_length(o_)));
-    log::say("> finished creating GPT datasets ...");
+        schedules_(start.schedules()),
+        trainer_(step_, *interpreter_, o_.optimizer, schedules_),
+        datasets_(std::move(datasets)),
+        state_(start.progress().state),
+        log_(o_, start.progress(), train_iters(o_)) {
+    if (start.resumes() && t_.load == t_.save) saved_ = state_.iteration;
+    start.fill(model_);
   }
 
   int train() {
-    RunLog log(o_, state_, train_iters(o_));
     const auto began = std::chrono::steady_clock::now();
     std::optional<DataLoader> loader;
     if (state_.iteration < train_iters(o_)) loader.emplace(datasets_.train, loader_config_at(state_.consumed_samples));
+    log_.resume();
     while (state_.iteration < train_iters(o_)) {
-      const i64 before = state_.consumed_samples;
-      const StepResult r = trainer_.train_step(*loader, t_.global_batch_size / t_.micro_batch_size, state_);
-      log.step(state_, r, schedules().lr.at(state_.schedule_samples), state_.consumed_samples - before);
+      step(*loader);
       if (t_.eval_interval > 0 && state_.iteration % t_.eval_interval == 0)
-        evaluate(log, datasets_.valid, fmt::format("iteration {}", state_.iteration), true);
-      if (!t_.save.empty() && t_.save_interval > 0 && state_.iteration % t_.save_interval == 0) save(log);
+        evaluate(datasets_.valid, fmt::format("iteration {}", state_.iteration), true);
+      if (!t_.save.empty() && t_.save_interval > 0 && state_.iteration % t_.save_interval == 0) save();
       if (should_exit(began)) break;
     }
-    if (!t_.save.empty() && saved_ != state_.iteration) save(log);
-    if (state_.iteration >= train_iters(o_)) final_evaluations(log);
-    log.finish();
+    if (!t_.save.empty() && saved_ != state_.iteration) save();
+    if (state_.iteration >= train_iters(o_)) final_evaluations();
+    log_.finish();
+    log::say("peak memory: {:.1f} MiB", double(backend_.peak_bytes()) / (1 << 20));
     return 0;
   }
 
  private:
-  bool loadable() const {
-    namespace fs = std::filesystem;
-    const bool there = is_hf_directory(t_.load) || has_checkpoint(t_.load);
-    check(there || t_.load == t_.save || !t_.exit_on_missing_checkpoint, "--load {}: no checkpoint there", t_.load);
-    check(there || t_.load == t_.save || fs::exists(t_.load), "--load {}: no such directory", t_.load);
-    return there;  // nothing yet, where this run will save: it starts from random weights
+  // What goes wrong in reading data must not cost the steps done since the last checkpoint.
+  void step(DataLoader& loader) {
+    const i64 before = state_.consumed_samples;
+    StepResult r;
+    try {
+      r = trainer_.train_step(loader, t_.global_batch_size / t_.micro_batch_size, state_);
+    } catch (const Error&) {
+      if (!t_.save.empty() && saved_ != state_.iteration && state_.iteration > 0) save();
+      throw;
+    }
+    if (t_.log_params_norm) r.params_norm = model_.norm();
+    if (t_.log_num_zeros_in_grad) r.num_zeros = model_.zeros_in_gradients();
+    bad_in_a_row_ = r.counted ? 0 : bad_in_a_row_ + 1;
+    if (!r.counted && t_.check_for_nan_in_loss_and_grad)
+      log::warn("iteration {}: loss {}, gradient norm {}: the step is skipped ({} in a row)", state_.iteration, r.loss,
+                r.grad_norm, bad_in_a_row_);
+    log_.step(state_, r, schedules_.lr.at(state_.schedule_samples), state_.consumed_samples - before);
   }
-
-  Schedules schedules() const { return make_schedules(o_); }
 
   LoaderConfig loader_config_at(i64 consumed) const {
     LoaderConfig c = loader_config(o_.data);
@@ -71,28 +78,28 @@ class TrainingRun {
     return c;
   }
 
-  void evaluate(RunLog& log, const std::shared_ptr<const Dataset>& set, const std::string& where, bool record) {
+  void evaluate(const std::shared_ptr<const Dataset>& set, const std::string& where, bool record) {
     if (t_.eval_iters <= 0 || !set) return;
-    log.pause();
+    log_.pause();
     const i64 done = t_.eval_interval > 0 && record ? (state_.iteration / t_.eval_interval - 1) : 0;
     const i64 samples = t_.eval_iters * t_.global_batch_size;
     const i64 first = set->size() >= (done + 1) * samples ? done * samples : 0;
     DataLoader loader(set, loader_config_at(first));
     const auto e = trainer_.evaluate(loader, samples / t_.micro_batch_size);
-    log.validation(where, state_, e.mean(), record);
-    log.resume();
+    log_.validation(where, state_, e.mean(), record);
+    log_.resume();
   }
 
-  void final_evaluations(RunLog& log) {
+  void final_evaluations() {
     const bool done = t_.eval_interval > 0 && state_.iteration % t_.eval_interval == 0;
-    if (!done) evaluate(log, datasets_.valid, fmt::format("iteration {} on validation set", state_.iteration), false);
-    evaluate(log, datasets_.test, fmt::format("iteration {} on test set", state_.iteration), false);
+    if (!done) evaluate(datasets_.valid, fmt::format("iteration {} on validation set", state_.iteration), false);
+    evaluate(datasets_.test, fmt::format("iteration {} on test set", state_.iteration), false);
   }
 
-  void save(RunLog& log) {
-    log.pause();
-    if (save_run(o_, model_, state_)) saved_ = state_.iteration;
-    log.resume();
+  void save() {
+    log_.pause();
+    if (save_run(o_, model_, {state_, log_.interval()}, schedules_)) saved_ = state_.iteration;
+    log_.resume();
   }
 
   bool should_exit(std::chrono::steady_clock::time_point began) const {
@@ -106,30 +113,62 @@ class TrainingRun {
 
   const Options& o_;
   const TrainConfig& t_;
+  const Backend& backend_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;
   ModelState model_;
+  Schedules schedules_;
   Trainer trainer_;
   Datasets datasets_;
   RunState state_;
+  RunLog log_;
   i64 saved_ = -1;  // iteration of the last checkpoint
+  i64 bad_in_a_row_ = 0;
 };
+
+bool has_data(const DataConfig& d) {
+  return d.mock_data || !d.data_path.empty() || !d.train_data_path.empty() || !d.valid_data_path.empty() ||
+         !d.test_data_path.empty();
+}
+
+// A dry run may be made before there is any data.
+Datasets open_data(const Options& o) {
+  if (o.train.dry_run && !has_data(o.data)) return {};
+  Datasets sets = build_datasets(o.data, sample_counts(run_length(o)));
+  log::say("> finished creating GPT datasets ...");
+  check(sets.train != nullptr, "there is nothing to train on: --split gives the training set no documents");
+  if (o.train.eval_iters > 0 && o.train.eval_interval > 0 && !sets.valid)
+    log::warn("--eval-interval has no effect: there is no validation data (--split, --valid-data-path)");
+  return sets;
+}
+
+// A place to save that cannot be had is noticed before training, not after it.
+void check_save_place(const TrainConfig& t) {
+  if (t.save.empty()) return;
+  std::error_code error;
+  std::filesystem::create_directories(t.save, error);
+  check(!error && std::filesystem::is_directory(t.save), "--save {}: cannot make this directory{}{}: choose another",
+        t.save, error ? ": " : "", error ? error.message() : "");
+}
 
 }  // namespace
 
 int pretrain_gpt(Options options, const Backend& backend) {
   log::say("{}", arguments_text(options));
   for (const std::string& note : options.notes) log::say("{}", note);
-  const StepSpec spec = step_spec(options);
-  PlannedStep step = plan_step(spec, backend);
+  RunStart start(options);
+  PlannedStep step = plan_step(step_spec(options), backend);
+  const auto need = [&] { return memory_need(options, step, backend, start.resumes()); };
+  if (!options.train.dry_run) check_memory(options, need(), backend);  // first: an index may take long to build
+  Datasets datasets = open_data(options);
   if (options.train.print_graph) log::say("{}", print(step.train));
   if (options.train.print_plan) log::say("{}", print(step.plan));
-  log::say("{}", plan_report(options, step, backend));
+  const MemoryNeed total = need();
+  log::say("{}", plan_report(options, step, total));
   if (options.train.dry_run) return 0;
-  check_memory(options, step, backend);
-  TrainingRun run(options, backend, std::move(step));
-  run.start();
-  return run.train();
+  check_memory(options, total, backend);
+  check_save_place(options.train);
+  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets)).train();
 }
 
 }  // namespace megalith

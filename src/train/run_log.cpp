@@ -1,20 +1,23 @@
 #include "train/run_log.h"
 
+#include <utility>
+
 #include "base/log.h"
 #include "train/flops.h"
 
 namespace megalith {
 
-RunLog::RunLog(const Options& options, const RunState& start, i64 train_iters)
+RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters)
     : options_(options),
       flops_per_sample_(flops_per_iteration(options.model, 1)),
-      tokens_per_sample_(options.model.seq_length) {
+      tokens_per_sample_(options.model.seq_length),
+      resumed_(start.state.iteration > 0),
+      stats_(start.interval) {
   record_.train_iters = train_iters;
   const TrainConfig& t = options.train;
   if (!t.tensorboard_dir.empty()) tensorboard_ = std::make_unique<TensorBoardWriter>(t.tensorboard_dir);
-  if (!t.metrics_file.empty()) metrics_ = std::make_unique<MetricsFile>(t.metrics_file, start.iteration);
-  if (t.progress) progress_ = std::make_unique<Progress>(start.iteration, train_iters);
-  watch_.start();
+  if (!t.metrics_file.empty()) metrics_ = std::make_unique<MetricsFile>(t.metrics_file, start.state.iteration);
+  if (t.progress) progress_ = std::make_unique<Progress>(start.state.iteration, train_iters);
 }
 
 void RunLog::step(const RunState& state, const StepResult& result, double next_lr, i64 samples) {
@@ -26,22 +29,43 @@ void RunLog::step(const RunState& state, const StepResult& result, double next_l
   record_.global_batch_size = samples;
   record_.losses = {loss};
   record_.grad_norm = result.grad_norm;
-  interval_samples_ += samples;
+  record_.params_norm = result.params_norm;
+  record_.num_zeros = result.num_zeros;
+  interval_samples_ += samples, ++timed_iterations_;
   curve_.push_back({double(state.iteration), result.loss});
   const TrainConfig& t = options_.train;
   if (tensorboard_ && state.iteration % t.tensorboard_log_interval == 0) write_iteration(*tensorboard_, record_, {});
   if (progress_) progress_->update(state.iteration, result.loss, samples * tokens_per_sample_);
-  if (first_ || state.iteration % t.log_interval == 0) interval_line();
+  if (state.iteration % t.log_interval == 0 || (first_ && !resumed_))
+    interval_line();
+  else if (first_)
+    first_line();
   first_ = false;
+}
+
+std::string RunLog::console_line(const Interval& interval, double tflops) const {
+  const bool throughput = options_.train.log_throughput;
+  return iteration_line(std::chrono::system_clock::now(), record_, interval,
+                        throughput ? std::optional(tflops) : std::nullopt);
+}
+
+// The first step after a resume is shown like any run's first, but the interval goes on, so that the next line says
+// what it would have said without the interruption.
+void RunLog::first_line() {
+  const double seconds = watch_.look();
+  Interval interval = stats_.look(seconds);
+  interval.seconds_per_iteration = seconds;
+  log::say("{}", console_line(interval, tflops_per_device(flops_per_sample_ * double(interval_samples_), seconds, 1)));
 }
 
 void RunLog::interval_line() {
   const double seconds = watch_.take();
-  const Interval interval = stats_.take(seconds);
+  const i64 iterations = std::exchange(timed_iterations_, 0);
+  Interval interval = stats_.take(seconds);
+  interval.seconds_per_iteration = seconds / double(iterations);
   const double tflops = tflops_per_device(flops_per_sample_ * double(interval_samples_), seconds, 1);
   const double tokens = double(interval_samples_ * tokens_per_sample_);
-  log::say("{}", iteration_line(std::chrono::system_clock::now(), record_, interval,
-                                options_.train.log_throughput ? std::optional(tflops) : std::nullopt));
+  log::say("{}", console_line(interval, tflops));
   if (metrics_) metrics_->write(record_.iteration, iteration_metrics(record_, interval, {tokens / seconds, tflops}));
   if (tensorboard_) {
     write_interval(*tensorboard_, record_.iteration, interval, tflops);

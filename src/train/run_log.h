@@ -1,10 +1,11 @@
-// Everything a training run tells while it goes: Megatron's console lines, the live progress line, TensorBoard, the metrics file, and at the
-// end the curve of the losses.
+// Everything a training run tells while it goes: Megatron's console lines, the live progress line, TensorBoard, the
+// metrics file, and at the end the curve of the losses.
 #pragma once
 #include <memory>
 #include <optional>
 #include <vector>
 
+#include "train/checkpointing.h"
 #include "train/interval_stats.h"
 #include "train/log_line.h"
 #include "train/loss_chart.h"
@@ -19,8 +20,9 @@ namespace megalith {
 
 class RunLog {
  public:
-  // `start`: where the run begins; `train_iters`: where it ends.
-  RunLog(const Options& options, const RunState& start, i64 train_iters);
+  // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. The clock stands
+  // still until resume().
+  RunLog(const Options& options, const RunProgress& start, i64 train_iters);
 
   // After each step. `next_lr`: the rate of the next one. `samples`: of this step.
   void step(const RunState& state, const StepResult& result, double next_lr, i64 samples);
@@ -29,16 +31,21 @@ class RunLog {
 
   void pause() { watch_.stop(); }  // evaluation and saving are not training time
   void resume() { watch_.start(); }
-  void finish();                   // flushes, draws the curve
+  void finish();                                              // flushes, draws the curve
+  const Interval& interval() const { return stats_.sums(); }  // since the last line: sums
 
  private:
+  void first_line();
   void interval_line();
+  std::string console_line(const Interval& interval, double tflops) const;
 
   const Options& options_;
   double flops_per_sample_;
   i64 tokens_per_sample_;
-  i64 interval_samples_ = 0;
+  i64 interval_samples_ = 0;  // of this process since the last line, and the iterations they took
+  i64 timed_iterations_ = 0;
   bool first_ = true;
+  bool resumed_;
   IterationRecord record_;
   IntervalStats stats_;
   Stopwatch watch_;

@@ -15,10 +15,12 @@ void Stopwatch::start() {
 void Stopwatch::stop() {
   if (std::exchange(running_, false)) sum_ += now_() - since_;
 }
+double Stopwatch::look() {
+  if (running_) stop(), start();
+  return sum_;
+}
 double Stopwatch::take() {
-  const bool running = running_;
-  stop();
-  if (running) start();
+  look();
   return std::exchange(sum_, 0);
 }
 

@@ -12,7 +12,8 @@ class Stopwatch {
   explicit Stopwatch(std::function<double()> now = steady_seconds) : now_(std::move(now)) {}
   void start();   // no effect if it runs
   void stop();    // no effect if it does not
-  double take();  // seconds it ran since the last take(); it goes on running, or not, as before
+  double look();  // seconds it ran since the last take(); it goes on running, or not, as before
+  double take();  // the same, and it begins at 0 again
 
  private:
   std::function<double()> now_;

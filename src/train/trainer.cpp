@@ -6,10 +6,17 @@
 
 namespace megalith {
 
-static int index_of(const Plan& plan, const std::string& program) { return int(&plan.program(program) - plan.programs.data()); }
+static int index_of(const Plan& plan, const std::string& program) {
+  return int(&plan.program(program) - plan.programs.data());
+}
 
-Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer, const Schedules& schedules)
-    : plan_(step.plan), interpreter_(interpreter), optimizer_(optimizer), schedules_(schedules), feed_(step.plan, interpreter) {}
+Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
+                 const Schedules& schedules)
+    : plan_(step.plan),
+      interpreter_(interpreter),
+      optimizer_(optimizer),
+      schedules_(schedules),
+      feed_(step.plan, interpreter) {}
 
 void Trainer::write_hyper(const RunState& state) {
   const double t = double(state.optimizer_steps + 1);
@@ -30,7 +37,8 @@ StepResult Trainer::train_step(DataLoader& loader, i64 micro_batches, RunState& 
   }
   interpreter_.run(index_of(plan_, "update"), false);
   const auto scalars = interpreter_.scalars(index_of(plan_, "update"), "step");
-  const StepResult r{scalars[step_scalar::kLoss], scalars[step_scalar::kGradNorm], scalars[step_scalar::kCounts] != 0};
+  const StepResult r{
+      scalars[step_scalar::kLoss], scalars[step_scalar::kGradNorm], scalars[step_scalar::kCounts] != 0, {}, {}};
   const i64 samples = loader.consumed_samples() - before;
   ++state.iteration;
   state.consumed_samples += samples;

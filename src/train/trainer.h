@@ -1,5 +1,8 @@
-// Runs steps of a plan: micro-batches, then the update, with the rates of the moment. Knows nothing of files, logs or flags.
+// Runs steps of a plan: micro-batches, then the update, with the rates of the moment. Knows nothing of files, logs or
+// flags.
 #pragma once
+#include <optional>
+
 #include "optim/lr_schedule.h"
 #include "optim/wd_schedule.h"
 #include "train/feed.h"
@@ -23,14 +26,17 @@ struct Schedules {
 };
 
 struct StepResult {
-  double loss = 0;       // mean over the tokens of the global batch
-  double grad_norm = 0;  // before clipping
-  bool counted = true;   // false: loss or norm were not finite and nothing was updated
+  double loss = 0;                      // mean over the tokens of the global batch
+  double grad_norm = 0;                 // before clipping
+  bool counted = true;                  // false: loss or norm were not finite and nothing was updated
+  std::optional<double> params_norm{};  // for the log, where wanted
+  std::optional<i64> num_zeros{};       // of the gradient
 };
 
 class Trainer {
  public:
-  Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer, const Schedules& schedules);
+  Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
+          const Schedules& schedules);
 
   // One step over `micro_batches` batches of the loader. `state` moves on by one iteration.
   StepResult train_step(DataLoader& loader, i64 micro_batches, RunState& state);
