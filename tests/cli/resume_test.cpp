@@ -1,0 +1,187 @@
+// Runs that are killed and started again end with the same digits and the same weights as one that nobody disturbed.
+#include <algorithm>
+#include <filesystem>
+#include <random>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Case {
+  const char* name;
+  const char* flags;
+};
+
+// Names of tests, not pointers and flags.
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr Case kCases[] = {
+    {"f32_single",
+     "--global-batch-size 4 --hidden-dropout 0.1 --attention-dropout 0.1 --eval-interval 6 --log-interval 4 "
+     "--lr-decay-style cosine --lr-warmup-iters 7 --weight-decay 0.1"},
+    {"bf16_cyclic",
+     "--bf16 --global-batch-size 6 --dataloader-type cyclic --hidden-dropout 0.2 --eval-interval 5 --log-interval 1 "
+     "--reset-position-ids --reset-attention-mask --position-embedding-type rope --swiglu --normalization RMSNorm"},
+    {"sgd_no_readahead",
+     "--optimizer sgd --num-workers 0 --lr-decay-style linear --start-weight-decay 0.01 --end-weight-decay 0.1 "
+     "--weight-decay-incr-style linear --eval-interval 7 --log-interval 3 --attention-dropout 0.1"},
+};
+
+i64 lines(const std::string& path) {
+  const std::string text = slurp(path);
+  return std::ranges::count(text, '\n');
+}
+
+bool is_saving(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error))
+    if (entry.path().filename().string().find(".tmp-") != std::string::npos) return true;
+  return false;
+}
+
+class Resume : public Workshop, public ::testing::WithParamInterface<Case> {
+ protected:
+  std::string line(const std::string& name) {
+    return pretrain(fmt::format("{} --train-iters 40 --save-interval 5 --most-recent-k 3 --split 80,15,5 --save {} --load "
+                                "{} --metrics-file {}",
+                                GetParam().flags, *this / name, *this / name, *this / (name + ".jsonl")));
+  }
+};
+
+TEST_P(Resume, SameDigitsAfterKills) {
+  must(line("whole"));
+  std::mt19937 random(7);
+  int kills = 0;
+  for (int attempt = 0; attempt < 8; ++attempt) {
+    const i64 more = lines(*this / "cut.jsonl") + i64(random() % 12);
+    const bool while_saving = attempt % 2 == 1;
+    RunLimits limits;
+    limits.kill = [&] {
+      return lines(*this / "cut.jsonl") >= more && (!while_saving || is_saving(*this / "cut"));
+    };
+    const Ran ran = megalith(line("cut"), limits);
+    if (ran.ok()) break;
+    ASSERT_EQ(ran.signal, 9) << ran.err;
+    ++kills;
+  }
+  EXPECT_GT(kills, 1);
+  const Ran last = must(line("cut"));
+  EXPECT_EQ(digits(*this / "cut.jsonl"), digits(*this / "whole.jsonl"));
+  for (const char* file : {"latest_checkpointed_iteration.txt", "iter_0000040/shard_00000.safetensors"})
+    EXPECT_TRUE(slurp(*this / "whole/" + file) == slurp(*this / "cut/" + file)) << file;
+  EXPECT_FALSE(fs::exists(*this / "cut/iter_0000020"));  // --most-recent-k 3
+  EXPECT_TRUE(fs::exists(*this / "cut/iter_0000030"));
+}
+
+INSTANTIATE_TEST_SUITE_P(Kinds, Resume, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+class Checkpoints : public Workshop {
+ protected:
+  std::string run(const std::string& more) {
+    return pretrain("--save " + *this / "ck" + " --load " + *this / "ck" + " --save-interval 2 " + more);
+  }
+  std::vector<std::string> kept() {
+    std::vector<std::string> out;
+    for (const auto& entry : fs::directory_iterator(*this / "ck"))
+      if (entry.is_directory()) out.push_back(entry.path().filename().string().substr(5));
+    std::ranges::sort(out);
+    return out;
+  }
+};
+
+TEST_F(Checkpoints, AreKeptByIntervalAndNumber) {
+  must(run("--train-iters 11 --save-retain-interval 4"));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"0000004", "0000008", "0000011"}));
+  must(run("--train-iters 16 --save-retain-interval 8 --most-recent-k 2 --override-opt-param-scheduler"));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"0000008", "0000014", "0000016"}));
+  must(run("--train-iters 20 --most-recent-k 1 --override-opt-param-scheduler"));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"0000020"}));
+}
+
+TEST_F(Checkpoints, FinishedRunIsNotSavedAgain) {
+  must(run("--train-iters 4"));
+  const auto before = fs::last_write_time(*this / "ck/iter_0000004/manifest.json");
+  const Ran again = must(run("--train-iters 4"));
+  EXPECT_EQ(fs::last_write_time(*this / "ck/iter_0000004/manifest.json"), before);
+  EXPECT_NE(again.out.find("at iteration 4"), std::string::npos);
+}
+
+// Another schedule: refused with a table, or one of the two by a flag.
+TEST_F(Checkpoints, ScheduleMustAgree) {
+  must(run("--train-iters 4 --lr 1e-3 --lr-decay-style cosine"));
+  const std::string other = "--train-iters 8 --lr 5e-4 --lr-decay-style linear --log-interval 1 ";
+  const Ran refused = megalith(run(other));
+  expect_refused(refused, "--override-opt-param-scheduler");
+  for (const char* row : {"\n  lr  ", "\n  lr_decay_style  ", "\n  lr_decay_samples  "})
+    EXPECT_NE(refused.err.find(row), std::string::npos) << refused.err;
+  const std::string copy = *this / "copy";
+  fs::copy(*this / "ck", copy, fs::copy_options::recursive);
+  const Ran flags = must(run(other + "--override-opt-param-scheduler"));
+  EXPECT_NE(flags.out.find("learning rate: 1.875000E-04 |"), std::string::npos) << flags.out;  // 5e-4 (1 - 5/8)
+  fs::remove_all(*this / "ck");
+  fs::rename(copy, *this / "ck");
+  const Ran stored = must(run(other + "--use-checkpoint-opt-param-scheduler"));
+  EXPECT_NE(stored.out.find("learning rate: 0.000000E+00 |"), std::string::npos) << stored.out;  // its decay is over
+  must(run("--train-iters 10 --lr 5e-4 --use-checkpoint-opt-param-scheduler"));  // what was followed is what was saved
+  expect_refused(run("--train-iters 12 --lr 5e-4"), "--override-opt-param-scheduler");
+}
+
+TEST_F(Checkpoints, OfAnotherModelAreRefusedWithATable) {
+  must(run("--train-iters 2"));
+  const Ran wider = megalith(run("--train-iters 4 --hidden-size 64"));
+  expect_refused(wider, "holds another model");
+  EXPECT_NE(wider.err.find("\n  hidden_size      64        32\n"), std::string::npos) << wider.err;
+  expect_refused(run("--train-iters 4 --swiglu"), "activation");
+  expect_refused(run("--train-iters 4 --finetune --num-layers 3"), "num_layers");
+  expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
+}
+
+TEST_F(Checkpoints, OtherSettingsAreTold) {
+  must(run("--train-iters 2 --lr-decay-iters 9"));
+  const Ran ran = must(run("--train-iters 4 --lr-decay-iters 9 --seed 5 --clip-grad 2"));
+  EXPECT_NE(ran.err.find("seed 1234 -> 5"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("clip_grad 1.0 -> 2.0"), std::string::npos) << ran.err;
+}
+
+TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {
+  must(run("--train-iters 4"));
+  const std::string load = "--load " + *this / "ck" + " --train-iters 2 --log-interval 1 ";
+  const Ran finetune = must(pretrain(load + "--finetune"));
+  EXPECT_NE(finetune.out.find("iteration        1/       2 | consumed samples:            2"), std::string::npos);
+  must(run("--train-iters 6 --no-load-optim --no-save-optim --no-load-rng --no-save-rng --override-opt-param-scheduler"));
+  expect_refused(run("--train-iters 8 --override-opt-param-scheduler"), "--no-load-optim");
+  must(run("--train-iters 8 --no-load-optim --override-opt-param-scheduler"));
+  const Ran older = must(pretrain("--load " + *this / "ck" + " --ckpt-step 4 --train-iters 4"));
+  EXPECT_NE(older.out.find("at iteration 4"), std::string::npos);
+  expect_refused(pretrain("--load " + *this / "ck" + " --ckpt-step 5 --train-iters 4"), "iterations [2, 4, 6, 8]");
+}
+
+// A damaged latest checkpoint: the one before it is loaded, and it says so.
+TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
+  must(run("--train-iters 4"));
+  fs::resize_file(*this / "ck/iter_0000004/shard_00000.safetensors", 1000);
+  const Ran ran = must(run("--train-iters 4"));
+  EXPECT_NE(ran.err.find("loading"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.out.find("loaded checkpoint from"), std::string::npos);
+  EXPECT_NE(ran.out.find("at iteration 2"), std::string::npos) << ran.out;
+}
+
+// A disk that fills while saving: training goes on, and the checkpoint before is whole.
+TEST_F(Checkpoints, FullDiskIsAWarning) {
+  must(run("--train-iters 2 --lr-decay-iters 9"));
+  RunLimits full;
+  full.file_bytes = 60000;  // less than the tensors of one checkpoint
+  const Ran ran = megalith(run("--train-iters 6 --lr-decay-iters 9"), full);
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_NE(ran.err.find("was not saved, training goes on"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("File too large"), std::string::npos) << ran.err;
+  EXPECT_EQ(kept(), std::vector<std::string>{"0000002"});
+  const Ran after = must(run("--train-iters 4 --lr-decay-iters 9"));
+  EXPECT_NE(after.out.find("at iteration 2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace megalith::test

@@ -1,0 +1,94 @@
+#include "workshop.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace megalith::test {
+
+namespace fs = std::filesystem;
+
+std::string slurp(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+void spit(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+Workshop::Workshop() {
+  const auto* test = ::testing::UnitTest::GetInstance()->current_test_info();
+  std::string name = fmt::format("megalith-{}-{}-{}", test->test_suite_name(), test->name(), getpid());
+  std::ranges::replace(name, '/', '-');
+  dir_ = (fs::temp_directory_path() / name).string();
+  fs::remove_all(dir_);
+  fs::create_directories(dir_);
+}
+
+Workshop::~Workshop() { fs::remove_all(dir_); }
+
+const std::string& Workshop::text() {
+  if (!text_.empty()) return text_;
+  const std::string root = SOURCE_DIR;
+  std::vector<std::string> files = {root + "/LICENSE"};
+  for (const char* folder : {"/docs", "/src/base", "/src/train"})
+    for (const auto& entry : fs::directory_iterator(root + folder)) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  for (const std::string& file : files) text_ += slurp(file);
+  return text_;
+}
+
+const std::string& Workshop::data() {
+  if (!data_.empty()) return data_;
+  spit(*this / "corpus.txt", text());
+  must("preprocess-data --tokenizer-type ByteTokenizer --append-eod --split-lines --input " + *this / "corpus.txt" +
+       " --output-prefix " + *this / "corpus");
+  return data_ = *this / "corpus_text_document";
+}
+
+std::string Workshop::pretrain(const std::string& more) {
+  return "pretrain-gpt --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2 "
+         "--tokenizer-type ByteTokenizer --lr 2e-3 --eval-iters 1 --no-progress --data-path " +
+         data() + " " + more;
+}
+
+Ran Workshop::must(const std::string& line) {
+  Ran ran = megalith(line);
+  EXPECT_EQ(ran.exit_code, 0) << line << "\n" << ran.err;
+  return ran;
+}
+
+std::map<std::string, std::string> digits(const std::string& metrics_path) {
+  std::map<std::string, std::string> out;
+  std::ifstream in(metrics_path);
+  for (std::string line; std::getline(in, line);) {
+    const auto object = nlohmann::json::parse(line, nullptr, false);
+    if (!object.is_object()) continue;
+    for (const auto& [key, value] : object.items())
+      if (key != "iteration_ms" && key != "tokens_per_second" && key != "tflops")
+        out[fmt::format("{} {}", object["iteration"].dump(), key)] = value.dump();
+  }
+  return out;
+}
+
+double last_number(const std::string& text, const std::string& label) {
+  const size_t at = text.rfind(label);
+  return at == std::string::npos ? std::nan("") : std::atof(text.c_str() + at + label.size());
+}
+
+void expect_refused(const Ran& ran, const std::string& part) {
+  EXPECT_GT(ran.exit_code, 0) << (ran.signal ? fmt::format("ended by signal {}", ran.signal) : ran.out);
+  EXPECT_LT(ran.seconds, 2) << ran.err;
+  const size_t at = ran.err.rfind("megalith ");
+  ASSERT_NE(at, std::string::npos) << "no message: " << ran.err;
+  const std::string message = ran.err.substr(at);
+  EXPECT_NE(message.find(part), std::string::npos) << message;
+  // One line, or one and a table below it, indented.
+  for (size_t end = message.find('\n'); end + 1 < message.size(); end = message.find('\n', end + 1))
+    EXPECT_EQ(message[end + 1], ' ') << message;
+}
+
+}  // namespace megalith::test
