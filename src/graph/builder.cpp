@@ -6,8 +6,16 @@ namespace megalith {
 
 void no_grad(std::string_view op) { fail("[{}] has no gradient: nothing that wants one may depend on it", op); }
 
+// By a map: optimizer state makes thousands of leaves, and each is looked for first.
+Value Builder::find_leaf(const std::string& name) {
+  for (; indexed_ < g_.values.size(); ++indexed_)
+    if (g_.values[indexed_].node < 0) leaves_.emplace(g_.values[indexed_].name, Value{int(indexed_)});
+  const auto it = leaves_.find(name);
+  return it == leaves_.end() ? Value{} : it->second;
+}
+
 Value Builder::leaf(const LeafSpec& spec) {
-  if (Value old = g_.find_leaf(spec.name)) {
+  if (Value old = find_leaf(spec.name)) {
     check(g_.type(old) == spec.type && g_.info(old).role == spec.role, "leaf {} is {} and {}", spec.name,
           to_string(g_.type(old)), to_string(spec.type));
     return old;

@@ -45,7 +45,11 @@ class Builder {
   bool regather = true;  // what saved() does
 
  private:
+  Value find_leaf(const std::string& name);
+
   Graph& g_;
+  std::map<std::string, Value> leaves_;  // of the first `indexed_` values
+  size_t indexed_ = 0;
   Phase phase_ = Phase::forward;
   std::string tag_;
   std::map<std::tuple<int, std::vector<Axis>, int, int, int, int>, Value> relayouts_;

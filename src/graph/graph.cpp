@@ -63,14 +63,15 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
   for (Value v : n.ins) {
     check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
     if (stale.count(v)) fail("reads {} after it was updated in place", label(g, v));
-    check(g.info(v).node < 0 || defined.count(v), "reads {} before it is computed", label(g, v));
+    if (g.info(v).node >= 0 && !defined.count(v)) fail("reads {} before it is computed", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());
   for (size_t k = 0; k < types.size(); ++k) {
-    check(types[k] == g.type(n.outs[k]), "result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k])), to_string(types[k]));
+    if (types[k] != g.type(n.outs[k]))
+      fail("result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k])), to_string(types[k]));
     check(g.info(n.outs[k]).node == index, "result {} names node {} as its own", k, g.info(n.outs[k]).node);
-    check(defined.insert(n.outs[k]).second, "computes {} a second time", label(g, n.outs[k]));
+    if (!defined.insert(n.outs[k]).second) fail("computes {} a second time", label(g, n.outs[k]));
   }
   for (const Alias& al : n.op.aliases()) {
     if (!al.must) continue;

@@ -74,7 +74,7 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
   i64 size = shape[dim];
   for (const AxisUse& use : layout.dims[dim]) {
     const i64 n = mesh.n(use.axis), k = coord[int(use.axis)];
-    if (use.order == Order::block) {
+    if (use.order == Order::block || n == 1) {
       runs = sub_runs(runs, size * k / n, size * (k + 1) / n);
     } else {
       const i64 chunk = size / (2 * n), j = 2 * n - 1 - k;
@@ -98,7 +98,7 @@ Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout) {
   Shape out = shape;
   for (size_t d = 0; d < shape.size(); ++d)
     for (const AxisUse& use : layout.dims[d]) {
-      const i64 n = mesh.n(use.axis), pieces = use.order == Order::zigzag ? 2 * n : n;
+      const i64 n = mesh.n(use.axis), pieces = use.order == Order::zigzag && n > 1 ? 2 * n : n;
       check(out[d] % pieces == 0, "dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d, to_string(shape),
             out[d], pieces, name_of(use.axis), use.order == Order::zigzag ? " (zigzag)" : "");
       out[d] /= n;

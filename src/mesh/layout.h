@@ -56,7 +56,7 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
 // The same as single numbers.
 std::vector<i64> indices(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord, int dim);
 
-// The sizes on one rank. Error if a dim does not divide over its axes (zigzag: by 2n).
+// The sizes on one rank. Error if a dim does not divide over its axes (zigzag: by 2n, unless n is 1).
 Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout);
 
 }  // namespace megalith

@@ -39,14 +39,16 @@ Letters read_letters(const LayoutRule& rule, const std::vector<std::string>& nam
   Letters l;
   for (auto& [letter, n] : rule.sizes) l.size[letter] = n;
   for (size_t i = 0; i < ins.size(); ++i) {
-    check(names[i].size() == ins[i].shape.size(), "{}: input {} has shape {}", rule.spec, i, to_string(ins[i].shape));
+    if (names[i].size() != ins[i].shape.size())  // texts are made for errors only: rules are asked very often
+      fail("{}: input {} has shape {}", rule.spec, i, to_string(ins[i].shape));
     for (size_t d = 0; d < names[i].size(); ++d) {
       const char c = names[i][d];
       const i64 n = ins[i].shape[d], known = l.size.emplace(c, n).first->second;
       check(known == n, "{}: {} is {} in one input and {} in another", rule.spec, c, known, n);
       const AxisList& axes = l.axes.emplace(c, ins[i].layout.dims[d]).first->second;
-      check(axes == ins[i].layout.dims[d], "{}: {} is split differently in two inputs: {} and {}", rule.spec, c,
-            to_string(Layout{{axes}, {}, {}, {}}), to_string(Layout{{ins[i].layout.dims[d]}, {}, {}, {}}));
+      if (axes != ins[i].layout.dims[d])
+        fail("{}: {} is split differently in two inputs: {} and {}", rule.spec, c, to_string(Layout{{axes}, {}, {}, {}}),
+             to_string(Layout{{ins[i].layout.dims[d]}, {}, {}, {}}));
     }
   }
   return l;

@@ -20,6 +20,7 @@ class ProgramPlanner {
   ProgramPlanner(Plan& plan, const ProgramSpec& spec, const std::function<i64(const Graph&, const Node&)>& workspace)
       : plan_(plan), g_(*spec.graph), workspace_(workspace) {
     program_.name = spec.name;
+    for (size_t i = 0; i < plan.leaves.size(); ++i) leaf_index_[plan.leaves[i].name] = int(i);
     for (const Node& n : g_.nodes)
       if (std::find(spec.phases.begin(), spec.phases.end(), n.phase) != spec.phases.end()) nodes_.push_back(&n);
   }
@@ -37,9 +38,7 @@ class ProgramPlanner {
     if (auto it = index_.find(v); it != index_.end()) return it->second;
     const ValueInfo& info = g_.info(v);
     Buffer b{info.type, local_type(g_.mesh, info.type).bytes()};
-    if (info.node < 0)
-      for (size_t i = 0; i < plan_.leaves.size(); ++i)
-        if (plan_.leaves[i].name == info.name) b.leaf = int(i);
+    if (info.node < 0) b.leaf = leaf_index_.at(info.name);
     program_.buffers.push_back(std::move(b));
     slot_.push_back(-1);
     return index_[v] = int(program_.buffers.size()) - 1;
@@ -70,8 +69,7 @@ class ProgramPlanner {
       if (!a.must || n.outs[a.out] != v) continue;
       const Value in = n.ins[a.in];
       if (g_.info(in).node >= 0) return carried_leaf(in);
-      for (size_t i = 0; i < plan_.leaves.size(); ++i)
-        if (plan_.leaves[i].name == g_.info(in).name) return int(i);
+      return leaf_index_.at(g_.info(in).name);
     }
     fail("program {} reads {} of another program, which is not kept in a leaf", program_.name, print(g_, n));
   }
@@ -160,6 +158,7 @@ class ProgramPlanner {
   const std::function<i64(const Graph&, const Node&)>& workspace_;
   Program program_;
   std::vector<const Node*> nodes_;
+  std::map<std::string, int> leaf_index_;
   std::map<Value, int> index_;
   std::vector<int> slot_;  // of each buffer; -1: a leaf's
   std::vector<Slot> slots_;
@@ -167,12 +166,15 @@ class ProgramPlanner {
 };
 
 void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
+  std::map<std::string, size_t> index;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values) {
       if (v.node >= 0) continue;
-      if (const Leaf* old = plan.find_leaf(v.name)) {
-        check(old->type == v.type && old->role == v.role, "leaf {} is {} in one program and {} in another", v.name,
-              to_string(old->type), to_string(v.type));
+      const auto [it, is_new] = index.emplace(v.name, plan.leaves.size());
+      if (!is_new) {
+        const Leaf& old = plan.leaves[it->second];
+        check(old.type == v.type && old.role == v.role, "leaf {} is {} in one program and {} in another", v.name,
+              to_string(old.type), to_string(v.type));
         continue;
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});

@@ -70,27 +70,35 @@ std::string memory_table(const Plan& p) {
 // Buffers of one program that are live at the same time lie apart, unless an op declares that they share.
 static void verify(const Plan& plan, const Program& p) {
   std::set<int> defined;
+  std::vector<std::vector<int>> born(p.instructions.size());  // buffers that begin to live at an instruction
+  for (size_t b = 0; b < p.buffers.size(); ++b)
+    if (p.buffers[b].leaf < 0 && p.buffers[b].first >= 0) born[size_t(p.buffers[b].first)].push_back(int(b));
+  std::vector<int> alive;
   auto inside = [&](i64 offset, i64 bytes) { return offset >= 0 && offset + bytes <= plan.arena_bytes; };
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     const Instruction& in = p.instructions[i];
-    auto where = [&] { return fmt::format("plan, program {}, instruction {} ({})", p.name, i, in.op.print()); };
-    for (int b : in.ins) check(p.buffers[b].leaf >= 0 || defined.count(b), "{}: reads b{} before it is written", where(), b);
+    const auto require = [&](bool ok, const char* what, int a, int b = -1) {
+      if (!ok)
+        fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(), what, a, b);
+    };
+    for (int b : in.ins) require(p.buffers[b].leaf >= 0 || defined.count(b), "reads a buffer before it is written", b);
     for (int b : in.outs) {
       defined.insert(b);
-      check(inside(p.buffers[b].offset, p.buffers[b].bytes), "{}: b{} lies outside the arena", where(), b);
+      require(inside(p.buffers[b].offset, p.buffers[b].bytes), "a buffer lies outside the arena", b);
     }
-    check(inside(in.workspace, in.workspace_bytes), "{}: its workspace lies outside the arena", where());
+    require(inside(in.workspace, in.workspace_bytes), "its workspace lies outside the arena", -1);
     auto apart = [&](i64 x, i64 nx, i64 y, i64 ny) { return x + nx <= y || y + ny <= x || nx == 0 || ny == 0; };
-    for (size_t b = 0; b < p.buffers.size(); ++b) {
-      const Buffer& live = p.buffers[b];
-      if (live.leaf >= 0 || live.first > int(i) || live.last < int(i)) continue;
-      check(apart(live.offset, live.bytes, in.workspace, in.workspace_bytes), "{}: its workspace overlaps b{}", where(), b);
+    std::erase_if(alive, [&](int b) { return p.buffers[size_t(b)].last < int(i); });
+    for (const int b : born[i]) alive.push_back(b);
+    for (const int b : alive) {
+      const Buffer& live = p.buffers[size_t(b)];
+      require(apart(live.offset, live.bytes, in.workspace, in.workspace_bytes), "its workspace overlaps a buffer", b);
       for (int o : in.outs) {
         const Buffer& out = p.buffers[o];
-        if (int(b) == o || out.leaf >= 0) continue;
+        if (b == o || out.leaf >= 0) continue;
         bool shares = false;
-        for (const Alias& a : in.op.aliases()) shares |= in.outs[a.out] == o && in.ins[a.in] == int(b) && live.last == int(i);
-        check(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "{}: b{} overlaps b{}", where(), o, b);
+        for (const Alias& a : in.op.aliases()) shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
+        require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }
   }

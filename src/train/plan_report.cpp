@@ -62,14 +62,54 @@ static std::vector<i64> smaller_micro_batches(const TrainConfig& t) {
 // The largest micro-batch below the given one that divides the global batch and fits; 0 if none does.
 static i64 largest_that_fits(const Options& options, const MemoryNeed& need, const Backend& backend) {
   const std::vector<i64> sizes = smaller_micro_batches(options.train);
-  const auto fits = [&](i64 b) {
+  const i64 most = backend.available_bytes() - (need.total() - need.arena);  // for the arena
+  const auto arena = [&](i64 b) {
     Options smaller = options;
     smaller.train.micro_batch_size = b;
-    const i64 arena = plan_step(step_spec(smaller), backend).plan.arena_bytes;
-    return arena + need.total() - need.arena <= backend.available_bytes();
+    return plan_step(step_spec(smaller), backend).plan.arena_bytes;
   };
-  const auto end = std::partition_point(sizes.begin(), sizes.end(), fits);
-  return end == sizes.begin() ? 0 : *(end - 1);
+  if (sizes.empty()) return 0;
+  // The arena grows nearly in a line with the micro-batch: guessing along it takes few plans, which matters with many
+  // layers.
+  i64 fits = 0, fits_bytes = arena(1), too_large = options.train.micro_batch_size, too_large_bytes = need.arena;
+  if (fits_bytes > most) return 0;
+  for (fits = 1;;) {
+    std::vector<i64> between;
+    for (const i64 b : sizes)
+      if (b > fits && b < too_large) between.push_back(b);
+    if (between.empty()) return fits;
+    const double slope = double(too_large_bytes - fits_bytes) / double(too_large - fits);
+    const double guess = double(fits) + double(most - fits_bytes) / std::max(slope, 1.0);
+    const auto after = std::find_if(between.begin(), between.end(), [&](i64 b) { return double(b) > guess; });
+    const i64 b = after == between.begin() ? between.front() : *(after - 1);
+    const i64 bytes = arena(b);
+    if (bytes <= most)
+      fits = b, fits_bytes = bytes;
+    else
+      too_large = b, too_large_bytes = bytes;
+  }
+}
+
+void check_sizes(const Options& o, const Backend& backend) {
+  const ModelConfig& m = o.model;
+  const double h = double(m.hidden_size), layers = double(m.num_layers), heads = double(m.num_attention_heads);
+  const double attention = 2 * h * double(m.kv_channels) * (heads + double(m.groups()));
+  const double mlp = h * double(m.ffn_hidden_size) * (m.gated() ? 3 : 2);
+  const double tables = h * double(m.padded_vocab_size) * (m.untie_embeddings_and_output_weights ? 2 : 1);
+  const double each = (o.train.bf16 ? 10 : 8) + (o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4);
+  const double state = (layers * (attention + mlp) + tables) * each, have = double(backend.available_bytes());
+  check(state <= have,
+        "weights, gradients and optimizer state alone need {:.1f} MiB of memory, {:.1f} MiB are available: no "
+        "micro-batch "
+        "size fits: use a smaller model",
+        state / (1 << 20), have / (1 << 20));
+  const double tokens = double(o.train.micro_batch_size) * double(m.seq_length);
+  const double widest = h + double(m.ffn_hidden_size) + double(m.padded_vocab_size);
+  constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably
+  check(tokens * widest < kCountable, "--micro-batch-size {} x --seq-length {} is too large to plan: use smaller ones",
+        o.train.micro_batch_size, m.seq_length);
+  constexpr i64 kMostLayers = 1024;
+  check(m.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers);
 }
 
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend) {

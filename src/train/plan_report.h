@@ -18,6 +18,10 @@ struct MemoryNeed {
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);
 
+// Error if the model's weights, gradients and optimizer state alone are more than there is: told by the flags alone, as
+// planning a model of absurd size would take long.
+void check_sizes(const Options& options, const Backend& backend);
+
 // Bytes per category, parameters, flops, instructions.
 std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 

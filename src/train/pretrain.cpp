@@ -156,6 +156,7 @@ void check_save_place(const TrainConfig& t) {
 int pretrain_gpt(Options options, const Backend& backend) {
   log::say("{}", arguments_text(options));
   for (const std::string& note : options.notes) log::say("{}", note);
+  if (!options.train.dry_run) check_sizes(options, backend);
   RunStart start(options);
   PlannedStep step = plan_step(step_spec(options), backend);
   const auto need = [&] { return memory_need(options, step, backend, start.resumes()); };
