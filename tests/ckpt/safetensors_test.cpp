@@ -129,7 +129,7 @@ TEST(Safetensors, refuses_what_the_format_forbids) {
   spit(dir / "bad", std::string("\xff\xff\xff\xff\xff\xff\xff\xff", 8) + "{}");
   expect_error([&] { (void)TensorFiles::open_file(dir / "bad"); }, "not a safetensors file");
   expect_error([&] { (void)TensorFiles::open_file(dir / "absent"); }, "No such file");
-  expect_error([&] { (void)TensorFiles::open_file(dir.path()); }, "not a file");
+  expect_error([&] { (void)TensorFiles::open_file(dir.path()); }, "not a regular file");
 }
 
 TEST(Safetensors, reads_foreign_types_only_raw) {
