@@ -75,21 +75,19 @@ class StepBench {
   }
 
   void print_ops() {
-    for (const char* name : {"micro-batch", "update"}) {
-      const Program& p = step_.plan.program(name);
-      const int index = executor_.program_index(name);
-      std::map<std::string, double> spent;
-      for (int i = 0; i < int(p.instructions.size()); ++i) {
-        const auto start = Clock::now();
-        executor_.run_instruction(index, i, true);
-        spent[kind(p, p.instructions[i])] += seconds_since(start);
-      }
-      std::vector<std::pair<double, std::string>> rows;
-      for (auto& [op, t] : spent) rows.push_back({t, op});
-      std::sort(rows.rbegin(), rows.rend());
-      for (auto& [t, op] : rows) fmt::print("    {:<12} {:<44} {:>9.3f} ms\n", name, op, t * 1e3);
-      fmt::print("{}", sim::print(sim::simulate(step_.plan, p, sim::this_cpu())));
+    const Program& p = step_.plan.program(kProgram);
+    const int index = executor_.program_index(kProgram);
+    std::map<std::string, double> spent;
+    for (int i = 0; i < int(p.instructions.size()); ++i) {
+      const auto start = Clock::now();
+      executor_.run_instruction(index, i, true);
+      spent[kind(p, p.instructions[i])] += seconds_since(start);
     }
+    std::vector<std::pair<double, std::string>> rows;
+    for (auto& [op, t] : spent) rows.push_back({t, op});
+    std::sort(rows.rbegin(), rows.rend());
+    for (auto& [t, op] : rows) fmt::print("    {:<44} {:>9.3f} ms\n", op, t * 1e3);
+    fmt::print("{}", sim::print(sim::simulate(step_.plan, p, sim::this_cpu())));
   }
 
  private:
@@ -123,10 +121,9 @@ class StepBench {
     std::memcpy(executor_.leaf("hyper"), hyper, sizeof hyper);
   }
 
-  void step() {
-    executor_.run(executor_.program_index("micro-batch"), true);
-    executor_.run(executor_.program_index("update"));
-  }
+  void step() { executor_.run(executor_.program_index(kProgram), true); }
+
+  static constexpr const char* kProgram = "last-micro-batch";
 
   StepSpec spec_;
   PlannedStep step_;

@@ -21,6 +21,7 @@ constexpr Entry kCommands[] = {
     {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset",
      megalith::command_evaluate},
     {"convert", "checkpoints to and from Hugging Face directories", megalith::command_convert},
+    {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 
 int usage(std::FILE* to) {

@@ -16,4 +16,9 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   return pretrain_gpt(std::move(options), *backend);
 }
 
+int command_flags(int, const char* const*) {
+  log::say("{}", options_page());
+  return 0;
+}
+
 }  // namespace megalith

@@ -58,8 +58,9 @@ class GptBuilder {
   }
 
   Value data(const std::string& name, DType dtype) {  // [s,b]
-    const std::string leaf = cache_length_ ? fmt::format("{}/{}", name, seq_) : name;
-    return b_.leaf({leaf, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
+    if (cache_length_)  // a few new tokens: cp has nothing to split
+      return b_.leaf({fmt::format("{}/{}", name, seq_), {dtype, {seq_, shape_.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
+    return b_.leaf({name, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
   }
 
   // ---- between the residual stream and the tensor-parallel parts
@@ -159,7 +160,6 @@ class GptBuilder {
   Value cached(const std::string& name, Value x) {  // [s,b,g,d] -> the whole cache [t,b,g,d]
     Type type = b_.type(x);
     type.shape[0] = cache_length_;
-    type.layout.dims[0].clear();
     const Value cache = b_.leaf({name, type, Role::cache});
     return b_.add1(CacheWrite{}, {cache, x, length_});
   }
@@ -180,7 +180,7 @@ class GptBuilder {
     const std::vector<Axis> cp = {Axis::cp};
     if (cache_length_)
       return b_.add1(CachedAttention{attention_spec(name)},
-                     {q, cached(name + "keys", b_.relayout(k, cp, kCopy)), cached(name + "values", b_.relayout(v, cp, kCopy)), length_});
+                     {q, cached(name + "keys", k), cached(name + "values", v), length_});
     if (style_.cp_all_to_all) q = b_.relayout(q, cp, split(2));
     k = b_.relayout(k, cp, style_.cp_all_to_all ? split(2) : kCopy);
     v = b_.relayout(v, cp, style_.cp_all_to_all ? split(2) : kCopy);

@@ -38,12 +38,12 @@ Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters,
   return out;
 }
 
-bool hoist_accumulate(Graph& g) {
+bool hoist(Graph& g) {
   std::vector<int> anchor(g.nodes.size()), order(g.nodes.size());  // anchor: the node that node i follows, or itself
   bool changed = false;
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     order[i] = anchor[i] = i;
-    if (!g.nodes[i].op.get_if<Accumulate>()) continue;
+    if (!g.nodes[i].op.get_if<Accumulate>() && g.nodes[i].phase != Phase::update) continue;
     anchor[i] = 0;
     for (Value v : g.nodes[i].ins)
       if (g.info(v).node >= 0) anchor[i] = std::max(anchor[i], anchor[g.info(v).node]);

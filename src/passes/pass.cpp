@@ -39,7 +39,7 @@ std::string print(const std::vector<PassReport>& reports) {
 
 std::vector<Pass> standard_passes() {
   return {{"erase-unit-axes", erase_unit_axes}, {"remove-dead", remove_dead}, {"fuse-accumulate", fuse_accumulate},
-          {"hoist-accumulate", hoist_accumulate}};
+          {"hoist", hoist}};
 }
 
 void replace_uses(Graph& g, const std::map<Value, Value>& by) {

@@ -36,7 +36,7 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   if (spec.train) {
     build_training(out, spec);
     programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
-    programs.push_back({"update", &out.train, {Phase::update}});
+    programs.push_back({"last-micro-batch", &out.train, {Phase::forward, Phase::backward, Phase::update}});
   }
   if (spec.evaluate) {
     build_evaluation(out, spec);

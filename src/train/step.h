@@ -21,7 +21,7 @@ struct StepSpec {
   std::set<std::string> passes_off;
 };
 
-// Programs "micro-batch" and "update" (train), "evaluate" (evaluate).
+// Programs "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate" (evaluate).
 struct PlannedStep {
   std::vector<Parameter> parameters;
   Graph train, evaluate;

@@ -33,10 +33,9 @@ StepResult Trainer::train_step(DataLoader& loader, i64 micro_batches, RunState& 
   const i64 before = loader.consumed_samples();
   for (i64 m = 0; m < micro_batches; ++m) {
     feed_(loader.next());
-    interpreter_.run(index_of(plan_, "micro-batch"), m == 0);
+    interpreter_.run(index_of(plan_, m + 1 < micro_batches ? "micro-batch" : "last-micro-batch"), m == 0);
   }
-  interpreter_.run(index_of(plan_, "update"), false);
-  const auto scalars = interpreter_.scalars(index_of(plan_, "update"), "step");
+  const auto scalars = interpreter_.scalars(index_of(plan_, "last-micro-batch"), "step");
   const StepResult r{
       scalars[step_scalar::kLoss], scalars[step_scalar::kGradNorm], scalars[step_scalar::kCounts] != 0, {}, {}};
   const i64 samples = loader.consumed_samples() - before;

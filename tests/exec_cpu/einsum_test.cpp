@@ -130,6 +130,13 @@ TEST(Einsum, matrices_of_all_sizes) {
           {{{'m', m}, {'n', 1}, {'k', 770}}, {{'m', m}, {'n', 48}, {'k', 16}}, {{'m', m}, {'n', 129}, {'k', 33}}});
 }
 
+TEST(Einsum, results_lie_either_way) {
+  const std::map<char, i64> sizes = {{'m', 9}, {'n', 50}, {'k', 20}};
+  EXPECT_EQ(plan_of("mk,kn->mn", sizes).kind, EinsumPlan::kGemm);
+  EXPECT_EQ(plan_of("mk,kn->nm", sizes).kind, EinsumPlan::kGemm);
+  EXPECT_TRUE(plan_of("mk,kn->nm", sizes).swapped);
+}
+
 TEST(Einsum, deep_and_wide_blocks) {
   check_spec("mk,kn->mn", {{'m', 9}, {'n', 50}, {'k', 2500}}, {DType::bf16, DType::bf16, DType::bf16});
   check_spec("mk,nk->mn", {{'m', 700}, {'n', 800}, {'k', 3}}, {DType::bf16, DType::bf16, DType::f32});

@@ -68,9 +68,9 @@ TEST(Model, passes_change_no_result) {
       const StepResult a = with.step(at);
       for (const std::set<std::string>& off :
            {std::set<std::string>{"fuse-accumulate"},
-            {"hoist-accumulate"},
+            {"hoist"},
             {"erase-unit-axes"},
-            {"fuse-accumulate", "hoist-accumulate", "erase-unit-axes", "remove-dead"}}) {
+            {"fuse-accumulate", "hoist", "erase-unit-axes", "remove-dead"}}) {
         spec.passes_off = off;
         const StepResult b = Training(spec, batch).step(at);
         EXPECT_EQ(a.loss, b.loss) << *off.begin();

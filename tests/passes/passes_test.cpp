@@ -127,10 +127,10 @@ TEST(Passes, accumulations_move_up_to_what_they_need) {
   for (int i = 0; i < 3; ++i) c = b.add1(Scale{1, 3.0}, {c});
   b.add1(Accumulate{1, true}, {acc, a});
   g.outputs["c"] = c;
-  EXPECT_TRUE(hoist_accumulate(g));
+  EXPECT_TRUE(hoist(g));
   EXPECT_NO_THROW(verify(g));
   EXPECT_NE(g.nodes[1].op.get_if<Accumulate>(), nullptr);
-  EXPECT_FALSE(hoist_accumulate(g));
+  EXPECT_FALSE(hoist(g));
 }
 
 TEST(Passes, remove_dead_keeps_outputs_and_updates) {

@@ -13,7 +13,7 @@ namespace megalith::cpu {
 namespace {
 
 constexpr i64 kDeep = 768;                // k of a round, at most
-constexpr i64 kBlockBytes = 1024 * 1024;  // of one thread's part of a packed block
+constexpr i64 kBlockBytes = 2048 * 1024;  // of one thread's part of a packed block
 constexpr i64 kTileRows = 384;            // rows of A that a thread goes through for each panel of B
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
