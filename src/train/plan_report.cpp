@@ -103,6 +103,12 @@ void check_sizes(const Options& o, const Backend& backend) {
         "micro-batch "
         "size fits: use a smaller model",
         state / (1 << 20), have / (1 << 20));
+  // What one sequence surely keeps for the backward pass: four widths a layer, and the logits.
+  const double kept = (layers * 4 * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length);
+  check(state + kept <= have,
+        "one sequence needs {:.1f} MiB of memory, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
+        "--seq-length or model",
+        (state + kept) / (1 << 20), have / (1 << 20));
   const double tokens = double(o.train.micro_batch_size) * double(m.seq_length);
   const double widest = h + double(m.ffn_hidden_size) + double(m.padded_vocab_size);
   constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably

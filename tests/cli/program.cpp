@@ -58,7 +58,8 @@ std::vector<std::string> words_of(const std::string& line) {
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits) {
   using Clock = std::chrono::steady_clock;
   static int number = 0;
-  const std::string base = fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
+  const std::string base =
+      fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
   std::vector<std::string> all = {std::string(BINARY_DIR) + "/bin/" + program};
   all.insert(all.end(), words.begin(), words.end());
   const auto began = Clock::now();
@@ -81,6 +82,8 @@ Ran run_program(const std::string& program, const std::vector<std::string>& word
   return ran;
 }
 
-Ran megalith(const std::string& line, const RunLimits& limits) { return run_program("megalith", words_of(line), limits); }
+Ran megalith(const std::string& line, const RunLimits& limits) {
+  return run_program("megalith", words_of(line), limits);
+}
 
 }  // namespace megalith::test

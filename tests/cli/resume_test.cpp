@@ -45,9 +45,10 @@ bool is_saving(const std::string& dir) {
 class Resume : public Workshop, public ::testing::WithParamInterface<Case> {
  protected:
   std::string line(const std::string& name) {
-    return pretrain(fmt::format("{} --train-iters 40 --save-interval 5 --most-recent-k 3 --split 80,15,5 --save {} --load "
-                                "{} --metrics-file {}",
-                                GetParam().flags, *this / name, *this / name, *this / (name + ".jsonl")));
+    return pretrain(
+        fmt::format("{} --train-iters 40 --save-interval 5 --most-recent-k 3 --split 80,15,5 --save {} --load "
+                    "{} --metrics-file {}",
+                    GetParam().flags, *this / name, *this / name, *this / (name + ".jsonl")));
   }
 };
 
@@ -59,9 +60,7 @@ TEST_P(Resume, SameDigitsAfterKills) {
     const i64 more = lines(*this / "cut.jsonl") + i64(random() % 12);
     const bool while_saving = attempt % 2 == 1;
     RunLimits limits;
-    limits.kill = [&] {
-      return lines(*this / "cut.jsonl") >= more && (!while_saving || is_saving(*this / "cut"));
-    };
+    limits.kill = [&] { return lines(*this / "cut.jsonl") >= more && (!while_saving || is_saving(*this / "cut")); };
     const Ran ran = megalith(line("cut"), limits);
     if (ran.ok()) break;
     ASSERT_EQ(ran.signal, 9) << ran.err;
@@ -151,7 +150,8 @@ TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {
   const std::string load = "--load " + *this / "ck" + " --train-iters 2 --log-interval 1 ";
   const Ran finetune = must(pretrain(load + "--finetune"));
   EXPECT_NE(finetune.out.find("iteration        1/       2 | consumed samples:            2"), std::string::npos);
-  must(run("--train-iters 6 --no-load-optim --no-save-optim --no-load-rng --no-save-rng --override-opt-param-scheduler"));
+  must(run(
+      "--train-iters 6 --no-load-optim --no-save-optim --no-load-rng --no-save-rng --override-opt-param-scheduler"));
   expect_refused(run("--train-iters 8 --override-opt-param-scheduler"), "--no-load-optim");
   must(run("--train-iters 8 --no-load-optim --override-opt-param-scheduler"));
   const Ran older = must(pretrain("--load " + *this / "ck" + " --ckpt-step 4 --train-iters 4"));

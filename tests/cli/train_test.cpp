@@ -37,8 +37,9 @@ TEST_F(Training, LearnsAText) {
 
 // The lines that dashboards parse.
 TEST_F(Training, PrintsMegatronsLines) {
-  const Ran ran = must(pretrain("--train-iters 4 --eval-interval 2 --log-interval 2 --log-throughput --log-params-norm "
-                                "--log-num-zeros-in-grad --split 80,10,10"));
+  const Ran ran =
+      must(pretrain("--train-iters 4 --eval-interval 2 --log-interval 2 --log-throughput --log-params-norm "
+                    "--log-num-zeros-in-grad --split 80,10,10"));
   const std::regex line(
       R"( \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\] iteration {8}[124]/ {7}4 \| consumed samples: {12}\d \| )"
       R"(elapsed time per iteration \(ms\): \d+\.\d \| throughput per GPU \(TFLOP/s/GPU\): \d+\.\d \| )"
@@ -78,7 +79,8 @@ TEST_F(Training, DryRunAllocatesNothing) {
   EXPECT_LT(ran.peak_bytes, i64{300} << 20);
   EXPECT_GT(last_number(ran.out, "\n  total "), 2e11);
   EXPECT_NE(ran.out.find("  parameters                        12853386240"), std::string::npos) << ran.out;
-  for (const char* part : {"program micro-batch", "program last-micro-batch", "model flops per iteration", "activations, micro-batch"})
+  for (const char* part :
+       {"program micro-batch", "program last-micro-batch", "model flops per iteration", "activations, micro-batch"})
     EXPECT_NE(ran.out.find(part), std::string::npos) << part;
 }
 
@@ -102,7 +104,8 @@ TEST_F(Training, LeavesEarlyAndSaves) {
 
 TEST_F(Training, CountsInSamples) {
   const Ran ran = must(pretrain("--train-samples 21 --global-batch-size 4 --log-interval 1 --lr-warmup-samples 4"));
-  EXPECT_NE(ran.out.find("iteration        5/       5 | consumed samples:           20 |"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("iteration        5/       5 | consumed samples:           20 |"), std::string::npos)
+      << ran.out;
 }
 
 // A loss that overflows: steps are skipped, counted and told; nothing is learnt or spoilt.
@@ -111,8 +114,9 @@ TEST_F(Training, SkipsAndCountsBadSteps) {
   EXPECT_NE(ran.err.find("the step is skipped"), std::string::npos) << ran.err;
   EXPECT_GT(last_number(ran.out, "number of skipped iterations: "), 0);
   EXPECT_GT(last_number(ran.out, "number of nan iterations: "), 0);
-  const Ran quiet = must(pretrain("--train-iters 4 --lr 1e30 --clip-grad 0 --lr-decay-style constant "
-                                  "--no-check-for-nan-in-loss-and-grad"));
+  const Ran quiet =
+      must(pretrain("--train-iters 4 --lr 1e30 --clip-grad 0 --lr-decay-style constant "
+                    "--no-check-for-nan-in-loss-and-grad"));
   EXPECT_EQ(quiet.err.find("the step is skipped"), std::string::npos) << quiet.err;
 }
 

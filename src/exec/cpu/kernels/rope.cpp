@@ -1,6 +1,10 @@
 // Rotary embedding: the pair (x_i, x_{i + n/2}) turns by the angle position * freq_i. Cosines and sines come from
 // double arithmetic: from a table made at prepare when positions are the global indices, else row by row.
 #include <cmath>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
 
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
@@ -37,13 +41,30 @@ void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, co
   }
 }
 
-template <class T>
-Kernel by_table(const RopePlan& p, const std::vector<i64>& positions) {
-  using A = accum_t<T>;
+// Cosines [s, half], then sines. All layers turn by the same angles: whoever asks for a table that somebody holds gets
+// that one.
+template <class A>
+std::shared_ptr<const std::vector<A>> shared_table(const RopePlan& p, const std::vector<i64>& positions) {
+  using Key = std::tuple<int, std::vector<double>, std::vector<i64>>;
+  static std::mutex mutex;
+  static std::map<Key, std::weak_ptr<const std::vector<A>>> tables;
+  const std::lock_guard lock(mutex);
+  std::erase_if(tables, [](const auto& entry) { return entry.second.expired(); });
+  std::weak_ptr<const std::vector<A>>& place = tables[Key{p.sign, p.freq, positions}];
+  if (auto table = place.lock()) return table;
   const i64 n = p.s * p.half;
   auto table = std::make_shared<std::vector<A>>(2 * n);
   for (i64 i = 0; i < p.s; ++i)
     fill_turn(p, double(positions[i]), table->data() + i * p.half, table->data() + n + i * p.half);
+  place = table;
+  return table;
+}
+
+template <class T>
+Kernel by_table(const RopePlan& p, const std::vector<i64>& positions) {
+  using A = accum_t<T>;
+  const i64 n = p.s * p.half;
+  const auto table = shared_table<A>(p, positions);
   return {0, [p, n, table](const Args& a) {
             parallel_for(p.s * p.b, 8, [&](i64 row) {
               const A* cosines = table->data() + row / p.b * p.half;
