@@ -14,7 +14,11 @@ namespace fs = std::filesystem;
 
 std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
                                           const std::string& dir) {
-  if (!flags.type.empty()) return make_tokenizer(flags);
+  if (!flags.type.empty()) {
+    TokenizerConfig c = flags;
+    if (c.vocab_size == 0) c.vocab_size = stored.model.vocab_size;  // NullTokenizer's, which is the model's
+    return make_tokenizer(c);
+  }
   if (!stored.tokenizer.type.empty()) return make_tokenizer(stored.tokenizer);
   if (!fs::exists(dir + "/vocab.json") || !fs::exists(dir + "/merges.txt")) return nullptr;
   TokenizerConfig c;

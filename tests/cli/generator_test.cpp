@@ -108,7 +108,7 @@ TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
       text.push_back(token);
     }
   }
-  EXPECT_GT(different, 20);
+  EXPECT_GT(different, 5);
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Generation, ::testing::ValuesIn(kCases),

@@ -1,0 +1,63 @@
+// What --dry-run says a run will take is what it takes, within 5 %.
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* flags;
+  bool gpt2 = false;   // the GPT-2 tokenizer's files, made-up documents
+  bool large = false;  // not saved: gigabytes on the disk
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr Case kCases[] = {
+    {"f32_100MB", "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --micro-batch-size 6"},
+    {"bf16_100MB_gqa_rope",
+     "--bf16 --num-layers 4 --hidden-size 256 --num-attention-heads 4 --num-query-groups 2 --seq-length 128 "
+     "--micro-batch-size 6 --position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear"},
+    {"f32_alibi_dropout_long",
+     "--num-layers 3 --hidden-size 128 --num-attention-heads 4 --seq-length 512 --micro-batch-size 2 "
+     "--position-embedding-type alibi --hidden-dropout 0.1 --attention-dropout 0.1 --reset-attention-mask"},
+    {"f32_460MB", "--num-layers 8 --hidden-size 512 --num-attention-heads 8 --seq-length 32 --micro-batch-size 2"},
+    {"bf16_1500MB",
+     "--bf16 --num-layers 12 --hidden-size 768 --num-attention-heads 12 --seq-length 16 --micro-batch-size 1", false,
+     true},
+    {"f32_gpt2_tokenizer",
+     "--num-layers 2 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --micro-batch-size 2", true},
+};
+
+class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
+ protected:
+  std::string line(const std::string& more) {
+    std::string base = fmt::format(
+        "{} --lr 1e-3 --train-iters 2 --eval-iters 1 --eval-interval 1 --log-interval 1 --no-progress "
+        "--override-opt-param-scheduler {}",
+        GetParam().flags, more);
+    if (!GetParam().large) base += fmt::format(" --save-interval 1 --save {} --load {}", *this / "ck", *this / "ck");
+    const std::string shared = std::string(SHARED_DIR) + "/data/gpt2-";
+    if (GetParam().gpt2)
+      return "pretrain-gpt --mock-data --tokenizer-type GPT2BPETokenizer --vocab-file " + shared +
+             "vocab.json --merge-file " + shared + "merges.txt " + base;
+    return "pretrain-gpt --tokenizer-type ByteTokenizer --split 80,10,10 --data-path " + data() + " " + base;
+  }
+  void check(const std::string& more) {
+    const double said = last_number(must(line(more + " --dry-run")).out, "\n  total ");
+    const Ran ran = must(line(more));
+    EXPECT_NEAR(double(ran.peak_bytes) / said, 1, 0.05)
+        << said << " bytes were planned, " << ran.peak_bytes << " were used";
+  }
+};
+
+TEST_P(Memory, PeakIsWhatDryRunSaid) {
+  if (GetParam().gpt2 && slurp(std::string(SHARED_DIR) + "/data/gpt2-merges.txt").empty())
+    GTEST_SKIP() << "the tokenizer's files are not in " << SHARED_DIR << "/data";
+  check("");
+  if (!GetParam().large) check("--train-iters 3");  // the same model, resumed
+}
+
+INSTANTIATE_TEST_SUITE_P(Runs, Memory, ::testing::ValuesIn(kCases), [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace megalith::test
