@@ -1,5 +1,6 @@
-// step-bench: tokens/s of whole training steps (forward, backward, clipping, AdamW) on random tokens. Without flags: GPT-2 124M (12 layers, hidden 768,
-// 12 heads) at batch 4 x 64 and 1 x 1024, in f32 and bf16. With --llama and sizes: a Llama-like model of the same shape as another program's.
+// step-bench: tokens/s of whole training steps (forward, backward, clipping, AdamW) on random tokens. Without flags:
+// GPT-2 124M (12 layers, hidden 768, 12 heads) at batch 4 x 64 and 1 x 1024, in f32 and bf16. With --llama and sizes: a
+// Llama-like model of the same shape as another program's.
 // --ops: also where the time goes, beside the simulator's floor.
 #include <algorithm>
 #include <chrono>
@@ -10,8 +11,8 @@
 #include "base/rng.h"
 #include "config/parse.h"
 #include "config/show.h"
-#include "exec/cpu/executor.h"
 #include "exec/cpu/backend.h"
+#include "exec/cpu/executor.h"
 #include "exec/sim/simulator.h"
 #include "models/parameter.h"
 #include "ops/update.h"
@@ -32,8 +33,10 @@ void list_fields(Flags& c, config::FieldList& f) {
   f.add("llama", c.llama, "RMSNorm, SwiGLU, rope, no biases, untied embeddings.");
   f.add("ops", c.ops, "Where the time goes.");
   f.add("bf16", c.bf16, "Compute in bf16.");
-  f.add("layers", c.layers, "Layers."), f.add("hidden", c.hidden, "Hidden size."), f.add("ffn", c.ffn, "MLP width; 0: the usual.");
-  f.add("heads", c.heads, "Query heads."), f.add("kv", c.kv, "KV heads; 0: as many."), f.add("vocab", c.vocab, "Tokens.");
+  f.add("layers", c.layers, "Layers."), f.add("hidden", c.hidden, "Hidden size."),
+      f.add("ffn", c.ffn, "MLP width; 0: the usual.");
+  f.add("heads", c.heads, "Query heads."), f.add("kv", c.kv, "KV heads; 0: as many."),
+      f.add("vocab", c.vocab, "Tokens.");
   f.add("seq", c.seq, "Sequence length; 0: the four default cases."), f.add("batch", c.batch, "Sequences.");
   f.add("steps", c.steps, "Measured steps.");
 }
@@ -57,7 +60,9 @@ StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
 class StepBench {
  public:
   StepBench(const Flags& flags, i64 batch, i64 seq, DType dtype)
-      : spec_(step_spec(flags, batch, seq, dtype)), step_(plan_step(spec_, *make_cpu_backend())), executor_(step_.plan, Coord{}) {
+      : spec_(step_spec(flags, batch, seq, dtype)),
+        step_(plan_step(spec_, *make_cpu_backend())),
+        executor_(step_.plan, Coord{}) {
     fill();
   }
 
@@ -93,7 +98,8 @@ class StepBench {
  private:
   static std::string kind(const Program& p, const Instruction& in) {
     if (const auto* e = in.op.get_if<Einsum>())
-      return fmt::format("einsum {}{}{}", e->spec, e->accumulate ? " +=" : "", p.buffers[in.outs[0]].bytes > (100 << 20) ? " (vocabulary)" : "");
+      return fmt::format("einsum {}{}{}", e->spec, e->accumulate ? " +=" : "",
+                         p.buffers[in.outs[0]].bytes > (100 << 20) ? " (vocabulary)" : "");
     return std::string(in.op.name());
   }
 
@@ -115,7 +121,8 @@ class StepBench {
       reinterpret_cast<i32*>(executor_.leaf("tokens"))[i] = i32(mix_all(3, i) % u64(spec_.model.vocab_size));
       reinterpret_cast<i32*>(executor_.leaf("labels"))[i] = i32(mix_all(4, i) % u64(spec_.model.vocab_size));
       reinterpret_cast<float*>(executor_.leaf("loss_mask"))[i] = 1;
-      if (step_.plan.find_leaf("position_ids")) reinterpret_cast<i32*>(executor_.leaf("position_ids"))[i] = i32(i / spec_.shape.batch);
+      if (step_.plan.find_leaf("position_ids"))
+        reinterpret_cast<i32*>(executor_.leaf("position_ids"))[i] = i32(i / spec_.shape.batch);
     }
     const double hyper[hyper::kSize] = {1e-4, 0.1, 0.1, 0.05};
     std::memcpy(executor_.leaf("hyper"), hyper, sizeof hyper);
@@ -134,8 +141,8 @@ void measure(const Flags& f, i64 batch, i64 seq, DType dtype) {
   StepBench bench(f, batch, seq, dtype);
   const auto [best, median] = bench.run(f.steps);
   const double tokens = double(batch * seq);
-  fmt::print("{:<22} {} x {:<5} {:<5} {:>8.1f} tokens/s (median {:.1f})   {:.1f} ms a step\n", f.seq ? "model" : "GPT-2 124M", batch, seq,
-             name_of(dtype), tokens / best, tokens / median, best * 1e3);
+  fmt::print("{:<22} {} x {:<5} {:<5} {:>8.1f} tokens/s (median {:.1f})   {:.1f} ms a step\n",
+             f.seq ? "model" : "GPT-2 124M", batch, seq, name_of(dtype), tokens / best, tokens / median, best * 1e3);
   if (f.ops) bench.print_ops();
   std::fflush(stdout);
 }

@@ -40,28 +40,60 @@ constexpr bool is_float(DType t) { return t <= DType::f16; }
 
 template <class T>
 struct dtype_of;
-template <> struct dtype_of<float> { static constexpr DType value = DType::f32; };
-template <> struct dtype_of<double> { static constexpr DType value = DType::f64; };
-template <> struct dtype_of<bf16> { static constexpr DType value = DType::bf16; };
-template <> struct dtype_of<i32> { static constexpr DType value = DType::i32; };
-template <> struct dtype_of<i64> { static constexpr DType value = DType::i64; };
-template <> struct dtype_of<u8> { static constexpr DType value = DType::u8; };
-template <> struct dtype_of<u16> { static constexpr DType value = DType::u16; };
+template <>
+struct dtype_of<float> {
+  static constexpr DType value = DType::f32;
+};
+template <>
+struct dtype_of<double> {
+  static constexpr DType value = DType::f64;
+};
+template <>
+struct dtype_of<bf16> {
+  static constexpr DType value = DType::bf16;
+};
+template <>
+struct dtype_of<i32> {
+  static constexpr DType value = DType::i32;
+};
+template <>
+struct dtype_of<i64> {
+  static constexpr DType value = DType::i64;
+};
+template <>
+struct dtype_of<u8> {
+  static constexpr DType value = DType::u8;
+};
+template <>
+struct dtype_of<u16> {
+  static constexpr DType value = DType::u16;
+};
 
 // The type that sums, statistics and main parameters of T are kept in: f64 for f64, else f32.
-template <class T> struct accum { using type = float; };
-template <> struct accum<double> { using type = double; };
-template <class T> using accum_t = typename accum<T>::type;
+template <class T>
+struct accum {
+  using type = float;
+};
+template <>
+struct accum<double> {
+  using type = double;
+};
+template <class T>
+using accum_t = typename accum<T>::type;
 constexpr DType accum_of(DType t) { return t == DType::f64 ? DType::f64 : DType::f32; }
 
 // Calls f.template operator()<T>() with the C++ type of a compute dtype.
 template <class F>
 decltype(auto) dispatch_float(DType t, F&& f) {
   switch (t) {
-    case DType::f32: return f.template operator()<float>();
-    case DType::f64: return f.template operator()<double>();
-    case DType::bf16: return f.template operator()<bf16>();
-    default: fail("dtype {} is not one the CPU computes in (f32, bf16, f64)", name_of(t));
+    case DType::f32:
+      return f.template operator()<float>();
+    case DType::f64:
+      return f.template operator()<double>();
+    case DType::bf16:
+      return f.template operator()<bf16>();
+    default:
+      fail("dtype {} is not one the CPU computes in (f32, bf16, f64)", name_of(t));
   }
 }
 

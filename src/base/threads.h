@@ -10,8 +10,8 @@ namespace megalith {
 
 inline int num_threads() { return omp_get_max_threads(); }
 
-// Calls f(begin, end) on consecutive parts of [0, n), at least `grain` long, one per thread. The cut depends on n, grain and
-// the number of threads only.
+// Calls f(begin, end) on consecutive parts of [0, n), at least `grain` long, one per thread. The cut depends on n,
+// grain and the number of threads only.
 template <class F>
 void parallel_ranges(i64 n, i64 grain, F&& f) {
   const i64 parts = std::max<i64>(1, std::min<i64>(num_threads(), grain > 0 ? n / grain : n));

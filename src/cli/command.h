@@ -1,4 +1,5 @@
-// The subcommands. Each takes its own words (argv[0] is its name) and returns the process's exit code; errors are thrown.
+// The subcommands. Each takes its own words (argv[0] is its name) and returns the process's exit code; errors are
+// thrown.
 #pragma once
 
 namespace megalith {

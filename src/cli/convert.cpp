@@ -17,9 +17,11 @@ void list_fields(ConvertFlags& c, config::FieldList& f) {
   f.group("Conversion");
   f.add("load", c.load, "Checkpoint directory or Hugging Face model directory.").shown_as("DIR");
   f.add("save", c.save, "Directory to write.").shown_as("DIR");
-  f.add("to", c.to, "hf: a Hugging Face model directory; native: a checkpoint that training starts from.").shown_as("FORMAT");
+  f.add("to", c.to, "hf: a Hugging Face model directory; native: a checkpoint that training starts from.")
+      .shown_as("FORMAT");
   f.add("dtype", c.dtype, "Of the weights in a Hugging Face directory: f32, bf16 or f16.");
-  f.add("family", c.family, "Hugging Face model type (llama, gpt2, ...); default: the first that can express the model.");
+  f.add("family", c.family,
+        "Hugging Face model type (llama, gpt2, ...); default: the first that can express the model.");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
 }
 
@@ -38,9 +40,10 @@ struct Weights {
 Weights read_weights(const ConvertFlags& c) {
   Weights w;
   if (is_hf_directory(c.load)) {
-    import_hf(c.load, read_hf_config(c.load), [&](const std::string& name, const Shape& shape, std::span<const float> v) {
-      w.names.push_back(name), w.shapes.push_back(shape), w.values.emplace_back(v.begin(), v.end());
-    });
+    import_hf(c.load, read_hf_config(c.load),
+              [&](const std::string& name, const Shape& shape, std::span<const float> v) {
+                w.names.push_back(name), w.shapes.push_back(shape), w.values.emplace_back(v.begin(), v.end());
+              });
     return w;
   }
   OpenOptions open;
@@ -58,7 +61,8 @@ void write_native(const ConvertFlags& c, const StoredModel& stored, const Weight
   Options options;
   options.model = stored.model, options.tokenizer = stored.tokenizer;
   std::vector<SaveTensor> tensors;
-  for (size_t i = 0; i < w.names.size(); ++i) tensors.push_back({w.names[i], w.shapes[i], DType::f32, w.values[i].data()});
+  for (size_t i = 0; i < w.names.size(); ++i)
+    tensors.push_back({w.names[i], w.shapes[i], DType::f32, w.values[i].data()});
   const std::string state = R"({"schedule_samples": 0, "optimizer_steps": 0, "skipped_iterations": 0})";
   save_checkpoint(c.save, {0, 0, config::to_json(config::fields_of(options)), state}, tensors);
 }
@@ -76,7 +80,8 @@ void write_hf(const ConvertFlags& c, const StoredModel& stored, const Weights& w
   export_hf(c.save, hf, [&](const std::string& name, const Shape& shape, std::span<float> out) {
     for (size_t i = 0; i < w.names.size(); ++i) {
       if (w.names[i] != name) continue;
-      check(w.shapes[i] == shape, "{} is {} in {}, the model's is {}", name, to_string(w.shapes[i]), c.load, to_string(shape));
+      check(w.shapes[i] == shape, "{} is {} in {}, the model's is {}", name, to_string(w.shapes[i]), c.load,
+            to_string(shape));
       std::copy(w.values[i].begin(), w.values[i].end(), out.begin());
       return;
     }

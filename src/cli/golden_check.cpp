@@ -1,6 +1,7 @@
 // golden-check DIR: holds our model against one made by Hugging Face transformers and PyTorch. DIR has the model
-// (config.json, model.safetensors) and golden.safetensors: batches, logits, loss, every gradient, ten AdamW steps (lr 1e-3, betas 0.9 0.95,
-// eps 1e-8, weight decay 0.1 on matrices, clip 1.0). One line a quantity with its error; exit 0 only if all are within their bounds.
+// (config.json, model.safetensors) and golden.safetensors: batches, logits, loss, every gradient, ten AdamW steps (lr
+// 1e-3, betas 0.9 0.95, eps 1e-8, weight decay 0.1 on matrices, clip 1.0). One line a quantity with its error; exit 0
+// only if all are within their bounds.
 #include <cmath>
 #include <cstring>
 
@@ -14,7 +15,8 @@
 namespace megalith {
 namespace {
 
-constexpr double kLogitsBound = 1e-5, kLossBound = 1e-5, kGradientBound = 1e-4, kTrainLossBound = 1e-4, kNormBound = 1e-4;
+constexpr double kLogitsBound = 1e-5, kLossBound = 1e-5, kGradientBound = 1e-4, kTrainLossBound = 1e-4,
+                 kNormBound = 1e-4;
 constexpr int kSteps = 10;
 
 class Report {
@@ -63,7 +65,10 @@ OptimizerConfig golden_optimizer() {
 class GoldenCheck {
  public:
   explicit GoldenCheck(const std::string& dir)
-      : dir_(dir), golden_(TensorFiles::open_file(dir + "/golden.safetensors")), hf_(read_hf_config(dir)), backend_(make_cpu_backend()) {
+      : dir_(dir),
+        golden_(TensorFiles::open_file(dir + "/golden.safetensors")),
+        hf_(read_hf_config(dir)),
+        backend_(make_cpu_backend()) {
     const Batch first = read_batch(golden_, 0);
     StepSpec spec;
     spec.model = hf_.model;
@@ -76,7 +81,8 @@ class GoldenCheck {
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
     state_ = std::make_unique<ModelState>(step_, *interpreter_);
-    import_hf(dir, hf_, [&](const std::string& name, const Shape&, std::span<const float> v) { state_->write(weight(name), v); });
+    import_hf(dir, hf_,
+              [&](const std::string& name, const Shape&, std::span<const float> v) { state_->write(weight(name), v); });
   }
 
   bool run() {
@@ -114,8 +120,9 @@ class GoldenCheck {
     report_.line("loss", std::abs(loss - golden_.read_f32("loss")[0]), kLossBound);
   }
 
-  // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of a fused weight are one
-  // quantity there (the key bias alone, whose exact gradient is zero without rope, would be rounding noise against rounding noise).
+  // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of
+  // a fused weight are one quantity there (the key bias alone, whose exact gradient is zero without rope, would be
+  // rounding noise against rounding noise).
   void gradients() {
     interpreter_->run(program("micro-batch"), true);
     const double tokens = double(step_.plan.leaf("tokens").type.elements());
@@ -149,12 +156,15 @@ class GoldenCheck {
       feed(read_batch(golden_, i));
       double h[hyper::kSize];
       h[hyper::kLr] = c.lr, h[hyper::kWeightDecay] = c.weight_decay;
-      h[hyper::kCorrection1] = 1 - std::pow(c.adam_beta1, i + 1), h[hyper::kCorrection2] = 1 - std::pow(c.adam_beta2, i + 1);
+      h[hyper::kCorrection1] = 1 - std::pow(c.adam_beta1, i + 1),
+      h[hyper::kCorrection2] = 1 - std::pow(c.adam_beta2, i + 1);
       interpreter_->write(step_.plan.leaf("hyper"), h);
       interpreter_->run(program("last-micro-batch"), true);
       const auto scalars = interpreter_->scalars(program("last-micro-batch"), "step");
-      report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses[i]), kTrainLossBound);
-      report_.line(fmt::format("step {} gradient norm", i + 1), std::abs(scalars[step_scalar::kGradNorm] / norms[i] - 1), kNormBound);
+      report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses[i]),
+                   kTrainLossBound);
+      report_.line(fmt::format("step {} gradient norm", i + 1),
+                   std::abs(scalars[step_scalar::kGradNorm] / norms[i] - 1), kNormBound);
     }
   }
 
@@ -173,7 +183,8 @@ class GoldenCheck {
 
 int main(int argc, char** argv) {
   try {
-    megalith::check(argc == 2 && argv[1][0] != '-', "usage: golden-check DIR (config.json, model.safetensors, golden.safetensors)");
+    megalith::check(argc == 2 && argv[1][0] != '-',
+                    "usage: golden-check DIR (config.json, model.safetensors, golden.safetensors)");
     return megalith::GoldenCheck(argv[1]).run() ? 0 : 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "golden-check: {}\n", e.what());

@@ -1,6 +1,7 @@
 // megalith COMMAND [flags]
 #include <malloc.h>
 
+#include <csignal>
 #include <cstdio>
 #include <string_view>
 
@@ -33,6 +34,7 @@ int usage(std::FILE* to) {
 }  // namespace
 
 int main(int argc, char** argv) {
+  std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write like a full disk, not the end of the process
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);

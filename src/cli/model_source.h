@@ -10,11 +10,13 @@
 
 namespace megalith {
 
-// The tokenizer of the flags, else of the checkpoint, else vocab.json and merges.txt in a hub directory; nullptr if there is none.
-std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
+// The tokenizer of the flags, else of the checkpoint, else vocab.json and merges.txt in a hub directory; nullptr if
+// there is none.
+std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
+                                          const std::string& dir);
 
-// Fills what the flags left open: the model from --load where it says what it holds, the vocabulary and special tokens from the tokenizer; then
-// finish_options().
+// Fills what the flags left open: the model from --load where it says what it holds, the vocabulary and special tokens
+// from the tokenizer; then finish_options().
 void complete_options(Options& options);
 
 std::unique_ptr<Backend> make_backend(Device device);

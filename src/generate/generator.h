@@ -1,5 +1,5 @@
-// Text generation: the decoder's graph planned for a few chunk sizes over one set of weights and caches. A prompt goes through in the largest
-// chunks that fit, then one token at a time.
+// Text generation: the decoder's graph planned for a few chunk sizes over one set of weights and caches. A prompt goes
+// through in the largest chunks that fit, then one token at a time.
 #pragma once
 #include <functional>
 #include <span>
@@ -17,8 +17,8 @@ class Generator {
 
   ModelState& weights() { return *state_; }
 
-  // Appends up to `count` tokens to the prompt, calling `on_token` for each; stops early after `stop` (-1: never). Returns the new tokens.
-  // Error if the prompt is empty, too long, or holds an id outside the vocabulary.
+  // Appends up to `count` tokens to the prompt, calling `on_token` for each; stops early after `stop` (-1: never).
+  // Returns the new tokens. Error if the prompt is empty, too long, or holds an id outside the vocabulary.
   std::vector<i32> generate(std::span<const i32> prompt, i64 count, i32 stop, const SamplingOptions& sampling,
                             const std::function<void(i32)>& on_token = {});
 

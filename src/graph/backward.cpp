@@ -21,8 +21,8 @@ std::map<Value, Value> backward(Builder& b, Value loss) {
     if (!any) continue;
     b.set_tag(n.tag);
     const std::vector<Value> grads = n.op.grad(b, n, dys);
-    check(grads.size() == n.ins.size(), "[{}] its gradient rule gives {} values for {} inputs", n.op.name(), grads.size(),
-          n.ins.size());
+    check(grads.size() == n.ins.size(), "[{}] its gradient rule gives {} values for {} inputs", n.op.name(),
+          grads.size(), n.ins.size());
     for (size_t k = 0; k < grads.size(); ++k) {
       const Value v = n.ins[k], dv = grads[k];
       if (!dv || !b.wants_grad(v)) continue;

@@ -1,4 +1,5 @@
-// Appends nodes to a graph. Every node is typed as it is added: a layout mistake is an Error that names op, phase, place and axis.
+// Appends nodes to a graph. Every node is typed as it is added: a layout mistake is an Error that names op, phase,
+// place and axis.
 #pragma once
 #include <map>
 #include <string>
@@ -36,7 +37,8 @@ class Builder {
   std::vector<Value> add(AnyOp op, const std::vector<Value>& ins);
   Value add1(AnyOp op, const std::vector<Value>& ins) { return add(std::move(op), ins)[0]; }
 
-  // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the same phase is one node.
+  // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the
+  // same phase is one node.
   Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block);
 
   // A forward value as the backward may read it: what came out of an all-gather is gathered again, not kept.
@@ -55,8 +57,8 @@ class Builder {
   std::map<std::tuple<int, std::vector<Axis>, int, int, int, int>, Value> relayouts_;
 };
 
-// The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution always has the dual
-// type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
+// The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution
+// always has the dual type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
 std::map<Value, Value> backward(Builder& b, Value loss);
 
 // For ops that have no gradient: an Error if the walk ever asks.

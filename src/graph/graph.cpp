@@ -10,7 +10,8 @@ std::string_view name_of(Phase p) {
 }
 
 std::string_view name_of(Role r) {
-  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter", "gradient", "optimizer", "cache", "scalar"};
+  constexpr std::string_view names[] = {"activation", "input",     "parameter", "main parameter",
+                                        "gradient",   "optimizer", "cache",     "scalar"};
   return names[int(r)];
 }
 

@@ -8,7 +8,11 @@
 
 namespace megalith {
 
-enum class Phase : u8 { forward, backward, update };  // forward and backward run once per micro-batch, update once per step
+enum class Phase : u8 {
+  forward,
+  backward,
+  update
+};  // forward and backward run once per micro-batch, update once per step
 std::string_view name_of(Phase p);
 
 // What a value is for; the memory plan adds up bytes by it.
@@ -17,8 +21,8 @@ std::string_view name_of(Role r);
 
 struct ValueInfo {
   Type type;
-  std::string name;          // of leaves and outputs
-  int node = -1;             // that computes it; -1: a leaf
+  std::string name;  // of leaves and outputs
+  int node = -1;     // that computes it; -1: a leaf
   bool wants_grad = false;
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
@@ -45,11 +49,11 @@ struct Graph {
 // What an op's rules are told of its inputs. In the update phase everything is a constant.
 InferArgs infer_args(const Graph& g, const std::vector<Value>& ins, Phase phase);
 
-std::string print(const Graph& g);             // one line a node, types included
+std::string print(const Graph& g);  // one line a node, types included
 std::string print(const Graph& g, const Node& n);
 
-// Throws at the first node that is not what its op's rules say: result types, order of definition, one definition a value, updates in place (of
-// the same type, and nobody reads the old value afterwards).
+// Throws at the first node that is not what its op's rules say: result types, order of definition, one definition a
+// value, updates in place (of the same type, and nobody reads the old value afterwards).
 void verify(const Graph& g);
 
 }  // namespace megalith

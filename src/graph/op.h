@@ -1,12 +1,13 @@
-// An op is one plain struct: attributes as members; its rules as functions. The concept Op is the checklist; AnyOp holds any of them.
+// An op is one plain struct: attributes as members; its rules as functions. The concept Op is the checklist; AnyOp
+// holds any of them.
 //
 //   struct Gelu {
 //     static constexpr std::string_view name = "gelu";
 //     void fields(auto&& v) const {...}                      attributes, for printing and comparing: v("eps", eps)
-//     LayoutRule rule() const;                               shape and layout rule; or infer(), for the few that letters can't describe
-//     std::vector<DType> dtypes(Types ins) const;            optional: of the results; default: the first input's
-//     std::vector<Value> grad(Builder&, const Node&, std::span<const Value> dys) const;   one per input, {} for none
-//     Cost cost(Types ins, Types outs) const;                of one rank: the types are local
+//     LayoutRule rule() const;                               shape and layout rule; or infer(), for the few that
+//     letters can't describe std::vector<DType> dtypes(Types ins) const;            optional: of the results; default:
+//     the first input's std::vector<Value> grad(Builder&, const Node&, std::span<const Value> dys) const;   one per
+//     input, {} for none Cost cost(Types ins, Types outs) const;                of one rank: the types are local
 //     std::vector<Alias> aliases() const;                    optional: results that may or must share an input's memory
 //     static constexpr bool differentiable = false;          optional: its results are constants to the reverse walk
 //   };
@@ -40,7 +41,8 @@ struct Cost {
   double flops = 0, bytes = 0;  // bytes read and written if every operand moves once
 };
 
-// Result `out` may take the memory of input `in` when nobody needs it later; `must`: it is that memory, updated in place.
+// Result `out` may take the memory of input `in` when nobody needs it later; `must`: it is that memory, updated in
+// place.
 struct Alias {
   int out, in;
   bool must = false;
@@ -62,8 +64,11 @@ concept Op = requires(const T& op, Builder& b, const Node& n, std::span<const Va
   { T::name } -> std::convertible_to<std::string_view>;
   { op.grad(b, n, dys) } -> std::same_as<std::vector<Value>>;
   { op.cost(types, types) } -> std::same_as<Cost>;
-  requires requires { { op.rule() } -> std::same_as<LayoutRule>; } ||
-           requires(const InferArgs& a) { { op.infer(a) } -> std::same_as<std::vector<Type>>; };
+  requires requires {
+    { op.rule() } -> std::same_as<LayoutRule>;
+  } || requires(const InferArgs& a) {
+    { op.infer(a) } -> std::same_as<std::vector<Type>>;
+  };
 };
 
 // Writes "name(eps=1e-05, spec=ab->b)".

@@ -1,4 +1,5 @@
-// The only op that moves data between ranks, and the ones() that start the reverse walk. All others work on a rank's own blocks.
+// The only op that moves data between ranks, and the ones() that start the reverse walk. All others work on a rank's
+// own blocks.
 #pragma once
 #include "graph/builder.h"
 

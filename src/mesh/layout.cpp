@@ -12,11 +12,16 @@ State State::dual() const {
 
 std::string to_string(State s) {
   switch (s.kind) {
-    case State::kSame: return "Same";
-    case State::kCopy: return "Copy";
-    case State::kSplit: return fmt::format("Split({})", s.dim);
-    case State::kPartial: return "Partial";
-    case State::kMax: return "Max";
+    case State::kSame:
+      return "Same";
+    case State::kCopy:
+      return "Copy";
+    case State::kSplit:
+      return fmt::format("Split({})", s.dim);
+    case State::kPartial:
+      return "Partial";
+    case State::kMax:
+      return "Max";
   }
   return "?";
 }
@@ -99,8 +104,8 @@ Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout) {
   for (size_t d = 0; d < shape.size(); ++d)
     for (const AxisUse& use : layout.dims[d]) {
       const i64 n = mesh.n(use.axis), pieces = use.order == Order::zigzag && n > 1 ? 2 * n : n;
-      check(out[d] % pieces == 0, "dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d, to_string(shape),
-            out[d], pieces, name_of(use.axis), use.order == Order::zigzag ? " (zigzag)" : "");
+      check(out[d] % pieces == 0, "dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d,
+            to_string(shape), out[d], pieces, name_of(use.axis), use.order == Order::zigzag ? " (zigzag)" : "");
       out[d] /= n;
     }
   return out;

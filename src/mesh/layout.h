@@ -1,6 +1,7 @@
-// How a logical tensor lies over the ranks of a mesh: for each dim the ordered axes that split it, and the axes over which it is
-// Partial (a sum not yet reduced), Copy (equal bits, each rank does its own part of the work with it) or Max. An axis named
-// nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md tells the whole story.
+// How a logical tensor lies over the ranks of a mesh: for each dim the ordered axes that split it, and the axes over
+// which it is Partial (a sum not yet reduced), Copy (equal bits, each rank does its own part of the work with it) or
+// Max. An axis named nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md tells the
+// whole story.
 #pragma once
 #include <string>
 #include <vector>
@@ -50,7 +51,8 @@ struct Run {
   bool operator==(const Run&) const = default;
 };
 
-// The global indices along `dim` that the rank at `coord` holds, in its local order: at most two runs for one zigzag axis.
+// The global indices along `dim` that the rank at `coord` holds, in its local order: at most two runs for one zigzag
+// axis.
 std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord, int dim);
 
 // The same as single numbers.

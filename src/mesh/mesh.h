@@ -1,5 +1,6 @@
-// Ranks as points of a grid of named axes. Neighbouring ranks differ in the last axis first (Megatron's tp-cp-ep-dp-pp read
-// backwards). `tp` is the pair (tk, tr): tk splits KV groups; tr, when tp exceeds the groups, the query heads of a group.
+// Ranks as points of a grid of named axes. Neighbouring ranks differ in the last axis first (Megatron's tp-cp-ep-dp-pp
+// read backwards). `tp` is the pair (tk, tr): tk splits KV groups; tr, when tp exceeds the groups, the query heads of a
+// group.
 #pragma once
 #include <array>
 #include <initializer_list>

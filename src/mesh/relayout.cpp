@@ -6,8 +6,8 @@
 namespace megalith {
 
 std::string_view name_of(Transfer t) {
-  constexpr std::string_view names[] = {"none",           "all_gather", "all_reduce", "reduce_scatter", "all_to_all",
-                                        "all_reduce_max", "slice",      "keep_one",   "pad"};
+  constexpr std::string_view names[] = {
+      "none", "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "all_reduce_max", "slice", "keep_one", "pad"};
   return names[int(t)];
 }
 
@@ -32,8 +32,8 @@ static std::optional<Transfer> transfer(State from, State to) {
   return std::nullopt;
 }
 
-RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes, State to,
-                           Order order) {
+RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
+                           State to, Order order) {
   check(!axes.empty(), "relayout over no axis");
   const State state = from.state(axes[0]);
   for (Axis a : axes)
@@ -47,8 +47,8 @@ RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& f
   if (state.is_split()) {
     AxisList& dim = l.dims[state.dim];
     const bool innermost =
-        dim.size() >= axes.size() &&
-        std::equal(axes.begin(), axes.end(), dim.end() - axes.size(), [](Axis a, const AxisUse& u) { return a == u.axis; });
+        dim.size() >= axes.size() && std::equal(axes.begin(), axes.end(), dim.end() - axes.size(),
+                                                [](Axis a, const AxisUse& u) { return a == u.axis; });
     check(innermost, "dim {} is split as {}: {} is not innermost, so it cannot leave alone", state.dim,
           to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
     out.from_order = dim.back().order;
@@ -57,7 +57,8 @@ RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& f
   for (Axis a : axes) {
     l.partial.erase(a), l.copy.erase(a), l.max.erase(a);
     if (to.is_split()) {
-      check(to.dim >= 0 && to.dim < int(shape.size()), "relayout to {} of a {}-dimensional value", to_string(to), shape.size());
+      check(to.dim >= 0 && to.dim < int(shape.size()), "relayout to {} of a {}-dimensional value", to_string(to),
+            shape.size());
       l.dims[to.dim].push_back({a, order});
     }
     if (to == kPartial) l.partial.insert(a);
@@ -72,11 +73,14 @@ double wire_bytes(Transfer t, double bytes, int n) {
   const double part = double(n - 1) / n;
   switch (t) {
     case Transfer::all_reduce:
-    case Transfer::all_reduce_max: return 2 * bytes * part;
+    case Transfer::all_reduce_max:
+      return 2 * bytes * part;
     case Transfer::all_gather:
     case Transfer::reduce_scatter:
-    case Transfer::all_to_all: return bytes * part;
-    default: return 0;
+    case Transfer::all_to_all:
+      return bytes * part;
+    default:
+      return 0;
   }
 }
 

@@ -1,5 +1,6 @@
-// The relayout table: the identity on a logical tensor that brings the axes of one group from their common state to another.
-// Its gradient is the relayout dual(to) -> dual(from) over the same axes, so the table is closed. docs/layouts.md, section 3.
+// The relayout table: the identity on a logical tensor that brings the axes of one group from their common state to
+// another. Its gradient is the relayout dual(to) -> dual(from) over the same axes, so the table is closed.
+// docs/layouts.md, section 3.
 #pragma once
 #include <string_view>
 #include <vector>
@@ -8,7 +9,17 @@
 
 namespace megalith {
 
-enum class Transfer : u8 { none, all_gather, all_reduce, reduce_scatter, all_to_all, all_reduce_max, slice, keep_one, pad };
+enum class Transfer : u8 {
+  none,
+  all_gather,
+  all_reduce,
+  reduce_scatter,
+  all_to_all,
+  all_reduce_max,
+  slice,
+  keep_one,
+  pad
+};
 std::string_view name_of(Transfer t);
 constexpr bool is_local(Transfer t) {
   return t == Transfer::none || t == Transfer::slice || t == Transfer::keep_one || t == Transfer::pad;
@@ -21,10 +32,10 @@ struct RelayoutPlan {
   Transfer transfer;
 };
 
-// Brings `axes`, which act as one group, to `to` (with `order` when that is a split). Errors: the axes are in different states, no
-// way leads there, the axes are not the innermost of their dim, or a dim does not divide.
-RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes, State to,
-                           Order order = Order::block);
+// Brings `axes`, which act as one group, to `to` (with `order` when that is a split). Errors: the axes are in different
+// states, no way leads there, the axes are not the innermost of their dim, or a dim does not divide.
+RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
+                           State to, Order order = Order::block);
 
 // Bytes each rank sends with ring algorithms; `bytes`: of the larger side on one rank; n: ranks of the group.
 double wire_bytes(Transfer t, double bytes, int n);

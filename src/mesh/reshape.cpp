@@ -44,8 +44,8 @@ Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vecto
     i64 left = size[letters[0]];
     for (const AxisUse& use : in.layout.dims[d]) {
       while (left == 1 && at + 1 < letters.size()) left = size[letters[++at]];
-      check(left % mesh.n(use.axis) == 0, "{}: {} of size {} cuts across {} of {}", spec, name_of(use.axis), mesh.n(use.axis),
-            letters[at], size[letters[at]]);
+      check(left % mesh.n(use.axis) == 0, "{}: {} of size {} cuts across {} of {}", spec, name_of(use.axis),
+            mesh.n(use.axis), letters[at], size[letters[at]]);
       by[letters[at]].push_back(use);
       left /= mesh.n(use.axis);
     }

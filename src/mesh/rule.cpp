@@ -47,8 +47,8 @@ Letters read_letters(const LayoutRule& rule, const std::vector<std::string>& nam
       check(known == n, "{}: {} is {} in one input and {} in another", rule.spec, c, known, n);
       const AxisList& axes = l.axes.emplace(c, ins[i].layout.dims[d]).first->second;
       if (axes != ins[i].layout.dims[d])
-        fail("{}: {} is split differently in two inputs: {} and {}", rule.spec, c, to_string(Layout{{axes}, {}, {}, {}}),
-             to_string(Layout{{ins[i].layout.dims[d]}, {}, {}, {}}));
+        fail("{}: {} is split differently in two inputs: {} and {}", rule.spec, c,
+             to_string(Layout{{axes}, {}, {}, {}}), to_string(Layout{{ins[i].layout.dims[d]}, {}, {}, {}}));
     }
   }
   return l;
@@ -60,19 +60,22 @@ std::string describe(const LayoutRule& rule, Axis a, const std::vector<State>& s
   return fmt::format("{} on {}: inputs are {}", rule.spec, name_of(a), list);
 }
 
-// The rule for one axis: the state it leaves on each result; a cut letter gives Split by itself where the result has it.
+// The rule for one axis: the state it leaves on each result; a cut letter gives Split by itself where the result has
+// it.
 struct Outcome {
-  State put;      // on every result, unless cut
-  char cut = 0;   // the work is cut along this letter
+  State put;     // on every result, unless cut
+  char cut = 0;  // the work is cut along this letter
 };
 
-Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, const std::vector<Operand>& ins, Axis a) {
+Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, const std::vector<Operand>& ins,
+                Axis a) {
   std::vector<State> states;
   for (const Operand& in : ins) states.push_back(in.layout.state(a));
   std::vector<bool> free;  // constants that are equal everywhere, and carriers where they are not split, have no say
   for (size_t i = 0; i < ins.size(); ++i) {
     const State s = states[i];
-    free.push_back((contains(rule.carrier, int(i)) && !s.is_split()) || (!ins[i].wants_grad && (s == kSame || s == kCopy)));
+    free.push_back((contains(rule.carrier, int(i)) && !s.is_split()) ||
+                   (!ins[i].wants_grad && (s == kSame || s == kCopy)));
   }
   bool any_live = false, any_same = false, any_other = false, any_partial = false, any_odd = false;
   std::set<char> cuts;
@@ -85,8 +88,7 @@ Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, c
     any_odd |= !(states[i] == kPartial || states[i] == kCopy);
   }
   auto refuse = [&](const std::string& why) { fail("{}: {}", describe(rule, a, states), why); };
-  if (!any_live)
-    return {std::find(states.begin(), states.end(), kCopy) != states.end() ? kCopy : kSame};
+  if (!any_live) return {std::find(states.begin(), states.end(), kCopy) != states.end() ? kCopy : kSame};
   if (any_same) {
     if (any_other) refuse("a Same value meets another state: relayout it to Copy");
     return {kSame};

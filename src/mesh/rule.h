@@ -1,5 +1,6 @@
-// The layout rule of an op is one line of data; infer_layouts() is the one function that reads it. The rule says which dims of the
-// results come from which dims of the inputs, where the op is linear, and which dims it needs whole. docs/layouts.md, section 2.
+// The layout rule of an op is one line of data; infer_layouts() is the one function that reads it. The rule says which
+// dims of the results come from which dims of the inputs, where the op is linear, and which dims it needs whole.
+// docs/layouts.md, section 2.
 #pragma once
 #include <initializer_list>
 #include <string>
@@ -13,12 +14,13 @@ namespace megalith {
 enum class Left : u8 { partial, max };  // what a split letter that is summed away leaves behind
 
 struct LayoutRule {
-  std::string spec;                            // "sbk,nk->sbn": one letter a dim; a letter missing on the right is summed over
-  std::vector<std::vector<int>> linear = {};   // sets of inputs in which the op is jointly linear while the others are held
-  std::string whole = {};                      // letters that may not be split
-  std::vector<int> carrier = {};               // inputs that only say how a result is split; their data is not read
+  std::string spec;  // "sbk,nk->sbn": one letter a dim; a letter missing on the right is summed over
+  std::vector<std::vector<int>> linear =
+      {};                         // sets of inputs in which the op is jointly linear while the others are held
+  std::string whole = {};         // letters that may not be split
+  std::vector<int> carrier = {};  // inputs that only say how a result is split; their data is not read
   Left left = Left::partial;
-  std::vector<std::pair<char, i64>> sizes = {};// of letters that only results have
+  std::vector<std::pair<char, i64>> sizes = {};  // of letters that only results have
 };
 
 // What the rule needs to know of an input.
@@ -35,7 +37,8 @@ struct Result {
 // The results' shapes and layouts, or an Error that names the spec, the axis and the states.
 std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Operand>& ins);
 
-// Merging or splitting neighbouring dims, "sb(gd)->sbgd": `sizes` gives the letters' sizes. A rank's part must stay one block.
+// Merging or splitting neighbouring dims, "sb(gd)->sbgd": `sizes` gives the letters' sizes. A rank's part must stay one
+// block.
 Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vector<std::pair<char, i64>>& sizes,
                      const Operand& in);
 

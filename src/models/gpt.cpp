@@ -29,7 +29,8 @@ class GptBuilder {
   Gpt build_decoder(i64 cache_length) {
     cache_length_ = cache_length;
     length_ = b_.leaf({"length", {DType::i32, {}, whole(0)}});
-    const Value table = param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
+    const Value table =
+        param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
     Value x = embed(table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
     out_.logits = logits(x, table);
@@ -38,7 +39,8 @@ class GptBuilder {
 
   Gpt build() {
     rows_ = b_.leaf({"rows", {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
-    const Value table = param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
+    const Value table =
+        param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
     Value x = embed(table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
     loss(x, table);
@@ -58,8 +60,9 @@ class GptBuilder {
   }
 
   Value data(const std::string& name, DType dtype) {  // [s,b]
-    if (cache_length_)  // a few new tokens: cp has nothing to split
-      return b_.leaf({fmt::format("{}/{}", name, seq_), {dtype, {seq_, shape_.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
+    if (cache_length_)                                // a few new tokens: cp has nothing to split
+      return b_.leaf(
+          {fmt::format("{}/{}", name, seq_), {dtype, {seq_, shape_.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
     return b_.leaf({name, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
   }
 
@@ -89,8 +92,8 @@ class GptBuilder {
     b_.set_tag("embedding");
     Value x = leave(b_.add1(Embedding{}, {data("tokens", DType::i32), table}));
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
-      const Value positions =
-          param("embedding.position_embeddings.weight", {c_.max_position_embeddings, c_.hidden_size}, c_.init_method_std);
+      const Value positions = param("embedding.position_embeddings.weight",
+                                    {c_.max_position_embeddings, c_.hidden_size}, c_.init_method_std);
       Value ids = data("position_ids", DType::i32);
       if (style_.sequence_parallel) ids = b_.relayout(ids, tensor_parallel_axes(), split(0));
       x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
@@ -210,9 +213,12 @@ class GptBuilder {
 
   Act activation() const {
     switch (c_.activation) {
-      case Activation::gelu: return Act::gelu;
-      case Activation::squared_relu: return Act::squared_relu;
-      default: return Act::gelu_tanh;
+      case Activation::gelu:
+        return Act::gelu;
+      case Activation::squared_relu:
+        return Act::squared_relu;
+      default:
+        return Act::gelu_tanh;
     }
   }
 

@@ -1,5 +1,5 @@
-// A GPT, written once, forward only, as functions that add nodes to a graph. The text is single-device but for enter() and leave(), the two
-// places where tensor parallelism meets the residual stream.
+// A GPT, written once, forward only, as functions that add nodes to a graph. The text is single-device but for enter()
+// and leave(), the two places where tensor parallelism meets the residual stream.
 //   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
 #pragma once
 #include "graph/builder.h"
@@ -25,9 +25,10 @@ struct Gpt {
   Value tokens;  // []: sum of the mask
 };
 
-// Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose keys and values lie in
-// caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b]) with "/<tokens>" behind their names, so that
-// programs of several sizes share parameters and caches, and length (i32 []).
+// Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose
+// keys and values lie in caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b])
+// with "/<tokens>" behind their names, so that programs of several sizes share parameters and caches, and length (i32
+// []).
 struct DecodeShape {
   i64 tokens = 1, batch = 1;
   i64 cache_length = 0;  // most tokens a sequence may have
@@ -35,8 +36,9 @@ struct DecodeShape {
 };
 Gpt build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);
 
-// Adds the model. Its data leaves: tokens, labels, position_ids, document_starts (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]:
-// sample numbers); the ones it has no use for are left out. `config` must be resolved.
+// Adds the model. Its data leaves: tokens, labels, position_ids, document_starts (i32 [s,b]), loss_mask (f32, in f64
+// models f64, [s,b]), rows (i64 [b]: sample numbers); the ones it has no use for are left out. `config` must be
+// resolved.
 Gpt build_gpt(Builder& b, const ModelConfig& config, const GptShape& shape, const ParallelStyle& style);
 
 }  // namespace megalith

@@ -8,12 +8,12 @@ namespace megalith {
 
 struct Parameter {
   std::string name;
-  Type type;              // in compute precision, with its layout
-  double std = 0;         // initial values: normal(mean, std), keyed by name and global index
+  Type type;       // in compute precision, with its layout
+  double std = 0;  // initial values: normal(mean, std), keyed by name and global index
   double mean = 0;
-  bool decay = true;      // weight decay applies
-  i64 true_rows = 0;      // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
-  Value value;            // the leaf in the graph
+  bool decay = true;  // weight decay applies
+  i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
+  Value value;        // the leaf in the graph
 
   Shape true_shape() const {
     Shape s = type.shape;

@@ -1,4 +1,5 @@
-// Elementwise activations. gelu: x * Phi(x) (erf); gelu_tanh: its tanh approximation (Hendrycks, Gimpel 2016); squared_relu: max(x, 0)^2.
+// Elementwise activations. gelu: x * Phi(x) (erf); gelu_tanh: its tanh approximation (Hendrycks, Gimpel 2016);
+// squared_relu: max(x, 0)^2.
 #pragma once
 #include "graph/relayout_op.h"
 
@@ -26,7 +27,9 @@ struct ActivateGrad {  // dy, x -> dx
   Act act = Act::gelu_tanh;
   int ndim = 3;
   void fields(auto&& v) const { v("act", name_of(act)), v("ndim", ndim); }
-  LayoutRule rule() const { return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0}}}; }
+  LayoutRule rule() const {
+    return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0}}};
+  }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {20.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const { return {{0, 0}, {0, 1}}; }

@@ -1,7 +1,9 @@
-// o = softmax(scale * q k^T + bias) v, causal, with grouped queries, never holding the s x s matrix (Dao 2022; Ainslie 2023 for groups).
+// o = softmax(scale * q k^T + bias) v, causal, with grouped queries, never holding the s x s matrix (Dao 2022; Ainslie
+// 2023 for groups).
 //   q [s,b,g,r,d]  k, v [t,b,g,d]  rows [b] i64: sample numbers, the key of dropout  starts [s,b] i32 (optional)
 //   -> o [s,b,g,r,d], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
-// A query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first position of its document).
+// A query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first position of
+// its document).
 #pragma once
 #include "graph/builder.h"
 
@@ -9,9 +11,9 @@ namespace megalith {
 
 struct AttentionSpec {
   double scale = 1;
-  i64 window = 0;       // 0: no limit
-  bool alibi = false;   // bias slope * (p' - p), slopes by head (Press 2022)
-  double dropout = 0;   // of the probabilities
+  i64 window = 0;      // 0: no limit
+  bool alibi = false;  // bias slope * (p' - p), slopes by head (Press 2022)
+  double dropout = 0;  // of the probabilities
   u64 seed = 0;
   bool starts = false;  // the fifth input is there
 
@@ -24,7 +26,8 @@ struct AttentionSpec {
   }
 };
 
-// ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of 2^(-4/m).
+// ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of
+// 2^(-4/m).
 std::vector<double> alibi_slopes(i64 heads);
 
 struct Attention {

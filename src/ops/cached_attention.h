@@ -1,4 +1,5 @@
-// Attention of a few new tokens over all tokens so far, whose keys and values are kept: what makes generation linear in the length.
+// Attention of a few new tokens over all tokens so far, whose keys and values are kept: what makes generation linear in
+// the length.
 //   cache [t,b,g,d], x [s,b,g,d], length [] i32 -> cache with x at rows length .. length+s-1, in place
 //   q [s,b,g,r,d], k, v [t,b,g,d], length [] i32 -> o [s,b,g,r,d]; query i is at position length + i
 #pragma once

@@ -1,7 +1,7 @@
 // The vocabulary-parallel loss in three ordinary ops, with two small reductions between them (Shoeybi 2019, section 3):
 //   vocab_max     logits [s,b,v] -> m [s,b]                       (over v split: Max)
-//   vocab_sums    logits, labels [s,b], m -> z [2,s,b]            z0 = sum exp(x - m), z1 = x[label] - m   (over v split: Partial)
-//   cross_entropy z -> loss [s,b] = log z0 - z1
+//   vocab_sums    logits, labels [s,b], m -> z [2,s,b]            z0 = sum exp(x - m), z1 = x[label] - m   (over v
+//   split: Partial) cross_entropy z -> loss [s,b] = log z0 - z1
 // Only the first `vocab` columns exist; padding counts as -inf.
 #pragma once
 #include "graph/builder.h"
@@ -29,7 +29,8 @@ struct VocabSums {
   Cost cost(Types ins, Types outs) const { return {8.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x - m) + dz1 * [label]; may overwrite the logits
+struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x - m) + dz1 * [label]; may overwrite the
+                        // logits
   static constexpr std::string_view name = "vocab_sums_grad";
   i64 vocab = 0;
   void fields(auto&& v) const { v("vocab", vocab); }

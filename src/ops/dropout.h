@@ -1,5 +1,6 @@
-// y = x * keep / (1 - p). The mask is keyed by (seed, sample number, global indices): it is the same under every layout and order, so its
-// gradient is the op itself. Inputs: x, rows [b] (the global sample number of each row). spec "sbh,b->sbh".
+// y = x * keep / (1 - p). The mask is keyed by (seed, sample number, global indices): it is the same under every layout
+// and order, so its gradient is the op itself. Inputs: x, rows [b] (the global sample number of each row). spec
+// "sbh,b->sbh".
 #pragma once
 #include "graph/builder.h"
 

@@ -1,5 +1,6 @@
 // y = sum over the letters missing in y of x * w: every linear layer, product and masked sum. spec "sbh,fh->sbf".
-// With `accumulate` a third input of y's type is added to in place: y = acc + x * w (y = x * w in a step's first micro-batch if `starts`).
+// With `accumulate` a third input of y's type is added to in place: y = acc + x * w (y = x * w in a step's first
+// micro-batch if `starts`).
 #pragma once
 #include "graph/builder.h"
 

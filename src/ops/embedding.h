@@ -1,4 +1,5 @@
-// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so a split of v leaves a partial sum.
+// y = table[ids]. ids [s,b] i32, table [v,h] -> y [s,b,h]. Ids outside a rank's rows give 0, so a split of v leaves a
+// partial sum.
 #pragma once
 #include "graph/builder.h"
 
@@ -12,8 +13,9 @@ struct Embedding {
   Cost cost(Types ins, Types outs) const { return {0, double(ins[0].bytes() + 2 * outs[0].bytes())}; }
 };
 
-// ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless `accumulate`: then it is the
-// accumulator, which the sums are added to in place (overwritten in a step's first micro-batch if `starts`).
+// ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless
+// `accumulate`: then it is the accumulator, which the sums are added to in place (overwritten in a step's first
+// micro-batch if `starts`).
 struct EmbeddingGrad {
   static constexpr std::string_view name = "embedding_grad";
   DType dtype = DType::f32;

@@ -1,4 +1,5 @@
-// y = (x - mean) * rstd * w + c over the last dim h (Ba, Kiros, Hinton 2016). x [..,h], w [h], c [h] -> y [..,h], mean [..], rstd [..].
+// y = (x - mean) * rstd * w + c over the last dim h (Ba, Kiros, Hinton 2016). x [..,h], w [h], c [h] -> y [..,h], mean
+// [..], rstd [..].
 #pragma once
 #include "graph/builder.h"
 

@@ -16,8 +16,8 @@ std::vector<Type> Reshape::infer(const InferArgs& a) const {
   }
   const Type& t = back_to[0];
   const Result forth = infer_reshape(a.mesh, reversed(spec), sizes, {t.shape, t.layout, true});
-  check(forth.shape == x.shape && forth.layout.dims == x.layout.dims, "{}: {} does not come from {}", spec, to_string(x),
-        to_string(t));
+  check(forth.shape == x.shape && forth.layout.dims == x.layout.dims, "{}: {} does not come from {}", spec,
+        to_string(x), to_string(t));
   Layout l = x.layout;
   l.dims = t.layout.dims;
   return {{x.dtype, t.shape, std::move(l)}};

@@ -1,4 +1,5 @@
-// y = x * rstd * w over the last dim h, rstd = 1 / sqrt(mean(x^2) + eps) (Zhang, Sennrich 2019). x [..,h], w [h] -> y [..,h], rstd [..].
+// y = x * rstd * w over the last dim h, rstd = 1 / sqrt(mean(x^2) + eps) (Zhang, Sennrich 2019). x [..,h], w [h] -> y
+// [..,h], rstd [..].
 #pragma once
 #include "graph/builder.h"
 

@@ -1,5 +1,6 @@
-// Rotary position embedding (Su et al. 2021), halves convention: for i < n/2 the pair (x_i, x_{i+n/2}) turns by position * freq_i; dims from n
-// on pass. The angle comes from the global position, or from an i32 input positions [s,b]. x [s,b,..,d].
+// Rotary position embedding (Su et al. 2021), halves convention: for i < n/2 the pair (x_i, x_{i+n/2}) turns by
+// position * freq_i; dims from n on pass. The angle comes from the global position, or from an i32 input positions
+// [s,b]. x [s,b,..,d].
 #pragma once
 #include "graph/builder.h"
 
@@ -7,9 +8,10 @@ namespace megalith {
 
 struct RopeFrequencies {
   double base = 10000;
-  i64 dims = 0;                 // n: how many of the d dims turn; even
-  double position_scale = 1;    // positions are divided by it
-  double factor = 1;            // Llama 3.1 scaling, off at 1: long wavelengths are divided by factor, short ones kept, a ramp between
+  i64 dims = 0;               // n: how many of the d dims turn; even
+  double position_scale = 1;  // positions are divided by it
+  double factor =
+      1;  // Llama 3.1 scaling, off at 1: long wavelengths are divided by factor, short ones kept, a ramp between
   double low_freq_factor = 1, high_freq_factor = 4;
   double original_max_position = 8192;
   std::vector<double> inverse() const;  // n/2 numbers: radians a position
@@ -19,8 +21,8 @@ struct Rope {
   static constexpr std::string_view name = "rope";
   std::string x = "sbgrd";
   RopeFrequencies freq;
-  int sign = 1;             // -1 turns back: the gradient
-  bool positions = false;   // a second input holds them
+  int sign = 1;            // -1 turns back: the gradient
+  bool positions = false;  // a second input holds them
   void fields(auto&& v) const {
     v("x", x), v("base", freq.base), v("dims", freq.dims), v("sign", sign);
     if (freq.factor != 1) v("factor", freq.factor);

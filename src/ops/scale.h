@@ -10,7 +10,9 @@ struct Scale {
   double k = 1;
   void fields(auto&& v) const { v("ndim", ndim), v("k", k); }
   LayoutRule rule() const { return {.spec = letters(ndim) + "->" + letters(ndim), .linear = {{0}}}; }
-  std::vector<Value> grad(Builder& b, const Node&, std::span<const Value> dys) const { return {b.add1(*this, {dys[0]})}; }
+  std::vector<Value> grad(Builder& b, const Node&, std::span<const Value> dys) const {
+    return {b.add1(*this, {dys[0]})};
+  }
   Cost cost(Types ins, Types outs) const { return {double(outs[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };

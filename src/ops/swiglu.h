@@ -1,4 +1,5 @@
-// y = silu(gate) * up (Shazeer 2020). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a dim of its own, so a split of f cuts both alike.
+// y = silu(gate) * up (Shazeer 2020). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a dim of its own, so a
+// split of f cuts both alike.
 #pragma once
 #include "graph/builder.h"
 

@@ -1,4 +1,5 @@
-// Ops of the step's end: gradient accumulation over micro-batches, the gradient norm, and the optimizers. None has a gradient.
+// Ops of the step's end: gradient accumulation over micro-batches, the gradient norm, and the optimizers. None has a
+// gradient.
 #pragma once
 #include "graph/relayout_op.h"
 
@@ -10,7 +11,9 @@ struct Accumulate {
   int ndim = 0;
   bool starts = false;
   void fields(auto&& v) const { v("ndim", ndim), v("starts", starts); }
-  LayoutRule rule() const { return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0, 1}}}; }
+  LayoutRule rule() const {
+    return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0, 1}}};
+  }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {double(outs[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
@@ -27,9 +30,10 @@ struct SumSquares {
   Cost cost(Types ins, Types outs) const { return {2.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
-// What the step decides from three sums over the whole global batch. squares [] f64 of the summed gradients, loss [] and tokens [] ->
-// [4] f64: the mean loss, the gradient norm (of the mean loss), the factor each gradient is multiplied by (clipping included), and 1 if
-// the step counts or 0 if loss or norm are not finite. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+// What the step decides from three sums over the whole global batch. squares [] f64 of the summed gradients, loss []
+// and tokens [] -> [4] f64: the mean loss, the gradient norm (of the mean loss), the factor each gradient is multiplied
+// by (clipping included), and 1 if the step counts or 0 if loss or norm are not finite. Clipping as
+// torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
 struct StepScalars {
   static constexpr std::string_view name = "step_scalars";
   double clip = 0;  // 0: off
@@ -43,8 +47,9 @@ namespace step_scalar {
 constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
-// One step of AdamW (Loshchilov, Hutter 2019), in place, on one parameter. Inputs: w, g, m, v (accumulation precision), scalars [4] (above),
-// hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Nothing changes if the step does not count.
+// One step of AdamW (Loshchilov, Hutter 2019), in place, on one parameter. Inputs: w, g, m, v (accumulation precision),
+// scalars [4] (above), hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Nothing
+// changes if the step does not count.
 //   w *= 1 - lr * wd;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr / c1 * m / (sqrt(v / c2) + eps)
 struct AdamW {
   static constexpr std::string_view name = "adamw";
@@ -62,7 +67,8 @@ struct AdamW {
   std::vector<Alias> aliases() const;
 };
 
-// Momentum SGD as torch.optim.SGD: g += wd * w;  m = momentum * m + g;  w -= lr * m. Inputs: w, g, m, scalars, hyper, (copy) -> w, m, (copy).
+// Momentum SGD as torch.optim.SGD: g += wd * w;  m = momentum * m + g;  w -= lr * m. Inputs: w, g, m, scalars, hyper,
+// (copy) -> w, m, (copy).
 struct Sgd {
   static constexpr std::string_view name = "sgd";
   int ndim = 0;

@@ -45,7 +45,8 @@ void update_parameter(Builder& b, const Parameter& p, Value g, Value scalars, Va
 
 }  // namespace
 
-void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums, const OptimizerConfig& config) {
+void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
+                const OptimizerConfig& config) {
   b.set_phase(Phase::update);
   b.set_tag("gradient norm");
   std::vector<Value> gradients;
@@ -61,7 +62,8 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
       b.add1(StepScalars{config.clip_grad}, {reduced(b, squares), reduced(b, sums.loss), reduced(b, sums.tokens)});
   b.graph().outputs["step"] = scalars;
   b.set_tag("optimizer");
-  for (size_t i = 0; i < parameters.size(); ++i) update_parameter(b, parameters[i], gradients[i], scalars, hyper, config);
+  for (size_t i = 0; i < parameters.size(); ++i)
+    update_parameter(b, parameters[i], gradients[i], scalars, hyper, config);
 }
 
 }  // namespace megalith

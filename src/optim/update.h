@@ -1,4 +1,5 @@
-// The end of a step as graph: gradients reduced over the ranks, their norm by ownership, clipping, the optimizer. docs/layouts.md, section 6.
+// The end of a step as graph: gradients reduced over the ranks, their norm by ownership, clipping, the optimizer.
+// docs/layouts.md, section 6.
 #pragma once
 #include <vector>
 
@@ -18,8 +19,9 @@ struct GradientSums {
   Value loss, tokens;
 };
 
-// Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its output `step` [4] f64 tells
-// loss, gradient norm, factor and whether the step counted.
-void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums, const OptimizerConfig& config);
+// Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
+// output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
+void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
+                const OptimizerConfig& config);
 
 }  // namespace megalith

@@ -1,5 +1,5 @@
-// With one rank on an axis every state of it is the same thing. The types keep such axes while a model is built, so that a one-rank build
-// finds layout mistakes; here they go, and with them the relayouts over them.
+// With one rank on an axis every state of it is the same thing. The types keep such axes while a model is built, so
+// that a one-rank build finds layout mistakes; here they go, and with them the relayouts over them.
 #include "graph/relayout_op.h"
 #include "ops/reshape.h"
 #include "passes/pass.h"

@@ -1,5 +1,5 @@
-// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc: the weight gradient is never held apart. The same for the embedding's
-// gradient; and accumulate(acc, a + b) first becomes two accumulations.
+// accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc: the weight gradient is never held apart. The
+// same for the embedding's gradient; and accumulate(acc, a + b) first becomes two accumulations.
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
@@ -18,7 +18,8 @@ std::vector<int> count_uses(const Graph& g) {
   return uses;
 }
 
-// accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b), the first right after a so that chains stay in the order of their parts.
+// accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b), the first right after a so that chains stay in the order
+// of their parts.
 bool split_sums(Graph& g) {
   const std::vector<int> uses = count_uses(g);
   for (size_t i = 0; i < g.nodes.size(); ++i) {

@@ -1,4 +1,5 @@
-// Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient, the loss and the tokens.
+// Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient,
+// the loss and the tokens.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,8 +10,9 @@
 namespace megalith {
 
 struct Accumulators {
-  std::vector<Value> gradients;  // one a parameter, after this micro-batch; of type dual(parameter) in accumulation precision
-  Value loss, tokens;            // [] f64
+  std::vector<Value>
+      gradients;       // one a parameter, after this micro-batch; of type dual(parameter) in accumulation precision
+  Value loss, tokens;  // [] f64
 };
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
@@ -21,8 +23,9 @@ Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters,
 // The accumulation of the two sums alone, for evaluation.
 Accumulators add_loss_sums(Builder& b, Value loss, Value tokens);
 
-// Places each accumulation, and what the update can do with a gradient alone (reduce it, square it), right after the last value it needs: a
-// gradient that is not fused is held as short as possible, and its squares are read while it is in cache.
+// Places each accumulation, and what the update can do with a gradient alone (reduce it, square it), right after the
+// last value it needs: a gradient that is not fused is held as short as possible, and its squares are read while it is
+// in cache.
 bool hoist(Graph& g);
 
 }  // namespace megalith

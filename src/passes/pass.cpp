@@ -33,12 +33,15 @@ std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, co
 std::string print(const std::vector<PassReport>& reports) {
   std::string out;
   for (const PassReport& r : reports)
-    out += fmt::format("pass {:<18} {:>8.2f} ms  {:>6} nodes  {}\n", r.name, r.ms, r.nodes, r.changed ? "changed" : "no change");
+    out += fmt::format("pass {:<18} {:>8.2f} ms  {:>6} nodes  {}\n", r.name, r.ms, r.nodes,
+                       r.changed ? "changed" : "no change");
   return out;
 }
 
 std::vector<Pass> standard_passes() {
-  return {{"erase-unit-axes", erase_unit_axes}, {"remove-dead", remove_dead}, {"fuse-accumulate", fuse_accumulate},
+  return {{"erase-unit-axes", erase_unit_axes},
+          {"remove-dead", remove_dead},
+          {"fuse-accumulate", fuse_accumulate},
           {"hoist", hoist}};
 }
 

@@ -1,4 +1,5 @@
-// Passes: named rewrites of a graph that keep its meaning. Each is timed, can be switched off by name, and is followed by verify().
+// Passes: named rewrites of a graph that keep its meaning. Each is timed, can be switched off by name, and is followed
+// by verify().
 #pragma once
 #include <functional>
 #include <set>
@@ -21,16 +22,17 @@ struct PassReport {
   size_t nodes = 0;  // after it
 };
 
-// Runs the passes in order, but for the names in `off`. Error if a pass leaves a graph that does not verify, naming the pass.
+// Runs the passes in order, but for the names in `off`. Error if a pass leaves a graph that does not verify, naming the
+// pass.
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
 std::string print(const std::vector<PassReport>& reports);
 
 // The passes every step goes through, in order.
 std::vector<Pass> standard_passes();
 
-bool erase_unit_axes(Graph& g);   // axes of one rank leave the types; relayouts over them vanish
-bool fuse_accumulate(Graph& g);   // a gradient's producer adds straight into the accumulator
-bool remove_dead(Graph& g);       // nodes whose results nobody reads
+bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
+bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
+bool remove_dead(Graph& g);      // nodes whose results nobody reads
 
 // Tools for passes: replaces every use of the keys, and drops the marked nodes, keeping the values' node numbers right.
 void replace_uses(Graph& g, const std::map<Value, Value>& by);

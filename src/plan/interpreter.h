@@ -1,4 +1,5 @@
-// What the training loop knows of a backend: something that plans can ask for sizes, and something that runs a plan for one rank.
+// What the training loop knows of a backend: something that plans can ask for sizes, and something that runs a plan for
+// one rank.
 #pragma once
 #include <memory>
 #include <span>
@@ -29,7 +30,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
-  virtual i64 fixed_bytes() const = 0;      // of the process beside its plan: what it has now, and what starting a run adds
+  virtual i64 fixed_bytes() const = 0;  // of the process beside its plan: what it has now, and what starting a run adds
   virtual i64 available_bytes() const = 0;  // memory that the process may have, with what it has now
   virtual i64 peak_bytes() const = 0;       // the most memory that the process had so far
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;

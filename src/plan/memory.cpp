@@ -1,5 +1,5 @@
-// Places buffers by size, largest first, each at the lowest address where nothing that lives at the same time lies (Pisarchyk, Lee 2020: greedy by
-// size, within a few percent of the lower bound for transformer steps).
+// Places buffers by size, largest first, each at the lowest address where nothing that lives at the same time lies
+// (Pisarchyk, Lee 2020: greedy by size, within a few percent of the lower bound for transformer steps).
 #include <algorithm>
 #include <numeric>
 #include <set>
@@ -87,7 +87,8 @@ class ProgramPlanner {
     buffer.last = std::max(buffer.last, i);
   }
 
-  // One slot a buffer, but a result takes over the slot of an input that ends with the instruction, where the op allows it.
+  // One slot a buffer, but a result takes over the slot of an input that ends with the instruction, where the op allows
+  // it.
   void share() {
     for (int i = 0; i < int(program_.instructions.size()); ++i) {
       Instruction& in = program_.instructions[i];
@@ -113,7 +114,8 @@ class ProgramPlanner {
   bool can_take(const Instruction& in, const Alias& a, int i) const {
     const int from = in.ins[a.in];
     const Buffer &b = program_.buffers[from], &out = program_.buffers[in.outs[a.out]];
-    if (b.leaf >= 0 || b.last != i || b.bytes != out.bytes || slot_[from] < 0 || slots_[slot_[from]].last != i) return false;
+    if (b.leaf >= 0 || b.last != i || b.bytes != out.bytes || slot_[from] < 0 || slots_[slot_[from]].last != i)
+      return false;
     const auto once = std::count(in.ins.begin(), in.ins.end(), from) == 1;
     for (size_t k = 0; k < in.outs.size(); ++k)  // another result may have it already
       if (in.outs[k] != in.outs[a.out] && slot_[in.outs[k]] == slot_[from]) return false;
@@ -179,7 +181,8 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
     }
-  std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
+  std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
+                   [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
   for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
 }
 

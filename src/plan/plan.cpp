@@ -38,10 +38,11 @@ static std::string place(const Program& p, int b) {
 std::string print(const Plan& plan) {
   std::string out;
   for (const Leaf& l : plan.leaves)
-    out += fmt::format("leaf {} {} @{} {} bytes   # {}\n", l.name, to_string(l.type), l.offset, l.bytes, name_of(l.role));
+    out +=
+        fmt::format("leaf {} {} @{} {} bytes   # {}\n", l.name, to_string(l.type), l.offset, l.bytes, name_of(l.role));
   for (const Program& p : plan.programs) {
-    out += fmt::format("program {}: {} instructions, {} bytes of activations and workspace\n", p.name, p.instructions.size(),
-                       p.activation_bytes);
+    out += fmt::format("program {}: {} instructions, {} bytes of activations and workspace\n", p.name,
+                       p.instructions.size(), p.activation_bytes);
     for (size_t i = 0; i < p.instructions.size(); ++i) {
       const Instruction& in = p.instructions[i];
       std::string outs, ins;
@@ -60,7 +61,8 @@ std::string memory_table(const Plan& p) {
   auto row = [&](std::string_view what, i64 bytes) {
     out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, double(bytes) / (1 << 20));
   };
-  for (Role r : {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache, Role::scalar})
+  for (Role r :
+       {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache, Role::scalar})
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);
@@ -78,8 +80,7 @@ static void verify(const Plan& plan, const Program& p) {
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     const Instruction& in = p.instructions[i];
     const auto require = [&](bool ok, const char* what, int a, int b = -1) {
-      if (!ok)
-        fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(), what, a, b);
+      if (!ok) fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(), what, a, b);
     };
     for (int b : in.ins) require(p.buffers[b].leaf >= 0 || defined.count(b), "reads a buffer before it is written", b);
     for (int b : in.outs) {
@@ -97,7 +98,8 @@ static void verify(const Plan& plan, const Program& p) {
         const Buffer& out = p.buffers[o];
         if (b == o || out.leaf >= 0) continue;
         bool shares = false;
-        for (const Alias& a : in.op.aliases()) shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
+        for (const Alias& a : in.op.aliases())
+          shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
         require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }

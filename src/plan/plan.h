@@ -1,5 +1,6 @@
-// The planned step: plain data that can be printed, checked and run. Programs are ordered instructions over buffers; every buffer has its place in one
-// arena before anything is allocated. One plan serves all ranks of a mesh: only index constants differ between them.
+// The planned step: plain data that can be printed, checked and run. Programs are ordered instructions over buffers;
+// every buffer has its place in one arena before anything is allocated. One plan serves all ranks of a mesh: only index
+// constants differ between them.
 #pragma once
 #include <functional>
 #include <map>
@@ -13,7 +14,8 @@ namespace megalith {
 constexpr i64 kAlignment = 64;  // bytes, of every buffer
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the arena.
+// State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the
+// arena.
 struct Leaf {
   std::string name;
   Type type;  // logical
@@ -48,7 +50,7 @@ struct Plan {
   Mesh mesh;
   std::vector<Leaf> leaves;
   std::vector<Program> programs;
-  i64 leaf_bytes = 0;        // all leaves; activations start here
+  i64 leaf_bytes = 0;  // all leaves; activations start here
   i64 arena_bytes = 0;
 
   const Leaf& leaf(const std::string& name) const;        // Error if there is none
@@ -59,17 +61,18 @@ struct Plan {
 
 std::string print(const Plan& p);         // every instruction with its buffers' places
 std::string memory_table(const Plan& p);  // bytes per category
-void verify(const Plan& p);               // buffers live at once do not overlap, nothing lies outside, ins are defined before use
+void verify(const Plan& p);  // buffers live at once do not overlap, nothing lies outside, ins are defined before use
 
-// One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph must lie in leaves.
+// One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph
+// must lie in leaves.
 struct ProgramSpec {
   std::string name;
   const Graph* graph;
   std::vector<Phase> phases;
 };
 
-// Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the same place.
-// `workspace`: bytes an instruction needs beside its buffers, asked of the backend.
+// Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the
+// same place. `workspace`: bytes an instruction needs beside its buffers, asked of the backend.
 Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                  const std::function<i64(const Graph&, const Node&)>& workspace);
 

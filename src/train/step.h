@@ -11,13 +11,13 @@ namespace megalith {
 
 struct StepSpec {
   Mesh mesh;
-  ModelConfig model;        // resolved
+  ModelConfig model;  // resolved
   OptimizerConfig optimizer;
-  GptShape shape;           // of a training micro-batch
+  GptShape shape;  // of a training micro-batch
   ParallelStyle style;
-  bool evaluate = false;    // plan an evaluation program too, for micro-batches of the same size
-  bool train = true;        // false: only the evaluation program
-  bool keep_logits = false; // the evaluation's logits are an output
+  bool evaluate = false;     // plan an evaluation program too, for micro-batches of the same size
+  bool train = true;         // false: only the evaluation program
+  bool keep_logits = false;  // the evaluation's logits are an output
   std::set<std::string> passes_off;
 };
 

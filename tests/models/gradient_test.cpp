@@ -66,11 +66,10 @@ TEST(Model, passes_change_no_result) {
       Training with(spec, batch);
       const Tensors at = initial_values(with.parameters());
       const StepResult a = with.step(at);
-      for (const std::set<std::string>& off :
-           {std::set<std::string>{"fuse-accumulate"},
-            {"hoist"},
-            {"erase-unit-axes"},
-            {"fuse-accumulate", "hoist", "erase-unit-axes", "remove-dead"}}) {
+      for (const std::set<std::string>& off : {std::set<std::string>{"fuse-accumulate"},
+                                               {"hoist"},
+                                               {"erase-unit-axes"},
+                                               {"fuse-accumulate", "hoist", "erase-unit-axes", "remove-dead"}}) {
         spec.passes_off = off;
         const StepResult b = Training(spec, batch).step(at);
         EXPECT_EQ(a.loss, b.loss) << *off.begin();

@@ -17,8 +17,8 @@ i64 workspace_bytes(const Graph& g, const Node& n) {
 Executor::Executor(const Plan& plan, const Coord& coord) : plan_(plan), coord_(coord) {
   const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  check(memory != MAP_FAILED, "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model",
-        plan.arena_bytes);
+  check(memory != MAP_FAILED,
+        "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model", plan.arena_bytes);
   madvise(memory, bytes, MADV_HUGEPAGE);
   arena_ = static_cast<std::byte*>(memory);
   for (const Program& p : plan.programs) {
@@ -30,8 +30,8 @@ Executor::Executor(const Plan& plan, const Coord& coord) : plan_(plan), coord_(c
       for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
       s.workspace = arena_ + in.workspace;
       if (!moves_data(in.op)) s.kernel = prepare_any(in.op, site);
-      check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
-            s.kernel.workspace, in.workspace_bytes);
+      check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
+            in.op.name(), s.kernel.workspace, in.workspace_bytes);
       steps.push_back(std::move(s));
     }
     programs_.push_back(std::move(steps));
@@ -44,7 +44,8 @@ int Executor::program_index(const std::string& name) const { return int(&plan_.p
 
 void Executor::run_instruction(int program, int instruction, bool first) {
   const Step& s = programs_[program][instruction];
-  check(bool(s.kernel.run), "a relayout between ranks on a single one: the plan was made for {} ranks", plan_.mesh.num_ranks());
+  check(bool(s.kernel.run), "a relayout between ranks on a single one: the plan was made for {} ranks",
+        plan_.mesh.num_ranks());
   s.kernel.run({s.ins, s.outs, s.workspace, first});
 }
 

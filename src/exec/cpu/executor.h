@@ -19,12 +19,13 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs a program. `first`: of a step's micro-batches. A relayout in it is an Error: moving data between ranks takes more than one.
+  // Runs a program. `first`: of a step's micro-batches. A relayout in it is an Error: moving data between ranks takes
+  // more than one.
   void run(int program, bool first = false);
   void run_instruction(int program, int instruction, bool first);
   int program_index(const std::string& name) const;
 
-  std::byte* leaf(const std::string& name);                       // a leaf's memory
+  std::byte* leaf(const std::string& name);  // a leaf's memory
   std::byte* buffer(int program, int buffer);
   const double* output_f64(int program, const std::string& name);  // of the last run
   const Plan& plan() const { return plan_; }

@@ -1,5 +1,6 @@
-// What a CPU kernel sees. Sizes are known before the first step, so an op's kernel is prepared once for its place in the plan (oneDNN
-// primitives, tables, workspace size) and then run many times. One file an op family under kernels/; the list is ops.def.
+// What a CPU kernel sees. Sizes are known before the first step, so an op's kernel is prepared once for its place in
+// the plan (oneDNN primitives, tables, workspace size) and then run many times. One file an op family under kernels/;
+// the list is ops.def.
 #pragma once
 #include <functional>
 
@@ -20,12 +21,18 @@ struct Site {
 };
 
 struct Args {
-  std::span<std::byte* const> ins, outs;  // outs[k] == ins[j] only where the op's aliases() say so
-  std::byte* workspace = nullptr;         // 64-byte aligned, Kernel::workspace bytes, contents undefined
-  bool first_micro_batch = false;         // of a step: accumulators with `starts` are overwritten
+  std::span<std::byte*const> ins, outs;  // outs[k] == ins[j] only where the op's aliases() say so
+  std::byte* workspace = nullptr;        // 64-byte aligned, Kernel::workspace bytes, contents undefined
+  bool first_micro_batch = false;        // of a step: accumulators with `starts` are overwritten
 
-  template <class T> const T* in(int i) const { return reinterpret_cast<const T*>(ins[i]); }
-  template <class T> T* out(int i) const { return reinterpret_cast<T*>(outs[i]); }
+  template <class T>
+  const T* in(int i) const {
+    return reinterpret_cast<const T*>(ins[i]);
+  }
+  template <class T>
+  T* out(int i) const {
+    return reinterpret_cast<T*>(outs[i]);
+  }
 };
 
 struct Kernel {

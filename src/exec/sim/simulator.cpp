@@ -43,7 +43,8 @@ Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw) 
 std::string print(const Estimate& e) {
   std::vector<std::pair<std::string, Total>> rows(e.by_op.begin(), e.by_op.end());
   std::sort(rows.begin(), rows.end(), [](auto& a, auto& b) { return a.second.seconds > b.second.seconds; });
-  std::string out = fmt::format("  {:<20} {:>6} {:>12} {:>12} {:>12} {:>10}\n", "op", "runs", "GFLOP", "MB moved", "MB sent", "ms");
+  std::string out =
+      fmt::format("  {:<20} {:>6} {:>12} {:>12} {:>12} {:>10}\n", "op", "runs", "GFLOP", "MB moved", "MB sent", "ms");
   auto line = [&](const std::string& name, const Total& t) {
     out += fmt::format("  {:<20} {:>6} {:>12.3f} {:>12.3f} {:>12.3f} {:>10.3f}\n", name, t.instructions, t.flops / 1e9,
                        t.bytes / 1e6, t.wire_bytes / 1e6, t.seconds * 1e3);

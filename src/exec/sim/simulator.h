@@ -1,5 +1,5 @@
-// Computes nothing: adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the longer of its arithmetic and its
-// traffic at the hardware's measured rates; a relayout takes its wire bytes over the link.
+// Computes nothing: adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the longer
+// of its arithmetic and its traffic at the hardware's measured rates; a relayout takes its wire bytes over the link.
 #pragma once
 #include <map>
 #include <string>
@@ -16,8 +16,8 @@ struct Hardware {
   double link_bytes = 0;      // bytes/s that one rank sends
   double launch_seconds = 0;  // fixed cost of an instruction
 };
-Hardware this_cpu();   // measured for a moment when called
-Hardware h200();       // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s
+Hardware this_cpu();  // measured for a moment when called
+Hardware h200();      // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s
 
 struct Total {
   double flops = 0, bytes = 0, wire_bytes = 0, seconds = 0;

@@ -24,7 +24,8 @@ struct Sizes {
   i64 s, t, b, g, r, d;
 };
 
-// One query: scores, softmax, weighted sum. k and v point at this batch row and group; `step` is the distance between positions.
+// One query: scores, softmax, weighted sum. k and v point at this batch row and group; `step` is the distance between
+// positions.
 template <class T>
 struct OneQuery {
   using A = accum_t<T>;
@@ -65,7 +66,8 @@ Kernel make(const CachedAttention& op, const Site& site) {
   const i64 jobs = n.b * n.g * n.r * n.s;
   return {jobs * n.t * i64(sizeof(A)), [=, at = op.at](const Args& a) {
             const i64 length = *a.in<i32>(3);
-            check(length >= 0 && length + n.s <= n.t, "[cached_attention] {} tokens behind {} in a cache of {}", n.s, length, n.t);
+            check(length >= 0 && length + n.s <= n.t, "[cached_attention] {} tokens behind {} in a cache of {}", n.s,
+                  length, n.t);
             parallel_for(jobs, 1, [&](i64 job) {
               const i64 i = job % n.s, r = job / n.s % n.r, g = job / n.s / n.r % n.g, b = job / n.s / n.r / n.g;
               const i64 head = (((i * n.b + b) * n.g + g) * n.r + r) * n.d, group = (b * n.g + g) * n.d;

@@ -83,8 +83,8 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
                 }};
 }
 
-// oneDNN reads a row-major right operand where it lies. When its rows are a multiple of 4 KiB apart, the rows of a tile fall into the same cache
-// sets: 122 instead of 310 GFLOP/s for [256,768] x [768,3072]. Gemm packs it first.
+// oneDNN reads a row-major right operand where it lies. When its rows are a multiple of 4 KiB apart, the rows of a tile
+// fall into the same cache sets: 122 instead of 310 GFLOP/s for [256,768] x [768,3072]. Gemm packs it first.
 static bool rows_collide(const Matrix& b) { return b.col == 1 && b.row * size_of(b.dtype) % 4096 == 0; }
 
 // One product with a short k.
@@ -95,8 +95,8 @@ static MatMul make_one(const GemmSpec& spec) {
   return own_matmul(spec);
 }
 
-// The sum over k in parts, each added to the result: with k = 50304 (the vocabulary) the right operand's part stays in cache for all rows of
-// the left, 310 instead of 260 GFLOP/s.
+// The sum over k in parts, each added to the result: with k = 50304 (the vocabulary) the right operand's part stays in
+// cache for all rows of the left, 310 instead of 260 GFLOP/s.
 static MatMul in_parts(const GemmSpec& spec, i64 parts) {
   const i64 most = (spec.k / parts + 63) / 64 * 64, last = spec.k - (parts - 1) * most;
   GemmSpec part = spec, end = spec;

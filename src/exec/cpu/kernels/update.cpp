@@ -20,8 +20,8 @@ double sum_of_squares(const X* x, i64 n) {
   return sum_of_products(x, x, n);
 }
 
-// f32, what gradients are: four vectors of f64 sums at once, and a request ahead for the next page's lines. 50 GB/s from cache on two cores, where
-// the plain loop makes 35.
+// f32, what gradients are: four vectors of f64 sums at once, and a request ahead for the next page's lines. 50 GB/s
+// from cache on two cores, where the plain loop makes 35.
 double sum_of_squares(const float* x, i64 n) {
   constexpr i64 kLanes = kVectorBytes / i64(sizeof(double)), kStep = 4 * kLanes, kAhead = 1024;
   using Narrow = VectorOf<float, kVectorBytes / 2>::type;
