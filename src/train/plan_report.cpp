@@ -29,7 +29,8 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
   return {.arena = step.plan.arena_bytes,
           .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
           .start = start_bytes(step, resumes),
-          .process = backend.fixed_bytes()};
+          .process = backend.fixed_bytes(),
+          .resumes = resumes};
 }
 
 std::string plan_report(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
@@ -59,31 +60,30 @@ static std::vector<i64> smaller_micro_batches(const TrainConfig& t) {
   return out;
 }
 
-// The largest micro-batch below the given one that divides the global batch and fits; 0 if none does.
-static i64 largest_that_fits(const Options& options, const MemoryNeed& need, const Backend& backend) {
+// The largest micro-batch below the given one that divides the global batch and fits in `have` bytes; 0 if none does.
+static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64 have, const Backend& backend) {
   const std::vector<i64> sizes = smaller_micro_batches(options.train);
-  const i64 most = backend.available_bytes() - (need.total() - need.arena);  // for the arena
-  const auto arena = [&](i64 b) {
+  const auto total = [&](i64 b) {
     Options smaller = options;
     smaller.train.micro_batch_size = b;
-    return plan_step(step_spec(smaller), backend).plan.arena_bytes;
+    return memory_need(smaller, plan_step(step_spec(smaller), backend), backend, need.resumes).total();
   };
   if (sizes.empty()) return 0;
-  // The arena grows nearly in a line with the micro-batch: guessing along it takes few plans, which matters with many
+  // The need grows nearly in a line with the micro-batch: guessing along it takes few plans, which matters with many
   // layers.
-  i64 fits = 0, fits_bytes = arena(1), too_large = options.train.micro_batch_size, too_large_bytes = need.arena;
-  if (fits_bytes > most) return 0;
+  i64 fits = 0, fits_bytes = total(1), too_large = options.train.micro_batch_size, too_large_bytes = need.total();
+  if (fits_bytes > have) return 0;
   for (fits = 1;;) {
     std::vector<i64> between;
     for (const i64 b : sizes)
       if (b > fits && b < too_large) between.push_back(b);
     if (between.empty()) return fits;
     const double slope = double(too_large_bytes - fits_bytes) / double(too_large - fits);
-    const double guess = double(fits) + double(most - fits_bytes) / std::max(slope, 1.0);
+    const double guess = double(fits) + double(have - fits_bytes) / std::max(slope, 1.0);
     const auto after = std::find_if(between.begin(), between.end(), [&](i64 b) { return double(b) > guess; });
     const i64 b = after == between.begin() ? between.front() : *(after - 1);
-    const i64 bytes = arena(b);
-    if (bytes <= most)
+    const i64 bytes = total(b);
+    if (bytes <= have)
       fits = b, fits_bytes = bytes;
     else
       too_large = b, too_large_bytes = bytes;
@@ -121,7 +121,7 @@ void check_sizes(const Options& o, const Backend& backend) {
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend) {
   const i64 have = backend.available_bytes();
   if (need.total() <= have) return;
-  const i64 b = largest_that_fits(options, need, backend);
+  const i64 b = largest_that_fits(options, need, have, backend);
   const std::string advice = b > 0 ? fmt::format("--micro-batch-size {} fits", b)
                                    : "no micro-batch size fits: use a smaller model or --seq-length, or --bf16";
   fail("the plan needs {:.1f} MiB of memory, {:.1f} MiB are available: {}", mib(need.total()), mib(have), advice);

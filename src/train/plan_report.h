@@ -13,6 +13,7 @@ struct MemoryNeed {
   i64 batches = 0;  // on their way from the data to the arena
   i64 start = 0;    // what reading or drawing the weights takes beyond all that, while activations are untouched
   i64 process = 0;  // libraries, tokenizer, the data's index, the plan itself
+  bool resumes = false;  // the optimizer's state is read at the start
   i64 total() const { return arena + batches + start + process; }
 };
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.

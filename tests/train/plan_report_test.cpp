@@ -1,0 +1,69 @@
+#include "train/plan_report.h"
+
+#include <gtest/gtest.h>
+
+#include "options_helpers.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+// A machine of so much memory, on which nothing runs.
+struct Memory : Backend {
+  i64 memory = 0;
+  std::string name() const override { return "none"; }
+  i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
+  i64 fixed_bytes() const override { return 1 << 20; }
+  i64 available_bytes() const override { return memory; }
+  i64 peak_bytes() const override { return 0; }
+  std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override { return nullptr; }
+};
+
+MemoryNeed need_of(const Options& options, const Memory& machine) {
+  return memory_need(options, plan_step(step_spec(options), machine), machine, false);
+}
+
+std::string refusal(const Options& options, const Memory& machine) {
+  try {
+    check_memory(options, need_of(options, machine), machine);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+i64 need_with(Options options, i64 micro_batch, const Memory& machine) {
+  options.train.micro_batch_size = micro_batch;
+  return need_of(options, machine).total();
+}
+
+}  // namespace
+
+// Whatever the memory, the size named fits, and the next divisor of the global batch does not.
+TEST(PlanReport, NamesTheLargestMicroBatchThatFits) {
+  const Options options = options_of(std::string(kSmallRun) + "--micro-batch-size 720 --global-batch-size 720");
+  Memory machine;
+  const i64 whole = need_with(options, 720, machine), one = need_with(options, 1, machine);
+  for (const double part : {0.0, 0.01, 0.07, 0.2, 0.333, 0.45, 0.499, 0.501, 0.8, 0.99}) {
+    machine.memory = one + i64(double(whole - one) * part);
+    const std::string text = refusal(options, machine), mark = "--micro-batch-size ";
+    ASSERT_NE(text.find(mark), text.npos) << text;
+    const i64 named = std::stoll(text.substr(text.find(mark) + mark.size()));
+    i64 next = named + 1;
+    while (720 % next != 0) ++next;
+    EXPECT_EQ(720 % named, 0);
+    EXPECT_LE(need_with(options, named, machine), machine.memory) << part;
+    EXPECT_GT(need_with(options, next, machine), machine.memory) << part;
+  }
+}
+
+TEST(PlanReport, SaysWhenNothingFitsAndWhenAllDoes) {
+  const Options options = options_of(std::string(kSmallRun) + "--micro-batch-size 8 --global-batch-size 8");
+  Memory machine;
+  machine.memory = need_with(options, 1, machine) - 1;
+  EXPECT_NE(refusal(options, machine).find("no micro-batch size fits"), std::string::npos);
+  machine.memory = need_with(options, 8, machine);
+  EXPECT_EQ(refusal(options, machine), "");
+}
+
+}  // namespace megalith
