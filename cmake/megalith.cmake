@@ -14,19 +14,23 @@ if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
 endif()
 
-add_compile_options(-Wall -Wextra -Wno-unknown-pragmas)
+add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
 if(MEGALITH_NATIVE)
-  add_compile_options(-march=native)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
 if(MEGALITH_SANITIZE)
-  add_compile_options(-fsanitize=${MEGALITH_SANITIZE} -fno-omit-frame-pointer)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${MEGALITH_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${MEGALITH_SANITIZE})
 endif()
 
-# megalith_library(name [DEPS target...]): all .cpp files of the calling folder, includes relative to src/.
+# megalith_library(name [DEPS target...]): all .cpp (and, where there is CUDA, .cu) files of the calling folder, includes relative to src/.
 function(megalith_library name)
   cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
+  if(MEGALITH_HAS_CUDA)
+    file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
+    list(APPEND sources ${kernels})
+  endif()
   if(sources)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
@@ -38,15 +42,17 @@ function(megalith_library name)
   endif()
 endfunction()
 
-# megalith_test(name [DEPS target...]): one GoogleTest program of all .cpp files of the calling folder.
+# megalith_test(name [DEPS target...] [SOURCES file...] [PREFIX text] [LABELS label...]): one GoogleTest program of all
+# .cpp files of the calling folder and SOURCES; PREFIX tells its tests from another program's of the same name.
 function(megalith_test name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "PREFIX" "DEPS;SOURCES;LABELS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
-  add_executable(${name} ${sources})
+  add_executable(${name} ${sources} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
     SOURCE_DIR="${CMAKE_SOURCE_DIR}" BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
   include(GoogleTest)
-  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1)
+  gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"
+    PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")
 endfunction()

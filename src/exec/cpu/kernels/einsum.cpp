@@ -1,8 +1,9 @@
 // Kernels of Einsum, by plan_einsum.
 #include "exec/cpu/kernel.h"
-#include "exec/cpu/kernels/einsum_plan.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/matmul.h"
+#include "exec/cpu/kernels/strided.h"
+#include "ops/einsum_plan.h"
 
 namespace megalith::cpu {
 

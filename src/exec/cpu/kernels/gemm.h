@@ -4,19 +4,9 @@
 #pragma once
 #include <memory>
 
-#include "base/dtype.h"
+#include "ops/einsum_plan.h"
 
 namespace megalith::cpu {
-
-struct Matrix {
-  DType dtype = DType::f32;
-  i64 row = 0, col = 1;  // strides, in elements
-};
-
-struct GemmSpec {
-  i64 m = 0, n = 0, k = 0;
-  Matrix a, b, c;  // [m,k], [k,n], [m,n]; c.col must be 1
-};
 
 class Gemm {
  public:

@@ -1,36 +1,11 @@
-// Helpers for loops over tensors of several letters: the loops that a spec means, with each operand's stride,
-// neighbours merged where memory allows; and cuts of work that depend on sizes alone, so that no result depends on the
-// number of threads.
+// Cuts of work that depend on sizes alone, so that no result depends on the number of threads.
 #pragma once
-#include <array>
-#include <vector>
-
-#include "base/shape.h"
 #include "base/threads.h"
+#include "ops/loops.h"
 
 namespace megalith::cpu {
 
-constexpr int kMaxOperands = 3;
 constexpr i64 kBlock = 4096;  // elements: where ranges are cut
-
-struct Loop {
-  i64 n = 1;
-  std::array<i64, kMaxOperands> stride{};  // elements; 0 where the operand lacks the letter
-};
-
-struct Lettered {
-  std::string letters;
-  Shape shape;
-};
-
-// Of dense row-major operands. The last operand's letters come first, in its order, then the others'. Letters of size 1
-// are left out; two loops become one where the inner one covers the outer one's stride in every operand.
-std::vector<Loop> make_loops(const std::vector<Lettered>& operands);
-
-i64 size_of(const std::vector<Loop>& loops);  // the product of the sizes
-
-// The offsets of iteration `i` of the loops, the last loop fastest.
-std::array<i64, kMaxOperands> offsets(const std::vector<Loop>& loops, i64 i);
 
 // f(begin, end) in parallel over [0, n), cut at multiples of kBlock: vector loops have their odd ends at the same
 // elements always.

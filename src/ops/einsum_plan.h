@@ -2,10 +2,21 @@
 // letters are a matrix's rows and columns with any strides. Products of equal shapes and their sums have loops of their
 // own; the rest goes number by number.
 #pragma once
-#include "exec/cpu/kernels/gemm.h"
-#include "exec/cpu/kernels/strided.h"
+#include "base/dtype.h"
+#include "ops/loops.h"
 
-namespace megalith::cpu {
+namespace megalith {
+
+struct Matrix {
+  DType dtype = DType::f32;
+  i64 row = 0, col = 1;  // strides, in elements
+};
+
+// c = a b, or c + a b.
+struct GemmSpec {
+  i64 m = 0, n = 0, k = 0;
+  Matrix a, b, c;  // [m,k], [k,n], [m,n]; c.col must be 1
+};
 
 struct EinsumPlan {
   enum Kind { kNothing, kGemm, kMultiply, kDot, kLoops } kind = kNothing;
@@ -22,4 +33,4 @@ struct EinsumOperands {
 
 EinsumPlan plan_einsum(const EinsumOperands& ops);
 
-}  // namespace megalith::cpu
+}  // namespace megalith

@@ -1,10 +1,8 @@
 #include "kernel_run.h"
 
-namespace megalith::cpu {
+namespace megalith::kernel_tests {
 
 namespace {
-
-const DType kFloats[] = {DType::f32, DType::bf16, DType::f64};
 
 Tensor ids_of(i64 s, i64 b, i64 vocab, u64 seed) {
   std::vector<double> x(size_t(s * b));
@@ -31,7 +29,7 @@ Sums sums_by_id(const Tensor& ids, const Tensor& dy, i64 vocab, i64 width) {
 }  // namespace
 
 TEST(Embedding, rows_by_id_and_zeros_outside) {
-  for (DType t : kFloats)
+  for (DType t : tested_dtypes())
     for (i64 s : {0, 1, 33})
       for (i64 width : {1, 7, 129}) {
         const i64 vocab = 9;
@@ -55,10 +53,11 @@ TEST(Embedding, a_split_table_gives_a_partial_sum) {
   Watched table(local), y(tensor(DType::f32, {4, 1, 2}, std::vector<double>(8))), dtable(local);
   const Type y_type{DType::f32, {4, 1, 2}, whole(3)};
   std::byte *ins[] = {ids.data(), table.data()}, *outs[] = {y.data()};
-  prepare(Embedding{}, Site{mesh, second, {ids_type, table_type}, {y_type}}).run({ins, outs, nullptr, false});
+  prepare_tested(Embedding{}, Site{{mesh, second}, {ids_type, table_type}, {y_type}}).run({ins, outs});
   EXPECT_EQ(y.tensor(y_type).x, (std::vector<double>{0, 0, 0, 0, 30, 31, 50, 51}));
 
-  const Kernel grad = prepare(EmbeddingGrad{}, Site{mesh, second, {ids_type, y_type, table_type}, {table_type}});
+  const TestedKernel grad =
+      prepare_tested(EmbeddingGrad{}, Site{{mesh, second}, {ids_type, y_type, table_type}, {table_type}});
   Watched workspace(grad.workspace, 0xFF);
   std::byte *grad_ins[] = {ids.data(), dy.data(), table.data()}, *grad_outs[] = {dtable.data()};
   grad.run({grad_ins, grad_outs, workspace.data(), false});
@@ -66,8 +65,8 @@ TEST(Embedding, a_split_table_gives_a_partial_sum) {
 }
 
 TEST(EmbeddingGrad, adds_rows_by_id) {
-  for (DType tx : kFloats)
-    for (DType ty : kFloats)
+  for (DType tx : tested_dtypes())
+    for (DType ty : tested_dtypes())
       for (i64 s : {0, 1, 33, 200})
         for (i64 width : {1, 7, 300}) {
           const i64 vocab = 9;
@@ -85,4 +84,4 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
         }
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith::kernel_tests

@@ -10,9 +10,9 @@
 #include <functional>
 
 #include "base/rng.h"
-#include "exec/cpu/kernel.h"
+#include "tests/kernels/under_test.h"
 
-namespace megalith::cpu {
+namespace megalith::kernel_tests {
 
 struct Array {
   Type type;  // logical; x holds what one rank has of it
@@ -70,21 +70,15 @@ class Guarded {
   std::byte* base_;
 };
 
-struct Place {
-  Mesh mesh = make_mesh(1, 1, 1, 1);
-  Coord coord{};
-};
-
 template <class T>
 class OpRun {
  public:
-  OpRun(const T& op, const std::vector<Array>& ins, const Place& place = {})
-      : ins_(ins), site_{place.mesh, place.coord, {}, {}} {
+  OpRun(const T& op, const std::vector<Array>& ins, const Place& place = {}) : ins_(ins), site_{place, {}, {}} {
     for (const Array& a : ins) site_.ins.push_back(a.type);
     const AnyOp any(op);
     site_.outs = any.infer({place.mesh, site_.ins, std::vector<bool>(ins.size(), false)});
     aliases_ = any.aliases();
-    kernel_ = prepare(op, site_);
+    kernel_ = prepare_tested(any, site_);
   }
 
   // The results, all checks done.
@@ -92,7 +86,7 @@ class OpRun {
     const auto first = once(0xFF, nullptr), second = once(0x7F, nullptr);
     EXPECT_EQ(first, second) << "a second run gives other bits";
     for (const Alias& alias : aliases_) {
-      if (alias.must || out_bytes(alias.out) != in_bytes(alias.in)) continue;
+      if (alias.must || site_.out_bytes(alias.out) != site_.in_bytes(alias.in)) continue;
       EXPECT_EQ(first, once(0xFF, &alias)) << "result " << alias.out << " over input " << alias.in;
     }
     return arrays(first);
@@ -102,12 +96,9 @@ class OpRun {
  private:
   using Bytes = std::vector<std::vector<std::byte>>;
 
-  i64 in_bytes(int i) const { return count(site_.in_shape(i)) * size_of(site_.ins[i].dtype); }
-  i64 out_bytes(int i) const { return count(site_.out_shape(i)) * size_of(site_.outs[i].dtype); }
-
   Guarded filled(int i) const {
     const DType t = site_.ins[i].dtype;
-    Guarded g(in_bytes(i), size_of(t), 0);
+    Guarded g(site_.in_bytes(i), size_of(t), 0);
     EXPECT_EQ(i64(ins_[i].x.size()), count(site_.in_shape(i))) << "input " << i;
     with_type(t, [&](auto zero) {
       using E = decltype(zero);
@@ -124,14 +115,14 @@ class OpRun {
     std::vector<std::byte*> in_at, out_at;
     for (int i = 0; i < int(ins_.size()); ++i) ins.push_back(filled(i));
     for (int i = 0; i < int(site_.outs.size()); ++i)
-      outs.emplace_back(out_bytes(i), size_of(site_.outs[i].dtype), garbage);
+      outs.emplace_back(site_.out_bytes(i), size_of(site_.outs[i].dtype), garbage);
     for (Guarded& g : ins) in_at.push_back(g.data());
     for (Guarded& g : outs) out_at.push_back(g.data());
     if (alias) out_at[alias->out] = in_at[alias->in];
     Bytes before, after, results;
     for (Guarded& g : ins) before.push_back(g.copy());
     Guarded workspace(kernel_.workspace, 0, garbage);
-    kernel_.run({in_at, out_at, workspace.data(), false});
+    kernel_.run({in_at, out_at, workspace.data(), false, garbage});
     for (Guarded& g : ins) {
       after.push_back(g.copy());
       EXPECT_TRUE(g.intact()) << "wrote around input " << &g - ins.data();
@@ -166,7 +157,7 @@ class OpRun {
   std::vector<Array> ins_;
   Site site_;
   std::vector<Alias> aliases_;
-  Kernel kernel_;
+  TestedKernel kernel_;
 };
 
 template <class T>
@@ -243,4 +234,4 @@ inline Array slice(const Array& all, const Layout& layout, const Place& at) {
   return out;
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith::kernel_tests

@@ -10,9 +10,9 @@
 
 #include "base/rng.h"
 #include "base/threads.h"
-#include "exec/cpu/kernel.h"
+#include "tests/kernels/under_test.h"
 
-namespace megalith::cpu {
+namespace megalith::kernel_tests {
 
 struct Tensor {
   Type type;
@@ -122,7 +122,7 @@ class KernelRun {
   std::vector<Tensor> once(u8 garbage, std::vector<Alias> aliases) {
     for (const Alias& a : aliases_)
       if (a.must) aliases.push_back(a);
-    const Kernel kernel = prepare(op_, Site{mesh_, {}, types_, outs_});
+    const TestedKernel kernel = prepare_tested(AnyOp(op_), Site{{mesh_, {}}, types_, outs_});
     std::vector<Watched> ins, outs;
     for (const Tensor& t : ins_) ins.emplace_back(t);
     for (const Type& t : outs_) outs.emplace_back(t.bytes(), garbage);
@@ -132,7 +132,7 @@ class KernelRun {
     for (Watched& w : outs) out_at.push_back(w.data());
     for (const Alias& a : aliases) out_at[a.out] = in_at[a.in], shared[a.in] = true;
     Watched workspace(kernel.workspace, garbage);
-    kernel.run({in_at, out_at, workspace.data(), options_.first_micro_batch});
+    kernel.run({in_at, out_at, workspace.data(), options_.first_micro_batch, garbage});
     EXPECT_TRUE(workspace.intact()) << "wrote around the workspace of " << kernel.workspace << " bytes";
     for (size_t i = 0; i < ins.size(); ++i) {
       EXPECT_TRUE(ins[i].intact()) << "wrote around input " << i;
@@ -170,4 +170,4 @@ inline void expect_close(const Tensor& got, const std::vector<double>& want, Tol
         << what << " at " << i << ": " << got.x[i] << ", not " << want[i];
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith::kernel_tests

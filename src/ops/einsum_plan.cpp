@@ -1,6 +1,6 @@
-#include "exec/cpu/kernels/einsum_plan.h"
+#include "ops/einsum_plan.h"
 
-namespace megalith::cpu {
+namespace megalith {
 
 namespace {
 
@@ -62,4 +62,4 @@ EinsumPlan plan_einsum(const EinsumOperands& ops) {
   return plan;
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith

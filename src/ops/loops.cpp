@@ -1,6 +1,6 @@
-#include "exec/cpu/kernels/strided.h"
+#include "ops/loops.h"
 
-namespace megalith::cpu {
+namespace megalith {
 
 namespace {
 
@@ -59,4 +59,4 @@ std::array<i64, kMaxOperands> offsets(const std::vector<Loop>& loops, i64 i) {
   return at;
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith

@@ -3,11 +3,9 @@
 
 #include "kernel_run.h"
 
-namespace megalith::cpu {
+namespace megalith::kernel_tests {
 
 namespace {
-
-const DType kFloats[] = {DType::f32, DType::bf16, DType::f64};
 
 Shape shape_of(const std::string& letters, const std::map<char, i64>& n) {
   Shape s;
@@ -38,8 +36,8 @@ const std::vector<std::map<char, i64>> kSizes = {{{'s', 1}, {'b', 1}, {'h', 1}},
 
 TEST(Add, of_a_part_of_the_dims) {
   for (const auto& n : kSizes)
-    for (DType tx : kFloats)
-      for (DType ty : kFloats)
+    for (DType tx : tested_dtypes())
+      for (DType ty : tested_dtypes())
         for (const std::string y : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
           const Tensor a = random_tensor(tx, shape_of("sbh", n), 1), b = random_tensor(ty, shape_of(y, n), 2);
           std::vector<double> want = a.x;
@@ -52,7 +50,7 @@ TEST(Add, of_a_part_of_the_dims) {
 }
 
 TEST(AddGrad, adds_equal_types) {
-  for (DType t : kFloats)
+  for (DType t : tested_dtypes())
     for (i64 n : {0, 1, 33, 10000}) {
       const Tensor a = random_tensor(t, {n}, 1), b = random_tensor(t, {n}, 2);
       std::vector<double> want = a.x;
@@ -63,8 +61,8 @@ TEST(AddGrad, adds_equal_types) {
 
 TEST(Sum, over_any_of_the_dims) {
   for (const auto& n : kSizes)
-    for (DType tx : kFloats)
-      for (DType ty : kFloats)
+    for (DType tx : tested_dtypes())
+      for (DType ty : tested_dtypes())
         for (const std::string y : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
           const Tensor x = random_tensor(tx, shape_of("sbh", n), 3);
           const auto at = places("sbh", y, n);
@@ -90,8 +88,8 @@ TEST(Sum, of_many_small_numbers) {
 
 TEST(Broadcast, repeats) {
   for (const auto& n : kSizes)
-    for (DType tx : kFloats)
-      for (DType ty : kFloats)
+    for (DType tx : tested_dtypes())
+      for (DType ty : tested_dtypes())
         for (const std::string x : {"h", "sbh", "sh", "sb", "b", "", "hs"}) {
           const Tensor small = random_tensor(tx, shape_of(x, n), 4),
                        like = random_tensor(DType::f32, shape_of("sbh", n), 5);
@@ -105,16 +103,16 @@ TEST(Broadcast, repeats) {
 
 TEST(Elementwise, scale_cast_reshape_ones) {
   for (i64 rows : {0, 1, 7, 130})
-    for (DType t : kFloats) {
+    for (DType t : tested_dtypes()) {
       const Tensor x = random_tensor(t, {rows, 99}, 6);
       std::vector<double> scaled = x.x;
       for (double& v : scaled) v *= -1.7;
       expect_close(run_kernel(Scale{2, -1.7}, {x})[0], scaled, {epsilon(t) + 2.1 * epsilon(accum_of(t)), 0}, "scale");
-      for (DType to : kFloats) expect_close(run_kernel(Cast{2, to}, {x})[0], x.x, {epsilon(to), 0}, "cast");
+      for (DType to : tested_dtypes()) expect_close(run_kernel(Cast{2, to}, {x})[0], x.x, {epsilon(to), 0}, "cast");
       expect_close(run_kernel(Reshape{"a(bc)->abc", {{'b', 9}, {'c', 11}}, {}}, {x})[0], x.x, {0, 0}, "reshape");
       const Ones ones{{t, {rows, 99}, whole(2)}};
       expect_close(run_kernel(ones, {})[0], std::vector<double>(x.x.size(), 1), {0, 0}, "ones");
     }
 }
 
-}  // namespace megalith::cpu
+}  // namespace megalith::kernel_tests

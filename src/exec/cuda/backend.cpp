@@ -1,0 +1,70 @@
+#include "exec/cuda/backend.h"
+
+#include "exec/cuda/executor.h"
+#include "exec/cuda/staging.h"
+
+namespace megalith {
+
+namespace {
+
+class CudaInterpreter final : public Interpreter {
+ public:
+  CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device)
+      : executor_(plan, coord, device), staging_(device.stream()) {}
+  void run(int program, bool first) override { executor_.run(program, first); }
+  void write(const Leaf& leaf, const void* data) override { staging_.write(executor_.leaf(leaf), data, leaf.bytes); }
+  void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
+  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::span<const double> scalars(int program, const std::string& output) override {
+    scalars_.resize(size_t(buffer(program, output).type.elements()));
+    read_output(program, output, scalars_.data());
+    return scalars_;
+  }
+  void read_output(int program, const std::string& output, void* data) override {
+    const int b = executor_.plan().programs[program].outputs.at(output);
+    staging_.read(data, executor_.buffer(program, b), buffer(program, output).bytes);
+  }
+
+ private:
+  const Buffer& buffer(int program, const std::string& output) const {
+    const Program& p = executor_.plan().programs[program];
+    return p.buffers[p.outputs.at(output)];
+  }
+  cuda::Executor executor_;
+  cuda::Staging staging_;
+  std::vector<double> scalars_;
+};
+
+class CudaBackend final : public Backend {
+ public:
+  explicit CudaBackend(const CudaOptions& o) : device_(o.device, o.gemm_cache), at_start_(device_.free_bytes()) {}
+  std::string name() const override { return "cuda"; }
+  i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
+  // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.
+  i64 fixed_bytes() const override {
+    device_.blas(), device_.dnn();
+    return device_.total_bytes() - device_.free_bytes();
+  }
+  i64 available_bytes() const override { return device_.total_bytes(); }
+  i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
+  std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+    return std::make_unique<CudaInterpreter>(plan, coord, device_);
+  }
+
+ private:
+  mutable cuda::Device device_;
+  i64 at_start_;
+};
+
+}  // namespace
+
+int cuda_device_count() {
+  int devices = 0;
+  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+}
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
+  return std::make_unique<CudaBackend>(options);
+}
+
+}  // namespace megalith

@@ -1,0 +1,70 @@
+#include "exec/cuda/device.h"
+
+#include <cublasLt.h>
+#include <cudnn.h>
+
+#include "exec/cuda/gemm_choices.h"
+
+namespace megalith::cuda {
+
+void check_cuda(cudaError_t status, std::string_view what) {
+  if (status == cudaSuccess) return;
+  fail("{}: CUDA error {}: {}", what, int(status), cudaGetErrorString(status));
+}
+
+static int attribute(int ordinal, cudaDeviceAttr which) {
+  int value = 0;
+  check_cuda(cudaDeviceGetAttribute(&value, which, ordinal), "reading the GPU's properties");
+  return value;
+}
+
+Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
+  int devices = 0;
+  check_cuda(cudaGetDeviceCount(&devices), "looking for GPUs");
+  check(ordinal < devices, "GPU {} of {}: there is no such device", ordinal, devices);
+  check_cuda(cudaSetDevice(ordinal), "choosing the GPU");
+  cudaDeviceProp properties;
+  check_cuda(cudaGetDeviceProperties(&properties, ordinal), "reading the GPU's properties");
+  name_ = properties.name;
+  sms_ = attribute(ordinal, cudaDevAttrMultiProcessorCount);
+  shared_memory_ = attribute(ordinal, cudaDevAttrMaxSharedMemoryPerBlockOptin);
+  capability_ = attribute(ordinal, cudaDevAttrComputeCapabilityMajor) * 10 +
+                attribute(ordinal, cudaDevAttrComputeCapabilityMinor);
+  check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  gemm_choices_ = std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {}", name_, cublasLtGetVersion()));
+}
+
+Device::~Device() {
+  if (dnn_) cudnnDestroy(dnn_);
+  if (blas_) cublasLtDestroy(blas_);
+  cudaStreamDestroy(stream_);
+}
+
+cublasLtContext* Device::blas() {
+  if (!blas_) {
+    const cublasStatus_t status = cublasLtCreate(&blas_);
+    check(status == CUBLAS_STATUS_SUCCESS, "starting cuBLASLt: error {}: {}", int(status),
+          cublasLtGetStatusString(status));
+  }
+  return blas_;
+}
+
+cudnnContext* Device::dnn() {
+  if (!dnn_) {
+    cudnnStatus_t status = cudnnCreate(&dnn_);
+    if (status == CUDNN_STATUS_SUCCESS) status = cudnnSetStream(dnn_, stream_);
+    check(status == CUDNN_STATUS_SUCCESS, "starting cuDNN: error {}: {}", int(status), cudnnGetErrorString(status));
+  }
+  return dnn_;
+}
+
+static std::pair<i64, i64> memory() {
+  size_t free = 0, total = 0;
+  check_cuda(cudaMemGetInfo(&free, &total), "reading the GPU's free memory");
+  return {i64(free), i64(total)};
+}
+
+i64 Device::free_bytes() const { return memory().first; }
+i64 Device::total_bytes() const { return memory().second; }
+
+}  // namespace megalith::cuda

@@ -1,0 +1,56 @@
+// A GPU: its properties, its stream, and the libraries' handles. Everything that talks to CUDA goes through
+// check_cuda().
+#pragma once
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/dtype.h"
+
+struct cublasLtContext;
+struct cudnnContext;
+
+namespace megalith::cuda {
+
+// Error naming the call and CUDA's reason. `what`: what was being done, e.g. "[rms_norm] launch".
+void check_cuda(cudaError_t status, std::string_view what);
+// The last launch's error, after each launch.
+inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
+
+class GemmChoices;
+
+class Device {
+ public:
+  // Error if there is no such device. `gemm_cache`: file of chosen product algorithms, or empty.
+  Device(int ordinal, const std::string& gemm_cache);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  int ordinal() const { return ordinal_; }
+  const std::string& name() const { return name_; }
+  int sms() const { return sms_; }                      // multiprocessors
+  i64 shared_memory() const { return shared_memory_; }  // bytes a block may ask for
+  int capability() const { return capability_; }        // 90: Hopper
+  cudaStream_t stream() const { return stream_; }       // the compute lane
+  cublasLtContext* blas();                              // made at first use
+  cudnnContext* dnn();                                  // likewise; bound to stream()
+  GemmChoices& gemm_choices() { return *gemm_choices_; }
+
+  i64 free_bytes() const;  // as the driver reports it
+  i64 total_bytes() const;
+
+ private:
+  int ordinal_, sms_ = 0, capability_ = 0;
+  i64 shared_memory_ = 0;
+  std::string name_;
+  cudaStream_t stream_ = nullptr;
+  cublasLtContext* blas_ = nullptr;
+  cudnnContext* dnn_ = nullptr;
+  std::unique_ptr<GemmChoices> gemm_choices_;
+};
+
+}  // namespace megalith::cuda

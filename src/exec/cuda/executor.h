@@ -1,0 +1,50 @@
+// Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
+// graphs (one for a step's first micro-batch, one for the others) and replayed.
+#pragma once
+#include <vector>
+
+#include "exec/cuda/kernel.h"
+#include "plan/plan.h"
+
+namespace megalith::cuda {
+
+// Bytes that a node's kernel asks for beside its buffers; for plan_memory().
+i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
+
+class Executor {
+ public:
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if the memory can't be had.
+  Executor(const Plan& plan, const Coord& coord, Device& device);
+  ~Executor();
+  Executor(const Executor&) = delete;
+  Executor& operator=(const Executor&) = delete;
+
+  // Enqueues a program on the device's stream. `first`: of a step's micro-batches.
+  void run(int program, bool first);
+
+  std::byte* leaf(const Leaf& leaf) { return arena_ + leaf.offset; }
+  std::byte* buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
+  const Plan& plan() const { return plan_; }
+  Device& device() { return device_; }
+
+ private:
+  struct Step {
+    std::vector<std::byte*> ins, outs;
+    std::byte* workspace = nullptr;
+    Kernel kernel;
+  };
+  struct Captured {
+    std::vector<Step> steps;
+    cudaGraphExec_t graphs[2] = {};  // by `first`
+  };
+  Args args(const Step& step, bool first);
+  void enqueue(int program, bool first);
+  void capture(int program, bool first);
+
+  const Plan& plan_;
+  Device& device_;
+  std::byte* arena_ = nullptr;
+  std::vector<Captured> programs_;
+};
+
+}  // namespace megalith::cuda

@@ -1,0 +1,57 @@
+// What a CUDA kernel sees. As on the CPU: an op's kernel is prepared once for its place in the plan (sizes, library
+// descriptors, launch shape, workspace size) and then enqueued many times. One file an op family under kernels/; the
+// list is ops.def.
+#pragma once
+#include <functional>
+
+#include "exec/cuda/device.h"
+#include "ops/all.h"
+
+namespace megalith::cuda {
+
+// One node as one rank sees it. Buffers are dense, row-major, with the local sizes, and start at multiples of 256
+// bytes.
+struct Site {
+  const Mesh& mesh;
+  Coord coord;
+  std::vector<Type> ins, outs;  // logical types
+  Device& device;
+
+  Shape in_shape(int i) const { return local_shape(mesh, ins[i].shape, ins[i].layout); }
+  Shape out_shape(int i) const { return local_shape(mesh, outs[i].shape, outs[i].layout); }
+};
+
+struct Args {
+  std::span<std::byte*const> ins, outs;  // device memory; outs[k] == ins[j] only where the op's aliases() say so
+  std::byte* workspace = nullptr;        // device memory, 256-byte aligned, Kernel::workspace bytes, contents undefined
+  bool first_micro_batch = false;        // of a step: accumulators with `starts` are overwritten
+  cudaStream_t stream = nullptr;
+
+  template <class T>
+  const T* in(int i) const {
+    return reinterpret_cast<const T*>(ins[i]);
+  }
+  template <class T>
+  T* out(int i) const {
+    return reinterpret_cast<T*>(outs[i]);
+  }
+};
+
+struct Kernel {
+  i64 workspace = 0;  // bytes
+  // Enqueues on args.stream and returns; never waits, allocates or reads back, since it is captured into a graph.
+  // Results are the same bits whenever inputs are.
+  std::function<void(const Args&)> run;
+  // Chooses among algorithms by running them, if there is anything to choose. Called once, before the buffers hold
+  // anything: it may write to all of them, and may wait.
+  std::function<void(const Args&)> tune = {};
+};
+
+#define OP(T) Kernel prepare(const T& op, const Site& site);
+#include "ops/ops.def"
+#undef OP
+
+// The same for any op, by ops.def. Error for an op that is not listed (relayout belongs to the interpreter).
+Kernel prepare_any(const AnyOp& op, const Site& site);
+
+}  // namespace megalith::cuda

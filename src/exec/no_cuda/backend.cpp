@@ -1,0 +1,12 @@
+// What a build without CUDA has in its place.
+#include "exec/cuda/backend.h"
+
+namespace megalith {
+
+int cuda_device_count() { return 0; }
+
+std::unique_ptr<Backend> make_cuda_backend(const CudaOptions&) {
+  fail("--device cuda: this build has no CUDA: install the CUDA toolkit (nvcc), cuDNN and build again, or --device cpu");
+}
+
+}  // namespace megalith

@@ -1,0 +1,18 @@
+#include "exec/cpu/kernel.h"
+#include "tests/kernels/under_test.h"
+
+namespace megalith::kernel_tests {
+
+TestedKernel prepare_tested(const AnyOp& op, const Site& site) {
+  const cpu::Kernel kernel = cpu::prepare_any(op, {site.place.mesh, site.place.coord, site.ins, site.outs});
+  return {kernel.workspace, [kernel](const Buffers& b) {
+            kernel.run({b.ins, b.outs, b.workspace, b.first_micro_batch});
+          }};
+}
+
+const std::vector<DType>& tested_dtypes() {
+  static const std::vector<DType> all = {DType::f32, DType::bf16, DType::f64};
+  return all;
+}
+
+}  // namespace megalith::kernel_tests

@@ -1,0 +1,45 @@
+// The backend whose kernels the tests of this folder run: each backend's test program links one of these. All tests are
+// written once, against an op's plain definition.
+#pragma once
+#include <algorithm>
+#include <functional>
+#include <vector>
+
+#include "ops/all.h"
+
+namespace megalith::kernel_tests {
+
+struct Place {
+  Mesh mesh = make_mesh(1, 1, 1, 1);
+  Coord coord{};
+};
+
+// One node as one rank sees it; types are logical.
+struct Site {
+  Place place;
+  std::vector<Type> ins, outs;
+
+  Shape in_shape(int i) const { return local_shape(place.mesh, ins[i].shape, ins[i].layout); }
+  Shape out_shape(int i) const { return local_shape(place.mesh, outs[i].shape, outs[i].layout); }
+  i64 in_bytes(int i) const { return count(in_shape(i)) * size_of(ins[i].dtype); }
+  i64 out_bytes(int i) const { return count(out_shape(i)) * size_of(outs[i].dtype); }
+};
+
+// Buffers in host memory; an out may be the same memory as an in. `garbage` fills a workspace that is not the host's.
+struct Buffers {
+  std::vector<std::byte*> ins, outs;
+  std::byte* workspace = nullptr;
+  bool first_micro_batch = false;
+  u8 garbage = 0;
+};
+
+struct TestedKernel {
+  i64 workspace = 0;  // bytes in host memory
+  std::function<void(const Buffers&)> run;
+};
+
+TestedKernel prepare_tested(const AnyOp& op, const Site& site);
+const std::vector<DType>& tested_dtypes();  // f32 and bf16 at least
+inline bool tested(DType dtype) { return std::ranges::count(tested_dtypes(), dtype) > 0; }
+
+}  // namespace megalith::kernel_tests
