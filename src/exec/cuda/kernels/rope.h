@@ -7,7 +7,7 @@
 namespace megalith::cuda {
 
 struct RopeLaunch {
-  static constexpr int kMostDims = 512;  // that turn
+  static constexpr int kMostDims = 256;  // d
   DType x;
   i64 s, b, heads;
   int d, half, sign;
