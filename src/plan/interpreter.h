@@ -5,6 +5,7 @@
 #include <span>
 #include <string>
 
+#include "graph/draw.h"
 #include "plan/plan.h"
 
 namespace megalith {
@@ -17,6 +18,8 @@ class Interpreter {
   // Copies a leaf's local block from or to host memory; sizes are the leaf's.
   virtual void write(const Leaf& leaf, const void* data) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
+  // Fills a leaf's local block (f32 or bf16) with random numbers.
+  virtual void draw(const Leaf& leaf, const Draw& draw) = 0;
   // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
   virtual const std::byte* host_view(const Leaf& leaf) = 0;
   // An f64 output of a program's last run; waits for it.
