@@ -49,11 +49,12 @@ struct Program {
 struct Plan {
   Mesh mesh;
   std::vector<Leaf> leaves;
+  std::vector<Leaf> parts;  // pieces of packed leaves, by their own names
   std::vector<Program> programs;
   i64 leaf_bytes = 0;  // all leaves; activations start here
   i64 arena_bytes = 0;
 
-  const Leaf& leaf(const std::string& name) const;        // Error if there is none
+  const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   i64 bytes(Role role) const;                             // of the leaves of this role

@@ -86,7 +86,7 @@ TEST_F(Training, DryRunAllocatesNothing) {
 
 TEST_F(Training, PrintsGraphAndPlan) {
   const Ran graph = must(pretrain("--train-iters 1 --dry-run --print-graph"));
-  EXPECT_NE(graph.out.find("decoder.layers.1.self_attention.linear_q.weight"), std::string::npos);
+  EXPECT_NE(graph.out.find("decoder.layers.1.self_attention.linear_qkv.weight"), std::string::npos);
   EXPECT_NE(graph.out.find("einsum"), std::string::npos);
   const Ran plan = must(pretrain("--train-iters 1 --dry-run --print-plan"));
   EXPECT_NE(plan.out.find("program micro-batch: "), std::string::npos);
