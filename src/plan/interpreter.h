@@ -28,7 +28,8 @@ class Interpreter {
 class Backend {
  public:
   virtual ~Backend() = default;
-  virtual std::string name() const = 0;
+  virtual std::string name() const = 0;         // "cpu", "cuda"
+  virtual std::string device_name() const = 0;  // "NVIDIA H200"
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
   virtual i64 fixed_bytes() const = 0;  // of the process beside its plan: what it has now, and what starting a run adds
   virtual i64 available_bytes() const = 0;  // memory that the process may have, with what it has now

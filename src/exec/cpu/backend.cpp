@@ -61,6 +61,7 @@ std::optional<i64> group_bytes() {
 class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
+  std::string device_name() const override { return "CPU"; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
   // What a run adds was measured: oneDNN's compiled kernels and the code that is first touched by running, and of each
   // thread its stack and oneDNN's packing.

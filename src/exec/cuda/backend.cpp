@@ -39,6 +39,7 @@ class CudaBackend final : public Backend {
  public:
   explicit CudaBackend(const CudaOptions& o) : device_(o.device, o.gemm_cache), at_start_(device_.free_bytes()) {}
   std::string name() const override { return "cuda"; }
+  std::string device_name() const override { return device_.name(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
   // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.
   i64 fixed_bytes() const override {
@@ -63,7 +64,17 @@ int cuda_device_count() {
   return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
 }
 
+std::string why_no_cuda() {
+  int devices = 0, driver = 0;
+  const cudaError_t status = cudaGetDeviceCount(&devices);
+  if (status == cudaSuccess) return devices > 0 ? "" : "there is no GPU";
+  if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return "there is no NVIDIA driver";
+  return cudaGetErrorString(status);
+}
+
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options) {
+  const std::string missing = why_no_cuda();
+  check(missing.empty(), "--device cuda: {}: run where there is one, or with --device cpu", missing);
   return std::make_unique<CudaBackend>(options);
 }
 
