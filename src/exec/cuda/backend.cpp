@@ -1,6 +1,9 @@
 #include "exec/cuda/backend.h"
 
+#include <cuda_profiler_api.h>
+
 #include "exec/cuda/executor.h"
+#include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
 
 namespace megalith {
@@ -10,7 +13,7 @@ namespace {
 class CudaInterpreter final : public Interpreter {
  public:
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device)
-      : executor_(plan, coord, device), staging_(device.stream()) {}
+      : executor_(plan, coord, device), staging_(device.stream()), requests_(device.stream()) {}
   void run(int program, bool first) override { executor_.run(program, first); }
   void write(const Leaf& leaf, const void* data) override { staging_.write(executor_.leaf(leaf), data, leaf.bytes); }
   void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
@@ -24,6 +27,23 @@ class CudaInterpreter final : public Interpreter {
     const int b = executor_.plan().programs[program].outputs.at(output);
     staging_.read(data, executor_.buffer(program, b), buffer(program, output).bytes);
   }
+  int request(int program, const std::string& output) override {
+    const int b = executor_.plan().programs[program].outputs.at(output);
+    return requests_.ask(executor_.buffer(program, b), buffer(program, output).bytes);
+  }
+  bool ready(int ticket) override { return requests_.ready(ticket); }
+  std::vector<double> take(int ticket) override { return requests_.take(ticket); }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    staging_.write_later(
+        executor_.leaf(leaf), leaf.bytes,
+        [values = requests_.place(ticket), fill = std::move(fill)](std::byte* to) { fill(values, to); });
+  }
+  void profile(bool on) override {
+    cuda::check_cuda(on ? cudaProfilerStart() : cudaProfilerStop(), "talking to the profiler");
+    executor_.set_graphs(!on);
+  }
+  double busy_seconds() override { return executor_.busy_seconds(); }
+  std::vector<double> time_instructions(int program) override { return executor_.time_instructions(program); }
 
  private:
   const Buffer& buffer(int program, const std::string& output) const {
@@ -32,6 +52,7 @@ class CudaInterpreter final : public Interpreter {
   }
   cuda::Executor executor_;
   cuda::Staging staging_;
+  cuda::Requests requests_;
   std::vector<double> scalars_;
 };
 
