@@ -2,6 +2,7 @@
 #pragma once
 #include <string>
 
+#include "graph/draw.h"
 #include "graph/op.h"
 
 namespace megalith {
@@ -21,6 +22,9 @@ struct Parameter {
     return s;
   }
 };
+
+// How its initial values are drawn.
+Draw start_of(const Parameter& p, u64 seed);
 
 // Writes this rank's block of the initial values, as f32.
 void init_parameter(const Parameter& p, const Mesh& mesh, const Coord& coord, u64 seed, float* out);

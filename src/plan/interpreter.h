@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/draw.h"
 #include "plan/plan.h"
 
 namespace megalith {
@@ -21,6 +22,8 @@ class Interpreter {
   // `data` is free again on return; reading waits.
   virtual void write(const Leaf& leaf, const void* data) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
+  // Fills a leaf's local block (f32 or bf16) with random numbers.
+  virtual void draw(const Leaf& leaf, const Draw& draw) = 0;
   // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
   virtual const std::byte* host_view(const Leaf& leaf) = 0;
   // An f64 output of a program's last run; waits for it.

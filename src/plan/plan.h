@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-constexpr i64 kAlignment = 64;  // bytes, of every buffer
+constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries ask for
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the

@@ -1,4 +1,4 @@
-// Every mistake is one line that names it, within two seconds; nothing crashes or hangs.
+// Every mistake is one line that names it, within two seconds of work; nothing crashes or hangs.
 #include <filesystem>
 
 #include "workshop.h"

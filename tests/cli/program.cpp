@@ -82,7 +82,8 @@ Ran run_program(const std::string& program, const std::vector<std::string>& word
     if (seconds() > limits.seconds || (limits.kill && limits.kill())) kill(child, SIGKILL);
     std::this_thread::sleep_for(std::chrono::microseconds(limits.kill ? 100 : 2000));
   }
-  ran.seconds = seconds();
+  const auto of = [](const timeval& t) { return double(t.tv_sec) + 1e-6 * double(t.tv_usec); };
+  ran.cpu_seconds = of(usage.ru_utime) + of(usage.ru_stime);
   ran.exit_code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
   ran.signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
   ran.peak_bytes = i64(usage.ru_maxrss) * 1024;

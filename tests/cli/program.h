@@ -13,7 +13,7 @@ struct Ran {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out, err;
-  double seconds = 0;
+  double cpu_seconds = 0;  // of all its threads: unlike the clock, it does not see what else the machine does
   i64 peak_bytes = 0;
 
   bool ok() const { return exit_code == 0; }

@@ -27,6 +27,14 @@ class CpuInterpreter final : public Interpreter {
     std::memcpy(executor_.leaf(leaf.name), data, size_t(leaf.bytes));
   }
   void read(const Leaf& leaf, void* data) override { std::memcpy(data, executor_.leaf(leaf.name), size_t(leaf.bytes)); }
+  void draw(const Leaf& leaf, const Draw& d) override {
+    const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };
+    if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
+    check(leaf.type.dtype == DType::bf16, "{} is {}: f32 or bf16 can be drawn", leaf.name, name_of(leaf.type.dtype));
+    std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
+    fill(wide.data());
+    std::copy(wide.begin(), wide.end(), reinterpret_cast<bf16*>(executor_.leaf(leaf.name)));
+  }
   const std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {
     return {executor_.output_f64(program, output), size_t(buffer(program, output).type.elements())};

@@ -2,6 +2,7 @@
 
 #include <cuda_profiler_api.h>
 
+#include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
@@ -17,6 +18,10 @@ class CudaInterpreter final : public Interpreter {
   void run(int program, bool first) override { executor_.run(program, first); }
   void write(const Leaf& leaf, const void* data) override { staging_.write(executor_.leaf(leaf), data, leaf.bytes); }
   void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
+  void draw(const Leaf& leaf, const Draw& d) override {
+    cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),
+               executor_.device().stream());
+  }
   const std::byte* host_view(const Leaf&) override { return nullptr; }
   std::span<const double> scalars(int program, const std::string& output) override {
     scalars_.resize(size_t(buffer(program, output).type.elements()));

@@ -14,7 +14,7 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   return prepare_any(n.op, site).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_(plan), device_(device) {
+Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_(plan), coord_(coord), device_(device) {
   const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
   check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",

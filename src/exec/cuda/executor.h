@@ -35,6 +35,7 @@ class Executor {
   std::byte* leaf(const Leaf& leaf) { return arena_ + leaf.offset; }
   std::byte* buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
   const Plan& plan() const { return plan_; }
+  const Coord& coord() const { return coord_; }
   Device& device() { return device_; }
 
  private:
@@ -58,6 +59,7 @@ class Executor {
   void capture(int program, bool first);
 
   const Plan& plan_;
+  Coord coord_;
   Device& device_;
   std::byte* arena_ = nullptr;
   std::vector<Captured> programs_;
