@@ -34,7 +34,7 @@ std::byte* Staging::room(i64 bytes) {
 
 void Staging::copied() { check_cuda(cudaEventRecord(done_[slot_], stream_), "copying to or from the GPU"); }
 
-static void copy(std::byte* to, const std::byte* from, i64 bytes) {
+static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
   parallel_ranges(bytes, i64{1} << 20,
                   [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
 }
@@ -44,7 +44,7 @@ void Staging::write(std::byte* device, const void* host, i64 bytes) {
   for (i64 at = 0; at < bytes; at += kSlotBytes) {
     const i64 part = std::min(kSlotBytes, bytes - at);
     std::byte* through = room(part);
-    copy(through, from + at, part);
+    copy_bytes(through, from + at, part);
     check_cuda(cudaMemcpyAsync(device + at, through, size_t(part), cudaMemcpyHostToDevice, stream_),
                "writing to the GPU");
     copied();
@@ -96,7 +96,7 @@ void Staging::read(void* host, const std::byte* device, i64 bytes) {
     }
     const Part& first = parts.front();
     check_cuda(cudaEventSynchronize(done_[first.slot]), "reading from the GPU");
-    copy(to + first.at, first.through, first.bytes);
+    copy_bytes(to + first.at, first.through, first.bytes);
     parts.pop_front();
   }
 }
