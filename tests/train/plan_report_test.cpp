@@ -12,6 +12,7 @@ namespace {
 struct Memory : Backend {
   i64 memory = 0;
   std::string name() const override { return "none"; }
+  std::string device_name() const override { return "none"; }
   i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
   i64 fixed_bytes() const override { return 1 << 20; }
   i64 available_bytes() const override { return memory; }

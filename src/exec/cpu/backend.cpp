@@ -1,9 +1,12 @@
 #include "exec/cpu/backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <fstream>
+#include <map>
 #include <optional>
+#include <utility>
 
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
@@ -15,7 +18,11 @@ namespace {
 class CpuInterpreter final : public Interpreter {
  public:
   CpuInterpreter(const Plan& plan, const Coord& coord) : executor_(plan, coord) {}
-  void run(int program, bool first) override { executor_.run(program, first); }
+  void run(int program, bool first) override {
+    const double began = now();
+    executor_.run(program, first);
+    busy_ += now() - began;
+  }
   void write(const Leaf& leaf, const void* data) override {
     std::memcpy(executor_.leaf(leaf.name), data, size_t(leaf.bytes));
   }
@@ -36,13 +43,40 @@ class CpuInterpreter final : public Interpreter {
     const Program& p = executor_.plan().programs[program];
     std::memcpy(data, executor_.buffer(program, p.outputs.at(output)), size_t(buffer(program, output).bytes));
   }
+  int request(int program, const std::string& output) override {
+    const auto values = scalars(program, output);
+    requested_[++tickets_] = {values.begin(), values.end()};
+    return tickets_;
+  }
+  bool ready(int) override { return true; }
+  std::vector<double> take(int ticket) override { return std::move(requested_.extract(ticket).mapped()); }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    fill(requested_.at(ticket), executor_.leaf(leaf.name));
+  }
+  void profile(bool) override {}
+  double busy_seconds() override { return std::exchange(busy_, 0); }
+  std::vector<double> time_instructions(int program) override {
+    std::vector<double> seconds;
+    for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {
+      const double began = now();
+      executor_.run_instruction(program, i, true);
+      seconds.push_back(now() - began);
+    }
+    return seconds;
+  }
 
  private:
   const Buffer& buffer(int program, const std::string& output) const {
     const Program& p = executor_.plan().programs[program];
     return p.buffers[p.outputs.at(output)];
   }
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
   cpu::Executor executor_;
+  std::map<int, std::vector<double>> requested_;  // by ticket
+  int tickets_ = 0;
+  double busy_ = 0;
 };
 
 // A line "MemAvailable:  123 kB" of a file in /proc, in bytes.
@@ -69,6 +103,7 @@ std::optional<i64> group_bytes() {
 class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
+  std::string device_name() const override { return "CPU"; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
   // What a run adds was measured: oneDNN's compiled kernels and the code that is first touched by running, and of each
   // thread its stack and oneDNN's packing.
