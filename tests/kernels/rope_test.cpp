@@ -46,6 +46,8 @@ TEST(Rope, only_the_first_heads_turn) {
           if (i64(i) / d % 5 >= 3) want[i] = x.x[i];
         expect_near(run_checked(op, ins)[0], want, {t, 8, 4}, "heads");
       }
+}
+
 TEST(Rope, far_positions_are_as_exact_as_near_ones) {
   const Rope op{.x = "sbgd", .freq = {.dims = 128}, .positions = true};
   const auto position = [](i64 i, i64 b) { return double(999000 + 37 * i + b); };

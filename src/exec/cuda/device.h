@@ -23,6 +23,7 @@ inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(),
 
 class Gemm;
 class GemmChoices;
+class AttentionPlans;
 
 class Device {
  public:
@@ -42,6 +43,7 @@ class Device {
   cudnnContext* dnn();                                  // likewise; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
   auto& gemms() { return gemms_; }  // by problem; see shared_gemm()
+  AttentionPlans& attention_plans() { return *attention_plans_; }
 
   i64 free_bytes() const;  // as the driver reports it
   i64 total_bytes() const;
@@ -55,6 +57,7 @@ class Device {
   cudnnContext* dnn_ = nullptr;
   std::unique_ptr<GemmChoices> gemm_choices_;
   std::map<std::string, std::shared_ptr<Gemm>> gemms_;
+  std::unique_ptr<AttentionPlans> attention_plans_;
 };
 
 }  // namespace megalith::cuda
