@@ -3,6 +3,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -56,9 +57,12 @@ class Backend {
   virtual std::string name() const = 0;                                  // "cpu", "cuda"
   virtual std::string device_name() const = 0;                           // "NVIDIA H200"
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
+  // Of the memory that plans live in, which is the device's own if it has one:
   virtual i64 fixed_bytes() const = 0;  // of the process beside its plan: what it has now, and what starting a run adds
-  virtual i64 available_bytes() const = 0;  // memory that the process may have, with what it has now
-  virtual i64 peak_bytes() const = 0;       // the most memory that the process had so far
+  virtual i64 available_bytes() const = 0;  // that the process may have, with what it has now
+  virtual i64 peak_bytes() const = 0;       // the most that the process had so far
+  // What a run takes of the host's memory, if the device has its own; nothing if they are the same.
+  virtual std::optional<i64> host_bytes() const = 0;
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;
 };
 

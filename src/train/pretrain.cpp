@@ -16,10 +16,12 @@ namespace {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets)
+  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets,
+              const MemoryNeed& need)
       : o_(options),
         t_(o_.train),
         backend_(backend),
+        need_(need),
         step_(std::move(step)),
         interpreter_(backend.make_interpreter(step_.plan, Coord{})),
         model_(step_, *interpreter_),
@@ -50,7 +52,7 @@ class TrainingRun {
     if (!t_.save.empty() && saved_ != state_.iteration) save();
     if (state_.iteration >= train_iters(o_)) final_evaluations();
     log_.finish();
-    log::say("peak memory: {:.1f} MiB", double(backend_.peak_bytes()) / (1 << 20));
+    log::say("{}", memory_line(need_, backend_));
     return 0;
   }
 
@@ -143,6 +145,7 @@ class TrainingRun {
   const Options& o_;
   const TrainConfig& t_;
   const Backend& backend_;
+  MemoryNeed need_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;
   ModelState model_;
@@ -198,7 +201,7 @@ int pretrain_gpt(Options options, const Backend& backend) {
   if (options.train.dry_run) return 0;
   check_memory(options, total, backend);
   check_save_place(options.train);
-  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets)).train();
+  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets), total).train();
 }
 
 }  // namespace megalith

@@ -78,6 +78,7 @@ class LateBackend final : public Backend {
   i64 fixed_bytes() const override { return cpu_->fixed_bytes(); }
   i64 available_bytes() const override { return cpu_->available_bytes(); }
   i64 peak_bytes() const override { return cpu_->peak_bytes(); }
+  std::optional<i64> host_bytes() const override { return cpu_->host_bytes(); }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord));
   }

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <chrono>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "base/process_memory.h"
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
 
@@ -79,27 +79,6 @@ class CpuInterpreter final : public Interpreter {
   double busy_ = 0;
 };
 
-// A line "MemAvailable:  123 kB" of a file in /proc, in bytes.
-i64 proc_bytes(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  std::string word;
-  for (i64 kib; in >> word;)
-    if (word == key && in >> kib) return kib * 1024;
-  fail("{} has no {}", file, key);
-}
-
-// What the control group that the process is in may still take; nothing if it has no limit (or there are no groups).
-std::optional<i64> group_bytes() {
-  std::ifstream limit("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
-  std::ifstream details("/sys/fs/cgroup/memory.stat");
-  i64 most = 0, used = 0, files = 0;
-  if (!(limit >> most) || !(current >> used)) return std::nullopt;
-  std::string key;
-  for (i64 value; details >> key >> value;)
-    if (key == "inactive_file") files = value;  // given back when it is needed
-  return std::max<i64>(0, most - used + files);
-}
-
 class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
@@ -111,17 +90,12 @@ class CpuBackend final : public Backend {
     constexpr i64 kMiB = i64{1} << 20;
     return resident_bytes() + kMiB + num_threads() * kMiB / 2;
   }
-  i64 available_bytes() const override {
-    const i64 machine = proc_bytes("/proc/meminfo", "MemAvailable:");
-    return resident_bytes() + std::min(machine, group_bytes().value_or(machine));
-  }
-  i64 peak_bytes() const override { return proc_bytes("/proc/self/status", "VmHWM:"); }
+  i64 available_bytes() const override { return available_host_bytes(); }
+  i64 peak_bytes() const override { return peak_resident_bytes(); }
+  std::optional<i64> host_bytes() const override { return std::nullopt; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CpuInterpreter>(plan, coord);
   }
-
- private:
-  static i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }
 };
 
 }  // namespace

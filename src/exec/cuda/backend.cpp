@@ -2,6 +2,7 @@
 
 #include <cuda_profiler_api.h>
 
+#include "base/process_memory.h"
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
 #include "exec/cuda/requests.h"
@@ -63,7 +64,7 @@ class CudaInterpreter final : public Interpreter {
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const CudaOptions& o) : device_(o.device, o.gemm_cache), at_start_(device_.free_bytes()) {}
+  explicit CudaBackend(const CudaOptions& o) : device_(o.device, o.gemm_cache) {}
   std::string name() const override { return "cuda"; }
   std::string device_name() const override { return device_.name(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
@@ -74,13 +75,13 @@ class CudaBackend final : public Backend {
   }
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
+  std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CudaInterpreter>(plan, coord, device_);
   }
 
  private:
   mutable cuda::Device device_;
-  i64 at_start_;
 };
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace megalith::cuda {
 
 Staging::Staging(cudaStream_t stream) : stream_(stream) {
-  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kSlots * kSlotBytes), cudaHostAllocDefault),
+  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kBytes), cudaHostAllocDefault),
              "allocating pinned memory");
   for (cudaEvent_t& e : done_) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
 }

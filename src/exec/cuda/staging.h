@@ -9,6 +9,8 @@ namespace megalith::cuda {
 
 class Staging {
  public:
+  static constexpr i64 kSlots = 16, kSlotBytes = i64{4} << 20, kBytes = kSlots * kSlotBytes;  // of pinned memory
+
   explicit Staging(cudaStream_t stream);
   ~Staging();
   Staging(const Staging&) = delete;
@@ -26,7 +28,6 @@ class Staging {
   std::byte* room(i64 bytes);
   void copied();  // enqueues the mark behind the current slot's copies
 
-  static constexpr i64 kSlots = 16, kSlotBytes = i64{4} << 20;
   cudaStream_t stream_;
   std::byte* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};  // of the slot's last copy
