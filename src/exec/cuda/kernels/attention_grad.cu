@@ -372,6 +372,7 @@ i64 attention_grad_workspace(const AttentionSizes& z) {
 void launch(const AttentionSizes& z, const AttentionGradBuffers& x, cudaStream_t stream) {
   if (z.t == 0 || z.b == 0 || z.g == 0) return;
   const Workspace w{reinterpret_cast<QueryStats*>(x.workspace), reinterpret_cast<Span*>(x.workspace + stats_bytes(z))};
+  check(z.s > 0 && z.r > 0, "[attention_grad] no queries for {} keys", z.t);
   with_kernel(z, [&]<class T, int D>() {
     prepare_stats<T>(z, x, w, stream);
     launch_grads<T, D>(z, x, w, stream);
