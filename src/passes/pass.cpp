@@ -2,8 +2,6 @@
 
 #include <chrono>
 
-#include "passes/gradients.h"
-
 namespace megalith {
 
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off) {

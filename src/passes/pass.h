@@ -33,6 +33,7 @@ std::vector<Pass> standard_passes();
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
+bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
 
 // Tools for passes: replaces every use of the keys, and drops the marked nodes, keeping the values' node numbers right.
 void replace_uses(Graph& g, const std::map<Value, Value>& by);

@@ -41,10 +41,6 @@ std::string whole_batches(const Options& o) {
                      o.train.train_samples, o.train.global_batch_size);
 }
 
-std::string cpu_only(const Options& o) {
-  return o.train.device == Device::cpu ? "" : "--device cuda is not built yet: give --device cpu";
-}
-
 std::string exit_time(const Options& o) {
   if (o.train.exit_duration_in_mins >= 0) return {};
   return fmt::format("--exit-duration-in-mins {} must not be negative (0: never)", o.train.exit_duration_in_mins);
@@ -112,7 +108,6 @@ std::vector<Rule> run_rules() {
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
        batch_divides},
       {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
-      {"the device is built", Topic::run, Action::refuse, cpu_only},
       {"the seed is below 2^32", Topic::run, Action::refuse, data_seed},
       {"there is one source of data", Topic::run, Action::refuse, one_data_source},
       {"mid-level-dataset-surplus is not negative", Topic::run, Action::refuse, data_surplus},

@@ -12,10 +12,9 @@
 #include "models/config.h"
 #include "optim/config.h"
 #include "tokens/tokenizer.h"
+#include "train/device_options.h"
 
 namespace megalith {
-
-enum class Device { cpu, cuda };
 
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
@@ -26,7 +25,7 @@ struct TrainConfig {
   double exit_duration_in_mins = 0;  // leave after this time; 0: never
   i64 seed = 1234;
   bool bf16 = false;
-  Device device = Device::cpu;
+  DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
 
   i64 eval_interval = 0;  // 0: no evaluation while training

@@ -17,7 +17,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
   f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
-  f.add("device", c.device, {"cpu", "cuda"}, "Where to compute. Not in Megatron.");
+  list_fields(c.device, f);
   f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
            "Do not look for NaN in loss and gradients.")
       .means("--no-check-for-nan-in-loss", "false");
@@ -63,6 +63,15 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
   list_run(c, f);
   list_checkpoints(c, f);
   list_logging(c, f);
+}
+
+void list_fields(DeviceOptions& c, config::FieldList& f) {
+  f.add("device", c.kind, {"auto", "cpu", "cuda"},
+        "Where to compute; auto: on a GPU if there is one. Not in Megatron.");
+  f.add("gemm-cache-file", c.gemm_cache_file,
+        "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
+        "megalith/gemm-algorithms.json in the user's cache directory; none: they are chosen anew. Not in Megatron.")
+      .shown_as("FILE");
 }
 
 void list_fields(ParallelConfig& c, config::FieldList& f) {

@@ -20,22 +20,22 @@ RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters
   if (t.progress) progress_ = std::make_unique<Progress>(start.state.iteration, train_iters);
 }
 
-void RunLog::step(const RunState& state, const StepResult& result, double next_lr, i64 samples) {
+void RunLog::step(const RunState& state, const StepResult& result, double next_lr) {
   const NamedValue loss{"lm loss", result.loss};
   stats_.add(std::span(&loss, 1), !result.counted);
   record_.iteration = state.iteration;
   record_.consumed_samples = state.consumed_samples;
   record_.learning_rate = next_lr;
-  record_.global_batch_size = samples;
+  record_.global_batch_size = result.samples;
   record_.losses = {loss};
   record_.grad_norm = result.grad_norm;
   record_.params_norm = result.params_norm;
   record_.num_zeros = result.num_zeros;
-  interval_samples_ += samples, ++timed_iterations_;
+  interval_samples_ += result.samples, ++timed_iterations_;
   curve_.push_back({double(state.iteration), result.loss});
   const TrainConfig& t = options_.train;
   if (tensorboard_ && state.iteration % t.tensorboard_log_interval == 0) write_iteration(*tensorboard_, record_, {});
-  if (progress_) progress_->update(state.iteration, result.loss, samples * tokens_per_sample_);
+  if (progress_) progress_->update(state.iteration, result.loss, result.samples * tokens_per_sample_);
   if (state.iteration % t.log_interval == 0 || (first_ && !resumed_))
     interval_line();
   else if (first_)

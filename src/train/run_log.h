@@ -24,8 +24,8 @@ class RunLog {
   // still until resume().
   RunLog(const Options& options, const RunProgress& start, i64 train_iters);
 
-  // After each step. `next_lr`: the rate of the next one. `samples`: of this step.
-  void step(const RunState& state, const StepResult& result, double next_lr, i64 samples);
+  // After each step. `next_lr`: the rate of the next one.
+  void step(const RunState& state, const StepResult& result, double next_lr);
   // `where`: "iteration 100", "iteration 100 on test set". Goes to TensorBoard and the metrics only with `record`.
   void validation(const std::string& where, const RunState& state, double loss, bool record);
 

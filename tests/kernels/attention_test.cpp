@@ -163,6 +163,35 @@ TEST(Attention, nan_is_not_hidden) {
   EXPECT_FALSE(std::isnan(y[0][2 * 8]));
 }
 
+// q, k and v as one tensor [s,b,j,d]: query heads, key heads, value heads.
+static Array packed(const Sizes& n, const Array& q, const Array& k, const Array& v) {
+  const i64 heads = n.g * n.r, rows = n.s * n.b;
+  Array out{{q.type.dtype, {n.s, n.b, heads + 2 * n.g, n.d}, whole(4)}, {}};
+  for (i64 row = 0; row < rows; ++row)
+    for (const auto& [part, width] : {std::pair{&q, heads * n.d}, {&k, n.g * n.d}, {&v, n.g * n.d}})
+      out.x.insert(out.x.end(), part->x.begin() + row * width, part->x.begin() + (row + 1) * width);
+  return out;
+}
+
+TEST(Attention, packed_gives_the_same_bits) {
+  for (DType t : tested_dtypes())
+    for (const AttentionSpec& at : {AttentionSpec{}, {.window = 7}, {.alibi = true, .dropout = 0.2, .starts = true}})
+      for (const Sizes& n : {Sizes{33, 2, 2, 3, 8}, {70, 2, 3, 1, 64}}) {
+        const Case c = make_case(t, n, at);
+        const auto y = run_checked(Attention{c.at}, c.forward_ins());
+        const auto g = run_checked(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));
+        AttentionSpec one = c.at;
+        one.groups = n.g, one.heads_per_group = n.r;
+        const Array qkv = packed(n, c.q, c.k, c.v);
+        std::vector<Array> ins = {qkv, c.rows}, grad_ins = {c.dout, qkv, y[0], y[1], c.rows};
+        if (at.starts) ins.push_back(c.starts), grad_ins.push_back(c.starts);
+        const auto packed_y = run_checked(Attention{one}, ins);
+        EXPECT_EQ(packed_y[0].x, y[0].x);
+        EXPECT_EQ(packed_y[1].x, y[1].x);
+        EXPECT_EQ(run_checked(AttentionGrad{one}, grad_ins)[0].x, packed(n, g[0], g[1], g[2]).x);
+      }
+}
+
 TEST(Attention, gradient_by_differences) {
   if (!tested(DType::f64)) GTEST_SKIP() << "this backend has no f64";
   for (const AttentionSpec& at :

@@ -153,7 +153,6 @@ const std::multimap<std::string, Example>& examples() {
       {"train-samples is at least one global batch",
        {"--train-iters 0 --train-samples 7 --global-batch-size 8",
         "--train-samples 7 is less than one --global-batch-size 8: nothing would be trained"}},
-      {"the device is built", {"--device cuda", "--device cuda is not built yet: give --device cpu"}},
       {"the seed is below 2^32",
        {"--seed 4294967296", "--seed 4294967296 is out of range: the order of samples needs one below 2^32"}},
       {"there is one source of data",
