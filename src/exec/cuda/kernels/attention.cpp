@@ -7,6 +7,7 @@
 #include "exec/cuda/kernels/attention.h"
 #include "exec/cuda/kernels/attention_choice.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
+#include "exec/cuda/kernels/supported.h"
 
 namespace megalith::cuda {
 
@@ -14,21 +15,10 @@ namespace {
 
 constexpr i64 aligned(i64 bytes) { return (bytes + 255) / 256 * 256; }
 
-IndexRuns runs_of(const Site& site, int in, int dim) {
-  const Type& t = site.ins[size_t(in)];
-  IndexRuns out;
-  for (const Run& run : index_runs(site.mesh, t.shape, t.layout, site.coord, dim)) {
-    check(out.count < IndexRuns::kMax, "[attention] dim {} of {} lies in more than {} runs on a rank", dim,
-          to_string(t), IndexRuns::kMax);
-    out.start[out.count] = int(run.start), out.length[out.count++] = int(run.length);
-  }
-  return out;
-}
-
 // q: the index of the op's input q; k follows.
 AttentionCase case_of(const AttentionSpec& at, const Site& site, int q) {
   const Shape qs = site.in_shape(q), ks = site.in_shape(q + 1);
-  const IndexRuns positions = runs_of(site, q, 0);
+  const Indices positions = indices_of(site, q, 0);
   return {.dtype = site.ins[size_t(q)].dtype,
           .s = qs[0],
           .t = ks[0],
@@ -37,15 +27,14 @@ AttentionCase case_of(const AttentionSpec& at, const Site& site, int q) {
           .alibi = at.alibi,
           .dropout = at.dropout > 0,
           .documents = at.starts,
-          .whole = positions.count == 1 && positions.start[0] == 0,
+          .whole = positions.runs == 1 && positions.start[0] == 0,
           .capability = site.device.capability()};
 }
 
 AttentionSizes sizes_of(const AttentionSpec& at, const Site& site, int q) {
   const Type& type = site.ins[size_t(q)];
   const Shape qs = site.in_shape(q), ks = site.in_shape(q + 1);
-  check(type.dtype == DType::f32 || type.dtype == DType::bf16, "[attention] has no CUDA kernel for {}: f32 or bf16",
-        name_of(type.dtype));
+  check_activation("attention", type.dtype);
   check(qs[4] <= kMaxHeadSize, "[attention] head size {} is above {}", qs[4], kMaxHeadSize);
   constexpr i64 kMost = 65535, kLongest = i64{1} << 30;
   check(qs[1] <= kMost && qs[2] * qs[3] <= kMost && qs[0] <= kLongest && ks[0] <= kLongest,
@@ -64,9 +53,9 @@ AttentionSizes sizes_of(const AttentionSpec& at, const Site& site, int q) {
                    .seed = at.seed,
                    .drop_below = u64(std::ceil(at.dropout * 0x1p53)),
                    .keep_scale = float(1 / (1 - at.dropout)),
-                   .positions = runs_of(site, q, 0),
-                   .groups = runs_of(site, q, 2),
-                   .heads = runs_of(site, q, 3)};
+                   .positions = indices_of(site, q, 0),
+                   .groups = indices_of(site, q, 2),
+                   .heads = indices_of(site, q, 3)};
   if (at.alibi) {
     check(z.g * z.r <= AttentionSizes::kMaxHeads, "[attention] ALiBi with {} heads on a GPU, at most {}", z.g * z.r,
           AttentionSizes::kMaxHeads);
@@ -135,19 +124,20 @@ Kernel by_cudnn(const CudnnAttention& p, std::shared_ptr<const CudnnPlan> plan) 
 }
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
-// plan does a part of the samples or of a sample's groups, the largest that this many bytes are enough for.
-constexpr i64 kScoresBudget = i64{1} << 30;
+// plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
+// the smaller the parts, the more of the GPU is idle at each one's end.
+constexpr i64 kScoresShare = 32;
 
 struct Parts {
   i64 b, g;  // of one run
 };
-Parts cut(const CudnnAttention& p) {
-  const i64 padded = (p.s + 127) / 128 * 128, group = p.r * padded * padded * 2;
+Parts cut(const CudnnAttention& p, i64 budget) {
+  const i64 padded = (p.s + 127) / 128 * 128, group = p.r * padded * padded * size_of(DType::bf16);
   const auto largest = [](i64 n, i64 most) {
     while (n % most != 0) --most;
     return most;
   };
-  const i64 fit = std::max<i64>(1, kScoresBudget / group);
+  const i64 fit = std::max<i64>(1, budget / group);
   if (fit >= p.g) return {largest(p.b, std::min(p.b, fit / p.g)), p.g};
   return {1, largest(p.g, fit)};
 }
@@ -193,7 +183,7 @@ Kernel prepare(const Attention& op, const Site& site) {
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
   CudnnAttention whole = problem_of(op.at, site, 1), part = whole;
-  const Parts parts = cut(whole);
+  const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
   if (auto plan = chosen_plan(op.at, site, 1, part)) return grad_by_cudnn(whole, part, plan);
   return own(op, site);
