@@ -1,6 +1,7 @@
 // Attention forward and backward: by cuDNN where it can (attention_choice.h), else by kernels of our own.
 #include "ops/attention.h"
 
+#include <array>
 #include <cmath>
 
 #include "exec/cuda/kernel.h"
@@ -15,37 +16,62 @@ namespace {
 
 constexpr i64 aligned(i64 bytes) { return (bytes + 255) / 256 * 256; }
 
-// q: the index of the op's input q; k follows.
-AttentionCase case_of(const AttentionSpec& at, const Site& site, int q) {
-  const Shape qs = site.in_shape(q), ks = site.in_shape(q + 1);
-  const Indices positions = indices_of(site, q, 0);
-  return {.dtype = site.ins[size_t(q)].dtype,
-          .s = qs[0],
-          .t = ks[0],
-          .d = qs[4],
-          .window = at.window,
-          .alibi = at.alibi,
-          .dropout = at.dropout > 0,
-          .documents = at.starts,
+// Where attention's operands lie: three tensors, or one that holds them all. `q`: the index of the op's input q or qkv;
+// `o` the type of attention's result.
+struct Form {
+  const AttentionSpec& at;
+  const Site& site;
+  int q;
+  const Type& o;
+  Shape sizes;  // s, b, g, r, d
+  i64 t;        // keys
+
+  Form(const AttentionSpec& spec, const Site& where, int first, const Type& result)
+      : at(spec), site(where), q(first), o(result), sizes(local_shape(where.mesh, result.shape, result.layout)) {
+    t = site.in_shape(at.packed() ? q : q + 1)[0];
+    check(!at.packed() || (site.in_shape(q)[2] == heads() + 2 * groups() && sizes[0] == t),
+          "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[size_t(q)]), heads(),
+          groups(), to_string(o));
+  }
+  DType dtype() const { return site.ins[size_t(q)].dtype; }
+  i64 groups() const { return sizes[2]; }
+  i64 heads() const { return sizes[2] * sizes[3]; }
+  i64 query_heads() const { return at.packed() ? heads() + 2 * groups() : heads(); }
+  i64 key_heads() const { return at.packed() ? query_heads() : groups(); }
+  int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
+
+  Indices indices(int dim) const { return indices_of(site, o, dim); }
+};
+
+AttentionCase case_of(const Form& f) {
+  const Indices positions = f.indices(0);
+  return {.dtype = f.dtype(),
+          .s = f.sizes[0],
+          .t = f.t,
+          .d = f.sizes[4],
+          .window = f.at.window,
+          .alibi = f.at.alibi,
+          .dropout = f.at.dropout > 0,
+          .documents = f.at.starts,
           .whole = positions.runs == 1 && positions.start[0] == 0,
-          .capability = site.device.capability()};
+          .capability = f.site.device.capability()};
 }
 
-AttentionSizes sizes_of(const AttentionSpec& at, const Site& site, int q) {
-  const Type& type = site.ins[size_t(q)];
-  const Shape qs = site.in_shape(q), ks = site.in_shape(q + 1);
-  check_activation("attention", type.dtype);
-  check(qs[4] <= kMaxHeadSize, "[attention] head size {} is above {}", qs[4], kMaxHeadSize);
+AttentionSizes sizes_of(const Form& f) {
+  const AttentionSpec& at = f.at;
+  const Shape& n = f.sizes;
+  check_activation("attention", f.dtype());
+  check(n[4] <= kMaxHeadSize, "[attention] head size {} is above {}", n[4], kMaxHeadSize);
   constexpr i64 kMost = 65535, kLongest = i64{1} << 30;
-  check(qs[1] <= kMost && qs[2] * qs[3] <= kMost && qs[0] <= kLongest && ks[0] <= kLongest,
-        "[attention] {} is too large: at most {} samples and heads", to_string(type), kMost);
-  AttentionSizes z{.dtype = type.dtype,
-                   .s = int(qs[0]),
-                   .b = int(qs[1]),
-                   .g = int(qs[2]),
-                   .r = int(qs[3]),
-                   .d = int(qs[4]),
-                   .t = int(ks[0]),
+  check(n[1] <= kMost && n[2] * n[3] <= kMost && n[0] <= kLongest && f.t <= kLongest,
+        "[attention] {} is too large: at most {} samples and heads", to_string(f.o), kMost);
+  AttentionSizes z{.dtype = f.dtype(),
+                   .s = int(n[0]),
+                   .b = int(n[1]),
+                   .g = int(n[2]),
+                   .r = int(n[3]),
+                   .d = int(n[4]),
+                   .t = int(f.t),
                    .scale = float(at.scale),
                    .window = int(std::min(at.window, kLongest)),
                    .alibi = at.alibi,
@@ -53,17 +79,19 @@ AttentionSizes sizes_of(const AttentionSpec& at, const Site& site, int q) {
                    .seed = at.seed,
                    .drop_below = u64(std::ceil(at.dropout * 0x1p53)),
                    .keep_scale = float(1 / (1 - at.dropout)),
-                   .positions = indices_of(site, q, 0),
-                   .groups = indices_of(site, q, 2),
-                   .heads = indices_of(site, q, 3)};
+                   .positions = f.indices(0),
+                   .groups = f.indices(2),
+                   .heads = f.indices(3),
+                   .query_heads = int(f.query_heads()),
+                   .key_heads = int(f.key_heads())};
   if (at.alibi) {
     check(z.g * z.r <= AttentionSizes::kMaxHeads, "[attention] ALiBi with {} heads on a GPU, at most {}", z.g * z.r,
           AttentionSizes::kMaxHeads);
-    const std::vector<double> all = alibi_slopes(type.dim(2) * type.dim(3));
-    const auto groups = indices(site.mesh, type.shape, type.layout, site.coord, 2);
-    const auto heads = indices(site.mesh, type.shape, type.layout, site.coord, 3);
+    const std::vector<double> all = alibi_slopes(f.o.dim(2) * f.o.dim(3));
+    const auto groups = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 2);
+    const auto heads = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 3);
     for (int i = 0; i < z.g * z.r; ++i)
-      z.slopes[i] = float(all[size_t(groups[size_t(i / z.r)] * type.dim(3) + heads[size_t(i % z.r)])]);
+      z.slopes[i] = float(all[size_t(groups[size_t(i / z.r)] * f.o.dim(3) + heads[size_t(i % z.r)])]);
   }
   return z;
 }
@@ -78,30 +106,51 @@ void choose_stages(AttentionSizes& z, const Device& device, Bytes bytes) {
        bytes(z), device.name(), device.shared_memory());
 }
 
-Kernel own(const Attention& op, const Site& site) {
-  AttentionSizes z = sizes_of(op.at, site, 0);
-  choose_stages(z, site.device, attention_shared_bytes);
-  return {0, [z, starts = op.at.starts](const Args& a) {
+// What of a Form a kernel needs when it runs.
+struct Pointers {
+  bool packed, starts;
+  i64 keys, values;  // bytes from q to them, if packed
+  int inputs;
+
+  explicit Pointers(const Form& f) : packed(f.at.packed()), starts(f.at.starts), inputs(f.inputs()) {
+    const i64 head = f.sizes[4] * size_of(f.dtype());
+    keys = f.heads() * head, values = keys + f.groups() * head;
+  }
+  std::array<std::byte*, 3> qkv(std::span<std::byte* const> buffers, size_t first) const {
+    std::byte* q = buffers[first];
+    if (packed) return {q, q + keys, q + values};
+    return {q, buffers[first + 1], buffers[first + 2]};
+  }
+};
+
+Kernel own(const Form& f) {
+  AttentionSizes z = sizes_of(f);
+  choose_stages(z, f.site.device, attention_shared_bytes);
+  return {0, [z, p = Pointers(f)](const Args& a) {
+            const auto [q, k, v] = p.qkv(a.ins, 0);
             launch(z,
-                   AttentionBuffers{a.ins[0], a.ins[1], a.ins[2], a.in<i64>(3), starts ? a.in<i32>(4) : nullptr,
+                   AttentionBuffers{q, k, v, a.in<i64>(p.inputs), p.starts ? a.in<i32>(p.inputs + 1) : nullptr,
                                     a.outs[0], a.out<float>(1)},
                    a.stream);
           }};
 }
 
-Kernel own(const AttentionGrad& op, const Site& site) {
-  AttentionSizes z = sizes_of(op.at, site, 1);
-  choose_stages(z, site.device, attention_grad_shared_bytes);
-  return {attention_grad_workspace(z), [z, starts = op.at.starts](const Args& a) {
+Kernel own_grad(const Form& f) {
+  AttentionSizes z = sizes_of(f);
+  choose_stages(z, f.site.device, attention_grad_shared_bytes);
+  return {attention_grad_workspace(z), [z, p = Pointers(f)](const Args& a) {
+            const auto [q, k, v] = p.qkv(a.ins, 1);
+            const auto [dq, dk, dv] = p.qkv(a.outs, 0);
+            const int o = 1 + p.inputs;
             launch(z,
-                   AttentionGradBuffers{a.ins[0], a.ins[1], a.ins[2], a.ins[3], a.ins[4], a.in<float>(5), a.in<i64>(6),
-                                        starts ? a.in<i32>(7) : nullptr, a.outs[0], a.outs[1], a.outs[2], a.workspace},
+                   AttentionGradBuffers{a.ins[0], q, k, v, a.ins[size_t(o)], a.in<float>(o + 1), a.in<i64>(o + 2),
+                                        p.starts ? a.in<i32>(o + 3) : nullptr, dq, dk, dv, a.workspace},
                    a.stream);
           }};
 }
 
-CudnnAttention problem_of(const AttentionSpec& at, const Site& site, int q) {
-  const Shape n = site.in_shape(q);
+CudnnAttention problem_of(const Form& f) {
+  const Shape& n = f.sizes;
   return {.b = n[1],
           .g = n[2],
           .r = n[3],
@@ -109,17 +158,20 @@ CudnnAttention problem_of(const AttentionSpec& at, const Site& site, int q) {
           .d = n[4],
           .all_b = n[1],
           .all_g = n[2],
-          .scale = at.scale,
-          .window = at.window >= n[0] ? 0 : at.window};
+          .query_heads = f.query_heads(),
+          .key_heads = f.key_heads(),
+          .scale = f.at.scale,
+          .window = f.at.window >= n[0] ? 0 : f.at.window};
 }
 
-Kernel by_cudnn(const CudnnAttention& p, std::shared_ptr<const CudnnPlan> plan) {
-  const i64 heads = p.b * p.g * p.r, stats = aligned(heads * p.s * i64(sizeof(float)));
-  return {stats + plan->workspace(), [=](const Args& a) {
+Kernel by_cudnn(const Form& f, const CudnnAttention& c, std::shared_ptr<const CudnnPlan> plan) {
+  const i64 heads = c.b * c.g * c.r, stats = aligned(heads * c.s * i64(sizeof(float)));
+  return {stats + plan->workspace(), [=, p = Pointers(f)](const Args& a) {
             float* packed = reinterpret_cast<float*>(a.workspace);
-            void* const tensors[] = {a.ins[0], a.ins[1], a.ins[2], a.outs[0], packed};
+            const auto [q, k, v] = p.qkv(a.ins, 0);
+            void* const tensors[] = {q, k, v, a.outs[0], packed};
             plan->run(a.stream, tensors, a.workspace + stats);
-            launch(Transpose{heads, p.s, p.s, 0}, packed, a.out<float>(1), a.stream);
+            launch(Transpose{heads, c.s, c.s, 0}, packed, a.out<float>(1), a.stream);
           }};
 }
 
@@ -142,27 +194,32 @@ Parts cut(const CudnnAttention& p, i64 budget) {
   return {1, largest(p.g, fit)};
 }
 
-Kernel grad_by_cudnn(const CudnnAttention& whole, const CudnnAttention& part, std::shared_ptr<const CudnnPlan> plan) {
+Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAttention& part,
+                     std::shared_ptr<const CudnnPlan> plan) {
   const i64 heads = part.b * part.g * part.r, stats = aligned(heads * part.s * i64(sizeof(float)));
   const i64 runs = whole.b * whole.g / (part.b * part.g);
-  return {runs * stats + plan->workspace(), [=](const Args& a) {
-            launch(Transpose{whole.s, whole.b * whole.g * whole.r, heads, stats / i64(sizeof(float))}, a.in<float>(5),
-                   reinterpret_cast<float*>(a.workspace), a.stream);
+  return {runs * stats + plan->workspace(), [=, p = Pointers(f)](const Args& a) {
+            const auto [q, k, v] = p.qkv(a.ins, 1);
+            const auto [dq, dk, dv] = p.qkv(a.outs, 0);
+            const size_t o = size_t(1 + p.inputs);
+            launch(Transpose{whole.s, whole.b * whole.g * whole.r, heads, stats / i64(sizeof(float))},
+                   a.in<float>(int(o + 1)), reinterpret_cast<float*>(a.workspace), a.stream);
             for (i64 i = 0; i < runs; ++i) {
-              const i64 key = i * part.b * part.g * part.d * size_of(DType::bf16), query = key * part.r;
-              void* const tensors[] = {a.ins[1] + query,  a.ins[2] + key,   a.ins[3] + key,
-                                       a.ins[4] + query,  a.ins[0] + query, a.workspace + i * stats,
-                                       a.outs[0] + query, a.outs[1] + key,  a.outs[2] + key};
+              const i64 pair = i * part.b * part.g, b = pair / whole.g, g = pair % whole.g;
+              const i64 bytes = part.d * size_of(DType::bf16), out = pair * part.r * bytes;
+              const i64 query = (b * whole.query_heads + g * part.r) * bytes, key = (b * whole.key_heads + g) * bytes;
+              void* const tensors[] = {q + query,      k + key,        v + key,
+                                       a.ins[o] + out, a.ins[0] + out, a.workspace + i * stats,
+                                       dq + query,     dk + key,       dv + key};
               plan->run(a.stream, tensors, a.workspace + runs * stats);
             }
           }};
 }
 
 // cuDNN's plan, if it is chosen and cuDNN has one; says which way was taken, and why.
-std::shared_ptr<const CudnnPlan> chosen_plan(const AttentionSpec& at, const Site& site, int q,
-                                             const CudnnAttention& problem) {
-  AttentionPlans& plans = site.device.attention_plans();
-  AttentionChoice choice = choose_attention(case_of(at, site, q));
+std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, const CudnnAttention& problem) {
+  AttentionPlans& plans = f.site.device.attention_plans();
+  AttentionChoice choice = choose_attention(case_of(f));
   std::shared_ptr<const CudnnPlan> plan;
   if (choice.cudnn) {
     const AttentionPlans::Found& found = plans.find(problem);
@@ -176,17 +233,19 @@ std::shared_ptr<const CudnnPlan> chosen_plan(const AttentionSpec& at, const Site
 }  // namespace
 
 Kernel prepare(const Attention& op, const Site& site) {
-  const CudnnAttention p = problem_of(op.at, site, 0);
-  if (auto plan = chosen_plan(op.at, site, 0, p)) return by_cudnn(p, plan);
-  return own(op, site);
+  const Form f(op.at, site, 0, site.outs[0]);
+  const CudnnAttention problem = problem_of(f);
+  if (auto plan = chosen_plan(f, problem)) return by_cudnn(f, problem, plan);
+  return own(f);
 }
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
-  CudnnAttention whole = problem_of(op.at, site, 1), part = whole;
+  const Form f(op.at, site, 1, site.ins[0]);
+  CudnnAttention whole = problem_of(f), part = whole;
   const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
-  if (auto plan = chosen_plan(op.at, site, 1, part)) return grad_by_cudnn(whole, part, plan);
-  return own(op, site);
+  if (auto plan = chosen_plan(f, part)) return grad_by_cudnn(f, whole, part, plan);
+  return own_grad(f);
 }
 
 }  // namespace megalith::cuda

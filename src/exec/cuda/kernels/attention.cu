@@ -132,7 +132,7 @@ struct Attend {
       sum += __shfl_xor_sync(0xffffffffu, sum, 2);
       const int row = warp_id() * 16 + row_of(2 * i);
       if (row >= tile.count) continue;
-      const i64 to = query_row(z, head, tile.local + row);
+      const i64 to = output_row(z, head, tile.local + row);
       store_row<D>(static_cast<T*>(x.o) + to * z.d, 0, z.d, o, i, sum == 0 ? 0.0f : 1 / sum);
       if (lane_id() % 4 == 0) x.lse[to] = (state.most[i] + log2f(sum)) * kLn2;
     }

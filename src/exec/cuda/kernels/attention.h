@@ -17,6 +17,8 @@ struct AttentionSizes {
   float keep_scale = 1;          // 1 / (1 - p)
   Indices positions, groups, heads;
   float slopes[kMaxHeads] = {};  // [g, r]
+  int query_heads = 0;           // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
+  int key_heads = 0;             // likewise of k, v: g or more
   int stages = 1;                // of shared memory that keys (or queries) are loaded ahead into: 1 or 2
 };
 

@@ -83,9 +83,9 @@ struct QueryGrad {
   float* stash;
 
   __device__ void load_queries() const {
-    const i64 from = query_row(z, head, tile.local) * z.d;
+    const i64 from = query_row(z, head, tile.local) * z.d, out = output_row(z, head, tile.local) * z.d;
     load_tile<D, kM>(queries, static_cast<const T*>(x.q) + from, query_stride(z), tile.count, z.d);
-    load_tile<D, kM>(queries + kM * kRow<T, D>, static_cast<const T*>(x.dout) + from, query_stride(z), tile.count, z.d);
+    load_tile<D, kM>(queries + kM * kRow<T, D>, static_cast<const T*>(x.dout) + out, output_stride(z), tile.count, z.d);
   }
   __device__ void load_keys(int first, int stage) const {
     T* to = keys + stage * 2 * kN * kRow<T, D>;
@@ -233,9 +233,9 @@ struct KeyGrad {
     T* to = queries + stage * 2 * kN * kRow<T, D>;
     const Head h = head(item);
     const QueryTile tile = query_tile(z.positions, item % tiles, kN);
-    const i64 from = query_row(z, h, tile.local) * z.d;
+    const i64 from = query_row(z, h, tile.local) * z.d, out = output_row(z, h, tile.local) * z.d;
     load_tile<D, kN>(to, static_cast<const T*>(x.q) + from, query_stride(z), tile.count, z.d);
-    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.dout) + from, query_stride(z), tile.count, z.d);
+    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.dout) + out, output_stride(z), tile.count, z.d);
     const int i = threadIdx.x;
     if (i >= kN) return;
     WalkedQueries<kN>& to_walked = walked[stage];

@@ -32,15 +32,19 @@ __device__ inline QueryTile query_tile(const Indices& positions, int tile, int s
 struct Head {
   int b, g, r;
 };
-// Rows of q, o, lse [s,b,g,r] and of k, v [t,b,g].
-__device__ inline i64 query_row(const AttentionSizes& z, const Head& h, int local) {
+// Rows of o, lse [s,b,g,r], of q and of k, v [t,b,g].
+__device__ inline i64 output_row(const AttentionSizes& z, const Head& h, int local) {
   return ((i64(local) * z.b + h.b) * z.g + h.g) * z.r + h.r;
 }
-__device__ inline i64 key_row(const AttentionSizes& z, const Head& h, int key) {
-  return (i64(key) * z.b + h.b) * z.g + h.g;
+__device__ inline i64 query_row(const AttentionSizes& z, const Head& h, int local) {
+  return (i64(local) * z.b + h.b) * z.query_heads + h.g * z.r + h.r;
 }
-inline __device__ i64 query_stride(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * z.d; }
-inline __device__ i64 key_stride(const AttentionSizes& z) { return i64(z.b) * z.g * z.d; }
+__device__ inline i64 key_row(const AttentionSizes& z, const Head& h, int key) {
+  return (i64(key) * z.b + h.b) * z.key_heads + h.g;
+}
+inline __device__ i64 output_stride(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * z.d; }
+inline __device__ i64 query_stride(const AttentionSizes& z) { return i64(z.b) * z.query_heads * z.d; }
+inline __device__ i64 key_stride(const AttentionSizes& z) { return i64(z.b) * z.key_heads * z.d; }
 
 // Dropout's hash: of a head, then of a query in it, then of a key.
 __device__ inline u64 head_hash(const AttentionSizes& z, const Head& h, const i64* rows) {

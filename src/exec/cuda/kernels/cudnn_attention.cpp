@@ -22,10 +22,12 @@ class SdpaGraph {
         .set_cuda_graph_retention(fe::CudaGraphRetention_t::NONE);
   }
 
-  Tensor queries(const char* name) { return graph.tensor(queries_like(next(name))); }
+  Tensor queries(const char* name) { return graph.tensor(queries_like(next(name), p_.query_heads)); }
+  Tensor outputs(const char* name) { return graph.tensor(queries_like(next(name), p_.all_g * p_.r)); }
   Tensor keys(const char* name) { return graph.tensor(keys_like(next(name))); }
   Tensor stats() { return graph.tensor(stats_like(next("stats"))); }
-  void queries(const Tensor& out) { finish(out, queries_like({})); }
+  void queries(const Tensor& out) { finish(out, queries_like({}, p_.query_heads)); }
+  void outputs(const Tensor& out) { finish(out, queries_like({}, p_.all_g * p_.r)); }
   void keys(const Tensor& out) { finish(out, keys_like({})); }
   void stats(const Tensor& out) { finish(out, stats_like({})); }
 
@@ -41,12 +43,12 @@ class SdpaGraph {
  private:
   using Attributes = fe::graph::Tensor_attributes;
   Attributes next(const char* name) { return Attributes().set_name(name).set_uid(++ids_); }
-  Attributes queries_like(Attributes a) const {
-    const i64 heads = p_.all_g * p_.r;
+  Attributes queries_like(Attributes a, i64 heads) const {
     return a.set_dim({p_.b, p_.g * p_.r, p_.s, p_.d}).set_stride({heads * p_.d, p_.d, p_.all_b * heads * p_.d, 1});
   }
   Attributes keys_like(Attributes a) const {
-    return a.set_dim({p_.b, p_.g, p_.s, p_.d}).set_stride({p_.all_g * p_.d, p_.d, p_.all_b * p_.all_g * p_.d, 1});
+    return a.set_dim({p_.b, p_.g, p_.s, p_.d})
+        .set_stride({p_.key_heads * p_.d, p_.d, p_.all_b * p_.key_heads * p_.d, 1});
   }
   Attributes stats_like(Attributes a) const {
     const i64 heads = p_.g * p_.r;
@@ -67,11 +69,11 @@ void forward(SdpaGraph& b) {
   const Tensor q = b.queries("q"), k = b.keys("k"), v = b.keys("v");
   const auto how = b.masked(fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true));
   const auto [o, stats] = b.graph.sdpa(q, k, v, how);
-  b.queries(o), b.stats(stats);
+  b.outputs(o), b.stats(stats);
 }
 
 void backward(SdpaGraph& b, bool deterministic) {
-  const Tensor q = b.queries("q"), k = b.keys("k"), v = b.keys("v"), o = b.queries("o"), dout = b.queries("do");
+  const Tensor q = b.queries("q"), k = b.keys("k"), v = b.keys("v"), o = b.outputs("o"), dout = b.outputs("do");
   const Tensor stats = b.stats();
   const auto how = b.masked(
       fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_deterministic_algorithm(deterministic));

@@ -18,6 +18,7 @@ namespace megalith::cuda {
 struct CudnnAttention {
   i64 b = 0, g = 0, r = 0, s = 0, d = 0;
   i64 all_b = 0, all_g = 0;
+  i64 query_heads = 0, key_heads = 0;  // in a row of q's and dq's tensor, and of k, v, dk, dv's
   double scale = 1;
   i64 window = 0;  // 0: none
   bool backward = false;
