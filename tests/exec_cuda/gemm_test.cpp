@@ -118,11 +118,10 @@ struct Trial {
       const auto add = [&](double term) { sum += term, size += std::abs(term); };
       for (i64 q = 0; q < c.k; ++q)
         add(a[t * c.m * c.k + i * s.a.row + q * s.a.col] * b[t * c.k * c.n + q * s.b.row + j * s.b.col]);
-      if (c.bias) add(bias[j]);
-      const double before = sum;  // rounded once more, if something is added to it
-      if (c.plus != Case::kNone) add(plus[at]);
-      const double limit =
-          unit * (std::abs(sum) + (c.plus != Case::kNone ? std::abs(before) : 0)) + double(c.k + 3) * 6e-8 * size;
+      double rounded = 0;  // what may be rounded before something is added to it
+      if (c.bias) rounded += std::abs(sum), add(bias[j]);
+      if (c.plus != Case::kNone) rounded += std::abs(sum), add(plus[at]);
+      const double limit = unit * (std::abs(sum) + rounded) + double(c.k + 3) * 6e-8 * size;
       ASSERT_LE(std::abs(plus.on_gpu(bits, at) - sum), limit * 1.01) << what << " at " << at;
     }
   }

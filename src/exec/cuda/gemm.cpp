@@ -194,8 +194,8 @@ Sample Gemm::Library::measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& 
     return good ? s : Sample{};
   };
   const Sample once = of(0, 1);
-  if (ms == 0 || std::isinf(once.cycles)) return once;
   const double each = once.cycles / once.mhz / 1e3;
+  if (std::isinf(once.cycles) || each >= settle + ms) return once;
   return of(int(settle / each), std::max(1, int(ms / each)));
 }
 

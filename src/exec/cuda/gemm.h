@@ -24,8 +24,8 @@ struct GemmProblem {
 };
 
 // Device memory. `plus`: what is added, in y's type and layout, y itself if that is added to in place; null: nothing.
-// `bias`: n numbers of y's type, added to each row of y in f32. A bf16 y that a matrix is added to is rounded twice, as
-// by two ops: the library's kernels round the product before they add.
+// `bias`: n numbers of y's type, added to each row of y. A bf16 y that something is added to may be rounded before as
+// well, as by two ops: the library's kernels do that.
 struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;

@@ -2,34 +2,43 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 namespace megalith::cuda {
 
-CycleCounter::CycleCounter(int sms, cudaStream_t stream) : sms_(sms), stream_(stream) {
-  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&readings_), 2 * sizeof(Reading), cudaHostAllocDefault),
-             "allocating pinned memory");
-}
-CycleCounter::~CycleCounter() { cudaFreeHost(readings_); }
+static constexpr std::string_view kWhat = "measuring products";
 
-void CycleCounter::read(Reading* into) { read_clocks(into->cycles, kMostSms, &into->ns, sms_, stream_); }
+CycleCounter::CycleCounter(int sms, cudaStream_t stream) : sms_(sms), stream_(stream) {
+  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&cycles_), 2 * kMostSms * sizeof(u64), cudaHostAllocDefault),
+             kWhat);
+  for (cudaEvent_t& e : events_) check_cuda(cudaEventCreate(&e), kWhat);
+}
+
+CycleCounter::~CycleCounter() {
+  for (cudaEvent_t e : events_) cudaEventDestroy(e);
+  cudaFreeHost(cycles_);
+}
 
 void CycleCounter::begin() {
-  check_cuda(cudaStreamSynchronize(stream_), "measuring products");
-  std::memset(readings_, 0, 2 * sizeof(Reading));
-  read(&readings_[0]);
+  check_cuda(cudaStreamSynchronize(stream_), kWhat);
+  std::memset(cycles_, 0, 2 * kMostSms * sizeof(u64));
+  read_clocks(cycles_, kMostSms, sms_, stream_);
+  check_cuda(cudaEventRecord(events_[0], stream_), kWhat);
 }
 
 Sample CycleCounter::end() {
-  read(&readings_[1]);
-  check_cuda(cudaStreamSynchronize(stream_), "measuring products");
-  const Reading &a = readings_[0], &b = readings_[1];
+  check_cuda(cudaEventRecord(events_[1], stream_), kWhat);
+  read_clocks(cycles_ + kMostSms, kMostSms, sms_, stream_);
+  check_cuda(cudaStreamSynchronize(stream_), kWhat);
+  float ms = 0;
+  check_cuda(cudaEventElapsedTime(&ms, events_[0], events_[1]), kWhat);
   std::vector<double> cycles;  // multiprocessors start and end at slightly different times: the median
   for (int sm = 0; sm < kMostSms; ++sm)
-    if (a.cycles[sm] && b.cycles[sm]) cycles.push_back(double(b.cycles[sm] - a.cycles[sm]));
-  check(!cycles.empty() && b.ns > a.ns, "measuring products: the GPU's clocks can't be read");
-  std::nth_element(cycles.begin(), cycles.begin() + i64(cycles.size() / 2), cycles.end());
-  const double median = cycles[cycles.size() / 2];
-  return {median, median / double(b.ns - a.ns) * 1e3};
+    if (cycles_[sm] && cycles_[kMostSms + sm]) cycles.push_back(double(cycles_[kMostSms + sm] - cycles_[sm]));
+  check(!cycles.empty() && ms > 0, "{}: the GPU's clocks can't be read", kWhat);
+  const auto middle = cycles.begin() + i64(cycles.size() / 2);
+  std::nth_element(cycles.begin(), middle, cycles.end());
+  return {*middle, *middle / double(ms) / 1e3};
 }
 
 }  // namespace megalith::cuda

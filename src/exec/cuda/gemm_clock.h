@@ -12,23 +12,19 @@ class CycleCounter {
   CycleCounter(const CycleCounter&) = delete;
   CycleCounter& operator=(const CycleCounter&) = delete;
 
-  void begin();
+  void begin();  // waits
   Sample end();  // waits
 
  private:
   static constexpr int kMostSms = 1024;
-  struct Reading {
-    u64 cycles[kMostSms];  // 0: no block of the reading kernel was there
-    u64 ns;
-  };
-  void read(Reading* into);
 
   int sms_;
   cudaStream_t stream_;
-  Reading* readings_ = nullptr;  // two, in pinned memory that the GPU writes to
+  cudaEvent_t events_[2] = {};
+  u64* cycles_ = nullptr;  // two readings of kMostSms each, in pinned memory that the GPU writes to; 0: not read
 };
 
-// Enqueues a kernel that writes each multiprocessor's cycle counter to cycles[its index] and the time to *ns.
-void read_clocks(u64* cycles, int most, u64* ns, int sms, cudaStream_t stream);
+// Enqueues a kernel that writes each multiprocessor's cycle counter to cycles[its index].
+void read_clocks(u64* cycles, int most, int sms, cudaStream_t stream);
 
 }  // namespace megalith::cuda

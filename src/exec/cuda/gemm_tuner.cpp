@@ -9,7 +9,7 @@ namespace {
 constexpr double kHopeless = 1.3;  // times the fewest cycles, in one run: not looked at again
 constexpr double kSlow = 1.08;  // no clock makes up for more: sustained ones differ by 12% at most, good ones by less
 constexpr double kSliceMs = 1;
-constexpr double kSettleMs = 100, kMeasureMs = 60;
+constexpr double kSettleMs = 80, kMeasureMs = 50;
 constexpr int kSamples = 2;      // of a sustained clock, from different problems
 constexpr double kSame = 0.997;  // a later way must be better by more than this: noise replaces no earlier way
 
@@ -37,7 +37,8 @@ Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
   if (fewest == Sample{}.cycles) return {};
   for (int round = 0; round < 2; ++round)
     for (int w = 0; w < n; ++w) {
-      if (samples[w].cycles > kHopeless * fewest) continue;
+      const double ms = samples[w].cycles / samples[w].mhz / 1e3;
+      if (samples[w].cycles > kHopeless * fewest || ms > 4 * kSliceMs) continue;
       const Sample s = ways.measure(w, 0, kSliceMs);
       if (s.cycles < samples[w].cycles) samples[w] = s;
       fewest = std::min(fewest, s.cycles);

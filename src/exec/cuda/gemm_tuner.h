@@ -1,7 +1,7 @@
 // Which of several ways to compute the same thing is the fastest on a GPU that is busy. A large bf16 product draws more
 // power than an H200 may: some 60 ms into a series of them the clock falls (from 1980 to 1200..1370 MHz) to where the
 // power limit holds. A way's time is then its cycles over the clock that it can sustain. Cycles are measured exactly in
-// a run or two. Sustained clocks take 160 ms of runs and come out within 1.5%, but belong to the way alone (its tiles,
+// a run or two. Sustained clocks take 130 ms of runs and come out within 1.5%, but belong to the way alone (its tiles,
 // its operands' orientation), hardly to the sizes: they are measured for few problems and shared by all.
 #pragma once
 #include <functional>
