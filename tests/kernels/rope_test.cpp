@@ -48,6 +48,14 @@ TEST(Rope, only_the_first_heads_turn) {
       }
 }
 
+TEST(Rope, far_positions_are_as_exact_as_near_ones) {
+  const Rope op{.x = "sbgd", .freq = {.dims = 128}, .positions = true};
+  const auto position = [](i64 i, i64 b) { return double(999000 + 37 * i + b); };
+  const Array x = normals(DType::f32, {50, 2, 3, 128}, 1),
+              positions = array(DType::i32, {50, 2}, [&](i64 i) { return position(i / 2, i % 2); });
+  expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {DType::f32, 8, 4}, "far");
+}
+
 TEST(Rope, turning_back_gives_the_same) {
   Rope op{.x = "sbgd", .freq = {.dims = 8}};
   const Array x = normals(DType::f32, {9, 2, 3, 8}, 1), y = run_quick(op, {x})[0];

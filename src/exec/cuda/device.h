@@ -3,6 +3,7 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -20,7 +21,9 @@ void check_cuda(cudaError_t status, std::string_view what);
 // The last launch's error, after each launch.
 inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
 
+class Gemm;
 class GemmChoices;
+class AttentionPlans;
 
 class Device {
  public:
@@ -39,6 +42,8 @@ class Device {
   cublasLtContext* blas();                              // made at first use
   cudnnContext* dnn();                                  // likewise; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
+  auto& gemms() { return gemms_; }  // by problem; see shared_gemm()
+  AttentionPlans& attention_plans() { return *attention_plans_; }
 
   i64 free_bytes() const;  // as the driver reports it
   i64 total_bytes() const;
@@ -51,6 +56,8 @@ class Device {
   cublasLtContext* blas_ = nullptr;
   cudnnContext* dnn_ = nullptr;
   std::unique_ptr<GemmChoices> gemm_choices_;
+  std::map<std::string, std::shared_ptr<Gemm>> gemms_;
+  std::unique_ptr<AttentionPlans> attention_plans_;
 };
 
 }  // namespace megalith::cuda

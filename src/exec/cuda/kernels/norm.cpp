@@ -1,0 +1,72 @@
+// RmsNorm, LayerNorm and their gradients.
+#include "exec/cuda/kernels/norm.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+NormDevice device_of(const Site& site) { return {site.device.sms(), site.device.shared_memory()}; }
+
+NormShape shape_of(std::string_view op, const Site& site, int x, bool centred) {
+  const DType xt = site.ins[x].dtype, wt = site.ins[x + 1].dtype;
+  check_activation(op, xt);
+  check_dtype(op, wt, {DType::f32, DType::bf16});
+  const Shape shape = site.in_shape(x);
+  const i64 h = shape.back();
+  check(h > 0 && h < i64{1} << 30, "[{}] rows of {} elements: the CUDA kernel wants 1 to 2^30", op, h);
+  return {xt, wt, centred, count(shape) / h, h};
+}
+
+Kernel forward(std::string_view op, const Site& site, double eps, bool centred) {
+  const NormShape s = shape_of(op, site, 0, centred);
+  if (centred) check_dtype(op, site.ins[2].dtype, {s.w});
+  const NormLaunch l = plan_norm(s, eps, device_of(site));
+  if (!centred)
+    return {0, [l](const Args& a) {
+              launch(l, {a.ins[0], a.ins[1], nullptr, a.outs[0], nullptr, a.out<float>(1)}, a.stream);
+            }};
+  return {0, [l](const Args& a) {
+            launch(l, {a.ins[0], a.ins[1], a.ins[2], a.outs[0], a.out<float>(1), a.out<float>(2)}, a.stream);
+          }};
+}
+
+Kernel backward(std::string_view op, const Site& site, bool centred) {
+  const NormShape s = shape_of(op, site, 1, centred);
+  check_dtype(op, site.ins[0].dtype, {s.x});
+  check_dtype(op, site.outs[1].dtype, {DType::f32, DType::bf16});
+  const NormGradLaunch l = plan_norm_grad(s, site.outs[1].dtype, false, device_of(site));
+  return {l.workspace, [l](const Args& a) {
+            NormGradBuffers b{.dy = a.ins[0], .x = a.ins[1], .w = a.ins[2], .dx = a.outs[0], .dw = a.outs[1]};
+            b.rstd = a.in<float>(3);
+            if (l.shape.centred) b.mean = a.in<float>(3), b.rstd = a.in<float>(4), b.dc = a.outs[2];
+            b.workspace = reinterpret_cast<float*>(a.workspace);
+            launch(l, b, a.stream);
+          }};
+}
+
+}  // namespace
+
+// Rows of up to 1024 elements take a warp or less, so that no barrier is in the way; longer ones a block. 32 elements a
+// thread leave no registers for more. What does not fit in shared memory goes to the kernel of any size.
+NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
+  const i64 h = s.h, size = size_of(s.x), warps = (h + 31) / 32;
+  const int any = int(std::min<i64>(warps * 32, 512));
+  if (h % (16 / size) != 0 || h > 16384) return {0, any, any};
+  NormBlock b{h <= 1024 ? (h <= 256 ? 8 : h <= 512 ? 16 : 32) : (h <= 2048 ? 8 : h <= 8192 ? 16 : 32), 1, 256};
+  if (h <= 1024)
+    while (b.lanes * b.per < h) b.lanes *= 2;
+  else
+    b.lanes = b.threads = int((h + b.per * 32 - 1) / (b.per * 32) * 32);
+  const i64 bytes = inputs * b.per * size;
+  return norm_depth(int(bytes)) * bytes * b.threads <= device.shared - 2048 ? b : NormBlock{0, any, any};
+}
+
+Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }
+Kernel prepare(const LayerNorm& op, const Site& site) { return forward(op.name, site, op.eps, true); }
+Kernel prepare(const RmsNormGrad& op, const Site& site) { return backward(op.name, site, false); }
+Kernel prepare(const LayerNormGrad& op, const Site& site) { return backward(op.name, site, true); }
+
+}  // namespace megalith::cuda
