@@ -46,6 +46,13 @@ std::string exit_time(const Options& o) {
   return fmt::format("--exit-duration-in-mins {} must not be negative (0: never)", o.train.exit_duration_in_mins);
 }
 
+std::string profiled_steps(const Options& o) {
+  const TrainConfig& t = o.train;
+  if (!t.profile || t.profile_step_start < t.profile_step_end) return {};
+  return fmt::format("--profile-step-end {} must be above --profile-step-start {}", t.profile_step_end,
+                     t.profile_step_start);
+}
+
 std::string save_interval(const Options& o) {
   if (o.train.save.empty() || o.train.save_interval > 0) return {};
   return fmt::format("--save {} needs --save-interval, the iterations between checkpoints", o.train.save);
@@ -112,6 +119,7 @@ std::vector<Rule> run_rules() {
       {"there is one source of data", Topic::run, Action::refuse, one_data_source},
       {"mid-level-dataset-surplus is not negative", Topic::run, Action::refuse, data_surplus},
       {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
+      {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"save-interval comes with save", Topic::run, Action::warn, save_place},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},

@@ -53,6 +53,10 @@ struct TrainConfig {
   i64 tensorboard_log_interval = 1;
   std::string metrics_file;
 
+  bool profile = false;
+  i64 profile_step_start = 10;  // iterations done before the profiled ones
+  i64 profile_step_end = 12;    // the last profiled one
+
   bool dry_run = false;
   bool print_graph = false;
   bool print_plan = false;

@@ -47,9 +47,14 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
 void list_logging(TrainConfig& c, config::FieldList& f) {
   f.group("Logging");
   f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
-  f.add("log-throughput", c.log_throughput, "Print TFLOP/s too.");
+  f.add("log-throughput", c.log_throughput,
+        "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
   f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
   f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add("profile", c.profile,
+        "Let a profiler (nsys --capture-range=cudaProfilerApi) record some steps on a GPU, with a range for each op.");
+  f.add("profile-step-start", c.profile_step_start, "Iterations that are done when the profiler starts.");
+  f.add("profile-step-end", c.profile_step_end, "The last iteration that is profiled.");
   f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
   f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
   f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");

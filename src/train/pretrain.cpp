@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "train/checkpointing.h"
+#include "train/flops.h"
+#include "train/peak_flops.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
 #include "train/schedules.h"
@@ -29,7 +31,7 @@ class TrainingRun {
         trainer_(step_, *interpreter_, o_.optimizer, schedules_),
         datasets_(std::move(datasets)),
         state_(start.progress().state),
-        log_(o_, start.progress(), train_iters(o_)) {
+        log_(o_, start.progress(), train_iters(o_), peak()) {
     if (start.resumes() && t_.load == t_.save) saved_ = state_.iteration;
     start.fill(model_);
   }
@@ -40,15 +42,18 @@ class TrainingRun {
     if (state_.iteration < train_iters(o_)) loader.emplace(datasets_.train, loader_config_at(state_.consumed_samples));
     log_.resume();
     while (state_.iteration < train_iters(o_)) {
+      if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
       start(*loader);
       while (trainer_.started() > 1 || (trainer_.started() > 0 && trainer_.ready())) finish();
       if (!something_is_due(began)) continue;
       finish_all();
+      if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
       if (evaluates_at(state_.iteration))
         evaluate(datasets_.valid, fmt::format("iteration {}", state_.iteration), true);
       if (saves_at(state_.iteration)) save();
       if (should_exit(began)) break;
     }
+    profile(false);
     if (!t_.save.empty() && saved_ != state_.iteration) save();
     if (state_.iteration >= train_iters(o_)) final_evaluations();
     log_.finish();
@@ -83,6 +88,13 @@ class TrainingRun {
     log_.step(state_, r, schedules_.lr.at(state_.schedule_samples));
   }
 
+  void profile(bool on) {
+    if (profiled_ != on) interpreter_->profile(on);
+    profiled_ = on;
+  }
+
+  std::optional<double> peak() const { return peak_flops(backend_.device_name(), t_.bf16 ? DType::bf16 : DType::f32); }
+
   bool evaluates_at(i64 iteration) const { return t_.eval_interval > 0 && iteration % t_.eval_interval == 0; }
   bool saves_at(i64 iteration) const {
     return !t_.save.empty() && t_.save_interval > 0 && iteration % t_.save_interval == 0;
@@ -92,6 +104,7 @@ class TrainingRun {
   bool something_is_due(std::chrono::steady_clock::time_point began) const {
     const i64 iteration = state_.iteration + trainer_.started();
     return iteration == train_iters(o_) || evaluates_at(iteration) || saves_at(iteration) ||
+           (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
            (t_.exit_interval > 0 && iteration % t_.exit_interval == 0) || time_is_up(began) || t_.log_params_norm ||
            t_.log_num_zeros_in_grad;
   }
@@ -156,6 +169,7 @@ class TrainingRun {
   RunLog log_;
   i64 saved_ = -1;  // iteration of the last checkpoint
   i64 bad_in_a_row_ = 0;
+  bool profiled_ = false;  // now
 };
 
 bool has_data(const DataConfig& d) {
@@ -183,6 +197,21 @@ void check_save_place(const TrainConfig& t) {
         t.save, error ? ": " : "", error ? error.message() : "");
 }
 
+// What the figures of --log-throughput mean.
+std::string throughput_line(const Options& o, const Backend& backend) {
+  const DType dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  const auto peak = peak_flops(backend.device_name(), dtype);
+  const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
+                                             backend.device_name(), name_of(dtype))
+                               : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
+                                             backend.device_name(), name_of(dtype));
+  return fmt::format(
+      "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
+      "would "
+      "be {:.1f} % more); {}",
+      100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
+}
+
 }  // namespace
 
 int pretrain_gpt(Options options, const Backend& backend) {
@@ -201,6 +230,8 @@ int pretrain_gpt(Options options, const Backend& backend) {
   if (options.train.dry_run) return 0;
   check_memory(options, total, backend);
   check_save_place(options.train);
+  if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
+  if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
   return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets), total).train();
 }
 

@@ -153,6 +153,8 @@ const std::multimap<std::string, Example>& examples() {
       {"train-samples is at least one global batch",
        {"--train-iters 0 --train-samples 7 --global-batch-size 8",
         "--train-samples 7 is less than one --global-batch-size 8: nothing would be trained"}},
+      {"--profile has steps to profile",
+       {"--profile --profile-step-start 12", "--profile-step-end 12 must be above --profile-step-start 12"}},
       {"the seed is below 2^32",
        {"--seed 4294967296", "--seed 4294967296 is out of range: the order of samples needs one below 2^32"}},
       {"there is one source of data",

@@ -11,7 +11,8 @@ namespace megalith {
 
 class LateInterpreter final : public Interpreter {
  public:
-  explicit LateInterpreter(std::unique_ptr<Interpreter> inner) : inner_(std::move(inner)) {}
+  LateInterpreter(std::unique_ptr<Interpreter> inner, std::vector<int>& profiled)
+      : inner_(std::move(inner)), profiled_(profiled) {}
 
   void run(int program, bool first) override {
     queue_.push_back([=, this] { inner_->run(program, first); });
@@ -49,7 +50,7 @@ class LateInterpreter final : public Interpreter {
       inner_->write(leaf, data.data());
     });
   }
-  void profile(bool) override {}
+  void profile(bool on) override { profiled_.push_back(on ? tickets_ : -tickets_); }
   double busy_seconds() override { return 0; }
   std::vector<double> time_instructions(int program) override { return now()->time_instructions(program); }
 
@@ -64,6 +65,7 @@ class LateInterpreter final : public Interpreter {
   }
 
   std::unique_ptr<Interpreter> inner_;
+  std::vector<int>& profiled_;
   std::deque<std::function<void()>> queue_;
   std::map<int, int> inner_tickets_;
   std::map<int, std::vector<double>> values_;
@@ -80,8 +82,10 @@ class LateBackend final : public Backend {
   i64 peak_bytes() const override { return cpu_->peak_bytes(); }
   std::optional<i64> host_bytes() const override { return cpu_->host_bytes(); }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
-    return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord));
+    return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord), profiled);
   }
+
+  mutable std::vector<int> profiled;  // results requested when profiling began, and minus those when it ended
 
  private:
   std::unique_ptr<Backend> cpu_ = make_cpu_backend();

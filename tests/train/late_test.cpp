@@ -73,7 +73,20 @@ INSTANTIATE_TEST_SUITE_P(Flags, LateRuns,
                                          "--save-interval 100 --exit-interval 7 --bf16",
                                          "--save-interval 3 --lr 1e30 --clip-grad 0 --lr-decay-style constant",
                                          "--save-interval 5 --log-params-norm --log-num-zeros-in-grad",
-                                         "--save-interval 100 --train-iters 1"));
+                                         "--save-interval 100 --train-iters 1",
+                                         "--save-interval 100 --profile --profile-step-end 2 --profile-step-start 1"));
+
+TEST(LateRuns, ProfileTheStepsAskedFor) {
+  const auto profiled = [](const std::string& flags) {
+    const LateBackend backend;
+    EXPECT_EQ(run("--save-interval 100 --profile " + flags, backend, "profile").error, "");
+    return backend.profiled;
+  };
+  EXPECT_EQ(profiled("--profile-step-start 3 --profile-step-end 5"), (std::vector<int>{3, -5}));
+  EXPECT_EQ(profiled("--profile-step-start 0 --profile-step-end 1"), (std::vector<int>{0, -1}));
+  EXPECT_EQ(profiled("--profile-step-start 8 --profile-step-end 20"), (std::vector<int>{8, -10}));  // the run ends
+  EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
+}
 
 // A device whose steps count or not as it is told.
 class ScriptedInterpreter final : public Interpreter {
