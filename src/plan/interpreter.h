@@ -2,6 +2,7 @@
 // one rank.
 #pragma once
 #include <memory>
+#include <set>
 #include <span>
 #include <string>
 
@@ -33,6 +34,8 @@ class Backend {
   virtual i64 fixed_bytes() const = 0;  // of the process beside its plan: what it has now, and what starting a run adds
   virtual i64 available_bytes() const = 0;  // memory that the process may have, with what it has now
   virtual i64 peak_bytes() const = 0;       // the most memory that the process had so far
+  // Names of the passes that this backend is better off without.
+  virtual std::set<std::string> passes_off() const { return {}; }
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;
 };
 
