@@ -11,6 +11,7 @@
 
 #include "base/rng.h"
 #include "exec/cuda/gemm_choices.h"
+#include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/einsum.h"
 
 namespace megalith::cuda {
@@ -31,18 +32,21 @@ class Numbers {
       const float v = float(normal(mix_all(seed, i)));
       x_[i] = dtype == DType::bf16 ? float(bf16(v)) : v;
     }
-    std::vector<std::byte> raw(size_t(n * size_of(dtype)));
-    for (size_t i = 0; i < x_.size(); ++i)
-      if (dtype == DType::bf16)
-        reinterpret_cast<bf16*>(raw.data())[i] = bf16(float(x_[i]));
-      else
-        reinterpret_cast<float*>(raw.data())[i] = float(x_[i]);
-    check_cuda(cudaMemcpy(data_, raw.data(), raw.size(), cudaMemcpyDefault), "test");
+    upload();
   }
   ~Numbers() { cudaFree(data_); }
   Numbers(const Numbers&) = delete;
   Numbers& operator=(const Numbers&) = delete;
 
+  void upload() {
+    std::vector<std::byte> raw(x_.size() * size_t(size_of(dtype_)));
+    for (size_t i = 0; i < x_.size(); ++i)
+      if (dtype_ == DType::bf16)
+        reinterpret_cast<bf16*>(raw.data())[i] = bf16(float(x_[i]));
+      else
+        reinterpret_cast<float*>(raw.data())[i] = float(x_[i]);
+    check_cuda(cudaMemcpy(data_, raw.data(), raw.size(), cudaMemcpyDefault), "test");
+  }
   std::byte* data() { return data_; }
   double operator[](i64 i) const { return x_[size_t(i)]; }
   std::vector<std::byte> bits() const {
@@ -114,9 +118,10 @@ struct Trial {
       const auto add = [&](double term) { sum += term, size += std::abs(term); };
       for (i64 q = 0; q < c.k; ++q)
         add(a[t * c.m * c.k + i * s.a.row + q * s.a.col] * b[t * c.k * c.n + q * s.b.row + j * s.b.col]);
-      if (c.plus != Case::kNone) add(plus[at]);
-      if (c.bias) add(bias[j]);
-      const double limit = unit * std::abs(sum) + double(c.k + 3) * 6e-8 * size;
+      double rounded = 0;  // what may be rounded before something is added to it
+      if (c.bias) rounded += std::abs(sum), add(bias[j]);
+      if (c.plus != Case::kNone) rounded += std::abs(sum), add(plus[at]);
+      const double limit = unit * (std::abs(sum) + rounded) + double(c.k + 3) * 6e-8 * size;
       ASSERT_LE(std::abs(plus.on_gpu(bits, at) - sum), limit * 1.01) << what << " at " << at;
     }
   }
@@ -206,6 +211,25 @@ TEST(Gemm, a_measured_choice_is_remembered) {
   EXPECT_FALSE(gemm.chosen()) << "took an algorithm that is none";
   run.expect(run.bits(gemm), "with a bad choice stored");
   std::filesystem::remove(file);
+}
+
+// As the executor does it: all kernels are tuned, then the buffers get their contents.
+TEST(EinsumKernel, is_right_after_tuning) {
+  Trial trial({96, 64, 128, 1, kBf16, kF32, true, true, false, Case::kInPlace});
+  const Mesh mesh = make_mesh(1, 1, 1, 1);
+  const Type x{kBf16, {96, 128}, whole(2)}, w{kBf16, {128, 64}, whole(2)}, y{kF32, {96, 64}, whole(2)};
+  Device own(0, "");
+  const Kernel kernel = prepare(Einsum{"mk,kn->mn", kF32, true, true}, {mesh, {}, {x, w, y}, {y}, own});
+  Numbers workspace(kF32, kernel.workspace / 4 + 1, 6);
+  const std::vector<std::byte*> ins = {trial.a.data(), trial.b.data(), trial.plus.data()}, outs = {ins[2]};
+  for (bool first : {true, false}) {
+    kernel.tune({ins, outs, workspace.data(), first, own.stream()});
+    check_cuda(cudaStreamSynchronize(own.stream()), "test");
+    trial.a.upload(), trial.b.upload(), trial.plus.upload();
+    kernel.run({ins, outs, workspace.data(), false, own.stream()});
+    check_cuda(cudaStreamSynchronize(own.stream()), "test");
+    trial.expect(trial.plus.bits(), "after tuning");
+  }
 }
 
 // The loops that stand in for the library, with what it can add.

@@ -19,8 +19,8 @@ void expect_as_two_passes(i64 vocab, i64 width) {
   OnDevice<i32> label(labels);
   OnDevice<float> m(std::vector<float>(rows, NAN)), z(std::vector<float>(2 * rows, NAN)),
       m2(std::vector<float>(rows, NAN)), z2(std::vector<float>(2 * rows, NAN));
-  cuda::VocabLaunch l{.dtype = dtype_of<T>::value, .rows = rows, .width = width, .valid = vocab, .runs = 1};
-  l.length[0] = vocab;
+  cuda::VocabLaunch l{.dtype = dtype_of<T>::value, .rows = rows, .width = int(width), .valid = int(vocab)};
+  l.length[0] = l.valid;
   cuda::launch_vocab_max_sums(l, logits.get(), label.get(), m.get(), z.get(), nullptr);
   cuda::launch_vocab_max(l, logits.get(), m2.get(), nullptr);
   cuda::launch_vocab_sums(l, logits.get(), label.get(), m2.get(), z2.get(), nullptr);

@@ -136,7 +136,7 @@ TEST(Attention, long_sequence_and_wide_heads) {
 TEST(Attention, head_sizes) {
   for (DType t : tested_dtypes())
     for (i64 d : {12, 72, 128, 256})
-      for (bool starts : {false, true}) compare(make_case(t, {150, 2, 2, 2, d}, {.starts = starts}));
+      for (bool starts : {false, true}) compare(make_case(t, {130, 1, 2, 2, d}, {.starts = starts}));
 }
 
 TEST(Attention, windows_of_wide_heads) {

@@ -54,7 +54,8 @@ inline Shape shape_of(const std::string& letters, const std::map<char, i64>& siz
   return s;
 }
 
-// y against the definition: one rounding to y's type, and one of the sum type for each term, at most.
+// y against the definition: one rounding to y's type, and one of the sum type for each term, at most. What is added to
+// `acc` may be rounded to y's type before.
 inline void expect_einsum(const Tensor& got, const Want& want, const std::vector<double>& acc,
                           const std::string& what) {
   const DType y = got.type.dtype;
@@ -62,7 +63,8 @@ inline void expect_einsum(const Tensor& got, const Want& want, const std::vector
   for (size_t i = 0; i < want.y.size(); ++i) {
     const double to = want.y[i] + (acc.empty() ? 0 : acc[i]),
                  size = want.size[i] + (acc.empty() ? 0 : std::abs(acc[i]));
-    const double limit = epsilon(y) * std::abs(to) + double(want.terms + 1) * epsilon(accum_of(y)) * size;
+    const double rounded = std::abs(to) + (acc.empty() ? 0 : std::abs(want.y[i]));
+    const double limit = epsilon(y) * rounded + double(want.terms + 1) * epsilon(accum_of(y)) * size;
     ASSERT_LE(std::abs(got.x[i] - to), limit * 1.01) << what << " at " << i;
   }
 }

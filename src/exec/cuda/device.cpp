@@ -3,6 +3,7 @@
 #include <cublasLt.h>
 #include <cudnn.h>
 
+#include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
 
@@ -34,6 +35,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   gemm_choices_ = std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {}", name_, cublasLtGetVersion()));
   attention_plans_ = std::make_unique<AttentionPlans>(*this);
+  gemms_ = std::make_unique<GemmLibrary>();
 }
 
 Device::~Device() {

@@ -3,7 +3,6 @@
 #pragma once
 #include <cuda_runtime_api.h>
 
-#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -21,9 +20,9 @@ void check_cuda(cudaError_t status, std::string_view what);
 // The last launch's error, after each launch.
 inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
 
-class Gemm;
 class GemmChoices;
 class AttentionPlans;
+struct GemmLibrary;
 
 class Device {
  public:
@@ -42,8 +41,8 @@ class Device {
   cublasLtContext* blas();                              // made at first use
   cudnnContext* dnn();                                  // likewise; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
-  auto& gemms() { return gemms_; }  // by problem; see shared_gemm()
   AttentionPlans& attention_plans() { return *attention_plans_; }
+  GemmLibrary& gemms() { return *gemms_; }
 
   i64 free_bytes() const;  // as the driver reports it
   i64 total_bytes() const;
@@ -56,8 +55,8 @@ class Device {
   cublasLtContext* blas_ = nullptr;
   cudnnContext* dnn_ = nullptr;
   std::unique_ptr<GemmChoices> gemm_choices_;
-  std::map<std::string, std::shared_ptr<Gemm>> gemms_;
   std::unique_ptr<AttentionPlans> attention_plans_;
+  std::unique_ptr<GemmLibrary> gemms_;
 };
 
 }  // namespace megalith::cuda

@@ -3,12 +3,12 @@
 #include <cublasLt.h>
 #include <fmt/ranges.h>
 
+#include <cmath>
 #include <cstring>
-#include <limits>
 #include <vector>
 
 #include "exec/cuda/gemm_choices.h"
-#include "exec/cuda/gemm_tuner.h"
+#include "exec/cuda/gemm_clock.h"
 
 namespace megalith::cuda {
 
@@ -82,7 +82,8 @@ struct Gemm::Library {
     check_blas(cublasLtMatmulDescSetAttribute(product, what, &value, sizeof value), "describing it", key);
   }
   cublasStatus_t enqueue(const GemmArgs& args, const cublasLtMatmulAlgo_t& with);
-  double time(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms);
+  std::string name_of_way(const cublasLtMatmulAlgo_t& algo) const;
+  Sample measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms);
 
   Device& device;
   GemmProblem problem;
@@ -164,27 +165,38 @@ cublasStatus_t Gemm::Library::enqueue(const GemmArgs& args, const cublasLtMatmul
                         args.stream);
 }
 
-double Gemm::Library::time(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms) {
-  struct Event {
-    cudaEvent_t it = nullptr;
-    Event() { check_cuda(cudaEventCreate(&it), "measuring products"); }
-    ~Event() { cudaEventDestroy(it); }
-  } begin, end;
-  const auto of = [&](int runs) {
-    bool good = true;
-    check_cuda(cudaEventRecord(begin.it, args.stream), "measuring products");
-    for (int i = 0; i < runs; ++i) good = good && enqueue(args, with) == CUBLAS_STATUS_SUCCESS;
-    check_cuda(cudaEventRecord(end.it, args.stream), "measuring products");
-    check_cuda(cudaEventSynchronize(end.it), "measuring products");
-    float took = 0;
-    check_cuda(cudaEventElapsedTime(&took, begin.it, end.it), "measuring products");
-    return good ? double(took) / runs : std::numeric_limits<double>::infinity();
+// What decides how much power an algorithm takes: types, orientations, tiles; not the sizes.
+std::string Gemm::Library::name_of_way(const cublasLtMatmulAlgo_t& algo) const {
+  const GemmSpec& s = problem.spec;
+  std::string name = fmt::format("{} {} {} {}", name_of(s.a.dtype), name_of(s.c.dtype), s.a.col == 1, s.b.col == 1);
+  const auto add = [&](cublasLtMatmulAlgoConfigAttributes_t what, auto value) {
+    size_t written = 0;
+    cublasLtMatmulAlgoConfigGetAttribute(&algo, what, &value, sizeof value, &written);
+    name += fmt::format(" {}", value);
   };
-  const double once = of(1);
-  const auto runs = [&](double total) { return once > total ? 0 : int(total / std::max(once, 1e-3)); };
-  if (runs(ms) == 0 || std::isinf(once)) return once;
-  if (runs(settle) > 0) of(runs(settle));
-  return of(runs(ms));
+  for (const auto what : {CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
+                          CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, CUBLASLT_ALGO_CONFIG_STAGES_ID})
+    add(what, u32(0));
+  add(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, u16(0));
+  return name;
+}
+
+// Back-to-back runs for about `ms`, after about `settle` ms of them.
+Sample Gemm::Library::measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms) {
+  CycleCounter counter(device.sms(), args.stream);
+  const auto of = [&](int warm, int runs) {
+    bool good = true;
+    for (int i = 0; i < warm; ++i) good = good && enqueue(args, with) == CUBLAS_STATUS_SUCCESS;
+    counter.begin();
+    for (int i = 0; i < runs; ++i) good = good && enqueue(args, with) == CUBLAS_STATUS_SUCCESS;
+    Sample s = counter.end();
+    s.cycles /= runs;
+    return good ? s : Sample{};
+  };
+  const Sample once = of(0, 1);
+  const double each = once.cycles / once.mhz / 1e3;
+  if (std::isinf(once.cycles) || each >= settle + ms) return once;
+  return of(int(settle / each), std::max(1, int(ms / each)));
 }
 
 Gemm::Gemm(Device& device, const GemmProblem& problem) : lt_(std::make_unique<Library>(device, problem)) {
@@ -211,11 +223,13 @@ void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->
 void Gemm::tune(const GemmArgs& args) {
   if (!chosen()) {
     const GemmSpec& s = lt_->problem.spec;
-    const auto time = [&](int way, double settle, double ms) {
-      return lt_->time(args, lt_->suggestions[way], settle, ms);
+    Ways ways;
+    for (const cublasLtMatmulAlgo_t& a : lt_->suggestions) ways.names.push_back(lt_->name_of_way(a));
+    ways.measure = [&](int way, double settle, double ms) {
+      return lt_->measure(args, lt_->suggestions[way], settle, ms);
     };
-    const double flops = 2.0 * double(s.m) * double(s.n) * double(s.k) * double(lt_->problem.batch);
-    const Fastest best = fastest({num_algorithms(), time, flops >= kLargeFlops});
+    ways.hot = 2.0 * double(s.m) * double(s.n) * double(s.k) * double(lt_->problem.batch) >= kLargeFlops;
+    const Fastest best = fastest(ways, lt_->device.gemms().clocks);
     check(best.way >= 0, "[einsum] product {}: none of cuBLASLt's {} algorithms runs", lt_->key, num_algorithms());
     use_algorithm(best.way);
     lt_->chosen = true;
@@ -237,7 +251,7 @@ std::string to_string(const GemmProblem& p) {
 }
 
 std::shared_ptr<Gemm> shared_gemm(Device& device, const GemmProblem& problem) {
-  std::shared_ptr<Gemm>& gemm = device.gemms()[to_string(problem)];
+  std::shared_ptr<Gemm>& gemm = device.gemms().products[to_string(problem)];
   if (!gemm) gemm = std::make_shared<Gemm>(device, problem);
   return gemm;
 }

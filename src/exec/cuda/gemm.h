@@ -9,6 +9,7 @@
 #include <memory>
 
 #include "exec/cuda/device.h"
+#include "exec/cuda/gemm_tuner.h"
 #include "ops/einsum_plan.h"
 
 namespace megalith::cuda {
@@ -23,7 +24,8 @@ struct GemmProblem {
 };
 
 // Device memory. `plus`: what is added, in y's type and layout, y itself if that is added to in place; null: nothing.
-// `bias`: n numbers of y's type, added to each row of y.
+// `bias`: n numbers of y's type, added to each row of y. A bf16 y that something is added to may be rounded before as
+// well, as by two ops: the library's kernels do that.
 struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;
@@ -61,6 +63,12 @@ class Gemm {
 };
 
 std::string to_string(const GemmProblem& problem);
+
+// What the products of one device share.
+struct GemmLibrary {
+  std::map<std::string, std::shared_ptr<Gemm>> products;  // by problem
+  SustainedClocks clocks;
+};
 
 // The device's one product for `problem`, made at first use.
 std::shared_ptr<Gemm> shared_gemm(Device& device, const GemmProblem& problem);

@@ -12,27 +12,28 @@ constexpr int kPacksAThread = 2;
 
 struct Strided {
   LoopTable loops;
-  i64 n, step;  // elements of the result; the small operand's stride in the innermost loop
+  i64 n;        // elements of the result
+  i64 step;     // the small operand's stride in the innermost loop
   bool packed;  // the small operand is read as packs
 };
 
-template <class Y, int N>
-__device__ inline Pack<Y, N> small_pack(const Strided& s, const Y* y, i64 at) {
-  if (s.packed) return *reinterpret_cast<const Pack<Y, N>*>(y + at);
-  Pack<Y, N> out;
+template <class S, int N, class Y>
+__device__ inline Numbers<S, N> small_numbers(const Strided& s, const Y* y, i64 at) {
+  if (s.packed) return unpack<S>(load_pack<N>(y + at));
+  Numbers<S, N> out;
 #pragma unroll
-  for (int k = 0; k < N; ++k) out.x[k] = y[at + k * s.step];
+  for (int k = 0; k < N; ++k) out.x[k] = convert<S>(y[at + k * s.step]);
   return out;
 }
 
 // z = x + y, or z = y where there is no x.
-template <class X, class Y, int N, bool kHasX>
+template <class Z, class Y, int N, bool kHasX>
 static __global__ void __launch_bounds__(kMapThreads)
-    strided_kernel(const __grid_constant__ Strided s, const X* x, const Y* y, X* z) {
-  using S = arithmetic_t<X, Y>;
+    strided_kernel(const __grid_constant__ Strided s, const Z* x, const Y* y, Z* z) {
+  using S = arithmetic_t<Z, Y>;
   const i64 first = i64(blockIdx.x) * (kPacksAThread * kMapThreads) + threadIdx.x;
-  Pack<X, N> a[kPacksAThread];
-  Pack<Y, N> b[kPacksAThread];
+  Pack<Z, N> a[kPacksAThread];
+  Numbers<S, N> b[kPacksAThread];
   i64 to[kPacksAThread];
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
@@ -41,37 +42,32 @@ static __global__ void __launch_bounds__(kMapThreads)
     if (i >= s.n) continue;
     const Offsets o = offsets(s.loops, i);
     to[u] = o.at[kResult];
-    if constexpr (kHasX) a[u] = *reinterpret_cast<const Pack<X, N>*>(x + to[u]);
-    b[u] = small_pack<Y, N>(s, y, o.at[kSmall]);
+    if constexpr (kHasX) a[u] = load_pack<N>(x + to[u]);
+    b[u] = small_numbers<S, N>(s, y, o.at[kSmall]);
   }
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (to[u] < 0) continue;
-    Pack<X, N> out;
-#pragma unroll
-    for (int k = 0; k < N; ++k)
-      out.x[k] = convert<X>(kHasX ? convert<S>(a[u].x[k]) + convert<S>(b[u].x[k]) : convert<S>(b[u].x[k]));
-    *reinterpret_cast<Pack<X, N>*>(z + to[u]) = out;
+    if constexpr (kHasX)
+      store_pack(z + to[u], each<S, N>(Plus{}, unpack<S>(a[u]), b[u]));
+    else
+      store_pack(z + to[u], b[u]);
   }
 }
 
-template <class X, class Y, bool kHasX>
-static void launch_strided(cudaStream_t stream, Strided s, const X* x, const Y* y, X* z) {
-  constexpr int N = kPackSize<X, Y>;
+template <class Z, class Y, bool kHasX>
+static void launch_strided(cudaStream_t stream, Strided s, const Z* x, const Y* y, Z* z) {
+  constexpr int N = kPackSize<Z>;
   LoopTable& t = s.loops;
   if (t.count == 0) t.n[0] = 1, t.count = 1;
-  const int last = t.count - 1;
-  LoopTable outer = t;
-  outer.count = last;
-  s.step = t.stride[last][kSmall];
-  const bool packs = t.stride[last][kResult] == 1 && t.n[last] % N == 0 && strides_divide(outer, kResult, N);
-  s.packed = packs && s.step == 1 && strides_divide(outer, kSmall, N);
+  s.step = t.stride[0][kSmall];
+  const bool packs = t.stride[0][kResult] == 1 && t.n[0] % N == 0 && strides_divide(t, kResult, N, 1);
+  s.packed = packs && s.step == 1 && strides_divide(t, kSmall, N, 1);
+  const int blocks = blocks_for(packs ? s.n / N : s.n, kPacksAThread * kMapThreads);
   if (packs)
-    strided_kernel<X, Y, N, kHasX>
-        <<<blocks_for(s.n / N, kPacksAThread * kMapThreads), kMapThreads, 0, stream>>>(s, x, y, z);
+    strided_kernel<Z, Y, N, kHasX><<<blocks, kMapThreads, 0, stream>>>(s, x, y, z);
   else
-    strided_kernel<X, Y, 1, kHasX>
-        <<<blocks_for(s.n, kPacksAThread * kMapThreads), kMapThreads, 0, stream>>>(s, x, y, z);
+    strided_kernel<Z, Y, 1, kHasX><<<blocks, kMapThreads, 0, stream>>>(s, x, y, z);
 }
 
 template <class X, class Y>

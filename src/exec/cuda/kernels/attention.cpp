@@ -8,6 +8,7 @@
 #include "exec/cuda/kernels/attention.h"
 #include "exec/cuda/kernels/attention_choice.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
+#include "exec/cuda/kernels/supported.h"
 
 namespace megalith::cuda {
 
@@ -39,19 +40,11 @@ struct Form {
   i64 key_heads() const { return at.packed() ? query_heads() : groups(); }
   int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
 
-  IndexRuns runs(int dim) const {
-    IndexRuns out;
-    for (const Run& run : index_runs(site.mesh, o.shape, o.layout, site.coord, dim)) {
-      check(out.count < IndexRuns::kMax, "[attention] dim {} of {} lies in more than {} runs on a rank", dim,
-            to_string(o), IndexRuns::kMax);
-      out.start[out.count] = int(run.start), out.length[out.count++] = int(run.length);
-    }
-    return out;
-  }
+  Indices indices(int dim) const { return indices_of(site, o, dim); }
 };
 
 AttentionCase case_of(const Form& f) {
-  const IndexRuns positions = f.runs(0);
+  const Indices positions = f.indices(0);
   return {.dtype = f.dtype(),
           .s = f.sizes[0],
           .t = f.t,
@@ -60,15 +53,14 @@ AttentionCase case_of(const Form& f) {
           .alibi = f.at.alibi,
           .dropout = f.at.dropout > 0,
           .documents = f.at.starts,
-          .whole = positions.count == 1 && positions.start[0] == 0,
+          .whole = positions.runs == 1 && positions.start[0] == 0,
           .capability = f.site.device.capability()};
 }
 
 AttentionSizes sizes_of(const Form& f) {
   const AttentionSpec& at = f.at;
   const Shape& n = f.sizes;
-  check(f.dtype() == DType::f32 || f.dtype() == DType::bf16, "[attention] has no CUDA kernel for {}: f32 or bf16",
-        name_of(f.dtype()));
+  check_activation("attention", f.dtype());
   check(n[4] <= kMaxHeadSize, "[attention] head size {} is above {}", n[4], kMaxHeadSize);
   constexpr i64 kMost = 65535, kLongest = i64{1} << 30;
   check(n[1] <= kMost && n[2] * n[3] <= kMost && n[0] <= kLongest && f.t <= kLongest,
@@ -87,9 +79,9 @@ AttentionSizes sizes_of(const Form& f) {
                    .seed = at.seed,
                    .drop_below = u64(std::ceil(at.dropout * 0x1p53)),
                    .keep_scale = float(1 / (1 - at.dropout)),
-                   .positions = f.runs(0),
-                   .groups = f.runs(2),
-                   .heads = f.runs(3),
+                   .positions = f.indices(0),
+                   .groups = f.indices(2),
+                   .heads = f.indices(3),
                    .query_heads = int(f.query_heads()),
                    .key_heads = int(f.key_heads())};
   if (at.alibi) {
@@ -184,19 +176,20 @@ Kernel by_cudnn(const Form& f, const CudnnAttention& c, std::shared_ptr<const Cu
 }
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
-// plan does a part of the samples or of a sample's groups, the largest that this many bytes are enough for.
-constexpr i64 kScoresBudget = i64{1} << 30;
+// plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
+// the smaller the parts, the more of the GPU is idle at each one's end.
+constexpr i64 kScoresShare = 32;
 
 struct Parts {
   i64 b, g;  // of one run
 };
-Parts cut(const CudnnAttention& p) {
-  const i64 padded = (p.s + 127) / 128 * 128, group = p.r * padded * padded * 2;
+Parts cut(const CudnnAttention& p, i64 budget) {
+  const i64 padded = (p.s + 127) / 128 * 128, group = p.r * padded * padded * size_of(DType::bf16);
   const auto largest = [](i64 n, i64 most) {
     while (n % most != 0) --most;
     return most;
   };
-  const i64 fit = std::max<i64>(1, kScoresBudget / group);
+  const i64 fit = std::max<i64>(1, budget / group);
   if (fit >= p.g) return {largest(p.b, std::min(p.b, fit / p.g)), p.g};
   return {1, largest(p.g, fit)};
 }
@@ -249,7 +242,7 @@ Kernel prepare(const Attention& op, const Site& site) {
 Kernel prepare(const AttentionGrad& op, const Site& site) {
   const Form f(op.at, site, 1, site.ins[0]);
   CudnnAttention whole = problem_of(f), part = whole;
-  const Parts parts = cut(whole);
+  const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
   if (auto plan = chosen_plan(f, part)) return grad_by_cudnn(f, whole, part, plan);
   return own_grad(f);

@@ -26,39 +26,26 @@ struct Softmax {
   float most[2], sum[2];
 };
 
-// Scores (q k^T) to unnormalised probabilities after dropout; `shrink`: what sums so far must be multiplied with.
+// Scores to unnormalised probabilities; `shrink`: what sums so far must be multiplied with.
 template <int N>
-__device__ void softmax_step(const AttentionSizes& z, const LaneQueries& q, int first, bool masked, float slope,
-                             Sums<N>& c, Softmax& state, float (&shrink)[2]) {
-  const float scale = z.scale * kLog2E;
-  float most[2] = {-INFINITY, -INFINITY};
+__device__ void softmax_step(Sums<N>& c, Softmax& state, float (&shrink)[2]) {
+  float most[2] = {-INFINITY, -INFINITY}, sum[2] = {}, base[2];
 #pragma unroll
   for (int j = 0; j < N / 8; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int i = e / 2, key = first + column_of(j, e);
-      c[j][e] = c[j][e] * scale + slope * float(key - q.position[i]);
-      if (masked && (key < q.low[i] || key > q.high[i])) c[j][e] = -INFINITY;
-      most[i] = fmaxf(most[i], c[j][e]);
-    }
-  float sum[2] = {}, base[2];
+    for (int e = 0; e < 4; ++e) most[e / 2] = fmaxf(most[e / 2], c[j][e]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) {
     most[i] = fmaxf(most[i], __shfl_xor_sync(0xffffffffu, most[i], 1));
     most[i] = fmaxf(state.most[i], fmaxf(most[i], __shfl_xor_sync(0xffffffffu, most[i], 2)));
     base[i] = most[i] == -INFINITY ? 0.0f : most[i];  // no key seen yet: every exp below is 0
-    shrink[i] = exp2f(state.most[i] - base[i]);
+    shrink[i] = exp2_fast(state.most[i] - base[i]);
     state.most[i] = most[i];
   }
 #pragma unroll
   for (int j = 0; j < N / 8; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) {
-      const int i = e / 2;
-      c[j][e] = exp2f(c[j][e] - base[i]);
-      sum[i] += c[j][e];
-      if (z.dropout) c[j][e] *= keep_factor(z, q.hash[i], first + column_of(j, e));
-    }
+    for (int e = 0; e < 4; ++e) sum[e / 2] += c[j][e] = exp2_fast(c[j][e] - base[e / 2]);
 #pragma unroll
   for (int i = 0; i < 2; ++i) state.sum[i] = state.sum[i] * shrink[i] + sum[i];
 }
@@ -81,11 +68,26 @@ struct Attend {
     load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), rows, z.d);
   }
 
+  static __device__ void hide(const LaneQueries& q, int first, Sums<kN>& c) {
+#pragma unroll
+    for (int j = 0; j < kN / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const int key = first + column_of(j, e);
+        if (key < q.low[e / 2] || key > q.high[e / 2]) c[j][e] = -INFINITY;
+      }
+  }
+  __device__ void drop(const LaneQueries& q, int first, Sums<kN>& c) const {
+#pragma unroll
+    for (int j = 0; j < kN / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[j][e] *= keep_factor(z, q.hash[e / 2], first + column_of(j, e));
+  }
+
   __device__ void operator()() const {
     const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts);
     const Span lows = first_keys(z, tile, span_of_starts(z, tile, head.b, x.starts));
     const int last = min(tile.position + tile.count, z.t) - 1;
-    const float slope = slope_of(z, head);
     Sums<D> o = {};
     Softmax state{{-INFINITY, -INFINITY}, {0, 0}};
     int first = lows.low / kN * kN, stage = 0;
@@ -102,7 +104,10 @@ struct Attend {
       float shrink[2];
       product_of_rows<D, kN>(c, queries + warp_id() * 16 * kRow<T, D>, k);
       const bool masked = first < lows.high || first + kN - 1 > min(tile.position, z.t - 1);
-      softmax_step<kN>(z, q, first, masked, slope, c, state, shrink);
+      to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
+      if (masked) hide(q, first, c);
+      softmax_step<kN>(c, state, shrink);
+      if (z.dropout) drop(q, first, c);
 #pragma unroll
       for (int j = 0; j < D / 8; ++j)
 #pragma unroll
@@ -136,7 +141,7 @@ struct Attend {
 
 // The last queries first: they see most keys.
 template <class T, int D>
-__global__ void __launch_bounds__(32 * kQueryWarps<T>, 1)
+__global__ void __launch_bounds__(32 * kQueryWarps<T>, D <= 64 ? 2 : 1)
     attention_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionBuffers x) {
   extern __shared__ __align__(16) unsigned char memory[];
   using A = Attend<T, D>;

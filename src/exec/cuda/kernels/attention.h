@@ -1,16 +1,10 @@
-// Numbers and pointers of the attention kernels. Sizes are one rank's; positions, groups and heads carry their global
-// indices, as runs, since masks, ALiBi's slopes and dropout's keys are by global index.
+// Numbers and pointers of the attention kernels. Sizes are one rank's; positions, groups and heads are global indices,
+// which masks and dropout's keys go by.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda/kernels/indices.h"
 
 namespace megalith::cuda {
-
-// The global indices of a local dim: run i holds `length` indices from `start` on.
-struct IndexRuns {
-  static constexpr int kMax = 8;
-  int count = 0;
-  int start[kMax] = {}, length[kMax] = {};
-};
 
 struct AttentionSizes {
   static constexpr int kMaxHeads = 256;  // that ALiBi's slopes are passed for
@@ -21,7 +15,7 @@ struct AttentionSizes {
   bool alibi = false, dropout = false;
   u64 seed = 0, drop_below = 0;  // an element is dropped if its hash >> 11 is below it
   float keep_scale = 1;          // 1 / (1 - p)
-  IndexRuns positions, groups, heads;
+  Indices positions, groups, heads;
   float slopes[kMaxHeads] = {};  // [g, r]
   int query_heads = 0;           // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
   int key_heads = 0;             // likewise of k, v: g or more

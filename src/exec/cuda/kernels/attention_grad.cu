@@ -12,9 +12,11 @@ namespace megalith::cuda {
 
 namespace {
 
-template <class T>
-constexpr int kQueryWarps = std::is_same_v<T, float> ? 4 : 8;  // of a block of dq
-constexpr int kKeyWarps = 4;                                   // of a block of dk and dv
+template <class T, int D>
+constexpr int kQueryWarps = std::is_same_v<T, float> || D <= 64 ? 4 : 8;  // of a block of dq
+constexpr int kKeyWarps = 4;                                              // of a block of dk and dv
+template <int D>
+constexpr int kBlocks = D <= 64 ? 3 : 1;  // on a multiprocessor, at least
 template <class T>
 constexpr int kWalked = std::is_same_v<T, float> ? 32 : 64;  // keys, or queries, of a tile that is walked over
 template <int D>
@@ -64,13 +66,13 @@ __device__ inline const QueryStats* stats_of(const AttentionSizes& z, const Work
 
 template <class T, int D>
 constexpr i64 dq_bytes(int stages) {
-  constexpr int kWarps = kQueryWarps<T>, kN = kWalked<T>;
+  constexpr int kWarps = kQueryWarps<T, D>, kN = kWalked<T>;
   return (2 * 16 * kWarps + 2 * stages * kN) * i64(kRow<T, D>) * i64(sizeof(T)) + kWarps * kStashBytes<T, kN>;
 }
 
 template <class T, int D>
 struct QueryGrad {
-  static constexpr int kN = kWalked<T>, kM = 16 * kQueryWarps<T>, kW = kChunk<D>;
+  static constexpr int kN = kWalked<T>, kM = 16 * kQueryWarps<T, D>, kW = kChunk<D>;
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const Workspace& w;
@@ -99,19 +101,27 @@ struct QueryGrad {
 
   // c: q k^T to dS; d: do v^T.
   __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], int first, bool masked, Sums<kN>& c,
-                          const Sums<kN>& d) const {
-    const float scale = z.scale * kLog2E, slope = slope_of(z, head);
+                          Sums<kN>& d) const {
+    to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
+    if (masked) {
+#pragma unroll
+      for (int j = 0; j < kN / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) {
+          const int key = first + column_of(j, e);
+          if (key < q.low[e / 2] || key > q.high[e / 2]) c[j][e] = -INFINITY;
+        }
+    }
+    if (z.dropout) {
+#pragma unroll
+      for (int j = 0; j < kN / 8; ++j)
+#pragma unroll
+        for (int e = 0; e < 4; ++e) d[j][e] *= keep_factor(z, q.hash[e / 2], first + column_of(j, e));
+    }
 #pragma unroll
     for (int j = 0; j < kN / 8; ++j)
 #pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int i = e / 2, key = first + column_of(j, e);
-        const float score = c[j][e] * scale + slope * float(key - q.position[i]);
-        const bool hidden = masked && (key < q.low[i] || key > q.high[i]);
-        const float p = hidden ? 0.0f : exp2f(score - stats[i].x);
-        const float keep = z.dropout ? keep_factor(z, q.hash[i], key) : 1.0f;
-        c[j][e] = p * (d[j][e] * keep - stats[i].y);
-      }
+      for (int e = 0; e < 4; ++e) c[j][e] = exp2_fast(c[j][e] - stats[e / 2].x) * (d[j][e] - stats[e / 2].y);
   }
 
   __device__ void operator()() const {
@@ -153,7 +163,7 @@ struct QueryGrad {
 };
 
 template <class T, int D>
-__global__ void __launch_bounds__(32 * kQueryWarps<T>, 1)
+__global__ void __launch_bounds__(32 * kQueryWarps<T, D>, kBlocks<D>)
     query_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                       const __grid_constant__ Workspace w) {
   extern __shared__ __align__(16) unsigned char memory[];
@@ -244,21 +254,29 @@ struct KeyGrad {
     const QueryTile tile = query_tile(z.positions, item % tiles, kN);
     const Span lows = first_keys(z, tile, starts_of(item));
     const bool masked = first < lows.high || first + kM - 1 > tile.position;
-    const float scale = z.scale * kLog2E, slope = slope_of(z, head(item));
     const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
+    const auto ahead = [&](int j, int e) { return mine + row_of(e) - column_of(j, e); };
+    to_scores(z, head(item), p, ahead);
+    if (masked) hide(q, mine, tile.position, p);
+#pragma unroll
+    for (int j = 0; j < kN / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) {
+        const QueryStats stats = q.stats[column_of(j, e)];
+        p[j][e] = exp2_fast(p[j][e] - stats.x);
+        const float keep = z.dropout ? keep_factor(z, q.hash[column_of(j, e)], first + warp_id() * 16 + row_of(e)) : 1;
+        d[j][e] = p[j][e] * (d[j][e] * keep - stats.y);
+        p[j][e] *= keep;
+      }
+  }
+  __device__ void hide(const WalkedQueries<kN>& q, int mine, int position, Sums<kN>& p) const {
 #pragma unroll
     for (int j = 0; j < kN / 8; ++j)
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int column = column_of(j, e), ahead = mine + row_of(e) - column;  // of the query, in positions
-        const QueryStats stats = q.stats[column];
-        const float score = p[j][e] * scale + slope * float(ahead);
-        const bool hidden = masked && (ahead > 0 || (z.window > 0 && ahead <= -z.window) ||
-                                       ahead + column + tile.position < q.start[column]);
-        const float probability = hidden ? 0.0f : exp2f(score - stats.x);
-        const float keep = z.dropout ? keep_factor(z, q.hash[column], ahead + column + tile.position) : 1.0f;
-        d[j][e] = probability * (d[j][e] * keep - stats.y);
-        p[j][e] = probability * keep;
+        if (ahead > 0 || (z.window > 0 && ahead <= -z.window) || mine + row_of(e) + position < q.start[column])
+          p[j][e] = -INFINITY;
       }
   }
 
@@ -300,7 +318,7 @@ struct KeyGrad {
 };
 
 template <class T, int D>
-__global__ void __launch_bounds__(32 * kKeyWarps, 1)
+__global__ void __launch_bounds__(32 * kKeyWarps, kBlocks<D>)
     key_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                     const __grid_constant__ Workspace w, int tiles) {
   extern __shared__ __align__(16) unsigned char memory[];
@@ -350,8 +368,9 @@ void launch_grads(const AttentionSizes& z, const AttentionGradBuffers& x, const 
   const i64 dq = dq_bytes<T, D>(z.stages), dkv = dkv_bytes<T, D>(z.stages);
   allow_shared(reinterpret_cast<const void*>(query_grad_kernel<T, D>), dq);
   allow_shared(reinterpret_cast<const void*>(key_grad_kernel<T, D>), dkv);
-  const dim3 queries(unsigned(tiles_of(z.positions, 16 * kQueryWarps<T>) * chunks), unsigned(z.g * z.r), unsigned(z.b));
-  query_grad_kernel<T, D><<<queries, 32 * kQueryWarps<T>, size_t(dq), stream>>>(z, x, w);
+  const dim3 queries(unsigned(tiles_of(z.positions, 16 * kQueryWarps<T, D>) * chunks), unsigned(z.g * z.r),
+                     unsigned(z.b));
+  query_grad_kernel<T, D><<<queries, 32 * kQueryWarps<T, D>, size_t(dq), stream>>>(z, x, w);
   const dim3 keys(unsigned(blocks_for(z.t, 16 * kKeyWarps) * chunks), unsigned(z.g), unsigned(z.b));
   key_grad_kernel<T, D><<<keys, 32 * kKeyWarps, size_t(dkv), stream>>>(z, x, w, tiles_of(z.positions, kWalked<T>));
 }
@@ -372,6 +391,7 @@ i64 attention_grad_workspace(const AttentionSizes& z) {
 void launch(const AttentionSizes& z, const AttentionGradBuffers& x, cudaStream_t stream) {
   if (z.t == 0 || z.b == 0 || z.g == 0) return;
   const Workspace w{reinterpret_cast<QueryStats*>(x.workspace), reinterpret_cast<Span*>(x.workspace + stats_bytes(z))};
+  check(z.s > 0 && z.r > 0, "[attention_grad] no queries for {} keys", z.t);
   with_kernel(z, [&]<class T, int D>() {
     prepare_stats<T>(z, x, w, stream);
     launch_grads<T, D>(z, x, w, stream);

@@ -3,32 +3,30 @@
 #pragma once
 #include "base/rng.h"
 #include "exec/cuda/kernels/attention.h"
-#include "exec/cuda/launch.cuh"
+#include "exec/cuda/kernels/device_math.cuh"
 
 namespace megalith::cuda {
 
-constexpr float kLog2E = 1.44269504088896341f, kLn2 = 0.693147180559945309f;
+constexpr float kLn2 = 0.693147180559945309f;
 
 struct QueryTile {
   int local, count, position;  // of its first query; positions follow each other
 };
-inline int tiles_of(const IndexRuns& runs, int size) {
+constexpr int run_length(const Indices& x, int run) {
+  return int((run + 1 < x.runs ? x.place[run + 1] : x.n) - x.place[run]);
+}
+inline int tiles_of(const Indices& positions, int size) {
   int n = 0;
-  for (int i = 0; i < runs.count; ++i) n += (runs.length[i] + size - 1) / size;
+  for (int i = 0; i < positions.runs; ++i) n += (run_length(positions, i) + size - 1) / size;
   return n;
 }
-__device__ inline QueryTile query_tile(const IndexRuns& runs, int tile, int size) {
-  int local = 0;
+__device__ inline QueryTile query_tile(const Indices& positions, int tile, int size) {
   for (int i = 0;; ++i) {
-    const int first = tile * size;
-    if (first < runs.length[i]) return {local + first, min(size, runs.length[i] - first), runs.start[i] + first};
-    tile -= (runs.length[i] + size - 1) / size, local += runs.length[i];
+    const int first = tile * size, length = run_length(positions, i);
+    if (first < length)
+      return {int(positions.place[i]) + first, min(size, length - first), int(positions.start[i]) + first};
+    tile -= (length + size - 1) / size;
   }
-}
-__device__ inline int global_index(const IndexRuns& runs, int local) {
-  int i = 0;
-  while (local >= runs.length[i]) local -= runs.length[i++];
-  return runs.start[i] + local;
 }
 
 struct Head {
@@ -48,16 +46,28 @@ inline __device__ i64 output_stride(const AttentionSizes& z) { return i64(z.b) *
 inline __device__ i64 query_stride(const AttentionSizes& z) { return i64(z.b) * z.query_heads * z.d; }
 inline __device__ i64 key_stride(const AttentionSizes& z) { return i64(z.b) * z.key_heads * z.d; }
 
-__device__ inline float slope_of(const AttentionSizes& z, const Head& h) {
-  return z.alibi ? z.slopes[h.g * z.r + h.r] * kLog2E : 0.0f;
-}
-
 // Dropout's hash: of a head, then of a query in it, then of a key.
 __device__ inline u64 head_hash(const AttentionSizes& z, const Head& h, const i64* rows) {
-  return z.dropout ? mix_all(z.seed, rows[h.b], global_index(z.groups, h.g), global_index(z.heads, h.r)) : 0;
+  return z.dropout ? mix_all(z.seed, rows[h.b], z.groups[h.g], z.heads[h.r]) : 0;
 }
 __device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int key) {
   return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
+}
+
+// Products of queries and keys to scores, times log2(e). ahead(j, e): how many positions the key is past the query.
+template <int N, class F>
+__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], F ahead) {
+  const float scale = z.scale * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] *= scale;
+  if (!z.alibi) return;
+  const float slope = z.slopes[h.g * z.r + h.r] * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] += slope * float(ahead(j, e));
 }
 
 // The first key that the query at `position` sees; the last is the query's own.

@@ -3,7 +3,7 @@
 // shared memory, the spans by a second kernel.
 #include "exec/cuda/kernels/cached_attention.h"
 
-#include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 

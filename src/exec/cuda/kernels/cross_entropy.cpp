@@ -11,14 +11,16 @@ static VocabLaunch vocab_launch(std::string_view op, const Site& site, int logit
   const Type& t = site.ins[logits];
   const Shape x = site.in_shape(logits);
   check_activation(op, t.dtype);
-  VocabLaunch l{.dtype = t.dtype, .rows = x[0] * x[1], .width = x[2]};
+  check(x[2] < (i64{1} << 31) && vocab < (i64{1} << 31), "[{}] {} columns are too many for its CUDA kernel", op, x[2]);
+  VocabLaunch l{.dtype = t.dtype, .rows = x[0] * x[1], .width = int(x[2])};
+  int runs = 0;
   for (const Run& run : index_runs(site.mesh, t.shape, t.layout, site.coord, 2)) {
     const i64 here = std::clamp<i64>(vocab - run.start, 0, run.length);
     if (here == 0) continue;
-    check(l.runs < VocabLaunch::kMostRuns,
-          "[{}] a vocabulary split into more than {} runs of columns has no CUDA kernel", op, VocabLaunch::kMostRuns);
-    l.start[l.runs] = run.start, l.length[l.runs] = here, l.valid += here;
-    ++l.runs;
+    check(runs < VocabLaunch::kMostRuns, "[{}] a vocabulary in more than {} runs of columns has no CUDA kernel", op,
+          VocabLaunch::kMostRuns);
+    l.start[runs] = int(run.start), l.length[runs] = int(here), l.valid += int(here);
+    ++runs;
   }
   return l;
 }

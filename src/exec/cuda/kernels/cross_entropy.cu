@@ -3,19 +3,23 @@
 #include "exec/cuda/kernels/cross_entropy.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
-#include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
-constexpr int kUnroll = 4, kGradThreads = 256;
+constexpr int kRowThreads = 256, kUnroll = 4, kGradThreads = 256, kGradUnroll = 4;
 constexpr float kNone = -INFINITY;
 
 // The label's place among the columns here, or -1.
-__device__ inline i64 find(const VocabLaunch& l, i64 label) {
-  i64 before = 0;
-  for (int r = 0; r < l.runs; before += l.length[r++])
-    if (label >= l.start[r] && label < l.start[r] + l.length[r]) return before + label - l.start[r];
-  return -1;
+__device__ inline int find(const VocabLaunch& l, int label) {
+  int at = -1, before = 0;
+#pragma unroll
+  for (int r = 0; r < VocabLaunch::kMostRuns; ++r) {
+    const bool here = label >= l.start[r] && label - l.start[r] < l.length[r];
+    at = here ? before + (label - l.start[r]) : at;
+    before += l.length[r];
+  }
+  return at;
 }
 
 template <class T>
@@ -23,44 +27,64 @@ __device__ inline float exp_of(float x) {
   return exponential<kPrecise<T>>(x);
 }
 
-// f(pack) for this thread's packs of the row's existing columns, kUnroll of them loaded at once; what is missing at the
-// end is -inf.
-template <class T, int N, class F>
-__device__ inline void for_row(const VocabLaunch& l, const T* row, F&& f) {
-  for (i64 first = i64(threadIdx.x) * N; first < l.valid; first += i64(blockDim.x) * (kUnroll * N)) {
-    Pack<T, N> x[kUnroll];
+// A thread's packs of a row, from the block's column `start` on; columns that do not exist are -inf.
+template <class T, int N>
+struct RowPacks {
+  static constexpr int kStep = kRowThreads * kUnroll * N;  // columns of a block
+  Pack<T, N> at[kUnroll];
+
+  __device__ void load(const T* row, int start, int valid) {
+    const int first = start + int(threadIdx.x) * N;
+    if (start + kStep <= valid) {
+#pragma unroll
+      for (int u = 0; u < kUnroll; ++u) at[u] = load_pack<N>(row + first + u * (kRowThreads * N));
+      return;
+    }
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
-      const i64 c = first + i64(u) * blockDim.x * N;
-      if (c + N <= l.valid) {
-        x[u] = *reinterpret_cast<const Pack<T, N>*>(row + c);
-      } else {
+      const int c = first + u * (kRowThreads * N);
+      Numbers<float, N> some = {};
+      if (c < valid) some = unpack<float>(load_pack<N>(row + c));
 #pragma unroll
-        for (int k = 0; k < N; ++k) x[u].x[k] = c + k < l.valid ? row[c + k] : T(kNone);
-      }
+      for (int k = 0; k < N; ++k) some.x[k] = c + k < valid ? some.x[k] : kNone;
+      at[u] = pack<T>(some);
     }
-    f(x);
+  }
+};
+
+// f(packs) for this thread's packs of a row, kUnroll of them at once; the next ones are on their way meanwhile.
+template <class T, int N, class F>
+__device__ inline void for_row(const VocabLaunch& l, const T* row, F&& f) {
+  RowPacks<T, N> now, next;
+  now.load(row, 0, l.valid);
+  for (int start = 0; start < l.valid; start += now.kStep) {
+    if (start + now.kStep < l.valid) next.load(row, start + now.kStep, l.valid);
+    f(now);
+    now = next;
   }
 }
 
 template <class T, int N>
-__device__ inline float max_of(const Pack<T, N> (&x)[kUnroll]) {
+__device__ inline float max_of(const RowPacks<T, N>& x) {
   float m = kNone;
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u)
+  for (int u = 0; u < kUnroll; ++u) {
+    const Numbers<float, N> v = unpack<float>(x.at[u]);
 #pragma unroll
-    for (int k = 0; k < N; ++k) m = fmaxf(m, widen(x[u].x[k]));
+    for (int k = 0; k < N; ++k) m = fmaxf(m, v.x[k]);
+  }
   return m;
 }
 
 template <class T, int N>
-__device__ inline float sum_of(const Pack<T, N> (&x)[kUnroll], float m) {
+__device__ inline float sum_of(const RowPacks<T, N>& x, float m) {
   float sum = 0;
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) {
+    const Numbers<float, N> v = unpack<float>(x.at[u]);
     float part = 0;
 #pragma unroll
-    for (int k = 0; k < N; ++k) part += exp_of<T>(widen(x[u].x[k]) - m);
+    for (int k = 0; k < N; ++k) part += exp_of<T>(v.x[k] - m);
     sum += part;
   }
   return sum;
@@ -78,40 +102,41 @@ __device__ inline float block_max(float x, float* parts) {
 }
 
 template <class T, int N>
-static __global__ void max_kernel(const __grid_constant__ VocabLaunch l, const T* x, float* m) {
+static __global__ void __launch_bounds__(kRowThreads)
+    max_kernel(const __grid_constant__ VocabLaunch l, const T* x, float* m) {
   __shared__ float parts[32];
   float most = kNone;
-  for_row<T, N>(l, x + blockIdx.x * l.width, [&](const Pack<T, N>(&p)[kUnroll]) { most = fmaxf(most, max_of(p)); });
+  for_row<T, N>(l, x + blockIdx.x * l.width, [&](const RowPacks<T, N>& p) { most = fmaxf(most, max_of(p)); });
   most = block_max(most, parts);
   if (threadIdx.x == 0) m[blockIdx.x] = most;
 }
 
 template <class T>
-__device__ inline void store_sums(const VocabLaunch& l, const T* row, i64 label, float m, float sum, float* z) {
-  const i64 at = find(l, label);
+__device__ inline void store_sums(const VocabLaunch& l, const T* row, int label, float m, float sum, float* z) {
+  const int at = find(l, label);
   z[blockIdx.x] = sum;
   z[l.rows + blockIdx.x] = at < 0 ? 0.0f : widen(row[at]) - m;
 }
 
 template <class T, int N>
-static __global__ void sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, const float* m,
-                                   float* z) {
+static __global__ void __launch_bounds__(kRowThreads)
+    sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, const float* m, float* z) {
   __shared__ float parts[32];
   const T* row = x + blockIdx.x * l.width;
   const float most = m[blockIdx.x];
   float sum = 0;
-  for_row<T, N>(l, row, [&](const Pack<T, N>(&p)[kUnroll]) { sum += sum_of(p, most); });
+  for_row<T, N>(l, row, [&](const RowPacks<T, N>& p) { sum += sum_of(p, most); });
   sum = block_sum(sum, parts);
   if (threadIdx.x == 0) store_sums(l, row, labels[blockIdx.x], most, sum, z);
 }
 
 template <class T, int N>
-static __global__ void max_sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, float* m,
-                                       float* z) {
+static __global__ void __launch_bounds__(kRowThreads)
+    max_sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, float* m, float* z) {
   __shared__ float parts[32];
   const T* row = x + blockIdx.x * l.width;
   float most = kNone, sum = 0;
-  for_row<T, N>(l, row, [&](const Pack<T, N>(&p)[kUnroll]) {
+  for_row<T, N>(l, row, [&](const RowPacks<T, N>& p) {
     const float here = max_of(p);
     if (here > most) sum *= exp_of<T>(most - here), most = here;
     sum += sum_of(p, most == kNone ? 0.0f : most);
@@ -123,81 +148,78 @@ static __global__ void max_sums_kernel(const __grid_constant__ VocabLaunch l, co
   store_sums(l, row, labels[blockIdx.x], all, sum, z);
 }
 
+// A block takes a segment of a row; the labels' column belongs to one thread.
 template <class T, int N>
 static __global__ void __launch_bounds__(kGradThreads)
     grad_kernel(const __grid_constant__ VocabLaunch l, const T* x, T* dx, const __grid_constant__ VocabGrad g) {
-  constexpr i64 kSegment = i64(kGradThreads) * kUnroll * N;
-  const i64 segments = (l.width + kSegment - 1) / kSegment, row = blockIdx.x / segments;
-  const i64 first = (blockIdx.x - row * segments) * kSegment + threadIdx.x * N;
-  Pack<T, N> p[kUnroll];
-#pragma unroll
-  for (int u = 0; u < kUnroll; ++u)
-    if (const i64 c = first + u * (kGradThreads * N); c < l.valid)
-      p[u] = *reinterpret_cast<const Pack<T, N>*>(x + row * l.width + c);
+  constexpr int kSegment = kGradThreads * kGradUnroll * N;
+  const unsigned segments = unsigned(l.width - 1) / kSegment + 1, row = blockIdx.x / segments;
+  const int first = int(blockIdx.x - row * segments) * kSegment + int(threadIdx.x) * N;
+  const int label = g.labels[row];
   const float m = g.m[row], dz0 = g.dz[row], dz1 = g.dz[l.rows + row];
-  const i64 label = find(l, g.labels[row]);
+  Pack<T, N> p[kGradUnroll];
 #pragma unroll
-  for (int u = 0; u < kUnroll; ++u) {
-    const i64 c = first + u * (kGradThreads * N);
+  for (int u = 0; u < kGradUnroll; ++u)
+    if (const int c = first + u * (kGradThreads * N); c < l.valid) p[u] = load_pack<N>(x + i64(row) * l.width + c);
+  const int at = find(l, label);
+#pragma unroll
+  for (int u = 0; u < kGradUnroll; ++u) {
+    const int c = first + u * (kGradThreads * N);
     if (c >= l.width) continue;
-    float y[N];
+    Numbers<float, N> y = unpack<float>(p[u]);
 #pragma unroll
-    for (int k = 0; k < N; ++k) y[k] = dz0 * exp_of<T>(widen(p[u].x[k]) - m);
-    if (c <= label && label < c + N) {
+    for (int k = 0; k < N; ++k) y.x[k] = dz0 * exp_of<T>(y.x[k] - m);
+    if (unsigned(at - c) < unsigned(N)) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) y[k] += c + k == label ? dz1 : 0.0f;
+      for (int k = 0; k < N; ++k) y.x[k] += c + k == at ? dz1 : 0.0f;
     }
     if (c + N > l.valid) {
 #pragma unroll
-      for (int k = 0; k < N; ++k) y[k] = c + k < l.valid ? y[k] : 0.0f;
+      for (int k = 0; k < N; ++k) y.x[k] = c + k < l.valid ? y.x[k] : 0.0f;
     }
-    Pack<T, N> out;
-#pragma unroll
-    for (int k = 0; k < N; ++k) out.x[k] = narrow<T>(y[k]);
-    *reinterpret_cast<Pack<T, N>*>(dx + row * l.width + c) = out;
+    store_pack(dx + i64(row) * l.width + c, y);
   }
 }
 
-// Calls f with the element type, the size of the packs that rows divide into, and the threads that a row is worth.
+// Calls f with the element type and the size of the packs that rows divide into.
 template <class F>
 static void with_packs(const VocabLaunch& l, F&& f) {
-  if (l.rows * l.width == 0) return;
+  if (l.rows == 0 || l.width == 0) return;
   dispatch_activation(l.dtype, [&]<class T>() {
     constexpr int N = kPackSize<T>;
-    const int threads = l.width >= 16384 ? 512 : 128;
     if (l.width % N == 0)
-      f.template operator()<T, N>(threads);
+      f.template operator()<T, N>();
     else
-      f.template operator()<T, 1>(threads);
+      f.template operator()<T, 1>();
   });
 }
 
 void launch_vocab_max(const VocabLaunch& l, const void* x, float* m, cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int threads) {
-    max_kernel<T, N><<<int(l.rows), threads, 0, stream>>>(l, static_cast<const T*>(x), m);
+  with_packs(l, [&]<class T, int N>() {
+    max_kernel<T, N><<<int(l.rows), kRowThreads, 0, stream>>>(l, static_cast<const T*>(x), m);
   });
   check_launch("[vocab_max] launch");
 }
 
 void launch_vocab_sums(const VocabLaunch& l, const void* x, const i32* labels, const float* m, float* z,
                        cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int threads) {
-    sums_kernel<T, N><<<int(l.rows), threads, 0, stream>>>(l, static_cast<const T*>(x), labels, m, z);
+  with_packs(l, [&]<class T, int N>() {
+    sums_kernel<T, N><<<int(l.rows), kRowThreads, 0, stream>>>(l, static_cast<const T*>(x), labels, m, z);
   });
   check_launch("[vocab_sums] launch");
 }
 
 void launch_vocab_max_sums(const VocabLaunch& l, const void* x, const i32* labels, float* m, float* z,
                            cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int threads) {
-    max_sums_kernel<T, N><<<int(l.rows), threads, 0, stream>>>(l, static_cast<const T*>(x), labels, m, z);
+  with_packs(l, [&]<class T, int N>() {
+    max_sums_kernel<T, N><<<int(l.rows), kRowThreads, 0, stream>>>(l, static_cast<const T*>(x), labels, m, z);
   });
   check_launch("[vocab_max_sums] launch");
 }
 
 void launch_vocab_sums_grad(const VocabLaunch& l, const VocabGrad& g, cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int) {
-    const int blocks = int(l.rows) * blocks_for(l.width, i64(kGradThreads) * kUnroll * N);
+  with_packs(l, [&]<class T, int N>() {
+    const int blocks = int(l.rows) * blocks_for(l.width, i64(kGradThreads) * kGradUnroll * N);
     grad_kernel<T, N><<<blocks, kGradThreads, 0, stream>>>(l, static_cast<const T*>(g.x), static_cast<T*>(g.dx), g);
   });
   check_launch("[vocab_sums_grad] launch");

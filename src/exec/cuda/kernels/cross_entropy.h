@@ -6,11 +6,11 @@
 namespace megalith::cuda {
 
 struct VocabLaunch {
-  static constexpr int kMostRuns = 4;
+  static constexpr int kMostRuns = 2;
   DType dtype;
-  i64 rows = 0, width = 0, valid = 0;
-  int runs = 0;  // of consecutive global columns, increasing
-  i64 start[kMostRuns] = {}, length[kMostRuns] = {};
+  i64 rows = 0;
+  int width = 0, valid = 0;
+  int start[kMostRuns] = {}, length[kMostRuns] = {};  // of runs of consecutive global columns, increasing
 };
 
 // m = max x

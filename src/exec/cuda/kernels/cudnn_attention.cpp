@@ -47,7 +47,8 @@ class SdpaGraph {
     return a.set_dim({p_.b, p_.g * p_.r, p_.s, p_.d}).set_stride({heads * p_.d, p_.d, p_.all_b * heads * p_.d, 1});
   }
   Attributes keys_like(Attributes a) const {
-    return a.set_dim({p_.b, p_.g, p_.s, p_.d}).set_stride({p_.key_heads * p_.d, p_.d, p_.all_b * p_.key_heads * p_.d, 1});
+    return a.set_dim({p_.b, p_.g, p_.s, p_.d})
+        .set_stride({p_.key_heads * p_.d, p_.d, p_.all_b * p_.key_heads * p_.d, 1});
   }
   Attributes stats_like(Attributes a) const {
     const i64 heads = p_.g * p_.r;

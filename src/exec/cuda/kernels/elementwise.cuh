@@ -1,42 +1,9 @@
 // y[i] = f(x[i]...) over dense arrays, 16 bytes at a time with several loads in flight, odd elements at the end one by
 // one by the same arithmetic. y may be one of the x: a thread has read what it overwrites.
 #pragma once
-#include <algorithm>
-#include <type_traits>
-
-#include "exec/cuda/launch.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
-
-// N elements that move as one, at most 16 bytes at a time.
-template <class T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Pack {
-  T x[N];
-};
-
-// Between any two element types; bf16 goes through float.
-template <class To, class From>
-__device__ inline To convert(From x) {
-  if constexpr (std::is_same_v<From, __nv_bfloat16> && !std::is_same_v<To, __nv_bfloat16>)
-    return To(float(x));
-  else
-    return To(x);
-}
-
-// The type that f works in: f64 if any operand has it, else f32.
-template <class... T>
-using arithmetic_t = std::common_type_t<accum_t<T>...>;
-
-// Elements of the widest type that fill 16 bytes.
-template <class... T>
-constexpr int kPackSize = 16 / int(std::max({sizeof(T)...}));
-
-// f.template operator()<T>() with T f32 or bf16, which prepare() has checked.
-template <class F>
-void dispatch_activation(DType t, F&& f) {
-  if (t == DType::bf16) return f.template operator()<__nv_bfloat16>();
-  f.template operator()<float>();
-}
 
 constexpr int kMapThreads = 256;
 
@@ -47,21 +14,23 @@ struct Packs {
   __device__ Packs(const T* x, i64 first, i64 end) {
 #pragma unroll
     for (int u = 0; u < U; ++u)
-      if (const i64 i = first + u * kMapThreads; i < end) at[u] = reinterpret_cast<const Pack<T, N>*>(x)[i];
+      if (const i64 i = first + u * kMapThreads; i < end) at[u] = load_pack<N>(x + i * N);
   }
 };
+
+template <class S, int N, class F, class... V>
+__device__ inline Numbers<S, N> each(const F& f, const V&... v) {
+  Numbers<S, N> out;
+#pragma unroll
+  for (int k = 0; k < N; ++k) out.x[k] = f(v.x[k]...);
+  return out;
+}
 
 template <class S, int N, int U, class F, class Y, class... X>
 __device__ inline void map_packs(const F& f, Y* y, i64 first, i64 end, const Packs<X, N, U>&... x) {
 #pragma unroll
-  for (int u = 0; u < U; ++u) {
-    const i64 i = first + u * kMapThreads;
-    if (i >= end) continue;
-    Pack<Y, N> out;
-#pragma unroll
-    for (int k = 0; k < N; ++k) out.x[k] = convert<Y>(f(convert<S>(x.at[u].x[k])...));
-    reinterpret_cast<Pack<Y, N>*>(y)[i] = out;
-  }
+  for (int u = 0; u < U; ++u)
+    if (const i64 i = first + u * kMapThreads; i < end) store_pack(y + i * N, each<S, N>(f, unpack<S>(x.at[u])...));
 }
 
 template <int N, int U, class F, class Y, class... X>
@@ -85,12 +54,6 @@ struct Plus {
   template <class S>
   __device__ S operator()(S a, S b) const {
     return a + b;
-  }
-};
-struct Same {
-  template <class S>
-  __device__ S operator()(S a) const {
-    return a;
   }
 };
 

@@ -7,7 +7,7 @@
 #include <bit>
 #include <cub/device/device_radix_sort.cuh>
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/row_pack.cuh"
 
 namespace megalith::cuda {
 

@@ -4,7 +4,7 @@
 #include <cuda_pipeline.h>
 
 #include "exec/cuda/kernels/norm.h"
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/row_pack.cuh"
 
 namespace megalith::cuda {
 

@@ -2,7 +2,7 @@
 // before it computes.
 #include "exec/cuda/kernels/optimizer.h"
 
-#include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 #include "exec/cuda/kernels/tensor_list.cuh"
 
 namespace megalith::cuda {
@@ -54,26 +54,20 @@ struct SgdStep {
 // Elements [i, i + K) of a tensor.
 template <class Step, int K>
 struct State {
-  Pack<float, K> w, g, m, v;
+  Numbers<float, K> w, g, m, v;
 
   __device__ void load(const UpdateItem& t, i64 i) {
-    using P = Pack<float, K>;
-    w = *reinterpret_cast<const P*>(t.w + i), g = *reinterpret_cast<const P*>(t.g + i);
-    m = *reinterpret_cast<const P*>(t.m + i);
-    if constexpr (Step::kHasV) v = *reinterpret_cast<const P*>(t.v + i);
+    w = unpack<float>(load_pack<K>(t.w + i)), g = unpack<float>(load_pack<K>(t.g + i));
+    m = unpack<float>(load_pack<K>(t.m + i));
+    if constexpr (Step::kHasV) v = unpack<float>(load_pack<K>(t.v + i));
   }
   template <class C>
   __device__ void update(const Step& step, const UpdateItem& t, i64 i) {
-    using P = Pack<float, K>;
-    Pack<C, K> copy;
 #pragma unroll
-    for (int k = 0; k < K; ++k) {
-      step(w.x[k], g.x[k], m.x[k], v.x[k]);
-      copy.x[k] = convert<C>(w.x[k]);
-    }
-    *reinterpret_cast<P*>(t.w + i) = w, *reinterpret_cast<P*>(t.m + i) = m;
-    if constexpr (Step::kHasV) *reinterpret_cast<P*>(t.v + i) = v;
-    if (t.copy) *reinterpret_cast<Pack<C, K>*>(static_cast<C*>(t.copy) + i) = copy;
+    for (int k = 0; k < K; ++k) step(w.x[k], g.x[k], m.x[k], v.x[k]);
+    store_pack(t.w + i, w), store_pack(t.m + i, m);
+    if constexpr (Step::kHasV) store_pack(t.v + i, v);
+    if (t.copy) store_pack(static_cast<C*>(t.copy) + i, w);
   }
 };
 

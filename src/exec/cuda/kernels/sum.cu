@@ -23,12 +23,13 @@ __device__ inline void add_rows(const SumLaunch& l, const X* x, i64& r, i64 end,
     Pack<X, N> rows[kUnroll];
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u)
-      if (const i64 row = r + u * kDown; row < end) rows[u] = *reinterpret_cast<const Pack<X, N>*>(x + term(l, row));
+      if (const i64 row = r + u * kDown; row < end) rows[u] = load_pack<N>(x + term(l, row));
 #pragma unroll
     for (int u = 0; u < kUnroll; ++u) {
       if (r + u * kDown >= end) break;
+      const Numbers<accum_t<X>, N> row = unpack<accum_t<X>>(rows[u]);
 #pragma unroll
-      for (int k = 0; k < N; ++k) part[k] += widen(rows[u].x[k]);
+      for (int k = 0; k < N; ++k) part[k] += row.x[k];
     }
   }
 #pragma unroll
@@ -68,9 +69,9 @@ __device__ inline double sum_chunk(const SumLaunch& l, const X* x, i64 begin, i6
     const i64 packs = (end - begin) / N;
 #pragma unroll 4
     for (i64 p = lane; p < packs; p += width) {
-      const Pack<X, N> v = *reinterpret_cast<const Pack<X, N>*>(x + begin + p * N);
+      const Numbers<double, N> v = unpack<double>(load_pack<N>(x + begin + p * N));
 #pragma unroll
-      for (int k = 0; k < N; ++k) sum += convert<double>(v.x[k]);
+      for (int k = 0; k < N; ++k) sum += v.x[k];
     }
     i += packs * N;
   }

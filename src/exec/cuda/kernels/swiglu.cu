@@ -2,7 +2,7 @@
 #include "exec/cuda/kernels/swiglu.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
-#include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
@@ -27,18 +27,16 @@ static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f
   for (int u = 0; u < kPacksAThread; ++u) {
     at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
     if (at[u].y < 0) continue;
-    gate[u] = *reinterpret_cast<const P*>(x + at[u].gate), up[u] = *reinterpret_cast<const P*>(x + at[u].gate + f);
+    gate[u] = load_pack<N>(x + at[u].gate), up[u] = load_pack<N>(x + at[u].gate + f);
   }
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (at[u].y < 0) continue;
-    P out;
+    const Numbers<float, N> g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
+    Numbers<float, N> out;
 #pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const float g = widen(gate[u].x[k]);
-      out.x[k] = narrow<T>(g * logistic<kPrecise<T>>(g).s * widen(up[u].x[k]));
-    }
-    *reinterpret_cast<P*>(y + at[u].y) = out;
+    for (int k = 0; k < N; ++k) out.x[k] = g.x[k] * logistic<kPrecise<T>>(g.x[k]).s * v.x[k];
+    store_pack(y + at[u].y, out);
   }
 }
 
@@ -51,22 +49,22 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
   for (int u = 0; u < kPacksAThread; ++u) {
     at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
     if (at[u].y < 0) continue;
-    d[u] = *reinterpret_cast<const P*>(dy + at[u].y);
-    gate[u] = *reinterpret_cast<const P*>(x + at[u].gate), up[u] = *reinterpret_cast<const P*>(x + at[u].gate + f);
+    d[u] = load_pack<N>(dy + at[u].y);
+    gate[u] = load_pack<N>(x + at[u].gate), up[u] = load_pack<N>(x + at[u].gate + f);
   }
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (at[u].y < 0) continue;
-    P dgate, dup;
+    const Numbers<float, N> dk = unpack<float>(d[u]), g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
+    Numbers<float, N> dgate, dup;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const float dk = widen(d[u].x[k]), g = widen(gate[u].x[k]);
-      const Logistic l = logistic<kPrecise<T>>(g);
-      dgate.x[k] = narrow<T>(dk * widen(up[u].x[k]) * (l.s + g * (l.s * l.rest)));
-      dup.x[k] = narrow<T>(dk * (g * l.s));
+      const Logistic l = logistic<kPrecise<T>>(g.x[k]);
+      dgate.x[k] = dk.x[k] * v.x[k] * (l.s + g.x[k] * (l.s * l.rest));
+      dup.x[k] = dk.x[k] * (g.x[k] * l.s);
     }
-    *reinterpret_cast<P*>(dx + at[u].gate) = dgate;
-    *reinterpret_cast<P*>(dx + at[u].gate + f) = dup;
+    store_pack(dx + at[u].gate, dgate);
+    store_pack(dx + at[u].gate + f, dup);
   }
 }
 

@@ -27,9 +27,9 @@ static __global__ void __launch_bounds__(kThreads)
   double sums[4] = {};
 #pragma unroll 4
   for (int p = threadIdx.x; p < packs; p += kThreads) {
-    const Pack<X, N> v = reinterpret_cast<const Pack<X, N>*>(x)[p];
+    const Numbers<double, N> v = unpack<double>(load_pack<N>(x + p * N));
 #pragma unroll
-    for (int k = 0; k < N; ++k) sums[k % 4] = fma(convert<double>(v.x[k]), convert<double>(v.x[k]), sums[k % 4]);
+    for (int k = 0; k < N; ++k) sums[k % 4] = fma(v.x[k], v.x[k], sums[k % 4]);
   }
   if (rest < int(c.end - c.begin)) sums[0] = fma(convert<double>(x[rest]), convert<double>(x[rest]), sums[0]);
   const double sum = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), parts);
