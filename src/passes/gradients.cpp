@@ -1,7 +1,5 @@
 #include "passes/gradients.h"
 
-#include <algorithm>
-
 #include "ops/scale.h"
 #include "ops/update.h"
 #include "passes/pass.h"
@@ -32,29 +30,10 @@ Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters,
     const auto g = cot.find(p.value);
     check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
     const Type type = b.type(p.value).dual(b.grad_dtype(p.value));
-    const Value acc = b.leaf({gradient_name(p.name), type, Role::gradient, false});
+    const Value acc = b.leaf(leaf_of(p, gradient_name, type, Role::gradient));
     out.gradients.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
   }
   return out;
-}
-
-bool hoist(Graph& g) {
-  std::vector<int> anchor(g.nodes.size()), order(g.nodes.size());  // anchor: the node that node i follows, or itself
-  bool changed = false;
-  for (int i = 0; i < int(g.nodes.size()); ++i) {
-    order[i] = anchor[i] = i;
-    if (!g.nodes[i].op.get_if<Accumulate>() && g.nodes[i].phase != Phase::update) continue;
-    anchor[i] = 0;
-    for (Value v : g.nodes[i].ins)
-      if (g.info(v).node >= 0) anchor[i] = std::max(anchor[i], anchor[g.info(v).node]);
-    changed |= anchor[i] != i - 1;
-  }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return anchor[a] < anchor[b]; });
-  std::vector<Node> nodes;
-  for (int i : order) nodes.push_back(std::move(g.nodes[i]));
-  g.nodes = std::move(nodes);
-  drop_nodes(g, std::vector<bool>(g.nodes.size(), false));
-  return changed;
 }
 
 }  // namespace megalith

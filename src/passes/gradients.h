@@ -23,9 +23,4 @@ Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters,
 // The accumulation of the two sums alone, for evaluation.
 Accumulators add_loss_sums(Builder& b, Value loss, Value tokens);
 
-// Places each accumulation, and what the update can do with a gradient alone (reduce it, square it), right after the
-// last value it needs: a gradient that is not fused is held as short as possible, and its squares are read while it is
-// in cache.
-bool hoist(Graph& g);
-
 }  // namespace megalith

@@ -5,18 +5,18 @@
 
 namespace megalith {
 
-static void build_training(PlannedStep& out, const StepSpec& spec) {
+static void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.train.mesh = spec.mesh;
   Builder b(out.train);
   Gpt gpt = build_gpt(b, spec.model, spec.shape, spec.style);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
   add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer);
   verify(out.train);
-  out.parameters = std::move(gpt.parameters);
-  out.passes = run_passes(out.train, standard_passes(), spec.passes_off);
+  out.parameters = unpacked(gpt.parameters);
+  out.passes = run_passes(out.train, standard_passes(), passes_off);
 }
 
-static void build_evaluation(PlannedStep& out, const StepSpec& spec) {
+static void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.evaluate.mesh = spec.mesh;
   Builder b(out.evaluate);
   GptShape shape = spec.shape;
@@ -25,21 +25,23 @@ static void build_evaluation(PlannedStep& out, const StepSpec& spec) {
   const Accumulators sums = add_loss_sums(b, gpt.loss, gpt.tokens);
   out.evaluate.outputs["loss"] = sums.loss, out.evaluate.outputs["tokens"] = sums.tokens;
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
-  if (!spec.train) out.parameters = std::move(gpt.parameters);
-  const auto reports = run_passes(out.evaluate, standard_passes(), spec.passes_off);
+  if (!spec.train) out.parameters = unpacked(gpt.parameters);
+  const auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
   if (!spec.train) out.passes = reports;
 }
 
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   PlannedStep out;
   std::vector<ProgramSpec> programs;
+  std::set<std::string> passes_off = backend.passes_off();
+  passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   if (spec.train) {
-    build_training(out, spec);
+    build_training(out, spec, passes_off);
     programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
     programs.push_back({"last-micro-batch", &out.train, {Phase::forward, Phase::backward, Phase::update}});
   }
   if (spec.evaluate) {
-    build_evaluation(out, spec);
+    build_evaluation(out, spec, passes_off);
     programs.push_back({"evaluate", &out.evaluate, {Phase::forward}});
   }
   std::map<std::string, i64> known;  // layers are alike: ask once for each kind of node

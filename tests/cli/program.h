@@ -25,7 +25,7 @@ struct RunLimits {
   std::function<bool()> kill{};  // asked again and again; SIGKILL once it says so
 };
 
-// build/bin/PROGRAM with these words.
+// build/bin/PROGRAM with these words; megalith's commands that compute do so on the CPU, unless the words say where.
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits = {});
 
 // `megalith` with the words of a line, split at spaces. No shell: nothing is quoted or expanded.

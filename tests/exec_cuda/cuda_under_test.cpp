@@ -65,6 +65,8 @@ void run(const cuda::Kernel& kernel, const Site& site, const Buffers& b) {
   for (int i = 0; i < int(b.ins.size()); ++i) ins.push_back(on_device(b.ins[i], site.in_bytes(i)));
   for (int i = 0; i < int(b.outs.size()); ++i) outs.push_back(on_device(b.outs[i], site.out_bytes(i)));
   DeviceBuffer workspace(kernel.workspace, b.garbage);
+  // What fills the buffers runs on another stream, and may still.
+  cuda::check_cuda(cudaDeviceSynchronize(), "filling the buffers");
   kernel.run({ins, outs, workspace.data(), b.first_micro_batch, device().stream()});
   cuda::check_cuda(cudaStreamSynchronize(device().stream()), "running the kernel");
   EXPECT_TRUE(workspace.intact()) << "wrote around the workspace of " << kernel.workspace << " bytes";
@@ -85,5 +87,7 @@ const std::vector<DType>& tested_dtypes() {
   static const std::vector<DType> all = {DType::f32, DType::bf16};
   return all;
 }
+
+double probability_error(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
 }  // namespace megalith::kernel_tests

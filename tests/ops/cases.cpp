@@ -75,6 +75,13 @@ class Table {
     }
     grad(Einsum{"sb,sb->", DType::f64}, {value("sb"), constant("sb")});
     plain(Einsum{"sbf,sbh->fh", DType::f64, true, false}, {value("sbf"), value("sbh"), constant("fh")});
+    Einsum adds{"sbh,fh->sbf", DType::f64};
+    adds.plus = true;
+    plain(adds, {value("sbh"), value("fh"), value("sbf")});
+    adds.bias = true;
+    plain(adds, {value("sbh"), value("fh"), value("sbf"), value("f")});
+    adds.spec = "sbh,nfh->sbnf", adds.plus = false;
+    plain(adds, {value("sbh"), value("nfh"), value("nf")});
     grad(Add{"sbh,sbh->sbh"}, {value("sbh"), value("sbh")});
     grad(Add{"sbh,h->sbh"}, {value("sbh"), value("h")});
     grad(Add{"sbgrd,grd->sbgrd"}, {value("sbgrd"), value("grd")});
@@ -98,6 +105,8 @@ class Table {
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
     grad(rope, {value("sbgd"), integers("sb", 50)});
+    rope.x = "sbrd", rope.positions = false, rope.heads = size_.at('r') - 1;
+    grad(rope, {value("sbrd")});
     const i64 g = size_.at('g'), r = size_.at('r'), d = size_.at('d');
     grad(Reshape{"sgrd->s(grd)", {{'g', g}, {'r', r}, {'d', d}}, {}}, {value("sgrd")});
     CaseInput merged{random_tensor({size_.at('s'), g * r, d}, seed()), true};
@@ -108,9 +117,14 @@ class Table {
     grad(RmsNorm{"sbh"}, {value("sbh"), value("h")});
     grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
     plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
+    plain(RmsNormGrad{"sbh", DType::f64, true},
+          {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
     grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
     plain(LayerNormGrad{"sbh", DType::f64},
           {value("sbh"), value("sbh"), value("h"), constant("sb"), positive("sb", false)});
+    CaseInput mean = constant("sb"), rstd = positive("sb", false), residual = value("sbh");
+    mean.like = rstd.like = 1;
+    plain(LayerNormGrad{"sbh", DType::f64, true}, {value("sbh"), value("sbh"), value("h"), mean, rstd, residual});
   }
 
   void attention() {
@@ -119,6 +133,7 @@ class Table {
     CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
     o.like = lse.like = 1;
     plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
+    packed_attention();
     AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
     const Shape q = shape("bgrd"), k = shape("bgd");
@@ -130,6 +145,17 @@ class Table {
           {new_q, constant("tbgd"), constant("tbgd"), length});
   }
 
+  void packed_attention() {
+    const i64 g = size_.at('g'), r = size_.at('r');
+    const AttentionSpec at{.scale = 0.5, .window = 3, .groups = g, .heads_per_group = r};
+    const Shape all = {size_.at('s'), size_.at('b'), g * (r + 2), size_.at('d')};
+    const CaseInput qkv{random_tensor(all, seed()), true};
+    grad(Attention{at}, {qkv, rows()});
+    CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
+    o.like = lse.like = 0;
+    plain(AttentionGrad{at}, {value("sbgrd"), qkv, o, lse, rows()});
+  }
+
   void embedding_and_loss() {
     const i64 v = size_.at('v'), vocab = v - 1;
     grad(Embedding{}, {integers("sb", v), value("vh")});
@@ -137,6 +163,7 @@ class Table {
     plain(EmbeddingGrad{DType::f64, true, false}, {integers("sb", v), value("sbh"), constant("vh")});
     plain(VocabMax{vocab}, {value("sbv")});
     grad(VocabSums{vocab}, {value("sbv"), integers("sb", vocab), constant("sb")});
+    plain(VocabMaxSums{vocab}, {value("sbv"), integers("sb", vocab)});
     plain(VocabSumsGrad{vocab}, {value("nsb"), value("sbv"), integers("sb", vocab), constant("sb")});
     grad(CrossEntropy{}, {positive("nsb", true)});
     plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
@@ -145,10 +172,21 @@ class Table {
   void update() {
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
     at_update(SumSquares{2}, {constant("ab")});
+    at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
     CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, hyper{{{4}, {0.01, 0.1, 0.1, 0.001}}};
     at_update(AdamW{.ndim = 2},
               {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, hyper});
+    MultiAdamW both;
+    both.copy = true, both.decay = {true, false};
+    std::vector<CaseInput> ins;
+    for (const char* letters : {"a", "b"})
+      for (int i = 0; i < 5; ++i) {
+        ins.push_back(i == 3 ? positive(letters, false) : constant(letters));
+        if (i > 0) ins.back().like = int(ins.size()) - 1 - i;
+      }
+    ins.push_back(scalars), ins.push_back(hyper);
+    at_update(both, ins);
     at_update(Sgd{.ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
   }
 
@@ -162,25 +200,17 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},
-          RmsNormGrad{},
-          LayerNormGrad{},
-          ActivateGrad{},
-          SwigluGrad{},
-          AttentionGrad{},
-          EmbeddingGrad{},
-          VocabMax{},
-          VocabSumsGrad{},
-          CrossEntropyGrad{},
-          Ones{},
-          AddGrad{},
-          CacheWrite{},
-          CachedAttention{},
-          Accumulate{},
-          SumSquares{},
-          StepScalars{},
-          AdamW{},
-          Sgd{}};
+  return {Broadcast{},        RmsNormGrad{},
+          LayerNormGrad{},    ActivateGrad{},
+          SwigluGrad{},       AttentionGrad{},
+          EmbeddingGrad{},    VocabMax{},
+          VocabMaxSums{},     VocabSumsGrad{},
+          CrossEntropyGrad{}, Ones{},
+          AddGrad{},          CacheWrite{},
+          CachedAttention{},  Accumulate{},
+          SumSquares{},       MultiSumSquares{},
+          StepScalars{},      AdamW{},
+          MultiAdamW{},       Sgd{}};
 }
 
 }  // namespace megalith::harness

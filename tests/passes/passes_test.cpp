@@ -133,6 +133,25 @@ TEST(Passes, accumulations_move_up_to_what_they_need) {
   EXPECT_FALSE(hoist(g));
 }
 
+// Between the last value that it needs and a weight gradient stand other such nodes alone.
+TEST(Passes, weight_gradients_run_where_their_operands_are_made) {
+  Graph g = training_graph(make_mesh(1, 1, 1, 1));
+  run_passes(g, standard_passes());
+  int found = 0;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    const auto* e = g.nodes[i].op.get_if<Einsum>();
+    if (!e || !e->accumulate) continue;
+    int last = 0;
+    for (Value v : g.nodes[i].ins) last = std::max(last, g.info(v).node);
+    for (int k = last + 1; k < i; ++k) {
+      const std::vector<Alias> aliases = g.nodes[k].op.aliases();
+      EXPECT_TRUE(g.nodes[k].phase == Phase::update || (!aliases.empty() && aliases[0].must)) << print(g, g.nodes[k]);
+    }
+    ++found;
+  }
+  EXPECT_GT(found, 12);
+}
+
 TEST(Passes, remove_dead_keeps_outputs_and_updates) {
   Graph g;
   Builder b(g);

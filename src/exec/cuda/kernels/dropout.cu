@@ -1,14 +1,13 @@
 // An element's hash is mix() of the hash of its row (all dims but the last) and of its index in the last dim. A block
 // makes its rows' hashes first; a thread then keeps to one pack of columns. Hashing costs as much as memory does, so
 // the last mix is spelled out in 32-bit words: indices are below 2^31, so that adding mix()'s constant, whose low word
-// is below 2^31 too, never carries, and the high word is the row's; and the hash's upper word alone decides unless it
-// equals the threshold's.
+// is below 2^31 too, never carries, and the high word is the row's.
 #include "exec/cuda/kernels/dropout.h"
 
 #include <algorithm>
 #include "base/rng.h"
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/row_pack.cuh"
 
 namespace megalith::cuda {
 
@@ -41,57 +40,46 @@ __device__ inline u64 row_hash(const DropoutArgs& a, u32 row) {
   return h;
 }
 
-// The upper word of mix(h, index).
-__device__ inline u32 upper_mix(u64 h, u32 index) {
+// mix(h, index).
+__device__ inline u64 last_mix(u64 h, u32 index) {
   const u32 low = u32(h) ^ (index + u32(kAdd)), high = u32(h >> 32) ^ u32(kAdd >> 32);
   const u64 product = u64(low) * u32(kFirst) + (u64(high * u32(kFirst)) << 32);
   u64 x = u64(u32(product >> 32) + low * u32(kFirst >> 32)) << 32 | u32(product);
-  x ^= x >> 27;
-  const u32 upper = u32((x * kSecond) >> 32);
-  return upper ^ upper >> 31;
+  x = (x ^ x >> 27) * kSecond;
+  return x ^ x >> 31;
 }
 
 template <class T, int N>
-__device__ inline Words<T, N> drop(const DropoutLaunch& l, u64 h, i64 index, const Words<T, N>& x) {
-  const u32 limit = u32(l.below << 11 >> 32);
-  const float keep = l.keep;
+__device__ inline Pack<T, N> drop(u64 h, u32 index, u64 limit, float keep, const Pack<T, N>& x) {
   float y[N];
   unpack(x, y);
-  bool undecided = false;
 #pragma unroll
-  for (int e = 0; e < N; ++e) {
-    const u32 upper = upper_mix(h, u32(index) + e);
-    undecided |= upper == limit;
-    y[e] = upper < limit ? 0 : y[e] * keep;
-  }
-  if (undecided) {
-    unpack(x, y);
-    for (int e = 0; e < N; ++e) y[e] = mix(h, u64(index + e)) >> 11 < l.below ? 0 : y[e] * keep;
-  }
+  for (int e = 0; e < N; ++e) y[e] = last_mix(h, index + e) < limit ? 0 : y[e] * keep;
   return packed<T>(y);
 }
 
 template <class T, int N>
-__global__ void __launch_bounds__(kThreads) dropout_kernel(const __grid_constant__ DropoutArgs a) {
+__global__ void __launch_bounds__(kThreads, 6) dropout_kernel(const __grid_constant__ DropoutArgs a) {
   __shared__ u64 hashes[kMostRows];
   const u32 first = blockIdx.x * a.each, rows = min(a.each, u32(a.l.outer) - first);
   if (threadIdx.x < rows) hashes[threadIdx.x] = row_hash(a, first + threadIdx.x);
   __syncthreads();
   const i64 column = (i64(blockIdx.y) * a.along + threadIdx.x % a.along) * N;
   if (column >= a.l.inner) return;
-  const i64 index = a.l.index[a.l.dims - 1][column];
+  const u32 index = u32(a.l.index[a.l.dims - 1][column]);
+  const u64 limit = a.l.below << 11;  // hash >> 11 < below
   const u32 step = kThreads / a.along;
   const T* x = static_cast<const T*>(a.x) + first * a.l.inner + column;
   T* y = static_cast<T*>(a.y) + first * a.l.inner + column;
   for (u32 row = threadIdx.x / a.along; row < rows; row += kBatch * step) {
-    Words<T, N> batch[kBatch];
+    Pack<T, N> batch[kBatch];
 #pragma unroll
     for (u32 k = 0; k < kBatch; ++k)
-      if (row + k * step < rows) batch[k] = load_words<T, N>(x + (row + k * step) * a.l.inner);
+      if (row + k * step < rows) batch[k] = load_pack<N>(x + (row + k * step) * a.l.inner);
 #pragma unroll
     for (u32 k = 0; k < kBatch; ++k) {
       const u32 r = row + k * step;
-      if (r < rows) store_words(y + r * a.l.inner, drop(a.l, hashes[r], index, batch[k]));
+      if (r < rows) put_pack(y + r * a.l.inner, drop(hashes[r], index, limit, a.l.keep, batch[k]));
     }
   }
 }

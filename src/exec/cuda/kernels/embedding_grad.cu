@@ -36,14 +36,14 @@ __device__ inline void add_tokens(const SumArgs& a, const Task& task, i64 piece,
     const u32 lane = threadIdx.x % 32, here = min(task.tokens - first, 32u);
     const u32 token = lane < here ? a.l.tokens[task.begin + first + lane] : 0;
     for (u32 i = 0; i < here; i += kBatch) {
-      Words<X, N> x[kBatch][kPacks];
+      Pack<X, N> x[kBatch][kPacks];
 #pragma unroll
       for (u32 j = 0; j < kBatch; ++j) {
         const i64 row = i64(__shfl_sync(0xffffffffu, token, (i + j) % 32)) * a.s.width;
 #pragma unroll
         for (int k = 0; k < kPacks; ++k)
           if (i + j < here && column_of<N>(piece, k) < a.s.width)
-            x[j][k] = load_words<X, N>(dy + row + column_of<N>(piece, k));
+            x[j][k] = load_pack<N>(dy + row + column_of<N>(piece, k));
       }
 #pragma unroll
       for (u32 j = 0; j < kBatch; ++j) {
@@ -63,11 +63,11 @@ __device__ inline void add_tokens(const SumArgs& a, const Task& task, i64 piece,
 template <class X, class Y, int N>
 __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
   Y* row = static_cast<Y*>(a.table) + task.row * a.s.width;
-  Words<Y, N> held[kPacks];  // on its way while the tokens are added
+  Pack<Y, N> held[kPacks];  // on its way while the tokens are added
   const bool first = task.rank == 0;
 #pragma unroll
   for (int k = 0; k < kPacks; ++k)
-    if (first && a.add && column_of<N>(piece, k) < a.s.width) held[k] = load_words<Y, N>(row + column_of<N>(piece, k));
+    if (first && a.add && column_of<N>(piece, k) < a.s.width) held[k] = load_pack<N>(row + column_of<N>(piece, k));
   float sum[kPacks][N] = {};
   add_tokens<X, N>(a, task, piece, sum);
 #pragma unroll
@@ -80,9 +80,9 @@ __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
     for (int e = 0; e < N; ++e) y[e] += sum[k][e];
     // Two chunks that are not the first of their lists begin a chunk apart or more.
     if (first)
-      store_words(row + column, packed<Y>(y));
+      put_pack(row + column, packed<Y>(y));
     else
-      store_words(a.l.parts + task.begin / a.chunk * a.s.width + column, packed<float>(y));
+      put_pack(a.l.parts + task.begin / a.chunk * a.s.width + column, packed<float>(y));
   }
 }
 
@@ -91,7 +91,7 @@ __device__ inline void zero_row(const SumArgs& a, i64 row) {
   const float zeros[N] = {};
   Y* to = static_cast<Y*>(a.table) + row * a.s.width;
 #pragma unroll 4
-  for (i64 i = threadIdx.x % 32 * N; i < a.s.width; i += 32 * N) store_words(to + i, packed<Y>(zeros));
+  for (i64 i = threadIdx.x % 32 * N; i < a.s.width; i += 32 * N) put_pack(to + i, packed<Y>(zeros));
 }
 
 template <class X, class Y, int N>
@@ -115,14 +115,14 @@ __global__ void __launch_bounds__(kThreads, kResident) add_parts_kernel(const Su
       if (column >= a.s.width) continue;
       Y* to = static_cast<Y*>(a.table) + task.row * a.s.width + column;
       float y[N], part[N];
-      unpack(load_words<Y, N>(to), y);
+      unpack(load_pack<N>(to), y);
 #pragma unroll 4
       for (u32 rank = a.chunk; rank < task.total; rank += a.chunk) {
-        unpack(load_words<float, N>(a.l.parts + (task.begin + rank) / a.chunk * a.s.width + column), part);
+        unpack(load_pack<N>(a.l.parts + (task.begin + rank) / a.chunk * a.s.width + column), part);
 #pragma unroll
         for (int e = 0; e < N; ++e) y[e] += part[e];
       }
-      store_words(to, packed<Y>(y));
+      put_pack(to, packed<Y>(y));
     }
   }
 }

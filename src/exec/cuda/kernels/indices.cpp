@@ -4,8 +4,9 @@
 
 namespace megalith::cuda {
 
-Indices indices_of(const Site& site, int i, int dim) {
-  const Type& type = site.ins[i];
+Indices indices_of(const Site& site, int i, int dim) { return indices_of(site, site.ins[size_t(i)], dim); }
+
+Indices indices_of(const Site& site, const Type& type, int dim) {
   const std::vector<Run> runs = index_runs(site.mesh, type.shape, type.layout, site.coord, dim);
   check(runs.size() <= size_t(Indices::kMost), "dim {} of {} lies in {} runs on a rank: want at most {}", dim,
         to_string(type), runs.size(), Indices::kMost);

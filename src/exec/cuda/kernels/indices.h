@@ -3,6 +3,10 @@
 #pragma once
 #include "base/dtype.h"
 
+namespace megalith {
+struct Type;
+}
+
 namespace megalith::cuda {
 
 struct Site;
@@ -23,8 +27,9 @@ struct Indices {
   }
 };
 
-// Of a dim of input i. Error if they are more runs than a table holds.
+// Of a dim of input i, or of any type. Error if they are more runs than a table holds.
 Indices indices_of(const Site& site, int i, int dim);
+Indices indices_of(const Site& site, const Type& type, int dim);
 
 // Whether packs of k neighbours, the first at a multiple of k, never straddle two runs or the end.
 bool runs_divide(const Indices& x, i64 k);

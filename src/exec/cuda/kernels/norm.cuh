@@ -5,7 +5,7 @@
 #include <cuda_pipeline.h>
 
 #include "exec/cuda/kernels/norm.h"
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/row_pack.cuh"
 
 namespace megalith::cuda {
 
@@ -16,17 +16,19 @@ struct NormLane {
       : lanes(lanes), lane(threadIdx.x % lanes), group(threadIdx.x / lanes), groups(blockDim.x / lanes) {}
 };
 
-// Rows in flight: kInputs tensors, kPer elements of each a thread, kDepth rows one after another.
+// Rows in flight: kInputs tensors, kPer elements of each a thread, kDepth rows one after another. A warp's packs lie
+// side by side: copies that go to scattered places in shared memory take the cache apart into as many requests.
 template <class T, int kPer, int kInputs>
 class RowStages {
  public:
   static constexpr int kSize = 16 / sizeof(T), kPacks = kPer / kSize;
   static constexpr int kDepth = norm_depth(kInputs * kPer * int(sizeof(T)));
-  static constexpr int kOwn = norm_packs(kInputs, kPer, int(sizeof(T)));
+  static constexpr int kSlots = kDepth * kInputs * kPacks;  // for a thread
+  static constexpr int kBytes = kSlots * 16;
 
   // Packs that a row does not have are zeros for good.
   __device__ RowStages(void* shared, const NormLane& at, int h)
-      : own_(static_cast<Words<T, kSize>*>(shared) + threadIdx.x * kOwn),
+      : own_(static_cast<Pack<T, kSize>*>(shared) + threadIdx.x / 32 * (kSlots * 32) + threadIdx.x % 32),
         first_(at.lane * kSize),
         stride_(at.lanes * kSize),
         left_(h - first_) {
@@ -35,7 +37,7 @@ class RowStages {
     for (int i = 0; i < kDepth * kInputs; ++i)
 #pragma unroll
       for (int k = 0; k < kPacks; ++k)
-        if (!has(k)) own_[i * kPacks + k] = packed<T>(zeros);
+        if (!has(k)) own_[(i * kPacks + k) * 32] = packed<T>(zeros);
   }
 
   // The first element of the thread's pack k, and whether a row has it.
@@ -50,14 +52,14 @@ class RowStages {
   }
   __device__ void get(int stage, int input, int k, float (&to)[kSize]) const { unpack(*slot(stage, input, k), to); }
   __device__ void put(T* row, int k, const float (&x)[kSize]) const {
-    if (has(k)) store_words(row + k * stride_, packed<T>(x));
+    if (has(k)) put_pack(row + k * stride_, packed<T>(x));
   }
 
  private:
-  __device__ Words<T, kSize>* slot(int stage, int input, int k) const {
-    return own_ + stage * (kInputs * kPacks) + input * kPacks + k;
+  __device__ Pack<T, kSize>* slot(int stage, int input, int k) const {
+    return own_ + (stage * (kInputs * kPacks) + input * kPacks + k) * 32;
   }
-  Words<T, kSize>* own_;
+  Pack<T, kSize>* own_;
   int first_, stride_, left_;
 };
 
@@ -72,7 +74,7 @@ class RowWeights {
       const float zeros[kSize] = {};
       held_[k] = packed<Held>(zeros);
       if (!stages.has(k)) continue;
-      const Words<T, kSize> pack = load_words<T, kSize>(static_cast<const T*>(from) + stages.column(k));
+      const Pack<T, kSize> pack = load_pack<kSize>(static_cast<const T*>(from) + stages.column(k));
       float w[kSize];
       unpack(pack, w), held_[k] = packed<Held>(w);
     }
@@ -81,7 +83,7 @@ class RowWeights {
 
  private:
   using Held = std::conditional_t<kPer <= 16, float, T>;
-  Words<Held, kSize> held_[Stages::kPacks];
+  Pack<Held, kSize> held_[Stages::kPacks];
 };
 
 // Sums over a row's threads; every one of them gets the results. kPart: the threads are a part of a warp; else whole

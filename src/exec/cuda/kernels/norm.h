@@ -22,10 +22,6 @@ struct NormBlock {
 constexpr int norm_threads(int per, int element) { return per == 32 && element == 2 ? 512 : 256; }
 // How many rows a thread has on their way to shared memory, at so many bytes of a row.
 constexpr int norm_depth(int bytes) { return bytes <= 128 ? 3 : 2; }
-// The shared memory that they take, by thread: an odd number of packs of 16 bytes, for the banks' sake.
-constexpr int norm_packs(int inputs, int per, int element) {
-  return (norm_depth(inputs * per * element) * inputs * per * element / 16) | 1;
-}
 
 // What a launch may use of the GPU. Of the shared memory the kernels keep a little for sums.
 constexpr i64 kNormStaticShared = 1024;

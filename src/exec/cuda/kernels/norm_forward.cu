@@ -45,7 +45,9 @@ __device__ inline void read_row(const Stages& stages, int stage, float (&x)[kPer
 
 // Blocks a multiprocessor that registers allow without spilling.
 template <class T, int kPer, bool kCentred>
-constexpr int norm_residents = kPer == 32 ? 1 : kPer == 24 || (kCentred && sizeof(T) == 4) ? 2 : 3;
+constexpr int norm_residents = kPer == 32                                   ? 1
+                               : kPer == 24 || (kCentred && sizeof(T) == 4) ? 2
+                                                                            : 3;
 
 template <class T, int kPer, bool kPart, bool kCentred>
 __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_residents<T, kPer, kCentred>)
@@ -127,7 +129,7 @@ void with_typed_kernel(const NormBlock& b, F&& f) {
     if constexpr (kPer == 0)
       f(any_norm_kernel<T, kCentred>, 0);
     else
-      f(norm_kernel<T, kPer, kPart, kCentred>, b.threads * 16 * RowStages<T, kPer, 1>::kOwn);
+      f(norm_kernel<T, kPer, kPart, kCentred>, b.threads * RowStages<T, kPer, 1>::kBytes);
   });
 }
 template <class F>

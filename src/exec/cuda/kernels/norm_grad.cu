@@ -28,7 +28,7 @@ __device__ inline void store_sums(const Stages& stages, const NormLane& at, cons
     float pack[kSize];
 #pragma unroll
     for (int e = 0; e < kSize; ++e) pack[e] = mine[k * kSize + e];
-    if (stages.has(k)) store_words(to + stages.column(k), packed<float>(pack));
+    if (stages.has(k)) put_pack(to + stages.column(k), packed<float>(pack));
   }
   if (at.groups == 1) return;
   __syncthreads();
@@ -228,11 +228,12 @@ __global__ void __launch_bounds__(1024)
 template <class T, bool kCentred, bool kResidual, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
-    if constexpr (kPer == 0)
+    if constexpr (kPer == 0) {
       f(any_grad_kernel<T, kCentred>, 0);
-    else
-      f(grad_kernel<T, kPer, kPart, kCentred, kResidual>, b.threads * 16 * RowStages < T, kPer,
-        kResidual ? 3 : 2 > ::kOwn);
+    } else {
+      using Stages = typename GradRows<T, kPer, kCentred, kResidual>::Stages;
+      f(grad_kernel<T, kPer, kPart, kCentred, kResidual>, b.threads * Stages::kBytes);
+    }
   });
 }
 template <class F>
@@ -247,12 +248,18 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
 
 }  // namespace
 
+// The same blocks with and without a residual, so that dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, DType dw, bool residual, const NormDevice& device) {
-  constexpr int kThreads = 1024;  // a multiprocessor: more add more sums to write, and no speed
-  NormGradLaunch l{s, norm_block(s, residual ? 3 : 2, device), dw, residual, 0, 0};
-  with_kernel(l, [&](auto* kernel, int shared) {
-    l.blocks = resident_blocks(kernel, l.block, shared, device, kThreads, s.rows);
-  });
+  constexpr int kThreads = 1024, kInputs = 3;  // threads of a multiprocessor: more add more sums to write, and no speed
+  NormGradLaunch l{s, norm_block(s, kInputs, device), dw, false, 0, 0};
+  for (bool with : {false, true}) {
+    l.residual = with;
+    with_kernel(l, [&](auto* kernel, int shared) {
+      const int blocks = resident_blocks(kernel, l.block, shared, device, kThreads, s.rows);
+      l.blocks = l.blocks == 0 ? blocks : std::min(l.blocks, blocks);
+    });
+  }
+  l.residual = residual;
   l.workspace = i64(s.centred ? 2 : 1) * l.blocks * s.h * i64(sizeof(float));
   return l;
 }

@@ -1,64 +1,102 @@
-// N elements that move between memory and registers as one, at most 16 bytes at a time; their place must be a multiple
-// of that. They are kept as words, since bf16 converts two at a time: one instruction an element to widen, half a one to
-// narrow.
+// N neighbouring elements that are loaded and stored in 16-byte words where they fill them. They stay words until they
+// are used: the compiler would otherwise take bf16 numbers apart one by one, at the load and at the store.
 #pragma once
+#include <algorithm>
+#include <type_traits>
+
 #include "exec/cuda/launch.cuh"
 
 namespace megalith::cuda {
 
+// Between any two element types; bf16 goes through float.
+template <class To, class From>
+__device__ inline To convert(From x) {
+  if constexpr (std::is_same_v<From, __nv_bfloat16> && !std::is_same_v<To, __nv_bfloat16>)
+    return To(float(x));
+  else
+    return To(x);
+}
+
+// The type that arithmetic on all of T runs in: f64 if one of them is, else f32.
+template <class... T>
+using arithmetic_t = std::common_type_t<accum_t<T>...>;
+
+// Elements of the widest type that fill 16 bytes.
+template <class... T>
+constexpr int kPackSize = 16 / int(std::max({sizeof(T)...}));
+
+template <int kBytes>
+using word_t =
+    std::conditional_t<kBytes % 16 == 0, uint4,
+                       std::conditional_t<kBytes % 8 == 0, uint2, std::conditional_t<kBytes % 4 == 0, u32, u16>>>;
+
 template <class T, int N>
-struct alignas(sizeof(T) * N < 16 ? sizeof(T) * N : 16) Words {
-  static constexpr bool kPairs = sizeof(T) == 2 && N % 2 == 0;
-  using Word = std::conditional_t<kPairs, u32, T>;
-  Word x[kPairs ? N / 2 : N];
+struct Pack {
+  using Word = word_t<N* int(sizeof(T))>;
+  static constexpr int kWords = N * int(sizeof(T)) / int(sizeof(Word));
+  Word words[kWords];
 };
 
-template <class T, int N>
-__device__ inline Words<T, N> load_words(const T* from) {
-  return *reinterpret_cast<const Words<T, N>*>(from);
-}
-template <class T, int N>
-__device__ inline void store_words(T* to, const Words<T, N>& w) {
-  *reinterpret_cast<Words<T, N>*>(to) = w;
+// Numbers to compute with.
+template <class S, int N>
+struct Numbers {
+  S x[N];
+};
+
+// `from` must be a multiple of the word.
+template <int N, class T>
+__device__ inline Pack<T, N> load_pack(const T* from) {
+  Pack<T, N> p;
+#pragma unroll
+  for (int w = 0; w < p.kWords; ++w) p.words[w] = reinterpret_cast<const typename Pack<T, N>::Word*>(from)[w];
+  return p;
 }
 
-template <class T, int N>
-__device__ inline void unpack(const Words<T, N>& w, float (&to)[N]) {
+template <class S, class T, int N>
+__device__ inline Numbers<S, N> unpack(const Pack<T, N>& p) {
+  Numbers<S, N> out;
+  if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) {
+    u32 pairs[N / 2];
+    memcpy(pairs, p.words, sizeof pairs);
 #pragma unroll
-  for (int i = 0; i < N; ++i) {
-    if constexpr (!Words<T, N>::kPairs)
-      to[i] = float(w.x[i]);
-    else
-      to[i] = __uint_as_float(i % 2 == 0 ? w.x[i / 2] << 16 : w.x[i / 2] & 0xffff0000u);
-  }
-}
-
-template <class T, int N>
-__device__ inline Words<T, N> packed(const float (&x)[N]) {
-  Words<T, N> w;
-  if constexpr (Words<T, N>::kPairs) {
-#pragma unroll
-    for (int i = 0; i < N / 2; ++i) {
-      const __nv_bfloat162 pair = __floats2bfloat162_rn(x[2 * i], x[2 * i + 1]);
-      w.x[i] = *reinterpret_cast<const u32*>(&pair);
+    for (int k = 0; k < N; k += 2) {
+      out.x[k] = S(__uint_as_float(pairs[k / 2] << 16));
+      out.x[k + 1] = S(__uint_as_float(pairs[k / 2] & 0xffff0000u));
     }
   } else {
+    T x[N];
+    memcpy(x, p.words, sizeof x);
 #pragma unroll
-    for (int i = 0; i < N; ++i) w.x[i] = T(x[i]);
+    for (int k = 0; k < N; ++k) out.x[k] = convert<S>(x[k]);
   }
-  return w;
+  return out;
 }
 
-// Elements `at`, at + 1, .. of a vector that is f32 or else bf16, widened.
-template <int N>
-__device__ inline void load_widened(const void* from, DType dtype, i64 at, float (&to)[N]) {
-  if (dtype == DType::f32)
-    unpack(load_words<float, N>(static_cast<const float*>(from) + at), to);
-  else
-    unpack(load_words<__nv_bfloat16, N>(static_cast<const __nv_bfloat16*>(from) + at), to);
+template <class T, class S, int N>
+__device__ inline Pack<T, N> pack(const Numbers<S, N>& v) {
+  Pack<T, N> p;
+  if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) {
+    __nv_bfloat162 pairs[N / 2];
+#pragma unroll
+    for (int k = 0; k < N; k += 2) pairs[k / 2] = __floats2bfloat162_rn(float(v.x[k]), float(v.x[k + 1]));
+    memcpy(p.words, pairs, sizeof pairs);
+  } else {
+    T x[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] = convert<T>(v.x[k]);
+    memcpy(p.words, x, sizeof x);
+  }
+  return p;
 }
 
-// f with the C++ type of an activation's dtype, which prepare() has checked: f32 or bf16.
+template <class T, class S, int N>
+__device__ inline void store_pack(T* to, const Numbers<S, N>& v) {
+  const Pack<T, N> p = pack<T>(v);
+#pragma unroll
+  for (int w = 0; w < p.kWords; ++w) reinterpret_cast<typename Pack<T, N>::Word*>(to)[w] = p.words[w];
+}
+
+// f.template operator()<T>() with T f32 or bf16, which prepare() has checked.
 template <class F>
 void dispatch_activation(DType t, F&& f) {
   if (t == DType::bf16) return f.template operator()<__nv_bfloat16>();

@@ -16,8 +16,11 @@ Kernel prepare(const Rope& op, const Site& site) {
         x.back());
   check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
         RopeLaunch::kMostDims);
-  RopeLaunch l{site.ins[0].dtype, x[0], x[1], 1, int(x.back()), int(dims / 2), op.sign, op.positions, {}, {}};
+  RopeLaunch l{site.ins[0].dtype, x[0], x[1], 1, 0, int(x.back()), int(dims / 2), op.sign, op.positions, {}, {}};
   for (size_t i = 2; i + 1 < x.size(); ++i) l.heads *= x[i];
+  check(op.heads == 0 || (x.size() == 4 && op.heads <= l.heads), "[rope] the first {} heads of {} turn", op.heads,
+        l.heads);
+  l.turned = op.heads > 0 ? op.heads : l.heads;
   if (!op.positions) l.index = indices_of(site, 0, 0);
   const std::vector<double> freq = op.freq.inverse();
   for (size_t i = 0; i < freq.size(); ++i) l.half_turns[i] = freq[i] / std::numbers::pi;

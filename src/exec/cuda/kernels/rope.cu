@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/row_pack.cuh"
 
 namespace megalith::cuda {
 
@@ -20,11 +20,11 @@ struct RopeArgs {
   const void* x;
   const i32* positions;
   void* y;
-  i64 places;         // s, or s b with positions as input
-  int rows;           // of d elements at one place
-  int each;           // places a block
-  int most;           // rows of a place a block
-  int pieces, along;  // of a row: N elements of each half that turn together, or N that pass; threads for them
+  i64 places;         // with a position of their own: s, or s b with positions as input
+  int batches;        // that share a place: b, or 1
+  int heads;          // that are visited: all, or in place those that turn
+  int each, most;     // places a block, batches of them
+  int pieces, along;  // of a row of d: N elements of each half that turn together, or N that pass; threads for them
 };
 
 // The cosines of the block's places [places][half], then the sines.
@@ -41,49 +41,61 @@ __device__ inline void make_turns(const RopeArgs& a, i64 first, int places, floa
   }
 }
 
-// A thread's way over a block's rows: always the same piece of a row, every so many rows.
+// A thread's way over a block's rows: always the same piece of a row, every so many heads, batches and places.
 class RopeWalk {
  public:
-  // `rows`: of a place, from first_row on.
-  __device__ RopeWalk(const RopeArgs& a, i64 first_place, int first_row, int rows)
-      : rows_(rows), all_(a.rows), piece_(threadIdx.x % a.along), start_(first_place * a.rows + first_row) {
-    const int row = threadIdx.x / a.along, step = kThreads / a.along;
-    place_ = row / rows, row_ = row % rows;
-    places_ = step / rows, step_ = step % rows;
-  }
+  __device__ RopeWalk(const RopeArgs& a, int batches)
+      : heads_(a.heads),
+        batches_(batches),
+        piece_(threadIdx.x % a.along),
+        at_(split(threadIdx.x / a.along)),
+        step_(split(kThreads / a.along)) {}
+
+  struct At {
+    int head, batch, place;
+  };
+  __device__ const At& at() const { return at_; }
   __device__ int piece() const { return piece_; }
-  __device__ int place() const { return place_; }  // of the block's
-  __device__ i64 row() const { return start_ + (i64(place_) * all_ + row_); }
   __device__ void next() {
-    place_ += places_, row_ += step_;
-    if (row_ >= rows_) row_ -= rows_, ++place_;
+    at_.head += step_.head, at_.batch += step_.batch, at_.place += step_.place;
+    if (at_.head >= heads_) at_.head -= heads_, ++at_.batch;
+    if (at_.batch >= batches_) at_.batch -= batches_, ++at_.place;
   }
 
  private:
-  int rows_, all_, piece_, place_, row_, places_, step_;
-  i64 start_;
+  __device__ At split(int row) const { return {row % heads_, row / heads_ % batches_, row / heads_ / batches_}; }
+  int heads_, batches_, piece_;
+  At at_, step_;
 };
 
 template <class T, int N>
 struct RopePiece {
-  Words<T, N> low, high;
-  i64 at = -1;    // of its first element; -1: none
-  int place = 0;  // of the block's
+  Pack<T, N> low, high;
+  i64 at = -1;         // of its first element; -1: none
+  int place = 0;       // of the block's
+  bool turns = false;  // if not, low passes, and high if it is there
+};
+
+// Where the block begins.
+struct RopeStart {
+  i64 place;
+  int places, batch, batches;
 };
 
 template <class T, int N>
-__device__ inline RopePiece<T, N> load_piece(const RopeArgs& a, RopeWalk& walk, int places) {
+__device__ inline RopePiece<T, N> load_piece(const RopeArgs& a, const RopeStart& start, RopeWalk& walk) {
   const int turning = a.l.half / N;
+  const RopeWalk::At at = walk.at();
   RopePiece<T, N> p;
-  if (walk.place() < places && walk.piece() < a.pieces) {
-    const bool turns = walk.piece() < turning;
-    const T* x = static_cast<const T*>(a.x);
-    p.at = walk.row() * a.l.d + (turns ? walk.piece() * N : 2 * a.l.half + (walk.piece() - turning) * N);
-    p.place = walk.place();
-    p.low = load_words<T, N>(x + p.at);
-    if (turns) p.high = load_words<T, N>(x + p.at + a.l.half);
-    walk.next();
-  }
+  if (at.place >= start.places || walk.piece() >= a.pieces) return p;
+  const i64 row = ((start.place + at.place) * a.batches + start.batch + at.batch) * a.l.heads + at.head;
+  const bool both = walk.piece() < turning;
+  const T* x = static_cast<const T*>(a.x);
+  p.at = row * a.l.d + (both ? walk.piece() * N : 2 * a.l.half + (walk.piece() - turning) * N);
+  p.place = at.place, p.turns = both && at.head < a.l.turned;
+  p.low = load_pack<N>(x + p.at);
+  if (both) p.high = load_pack<N>(x + p.at + a.l.half);
+  walk.next();
   return p;
 }
 
@@ -91,33 +103,36 @@ template <class T, int N>
 __device__ inline void store_piece(const RopeArgs& a, const float* turns, int piece, const RopePiece<T, N>& p) {
   if (p.at < 0) return;
   T* y = static_cast<T*>(a.y) + p.at;
-  if (piece >= a.l.half / N) return store_words(y, p.low);
+  if (!p.turns) {
+    put_pack(y, p.low);
+    if (piece < a.l.half / N) put_pack(y + a.l.half, p.high);
+    return;
+  }
   float cosine[N], sine[N], u[N], v[N], low[N], high[N];
   const float* own = turns + p.place * a.l.half + piece * N;
-  unpack(load_words<float, N>(own), cosine), unpack(load_words<float, N>(own + a.each * a.l.half), sine);
+  unpack(load_pack<N>(own), cosine), unpack(load_pack<N>(own + a.each * a.l.half), sine);
   unpack(p.low, u), unpack(p.high, v);
 #pragma unroll
   for (int e = 0; e < N; ++e) {
     low[e] = u[e] * cosine[e] - v[e] * sine[e];
     high[e] = v[e] * cosine[e] + u[e] * sine[e];
   }
-  store_words(y, packed<T>(low)), store_words(y + a.l.half, packed<T>(high));
+  put_pack(y, packed<T>(low)), put_pack(y + a.l.half, packed<T>(high));
 }
 
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant__ RopeArgs a) {
   extern __shared__ __align__(16) float turns[];
-  const i64 place = i64(blockIdx.x) * a.each;
-  const int places = int(min(i64(a.each), a.places - place));
-  const int row = int(blockIdx.y) * a.most;
-  RopeWalk walk(a, place, row, min(a.most, a.rows - row));
+  RopeStart start{i64(blockIdx.x) * a.each, 0, int(blockIdx.y) * a.most, 0};
+  start.places = int(min(i64(a.each), a.places - start.place)), start.batches = min(a.most, a.batches - start.batch);
+  RopeWalk walk(a, start.batches);
   RopePiece<T, N> batch[kBatch];
   const auto load = [&] {
 #pragma unroll
-    for (RopePiece<T, N>& p : batch) p = load_piece<T, N>(a, walk, places);
+    for (RopePiece<T, N>& p : batch) p = load_piece<T, N>(a, start, walk);
   };
   load();  // on its way meanwhile
-  make_turns(a, place, places, turns);
+  make_turns(a, start.place, start.places, turns);
   __syncthreads();
   for (; batch[0].at >= 0; load())
 #pragma unroll
@@ -126,13 +141,13 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
 
 template <class T, int N>
 void launch_sized(RopeArgs a, cudaStream_t stream) {
-  const i64 row = a.l.d * i64(sizeof(T));
-  a.each = int(std::clamp<i64>(kBlockBytes / (row * a.rows), 1, kMostPlaces));
-  a.most = int(std::clamp<i64>(kBlockBytes / row, 1, a.rows));
+  const i64 batch = i64(a.heads) * a.l.d * i64(sizeof(T));  // bytes
+  a.each = int(std::clamp<i64>(kBlockBytes / (batch * a.batches), 1, kMostPlaces));
+  a.most = int(std::clamp<i64>(kBlockBytes / batch, 1, a.batches));
   a.pieces = a.l.half / N + (a.x == a.y ? 0 : (a.l.d - 2 * a.l.half) / N);
   if (a.pieces == 0) return;
-  for (a.along = 1; a.along < a.pieces;) a.along *= 2;
-  const dim3 grid(unsigned(blocks_for(a.places, a.each)), unsigned(blocks_for(a.rows, a.most)));
+  while (a.along < a.pieces) a.along *= 2;
+  const dim3 grid(unsigned(blocks_for(a.places, a.each)), unsigned(blocks_for(a.batches, a.most)));
   const size_t shared = size_t(a.each) * size_t(a.l.half) * 2 * sizeof(float);
   rope_kernel<T, N><<<grid, kThreads, shared, stream>>>(a);
 }
@@ -140,9 +155,9 @@ void launch_sized(RopeArgs a, cudaStream_t stream) {
 }  // namespace
 
 void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, cudaStream_t stream) {
-  const RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, int(l.by_input ? l.heads : l.heads * l.b),
-                   1, 1, 0,         1};
-  if (a.places == 0 || a.rows == 0 || l.d == 0) return;
+  if (l.s * l.b * l.heads * l.d == 0) return;
+  const int batches = int(l.by_input ? 1 : l.b), heads = int(x == y ? l.turned : l.heads);
+  const RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, batches, heads, 1, 1, 0, 1};
   dispatch_activation(l.x, [&]<class T>() {
     constexpr int kSize = 16 / sizeof(T);
     if (l.half % kSize == 0 && l.d % kSize == 0)

@@ -10,6 +10,7 @@ struct RopeLaunch {
   static constexpr int kMostDims = 256;  // d
   DType x;
   i64 s, b, heads;
+  i64 turned;  // heads that turn, the first ones; the others pass
   int d, half, sign;
   bool by_input;                     // i32 positions [s,b]; else the global indices of s:
   Indices index;                     //

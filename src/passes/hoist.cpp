@@ -1,0 +1,38 @@
+// The order of the step's end. An accumulation, and what the update can do with one gradient alone (reduce it, square
+// it), moves right behind the last value it needs. A weight gradient so stands beside the data gradient of its layer:
+// activations and output gradients end layer by layer, and a gradient's squares are read while it is in cache.
+#include <algorithm>
+
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+bool updates_in_place(const AnyOp& op) {
+  const std::vector<Alias> aliases = op.aliases();
+  return std::any_of(aliases.begin(), aliases.end(), [](const Alias& a) { return a.must; });
+}
+
+}  // namespace
+
+bool hoist(Graph& g) {
+  std::vector<int> anchor(g.nodes.size()), order(g.nodes.size());  // anchor: the node that node i follows, or itself
+  bool changed = false;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    const Node& n = g.nodes[i];
+    order[i] = anchor[i] = i;
+    if (n.phase != Phase::update && !updates_in_place(n.op)) continue;
+    anchor[i] = 0;
+    for (Value v : n.ins)
+      if (g.info(v).node >= 0) anchor[i] = std::max(anchor[i], anchor[g.info(v).node]);
+    changed |= anchor[i] != i - 1;
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return anchor[a] < anchor[b]; });
+  std::vector<Node> nodes;
+  for (int i : order) nodes.push_back(std::move(g.nodes[i]));
+  set_nodes(g, std::move(nodes));
+  return changed;
+}
+
+}  // namespace megalith
