@@ -28,6 +28,7 @@ double seconds_since(Clock::time_point t) { return std::chrono::duration<double>
 struct Flags {
   std::string model;
   bool llama = false, ops = false, bf16 = false;
+  std::vector<std::string> passes_off;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
   DeviceOptions device;
 };
@@ -36,6 +37,7 @@ void list_fields(Flags& c, config::FieldList& f) {
   f.add("model", c.model, "gpt2-124m, gpt2-350m, gpt2-1.5b, llama-1.5b or llama-8b-l8 (8 layers).");
   f.add("llama", c.llama, "RMSNorm, SwiGLU, rope, no biases, untied embeddings.");
   f.add("ops", c.ops, "Where the time goes.");
+  f.add("passes-off", c.passes_off, "Names of passes to leave out.");
   f.add("bf16", c.bf16, "Compute in bf16.");
   f.add("layers", c.layers, "Layers."), f.add("hidden", c.hidden, "Hidden size."),
       f.add("ffn", c.ffn, "MLP width; 0: the usual.");
@@ -87,6 +89,7 @@ StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
   m.resolve();
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
   s.shape.batch = batch, s.shape.dtype = dtype;
+  s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
   return s;
 }
 

@@ -18,7 +18,7 @@ Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, cons
     Builder b(graphs_[i]);
     Gpt gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, dtype}, {});
     graphs_[i].outputs["logits"] = gpt.logits;
-    run_passes(graphs_[i], standard_passes());
+    run_passes(graphs_[i], standard_passes(), backend.passes_off());
     step_.parameters = std::move(gpt.parameters);
     programs.push_back({fmt::format("decode {}", kChunks[i]), &graphs_[i], {Phase::forward}});
   }

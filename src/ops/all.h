@@ -10,6 +10,7 @@
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/layer_norm.h"
+#include "ops/multi_update.h"
 #include "ops/reshape.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"

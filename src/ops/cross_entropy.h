@@ -29,6 +29,18 @@ struct VocabSums {
   Cost cost(Types ins, Types outs) const { return {8.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
+// VocabMax and VocabSums in one reading of the logits, where no reduction stands between them: a pass makes it.
+// logits, labels -> m [s,b], z [2,s,b]
+struct VocabMaxSums {
+  static constexpr std::string_view name = "vocab_max_sums";
+  i64 vocab = 0;
+  void fields(auto&& v) const { v("vocab", vocab); }
+  LayoutRule rule() const { return {.spec = "sbv,sb->sb,nsb", .whole = "nv", .sizes = {{'n', 2}}}; }
+  std::vector<DType> dtypes(Types ins) const { return {accum_of(ins[0].dtype), accum_of(ins[0].dtype)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {9.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
 struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x - m) + dz1 * [label]; may overwrite the
                         // logits
   static constexpr std::string_view name = "vocab_sums_grad";

@@ -6,15 +6,27 @@ namespace megalith {
 
 LayoutRule Einsum::rule() const { return {.spec = spec, .linear = {{0}, {1}}}; }
 
+LayoutRule Einsum::bias_rule(int bias_ndim) const {
+  const std::string y = split_spec(spec).second[0];
+  check(bias_ndim <= int(y.size()), "{}: a bias of {} dims", spec, bias_ndim);
+  return {.spec = y + "," + y.substr(y.size() - size_t(bias_ndim)) + "->" + y, .linear = {{0, 1}}};
+}
+
 std::vector<Type> Einsum::infer(const InferArgs& a) const {
-  check(a.ins.size() == (accumulate ? 3u : 2u), "{}: got {} inputs", spec, a.ins.size());
+  check(!accumulate || !(plus || bias), "{}: accumulates and adds", spec);
+  check(a.ins.size() == 2u + (accumulate || plus) + bias, "{}: got {} inputs", spec, a.ins.size());
   InferArgs two{a.mesh, {a.ins[0], a.ins[1]}, {a.wants_grad[0], a.wants_grad[1]}};
   std::vector<Type> out = infer_by_rule(rule(), two, {dtype});
-  if (accumulate) check(a.ins[2] == out[0], "{}: adds {} into {}", spec, to_string(out[0]), to_string(a.ins[2]));
+  if (bias) {
+    InferArgs sum{a.mesh, {out[0], a.ins.back()}, {a.wants_grad[0] || a.wants_grad[1], a.wants_grad.back()}};
+    out = infer_by_rule(bias_rule(a.ins.back().ndim()), sum, {dtype});
+  }
+  if (accumulate || plus) check(a.ins[2] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[2]));
   return out;
 }
 
 std::vector<Value> Einsum::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
+  check(!plus && !bias, "{}: the gradient of a fused form", spec);
   const auto [ins, outs] = split_spec(spec);
   const std::string &A = ins[0], &B = ins[1], &C = outs[0];
   const Value x = n.ins[0], w = n.ins[1];
@@ -35,7 +47,7 @@ Cost Einsum::cost(Types ins, Types outs) const {
 }
 
 std::vector<Alias> Einsum::aliases() const {
-  if (accumulate) return {{0, 2, true}};
+  if (accumulate || plus) return {{0, 2, accumulate}};
   return {};
 }
 

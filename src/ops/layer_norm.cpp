@@ -14,9 +14,16 @@ std::vector<Value> LayerNorm::grad(Builder& b, const Node& n, std::span<const Va
 
 LayoutRule LayerNormGrad::rule() const {
   const std::string h = x.substr(x.size() - 1), rows = x.substr(0, x.size() - 1);
-  return {.spec = x + "," + x + "," + h + "," + rows + "," + rows + "->" + x + "," + h + "," + h,
-          .linear = {{0}},
-          .whole = h};
+  LayoutRule r{.spec = x + "," + x + "," + h + "," + rows + "," + rows, .linear = {{0}}, .whole = h};
+  if (residual) r.spec += "," + x, r.linear = {{0, 5}};
+  r.spec += "->" + x + "," + h + "," + h;
+  return r;
+}
+
+std::vector<Type> LayerNormGrad::infer(const InferArgs& a) const {
+  std::vector<Type> out = infer_by_rule(rule(), a, dtypes(a.ins));
+  if (residual) check(a.ins[5] == out[0], "adds {} to {}", to_string(a.ins[5]), to_string(out[0]));
+  return out;
 }
 
 Value layer_norm(Builder& b, const std::string& letters, Value x, Value w, Value c, double eps) {

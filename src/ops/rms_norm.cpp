@@ -14,7 +14,16 @@ std::vector<Value> RmsNorm::grad(Builder& b, const Node& n, std::span<const Valu
 
 LayoutRule RmsNormGrad::rule() const {
   const std::string h = x.substr(x.size() - 1), rows = x.substr(0, x.size() - 1);
-  return {.spec = x + "," + x + "," + h + "," + rows + "->" + x + "," + h, .linear = {{0}}, .whole = h};
+  LayoutRule r{.spec = x + "," + x + "," + h + "," + rows, .linear = {{0}}, .whole = h};
+  if (residual) r.spec += "," + x, r.linear = {{0, 4}};
+  r.spec += "->" + x + "," + h;
+  return r;
+}
+
+std::vector<Type> RmsNormGrad::infer(const InferArgs& a) const {
+  std::vector<Type> out = infer_by_rule(rule(), a, dtypes(a.ins));
+  if (residual) check(a.ins[4] == out[0], "adds {} to {}", to_string(a.ins[4]), to_string(out[0]));
+  return out;
 }
 
 Value rms_norm(Builder& b, const std::string& letters, Value x, Value w, double eps) {

@@ -10,14 +10,6 @@ namespace megalith {
 
 namespace {
 
-std::vector<int> count_uses(const Graph& g) {
-  std::vector<int> uses(g.values.size());
-  for (const Node& n : g.nodes)
-    for (Value v : n.ins) ++uses[v.id];
-  for (auto& [name, v] : g.outputs) ++uses[v.id];
-  return uses;
-}
-
 // accumulate(acc, a + b) -> accumulate(accumulate(acc, a), b), the first right after a so that chains stay in the order
 // of their parts.
 bool split_sums(Graph& g) {

@@ -31,8 +31,7 @@ bool hoist(Graph& g) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return anchor[a] < anchor[b]; });
   std::vector<Node> nodes;
   for (int i : order) nodes.push_back(std::move(g.nodes[i]));
-  g.nodes = std::move(nodes);
-  drop_nodes(g, std::vector<bool>(g.nodes.size(), false));
+  set_nodes(g, std::move(nodes));
   return changed;
 }
 

@@ -40,7 +40,20 @@ std::vector<Pass> standard_passes() {
   return {{"erase-unit-axes", erase_unit_axes},
           {"remove-dead", remove_dead},
           {"fuse-accumulate", fuse_accumulate},
+          {"fuse-bias", fuse_bias},
+          {"fuse-add", fuse_add},
+          {"fuse-residual", fuse_residual},
+          {"fuse-loss", fuse_loss},
+          {"multi-tensor", multi_tensor},
           {"hoist", hoist}};
+}
+
+std::vector<int> count_uses(const Graph& g) {
+  std::vector<int> uses(g.values.size());
+  for (const Node& n : g.nodes)
+    for (Value v : n.ins) ++uses[v.id];
+  for (auto& [name, v] : g.outputs) ++uses[v.id];
+  return uses;
 }
 
 void replace_uses(Graph& g, const std::map<Value, Value>& by) {
@@ -57,7 +70,11 @@ void drop_nodes(Graph& g, const std::vector<bool>& drop) {
   std::vector<Node> kept;
   for (size_t i = 0; i < g.nodes.size(); ++i)
     if (!drop[i]) kept.push_back(std::move(g.nodes[i]));
-  g.nodes = std::move(kept);
+  set_nodes(g, std::move(kept));
+}
+
+void set_nodes(Graph& g, std::vector<Node> nodes) {
+  g.nodes = std::move(nodes);
   for (size_t i = 0; i < g.nodes.size(); ++i)
     for (Value v : g.nodes[i].outs) g.values[v.id].node = int(i);
 }

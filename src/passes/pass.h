@@ -32,11 +32,19 @@ std::vector<Pass> standard_passes();
 
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
+bool fuse_bias(Graph& g);        // a bias is added by the product before it
+bool fuse_add(Graph& g);         // a sum is made by the product that gives its last term
+bool fuse_residual(Graph& g);    // the same for the gradient of a norm
+bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once
+bool multi_tensor(Graph& g);     // the squares of all gradients are one node, and the update of all parameters
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
 
-// Tools for passes: replaces every use of the keys, and drops the marked nodes, keeping the values' node numbers right.
+// Tools for passes: how often each value is read (by nodes, or as an output), replacing every use of the keys, and
+// dropping the marked nodes, which keeps the values' node numbers right.
+std::vector<int> count_uses(const Graph& g);
 void replace_uses(Graph& g, const std::map<Value, Value>& by);
 void drop_nodes(Graph& g, const std::vector<bool>& drop);
+void set_nodes(Graph& g, std::vector<Node> nodes);  // in this order
 
 }  // namespace megalith

@@ -5,7 +5,7 @@
 
 namespace megalith {
 
-static void build_training(PlannedStep& out, const StepSpec& spec) {
+static void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.train.mesh = spec.mesh;
   Builder b(out.train);
   Gpt gpt = build_gpt(b, spec.model, spec.shape, spec.style);
@@ -13,10 +13,10 @@ static void build_training(PlannedStep& out, const StepSpec& spec) {
   add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer);
   verify(out.train);
   out.parameters = unpacked(gpt.parameters);
-  out.passes = run_passes(out.train, standard_passes(), spec.passes_off);
+  out.passes = run_passes(out.train, standard_passes(), passes_off);
 }
 
-static void build_evaluation(PlannedStep& out, const StepSpec& spec) {
+static void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.evaluate.mesh = spec.mesh;
   Builder b(out.evaluate);
   GptShape shape = spec.shape;
@@ -26,20 +26,22 @@ static void build_evaluation(PlannedStep& out, const StepSpec& spec) {
   out.evaluate.outputs["loss"] = sums.loss, out.evaluate.outputs["tokens"] = sums.tokens;
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
   if (!spec.train) out.parameters = unpacked(gpt.parameters);
-  const auto reports = run_passes(out.evaluate, standard_passes(), spec.passes_off);
+  const auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
   if (!spec.train) out.passes = reports;
 }
 
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   PlannedStep out;
   std::vector<ProgramSpec> programs;
+  std::set<std::string> passes_off = backend.passes_off();
+  passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   if (spec.train) {
-    build_training(out, spec);
+    build_training(out, spec, passes_off);
     programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
     programs.push_back({"last-micro-batch", &out.train, {Phase::forward, Phase::backward, Phase::update}});
   }
   if (spec.evaluate) {
-    build_evaluation(out, spec);
+    build_evaluation(out, spec, passes_off);
     programs.push_back({"evaluate", &out.evaluate, {Phase::forward}});
   }
   std::map<std::string, i64> known;  // layers are alike: ask once for each kind of node

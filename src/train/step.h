@@ -18,7 +18,7 @@ struct StepSpec {
   bool evaluate = false;     // plan an evaluation program too, for micro-batches of the same size
   bool train = true;         // false: only the evaluation program
   bool keep_logits = false;  // the evaluation's logits are an output
-  std::set<std::string> passes_off;
+  std::set<std::string> passes_off;  // beside the backend's own
 };
 
 // Programs "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate" (evaluate).

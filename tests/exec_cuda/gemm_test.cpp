@@ -78,7 +78,7 @@ struct Case {
                   {m * k, k * n, m * n},
                   plus != kNone,
                   bias};
-    p.alignment = batch > 1 ? 2 : 256;
+    p.alignment = batch > 1 ? size_of(in) : 256;
     return p;
   }
 };
@@ -99,6 +99,7 @@ struct Trial {
     std::byte* workspace = nullptr;
     check_cuda(cudaMalloc(reinterpret_cast<void**>(&workspace), size_t(gemm.workspace() + 1)), "test");
     check_cuda(cudaMemset(workspace, 0xFF, size_t(gemm.workspace() + 1)), "test");
+    check_cuda(cudaDeviceSynchronize(), "test");
     gemm.run({a.data(), b.data(), y.data(),
               c.plus == Case::kNone      ? nullptr
               : c.plus == Case::kInPlace ? y.data()
@@ -118,9 +119,11 @@ struct Trial {
       const auto add = [&](double term) { sum += term, size += std::abs(term); };
       for (i64 q = 0; q < c.k; ++q)
         add(a[t * c.m * c.k + i * s.a.row + q * s.a.col] * b[t * c.k * c.n + q * s.b.row + j * s.b.col]);
-      double rounded = 0;  // what may be rounded before something is added to it
-      if (c.bias) rounded += std::abs(sum), add(bias[j]);
-      if (c.plus != Case::kNone) rounded += std::abs(sum), add(plus[at]);
+      const double product = std::abs(sum), more = c.plus != Case::kNone ? plus[at] : 0, shift = c.bias ? bias[j] : 0;
+      // What may be rounded before something is added to it, in either order.
+      double rounded = more || shift ? product : 0;
+      if (more && shift) rounded += std::max(std::abs(sum + more), std::abs(sum + shift));
+      add(more), add(shift);
       const double limit = unit * (std::abs(sum) + rounded) + double(c.k + 3) * 6e-8 * size;
       ASSERT_LE(std::abs(plus.on_gpu(bits, at) - sum), limit * 1.01) << what << " at " << at;
     }

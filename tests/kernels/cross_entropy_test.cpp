@@ -41,6 +41,9 @@ TEST(CrossEntropy, is_its_definition) {
       z.insert(z.end(), z1.begin(), z1.end());
       const Array got = run_checked(VocabSums{vocab}, {k.logits, k.labels, k.m})[0];
       expect_near(got, z, {t, 32}, "z");
+      const auto at_once = run_checked(VocabMaxSums{vocab}, {k.logits, k.labels});
+      EXPECT_EQ(at_once[0].x, m);
+      expect_near(at_once[1], z, {t, 32}, "z at once");
       const Array g = run_checked(VocabSumsGrad{vocab}, {k.dz, k.logits, k.labels, k.m})[0];
       expect_near(g, dx, {t, 32}, "dlogits");
       for (i64 i = 0; i < i64(g.x.size()); ++i)
@@ -95,6 +98,8 @@ TEST(CrossEntropy, hostile_labels_and_logits) {
   for (i64 i = 0; i < 6; ++i) k.labels[i] = std::array{-1.0, -2147483648.0, 10.0, 15.0, 16.0, 2147483647.0}[i];
   const Array z = run_checked(VocabSums{10}, {k.logits, k.labels, k.m})[0];
   for (i64 i = 0; i < 6; ++i) EXPECT_EQ(z[6 + i], 0);
+  const auto at_once = run_checked(VocabMaxSums{10}, {k.logits, k.labels});
+  for (i64 i = 0; i < 6; ++i) EXPECT_EQ(at_once[1][6 + i], 0);
   const Array g = run_checked(VocabSumsGrad{10}, {k.dz, k.logits, k.labels, k.m})[0];
   for (double v : g.x) EXPECT_TRUE(std::isfinite(v));
   k.logits[0] = NAN;

@@ -31,6 +31,31 @@ void check_sizes(const std::string& spec, const std::vector<std::map<char, i64>>
       if (tested(t.x) && tested(t.w) && tested(t.y)) check_spec(spec, sizes, t);
 }
 
+// The sum of y's rows and a vector over their last dims.
+std::vector<double> with_bias(std::vector<double> rows, const Tensor& bias) {
+  for (size_t i = 0; i < rows.size(); ++i) rows[i] += bias.x[i % bias.x.size()];
+  return rows;
+}
+
+void check_addends(const std::string& spec, const std::map<char, i64>& sizes, const std::string& bias_letters,
+                   Types3 t) {
+  const auto [ins, outs] = split_spec(spec);
+  const Tensor x = random_tensor(t.x, shape_of(ins[0], sizes), 1), w = random_tensor(t.w, shape_of(ins[1], sizes), 2);
+  const Tensor c = random_tensor(t.y, shape_of(outs[0], sizes), 3),
+               bias = random_tensor(t.y, shape_of(bias_letters, sizes), 4);
+  const Want want = naive(spec, x, w);
+  const std::string what = fmt::format("{} {} {} {}", spec, name_of(t.x), name_of(t.w), name_of(t.y));
+  const RunOptions options{.any_threads = t.x != DType::f32};
+  Einsum op{spec, t.y};
+  op.plus = true;
+  expect_einsum(run_kernel(op, {x, w, c}, options)[0], want, c.x, what + " plus");
+  op.bias = true;
+  const std::vector<double> zeros(want.y.size());
+  expect_einsum(run_kernel(op, {x, w, c, bias}, options)[0], want, with_bias(c.x, bias), what + " plus, bias", 1);
+  op.plus = false;
+  expect_einsum(run_kernel(op, {x, w, bias}, options)[0], want, with_bias(zeros, bias), what + " bias");
+}
+
 }  // namespace
 
 // Every linear layer of the models with both its gradients.
@@ -83,6 +108,21 @@ TEST(Einsum, empty_sizes) {
     check_spec("mk,nk->mn", {{'m', 30}, {'n', 20}, {'k', 0}}, t);
     check_spec("sb,sb->", {{'s', 0}, {'b', 3}}, t);
   }
+}
+
+// What passes make of layers with biases and residual additions.
+TEST(Einsum, adds_a_tensor_and_a_bias) {
+  const std::map<char, i64> odd = {{'s', 7}, {'b', 3}, {'g', 3}, {'r', 2}, {'d', 5}, {'h', 33}, {'n', 2}, {'f', 17}};
+  const std::map<char, i64> even = {{'s', 8}, {'b', 2}, {'g', 2}, {'r', 4}, {'d', 16}, {'h', 64}, {'n', 2}, {'f', 128}};
+  for (const auto& sizes : {odd, even})
+    for (const Types3& t : kTypes) {
+      if (!tested(t.x) || !tested(t.w) || !tested(t.y)) continue;
+      check_addends("sbh,grdh->sbgrd", sizes, "grd", t);
+      check_addends("sbh,gdh->sbgd", sizes, "gd", t);
+      check_addends("sbgrd,hgrd->sbh", sizes, "h", t);
+      check_addends("sbh,nfh->sbnf", sizes, "nf", t);
+      check_addends("sbf,hf->sbh", sizes, "h", t);
+    }
 }
 
 }  // namespace megalith::kernel_tests

@@ -48,18 +48,26 @@ static void compare(const NormCase& k, DType t) {
   const double roundings = 16 + 2 * std::sqrt(double(k.h)), big = k.h == 1 && k.centred ? 400 : 10;
   const Array mean = array(at, {k.rows, 1}, [&](i64 i) { return want.mean[i]; });
   const Array rstd = array(at, {k.rows, 1}, [&](i64 i) { return want.rstd[i]; });
-  std::vector<Array> y, g;
+  const Array beside = normals(t, x.type.shape, 5);
+  std::vector<double> sum = want.dx;
+  for (size_t i = 0; i < sum.size(); ++i) sum[i] += beside.x[i];
+  std::vector<Array> y, g, both;
   if (k.centred) {
     y = run_checked(LayerNorm{"sbh", k.eps}, {x, w, c}),
     g = run_checked(LayerNormGrad{"sbh", at}, {dy, x, w, mean, rstd});
+    both = run_checked(LayerNormGrad{"sbh", at, true}, {dy, x, w, mean, rstd, beside});
+    EXPECT_EQ(both[2].x, g[2].x);
     expect_near(y[1], want.mean, {t, roundings}, "mean");
     expect_near(g[2], want.dc, {t, 4 + std::sqrt(double(k.rows)), std::sqrt(double(k.rows))}, "dc");
   } else {
     y = run_checked(RmsNorm{"sbh", k.eps}, {x, w}), g = run_checked(RmsNormGrad{"sbh", at}, {dy, x, w, rstd});
+    both = run_checked(RmsNormGrad{"sbh", at, true}, {dy, x, w, rstd, beside});
   }
   expect_near(y.back(), want.rstd, {t, roundings, big}, "rstd");
   expect_near(y[0], want.y, {t, roundings, big}, "y");
   expect_near(g[0], want.dx, {t, roundings, big}, "dx");
+  expect_near(both[0], sum, {t, roundings, big}, "dx with what passes by");
+  EXPECT_EQ(both[1].x, g[1].x);
   expect_near(g[1], want.dw, {t, 16 + std::sqrt(double(k.rows)), big * std::sqrt(double(k.rows))}, "dw");
 }
 

@@ -1,4 +1,4 @@
-// Accumulate, SumSquares, StepScalars, AdamW, Sgd.
+// Accumulate, SumSquares, StepScalars, AdamW, Sgd, and those over many tensors.
 #include <limits>
 
 #include "kernel_run.h"
@@ -54,6 +54,22 @@ TEST(SumSquares, in_f64) {
   EXPECT_NEAR(std::sqrt(run_kernel(SumSquares{1}, {big})[0].x[0]), 5e30, 1e24);
 }
 
+TEST(MultiSumSquares, is_the_sum_of_single_ones) {
+  for (DType t : tested_dtypes()) {
+    std::vector<Tensor> all;
+    double want = 0;
+    for (i64 n : {1, 7, 0, 100000, 129}) {
+      all.push_back(random_tensor(t, {n}, u64(n)));
+      want += run_kernel(SumSquares{1}, {all.back()})[0].x[0];
+    }
+    all.push_back(random_tensor(t, {3, 5, 2}, 9));
+    want += run_kernel(SumSquares{3}, {all.back()})[0].x[0];
+    EXPECT_NEAR(run_kernel(MultiSumSquares{}, all)[0].x[0], want, 1e-12 * want);
+    EXPECT_NEAR(run_kernel(MultiSumSquares{}, {all[3]})[0].x[0], run_kernel(SumSquares{1}, {all[3]})[0].x[0],
+                1e-12 * want);
+  }
+}
+
 TEST(StepScalars, mean_loss_norm_and_clipping) {
   const auto plain = scalars(100, 30, 5, 0), clipped = scalars(100, 30, 5, 0.5), small = scalars(100, 30, 5, 4);
   EXPECT_EQ(plain, (std::vector<double>{6, 2, 0.2, 1}));
@@ -97,6 +113,31 @@ TEST(AdamW, is_the_formula) {
               expect_close(out[2], v, {12 * e, 0}, "v");
               if (with_copy) expect_close(out[3], w, {epsilon(copy) + 8 * e, 8 * e}, "copy");
             }
+}
+
+// Parameters of all sizes, with and without decay, in one op: as each alone.
+TEST(MultiAdamW, is_adamw_on_each) {
+  for (bool copy : {false, true})
+    for (double counts : {1.0, 0.0}) {
+      const Tensor scalars = scalars_of(0.25, counts),
+                   h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
+      MultiAdamW op;
+      op.beta2 = 0.95, op.copy = copy;
+      std::vector<Tensor> ins, want;
+      for (i64 n : {1, 7, 0, 33, 9001, 40000}) {
+        const Moments s = moments(DType::f32, n);
+        const AdamW one{1, 0.9, 0.95, 1e-8, n % 2 == 1, copy};
+        std::vector<Tensor> alone = {s.w, s.g, s.m, s.v, scalars, h};
+        ins.insert(ins.end(), {s.w, s.g, s.m, s.v});
+        if (copy) alone.push_back(random_tensor(DType::bf16, {n}, 9)), ins.push_back(alone.back());
+        for (Tensor& t : run_kernel(one, alone)) want.push_back(std::move(t));
+        op.decay.push_back(n % 2 == 1);
+      }
+      ins.push_back(scalars), ins.push_back(h);
+      const auto got = run_kernel(op, ins);
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << "result " << i;
+    }
 }
 
 // Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64 from w = [1, -2, 0.5],

@@ -75,6 +75,13 @@ class Table {
     }
     grad(Einsum{"sb,sb->", DType::f64}, {value("sb"), constant("sb")});
     plain(Einsum{"sbf,sbh->fh", DType::f64, true, false}, {value("sbf"), value("sbh"), constant("fh")});
+    Einsum adds{"sbh,fh->sbf", DType::f64};
+    adds.plus = true;
+    plain(adds, {value("sbh"), value("fh"), value("sbf")});
+    adds.bias = true;
+    plain(adds, {value("sbh"), value("fh"), value("sbf"), value("f")});
+    adds.spec = "sbh,nfh->sbnf", adds.plus = false;
+    plain(adds, {value("sbh"), value("nfh"), value("nf")});
     grad(Add{"sbh,sbh->sbh"}, {value("sbh"), value("sbh")});
     grad(Add{"sbh,h->sbh"}, {value("sbh"), value("h")});
     grad(Add{"sbgrd,grd->sbgrd"}, {value("sbgrd"), value("grd")});
@@ -110,9 +117,14 @@ class Table {
     grad(RmsNorm{"sbh"}, {value("sbh"), value("h")});
     grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
     plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
+    plain(RmsNormGrad{"sbh", DType::f64, true},
+          {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
     grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
     plain(LayerNormGrad{"sbh", DType::f64},
           {value("sbh"), value("sbh"), value("h"), constant("sb"), positive("sb", false)});
+    CaseInput mean = constant("sb"), rstd = positive("sb", false), residual = value("sbh");
+    mean.like = rstd.like = 1;
+    plain(LayerNormGrad{"sbh", DType::f64, true}, {value("sbh"), value("sbh"), value("h"), mean, rstd, residual});
   }
 
   void attention() {
@@ -151,6 +163,7 @@ class Table {
     plain(EmbeddingGrad{DType::f64, true, false}, {integers("sb", v), value("sbh"), constant("vh")});
     plain(VocabMax{vocab}, {value("sbv")});
     grad(VocabSums{vocab}, {value("sbv"), integers("sb", vocab), constant("sb")});
+    plain(VocabMaxSums{vocab}, {value("sbv"), integers("sb", vocab)});
     plain(VocabSumsGrad{vocab}, {value("nsb"), value("sbv"), integers("sb", vocab), constant("sb")});
     grad(CrossEntropy{}, {positive("nsb", true)});
     plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
@@ -159,10 +172,21 @@ class Table {
   void update() {
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
     at_update(SumSquares{2}, {constant("ab")});
+    at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
     CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, hyper{{{4}, {0.01, 0.1, 0.1, 0.001}}};
     at_update(AdamW{.ndim = 2},
               {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, hyper});
+    MultiAdamW both;
+    both.copy = true, both.decay = {true, false};
+    std::vector<CaseInput> ins;
+    for (const char* letters : {"a", "b"})
+      for (int i = 0; i < 5; ++i) {
+        ins.push_back(i == 3 ? positive(letters, false) : constant(letters));
+        if (i > 0) ins.back().like = int(ins.size()) - 1 - i;
+      }
+    ins.push_back(scalars), ins.push_back(hyper);
+    at_update(both, ins);
     at_update(Sgd{.ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
   }
 
@@ -176,25 +200,17 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},
-          RmsNormGrad{},
-          LayerNormGrad{},
-          ActivateGrad{},
-          SwigluGrad{},
-          AttentionGrad{},
-          EmbeddingGrad{},
-          VocabMax{},
-          VocabSumsGrad{},
-          CrossEntropyGrad{},
-          Ones{},
-          AddGrad{},
-          CacheWrite{},
-          CachedAttention{},
-          Accumulate{},
-          SumSquares{},
-          StepScalars{},
-          AdamW{},
-          Sgd{}};
+  return {Broadcast{},        RmsNormGrad{},
+          LayerNormGrad{},    ActivateGrad{},
+          SwigluGrad{},       AttentionGrad{},
+          EmbeddingGrad{},    VocabMax{},
+          VocabMaxSums{},     VocabSumsGrad{},
+          CrossEntropyGrad{}, Ones{},
+          AddGrad{},          CacheWrite{},
+          CachedAttention{},  Accumulate{},
+          SumSquares{},       MultiSumSquares{},
+          StepScalars{},      AdamW{},
+          MultiAdamW{},       Sgd{}};
 }
 
 }  // namespace megalith::harness

@@ -51,17 +51,33 @@ Kernel vocab_max(std::shared_ptr<const Columns> c) {
 }
 
 template <class T>
+void sum_row(const Columns& c, const T* x, i32 label, accum_t<T> m, accum_t<T>* z0, accum_t<T>* z1) {
+  using A = accum_t<T>;
+  *z0 = sum_over<A>(c.valid, [&](i64 i, auto part) { return only<A>(exp(load(x + i, part) - m), part); });
+  const i64 at = c.find(label);
+  *z1 = at < 0 ? A(0) : A(x[at]) - m;
+}
+
+template <class T>
 Kernel vocab_sums(std::shared_ptr<const Columns> c) {
   using A = accum_t<T>;
   return {0, [c](const Args& a) {
             A *z0 = a.out<A>(0), *z1 = z0 + c->rows;
             parallel_for(c->rows, 1, [&](i64 row) {
+              sum_row(*c, a.in<T>(0) + row * c->width, a.in<i32>(1)[row], a.in<A>(2)[row], z0 + row, z1 + row);
+            });
+          }};
+}
+
+template <class T>
+Kernel vocab_max_sums(std::shared_ptr<const Columns> c) {
+  using A = accum_t<T>;
+  return {0, [c](const Args& a) {
+            A *m = a.out<A>(0), *z0 = a.out<A>(1), *z1 = z0 + c->rows;
+            parallel_for(c->rows, 1, [&](i64 row) {
               const T* x = a.in<T>(0) + row * c->width;
-              const A m = a.in<A>(2)[row];
-              z0[row] =
-                  sum_over<A>(c->valid, [&](i64 i, auto part) { return only<A>(exp(load(x + i, part) - m), part); });
-              const i64 at = c->find(a.in<i32>(1)[row]);
-              z1[row] = at < 0 ? A(0) : A(x[at]) - m;
+              m[row] = max_row(x, c->valid);
+              sum_row(*c, x, a.in<i32>(1)[row], m[row], z0 + row, z1 + row);
             });
           }};
 }
@@ -108,6 +124,9 @@ Kernel prepare(const VocabMax& op, const Site& site) {
 }
 Kernel prepare(const VocabSums& op, const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_sums<T>(columns_of(site, 0, op.vocab)); });
+}
+Kernel prepare(const VocabMaxSums& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_max_sums<T>(columns_of(site, 0, op.vocab)); });
 }
 Kernel prepare(const VocabSumsGrad& op, const Site& site) {
   return dispatch_float(site.ins[1].dtype,

@@ -1,5 +1,5 @@
 // y = (x - mean) rstd w + c; the variance in a second pass, over x - mean. With n = (x - mean) rstd and g = dy w:
-//   dx = rstd (g - mean(g) - n mean(g n)),  dw = sum over rows of dy n,  dc = sum over rows of dy.
+//   dx = [residual +] rstd (g - mean(g) - n mean(g n)),  dw = sum over rows of dy n,  dc = sum over rows of dy.
 #include <cmath>
 
 #include "exec/cpu/kernels/norm.h"
@@ -29,7 +29,7 @@ Stats<accum_t<T>> forward_row(const T* x, const accum_t<T>* w, const accum_t<T>*
 
 template <class T>
 struct BackwardRow {
-  const T *dy, *x;
+  const T *dy, *x, *residual;  // residual: may be null
   Stats<accum_t<T>> stats;
   T* dx;
 };
@@ -49,7 +49,8 @@ void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T
   const A mean_g = sum_g / A(h), mean_gn = sum_gn / A(h);
   each_vector<A>(0, h, [&](i64 i, auto part) {
     const Vec<A> g = load(r.dy + i, part) * load(w + i, part), n = (load(r.x + i, part) - mean) * rstd;
-    store(r.dx + i, rstd * (g - mean_g - n * mean_gn), part);
+    const Vec<A> d = rstd * (g - mean_g - n * mean_gn);
+    store(r.dx + i, r.residual ? load(r.residual + i, part) + d : d, part);
   });
 }
 
@@ -71,26 +72,27 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site) {
+Kernel backward(const Site& site, bool residual) {
   using A = accum_t<T>;
   const NormShape shape(site.in_shape(1));
   const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype, dct = site.outs[2].dtype;
-  return {(1 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, dct](const Args& a) {
-            A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
-            widen(wt, a.ins[2], shape.h, w);
-            parallel_for(shape.chunks, 1, [&](i64 c) {
-              A *dw = partial + 2 * c * shape.hp, *dc = dw + shape.hp;
-              std::fill(dw, dw + 2 * shape.hp, A(0));
-              for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
-                const i64 at = row * shape.h;
-                backward_row<T>(
-                    {a.in<T>(0) + at, a.in<T>(1) + at, {a.in<A>(3)[row], a.in<A>(4)[row]}, a.out<T>(0) + at}, w,
-                    shape.h, dw, dc);
-              }
-            });
-            add_chunks(shape, partial, 2 * shape.hp, dwt, a.outs[1]);
-            add_chunks(shape, partial + shape.hp, 2 * shape.hp, dct, a.outs[2]);
-          }};
+  return {
+      (1 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, dct, residual](const Args& a) {
+        A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
+        widen(wt, a.ins[2], shape.h, w);
+        parallel_for(shape.chunks, 1, [&](i64 c) {
+          A *dw = partial + 2 * c * shape.hp, *dc = dw + shape.hp;
+          std::fill(dw, dw + 2 * shape.hp, A(0));
+          for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
+            const i64 at = row * shape.h;
+            const T* beside = residual ? a.in<T>(5) + at : nullptr;
+            const Stats<A> stats{a.in<A>(3)[row], a.in<A>(4)[row]};
+            backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, stats, a.out<T>(0) + at}, w, shape.h, dw, dc);
+          }
+        });
+        add_chunks(shape, partial, 2 * shape.hp, dwt, a.outs[1]);
+        add_chunks(shape, partial + shape.hp, 2 * shape.hp, dct, a.outs[2]);
+      }};
 }
 
 }  // namespace
@@ -99,8 +101,8 @@ Kernel prepare(const LayerNorm& op, const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
 }
 
-Kernel prepare(const LayerNormGrad&, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site); });
+Kernel prepare(const LayerNormGrad& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual); });
 }
 
 }  // namespace megalith::cpu

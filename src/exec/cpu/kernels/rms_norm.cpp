@@ -1,4 +1,4 @@
-// y = x rstd w. With n = x rstd and g = dy w:  dx = rstd (g - n mean(g n)),  dw = sum over rows of dy n.
+// y = x rstd w. With n = x rstd and g = dy w:  dx = [residual +] rstd (g - n mean(g n)),  dw = sum over rows of dy n.
 #include <cmath>
 
 #include "exec/cpu/kernels/norm.h"
@@ -18,10 +18,18 @@ accum_t<T> forward_row(const T* x, const accum_t<T>* w, i64 h, double eps, T* y)
   return rstd;
 }
 
+template <class T>
+struct BackwardRow {
+  const T *dy, *x, *residual;  // residual: may be null
+  accum_t<T> rstd;
+  T* dx;
+};
+
 // Adds to dw.
 template <class T>
-void backward_row(const T* dy, const T* x, const accum_t<T>* w, accum_t<T> rstd, i64 h, T* dx, accum_t<T>* dw) {
+void backward_row(const BackwardRow<T>& r, const accum_t<T>* w, i64 h, accum_t<T>* dw) {
   using A = accum_t<T>;
+  const auto [dy, x, residual, rstd, dx] = r;
   const A dot = sum_over<A>(h, [&](i64 i, auto part) {
     const Vec<A> d = load(dy + i, part), n = load(x + i, part) * rstd;
     store(dw + i, load(dw + i, part) + d * n, part);
@@ -30,7 +38,8 @@ void backward_row(const T* dy, const T* x, const accum_t<T>* w, accum_t<T> rstd,
   const A mean = dot / A(h);
   each_vector<A>(0, h, [&](i64 i, auto part) {
     const Vec<A> g = load(dy + i, part) * load(w + i, part), n = load(x + i, part) * rstd;
-    store(dx + i, rstd * (g - n * mean), part);
+    const Vec<A> d = rstd * (g - n * mean);
+    store(dx + i, residual ? load(residual + i, part) + d : d, part);
   });
 }
 
@@ -49,11 +58,11 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site) {
+Kernel backward(const Site& site, bool residual) {
   using A = accum_t<T>;
   const NormShape shape(site.in_shape(1));
   const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype;
-  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt](const Args& a) {
+  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual](const Args& a) {
             A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
             widen(wt, a.ins[2], shape.h, w);
             parallel_for(shape.chunks, 1, [&](i64 c) {
@@ -61,7 +70,9 @@ Kernel backward(const Site& site) {
               std::fill(dw, dw + shape.h, A(0));
               for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
                 const i64 at = row * shape.h;
-                backward_row(a.in<T>(0) + at, a.in<T>(1) + at, w, a.in<A>(3)[row], shape.h, a.out<T>(0) + at, dw);
+                const T* beside = residual ? a.in<T>(4) + at : nullptr;
+                backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, a.in<A>(3)[row], a.out<T>(0) + at}, w,
+                                shape.h, dw);
               }
             });
             add_chunks(shape, partial, shape.hp, dwt, a.outs[1]);
@@ -74,8 +85,8 @@ Kernel prepare(const RmsNorm& op, const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class T>() { return forward<T>(site, op.eps); });
 }
 
-Kernel prepare(const RmsNormGrad&, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site); });
+Kernel prepare(const RmsNormGrad& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual); });
 }
 
 }  // namespace megalith::cpu

@@ -37,6 +37,13 @@ Kernel prepare(const VocabSums& op, const Site& site) {
           }};
 }
 
+Kernel prepare(const VocabMaxSums& op, const Site& site) {
+  const VocabLaunch l = vocab_launch(op.name, site, 0, op.vocab);
+  return {0, [l](const Args& a) {
+            launch_vocab_max_sums(l, a.ins[0], a.in<i32>(1), a.out<float>(0), a.out<float>(1), a.stream);
+          }};
+}
+
 Kernel prepare(const VocabSumsGrad& op, const Site& site) {
   const VocabLaunch l = vocab_launch(op.name, site, 1, op.vocab);
   return {0, [l](const Args& a) {

@@ -52,15 +52,13 @@ struct RowPacks {
   }
 };
 
-// f(packs) for this thread's packs of a row, kUnroll of them at once; the next ones are on their way meanwhile.
+// f(packs) for this thread's packs of a row, kUnroll of them at once.
 template <class T, int N, class F>
 __device__ inline void for_row(const VocabLaunch& l, const T* row, F&& f) {
-  RowPacks<T, N> now, next;
-  now.load(row, 0, l.valid);
-  for (int start = 0; start < l.valid; start += now.kStep) {
-    if (start + now.kStep < l.valid) next.load(row, start + now.kStep, l.valid);
-    f(now);
-    now = next;
+  for (int start = 0; start < l.valid; start += RowPacks<T, N>::kStep) {
+    RowPacks<T, N> packs;
+    packs.load(row, start, l.valid);
+    f(packs);
   }
 }
 

@@ -12,12 +12,16 @@ namespace megalith::cuda {
 
 namespace {
 
-// What is added to the product: nothing, or y itself.
+// What is added to the product: nothing, y itself or c; and the bias, if there is one.
 struct Adds {
-  bool accumulate, starts;
+  bool accumulate, starts, plus, bias;
+
+  bool any() const { return accumulate || plus; }
   const std::byte* operator()(const Args& a) const {
+    if (plus) return a.ins[2];
     return accumulate && !(a.first_micro_batch && starts) ? a.outs[0] : nullptr;
   }
+  const std::byte* bias_of(const Args& a) const { return bias ? a.ins.back() : nullptr; }
 };
 
 // A batch over several loops: the longest is the library's, the others are calls of their own.
@@ -47,9 +51,12 @@ std::optional<Kernel> by_library(const EinsumPlan& plan, Adds adds, const Site& 
   const std::array<i64, 3> bytes = {size_of(site.ins[0].dtype), size_of(site.ins[1].dtype),
                                     size_of(site.outs[0].dtype)};
   const Batch batch = split(plan.outer);
+  const bool along_columns =
+      !plan.swapped && plan.outer.empty() && count(site.in_shape(int(site.ins.size()) - 1)) == plan.gemm.n;
+  if (adds.bias && (!along_columns || site.ins.back().dtype != site.outs[0].dtype)) return {};
   GemmProblem problem{plan.gemm, batch.inside.n, batch.inside.stride};
   if (plan.swapped) std::swap(problem.batch_stride[0], problem.batch_stride[1]);
-  problem.adds = adds.accumulate;
+  problem.adds = adds.any(), problem.bias = adds.bias;
   problem.alignment = alignment(plan.outer, bytes);
   const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, problem);
   if (!gemm->possible()) return {};
@@ -58,7 +65,8 @@ std::optional<Kernel> by_library(const EinsumPlan& plan, Adds adds, const Site& 
     const std::byte *x = a.ins[0] + at[0] * bytes[0], *w = a.ins[1] + at[1] * bytes[1];
     const std::byte* plus = adds(a);
     GemmArgs g{plan.swapped ? w : x, plan.swapped ? x : w, a.outs[0] + at[2] * bytes[2]};
-    g.plus = plus ? plus + at[2] * bytes[2] : nullptr, g.workspace = a.workspace, g.stream = a.stream;
+    g.plus = plus ? plus + at[2] * bytes[2] : nullptr, g.bias = adds.bias_of(a), g.workspace = a.workspace,
+    g.stream = a.stream;
     return g;
   };
   const auto run = [=](const Args& a) {
@@ -70,6 +78,8 @@ std::optional<Kernel> by_library(const EinsumPlan& plan, Adds adds, const Site& 
     if (!gemm->chosen()) {
       fill_normal(a.ins[0], types[0], counts[0], 1, a.stream), fill_normal(a.ins[1], types[1], counts[1], 2, a.stream);
       fill_normal(a.outs[0], types[2], counts[2], 3, a.stream);
+      if (adds.plus) fill_normal(a.ins[2], types[2], counts[2], 4, a.stream);
+      if (adds.bias) fill_normal(a.ins.back(), types[2], plan.gemm.n, 5, a.stream);
     }
     a.first_micro_batch = false;
     gemm->tune(args(a, 0));
@@ -88,14 +98,16 @@ EinsumLoops loops_of(const std::vector<Loop>& loops) {
   return all;
 }
 
-Kernel by_loops(const EinsumOperands& operands, Adds adds) {
+// bias_n: numbers of the bias, which is of y's last letters.
+Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
   for (DType t : operands.dtypes)
     check(t == DType::f32 || t == DType::bf16 || t == DType::f64,
           "[einsum] dtype {} is not one the GPU computes in (f32, bf16, f64)", name_of(t));
   std::vector<Loop> outer, inner;
   for (const Loop& l : make_loops({operands.x, operands.w, operands.y})) (l.stride[2] ? outer : inner).push_back(l);
-  const EinsumLaunch l{operands.dtypes[0], operands.dtypes[1], operands.dtypes[2], loops_of(outer), loops_of(inner)};
-  return {0, [=](const Args& a) { launch(l, {a.ins[0], a.ins[1], a.outs[0], adds(a)}, a.stream); }};
+  const EinsumLaunch l{operands.dtypes[0], operands.dtypes[1], operands.dtypes[2],
+                       loops_of(outer),    loops_of(inner),    bias_n};
+  return {0, [=](const Args& a) { launch(l, {a.ins[0], a.ins[1], a.outs[0], adds(a), adds.bias_of(a)}, a.stream); }};
 }
 
 }  // namespace
@@ -107,11 +119,14 @@ Kernel prepare(const Einsum& op, const Site& site) {
                                 {outs[0], site.out_shape(0)},
                                 {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype}};
   const EinsumPlan plan = plan_einsum(operands);
-  const Adds adds{op.accumulate, op.starts};
+  const Adds adds{op.accumulate, op.starts, op.plus, op.bias};
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
   if (plan.kind == EinsumPlan::kGemm)
     if (auto kernel = by_library(plan, adds, site)) return *kernel;
-  return by_loops(operands, adds);
+  if (op.bias)
+    check(site.ins.back().dtype == site.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
+          name_of(site.ins.back().dtype), name_of(site.outs[0].dtype));
+  return by_loops(operands, adds, op.bias ? count(site.in_shape(int(site.ins.size()) - 1)) : 1);
 }
 
 }  // namespace megalith::cuda

@@ -33,15 +33,17 @@ Kernel forward(std::string_view op, const Site& site, double eps, bool centred) 
           }};
 }
 
-Kernel backward(std::string_view op, const Site& site, bool centred) {
+Kernel backward(std::string_view op, const Site& site, bool centred, bool residual) {
   const NormShape s = shape_of(op, site, 1, centred);
   check_dtype(op, site.ins[0].dtype, {s.x});
   check_dtype(op, site.outs[1].dtype, {DType::f32, DType::bf16});
-  const NormGradLaunch l = plan_norm_grad(s, site.outs[1].dtype, false, device_of(site));
+  if (residual) check_dtype(op, site.ins.back().dtype, {s.x});
+  const NormGradLaunch l = plan_norm_grad(s, site.outs[1].dtype, residual, device_of(site));
   return {l.workspace, [l](const Args& a) {
             NormGradBuffers b{.dy = a.ins[0], .x = a.ins[1], .w = a.ins[2], .dx = a.outs[0], .dw = a.outs[1]};
             b.rstd = a.in<float>(3);
             if (l.shape.centred) b.mean = a.in<float>(3), b.rstd = a.in<float>(4), b.dc = a.outs[2];
+            if (l.residual) b.dres = a.ins.back();
             b.workspace = reinterpret_cast<float*>(a.workspace);
             launch(l, b, a.stream);
           }};
@@ -66,7 +68,7 @@ NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
 
 Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }
 Kernel prepare(const LayerNorm& op, const Site& site) { return forward(op.name, site, op.eps, true); }
-Kernel prepare(const RmsNormGrad& op, const Site& site) { return backward(op.name, site, false); }
-Kernel prepare(const LayerNormGrad& op, const Site& site) { return backward(op.name, site, true); }
+Kernel prepare(const RmsNormGrad& op, const Site& site) { return backward(op.name, site, false, op.residual); }
+Kernel prepare(const LayerNormGrad& op, const Site& site) { return backward(op.name, site, true, op.residual); }
 
 }  // namespace megalith::cuda

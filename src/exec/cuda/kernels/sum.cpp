@@ -12,7 +12,8 @@ namespace megalith::cuda {
 namespace {
 
 enum { kX = 0, kY = 1 };
-constexpr i64 kBlocks = 1056;    // to fill a GPU a few times over; fixed, so that sums do not depend on the GPU
+// Blocks to aim at: twice what an H200 runs at once; fixed, so that sums do not depend on the GPU.
+constexpr i64 kBlocks = 792;
 constexpr i64 kFewestRows = 64;  // of a chunk
 constexpr i64 kFewestTerms = 8192;
 constexpr i64 kMostRunChunks = 256;

@@ -1,5 +1,6 @@
-// Columns: 32 threads lie across packs of columns, 8 down the rows of a chunk; each adds kRowsInF32 rows in f32 before
-// they go into f64. Runs are added in f64 at once. Partial sums: [chunks, outputs].
+// Columns: 32 threads lie across packs of columns, 8 down the rows of a chunk; each adds kRowsInF32 rows (and up to
+// three more at the end) in f32 before they go into f64. Runs are added in f64 at once. Partial sums: [chunks,
+// outputs].
 #include "exec/cuda/kernels/sum.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"
@@ -8,36 +9,45 @@
 namespace megalith::cuda {
 
 enum { kX = 0, kY = 1 };
-constexpr int kAcross = 32, kDown = 8, kRowsInF32 = 64, kUnroll = 4;
+constexpr int kAcross = 32, kDown = 8, kRowsInF32 = 60, kUnroll = 4;
 
-// Where x has the i-th term of an output.
+// Where x has the i-th term of an output. kOneLoop: the terms are one loop.
+template <bool kOneLoop>
 __device__ inline i64 term(const SumLaunch& l, i64 i) {
-  return l.summed.count == 1 ? i * l.summed.stride[0][kX] : offsets(l.summed, i).at[kX];
+  return kOneLoop ? i * l.summed.stride[0][kX] : offsets(l.summed, i).at[kX];
 }
 
-// total += the rows r, r + kDown, ... below `end`, at most kRowsInF32 of them; moves r past them.
-template <class X, int N>
-__device__ inline void add_rows(const SumLaunch& l, const X* x, i64& r, i64 end, double* total) {
-  accum_t<X> part[N] = {};
-  for (int done = 0; done < kRowsInF32 && r < end; done += kUnroll, r += kUnroll * kDown) {
-    Pack<X, N> rows[kUnroll];
+// part += the rows r, r + kDown, ... of x, U of them.
+template <bool kOneLoop, int U, int N, class X>
+__device__ inline void add_rows(const SumLaunch& l, const X* x, i64 r, accum_t<X> (&part)[N]) {
+  Pack<X, N> rows[U];
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u)
-      if (const i64 row = r + u * kDown; row < end) rows[u] = load_pack<N>(x + term(l, row));
+  for (int u = 0; u < U; ++u) rows[u] = load_pack<N>(x + term<kOneLoop>(l, r + u * kDown));
 #pragma unroll
-    for (int u = 0; u < kUnroll; ++u) {
-      if (r + u * kDown >= end) break;
-      const Numbers<accum_t<X>, N> row = unpack<accum_t<X>>(rows[u]);
+  for (int u = 0; u < U; ++u) {
+    const Numbers<accum_t<X>, N> row = unpack<accum_t<X>>(rows[u]);
 #pragma unroll
-      for (int k = 0; k < N; ++k) part[k] += row.x[k];
-    }
+    for (int k = 0; k < N; ++k) part[k] += row.x[k];
   }
+}
+
+// total = the rows r, r + kDown, ... below `end`.
+template <bool kOneLoop, int N, class X>
+__device__ inline void sum_rows(const SumLaunch& l, const X* x, i64 r, i64 end, double (&total)[N]) {
+  constexpr i64 kBatch = i64{kUnroll} * kDown;
+  while (r < end) {
+    accum_t<X> part[N] = {};
+    for (int done = 0; done < kRowsInF32 && r + kBatch - kDown < end; done += kUnroll, r += kBatch)
+      add_rows<kOneLoop, kUnroll>(l, x, r, part);
+    if (r + kBatch - kDown >= end)
+      for (; r < end; r += kDown) add_rows<kOneLoop, 1>(l, x, r, part);
 #pragma unroll
-  for (int k = 0; k < N; ++k) total[k] += double(part[k]);
+    for (int k = 0; k < N; ++k) total[k] += double(part[k]);
+  }
 }
 
 template <class X, int N>
-static __global__ void __launch_bounds__(kAcross* kDown, 2)
+static __global__ void __launch_bounds__(kAcross* kDown, 3)
     columns_kernel(const __grid_constant__ SumLaunch l, const X* x, double* partial) {
   __shared__ double sums[kDown][N][kAcross];
   const i64 tiles = (l.columns + kAcross * N - 1) / (kAcross * N), group = blockIdx.x / tiles;
@@ -46,7 +56,10 @@ static __global__ void __launch_bounds__(kAcross* kDown, 2)
   double total[N] = {};
   if (column < l.columns) {
     const X* from = x + offsets(l.kept, group).at[kX] + column;
-    for (i64 r = begin + threadIdx.y; r < end;) add_rows<X, N>(l, from, r, end, total);
+    if (l.summed.count == 1)
+      sum_rows<true>(l, from, begin + threadIdx.y, end, total);
+    else
+      sum_rows<false>(l, from, begin + threadIdx.y, end, total);
   }
 #pragma unroll
   for (int k = 0; k < N; ++k) sums[threadIdx.y][k][threadIdx.x] = total[k];
@@ -59,24 +72,36 @@ static __global__ void __launch_bounds__(kAcross* kDown, 2)
   }
 }
 
+// sums += U packs of x, each `step` elements behind the one before.
+template <int U, class X>
+__device__ inline void add_packs(const X* x, i64 step, double (&sums)[4]) {
+  constexpr int N = kPackSize<X>;
+  Pack<X, N> some[U];
+#pragma unroll
+  for (int u = 0; u < U; ++u) some[u] = load_pack<N>(x + u * step);
+#pragma unroll
+  for (int u = 0; u < U; ++u) {
+    const Numbers<double, N> v = unpack<double>(some[u]);
+#pragma unroll
+    for (int k = 0; k < N; ++k) sums[k % 4] += v.x[k];
+  }
+}
+
 // The sum of a chunk of one output's terms by `width` threads, of which this is number `lane`.
 template <class X>
 __device__ inline double sum_chunk(const SumLaunch& l, const X* x, i64 begin, i64 end, int lane, int width) {
-  constexpr int N = 16 / int(sizeof(X));
-  double sum = 0;
+  constexpr int N = kPackSize<X>;
+  double sums[4] = {};
   i64 i = begin + lane;
   if (l.packed) {
-    const i64 packs = (end - begin) / N;
-#pragma unroll 4
-    for (i64 p = lane; p < packs; p += width) {
-      const Numbers<double, N> v = unpack<double>(load_pack<N>(x + begin + p * N));
-#pragma unroll
-      for (int k = 0; k < N; ++k) sum += v.x[k];
-    }
-    i += packs * N;
+    const i64 step = i64(width) * N, packed = begin + (end - begin) / N * N;
+    i64 p = begin + lane * N;
+    for (; p + (kUnroll - 1) * step < packed; p += kUnroll * step) add_packs<kUnroll>(x + p, step, sums);
+    for (; p < packed; p += step) add_packs<1>(x + p, step, sums);
+    i = packed + lane;
   }
-  for (; i < end; i += width) sum += convert<double>(x[term(l, i)]);
-  return sum;
+  for (; i < end; i += width) sums[0] += convert<double>(x[l.summed.count == 1 ? term<true>(l, i) : term<false>(l, i)]);
+  return (sums[0] + sums[1]) + (sums[2] + sums[3]);
 }
 
 // A warp (short) or a block for each output and chunk.

@@ -1,0 +1,42 @@
+// Kernels of MultiSumSquares and MultiAdamW: those of single tensors, one after the other.
+#include "exec/cpu/kernel.h"
+
+namespace megalith::cpu {
+
+Kernel prepare(const MultiSumSquares&, const Site& site) {
+  std::vector<Kernel> each;
+  i64 workspace = 0;
+  for (const Type& t : site.ins) {
+    each.push_back(prepare(SumSquares{t.ndim()}, Site{site.mesh, site.coord, {t}, site.outs}));
+    workspace = std::max(workspace, each.back().workspace);
+  }
+  return {workspace, [each](const Args& a) {
+            double sum = 0;
+            for (size_t i = 0; i < each.size(); ++i) {
+              each[i].run({a.ins.subspan(i, 1), a.outs, a.workspace, false});
+              sum += *a.out<double>(0);
+            }
+            *a.out<double>(0) = sum;
+          }};
+}
+
+Kernel prepare(const MultiAdamW& op, const Site& site) {
+  std::vector<Kernel> each;
+  i64 workspace = 0;
+  for (int p = 0; p < op.parameters(); ++p) {
+    Site one{site.mesh, site.coord, {}, {}};
+    for (int i : op.ins_of(p)) one.ins.push_back(site.ins[size_t(i)]);
+    for (int i = 0; i < op.outs_each(); ++i) one.outs.push_back(site.outs[size_t(p * op.outs_each() + i)]);
+    each.push_back(prepare(op.one(p, one.ins[0].ndim()), one));
+    workspace = std::max(workspace, each.back().workspace);
+  }
+  return {workspace, [op, each](const Args& a) {
+            for (int p = 0; p < op.parameters(); ++p) {
+              std::vector<std::byte*> ins;
+              for (int i : op.ins_of(p)) ins.push_back(a.ins[size_t(i)]);
+              each[size_t(p)].run({ins, a.outs.subspan(size_t(p * op.outs_each())), a.workspace, false});
+            }
+          }};
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,65 @@
+#include "ops/multi_update.h"
+
+namespace megalith {
+
+std::vector<Type> MultiSumSquares::infer(const InferArgs& a) const {
+  check(!a.ins.empty(), "no inputs");
+  Type sum;
+  for (size_t i = 0; i < a.ins.size(); ++i) {
+    const InferArgs one{a.mesh, {a.ins[i]}, {a.wants_grad[i]}};
+    const Type t = infer_by_rule(SumSquares{a.ins[i].ndim()}.rule(), one, {DType::f64})[0];
+    if (i > 0 && t != sum) fail("the squares of input {} are {}, those before {}", i, to_string(t), to_string(sum));
+    sum = t;
+  }
+  return {sum};
+}
+
+Cost MultiSumSquares::cost(Types ins, Types outs) const {
+  double elements = 0;
+  for (const Type& t : ins) elements += double(t.elements());
+  return {2 * elements, total_bytes(ins, outs)};
+}
+
+std::vector<int> MultiAdamW::ins_of(int parameter) const {
+  const int first = parameter * ins_each(), scalars = parameters() * ins_each();
+  std::vector<int> out = {first, first + 1, first + 2, first + 3, scalars, scalars + 1};
+  if (copy) out.push_back(first + 4);
+  return out;
+}
+
+std::vector<Type> MultiAdamW::infer(const InferArgs& a) const {
+  check(!decay.empty() && a.ins.size() == size_t(parameters() * ins_each() + 2), "{} inputs for {} parameters",
+        a.ins.size(), parameters());
+  std::vector<Type> out;
+  for (int p = 0; p < parameters(); ++p) {
+    InferArgs each{a.mesh, {}, {}};
+    for (int i : ins_of(p)) each.ins.push_back(a.ins[i]), each.wants_grad.push_back(a.wants_grad[i]);
+    const AdamW op = one(p, each.ins[0].ndim());
+    for (Type& t : infer_by_rule(op.rule(), each, op.dtypes(each.ins))) out.push_back(std::move(t));
+  }
+  return out;
+}
+
+Cost MultiAdamW::cost(Types ins, Types outs) const {
+  double elements = 0;
+  for (int p = 0; p < parameters(); ++p) elements += double(ins[size_t(p * ins_each())].elements());
+  return {14 * elements, total_bytes(ins, outs)};
+}
+
+std::vector<Alias> MultiAdamW::aliases() const {
+  std::vector<Alias> out;
+  for (int p = 0; p < parameters(); ++p) {
+    const int to = p * outs_each(), from = p * ins_each();
+    out.push_back({to, from, true}), out.push_back({to + 1, from + 2, true}), out.push_back({to + 2, from + 3, true});
+    if (copy) out.push_back({to + 3, from + 4, true});
+  }
+  return out;
+}
+
+std::string MultiAdamW::decay_text() const {
+  std::string out;
+  for (bool d : decay) out += d ? '1' : '0';
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,42 @@
+// Ops of the update over many tensors at once, for backends where starting an op costs time: each is the same as a node
+// for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
+#pragma once
+#include "ops/update.h"
+
+namespace megalith {
+
+// x... -> [] f64: the sum of all their squares, one SumSquares after the other.
+struct MultiSumSquares {
+  static constexpr std::string_view name = "multi_sum_squares";
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+};
+
+// AdamW on many parameters. Inputs: w, g, m, v, [copy] for each, then scalars, hyper -> w, m, v, [copy] for each.
+struct MultiAdamW {
+  static constexpr std::string_view name = "multi_adamw";
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool copy = false;
+  std::vector<bool> decay;  // by parameter
+
+  void fields(auto&& v) const {
+    v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("copy", copy), v("decay", decay_text());
+  }
+  int parameters() const { return int(decay.size()); }
+  int ins_each() const { return copy ? 5 : 4; }
+  int outs_each() const { return copy ? 4 : 3; }
+  AdamW one(int parameter, int ndim) const { return {ndim, beta1, beta2, eps, decay[parameter], copy}; }
+  // Where the inputs of `one` lie among these.
+  std::vector<int> ins_of(int parameter) const;
+
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+
+ private:
+  std::string decay_text() const;  // "1101"
+};
+
+}  // namespace megalith

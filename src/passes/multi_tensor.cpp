@@ -1,0 +1,181 @@
+// The update's nodes of one kind become one: the squares of all gradients that are added up, and AdamW on all
+// parameters. For backends where starting an op costs time. (On a CPU it is the other way round: a gradient that is
+// squared right behind its product is still in cache.)
+#include <algorithm>
+
+#include "graph/relayout_op.h"
+#include "ops/multi_update.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+bool adds_numbers(const Node& n) {
+  const auto* add = n.op.get_if<AddGrad>();
+  return add && add->ndim == 0;
+}
+
+// One term of a sum: the squares of a gradient, perhaps moved between ranks; or anything else.
+struct Term {
+  Value value;
+  int squares = -1, relayout = -1;  // nodes
+};
+
+// One sum of squares. All that changes is collected here: nodes to drop, and what stands in the last sum's place.
+class SumOfSquares {
+ public:
+  SumOfSquares(Graph& g, const std::vector<int>& uses, int last) : g_(g), uses_(uses) {
+    result_ = g.nodes[last].outs[0];
+    flatten(last);
+  }
+
+  // The nodes that replace the sum; none if no two of its terms go together.
+  std::vector<Node> rewrite() {
+    std::map<std::string, std::vector<Term>> groups;
+    for (const Term& t : terms_)
+      if (t.squares >= 0) groups[key(t)].push_back(t);
+    std::vector<Node> out;
+    std::vector<Value> terms;
+    for (const Term& t : terms_) {
+      const auto it = t.squares < 0 ? groups.end() : groups.find(key(t));
+      if (it == groups.end() || it->second.size() < 2) {
+        terms.push_back(t.value);
+      } else if (it->second[0].value == t.value) {
+        join(it->second, out);
+        terms.push_back(t.value);
+      }
+    }
+    if (out.empty()) return out;
+    for (size_t i = 1; i < terms.size(); ++i) {  // the old sums' values serve again
+      Node sum = g_.nodes[sums_[i - 1]];
+      sum.ins = {i == 1 ? terms[0] : out.back().outs[0], terms[i]};
+      out.push_back(std::move(sum));
+    }
+    dropped_.insert(dropped_.end(), sums_.begin(), sums_.end());
+    replaced_[result_] = out.back().outs[0];
+    return out;
+  }
+  const std::vector<int>& dropped() const { return dropped_; }
+  const std::map<Value, Value>& replaced() const { return replaced_; }
+
+ private:
+  bool alone(Value v) const { return g_.info(v).node >= 0 && uses_[size_t(v.id)] == 1; }
+
+  void flatten(int sum) {
+    for (Value v : g_.nodes[sum].ins)
+      if (alone(v) && adds_numbers(g_.nodes[g_.info(v).node]))
+        flatten(g_.info(v).node);
+      else
+        terms_.push_back(read(v));
+    sums_.push_back(sum);
+  }
+
+  Term read(Value v) const {
+    Term t{v};
+    Value squares = v;
+    if (alone(v) && g_.nodes[g_.info(v).node].op.get_if<Relayout>())
+      t.relayout = g_.info(v).node, squares = g_.nodes[t.relayout].ins[0];
+    if (alone(squares) && g_.nodes[g_.info(squares).node].op.get_if<SumSquares>()) t.squares = g_.info(squares).node;
+    return t;
+  }
+
+  // Terms of one key can be added before they are moved.
+  std::string key(const Term& t) const {
+    const std::string move = t.relayout < 0 ? "" : g_.nodes[t.relayout].op.print();
+    return move + to_string(g_.type(g_.nodes[t.squares].outs[0]));
+  }
+
+  void join(const std::vector<Term>& group, std::vector<Node>& out) {
+    Node all = g_.nodes[group[0].squares];
+    all.op = MultiSumSquares{};
+    all.ins.clear();
+    for (const Term& t : group) {
+      all.ins.push_back(g_.nodes[t.squares].ins[0]);
+      dropped_.push_back(t.squares);
+      if (t.relayout >= 0) dropped_.push_back(t.relayout);
+    }
+    out.push_back(std::move(all));
+    if (group[0].relayout >= 0) out.push_back(g_.nodes[group[0].relayout]);
+  }
+
+  Graph& g_;
+  const std::vector<int>& uses_;
+  Value result_;
+  std::vector<Term> terms_;  // from left to right
+  std::vector<int> sums_;    // the nodes that add them
+  std::vector<int> dropped_;
+  std::map<Value, Value> replaced_;
+};
+
+bool join_squares(Graph& g) {
+  const std::vector<int> uses = count_uses(g);
+  std::vector<bool> inner(g.nodes.size()), drop(g.nodes.size());  // inner: sums that a sum reads
+  for (const Node& n : g.nodes)
+    for (Value v : n.ins)
+      if (adds_numbers(n) && g.info(v).node >= 0 && uses[size_t(v.id)] == 1) inner[size_t(g.info(v).node)] = true;
+  std::map<int, std::vector<Node>> instead;
+  std::map<Value, Value> replaced;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    if (!adds_numbers(g.nodes[i]) || inner[i]) continue;
+    SumOfSquares sum(g, uses, i);
+    std::vector<Node> nodes = sum.rewrite();
+    if (nodes.empty()) continue;
+    for (int d : sum.dropped()) drop[d] = true;
+    replaced.insert(sum.replaced().begin(), sum.replaced().end());
+    instead[i] = std::move(nodes);
+  }
+  std::vector<Node> nodes;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    for (Node& n : instead[i]) nodes.push_back(std::move(n));
+    if (!drop[i]) nodes.push_back(std::move(g.nodes[i]));
+  }
+  set_nodes(g, std::move(nodes));
+  replace_uses(g, replaced);
+  return !replaced.empty();
+}
+
+// All AdamW nodes that differ in their parameter and its decay alone, in place of the last.
+bool join_adamw(Graph& g) {
+  std::map<std::string, std::vector<int>> groups;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    const auto* op = g.nodes[i].op.get_if<AdamW>();
+    if (!op) continue;
+    AdamW alike = *op;
+    alike.ndim = 0, alike.decay = true;
+    const std::vector<Value>& ins = g.nodes[i].ins;
+    groups[fmt::format("{} {} {}", AnyOp(alike).print(), ins[4].id, ins[5].id)].push_back(i);
+  }
+  std::vector<bool> drop(g.nodes.size());
+  bool changed = false;
+  for (const auto& [key, nodes] : groups) {
+    if (nodes.size() < 2) continue;
+    const AdamW first = *g.nodes[nodes[0]].op.get_if<AdamW>();
+    MultiAdamW all{first.beta1, first.beta2, first.eps, first.copy, {}};
+    Node joined = g.nodes[nodes.back()];
+    joined.ins.clear(), joined.outs.clear();
+    for (int i : nodes) {
+      const Node& n = g.nodes[i];
+      all.decay.push_back(n.op.get_if<AdamW>()->decay);
+      joined.ins.insert(joined.ins.end(), n.ins.begin(), n.ins.begin() + 4);
+      if (first.copy) joined.ins.push_back(n.ins[6]);
+      joined.outs.insert(joined.outs.end(), n.outs.begin(), n.outs.end());
+      drop[i] = true;
+    }
+    joined.ins.push_back(g.nodes[nodes[0]].ins[4]), joined.ins.push_back(g.nodes[nodes[0]].ins[5]);
+    joined.op = std::move(all);
+    g.nodes[nodes.back()] = std::move(joined);
+    drop[nodes.back()] = false, changed = true;
+  }
+  drop_nodes(g, drop);
+  return changed;
+}
+
+}  // namespace
+
+bool multi_tensor(Graph& g) {
+  const bool squares = join_squares(g), updates = join_adamw(g);
+  return squares || updates;
+}
+
+}  // namespace megalith

@@ -1,0 +1,206 @@
+// The fusions on small models: what they leave, and where they must not happen. That they change no result is held by
+// tests/models.
+#include <gtest/gtest.h>
+
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr int kLayers = 2;
+
+ModelConfig gpt2() {
+  ModelConfig c;
+  c.num_layers = kLayers, c.hidden_size = 16, c.ffn_hidden_size = 32, c.num_attention_heads = c.num_query_groups = 4;
+  c.kv_channels = 4, c.seq_length = c.max_position_embeddings = 8, c.vocab_size = 50, c.padded_vocab_size = 52;
+  return c;
+}
+
+ModelConfig llama() {
+  ModelConfig c = gpt2();
+  c.position_embedding_type = PositionEmbedding::rope, c.normalization = Normalization::rms_norm;
+  c.activation = Activation::swiglu, c.add_bias_linear = false, c.untie_embeddings_and_output_weights = true;
+  return c;
+}
+
+struct Training {
+  Graph g;
+  int parameters = 0;
+};
+
+Training training(const ModelConfig& c, const Mesh& mesh, const std::set<std::string>& off = {}) {
+  Training t;
+  t.g.mesh = mesh;
+  Builder b(t.g);
+  GptShape shape;
+  shape.batch = 2;
+  const Gpt gpt = build_gpt(b, c, shape, {});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  run_passes(t.g, standard_passes(), off);
+  t.parameters = int(gpt.parameters.size());
+  return t;
+}
+
+// Nodes of an op for which `is` holds.
+template <class T, class F>
+int count_ops(const Graph& g, F&& is) {
+  int n = 0;
+  for (const Node& node : g.nodes)
+    if (const T* op = node.op.get_if<T>()) n += is(*op);
+  return n;
+}
+template <class T>
+int count_ops(const Graph& g) {
+  return count_ops<T>(g, [](const T&) { return true; });
+}
+
+const Mesh kOne = make_mesh(1, 1, 1, 1), kTwo = make_mesh(1, 1, 2, 1);
+
+int added(const Graph& g) {
+  return count_ops<Einsum>(g, [](const Einsum& e) { return e.plus; });
+}
+int biased(const Graph& g) {
+  return count_ops<Einsum>(g, [](const Einsum& e) { return e.bias; });
+}
+template <class Norm>
+int residual(const Graph& g) {
+  return count_ops<Norm>(g, [](const Norm& n) { return n.residual; });
+}
+
+Type f64_of(Shape shape) {
+  const size_t n = shape.size();
+  return {DType::f64, std::move(shape), whole(n)};
+}
+
+}  // namespace
+
+// Forward, the two residual additions of a layer; backward, two of the three gradients that meet before a layer's norm.
+TEST(Fusions, products_make_the_sums_of_a_llama) {
+  const Graph g = training(llama(), kOne).g;
+  EXPECT_EQ(added(g), 4 * kLayers);
+  EXPECT_EQ(residual<RmsNormGrad>(g), 2 * kLayers);
+  EXPECT_EQ(count_ops<Add>(g) + count_ops<AddGrad>(g), 0);
+  EXPECT_EQ(biased(g), 0);
+}
+
+TEST(Fusions, products_make_the_sums_of_a_gpt2) {
+  const Graph g = training(gpt2(), kOne).g;
+  EXPECT_EQ(biased(g), 6 * kLayers);
+  EXPECT_EQ(added(g), 4 * kLayers);
+  EXPECT_EQ(residual<LayerNormGrad>(g), 2 * kLayers);
+  EXPECT_EQ(count_ops<Add>(g), 1);  // the positions
+  EXPECT_EQ(count_ops<AddGrad>(g), 0);
+  const int both = count_ops<Einsum>(g, [](const Einsum& e) { return e.plus && e.bias; });
+  EXPECT_EQ(both, 2 * kLayers);
+}
+
+TEST(Fusions, each_can_be_left_out) {
+  EXPECT_EQ(added(training(gpt2(), kOne, {"fuse-add"}).g), 0);
+  EXPECT_EQ(biased(training(gpt2(), kOne, {"fuse-bias"}).g), 0);
+  EXPECT_EQ(residual<LayerNormGrad>(training(gpt2(), kOne, {"fuse-residual"}).g), 0);
+  EXPECT_EQ(count_ops<VocabMaxSums>(training(gpt2(), kOne, {"fuse-loss"}).g), 0);
+  const Graph g = training(gpt2(), kOne, {"multi-tensor"}).g;
+  EXPECT_EQ(count_ops<MultiAdamW>(g) + count_ops<MultiSumSquares>(g), 0);
+}
+
+// A reduction between a row-parallel product and what is added to it keeps them apart: a term is no sum.
+TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
+  const Graph g = training(gpt2(), kTwo).g;
+  EXPECT_EQ(biased(g), 4 * kLayers);  // q, k, v and fc1: column-parallel
+  for (const Node& n : g.nodes)
+    if (const auto* e = n.op.get_if<Einsum>(); e && e->bias)
+      EXPECT_TRUE(g.type(n.outs[0]).layout.partial.list().empty());
+  for (const Node& n : g.nodes)
+    if (const auto* e = n.op.get_if<Einsum>(); e && e->plus) EXPECT_EQ(n.phase, Phase::backward) << print(g, n);
+  EXPECT_EQ(count_ops<VocabMax>(g), 1);
+  EXPECT_EQ(count_ops<VocabMaxSums>(g), 0);
+}
+
+TEST(Fusions, the_logits_are_read_once) {
+  const Graph g = training(llama(), kOne).g;
+  EXPECT_EQ(count_ops<VocabMaxSums>(g), 1);
+  EXPECT_EQ(count_ops<VocabMax>(g) + count_ops<VocabSums>(g), 0);
+}
+
+TEST(Fusions, the_update_is_one_node_for_all_parameters) {
+  for (const ModelConfig& c : {gpt2(), llama()}) {
+    const Training t = training(c, kOne);
+    EXPECT_EQ(count_ops<SumSquares>(t.g) + count_ops<AdamW>(t.g), 0);
+    ASSERT_EQ(count_ops<MultiSumSquares>(t.g), 1);
+    ASSERT_EQ(count_ops<MultiAdamW>(t.g), 1);
+    for (const Node& n : t.g.nodes) {
+      if (n.op.get_if<MultiSumSquares>()) EXPECT_EQ(int(n.ins.size()), t.parameters);
+      if (const auto* m = n.op.get_if<MultiAdamW>()) EXPECT_EQ(m->parameters(), t.parameters);
+    }
+  }
+}
+
+// Squares that move between ranks in one way are added first, and move once.
+TEST(Fusions, squares_of_one_layout_move_between_ranks_together) {
+  const Training t = training(gpt2(), kTwo);
+  const int relayouts = count_ops<Relayout>(training(gpt2(), kTwo, {"multi-tensor"}).g) - count_ops<Relayout>(t.g);
+  EXPECT_EQ(count_ops<MultiSumSquares>(t.g), 2);  // split parameters, and those that every rank has
+  EXPECT_GT(relayouts, 5);
+  int squared = 0;
+  for (const Node& n : t.g.nodes)
+    if (n.op.get_if<MultiSumSquares>()) squared += int(n.ins.size());
+  EXPECT_EQ(squared + count_ops<SumSquares>(t.g), t.parameters);
+  EXPECT_EQ(count_ops<MultiAdamW>(t.g), 1);
+}
+
+TEST(Fusions, a_product_with_another_use_stays) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({3, 5})}), w = b.leaf({"w", f64_of({4, 5})}), c = b.leaf({"c", f64_of({3, 4})});
+  const Value bias = b.leaf({"bias", f64_of({4})});
+  const Value y = einsum(b, "sh,fh->sf", x, w);
+  g.outputs["sum"] = add(b, "sf,sf->sf", c, y);
+  g.outputs["biased"] = add(b, "sf,f->sf", y, bias);
+  EXPECT_FALSE(fuse_bias(g));
+  EXPECT_FALSE(fuse_add(g));
+  EXPECT_NO_THROW(verify(g));
+}
+
+TEST(Fusions, what_is_computed_after_the_product_is_not_added_by_it) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({3, 5})}), w = b.leaf({"w", f64_of({4, 5})}), c = b.leaf({"c", f64_of({3, 4})});
+  const Value y = einsum(b, "sh,fh->sf", x, w);
+  g.outputs["sum"] = add(b, "sf,sf->sf", y, b.add1(Scale{2, 2.0}, {c}));
+  EXPECT_FALSE(fuse_add(g));
+}
+
+TEST(Fusions, a_sum_of_a_product_with_itself_stays) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({3, 5})}), w = b.leaf({"w", f64_of({4, 5})});
+  const Value y = einsum(b, "sh,fh->sf", x, w);
+  g.outputs["sum"] = add(b, "sf,sf->sf", y, y);
+  EXPECT_FALSE(fuse_add(g));
+  EXPECT_NO_THROW(verify(g));
+}
+
+TEST(Fusions, fused_forms_refuse_what_does_not_fit) {
+  Graph g;
+  Builder b(g);
+  const Value x = b.leaf({"x", f64_of({3, 5})}), w = b.leaf({"w", f64_of({4, 5})}), c = b.leaf({"c", f64_of({3, 4})});
+  const Value narrow = b.leaf({"narrow", {DType::f32, {3, 4}, whole(2)}}), bias = b.leaf({"bias", f64_of({4})});
+  Einsum e{"sh,fh->sf", DType::f64};
+  e.plus = true;
+  EXPECT_NO_THROW(b.add(e, {x, w, c}));
+  EXPECT_THROW(b.add(e, {x, w, narrow}), Error);
+  EXPECT_THROW(b.add(e, {x, w}), Error);
+  e.plus = false, e.bias = true;
+  EXPECT_NO_THROW(b.add(e, {x, w, bias}));
+  EXPECT_THROW(b.add(e, {x, w, x}), Error);
+  e.accumulate = true;
+  EXPECT_THROW(b.add(e, {x, w, c, bias}), Error);
+}
+
+}  // namespace megalith
