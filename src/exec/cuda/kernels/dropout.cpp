@@ -30,8 +30,9 @@ Kernel prepare(const Dropout& op, const Site& site) {
   for (int d = 0; d < l.dims; ++d) l.index[d] = indices_of(site, 0, d);
   for (int d = 0; d + 1 < l.dims; ++d) l.outer *= l.index[d].n;
   l.inner = l.index[l.dims - 1].n;
-  check(site.ins[0].shape.back() < i64{1} << 31, "[dropout] a last dim of {}: the CUDA kernel takes less than 2^31",
-        site.ins[0].shape.back());
+  constexpr i64 kMostColumns = 65535 * 256;  // by the grid's second size
+  check(site.ins[0].shape.back() < i64{1} << 31 && l.inner <= kMostColumns && l.outer < i64{1} << 31,
+        "[dropout] {} is larger than the CUDA kernel takes", to_string(site.ins[0]));
   l.packs = runs_divide(l.index[l.dims - 1], 16 / size_of(l.x));
   return {0, [l](const Args& a) { launch(l, a.ins[0], a.in<i64>(1), a.outs[0], a.stream); }};
 }

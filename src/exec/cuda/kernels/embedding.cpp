@@ -27,7 +27,8 @@ Kernel prepare(const Embedding&, const Site& site) {
 Kernel prepare(const EmbeddingGrad& op, const Site& site) {
   check_activation(op.name, site.ins[1].dtype);
   check_activation(op.name, site.outs[0].dtype);
-  const EmbeddingGradLaunch l = plan_embedding_grad(shape_of(site, 1, 2), site.ins[1].dtype, site.outs[0].dtype);
+  const EmbeddingGradLaunch l =
+      plan_embedding_grad(shape_of(site, 1, 2), site.ins[1].dtype, site.outs[0].dtype, site.device.sms());
   return {l.workspace, [l, op](const Args& a) {
             const bool add = op.accumulate && !(a.first_micro_batch && op.starts);
             launch(l, add, a.in<i32>(0), a.ins[1], a.outs[0], a.workspace, a.stream);

@@ -13,14 +13,14 @@ struct EmbeddingShape {
 void launch_embedding(const EmbeddingShape& s, i64 element_bytes, const i32* ids, const void* table, void* y,
                       cudaStream_t stream);
 
-// dtable = (acc +) the rows of dy by id, in the order of the tokens, added up in f32.
+// dtable = (acc +) the rows of dy by id, added up in f32: by chunks of tokens in their order, then the chunks in order.
 struct EmbeddingGradLaunch {
   EmbeddingShape shape;
   DType dy, table;
-  i64 sort_bytes;  // of scratch memory
-  i64 workspace;   // bytes, this and the lists
+  int blocks;
+  i64 workspace;  // bytes
 };
-EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table);
+EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table, int sms);
 // `add`: to what the table holds; else all of it is written.
 void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, void* workspace,
             cudaStream_t stream);

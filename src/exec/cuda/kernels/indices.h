@@ -19,8 +19,9 @@ struct Indices {
   i64 place[kMost] = {};  // local, of each run's first
 
   constexpr i64 operator[](i64 i) const {  // device code too
-    i64 global = i;
-    for (int r = 0; r < runs; ++r)
+    i64 global = start[0] + i;
+#pragma unroll 1
+    for (int r = 1; r < runs; ++r)
       if (i >= place[r]) global = start[r] + i - place[r];
     return global;
   }

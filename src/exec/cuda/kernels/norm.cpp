@@ -16,7 +16,8 @@ NormShape shape_of(std::string_view op, const Site& site, int x, bool centred) {
   check_dtype(op, wt, {DType::f32, DType::bf16});
   const Shape shape = site.in_shape(x);
   const i64 h = shape.back();
-  check(h > 0 && h < i64{1} << 30, "[{}] rows of {} elements: the CUDA kernel wants 1 to 2^30", op, h);
+  check(h > 0 && h < NormShape::kMostColumns && count(shape) / h < NormShape::kMostRows,
+        "[{}] {} is larger than the CUDA kernel takes", op, to_string(shape));
   return {xt, wt, centred, count(shape) / h, h};
 }
 
@@ -51,19 +52,23 @@ Kernel backward(std::string_view op, const Site& site, bool centred, bool residu
 
 }  // namespace
 
-// Rows of up to 1024 elements take a warp or less, so that no barrier is in the way; longer ones a block. 32 elements a
-// thread leave no registers for more. What does not fit in shared memory goes to the kernel of any size.
+// Rows of up to 1024 elements take a warp or less, so that no barrier is in the way; longer ones a block. What does not
+// fit in registers or shared memory, and weights of another type than x, go to the kernel of any size.
 NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
-  const i64 h = s.h, size = size_of(s.x), warps = (h + 31) / 32;
-  const int any = int(std::min<i64>(warps * 32, 512));
-  if (h % (16 / size) != 0 || h > 16384) return {0, any, any};
-  NormBlock b{h <= 1024 ? (h <= 256 ? 8 : h <= 512 ? 16 : 32) : (h <= 2048 ? 8 : h <= 8192 ? 16 : 32), 1, 256};
-  if (h <= 1024)
+  const i64 h = s.h, size = size_of(s.x);
+  const int any = int(std::min<i64>((h + 31) / 32 * 32, 512));
+  if (h % (16 / size) != 0 || h > 16384 || s.w != s.x) return {0, any, any};
+  NormBlock b{16, 1, 256};
+  if (h <= 512)
     while (b.lanes * b.per < h) b.lanes *= 2;
+  else if (h <= 1024)
+    b.per = h <= 768 ? 24 : 32, b.lanes = 32;
   else
-    b.lanes = b.threads = int((h + b.per * 32 - 1) / (b.per * 32) * 32);
-  const i64 bytes = inputs * b.per * size;
-  return norm_depth(int(bytes)) * bytes * b.threads <= device.shared - 2048 ? b : NormBlock{0, any, any};
+    b.per = h <= 4096 ? 16 : 32, b.lanes = b.threads = int((h + b.per * 32 - 1) / (b.per * 32) * 32);
+  const int own = inputs * b.per * int(size);
+  const bool fits = i64(norm_depth(own)) * own * b.threads <= device.shared - kNormStaticShared &&
+                    b.threads <= norm_threads(b.per, int(size));
+  return fits ? b : NormBlock{0, any, any};
 }
 
 Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }

@@ -6,21 +6,25 @@
 namespace megalith::cuda {
 
 struct NormShape {
+  static constexpr i64 kMostRows = (i64{1} << 31) - (i64{1} << 24), kMostColumns = i64{1} << 30;
   DType x, w;
   bool centred;  // LayerNorm
   i64 rows, h;
 };
 
 // Threads and registers by the size of a row: `per` elements a thread, 0 for the kernel of any size; `lanes` threads a
-// row, a part of a warp or the whole block.
+// row, a power of two below 32 or so many whole warps.
 struct NormBlock {
   int per, lanes, threads;
 };
 
+// The most threads of a block, by `per` and an element's bytes.
+constexpr int norm_threads(int per, int element) { return per == 32 && element == 2 ? 512 : 256; }
 // How many rows a thread has on their way to shared memory, at so many bytes of a row.
-constexpr int norm_depth(int bytes) { return bytes <= 64 ? 3 : 2; }
+constexpr int norm_depth(int bytes) { return bytes <= 128 ? 3 : 2; }
 
-// What a launch may use of the GPU.
+// What a launch may use of the GPU. Of the shared memory the kernels keep a little for sums.
+constexpr i64 kNormStaticShared = 1024;
 struct NormDevice {
   int sms;
   i64 shared;  // bytes a block may ask for

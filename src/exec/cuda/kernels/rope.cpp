@@ -14,8 +14,8 @@ Kernel prepare(const Rope& op, const Site& site) {
   const i64 dims = op.freq.dims;
   check(dims % 2 == 0 && dims <= x.back(), "[rope] {} of {} dims turn: want an even number, at most all", dims,
         x.back());
-  check(dims <= RopeLaunch::kMostDims && x.back() < i64{1} << 20,
-        "[rope] {} of {} dims turn: the CUDA kernel takes at most {} of 2^20", dims, x.back(), RopeLaunch::kMostDims);
+  check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
+        RopeLaunch::kMostDims);
   RopeLaunch l{site.ins[0].dtype, x[0], x[1], 1, 0, int(x.back()), int(dims / 2), op.sign, op.positions, {}, {}};
   for (size_t i = 2; i + 1 < x.size(); ++i) l.heads *= x[i];
   check(op.heads == 0 || (x.size() == 4 && op.heads <= l.heads), "[rope] the first {} heads of {} turn", op.heads,

@@ -11,114 +11,159 @@ namespace megalith::cuda {
 
 namespace {
 
-constexpr int kThreads = 256, kBatch = 2;   // packs in flight a thread, of each half
-constexpr i64 kBlockBytes = i64{16} << 10;  // of x, about
+constexpr int kThreads = 256, kBatch = 2;   // pieces in flight a thread
+constexpr i64 kBlockBytes = i64{32} << 10;  // of x, about
+constexpr int kMostPlaces = 16;             // a block
 
 struct RopeArgs {
   RopeLaunch l;
   const void* x;
   const i32* positions;
   void* y;
-  i64 places;  // s, or s b with positions as input
-  int rows;    // of d elements at one place, that the kernel looks at
-  int heads;   // of one batch among them: all, or in place those that turn
-  int each;    // places a block
-  int most;    // rows of a place a block
+  i64 places;         // with a position of their own: s, or s b with positions as input
+  int batches;        // that share a place: b, or 1
+  int heads;          // that are visited: all, or in place those that turn
+  int each, most;     // places a block, batches of them
+  int pieces, along;  // of a row of d: N elements of each half that turn together, or N that pass; threads for them
 };
 
-__device__ inline void make_turns(const RopeArgs& a, i64 first, int places, float2* turns) {
-  const int half = a.l.half;
-  for (int j = threadIdx.x; j < places * half; j += kThreads) {
+// The cosines of the block's places [places][half], then the sines.
+__device__ inline void make_turns(const RopeArgs& a, i64 first, int places, float* turns) {
+  const int half = a.l.half, n = places * half;
+  for (int j = threadIdx.x; j < n; j += kThreads) {
     const i64 place = first + j / half;
     const double position = a.l.by_input ? double(a.positions[place]) : double(a.l.index[place]);
     double angle = position * a.l.half_turns[j % half];
     angle -= 2 * rint(angle / 2);
-    sincospif(float(angle), &turns[j].y, &turns[j].x);
-    turns[j].y *= float(a.l.sign);
+    float sine;
+    sincospif(float(angle), &sine, turns + j);
+    turns[a.each * half + j] = sine * float(a.l.sign);
   }
 }
 
-constexpr int kPasses = -1, kBothPass = -2;
+// A thread's way over a block's rows: always the same piece of a row, every so many heads, batches and places.
+class RopeWalk {
+ public:
+  __device__ RopeWalk(const RopeArgs& a, int batches)
+      : heads_(a.heads),
+        batches_(batches),
+        piece_(threadIdx.x % a.along),
+        at_(split(threadIdx.x / a.along)),
+        step_(split(kThreads / a.along)) {}
 
-// A piece of a row: N elements of each half that turn together, or N that pass.
-template <class T, int N>
-struct Piece {
-  Pack<T, N> low, high;
-  i64 at;     // of the first element; -1: none
-  int turns;  // where its turns begin; kPasses: only `low` is there, kBothPass: both are, and neither turns
+  struct At {
+    int head, batch, place;
+  };
+  __device__ const At& at() const { return at_; }
+  __device__ int piece() const { return piece_; }
+  __device__ void next() {
+    at_.head += step_.head, at_.batch += step_.batch, at_.place += step_.place;
+    if (at_.head >= heads_) at_.head -= heads_, ++at_.batch;
+    if (at_.batch >= batches_) at_.batch -= batches_, ++at_.place;
+  }
+
+ private:
+  __device__ At split(int row) const { return {row % heads_, row / heads_ % batches_, row / heads_ / batches_}; }
+  int heads_, batches_, piece_;
+  At at_, step_;
 };
 
-// Piece `i` of the block's.
 template <class T, int N>
-__device__ inline Piece<T, N> load_piece(const RopeArgs& a, i64 first_row, int rows, i64 place, int i, int pieces) {
-  const int turning = a.l.half / N, row = i / pieces, piece = i - row * pieces, p = row / rows;
+struct RopePiece {
+  Pack<T, N> low, high;
+  i64 at = -1;         // of its first element; -1: none
+  int place = 0;       // of the block's
+  bool turns = false;  // if not, low passes, and high if it is there
+};
+
+// Where the block begins.
+struct RopeStart {
+  i64 place;
+  int places, batch, batches;
+};
+
+template <class T, int N>
+__device__ inline RopePiece<T, N> load_piece(const RopeArgs& a, const RopeStart& start, RopeWalk& walk) {
+  const int turning = a.l.half / N;
+  const RopeWalk::At at = walk.at();
+  RopePiece<T, N> p;
+  if (at.place >= start.places || walk.piece() >= a.pieces) return p;
+  const i64 row = ((start.place + at.place) * a.batches + start.batch + at.batch) * a.l.heads + at.head;
+  const bool both = walk.piece() < turning;
   const T* x = static_cast<const T*>(a.x);
-  Piece<T, N> out;
-  const int r = first_row + (row - p * rows), head = r % a.heads;
-  out.at = (((place + p) * (a.rows / a.heads) + r / a.heads) * a.l.heads + head) * a.l.d;
-  out.turns = piece >= turning ? kPasses : head < a.l.turned ? p * a.l.half + piece * N : kBothPass;
-  out.at += piece < turning ? piece * N : 2 * a.l.half + (piece - turning) * N;
-  out.low = *reinterpret_cast<const Pack<T, N>*>(x + out.at);
-  if (piece < turning) out.high = *reinterpret_cast<const Pack<T, N>*>(x + out.at + a.l.half);
-  return out;
+  p.at = row * a.l.d + (both ? walk.piece() * N : 2 * a.l.half + (walk.piece() - turning) * N);
+  p.place = at.place, p.turns = both && at.head < a.l.turned;
+  p.low = load_pack<N>(x + p.at);
+  if (both) p.high = load_pack<N>(x + p.at + a.l.half);
+  walk.next();
+  return p;
 }
 
 template <class T, int N>
-__device__ inline void store_piece(const RopeArgs& a, const float2* turns, const Piece<T, N>& p) {
+__device__ inline void store_piece(const RopeArgs& a, const float* turns, int piece, const RopePiece<T, N>& p) {
+  if (p.at < 0) return;
   T* y = static_cast<T*>(a.y) + p.at;
-  if (p.turns < 0) {
-    *reinterpret_cast<Pack<T, N>*>(y) = p.low;
-    if (p.turns == kBothPass) *reinterpret_cast<Pack<T, N>*>(y + a.l.half) = p.high;
+  if (!p.turns) {
+    put_pack(y, p.low);
+    if (piece < a.l.half / N) put_pack(y + a.l.half, p.high);
     return;
   }
-  Pack<T, N> low, high;
+  float cosine[N], sine[N], u[N], v[N], low[N], high[N];
+  const float* own = turns + p.place * a.l.half + piece * N;
+  unpack(load_pack<N>(own), cosine), unpack(load_pack<N>(own + a.each * a.l.half), sine);
+  unpack(p.low, u), unpack(p.high, v);
 #pragma unroll
   for (int e = 0; e < N; ++e) {
-    const float2 t = turns[p.turns + e];
-    const float u = widen(p.low.x[e]), v = widen(p.high.x[e]);
-    low.x[e] = narrow<T>(u * t.x - v * t.y), high.x[e] = narrow<T>(v * t.x + u * t.y);
+    low[e] = u[e] * cosine[e] - v[e] * sine[e];
+    high[e] = v[e] * cosine[e] + u[e] * sine[e];
   }
-  *reinterpret_cast<Pack<T, N>*>(y) = low;
-  *reinterpret_cast<Pack<T, N>*>(y + a.l.half) = high;
+  put_pack(y, packed<T>(low)), put_pack(y + a.l.half, packed<T>(high));
 }
 
 template <class T, int N>
 __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant__ RopeArgs a) {
-  extern __shared__ __align__(16) float2 turns[];
-  const i64 place = i64(blockIdx.x) * a.each;
-  const int places = int(min(i64(a.each), a.places - place));
-  const int first = int(blockIdx.y) * a.most, rows = min(a.most, a.rows - first);
-  make_turns(a, place, places, turns);
+  extern __shared__ __align__(16) float turns[];
+  RopeStart start{i64(blockIdx.x) * a.each, 0, int(blockIdx.y) * a.most, 0};
+  start.places = int(min(i64(a.each), a.places - start.place)), start.batches = min(a.most, a.batches - start.batch);
+  RopeWalk walk(a, start.batches);
+  RopePiece<T, N> batch[kBatch];
+  const auto load = [&] {
+#pragma unroll
+    for (RopePiece<T, N>& p : batch) p = load_piece<T, N>(a, start, walk);
+  };
+  load();  // on its way meanwhile
+  make_turns(a, start.place, start.places, turns);
   __syncthreads();
-  const int pieces = a.l.half / N + (a.x == a.y ? 0 : (a.l.d - 2 * a.l.half) / N), n = places * rows * pieces;
-  for (int i = threadIdx.x; i < n; i += kBatch * kThreads) {
-    Piece<T, N> batch[kBatch];
+  for (; batch[0].at >= 0; load())
 #pragma unroll
-    for (int k = 0; k < kBatch; ++k)
-      if (i + k * kThreads < n) batch[k] = load_piece<T, N>(a, first, rows, place, i + k * kThreads, pieces);
-#pragma unroll
-    for (int k = 0; k < kBatch; ++k)
-      if (i + k * kThreads < n) store_piece(a, turns, batch[k]);
-  }
+    for (const RopePiece<T, N>& p : batch) store_piece(a, turns, walk.piece(), p);
+}
+
+template <class T, int N>
+void launch_sized(RopeArgs a, cudaStream_t stream) {
+  const i64 batch = i64(a.heads) * a.l.d * i64(sizeof(T));  // bytes
+  a.each = int(std::clamp<i64>(kBlockBytes / (batch * a.batches), 1, kMostPlaces));
+  a.most = int(std::clamp<i64>(kBlockBytes / batch, 1, a.batches));
+  a.pieces = a.l.half / N + (a.x == a.y ? 0 : (a.l.d - 2 * a.l.half) / N);
+  if (a.pieces == 0) return;
+  while (a.along < a.pieces) a.along *= 2;
+  const dim3 grid(unsigned(blocks_for(a.places, a.each)), unsigned(blocks_for(a.batches, a.most)));
+  const size_t shared = size_t(a.each) * size_t(a.l.half) * 2 * sizeof(float);
+  rope_kernel<T, N><<<grid, kThreads, shared, stream>>>(a);
 }
 
 }  // namespace
 
 void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, cudaStream_t stream) {
-  const i64 heads = x == y ? l.turned : l.heads;
-  RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, int(l.by_input ? heads : heads * l.b), int(heads), 1, 1};
-  if (a.places == 0 || a.rows == 0 || l.d == 0) return;
-  const i64 row = l.d * size_of(l.x);
-  a.each = int(std::clamp<i64>(kBlockBytes / (row * a.rows), 1, 16));
-  a.most = int(std::clamp<i64>(2 * kBlockBytes / row, 1, a.rows));
-  const dim3 grid(unsigned(blocks_for(a.places, a.each)), unsigned(blocks_for(a.rows, a.most)));
-  const size_t shared = size_t(a.each) * size_t(l.half) * sizeof(float2);
+  if (l.s * l.b * l.heads * l.d == 0) return;
+  const int batches = int(l.by_input ? 1 : l.b), heads = int(x == y ? l.turned : l.heads);
+  const RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, batches, heads, 1, 1, 0, 1};
   dispatch_activation(l.x, [&]<class T>() {
-    constexpr int kSize = Vec<T>::kSize;
+    constexpr int kSize = 16 / sizeof(T);
     if (l.half % kSize == 0 && l.d % kSize == 0)
-      rope_kernel<T, kSize><<<grid, kThreads, shared, stream>>>(a);
+      launch_sized<T, kSize>(a, stream);
     else
-      rope_kernel<T, 1><<<grid, kThreads, shared, stream>>>(a);
+      launch_sized<T, 1>(a, stream);
   });
   check_launch("[rope] launch");
 }

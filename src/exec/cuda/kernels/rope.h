@@ -7,7 +7,7 @@
 namespace megalith::cuda {
 
 struct RopeLaunch {
-  static constexpr int kMostDims = 512;  // that turn
+  static constexpr int kMostDims = 256;  // d
   DType x;
   i64 s, b, heads;
   i64 turned;  // heads that turn, the first ones; the others pass
