@@ -73,6 +73,8 @@ class CpuBackend final : public Backend {
     return resident_bytes() + std::min(machine, group_bytes().value_or(machine));
   }
   i64 peak_bytes() const override { return proc_bytes("/proc/self/status", "VmHWM:"); }
+  // A bias costs the same before the product and after it, and a gradient is squared best while it is in cache.
+  std::set<std::string> passes_off() const override { return {"fuse-bias", "multi-tensor"}; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CpuInterpreter>(plan, coord);
   }
