@@ -18,11 +18,16 @@ class Gemm {
 
  private:
   struct Blocks {
-    i64 m, n, k;  // of one round: what is packed at a time
-    bool sums;    // the result cannot hold partial sums: they have a block of their own
+    i64 m, n, k;    // of one round: A's packed block is [m, k]
+    i64 step;       // of k: how much of it one panel of B has
+    i64 threads;    // at most
+    bool own_tile;  // some tiles cannot go to c itself: a block [m, columns of a panel] for each thread
+    bool sums;      // c cannot hold partial sums: a block [m, n] of them
   };
   template <class S>
   static Blocks cut(const GemmSpec& spec);
+  template <class S>
+  struct Workspace;
   template <class S, class C>
   friend struct GemmRun;
 
