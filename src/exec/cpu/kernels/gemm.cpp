@@ -1,7 +1,7 @@
-// Rounds over blocks of A. In a round all threads pack their share of A's block and meet. Then each takes columns of C, a
-// panel's width at a time: it packs a piece of B, as long as fits the first-level cache, multiplies it with all rows of
-// A's block, goes on with the next piece, and meanwhile has that piece's memory fetched. A's block stays in the
-// second-level cache. Only the cut of k affects rounding, and it depends on k alone.
+// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block and meet. Then each
+// takes pieces of the other operand: it packs a piece, small enough for the first-level cache, multiplies it with the
+// whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut of
+// k affects rounding, and it depends on k alone.
 #include "exec/cpu/kernels/gemm.h"
 
 #include <atomic>
@@ -15,8 +15,8 @@ namespace megalith::cpu {
 namespace {
 
 constexpr i64 kDeep = 768;                // k of a round, at most
-constexpr i64 kStep = 192;                // k of a piece of B, at most
-constexpr i64 kBlockBytes = 1024 * 1024;  // of A's packed block
+constexpr i64 kStep = 192;                // k of a piece, at most
+constexpr i64 kBlockBytes = 1024 * 1024;  // of the packed block
 constexpr i64 kSumsBytes = 4 << 20;       // of partial sums
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
@@ -25,8 +25,16 @@ i64 aligned(i64 elements) { return round_up(elements, kVectorBytes); }
 // About equal parts of n, each `most` at most.
 i64 even_part(i64 n, i64 most, i64 unit) { return std::min(most, round_up(parts_of(n, parts_of(n, most)), unit)); }
 
+// The widths of packed panels and of a piece.
+template <class S>
+struct Widths {
+  using T = gemm::Tile<S>;
+  i64 panel, piece;
+  explicit Widths(bool b) : panel(b ? T::kCols : T::kRows), piece(b ? T::kCols : 4 * T::kRows) {}
+};
+
 struct Round {
-  i64 i, j, p;  // the place of a block of A and C
+  i64 i, j, p;  // where it begins: in the block's operand, the other one, and k
   i64 m, n, k;  // its size
 };
 
@@ -34,128 +42,162 @@ struct Round {
 
 template <class S>
 struct Gemm::Workspace {
-  using T = gemm::Tile<S>;
   const Blocks& of;
-  i64 block_a() const { return aligned(of.m * of.k); }
-  i64 panel() const { return aligned(T::kCols * of.step); }
-  i64 tile() const { return of.own_tile ? aligned(of.m * T::kCols) : 0; }
-  i64 sums() const { return of.sums ? of.m * of.n : 0; }
-  i64 bytes() const { return (block_a() + of.threads * (panel() + tile()) + sums()) * i64(sizeof(S)); }
+  i64 piece_width() const { return Widths<S>(!of.b_stays).piece; }
+  i64 block() const { return aligned(of.block * of.k); }
+  i64 piece() const { return aligned(piece_width() * of.step); }
+  i64 tile() const { return of.own_tile ? aligned(of.block * piece_width()) : 0; }
+  i64 sums() const { return of.sums ? of.block * of.pieces : 0; }
+  i64 bytes() const { return (block() + of.threads * (piece() + tile()) + sums()) * i64(sizeof(S)); }
 };
 
 // The whole product, run by every thread of a team.
 template <class S, class C>
 struct GemmRun {
   using T = gemm::Tile<S>;
-  const GemmSpec& s;
+
+  // One of the factors, seen as rows: those of a, or the columns of b.
+  struct Operand {
+    const std::byte* x;
+    DType dtype;
+    i64 rows, across, along;  // strides over rows and over k
+    Widths<S> width;
+
+    const std::byte* at(i64 row, i64 p) const { return x + (row * across + p * along) * size_of(dtype); }
+    gemm::Lines lines(i64 row, i64 p, i64 rows, i64 k) const {
+      const i64 size = size_of(dtype);
+      if (along == 1) return {at(row, p), k * size, across * size, rows};
+      if (across == 1) return {at(row, p), rows * size, along * size, k};
+      return {};
+    }
+    void pack(i64 row, i64 p, i64 rows, i64 k, S* out) const {
+      dispatch_float(dtype, [&]<class X>() {
+        const X* from = reinterpret_cast<const X*>(at(row, p));
+        if (width.panel == T::kRows)
+          gemm::pack_panels<S, X, T::kRows>(from, across, along, rows, k, out);
+        else
+          gemm::pack_panels<S, X, T::kCols>(from, across, along, rows, k, out);
+      });
+    }
+  };
+
   const Gemm::Blocks& of;
-  const std::byte *a, *b;
-  C* c;
-  bool add;
+  const bool b_stays = of.b_stays;
+  const Operand stays, moves;
+  const i64 depth;
+  C* const c;
+  const i64 c_row;
+  const bool add;
   std::atomic<i64>& next_task;
-  i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
-  S *packed_a = nullptr, *panel = nullptr, *own_tile = nullptr, *sums = nullptr;
+  const i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
+  S *block = nullptr, *packed = nullptr, *own_tile = nullptr, *sums = nullptr;
+
+  static Operand operand(const GemmSpec& s, bool of_b, const std::byte* x) {
+    if (of_b) return {x, s.b.dtype, s.n, s.b.col, s.b.row, Widths<S>(true)};
+    return {x, s.a.dtype, s.m, s.a.row, s.a.col, Widths<S>(false)};
+  }
 
   GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace,
           std::atomic<i64>& next_task)
-      : s(g.spec_), of(g.blocks_), a(a), b(b), c(reinterpret_cast<C*>(c)), add(add), next_task(next_task) {
+      : of(g.blocks_),
+        stays(operand(g.spec_, b_stays, b_stays ? b : a)),
+        moves(operand(g.spec_, !b_stays, b_stays ? a : b)),
+        depth(g.spec_.k),
+        c(reinterpret_cast<C*>(c)),
+        c_row(g.spec_.c.row),
+        add(add),
+        next_task(next_task) {
     const Gemm::Workspace<S> w{of};
-    packed_a = reinterpret_cast<S*>(workspace);
-    panel = packed_a + w.block_a() + id * (w.panel() + w.tile());
-    own_tile = panel + w.panel();
-    sums = packed_a + w.block_a() + of.threads * (w.panel() + w.tile());
+    block = reinterpret_cast<S*>(workspace);
+    packed = block + w.block() + id * (w.piece() + w.tile());
+    own_tile = packed + w.piece();
+    sums = block + w.block() + of.threads * (w.piece() + w.tile());
   }
 
-  i64 rounds() const { return parts_of(s.m, of.m) * parts_of(s.n, of.n) * parts_of(s.k, of.k); }
+  i64 rounds() const { return parts_of(stays.rows, of.block) * parts_of(moves.rows, of.pieces) * parts_of(depth, of.k); }
   Round round(i64 index) const {
-    const i64 np = parts_of(s.k, of.k), nj = parts_of(s.n, of.n);
-    const i64 i = index / np / nj * of.m, j = index / np % nj * of.n, p = index % np * of.k;
-    return {i, j, p, std::min(of.m, s.m - i), std::min(of.n, s.n - j), std::min(of.k, s.k - p)};
+    const i64 np = parts_of(depth, of.k), nj = parts_of(moves.rows, of.pieces);
+    const i64 i = index / np / nj * of.block, j = index / np % nj * of.pieces, p = index % np * of.k;
+    return {i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
   }
 
-  // A block is divided into `panels` columns, and these into `chunks` of rows if the threads would lack work.
+  // A task is a piece with all of the block, or with a chunk of it if the threads would lack work.
   struct Tasks {
-    i64 panels, chunks, rows;
-    i64 count() const { return panels * chunks; }
+    i64 pieces, chunks, rows;
+    i64 count() const { return pieces * chunks; }
   };
   Tasks tasks(const Round& r) const {
-    const i64 panels = parts_of(r.n, T::kCols), units = parts_of(r.m, T::kRows);
-    const i64 rows = parts_of(units, std::min(units, parts_of(threads == 1 ? 1 : 3 * threads, panels))) * T::kRows;
-    return {panels, parts_of(r.m, rows), rows};
+    const i64 pieces = parts_of(r.n, moves.width.piece), units = parts_of(r.m, stays.width.panel);
+    const i64 chunks = std::min(units, threads == 1 ? 1 : parts_of(3 * threads, pieces));
+    const i64 rows = parts_of(units, chunks) * stays.width.panel;
+    return {pieces, parts_of(r.m, rows), rows};
   }
 
-  gemm::Lines lines(const std::byte* x, const Matrix& of_x, i64 across, i64 along, i64 rows, i64 k) const {
-    const i64 size = size_of(of_x.dtype);
-    if (along == 1) return {x, k * size, across * size, rows};
-    if (across == 1) return {x, rows * size, along * size, k};
-    return {};
-  }
-
-  // This thread's share of A's block: for each piece of k, panels of rows.
-  struct Share {
-    const std::byte* x;
-    i64 begin, rows;
+  struct Range {
+    i64 begin, size;
   };
-  Share share_of_a(const Round& r) const {
-    const i64 units = parts_of(r.m, T::kRows), begin = units * id / threads * T::kRows;
-    const i64 end = std::min(r.m, units * (id + 1) / threads * T::kRows);
-    return {a + ((r.i + begin) * s.a.row + r.p * s.a.col) * size_of(s.a.dtype), begin, end - begin};
+  // This thread's share of packing the block.
+  Range share(const Round& r) const {
+    const i64 w = stays.width.panel, units = parts_of(r.m, w), begin = units * id / threads * w;
+    return {begin, std::min(r.m, units * (id + 1) / threads * w) - begin};
   }
-  void pack_a(const Round& r) const {
-    const Share share = share_of_a(r);
+  void pack_share(const Round& r) const {
+    const Range rows = share(r);
     for (i64 q = 0; q < r.k; q += of.step) {
       const i64 k = std::min(of.step, r.k - q);
-      dispatch_float(s.a.dtype, [&]<class X>() {
-        gemm::pack_panels<S, X, T::kRows>(reinterpret_cast<const X*>(share.x) + q * s.a.col, s.a.row, s.a.col,
-                                          share.rows, k, packed_a + q * of.m + share.begin * k);
-      });
+      stays.pack(r.i + rows.begin, r.p + q, rows.size, k, block + q * of.block + rows.begin * k);
     }
   }
 
-  // A piece of B: columns [j, j + cols) of the round's, k from q.
-  struct Piece {
-    const std::byte* x;
-    i64 cols, k;
-  };
-  Piece piece(const Round& r, i64 j, i64 q) const {
-    return {b + ((r.j + j) * s.b.col + (r.p + q) * s.b.row) * size_of(s.b.dtype), std::min(T::kCols, r.n - j),
-            std::min(of.step, r.k - q)};
+  Range piece(const Round& r, i64 index) const {
+    const i64 w = moves.width.piece;
+    return {r.j + index * w, std::min(w, r.n - index * w)};
   }
-  gemm::Lines lines(const Piece& p) const { return lines(p.x, s.b, s.b.col, s.b.row, p.cols, p.k); }
-  void pack_b(const Piece& p) const {
-    dispatch_float(s.b.dtype, [&]<class X>() {
-      gemm::pack_panels<S, X, T::kCols>(reinterpret_cast<const X*>(p.x), s.b.col, s.b.row, p.cols, p.k, panel);
-    });
+  gemm::Lines piece_lines(const Round& r, i64 index, i64 q) const {
+    const Range rows = piece(r, index);
+    return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
   }
 
-  // Rows [i0, i1) of columns [j, j + kCols), all of the round's k. `after`: the lines of the next task's first piece.
-  void multiply(const Round& r, i64 i0, i64 i1, i64 j, const gemm::Lines& after, gemm::Lines& later) const {
-    const i64 cols = std::min(T::kCols, r.n - j), vectors = parts_of(cols, T::kLanes);
-    C* to = c + (r.i + i0) * s.c.row + r.j + j;
-    gemm::Target<S> target{own_tile, T::kCols, false};
-    if (of.sums) target = {sums + i0 * of.n + j, of.n, r.p > 0};
+  // What one task computes: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's terms.
+  struct Area {
+    i64 i, j, m, n;
+  };
+
+  // Adds the products of `k` packed steps. to.c is the area's corner.
+  void tiles(const Area& area, const S* from, i64 k, const gemm::Target<S>& to, gemm::Ahead& ahead) const {
+    for (i64 i = 0; i < area.m; i += stays.width.panel)
+      for (i64 j = 0; j < area.n; j += moves.width.panel) {
+        const S *x = from + (area.i + i) * k, *y = packed + j * k;
+        const i64 row = b_stays ? j : i, rows = std::min(T::kRows, (b_stays ? area.n : area.m) - row);
+        const i64 col = b_stays ? i : j, cols = std::min(T::kCols, (b_stays ? area.m : area.n) - col);
+        gemm::tile_of<S>(rows, parts_of(cols, T::kLanes))(b_stays ? y : x, b_stays ? x : y, k,
+                                                          {to.c + row * to.row + col, to.row, to.add}, ahead);
+      }
+  }
+
+  // `after`: the lines of the next task's first piece.
+  void multiply(const Round& r, const Area& area, i64 index, const gemm::Lines& after, gemm::Lines& later) const {
+    const i64 rows = b_stays ? area.n : area.m, cols = b_stays ? area.m : area.n;
+    C* to = c + (b_stays ? r.j + area.j : r.i + area.i) * c_row + (b_stays ? r.i + area.i : r.j + area.j);
+    gemm::Target<S> target{own_tile, round_up(cols, T::kCols), false};
+    if (of.sums) target = {sums + area.j * of.block + area.i * moves.width.piece, target.row, r.p > 0};
     bool direct = false;
     if constexpr (std::is_same_v<S, C>)
-      if (cols % T::kLanes == 0) direct = true, target = {to, s.c.row, add || r.p > 0};
+      if (cols % T::kLanes == 0) direct = true, target = {to, c_row, add || r.p > 0};
     for (i64 q = 0; q < r.k; q += of.step) {
-      const Piece now = piece(r, j, q);
-      pack_b(now);
-      gemm::Ahead ahead{q + of.step < r.k ? lines(piece(r, j, q + of.step)) : after, later};
-      ahead.burst = parts_of(ahead.soon.count(), std::max<i64>(1, parts_of(i1 - i0, T::kRows) * (now.k / gemm::kGroup)));
-      for (i64 i = i0; i < i1; i += T::kRows)
-        gemm::tile_of<S>(std::min(T::kRows, i1 - i), vectors)(packed_a + q * of.m + i * now.k, panel, now.k,
-                                                                  {target.c + (i - i0) * target.row, target.row,
-                                                                   target.add || q > 0},
-                                                                  ahead);
+      const i64 k = std::min(of.step, r.k - q);
+      moves.pack(r.j + area.j, r.p + q, area.n, k, packed);
+      gemm::Ahead ahead{q + of.step < r.k ? piece_lines(r, index, q + of.step) : after, later};
+      const i64 groups = parts_of(rows, T::kRows) * parts_of(cols, T::kCols) * (k / gemm::kGroup);
+      ahead.burst = parts_of(ahead.soon.count(), std::max<i64>(1, groups));
+      tiles(area, block + q * of.block, k, {target.c, target.row, target.add || q > 0}, ahead);
       later = ahead.later;
     }
-    const bool last = r.p + r.k == s.k;
-    if (direct || (of.sums && !last)) return;
-    const bool plus = of.sums ? add : add || r.p > 0;
-    for (i64 i = 0; i < i1 - i0; ++i) {
-      C* row = to + i * s.c.row;
+    if (direct || (of.sums && r.p + r.k < depth)) return;
+    for (i64 i = 0; i < rows; ++i) {
+      C* row = to + i * c_row;
       const S* from = target.c + i * target.row;
-      if (plus)
+      if (add || (r.p > 0 && !of.sums))
         map(cols, kPlus, row, row, from);
       else
         map(cols, kSame, row, from);
@@ -164,20 +206,21 @@ struct GemmRun {
 
   void work(const Round& r, const Round* next) const {
     const Tasks t = tasks(r);
-    gemm::Lines later;  // A's next block
+    gemm::Lines later;  // the next block's
     if (next) {
-      const Share share = share_of_a(*next);
-      later = lines(share.x, s.a, s.a.row, s.a.col, share.rows, next->k);
+      const Range rows = share(*next);
+      later = stays.lines(next->i + rows.begin, next->p, rows.size, next->k);
     }
     for (i64 task = id, then; task < t.count(); task = then) {
       then = next_task++;
       gemm::Lines after;
       if (then < t.count())
-        after = lines(piece(r, then / t.chunks * T::kCols, 0));
+        after = piece_lines(r, then / t.chunks, 0);
       else if (next && id < tasks(*next).count())
-        after = lines(piece(*next, id / tasks(*next).chunks * T::kCols, 0));
-      const i64 i = task % t.chunks * t.rows;
-      multiply(r, i, std::min(r.m, i + t.rows), task / t.chunks * T::kCols, after, later);
+        after = piece_lines(*next, id / tasks(*next).chunks, 0);
+      const i64 index = task / t.chunks, i = task % t.chunks * t.rows;
+      const Range rows = piece(r, index);
+      multiply(r, {i, rows.begin - r.j, std::min(t.rows, r.m - i), rows.size}, index, after, later);
     }
   }
 
@@ -185,7 +228,7 @@ struct GemmRun {
     for (i64 i = 0; i < rounds(); ++i) {
       const Round r = round(i), next = round(i + 1 < rounds() ? i + 1 : i);
       if (id == 0) next_task = threads;
-      pack_a(r);
+      pack_share(r);
 #pragma omp barrier
       work(r, i + 1 < rounds() ? &next : nullptr);
 #pragma omp barrier
@@ -195,12 +238,16 @@ struct GemmRun {
 
 template <class S>
 Gemm::Blocks Gemm::cut(const GemmSpec& s) {
-  using T = gemm::Tile<S>;
-  const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32), threads = num_threads();
-  const i64 m = even_part(s.m, std::max<i64>(1, kBlockBytes / i64(sizeof(S)) / k / T::kRows) * T::kRows, T::kRows);
+  const bool b_stays = s.n < s.m;
+  const Widths<S> stays(b_stays), moves(!b_stays);
+  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n, threads = num_threads();
+  const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32);
+  const i64 most = std::max<i64>(1, kBlockBytes / i64(sizeof(S)) / k / stays.panel) * stays.panel;
+  const i64 block = even_part(rows, most, stays.panel);
   const bool same = size_of(s.c.dtype) == i64(sizeof(S)), sums = k < s.k && size_of(s.c.dtype) < i64(sizeof(S));
-  const i64 n = sums ? std::max(T::kCols * threads, kSumsBytes / i64(sizeof(S)) / m / T::kCols * T::kCols) : s.n;
-  return {m, std::min(round_up(s.n, T::kCols), n), k, step, threads, !sums && (!same || s.n % T::kLanes != 0), sums};
+  const i64 few = std::max(moves.piece * threads, kSumsBytes / i64(sizeof(S)) / block / moves.piece * moves.piece);
+  const i64 pieces = sums ? std::min(round_up(others, moves.piece), few) : others;
+  return {b_stays, block, pieces, k, step, threads, !sums && (!same || s.n % gemm::Tile<S>::kLanes != 0), sums};
 }
 
 Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
