@@ -163,44 +163,59 @@ struct GemmRun {
     i64 i, j, m, n;
   };
 
-  // Adds the products of `k` packed steps. to.c is the area's corner.
-  void tiles(const Area& area, const S* from, i64 k, const gemm::Target<S>& to, gemm::Ahead& ahead) const {
+  // Where an area's sums go, and c's part, which they are copied to in the end (null: they are there, or not complete).
+  struct Goal {
+    S* sums;
+    i64 row;
+    bool add;
+    C* copy;
+    bool copy_adds;
+  };
+
+  // Adds the products of `k` packed steps from `from`.
+  void tiles(const Area& area, const S* from, i64 k, const Goal& goal, gemm::Ahead& ahead) const {
     for (i64 i = 0; i < area.m; i += stays.width.panel)
       for (i64 j = 0; j < area.n; j += moves.width.panel) {
         const S *x = from + (area.i + i) * k, *y = packed + j * k;
         const i64 row = b_stays ? j : i, rows = std::min(T::kRows, (b_stays ? area.n : area.m) - row);
         const i64 col = b_stays ? i : j, cols = std::min(T::kCols, (b_stays ? area.m : area.n) - col);
-        gemm::tile_of<S>(rows, parts_of(cols, T::kLanes))(b_stays ? y : x, b_stays ? x : y, k,
-                                                          {to.c + row * to.row + col, to.row, to.add}, ahead);
+        S* sums = goal.sums + row * goal.row + col;
+        C* to = goal.copy + row * c_row + col;
+        gemm::Target<S> target{sums, goal.row, goal.add, reinterpret_cast<std::byte*>(sums), goal.row * i64(sizeof(S))};
+        if (goal.copy) target.lines = reinterpret_cast<std::byte*>(to), target.lines_row = c_row * i64(sizeof(C));
+        gemm::tile_of<S>(rows, parts_of(cols, T::kLanes))(b_stays ? y : x, b_stays ? x : y, k, target, ahead);
+        if (goal.copy) copy(sums, goal.row, rows, cols, to, goal.copy_adds);
       }
+  }
+
+  void copy(const S* sums, i64 row, i64 rows, i64 cols, C* to, bool adds) const {
+    for (i64 i = 0; i < rows; ++i, sums += row, to += c_row)
+      if (adds)
+        map(cols, kPlus, to, to, sums);
+      else
+        map(cols, kSame, to, sums);
   }
 
   // `after`: the lines of the next task's first piece.
   void multiply(const Round& r, const Area& area, i64 index, const gemm::Lines& after, gemm::Lines& later) const {
     const i64 rows = b_stays ? area.n : area.m, cols = b_stays ? area.m : area.n;
     C* to = c + (b_stays ? r.j + area.j : r.i + area.i) * c_row + (b_stays ? r.i + area.i : r.j + area.j);
-    gemm::Target<S> target{own_tile, round_up(cols, T::kCols), false};
-    if (of.sums) target = {sums + area.j * of.block + area.i * moves.width.piece, target.row, r.p > 0};
-    bool direct = false;
-    if constexpr (std::is_same_v<S, C>)
-      if (cols % T::kLanes == 0) direct = true, target = {to, c_row, add || r.p > 0};
+    C* copy = of.sums && r.p + r.k < depth ? nullptr : to;
+    Goal goal{own_tile, round_up(cols, T::kCols), false, nullptr, add || (r.p > 0 && !of.sums)};
+    if (of.sums)
+      goal.sums = sums + area.j * of.block + area.i * moves.width.piece, goal.add = r.p > 0;
+    else if constexpr (std::is_same_v<S, C>)
+      if (cols % T::kLanes == 0) goal.sums = to, goal.row = c_row, goal.add = goal.copy_adds, copy = nullptr;
     for (i64 q = 0; q < r.k; q += of.step) {
       const i64 k = std::min(of.step, r.k - q);
+      const bool last = q + k == r.k;
       moves.pack(r.j + area.j, r.p + q, area.n, k, packed);
-      gemm::Ahead ahead{q + of.step < r.k ? piece_lines(r, index, q + of.step) : after, later};
+      gemm::Ahead ahead{last ? after : piece_lines(r, index, q + k), later};
       const i64 groups = parts_of(rows, T::kRows) * parts_of(cols, T::kCols) * (k / gemm::kGroup);
-      ahead.burst = parts_of(ahead.soon.count(), std::max<i64>(1, groups));
-      tiles(area, block + q * of.block, k, {target.c, target.row, target.add || q > 0}, ahead);
-      later = ahead.later;
-    }
-    if (direct || (of.sums && r.p + r.k < depth)) return;
-    for (i64 i = 0; i < rows; ++i) {
-      C* row = to + i * c_row;
-      const S* from = target.c + i * target.row;
-      if (add || (r.p > 0 && !of.sums))
-        map(cols, kPlus, row, row, from);
-      else
-        map(cols, kSame, row, from);
+      ahead.burst = parts_of(ahead.next.count(), std::max<i64>(1, groups));
+      if (last) goal.copy = copy;
+      tiles(area, block + q * of.block, k, goal, ahead);
+      goal.add = true, later = ahead.later;
     }
   }
 

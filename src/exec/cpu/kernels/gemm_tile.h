@@ -40,23 +40,24 @@ struct Lines {
 };
 
 struct Ahead {
-  Lines soon, later;
-  i64 burst = 1;  // lines of `soon` at a time
+  Lines next, later;  // in this order
+  i64 burst = 1;      // lines at a time
 
   void ask() {
-    if (soon.runs > 0)
-      for (i64 i = 0; i < burst && soon.runs > 0; ++i) soon.ask();
-    else if (later.runs > 0)
-      later.ask();
+    for (i64 i = 0; i < burst; ++i)
+      if (Lines& l = next.runs > 0 ? next : later; l.runs > 0) l.ask();
   }
 };
 
-// Where a tile goes: rows of whole vectors, `row` elements apart, added to what is there or not.
+// Where a tile goes: rows of whole vectors, `row` elements apart, added to what is there or not. `lines`: what is written
+// next, that or where it will be copied to, rows of bytes.
 template <class S>
 struct Target {
   S* c;
   i64 row;
   bool add;
+  const std::byte* lines;
+  i64 lines_row;
 };
 
 template <class S, int R, int V>
@@ -85,7 +86,7 @@ void tile(const S* a, const S* b, i64 k, const Target<S>& to, Ahead& ahead) {
     ahead.ask();
     if (const i64 r = g - c_begin; r >= 0 && r < R)
 #pragma GCC unroll 3
-      for (int v = 0; v < V; ++v) __builtin_prefetch(to.c + r * to.row + v * T::kLanes, 1);
+      for (int v = 0; v < V; ++v) __builtin_prefetch(to.lines + r * to.lines_row + v * kVectorBytes, 1);
 #pragma GCC unroll 8
     for (i64 u = 0; u < kGroup; ++u) step();
   }
