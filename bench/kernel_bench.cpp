@@ -2,6 +2,7 @@
 // once, by the op's cost rule) over the device's copy bandwidth, which is measured first. Random operands; buffers
 // rotate through more memory than the second-level cache holds.
 #include <algorithm>
+#include <cmath>
 #include <vector>
 
 #include "base/log.h"
@@ -194,9 +195,40 @@ std::vector<Case> loss_and_update_cases() {
        true}};
 }
 
+std::vector<Case> attention_cases() {
+  struct Size {
+    i64 s, b, g, r, d, window;
+    bool starts;  // packed documents: our own kernel
+  };
+  std::vector<Case> all;
+  for (const Size& n : {Size{4096, 2, 8, 4, 128, 0, false},
+                        {8192, 2, 8, 4, 128, 0, false},
+                        {8192, 2, 8, 4, 128, 0, true},
+                        {8192, 2, 8, 4, 128, 1024, false},
+                        {1024, 64, 12, 1, 64, 0, false},
+                        {1024, 64, 12, 1, 64, 0, true},
+                        {2048, 16, 16, 1, 64, 0, false}}) {
+    const DType b = DType::bf16;
+    const Type q = of(b, {n.s, n.b, n.g, n.r, n.d}), k = of(b, {n.s, n.b, n.g, n.d}), rows = of(DType::i64, {n.b});
+    const Type lse = of(DType::f32, {n.s, n.b, n.g, n.r}), starts = of(DType::i32, {n.s, n.b});
+    AttentionSpec at;
+    at.scale = 1 / std::sqrt(double(n.d)), at.window = n.window, at.starts = n.starts;
+    const std::string size = fmt::format(" s{} b{} {}x{} d{}{}", n.s, n.b, n.g, n.r, n.d,
+                                         n.window   ? fmt::format(" w{}", n.window)
+                                         : n.starts ? " docs"
+                                                    : "");
+    std::vector<Type> ins = {q, k, k, rows}, grad_ins = {q, q, k, k, q, lse, rows};
+    if (n.starts) ins.push_back(starts), grad_ins.push_back(starts);
+    all.push_back({"attention" + size, Attention{at}, ins, false, 1});
+    all.push_back({"attention_grad" + size, AttentionGrad{at}, grad_ins, false, 1});
+  }
+  return all;
+}
+
 void run_all() {
   Device device(0, "");
   Bench bench(device);
+  for (const Case& c : attention_cases()) bench.run(c);
   for (const Case& c : norm_cases()) bench.run(c);
   for (const Case& c : elementwise_cases()) bench.run(c);
   for (const Case& c : loss_and_update_cases()) bench.run(c);

@@ -13,7 +13,8 @@ namespace {
 
 class NeedsGpu : public testing::Environment {
   void SetUp() override {
-    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
+    // The mark by which ctest knows a skipped test; gtest prints it for single tests only.
+    if (cuda_device_count() == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU here";
   }
 };
 [[maybe_unused]] const testing::Environment* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);

@@ -38,6 +38,17 @@ TEST(AttentionChoice, own_kernel_for_the_rest) {
   EXPECT_NE(reason([](AttentionCase& c) { c.capability = 75; }).find("8.0"), std::string::npos);
 }
 
+TEST(AttentionChoice, gradient_of_a_short_window) {
+  AttentionCase c = kPlain;
+  c.window = c.s / 8;
+  EXPECT_TRUE(choose_attention(c).cudnn);
+  c.backward = true;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention: own kernel, because cuDNN's deterministic gradient does not profit from window 512");
+  c.window += 1;
+  EXPECT_TRUE(choose_attention(c).cudnn);
+}
+
 TEST(AttentionChoice, wide_heads_on_hopper_only) {
   AttentionCase c = kPlain;
   c.d = 256;

@@ -1,63 +1,18 @@
 // On a device that works while the host goes on, a run tells and writes exactly what it does on one that does not.
 #include <gtest/gtest.h>
 
-#include <regex>
-
-#include "files.h"
 #include "late_backend.h"
 #include "ops/update.h"
-#include "options_helpers.h"
-#include "train/pretrain.h"
+#include "told_run.h"
 #include "train/schedules.h"
 
 namespace megalith {
 namespace {
 
-// Lines without what measures time or memory.
-std::string timeless(std::string text) {
-  for (const char* pattern :
-       {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
-        R"(tokens per second[^|]*\|)", R"re("(iteration_ms|tokens_per_second|tflops)":[^,}]*)re",
-        R"((peak )?memory: [^\n]*)", R"(  (process and libraries|start|total) [^\n]*)"})
-    text = std::regex_replace(text, std::regex(pattern), "");
-  return text;
-}
-
-struct Told {
-  std::string out, err, metrics, checkpoint, error;
-};
-
-Told run(const std::string& flags, const Backend& backend, const std::string& name) {
-  const TempFolder folder("late");  // the same one for both runs: its name is among the arguments
-  const std::string dir = folder.path.string();
-  Options options = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --log-interval 2 --save " + dir +
-                              "/ck --metrics-file " + dir + "/metrics.jsonl " + flags);
-  options.data.eod = 100, options.data.seq_length = 32, options.data.vocab_size = 101;
-  finish_options(options);
-  SCOPED_TRACE(name);
-  Told told;
-  testing::internal::CaptureStdout();
-  testing::internal::CaptureStderr();
-  try {
-    pretrain_gpt(options, backend);
-  } catch (const Error& e) {
-    told.error = e.what();
-  }
-  told.out = timeless(testing::internal::GetCapturedStdout());
-  told.err = testing::internal::GetCapturedStderr();
-  told.metrics = timeless(read_file(dir + "/metrics.jsonl"));
-  std::vector<std::filesystem::path> files;
-  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/ck"))
-    if (entry.is_regular_file()) files.push_back(entry.path());
-  std::ranges::sort(files);
-  for (const auto& file : files) told.checkpoint += file.string() + "\n" + read_file(file);
-  return told;
-}
-
 class LateRuns : public testing::TestWithParam<const char*> {};
 
 TEST_P(LateRuns, TellTheSame) {
-  const Told now = run(GetParam(), *make_cpu_backend(), "now"), late = run(GetParam(), LateBackend(), "late");
+  const Told now = run(GetParam(), *make_cpu_backend()), late = run(GetParam(), LateBackend());
   EXPECT_NE(now.out.find(" iteration "), std::string::npos) << now.out << now.err << now.error;
   EXPECT_EQ(now.out, late.out);
   EXPECT_EQ(now.err, late.err);
@@ -79,7 +34,7 @@ INSTANTIATE_TEST_SUITE_P(Flags, LateRuns,
 TEST(LateRuns, ProfileTheStepsAskedFor) {
   const auto profiled = [](const std::string& flags) {
     const LateBackend backend;
-    EXPECT_EQ(run("--save-interval 100 --profile " + flags, backend, "profile").error, "");
+    EXPECT_EQ(run("--save-interval 100 --profile " + flags, backend).error, "");
     return backend.profiled;
   };
   EXPECT_EQ(profiled("--profile-step-start 3 --profile-step-end 5"), (std::vector<int>{3, -5}));

@@ -30,7 +30,10 @@ int Requests::ask(const std::byte* device, i64 bytes) {
 
 bool Requests::ready(int ticket) {
   const cudaError_t status = cudaEventQuery(done_[ticket]);
-  if (status == cudaErrorNotReady) return false;
+  if (status == cudaErrorNotReady) {
+    cudaGetLastError();  // no error, but the next launch's check would find it
+    return false;
+  }
   check_cuda(status, "the step");
   return true;
 }

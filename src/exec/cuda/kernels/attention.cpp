@@ -43,7 +43,7 @@ struct Form {
   Indices indices(int dim) const { return indices_of(site, o, dim); }
 };
 
-AttentionCase case_of(const Form& f) {
+AttentionCase case_of(const Form& f, bool backward) {
   const Indices positions = f.indices(0);
   return {.dtype = f.dtype(),
           .s = f.sizes[0],
@@ -54,6 +54,7 @@ AttentionCase case_of(const Form& f) {
           .dropout = f.at.dropout > 0,
           .documents = f.at.starts,
           .whole = positions.runs == 1 && positions.start[0] == 0,
+          .backward = backward,
           .capability = f.site.device.capability()};
 }
 
@@ -219,7 +220,7 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 // cuDNN's plan, if it is chosen and cuDNN has one; says which way was taken, and why.
 std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, const CudnnAttention& problem) {
   AttentionPlans& plans = f.site.device.attention_plans();
-  AttentionChoice choice = choose_attention(case_of(f));
+  AttentionChoice choice = choose_attention(case_of(f, problem.backward));
   std::shared_ptr<const CudnnPlan> plan;
   if (choice.cudnn) {
     const AttentionPlans::Found& found = plans.find(problem);
