@@ -1,5 +1,6 @@
-// Which of the two ways attention goes: cuDNN's, faster where it applies, or a kernel of our own, which does
-// everything.
+// Which way attention goes: by cuDNN, fast where it applies; by a kernel of our own, which does everything; or,
+// backward on Hopper, by kernels of our own for its tensor cores, faster than cuDNN's deterministic ones where they
+// apply.
 #pragma once
 #include <string>
 
@@ -12,13 +13,14 @@ struct AttentionCase {
   i64 s = 0, t = 0, d = 0;  // queries, keys, head size
   i64 window = 0;
   bool alibi = false, dropout = false, documents = false;
-  bool whole = true;    // the queries are at the positions 0..s-1 of the keys
+  bool whole = true;  // the queries are at the positions 0..s-1 of the keys
+  bool backward = false;
   int capability = 90;  // of the GPU
 };
 
 struct AttentionChoice {
-  bool cudnn;
-  std::string reason;  // of our own kernel: "because ..."; of cuDNN: what it is used for
+  enum class Way { own, cudnn, hopper } way;
+  std::string reason;  // of our own kernel: "because ..."; of the others: what they are used for
 };
 AttentionChoice choose_attention(const AttentionCase& c);
 
