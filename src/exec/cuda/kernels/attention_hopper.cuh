@@ -6,10 +6,13 @@
 
 namespace megalith::cuda::hopper {
 
-constexpr int kTile = 128;     // rows of a block: 64 of each consuming warpgroup
-constexpr int kThreads = 384;  // a warpgroup that loads, two that multiply
-constexpr int kRegistersToLoad = 24, kRegistersToMultiply = 240;
+// A block: a warpgroup that loads and two that multiply, each 64 rows of the block's tile.
+constexpr int kTile = 128, kThreads = 384;
 constexpr int kConsumers = 8;  // warps
+constexpr int kRegistersToLoad = 24, kRegistersToMultiply = 240;
+// Places for the tile's own tensors, so that the next tile's are loaded ahead where there is room.
+template <int D>
+constexpr int kBuffers = D == 64 ? 2 : 1;
 
 // Of each query: lse * log2(e) and D, as [b, g, r, padded]; beyond the sequence lse is infinite (probability 0).
 struct QueryStats {
@@ -18,10 +21,50 @@ struct QueryStats {
 };
 inline int padded(int s) { return (s + kTile - 1) / kTile * kTile; }
 
+// A launch's tiles of all samples' heads (or groups), the longest first; as many blocks as there are multiprocessors
+// take one each in every round, in an order that turns around each time: so all get as much.
+struct Work {
+  int tiles, each;  // tiles of one, and how many there are
+  int blocks;
+
+  __device__ int count() const { return tiles * each; }
+  __device__ int item(int round) const {  // the last is followed by numbers from count() on
+    return round * blocks + (round % 2 == 0 ? int(blockIdx.x) : blocks - 1 - int(blockIdx.x));
+  }
+};
+inline Work share(int tiles, int each) {
+  int device = 0, sms = 0;
+  check_cuda(cudaGetDevice(&device), "[attention_grad] device");
+  check_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "[attention_grad] multiprocessors");
+  check(i64(tiles) * each < i64{1} << 30, "[attention_grad] {} tiles of {} heads are too many", tiles, each);
+  return {tiles, each, std::min(tiles * each, sms)};
+}
+
 void launch_key_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                      const QueryStats& stats, cudaStream_t stream);
 void launch_query_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                        const QueryStats& stats, cudaStream_t stream);
+
+// A warpgroup's 64 rows of a tile, as the first factor of products: narrow ones in registers, which spares shared
+// memory's bandwidth; wide ones where they are.
+template <int D>
+struct OwnRows {
+  static constexpr bool kInRegisters = D == 64;
+  u64 place;
+  unsigned held[kInRegisters ? D / 16 : 1][4];
+
+  __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
+    if constexpr (kInRegisters) load_factor<D, kTile>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
+  }
+  // c = these rows times those of b, a tile of kRowsB.
+  template <int kRowsB, int N2>
+  __device__ void multiply(float (&c)[N2], u64 b) const {
+    if constexpr (kInRegisters)
+      product_of_rows<D, kRowsB>(c, held, b);
+    else
+      product_of_rows<D, kTile, kRowsB>(c, place, b);
+  }
+};
 
 // Rows row.. of D columns from `column` on, as a tile of kRows.
 template <int D, int kRows>
@@ -31,6 +74,9 @@ __device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int 
 #pragma unroll
     for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
 }
+
+// The compiler knows the result to be the same for all of a warp.
+__device__ inline int warpgroup() { return __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0); }
 
 // This thread's place in its warpgroup's 64 rows of sums: rows row and row + 8, columns 8j + column and the next.
 struct Lane {
@@ -46,6 +92,21 @@ __device__ inline void release(u64* barrier) {
   if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
+// Transposes 4 x 4 words of 4 neighbouring lanes: lane i's word k becomes lane k's word i.
+__device__ inline void transpose_in_quad(unsigned (&w)[4]) {
+  const bool odd = threadIdx.x & 1, high = threadIdx.x & 2;
+#pragma unroll
+  for (int i = 0; i < 4; i += 2) {
+    const unsigned got = __shfl_xor_sync(0xffffffffu, odd ? w[i] : w[i + 1], 1);
+    (odd ? w[i] : w[i + 1]) = got;
+  }
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const unsigned got = __shfl_xor_sync(0xffffffffu, high ? w[i] : w[i + 2], 2);
+    (high ? w[i] : w[i + 2]) = got;
+  }
+}
+
 // c, times `scale`, as bf16 to rows at `to`, `stride` elements apart, of which `rows` from this warpgroup's first on
 // are there.
 template <int D>
@@ -54,11 +115,19 @@ __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const
 #pragma unroll
   for (int half = 0; half < 2; ++half) {
     const int row = at.row + 8 * half;
-    if (row >= rows) continue;
 #pragma unroll
-    for (int j = 0; j < D / 8; ++j)
-      *reinterpret_cast<__nv_bfloat162*>(to + row * stride + 8 * j + at.column) =
-          __floats2bfloat162_rn(c[4 * j + 2 * half] * scale, c[4 * j + 2 * half + 1] * scale);
+    for (int j = 0; j < D / 8; j += 4) {
+      unsigned w[4];
+#pragma unroll
+      for (int i = 0; i < 4; ++i) {
+        const int n = 4 * (j + i) + 2 * half;
+        const __nv_bfloat162 pair = __floats2bfloat162_rn(c[n] * scale, c[n + 1] * scale);
+        w[i] = *reinterpret_cast<const unsigned*>(&pair);
+      }
+      transpose_in_quad(w);
+      if (row < rows)
+        *reinterpret_cast<uint4*>(to + row * stride + 8 * j + 4 * at.column) = make_uint4(w[0], w[1], w[2], w[3]);
+    }
   }
 }
 

@@ -1,152 +1,185 @@
-// dq of 128 queries of a head: the block walks the keys up to its last query's.
+// dq of a tile of a head's queries: the block walks the keys up to its last query's.
 #include "exec/cuda/kernels/attention_hopper.cuh"
 
 namespace megalith::cuda::hopper {
 
 namespace {
 
-constexpr int kStages = 2;
+template <int D>
+constexpr int kStages = D == 64 ? 4 : 2;  // of keys in shared memory
+constexpr int kWalked = 128;              // keys of a stage
 
 template <int D>
 struct Shared {
-  __nv_bfloat16 q[kTile * D], dout[kTile * D];
-  __nv_bfloat16 k[kStages][kTile * D], v[kStages][kTile * D];
-  u64 queries, k_full[kStages], k_free[kStages], v_full[kStages], v_free[kStages];
+  __nv_bfloat16 q[kBuffers<D>][kTile * D], dout[kBuffers<D>][kTile * D];
+  __nv_bfloat16 k[kStages<D>][kWalked * D], v[kStages<D>][kWalked * D];
+  u64 queries_full[kBuffers<D>], queries_free[kBuffers<D>];
+  u64 k_full[kStages<D>], k_free[kStages<D>], v_full[kStages<D>], v_free[kStages<D>];
 };
 
 template <int D>
 struct QueryGrad {
-  static constexpr int kBytes = kTile * D * 2;  // of a tile
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const HopperGradMaps& maps;
   const QueryStats& stats;
+  const Work& work;
   Shared<D>& at;
-  int b, head, tile;
+
+  struct Item {
+    int b, head, first;  // query
+    int walked;          // tiles of keys
+  };
+  __device__ Item item(int i) const {
+    const int pair = i % work.each, heads = z.g * z.r, first = (work.tiles - 1 - i / work.each) * kTile;
+    return {pair / heads, pair % heads, first, (min(first + kTile, z.s) + kWalked - 1) / kWalked};
+  }
 
   __device__ void load() const {
-    const int first = tile * kTile, heads = z.g * z.r;
-    announce(&at.queries, 2 * kBytes);
-    load_tile<D, kTile>(at.q, maps.q, (b * z.query_heads + head) * D, first, &at.queries);
-    load_tile<D, kTile>(at.dout, maps.dout, (b * heads + head) * D, first, &at.queries);
-    const int column = (b * z.key_heads + head / z.r) * D;
-    Turn<kStages> turn;
-    for (int i = 0; i <= tile; ++i, turn.next()) {
-      wait(&at.k_free[turn.stage], turn.parity ^ 1);
-      announce(&at.k_full[turn.stage], kBytes);
-      load_tile<D, kTile>(at.k[turn.stage], maps.k, column, i * kTile, &at.k_full[turn.stage]);
-      wait(&at.v_free[turn.stage], turn.parity ^ 1);
-      announce(&at.v_full[turn.stage], kBytes);
-      load_tile<D, kTile>(at.v[turn.stage], maps.v, column, i * kTile, &at.v_full[turn.stage]);
+    Turn<kStages<D>> turn;
+    Turn<kBuffers<D>> queries;
+    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), queries.next()) {
+      const Item it = item(i);
+      u64* full = &at.queries_full[queries.stage];
+      wait(&at.queries_free[queries.stage], queries.parity ^ 1);
+      announce(full, 2 * kTile * D * 2);
+      load_tile<D, kTile>(at.q[queries.stage], maps.q, (it.b * z.query_heads + it.head) * D, it.first, full);
+      load_tile<D, kTile>(at.dout[queries.stage], maps.dout, (it.b * z.g * z.r + it.head) * D, it.first, full);
+      const int column = (it.b * z.key_heads + it.head / z.r) * D;
+      for (int tile = 0; tile < it.walked; ++tile, turn.next()) {
+        load_keys(at.k[turn.stage], maps.k, column, tile, &at.k_free[turn.stage], &at.k_full[turn.stage], turn.parity);
+        load_keys(at.v[turn.stage], maps.v, column, tile, &at.v_free[turn.stage], &at.v_full[turn.stage], turn.parity);
+      }
+    }
+  }
+  __device__ static void load_keys(__nv_bfloat16* to, const CUtensorMap& map, int column, int tile, u64* free,
+                                   u64* full, int parity) {
+    wait(free, parity ^ 1);
+    announce(full, kWalked * D * 2);
+    load_tile<D, kWalked>(to, map, column, tile * kWalked, full);
+  }
+
+  __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kWalked * 128); }
+
+  // Hides keys behind their query; `ahead`: this thread's first query, seen from the tile's first key.
+  __device__ static void hide(float (&s)[kWalked / 2], int ahead) {
+#pragma unroll
+    for (int j = 0; j < kWalked / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (8 * j + lane().column + e % 2 > ahead + e / 2 * 8) s[4 * j + e] = -INFINITY;
+  }
+
+  // What a thread knows of its two queries.
+  struct Queries {
+    float lse[2], mean[2];
+  };
+
+  __device__ void multiply(int mine) const {
+    Turn<kStages<D>> turn;
+    Turn<kBuffers<D>> queries;
+    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), queries.next()) {
+      const Item it = item(i);
+      const int start = it.first + mine * 64;  // the warpgroup's first query
+      const i64 row = (i64(it.b) * z.g * z.r + it.head) * stats.padded + start + lane().row;
+      const Queries known{{stats.lse[row], stats.lse[row + 8]}, {stats.d[row], stats.d[row + 8]}};
+      wait(&at.queries_full[queries.stage], queries.parity);
+      float dq[D / 2] = {};
+      sum(turn, it.walked, start, known, OwnRows<D>(at.q[queries.stage], mine * 64),
+          OwnRows<D>(at.dout[queries.stage], mine * 64), dq);
+      release(&at.queries_free[queries.stage]);
+      const i64 stride = i64(z.b) * z.query_heads * D;
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dq) + start * stride + (it.b * z.query_heads + it.head) * D, stride,
+                    z.s - start, dq, z.scale);
     }
   }
 
-  __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kTile * 128); }
-
-  // Hides keys behind their query on the diagonal.
-  __device__ static void hide(float (&s)[kTile / 2], int row) {
-#pragma unroll
-    for (int j = 0; j < kTile / 8; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e)
-        if (8 * j + lane().column + e % 2 > row + e / 2 * 8) s[4 * j + e] = -INFINITY;
-  }
-
-  __device__ void multiply(int group) const {
-    const int row = group * 64 + lane().row, first = tile * kTile;
-    const i64 mine = (i64(b) * z.g * z.r + head) * stats.padded + first + row;
-    const float lse[2] = {stats.lse[mine], stats.lse[mine + 8]}, mean[2] = {stats.d[mine], stats.d[mine + 8]};
+  // Products overlap with the arithmetic between them: a tile's scores are begun before the sums of the tile before.
+  __device__ void sum(Turn<kStages<D>>& turn, int tiles, int start, const Queries& known, const OwnRows<D>& q,
+                      const OwnRows<D>& dout, float (&dq)[D / 2]) const {
     const float scale = z.scale * kLog2E;
-    const u64 q = tile_factor(at.q + group * 64 * 64), dout = tile_factor(at.dout + group * 64 * 64);
-    float dq[D / 2] = {}, s[kTile / 2], d[kTile / 2];
-    unsigned ds[kTile / 16][4];
+    float s[kWalked / 2], d[kWalked / 2];
+    unsigned ds[kWalked / 16][4];
     pin(dq);
-    wait(&at.queries, 0);
-    wait(&at.k_full[0], 0);
+    wait(&at.k_full[turn.stage], turn.parity);
     begin_products();
-    product_of_rows<D, kTile, kTile>(s, q, tile_factor(at.k[0]));
+    q.template multiply<kWalked>(s, tile_factor(at.k[turn.stage]));
     commit_products();
-    Turn<kStages> turn, before;
-    for (int i = 0;; ++i) {
-      const u64 k = tile_factor(at.k[turn.stage]);
-      wait(&at.v_full[turn.stage], turn.parity);
-      wait_for_products<1>();  // dq's of the keys before; this tile's scores may still be under way
+    int before = -1;
+    for (int keys = 0;;) {
+      const int stage = turn.stage;
+      const u64 k = tile_factor(at.k[stage]);
+      wait(&at.v_full[stage], turn.parity);
+      wait_for_products<1>();  // the sums of the keys before; this tile's scores may still be under way
       pin(dq), pin(ds);
-      if (i > 0) release(&at.k_free[before.stage]);
+      if (before >= 0) release(&at.k_free[before]);
       begin_products();
-      product_of_rows<D, kTile, kTile>(d, dout, tile_factor(at.v[turn.stage]));
+      dout.template multiply<kWalked>(d, tile_factor(at.v[stage]));
       commit_products();
       wait_for_products<1>();
       pin(s);
-      if (i == tile) hide(s, row);
+      if (keys + kWalked - 1 > start) hide(s, start + lane().row - keys);
 #pragma unroll
-      for (int n = 0; n < kTile / 2; ++n) s[n] = exp2_fast(s[n] * scale - lse[n / 2 % 2]);
+      for (int n = 0; n < kWalked / 2; ++n) s[n] = exp2_fast(s[n] * scale - known.lse[n / 2 % 2]);
       wait_for_products<0>();
       pin(d);
-      release(&at.v_free[turn.stage]);
+      release(&at.v_free[stage]);
 #pragma unroll
-      for (int n = 0; n < kTile / 2; ++n) d[n] = s[n] * (d[n] - mean[n / 2 % 2]);
-      to_factor<kTile>(ds, d);
+      for (int n = 0; n < kWalked / 2; ++n) d[n] = s[n] * (d[n] - known.mean[n / 2 % 2]);
+      to_factor<kWalked>(ds, d);
       pin(ds), pin(dq);
       begin_products();
       add_product(dq, ds, k);
       commit_products();
-      if (i == tile) break;
-      before = turn;
+      before = stage;
       turn.next();
+      keys += kWalked;
+      if (--tiles == 0) break;
       wait(&at.k_full[turn.stage], turn.parity);
       pin(s);
       begin_products();
-      product_of_rows<D, kTile, kTile>(s, q, tile_factor(at.k[turn.stage]));
+      q.template multiply<kWalked>(s, tile_factor(at.k[turn.stage]));
       commit_products();
     }
     wait_for_products<0>();
     pin(dq);
-    const i64 stride = i64(z.b) * z.query_heads * D;
-    store_sums<D>(static_cast<__nv_bfloat16*>(x.dq) + (first + group * 64) * stride + (b * z.query_heads + head) * D,
-                  stride, z.s - first - group * 64, dq, z.scale);
+    release(&at.k_free[before]);
   }
 };
 
 template <int D>
 __global__ void __launch_bounds__(kThreads, 1)
     query_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
-                      const __grid_constant__ HopperGradMaps maps, const __grid_constant__ QueryStats stats) {
+                      const __grid_constant__ HopperGradMaps maps, const __grid_constant__ QueryStats stats,
+                      const __grid_constant__ Work work) {
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
   if (threadIdx.x == 0) {
-    make_barrier(&at.queries, 1);
-    for (int i = 0; i < kStages; ++i) {
+    for (int i = 0; i < kBuffers<D>; ++i)
+      make_barrier(&at.queries_full[i], 1), make_barrier(&at.queries_free[i], kConsumers);
+    for (int i = 0; i < kStages<D>; ++i) {
       make_barrier(&at.k_full[i], 1), make_barrier(&at.v_full[i], 1);
       make_barrier(&at.k_free[i], kConsumers), make_barrier(&at.v_free[i], kConsumers);
     }
     publish_barriers();
   }
   __syncthreads();
-  const int heads = z.g * z.r;
-  const QueryGrad<D> grad{z,
-                          x,
-                          maps,
-                          stats,
-                          at,
-                          int(blockIdx.x) / heads,
-                          int(blockIdx.x) % heads,
-                          int(gridDim.y - 1 - blockIdx.y)};  // the longest first
+  const QueryGrad<D> grad{z, x, maps, stats, work, at};
   if (threadIdx.x < 128) {
     give_registers<kRegistersToLoad>();
     if (threadIdx.x == 0) grad.load();
   } else {
     take_registers<kRegistersToMultiply>();
-    grad.multiply(int(threadIdx.x) / 128 - 1);
+    grad.multiply(warpgroup() - 1);
   }
 }
 
 template <int D>
 void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const QueryStats& stats, cudaStream_t stream) {
+  const Work work = share(blocks_for(z.s, kTile), z.b * z.g * z.r);
   allow_shared(query_grad_kernel<D>, sizeof(Shared<D>));
-  const dim3 blocks(unsigned(z.b * z.g * z.r), unsigned(stats.padded / kTile));
-  query_grad_kernel<D><<<blocks, kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, stats);
+  query_grad_kernel<D><<<work.blocks, kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, stats, work);
 }
 
 }  // namespace

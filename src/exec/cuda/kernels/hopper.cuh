@@ -190,6 +190,27 @@ __device__ inline void product_of_rows(float (&c)[N2], u64 a, u64 b) {
   }
 }
 
+// The same with a's rows in registers.
+template <int D, int kRowsB, int N2>
+__device__ inline void product_of_rows(float (&c)[N2], const unsigned (&a)[D / 16][4], u64 b) {
+#pragma unroll
+  for (int i = 0; i < D / 16; ++i) wgmma<false>(c, a[i], b + (i / 4 * kRowsB * 128 + i % 4 * 32) / 16, i > 0);
+}
+
+// A warp's 16 rows, from `row` on, of a tile of kRows x D as a factor in registers.
+template <int D, int kRows>
+__device__ inline void load_factor(unsigned (&a)[D / 16][4], const __nv_bfloat16* tile, int row) {
+  const int lane = int(threadIdx.x) % 32, mine = row + lane % 16;  // the row whose 16 bytes this lane names
+#pragma unroll
+  for (int i = 0; i < D / 16; ++i) {
+    const int piece = (i % 4 * 2 + lane / 16) ^ mine % 8;
+    asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(a[i][0]), "=r"(a[i][1]), "=r"(a[i][2]), "=r"(a[i][3])
+                 : "r"(shared_address(tile) + (i / 4 * kRows + mine) * 128 + piece * 16)
+                 : "memory");
+  }
+}
+
 // c += a b, where b is a tile of N rows.
 template <int N16, int D2>
 __device__ inline void add_product(float (&c)[D2], const unsigned (&a)[N16][4], u64 b) {
