@@ -146,6 +146,11 @@ TEST(Attention, tiles_of_tensor_cores) {
       for (i64 r : {1, 4}) compare(make_case(DType::bf16, {s, 2, r == 1 ? 2 : 1, r, d}));
 }
 
+// More tiles than a GPU has multiprocessors.
+TEST(Attention, many_heads) {
+  for (i64 d : {64, 128}) compare(make_case(DType::bf16, {200, 10, 7, 2, d}));
+}
+
 TEST(Attention, windows_of_wide_heads) {
   for (i64 window : {1, 60, 128, 1000})
     for (bool starts : {false, true})

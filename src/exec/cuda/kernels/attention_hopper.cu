@@ -49,7 +49,13 @@ i64 stats_floats(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * padded
 
 }  // namespace hopper
 
-i64 hopper_grad_workspace(const AttentionSizes& z) { return 2 * hopper::stats_floats(z) * i64(sizeof(float)); }
+i64 hopper_grad_workspace(const AttentionSizes& z) {
+  const i64 heads = i64(z.b) * std::max(z.g * z.r, z.query_heads);
+  constexpr i64 kMost = i64{1} << 31;
+  check(heads * z.d < kMost && heads * (hopper::padded(z.s) / 64) < kMost / 2,
+        "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
+  return 2 * hopper::stats_floats(z) * i64(sizeof(float));
+}
 
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream) {

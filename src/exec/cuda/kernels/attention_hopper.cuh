@@ -6,20 +6,22 @@
 
 namespace megalith::cuda::hopper {
 
-// A block: a warpgroup that loads and two that multiply, each 64 rows of the block's tile.
-constexpr int kTile = 128, kThreads = 384;
-constexpr int kConsumers = 8;  // warps
-constexpr int kRegistersToLoad = 24, kRegistersToMultiply = 240;
-// Places for the tile's own tensors, so that the next tile's are loaded ahead where there is room.
-template <int D>
-constexpr int kBuffers = D == 64 ? 2 : 1;
+// A block: a warpgroup that loads and kGroups that multiply, each 64 rows of the block's tile. It has kBuffers places
+// for the tile's own tensors, so that the next tile's are loaded ahead where there is room.
+template <int D, int kGroups>
+struct Block {
+  static constexpr int kTile = 64 * kGroups, kThreads = 128 * (kGroups + 1);
+  static constexpr int kConsumers = 4 * kGroups;  // warps
+  static constexpr int kBuffers = D == 64 ? 2 : 1;
+  static constexpr int kRegistersToLoad = 24, kRegistersToMultiply = kGroups == 3 ? 160 : 240;
+};
 
 // Of each query: lse * log2(e) and D, as [b, g, r, padded]; beyond the sequence lse is infinite (probability 0).
 struct QueryStats {
   float *lse, *d;
   int padded;
 };
-inline int padded(int s) { return (s + kTile - 1) / kTile * kTile; }
+inline int padded(int s) { return (s + 63) / 64 * 64; }
 
 // A launch's tiles of all samples' heads (or groups), the longest first; as many blocks as there are multiprocessors
 // take one each in every round, in an order that turns around each time: so all get as much.
@@ -32,12 +34,11 @@ struct Work {
     return round * blocks + (round % 2 == 0 ? int(blockIdx.x) : blocks - 1 - int(blockIdx.x));
   }
 };
-inline Work share(int tiles, int each) {
+inline Work share(int tiles, i64 each) {
   int device = 0, sms = 0;
   check_cuda(cudaGetDevice(&device), "[attention_grad] device");
   check_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "[attention_grad] multiprocessors");
-  check(i64(tiles) * each < i64{1} << 30, "[attention_grad] {} tiles of {} heads are too many", tiles, each);
-  return {tiles, each, std::min(tiles * each, sms)};
+  return {tiles, int(each), int(std::min<i64>(tiles * each, sms))};
 }
 
 void launch_key_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
@@ -47,14 +48,14 @@ void launch_query_grad(const AttentionSizes& z, const AttentionGradBuffers& x, c
 
 // A warpgroup's 64 rows of a tile, as the first factor of products: narrow ones in registers, which spares shared
 // memory's bandwidth; wide ones where they are.
-template <int D>
+template <int D, int kRows>
 struct OwnRows {
   static constexpr bool kInRegisters = D == 64;
   u64 place;
   unsigned held[kInRegisters ? D / 16 : 1][4];
 
   __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
-    if constexpr (kInRegisters) load_factor<D, kTile>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
+    if constexpr (kInRegisters) load_factor<D, kRows>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
   }
   // c = these rows times those of b, a tile of kRowsB.
   template <int kRowsB, int N2>
@@ -62,7 +63,7 @@ struct OwnRows {
     if constexpr (kInRegisters)
       product_of_rows<D, kRowsB>(c, held, b);
     else
-      product_of_rows<D, kTile, kRowsB>(c, place, b);
+      product_of_rows<D, kRows, kRowsB>(c, place, b);
   }
 };
 
