@@ -10,9 +10,9 @@ namespace megalith {
 // The process's peak memory by the plan, in bytes.
 struct MemoryNeed {
   i64 arena = 0;
-  i64 batches = 0;  // on their way from the data to the arena
-  i64 start = 0;    // what reading or drawing the weights takes beyond all that, while activations are untouched
-  i64 process = 0;  // libraries, tokenizer, the data's index, the plan itself
+  i64 batches = 0;       // on their way from the data to the arena
+  i64 start = 0;         // what reading or drawing the weights takes beyond all that, while activations are untouched
+  i64 process = 0;       // libraries, tokenizer, the data's index, the plan itself
   bool resumes = false;  // the optimizer's state is read at the start
   i64 total() const { return arena + batches + start + process; }
 };
