@@ -1,22 +1,23 @@
-// step-bench: tokens/s of whole training steps (forward, backward, clipping, AdamW) on random tokens. Without flags:
-// GPT-2 124M (12 layers, hidden 768, 12 heads) at batch 4 x 64 and 1 x 1024, in f32 and bf16. With --llama and sizes: a
-// Llama-like model of the same shape as another program's.
-// --ops: also where the time goes, beside the simulator's floor.
+// step-bench: whole training steps (forward, backward, clipping, AdamW) on random tokens, dropout 0: tokens/s, ms a
+// step, model TFLOP/s and MFU (causal attention counted at half, train/flops.h), the plan's bytes against the device's.
+// --model: one of the shapes that other programs are measured with, in bf16. Without flags: GPT-2 124M at batch 4 x 64
+// and 1 x 1024, in f32 and bf16, on the CPU. Otherwise a GPT-2- or Llama-like model of the sizes given.
+// Steps are timed one by one, each waited for; in a row, waited for at the end; and in a row between events, which tell
+// how long the device had nothing to do. --ops: also where the time goes, beside the simulator's floor.
 #include <algorithm>
 #include <chrono>
-#include <cstring>
 #include <map>
 #include <numeric>
 
 #include "base/rng.h"
 #include "config/parse.h"
 #include "config/show.h"
-#include "exec/cpu/backend.h"
-#include "exec/cpu/executor.h"
+#include "device/make_backend.h"
 #include "exec/sim/simulator.h"
-#include "models/parameter.h"
-#include "ops/update.h"
-#include "train/step.h"
+#include "ops/all.h"
+#include "train/flops.h"
+#include "train/model_state.h"
+#include "train/peak_flops.h"
 
 namespace megalith {
 namespace {
@@ -25,12 +26,15 @@ using Clock = std::chrono::steady_clock;
 double seconds_since(Clock::time_point t) { return std::chrono::duration<double>(Clock::now() - t).count(); }
 
 struct Flags {
+  std::string model;
   bool llama = false, ops = false, bf16 = false;
   std::vector<std::string> passes_off;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
+  DeviceOptions device;
 };
 
 void list_fields(Flags& c, config::FieldList& f) {
+  f.add("model", c.model, "gpt2-124m, gpt2-350m, gpt2-1.5b, llama-1.5b or llama-8b-l8 (8 layers).");
   f.add("llama", c.llama, "RMSNorm, SwiGLU, rope, no biases, untied embeddings.");
   f.add("ops", c.ops, "Where the time goes.");
   f.add("passes-off", c.passes_off, "Names of passes to leave out.");
@@ -41,6 +45,35 @@ void list_fields(Flags& c, config::FieldList& f) {
       f.add("vocab", c.vocab, "Tokens.");
   f.add("seq", c.seq, "Sequence length; 0: the four default cases."), f.add("batch", c.batch, "Sequences.");
   f.add("steps", c.steps, "Measured steps.");
+  list_fields(c.device, f);
+}
+
+struct Preset {
+  const char* name;
+  bool llama;
+  i64 layers, hidden, ffn, heads, kv, vocab, seq, batch;
+};
+constexpr Preset kPresets[] = {
+    {"gpt2-124m", false, 12, 768, 0, 12, 0, 50257, 1024, 64},
+    {"gpt2-350m", false, 24, 1024, 0, 16, 0, 50257, 1024, 32},
+    {"gpt2-1.5b", false, 48, 1600, 0, 25, 0, 50257, 1024, 16},
+    {"llama-1.5b", true, 16, 2048, 8192, 32, 8, 128256, 4096, 4},
+    {"llama-8b-l8", true, 8, 4096, 14336, 32, 8, 128256, 8192, 2},
+};
+
+// A preset fills what the command line left open.
+void apply_preset(Flags& f, const config::Given& given) {
+  const auto it = std::ranges::find_if(kPresets, [&](const Preset& p) { return f.model == p.name; });
+  check(it != std::end(kPresets), "--model {}: want gpt2-124m, gpt2-350m, gpt2-1.5b, llama-1.5b or llama-8b-l8",
+        f.model);
+  const auto set = [&](const char* flag, i64& member, i64 value) {
+    if (!given.has(flag)) member = value;
+  };
+  set("layers", f.layers, it->layers), set("hidden", f.hidden, it->hidden), set("ffn", f.ffn, it->ffn);
+  set("heads", f.heads, it->heads), set("kv", f.kv, it->kv), set("vocab", f.vocab, it->vocab);
+  set("seq", f.seq, it->seq), set("batch", f.batch, it->batch), set("steps", f.steps, 20);
+  f.llama = it->llama;
+  if (!given.has("bf16")) f.bf16 = true;
 }
 
 StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
@@ -62,90 +95,140 @@ StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
 
 class StepBench {
  public:
-  StepBench(const Flags& flags, i64 batch, i64 seq, DType dtype)
-      : spec_(step_spec(flags, batch, seq, dtype)),
-        step_(plan_step(spec_, *make_cpu_backend())),
-        executor_(step_.plan, Coord{}) {
+  StepBench(const Flags& flags, i64 batch, i64 seq, DType dtype, const Backend& backend)
+      : spec_(step_spec(flags, batch, seq, dtype)), backend_(backend), step_(plan_step(spec_, backend)) {
+    planned_ = step_.plan.arena_bytes + backend.fixed_bytes();
+    const auto began = Clock::now();
+    interpreter_ = backend.make_interpreter(step_.plan, Coord{});
+    ModelState(step_, *interpreter_).initialise(1);
     fill();
+    step(), wait();
+    first_step_ = seconds_since(began);
   }
 
-  // Seconds of the fastest and the median step.
-  std::pair<double, double> run(i64 steps) {
-    step();
+  struct Times {
+    double best, median, row, idle;  // seconds of a step; share of the time that the device had nothing to do
+  };
+  Times run(i64 steps) {
     std::vector<double> times;
+    step(), wait();
     for (i64 i = 0; i < steps; ++i) {
       const auto start = Clock::now();
-      step();
+      step(), wait();
       times.push_back(seconds_since(start));
     }
     std::sort(times.begin(), times.end());
-    return {times.front(), times[times.size() / 2]};
+    const double row = in_a_row(steps);
+    interpreter_->busy_seconds();
+    const double wall = in_a_row(std::max<i64>(steps, 20)) * double(std::max<i64>(steps, 20));
+    return {times.front(), times[times.size() / 2], row, 1 - interpreter_->busy_seconds() / wall};
   }
 
+  double flops() const { return flops_per_iteration(spec_.model, spec_.shape.batch); }
+  i64 planned() const { return planned_; }
+  double first_step() const { return first_step_; }
+  double loss() { return interpreter_->scalars(program_index(), "step")[step_scalar::kLoss]; }
+
   void print_ops() {
+    constexpr int kRuns = 3;
     const Program& p = step_.plan.program(kProgram);
-    const int index = executor_.program_index(kProgram);
-    std::map<std::string, double> spent;
-    for (int i = 0; i < int(p.instructions.size()); ++i) {
-      const auto start = Clock::now();
-      executor_.run_instruction(index, i, true);
-      spent[kind(p, p.instructions[i])] += seconds_since(start);
+    std::vector<double> least = interpreter_->time_instructions(program_index());
+    for (int run = 1; run < kRuns; ++run) {
+      const std::vector<double> again = interpreter_->time_instructions(program_index());
+      for (size_t i = 0; i < least.size(); ++i) least[i] = std::min(least[i], again[i]);
     }
-    std::vector<std::pair<double, std::string>> rows;
-    for (auto& [op, t] : spent) rows.push_back({t, op});
-    std::sort(rows.rbegin(), rows.rend());
-    for (auto& [t, op] : rows) fmt::print("    {:<44} {:>9.3f} ms\n", op, t * 1e3);
-    fmt::print("{}", sim::print(sim::simulate(step_.plan, p, sim::this_cpu())));
+    struct Row {
+      double seconds = 0;
+      i64 runs = 0;
+    };
+    std::map<std::string, Row> spent;
+    double sum = 0;
+    for (size_t i = 0; i < least.size(); ++i) {
+      Row& row = spent[kind(p, p.instructions[i])];
+      row.seconds += least[i], ++row.runs, sum += least[i];
+    }
+    std::vector<std::pair<std::string, Row>> rows(spent.begin(), spent.end());
+    std::ranges::sort(rows, [](auto& a, auto& b) { return a.second.seconds > b.second.seconds; });
+    for (auto& [op, row] : rows)
+      fmt::print("    {:<60} {:>5} runs {:>10.3f} ms {:>6.2f} %\n", op, row.runs, row.seconds * 1e3,
+                 100 * row.seconds / sum);
+    fmt::print("    {:<60} {:>5} runs {:>10.3f} ms\n", "all, one by one", least.size(), sum * 1e3);
+    const bool gpu = backend_.name() == "cuda";
+    fmt::print("{}", sim::print(sim::simulate(step_.plan, p, gpu ? sim::h200() : sim::this_cpu())));
   }
 
  private:
-  static std::string kind(const Program& p, const Instruction& in) {
+  // Ops of one name differ by what they are: products by their letters and sizes, the rest by their dtype.
+  std::string kind(const Program& p, const Instruction& in) const {
+    const Type& first = p.buffers[(in.outs.empty() ? in.ins : in.outs)[0]].type;
     if (const auto* e = in.op.get_if<Einsum>())
-      return fmt::format("einsum {}{}{}", e->spec, e->accumulate ? " +=" : "",
-                         p.buffers[in.outs[0]].bytes > (100 << 20) ? " (vocabulary)" : "");
-    return std::string(in.op.name());
+      return fmt::format("einsum {}{} -> {}", e->spec, e->accumulate ? " +=" : "", to_string(first.shape));
+    return fmt::format("{} {} -> {}", in.op.name(), in.phase == Phase::update ? "(update)" : "", name_of(first.dtype));
   }
+
+  int program_index() const { return int(&step_.plan.program(kProgram) - step_.plan.programs.data()); }
 
   void fill() {
-    for (const Parameter& p : step_.parameters) {
-      std::vector<float> w(size_t(p.type.elements()));
-      init_parameter(p, step_.plan.mesh, Coord{}, 1, w.data());
-      const Leaf* main = step_.plan.find_leaf(p.name + ".main");
-      if (main) std::memcpy(executor_.leaf(main->name), w.data(), w.size() * 4);
-      if (!main) {
-        std::memcpy(executor_.leaf(p.name), w.data(), w.size() * 4);
-      } else {
-        const std::vector<bf16> narrow(w.begin(), w.end());
-        std::memcpy(executor_.leaf(p.name), narrow.data(), narrow.size() * 2);
-      }
-    }
     const i64 n = spec_.model.seq_length * spec_.shape.batch;
     for (i64 i = 0; i < n; ++i) {
-      reinterpret_cast<i32*>(executor_.leaf("tokens"))[i] = i32(mix_all(3, i) % u64(spec_.model.vocab_size));
-      reinterpret_cast<i32*>(executor_.leaf("labels"))[i] = i32(mix_all(4, i) % u64(spec_.model.vocab_size));
-      reinterpret_cast<float*>(executor_.leaf("loss_mask"))[i] = 1;
-      if (step_.plan.find_leaf("position_ids"))
-        reinterpret_cast<i32*>(executor_.leaf("position_ids"))[i] = i32(i / spec_.shape.batch);
+      tokens_.push_back(i32(mix_all(3, i) % u64(spec_.model.vocab_size)));
+      labels_.push_back(i32(mix_all(4, i) % u64(spec_.model.vocab_size)));
+      positions_.push_back(i32(i / spec_.shape.batch));
     }
-    const double hyper[hyper::kSize] = {1e-4, 0.1, 0.1, 0.05};
-    std::memcpy(executor_.leaf("hyper"), hyper, sizeof hyper);
+    mask_.assign(size_t(n), 1);
   }
 
-  void step() { executor_.run(executor_.program_index(kProgram), true); }
+  // As the trainer does it: the step's numbers and a batch, then the run; nothing waits.
+  void step() {
+    const double hyper[hyper::kSize] = {1e-4, 0.1, 0.1, 0.05};
+    put("hyper", hyper), put("tokens", tokens_.data()), put("labels", labels_.data());
+    put("loss_mask", mask_.data()), put("position_ids", positions_.data());
+    interpreter_->run(program_index(), true);
+  }
+  void put(const char* leaf, const void* data) {
+    if (const Leaf* l = step_.plan.find_leaf(leaf)) interpreter_->write(*l, data);
+  }
+  void wait() { loss(); }
+
+  double in_a_row(i64 steps) {
+    wait();
+    const auto start = Clock::now();
+    for (i64 i = 0; i < steps; ++i) step();
+    wait();
+    return seconds_since(start) / double(steps);
+  }
 
   static constexpr const char* kProgram = "last-micro-batch";
 
   StepSpec spec_;
+  const Backend& backend_;
   PlannedStep step_;
-  cpu::Executor executor_;
+  std::unique_ptr<Interpreter> interpreter_;
+  std::vector<i32> tokens_, labels_, positions_;
+  std::vector<float> mask_;
+  i64 planned_ = 0;
+  double first_step_ = 0;
 };
 
-void measure(const Flags& f, i64 batch, i64 seq, DType dtype) {
-  StepBench bench(f, batch, seq, dtype);
-  const auto [best, median] = bench.run(f.steps);
-  const double tokens = double(batch * seq);
-  fmt::print("{:<22} {} x {:<5} {:<5} {:>8.1f} tokens/s (median {:.1f})   {:.1f} ms a step\n",
-             f.seq ? "model" : "GPT-2 124M", batch, seq, name_of(dtype), tokens / best, tokens / median, best * 1e3);
+void measure(const Flags& f, i64 batch, i64 seq, DType dtype, const Backend& backend) {
+  const auto began = Clock::now();
+  StepBench bench(f, batch, seq, dtype, backend);
+  const double start = seconds_since(began);
+  const StepBench::Times t = bench.run(f.steps);
+  const double tokens = double(batch * seq), flops = bench.flops(), mib = 1 << 20;
+  const std::string name = !f.model.empty() ? f.model : f.seq ? "model" : "GPT-2 124M";
+  fmt::print("{:<12} {} x {:<5} {:<5} {:>9.1f} tokens/s best, {:>9.1f} median, {:>9.1f} in a row\n", name, batch, seq,
+             name_of(dtype), tokens / t.best, tokens / t.median, tokens / t.row);
+  fmt::print("  {:.2f} ms a step best, {:.2f} median, {:.2f} in a row; {:.1f} TFLOP/s", t.best * 1e3, t.median * 1e3,
+             t.row * 1e3, flops / t.row / 1e12);
+  if (const auto peak = peak_flops(backend.device_name(), dtype))
+    fmt::print(", MFU {:.1f} % of {:.0f} TFLOP/s", 100 * flops / t.row / *peak, *peak / 1e12);
+  fmt::print("; device idle {:.2f} %\n", 100 * t.idle);
+  const double planned = double(bench.planned()), used = double(backend.peak_bytes());
+  fmt::print(
+      "  memory: planned {:.1f} MiB, used {:.1f} MiB ({:.2f} %); {:.2f} s to the first step's end ({:.2f} s of "
+      "them planning); loss {:.4f}\n",
+      planned / mib, used / mib, 100 * used / planned, start, start - bench.first_step(), bench.loss());
   if (f.ops) bench.print_ops();
   std::fflush(stdout);
 }
@@ -155,9 +238,14 @@ int run(int argc, char** argv) {
   config::FieldList fields = config::fields_of(f);
   const config::ParseResult r = config::parse(fields, std::vector<std::string>(argv + 1, argv + argc));
   if (r.help) return fmt::print("{}\n", config::help_text(fields)), 0;
-  if (f.seq > 0) return measure(f, f.batch, f.seq, f.bf16 ? DType::bf16 : DType::f32), 0;
-  for (const auto [batch, seq] : {std::pair<i64, i64>{4, 64}, {1, 1024}})
-    for (DType dtype : {DType::f32, DType::bf16}) measure(f, batch, seq, dtype);
+  if (!f.model.empty()) apply_preset(f, r.given);
+  check(f.steps > 0, "--steps {}: want at least 1", f.steps);
+  const bool defaults = f.seq == 0;
+  if (defaults && f.device.kind == DeviceKind::automatic) f.device.kind = DeviceKind::cpu;
+  const std::unique_ptr<Backend> backend = make_backend(f.device);
+  if (!defaults) return measure(f, f.batch, f.seq, f.bf16 ? DType::bf16 : DType::f32, *backend), 0;
+  for (const auto& [batch, seq] : {std::pair<i64, i64>{4, 64}, {1, 1024}})
+    for (DType dtype : {DType::f32, DType::bf16}) measure(f, batch, seq, dtype, *backend);
   return 0;
 }
 

@@ -37,6 +37,9 @@ struct SaveTensor {
   const void* data = nullptr;  // row-major
   Shape global_shape{};        // empty: shape
   Shape offset{};              // of the block in the whole; empty: zeros
+  // Instead of `data`: called once, when the tensor is to be written; what it returns is good until the next one's
+  // call.
+  std::function<const void*()> fetch{};
 };
 
 struct SaveOptions {

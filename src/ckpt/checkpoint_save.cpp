@@ -21,7 +21,8 @@ namespace fs = std::filesystem;
 constexpr const char* kShard = "shard_00000.safetensors";
 
 std::span<const std::byte> bytes_of(const SaveTensor& t) {
-  return {static_cast<const std::byte*>(t.data), std::size_t(count(t.shape) * size_of(t.dtype))};
+  const void* data = t.fetch ? t.fetch() : t.data;
+  return {static_cast<const std::byte*>(data), std::size_t(count(t.shape) * size_of(t.dtype))};
 }
 
 Shape global_shape(const SaveTensor& t) { return t.global_shape.empty() ? t.shape : t.global_shape; }
@@ -32,7 +33,9 @@ std::string key_of(const SaveTensor& t) {
   return global_shape(t) == t.shape ? t.name : fmt::format("{}@{}", t.name, fmt::join(offset(t), ","));
 }
 
-std::vector<CheckpointTensor> describe_tensors(std::span<const SaveTensor> tensors) {
+// `checksums`: by key.
+std::vector<CheckpointTensor> describe_tensors(std::span<const SaveTensor> tensors,
+                                               const std::map<std::string, u64>& checksums) {
   std::vector<CheckpointTensor> list;
   std::map<std::string, std::size_t> index;
   for (const SaveTensor& t : tensors) {
@@ -45,7 +48,7 @@ std::vector<CheckpointTensor> describe_tensors(std::span<const SaveTensor> tenso
     CheckpointTensor& tensor = list[it->second];
     check(tensor.shape == whole && tensor.dtype == t.dtype,
           "[save] the blocks of tensor {} disagree about its shape or type", t.name);
-    tensor.blocks.push_back({kShard, key_of(t), start, t.shape, xxh64(bytes_of(t))});
+    tensor.blocks.push_back({kShard, key_of(t), start, t.shape, checksums.at(key_of(t))});
   }
   return list;
 }
@@ -61,10 +64,15 @@ void write_files(const std::string& at, const Manifest& manifest, std::span<cons
   }
   std::map<std::string, u64> checksums;
   SafetensorsWriter writer(at + "/" + kShard, std::move(specs), {}, hook);
-  for (const TensorSpec& spec : writer.tensors()) writer.write(bytes_of(*by_key.at(spec.name)));
+  std::map<std::string, u64> tensor_checksums;
+  for (const TensorSpec& spec : writer.tensors()) {
+    const std::span<const std::byte> bytes = bytes_of(*by_key.at(spec.name));
+    writer.write(bytes);
+    tensor_checksums[spec.name] = xxh64(bytes);
+  }
   writer.finish();
   checksums[kShard] = writer.checksum();
-  const std::string text = format_manifest({manifest, describe_tensors(tensors)});
+  const std::string text = format_manifest({manifest, describe_tensors(tensors, tensor_checksums)});
   write_text(at + "/" + kManifestFile, text, hook);
   checksums[kManifestFile] = xxh64(text);
   write_text(at + "/" + kChecksumFile, format_checksums(checksums), hook);

@@ -3,6 +3,7 @@
 #include "cli/command.h"
 #include "cli/model_source.h"
 #include "cli/own_flags.h"
+#include "device/make_backend.h"
 #include "generate/generator.h"
 
 namespace megalith {
@@ -15,6 +16,7 @@ struct GenerateFlags {
   SamplingOptions sampling;
   i64 seed = 1234;
   bool bf16 = false, greedy = false;
+  DeviceOptions device;
   TokenizerConfig tokenizer;
 };
 
@@ -30,6 +32,7 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.add("greedy", c.greedy, "Always the likeliest token.");
   f.add("seed", c.seed, "Of sampling.");
   f.add("bf16", c.bf16, "Compute in bf16.");
+  list_fields(c.device, f);
   list_fields(c.tokenizer, f);
 }
 
@@ -55,7 +58,7 @@ int command_generate(int argc, const char* const* argv) {
     tokenizer = make_tokenizer(numbers);
   }
   const std::vector<i32> prompt = tokenizer->encode(c.prompt);
-  const auto backend = make_backend(Device::cpu);
+  const auto backend = make_backend(c.device);
   Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
                       *backend);
   load_weights(c.load, c.ckpt_step, generator.weights());

@@ -1,12 +1,13 @@
 // golden-check DIR: holds our model against one made by Hugging Face transformers and PyTorch. DIR has the model
 // (config.json, model.safetensors) and golden.safetensors: batches, logits, loss, every gradient, ten AdamW steps (lr
 // 1e-3, betas 0.9 0.95, eps 1e-8, weight decay 0.1 on matrices, clip 1.0). One line a quantity with its error; exit 0
-// only if all are within their bounds.
+// only if all are within their bounds. --device cpu|cuda; --bf16 computes in bf16, within wider bounds.
 #include <cmath>
 #include <cstring>
 
 #include "ckpt/hf_weights.h"
-#include "exec/cpu/backend.h"
+#include "cli/own_flags.h"
+#include "device/make_backend.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
 #include "train/feed.h"
@@ -15,9 +16,36 @@
 namespace megalith {
 namespace {
 
-constexpr double kLogitsBound = 1e-5, kLossBound = 1e-5, kGradientBound = 1e-4, kTrainLossBound = 1e-4,
-                 kNormBound = 1e-4;
 constexpr int kSteps = 10;
+
+struct Flags {
+  bool bf16 = false;
+  DeviceOptions device;
+};
+
+void list_fields(Flags& c, config::FieldList& f) {
+  f.group("Golden check: golden-check DIR [flags]");
+  f.add("bf16", c.bf16, "Compute in bf16.");
+  list_fields(c.device, f);
+}
+
+// Largest errors: of the logits relative to their size, of the loss, of each gradient relative to its size, of the
+// losses and the relative gradient norms of the training steps.
+struct Bounds {
+  double logits, loss, gradient, train_loss, norm;
+};
+constexpr Bounds kF32 = {1e-5, 1e-5, 1e-4, 1e-4, 1e-4};
+
+// A bf16 number is off by at most u = 2^-8 of itself (half of epsilon, 2^-7), u / sqrt(3) in the quadratic mean. A
+// logit has behind it about 15 roundings a layer (weights, norms, products, attention, activation, residuals) and 5
+// around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave sqrt(n) u. A
+// gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at least: signs
+// cancel, and four times the error of a mean of independent ones is left for those that are not.
+Bounds bf16_bounds(const ModelConfig& m, i64 tokens) {
+  const double logits = 0x1p-8 * std::sqrt(15.0 * double(m.num_layers) + 5),
+               mean = 4 * logits / std::sqrt(double(tokens));
+  return {logits, mean, 2 * logits, mean, mean};
+}
 
 class Report {
  public:
@@ -64,12 +92,13 @@ OptimizerConfig golden_optimizer() {
 
 class GoldenCheck {
  public:
-  explicit GoldenCheck(const std::string& dir)
+  GoldenCheck(const std::string& dir, const Flags& flags)
       : dir_(dir),
         golden_(TensorFiles::open_file(dir + "/golden.safetensors")),
         hf_(read_hf_config(dir)),
-        backend_(make_cpu_backend()) {
+        backend_(make_backend(flags.device)) {
     const Batch first = read_batch(golden_, 0);
+    if (flags.bf16) bounds_ = bf16_bounds(hf_.model, first.sequences * first.seq_length);
     StepSpec spec;
     spec.model = hf_.model;
     spec.model.padded_vocab_size = 0;
@@ -77,6 +106,7 @@ class GoldenCheck {
     spec.model.resolve();
     spec.optimizer = golden_optimizer();
     spec.shape.batch = first.sequences;
+    if (flags.bf16) spec.shape.dtype = DType::bf16;
     spec.evaluate = spec.keep_logits = true;
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
@@ -102,6 +132,18 @@ class GoldenCheck {
     fail("the model has no parameter {}", name);
   }
 
+  std::vector<float> read_logits(int program, const Type& type) const {
+    std::vector<float> out(size_t(type.elements()));
+    if (type.dtype == DType::f32) {
+      interpreter_->read_output(program, "logits", out.data());
+      return out;
+    }
+    check(type.dtype == DType::bf16, "logits are {}, want f32 or bf16", name_of(type.dtype));
+    std::vector<bf16> narrow(out.size());
+    interpreter_->read_output(program, "logits", narrow.data());
+    return {narrow.begin(), narrow.end()};
+  }
+
   void forward() {
     const Batch batch = read_batch(golden_, 0);
     Feed(step_.plan, *interpreter_)(batch);
@@ -110,14 +152,14 @@ class GoldenCheck {
     const i64 V = golden_.at("logits").shape.at(2), S = batch.seq_length, B = batch.sequences;
     const Program& prog = step_.plan.programs[p];
     const Type type = prog.buffers[prog.outputs.at("logits")].type;
-    std::vector<float> ours(size_t(type.elements())), picked;
-    interpreter_->read_output(p, "logits", ours.data());
+    const std::vector<float> ours = read_logits(p, type);
+    std::vector<float> picked;
     for (i64 b = 0; b < B; ++b)
       for (i64 s = 0; s < S; ++s)
         for (i64 v = 0; v < V; ++v) picked.push_back(ours[size_t((s * B + b) * type.dim(2) + v)]);
-    report_.line("logits", relative(picked, golden_.read_f32("logits")), kLogitsBound);
+    report_.line("logits", relative(picked, golden_.read_f32("logits")), bounds_.logits);
     const double loss = interpreter_->scalars(p, "loss")[0] / interpreter_->scalars(p, "tokens")[0];
-    report_.line("loss", std::abs(loss - golden_.read_f32("loss")[0]), kLossBound);
+    report_.line("loss", std::abs(loss - golden_.read_f32("loss")[0]), bounds_.loss);
   }
 
   // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of
@@ -138,7 +180,8 @@ class GoldenCheck {
         for (float& x : ours) x = float(x / tokens);
         pack(link.block, DType::f32, ours.data(), reinterpret_cast<std::byte*>(packed.data()));
       }
-      report_.line("gradient " + theirs.name, relative(packed, golden_gradient(mapping, theirs.name)), kGradientBound);
+      report_.line("gradient " + theirs.name, relative(packed, golden_gradient(mapping, theirs.name)),
+                   bounds_.gradient);
     }
   }
 
@@ -162,15 +205,16 @@ class GoldenCheck {
       interpreter_->run(program("last-micro-batch"), true);
       const auto scalars = interpreter_->scalars(program("last-micro-batch"), "step");
       report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses[i]),
-                   kTrainLossBound);
+                   bounds_.train_loss);
       report_.line(fmt::format("step {} gradient norm", i + 1),
-                   std::abs(scalars[step_scalar::kGradNorm] / norms[i] - 1), kNormBound);
+                   std::abs(scalars[step_scalar::kGradNorm] / norms[i] - 1), bounds_.norm);
     }
   }
 
   std::string dir_;
   TensorFiles golden_;
   HfConfig hf_;
+  Bounds bounds_ = kF32;
   std::unique_ptr<Backend> backend_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;
@@ -183,9 +227,12 @@ class GoldenCheck {
 
 int main(int argc, char** argv) {
   try {
-    megalith::check(argc == 2 && argv[1][0] != '-',
-                    "usage: golden-check DIR (config.json, model.safetensors, golden.safetensors)");
-    return megalith::GoldenCheck(argv[1]).run() ? 0 : 1;
+    megalith::check(argc >= 2 && argv[1][0] != '-',
+                    "usage: golden-check DIR [--bf16] [--device cpu|cuda] (DIR: config.json, model.safetensors, "
+                    "golden.safetensors)");
+    megalith::Flags flags;
+    if (!megalith::read_flags(flags, argc - 1, argv + 1)) return 0;
+    return megalith::GoldenCheck(argv[1], flags).run() ? 0 : 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "golden-check: {}\n", e.what());
     return 2;

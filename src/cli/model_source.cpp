@@ -6,7 +6,6 @@
 
 #include "base/log.h"
 #include "ckpt/hf_config.h"
-#include "exec/cpu/backend.h"
 
 namespace megalith {
 
@@ -56,15 +55,12 @@ void complete_options(Options& o) {
           "tokenizer that belongs to the model",
           tokenizer->vocab_size(), o.model.vocab_size);
     o.data.eod = tokenizer->eod(), o.data.pad = tokenizer->pad();
+  } else if (o.data.mock_data) {
+    o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
   }
   o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
   finish_options(o);
   malloc_trim(0);  // what the tokenizer took goes back to the system: training does not need it
-}
-
-std::unique_ptr<Backend> make_backend(Device device) {
-  check(device == Device::cpu, "--device cuda: this build has no CUDA backend; use --device cpu");
-  return make_cpu_backend();
 }
 
 }  // namespace megalith

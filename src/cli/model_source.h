@@ -3,7 +3,6 @@
 #include <memory>
 #include <string>
 
-#include "plan/interpreter.h"
 #include "tokens/tokenizer.h"
 #include "train/checkpointing.h"
 #include "train/options.h"
@@ -18,7 +17,5 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
 // Fills what the flags left open: the model from --load where it says what it holds, the vocabulary and special tokens
 // from the tokenizer; then finish_options().
 void complete_options(Options& options);
-
-std::unique_ptr<Backend> make_backend(Device device);
 
 }  // namespace megalith

@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
+#include "device/make_backend.h"
 #include "train/pretrain.h"
 
 namespace megalith {

@@ -12,8 +12,10 @@ constexpr i32 kLengthEnd = 4096;
 }  // namespace
 
 MockSource::MockSource(i64 vocab_size, i64 eod) : vocab_size_(vocab_size), eod_(eod), lengths_(kDocuments) {
-  check(vocab_size > 0 && eod >= 0 && eod < vocab_size,
-        "--mock-data needs a vocabulary with an end of document (size {}, eod {}): give --vocab-size", vocab_size, eod);
+  check(vocab_size > 0, "--mock-data needs a vocabulary: give --vocab-size, or a tokenizer");
+  check(eod >= 0 && eod < vocab_size,
+        "--mock-data needs an end of document within the vocabulary of {}, this tokenizer's is {}: use another one",
+        vocab_size, eod);
   Pcg64 random(0);
   for (i32& length : lengths_) length = 1 + i32(random.below(kLengthEnd - 1));
 }

@@ -27,7 +27,7 @@ Value Builder::leaf(const LeafSpec& spec) {
   }
   const bool accumulated = spec.role == Role::parameter;
   g_.values.push_back({spec.type, spec.name, -1, spec.wants_grad,
-                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype, spec.role});
+                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype, spec.role, spec.parts});
   return {int(g_.values.size()) - 1};
 }
 

@@ -16,6 +16,7 @@ struct LeafSpec {
   Type type;
   Role role = Role::input;
   bool wants_grad = false;
+  std::vector<LeafPart> parts = {};
 };
 
 class Builder {

@@ -19,6 +19,12 @@ std::string_view name_of(Phase p);
 enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar };
 std::string_view name_of(Role r);
 
+// A piece of a leaf that has a name of its own: leaves packed of several parameters keep each one's name.
+struct LeafPart {
+  std::string name;
+  Shape shape;  // parts lie one after another, and fill the leaf
+};
+
 struct ValueInfo {
   Type type;
   std::string name;  // of leaves and outputs
@@ -26,6 +32,7 @@ struct ValueInfo {
   bool wants_grad = false;
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
+  std::vector<LeafPart> parts = {};  // of a leaf; none: it is of one piece
 };
 
 struct Node {

@@ -49,14 +49,20 @@ class GptBuilder {
 
  private:
   // ---- parameters and data
-  Value param(const std::string& name, Shape shape, double std, double mean = 0) {
+  Parameter declare(const std::string& name, const Shape& shape, double std, double mean = 0) {
     const bool vector = name.ends_with(".bias") || name.find("layernorm") != std::string::npos;
     const bool vocabulary = name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight");
     const Type type{shape_.dtype, shape, gpt_layout(name, int(shape.size()), c_, style_)};
-    Parameter p{name, type, std, mean, !vector, vocabulary ? c_.vocab_size : shape[0], {}};
-    p.value = b_.leaf({name, p.type, Role::parameter, true});
+    return {name, type, std, mean, !vector, vocabulary ? c_.vocab_size : shape[0], {}};
+  }
+  Value add_parameter(Parameter p) {
+    p.value = b_.leaf(leaf_of(
+        p, [](const std::string& name) { return name; }, p.type, Role::parameter));
     out_.parameters.push_back(p);
     return p.value;
+  }
+  Value param(const std::string& name, const Shape& shape, double std, double mean = 0) {
+    return add_parameter(declare(name, shape, std, mean));
   }
 
   Value data(const std::string& name, DType dtype) {  // [s,b]
@@ -127,10 +133,11 @@ class GptBuilder {
     return rms_norm(b_, letters, x, param(name + ".weight", {c_.kv_channels}, 0, 1), c_.norm_epsilon);
   }
 
-  Value rope(const std::string& letters, Value x) {
+  // heads: of the dim before the last, only the first ones turn; 0: all
+  Value rope(const std::string& letters, Value x, i64 heads = 0) {
     if (c_.position_embedding_type != PositionEmbedding::rope) return x;
     Rope op;
-    op.x = letters;
+    op.x = letters, op.heads = heads;
     op.freq.base = c_.rotary_base;
     op.freq.dims = i64(double(c_.kv_channels) * c_.rotary_percent) / 2 * 2;
     op.freq.position_scale = c_.rotary_seq_len_interpolation_factor;
@@ -144,8 +151,49 @@ class GptBuilder {
     return b_.add1(op, {x, data("position_ids", DType::i32)});
   }
 
+  bool packs_qkv() const {
+    const Mesh& m = b_.mesh();
+    return style_.pack_qkv && !cache_length_ && !c_.qk_layernorm && m.n(Axis::tk) * m.n(Axis::tr) * m.n(Axis::cp) == 1;
+  }
+
+  // q, k and v's weights (or biases) as one, [j,d,..]: query heads, then key heads, then value heads.
+  Value packed_parameter(const std::string& name, const std::string& kind, const Shape& per_head, double std) {
+    const i64 g = c_.groups(), r = c_.heads_per_group();
+    const auto of = [&](const char* which, Shape lead) {
+      lead.insert(lead.end(), per_head.begin(), per_head.end());
+      return declare(name + which + kind, lead, std);
+    };
+    Parameter p = of("linear_qkv", {g * (r + 2)});
+    p.parts = {of("linear_q", {g, r}), of("linear_k", {g}), of("linear_v", {g})};
+    return add_parameter(std::move(p));
+  }
+
+  // x [s,b,h] -> o [s,b,g,r,d], with q, k and v in one tensor [s,b,j,d]
+  Value packed_attention(const std::string& name, Value x) {
+    const i64 g = c_.groups(), r = c_.heads_per_group(), d = c_.kv_channels;
+    Value qkv =
+        einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(name, ".weight", {d, c_.hidden_size}, c_.init_method_std));
+    if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(name, ".bias", {d}, 0));
+    qkv = rope("sbjd", qkv, g * (r + 1));
+    Attention op{attention_spec(name)};
+    op.at.groups = g, op.at.heads_per_group = r;
+    // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
+    std::vector<Value> ins = {b_.relayout(qkv, {Axis::cp}, kSame), rows_};
+    if (op.at.starts) ins.push_back(b_.relayout(data("document_starts", DType::i32), {Axis::cp}, kSame));
+    Value o = b_.relayout(b_.add1(op, ins), {Axis::cp}, split(0), style_.cp_order);
+    o = b_.relayout(o, {Axis::tk}, split(2));
+    return b_.relayout(o, {Axis::tr}, split(3));
+  }
+
   // x [s,b,h] -> [s,b,h], a sum still partial over tp
   Value attention(const std::string& name, Value x) {
+    const i64 g = c_.groups(), r = c_.heads_per_group(), d = c_.kv_channels, h = c_.hidden_size;
+    const Value o = packs_qkv() ? packed_attention(name, x) : split_attention(name, x);
+    return einsum(b_, "sbgrd,hgrd->sbh", o, param(name + "linear_proj.weight", {h, g, r, d}, output_std()));
+  }
+
+  // x [s,b,h] -> o [s,b,g,r,d]
+  Value split_attention(const std::string& name, Value x) {
     const i64 g = c_.groups(), r = c_.heads_per_group(), d = c_.kv_channels, h = c_.hidden_size;
     const bool bias = c_.qkv_bias();
     Value q = einsum(b_, "sbh,grdh->sbgrd", x, param(name + "linear_q.weight", {g, r, d, h}, c_.init_method_std));
@@ -156,8 +204,7 @@ class GptBuilder {
     v = biased(name + "linear_v", "sbgd,gd->sbgd", v, {g, d}, bias);
     q = rope("sbgrd", head_norm(name + "q_layernorm", "sbgrd", q));
     k = rope("sbgd", head_norm(name + "k_layernorm", "sbgd", k));
-    const Value o = attend(name, q, k, v);
-    return einsum(b_, "sbgrd,hgrd->sbh", o, param(name + "linear_proj.weight", {h, g, r, d}, output_std()));
+    return attend(name, q, k, v);
   }
 
   Value cached(const std::string& name, Value x) {  // [s,b,g,d] -> the whole cache [t,b,g,d]

@@ -42,7 +42,8 @@ Layout gpt_layout(std::string_view name, int ndim, const ModelConfig& config, co
     return l;
   }
   const bool per_head = name.ends_with("q_layernorm.weight") || name.ends_with("k_layernorm.weight");
-  if (style.sequence_parallel || per_head)  // each rank applies it to its own part
+  const bool packed = name.find("linear_qkv.") != std::string_view::npos;
+  if (style.sequence_parallel || per_head || packed)  // each rank applies it to its own part
     for (Axis a : tensor_parallel_axes()) l.copy.insert(a);
   return l;
 }

@@ -12,6 +12,7 @@ struct ParallelStyle {
   bool sequence_parallel = false;  // norms, dropout and the residual stream split over tp along the sequence
   Order cp_order = Order::zigzag;  // of the sequence over cp
   bool cp_all_to_all = false;      // attention over cp: heads split (all-to-all) instead of keys and values gathered
+  bool pack_qkv = false;           // one weight for q, k and v, where neither heads nor sequence are split
 };
 
 // The layout of the parameter `name` with this many dims. Over dp and cp every parameter is Copy. Error for a name that

@@ -1,8 +1,10 @@
 // A parameter as a model declares it: the gradient buffer, the optimizer state and the checkpoint follow from it alone.
 #pragma once
 #include <string>
+#include <vector>
 
-#include "graph/op.h"
+#include "graph/builder.h"
+#include "graph/draw.h"
 
 namespace megalith {
 
@@ -14,6 +16,7 @@ struct Parameter {
   bool decay = true;  // weight decay applies
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value;        // the leaf in the graph
+  std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
 
   Shape true_shape() const {
     Shape s = type.shape;
@@ -21,6 +24,16 @@ struct Parameter {
     return s;
   }
 };
+
+// What users know as parameters: each packed one replaced by its parts.
+std::vector<Parameter> unpacked(const std::vector<Parameter>& parameters);
+
+// The leaf that holds a parameter's weight, gradient or optimizer state: `name` makes the leaf's name, and each part's,
+// of the parameter's.
+LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), const Type& type, Role role);
+
+// How its initial values are drawn.
+Draw start_of(const Parameter& p, u64 seed);
 
 // Writes this rank's block of the initial values, as f32.
 void init_parameter(const Parameter& p, const Mesh& mesh, const Coord& coord, u64 seed, float* out);

@@ -14,11 +14,22 @@ std::vector<double> alibi_slopes(i64 heads) {
 }
 
 LayoutRule Attention::rule() const {
+  if (at.packed())
+    return {.spec = std::string("sbjd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr",
+            .whole = "sjd",
+            .sizes = {{'g', at.groups}, {'r', at.heads_per_group}}};
   return {.spec = std::string("sbgrd,tbgd,tbgd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr", .whole = "td"};
 }
 
 std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
   check(!dys[1], "the gradient of lse is not handled");
+  if (at.packed()) {
+    std::vector<Value> ins = {dys[0], n.ins[0], n.outs[0], n.outs[1], n.ins[1]};
+    if (at.starts) ins.push_back(n.ins[2]);
+    std::vector<Value> out = b.add(AttentionGrad{at}, ins);
+    out.resize(n.ins.size());
+    return out;
+  }
   std::vector<Value> ins = {dys[0], n.ins[0], b.saved(n.ins[1]), b.saved(n.ins[2]), n.outs[0], n.outs[1], n.ins[3]};
   if (at.starts) ins.push_back(n.ins[4]);
   std::vector<Value> out = b.add(AttentionGrad{at}, ins);
@@ -27,22 +38,29 @@ std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Va
 }
 
 // Flops of one product of q with all keys it sees: half of s * t when causal over everything, s * window when shorter.
-static double pairs(const Type& q, const Type& k, const AttentionSpec& at) {
-  const double s = double(q.dim(0)), t = double(k.dim(0));
+static double pairs(const Type& q, i64 keys, const AttentionSpec& at) {
+  const double s = double(q.dim(0)), t = double(keys);
   const double seen = at.window > 0 && double(at.window) < t / 2 ? double(at.window) : t / 2;
   return s * seen * double(q.elements() / std::max<i64>(1, q.dim(0)));
 }
 
-Cost Attention::cost(Types ins, Types outs) const { return {4 * pairs(ins[0], ins[1], at), total_bytes(ins, outs)}; }
+// k's first dim, or in packed form that of all: o has q's sizes.
+Cost Attention::cost(Types ins, Types outs) const {
+  return {4 * pairs(outs[0], ins[at.packed() ? 0 : 1].dim(0), at), total_bytes(ins, outs)};
+}
 
 LayoutRule AttentionGrad::rule() const {
+  if (at.packed())
+    return {.spec = std::string("sbgrd,sbjd,sbgrd,sbgr,b") + (at.starts ? ",sb" : "") + "->sbjd",
+            .linear = {{0}},
+            .whole = "sjdgr"};
   return {.spec = std::string("sbgrd,sbgrd,tbgd,tbgd,sbgrd,sbgr,b") + (at.starts ? ",sb" : "") + "->sbgrd,tbgd,tbgd",
           .linear = {{0}},
           .whole = "td"};
 }
 
 Cost AttentionGrad::cost(Types ins, Types outs) const {
-  return {10 * pairs(ins[1], ins[2], at), total_bytes(ins, outs)};
+  return {10 * pairs(ins[0], ins[at.packed() ? 1 : 2].dim(0), at), total_bytes(ins, outs)};
 }
 
 }  // namespace megalith

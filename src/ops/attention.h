@@ -15,7 +15,12 @@ struct AttentionSpec {
   bool alibi = false;  // bias slope * (p' - p), slopes by head (Press 2022)
   double dropout = 0;  // of the probabilities
   u64 seed = 0;
-  bool starts = false;  // the fifth input is there
+  bool starts = false;  // the last input is there
+  // Packed: q, k and v are one input [s,b,j,d] (and their gradients one result): groups * heads_per_group query heads,
+  // then `groups` key heads, then as many value heads. 0: three inputs.
+  i64 groups = 0, heads_per_group = 0;
+
+  bool packed() const { return groups > 0; }
 
   void fields(auto&& v) const {
     v("scale", scale);
@@ -23,6 +28,7 @@ struct AttentionSpec {
     if (alibi) v("alibi", alibi);
     if (dropout) v("dropout", dropout), v("seed", seed);
     if (starts) v("starts", starts);
+    if (groups) v("groups", groups), v("heads_per_group", heads_per_group);
   }
 };
 
@@ -40,7 +46,7 @@ struct Attention {
   Cost cost(Types ins, Types outs) const;
 };
 
-struct AttentionGrad {  // do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv
+struct AttentionGrad {  // do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv; packed: do, qkv, o, lse, ... -> dqkv
   static constexpr std::string_view name = "attention_grad";
   AttentionSpec at;
   void fields(auto&& v) const { at.fields(v); }

@@ -24,7 +24,7 @@ std::vector<double> RopeFrequencies::inverse() const {
 }
 
 LayoutRule Rope::rule() const {
-  return {.spec = x + (positions ? ",sb->" : "->") + x, .linear = {{0}}, .whole = x.substr(x.size() - 1)};
+  return {.spec = x + (positions ? ",sb->" : "->") + x, .linear = {{0}}, .whole = x.substr(x.size() - (heads ? 2 : 1))};
 }
 
 std::vector<Value> Rope::grad(Builder& b, const Node& n, std::span<const Value> dys) const {

@@ -23,10 +23,12 @@ struct Rope {
   RopeFrequencies freq;
   int sign = 1;            // -1 turns back: the gradient
   bool positions = false;  // a second input holds them
+  i64 heads = 0;           // of the dim before the last: only the first ones turn, the others pass; 0: all turn
   void fields(auto&& v) const {
     v("x", x), v("base", freq.base), v("dims", freq.dims), v("sign", sign);
     if (freq.factor != 1) v("factor", freq.factor);
     if (positions) v("positions", positions);
+    if (heads) v("heads", heads);
   }
   LayoutRule rule() const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;

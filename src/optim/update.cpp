@@ -24,17 +24,13 @@ Value owned_total(Builder& b, Value v) {
   return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 
-Value optimizer_state(Builder& b, const std::string& name, const Type& type) {
-  return b.leaf({name, type, Role::optimizer, false});
-}
-
 void update_parameter(Builder& b, const Parameter& p, Value g, Value scalars, Value hyper, const OptimizerConfig& c) {
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
-  const Value w = copy ? b.leaf({main_name(p.name), wide, Role::main_parameter, false}) : p.value;
-  const Value m = optimizer_state(b, first_moment_name(p.name), wide);
+  const Value w = copy ? b.leaf(leaf_of(p, main_name, wide, Role::main_parameter)) : p.value;
+  const Value m = b.leaf(leaf_of(p, first_moment_name, wide, Role::optimizer));
   std::vector<Value> ins = {w, g, m};
-  if (c.optimizer == OptimizerKind::adam) ins.push_back(optimizer_state(b, second_moment_name(p.name), wide));
+  if (c.optimizer == OptimizerKind::adam) ins.push_back(b.leaf(leaf_of(p, second_moment_name, wide, Role::optimizer)));
   ins.push_back(scalars), ins.push_back(hyper);
   if (copy) ins.push_back(p.value);
   if (c.optimizer == OptimizerKind::adam)

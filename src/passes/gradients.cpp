@@ -30,7 +30,7 @@ Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters,
     const auto g = cot.find(p.value);
     check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
     const Type type = b.type(p.value).dual(b.grad_dtype(p.value));
-    const Value acc = b.leaf({gradient_name(p.name), type, Role::gradient, false});
+    const Value acc = b.leaf(leaf_of(p, gradient_name, type, Role::gradient));
     out.gradients.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
   }
   return out;

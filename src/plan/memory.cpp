@@ -167,6 +167,21 @@ class ProgramPlanner {
   std::map<int, int> workspace_slot_;
 };
 
+// The parts of a packed leaf. Error unless it is whole on each rank: parts are consecutive memory.
+void add_parts(Plan& plan, const ValueInfo& v) {
+  if (v.parts.empty()) return;
+  const Leaf& leaf = *plan.find_leaf(v.name);
+  check(leaf.bytes == leaf.type.bytes(), "packed leaf {} is split: {}", v.name, to_string(v.type));
+  i64 at = leaf.offset;
+  for (const LeafPart& part : v.parts) {
+    Type type{leaf.type.dtype, part.shape, leaf.type.layout};
+    type.layout.dims.assign(part.shape.size(), {});
+    plan.parts.push_back({part.name, type, leaf.role, type.bytes(), at});
+    at += type.bytes();
+  }
+  check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
+}
+
 void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
   std::map<std::string, size_t> index;
   for (const ProgramSpec& spec : programs)
@@ -184,6 +199,9 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
                    [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
   for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
+  for (const ProgramSpec& spec : programs)
+    for (const ValueInfo& v : spec.graph->values)
+      if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);
 }
 
 }  // namespace

@@ -8,6 +8,8 @@ namespace megalith {
 const Leaf* Plan::find_leaf(const std::string& name) const {
   for (const Leaf& l : leaves)
     if (l.name == name) return &l;
+  for (const Leaf& l : parts)
+    if (l.name == name) return &l;
   return nullptr;
 }
 

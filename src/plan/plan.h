@@ -11,7 +11,7 @@
 
 namespace megalith {
 
-constexpr i64 kAlignment = 64;  // bytes, of every buffer
+constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries ask for
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the
@@ -49,11 +49,12 @@ struct Program {
 struct Plan {
   Mesh mesh;
   std::vector<Leaf> leaves;
+  std::vector<Leaf> parts;  // pieces of packed leaves, by their own names
   std::vector<Program> programs;
   i64 leaf_bytes = 0;  // all leaves; activations start here
   i64 arena_bytes = 0;
 
-  const Leaf& leaf(const std::string& name) const;        // Error if there is none
+  const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   i64 bytes(Role role) const;                             // of the leaves of this role

@@ -108,12 +108,12 @@ bool save_run(const Options& options, const ModelState& model, const RunProgress
   const TrainConfig& train = options.train;
   const RunState& state = progress.state;
   std::vector<SaveTensor> tensors;
-  std::vector<std::vector<float>> copies;  // of memory that the host can't see
+  std::vector<float> copy;  // of memory that the host can't see
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
-    const void* data = model.host_view(t);
-    if (!data || t.leaf->type.dtype != DType::f32) data = copies.emplace_back(model.read(t)).data();
-    tensors.push_back({t.name, t.shape, DType::f32, data});
+    SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});
+    if (t.leaf->type.dtype == DType::f32) out.data = model.host_view(t);
+    if (!out.data) out.fetch = [&model, &copy, &t] { return (copy = model.read(t)).data(); };
   }
   Options stored = options;
   const Manifest manifest{state.iteration, state.consumed_samples, config::to_json(config::fields_of(stored)),

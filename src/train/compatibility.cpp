@@ -76,6 +76,8 @@ std::string bad_run_sizes(const Options& o) {
                        {"--most-recent-k", t.most_recent_k, 0},
                        {"--ckpt-step", t.ckpt_step, 0},
                        {"--log-interval", t.log_interval, 1},
+                       {"--profile-step-start", t.profile_step_start, 0},
+                       {"--profile-step-end", t.profile_step_end, 0},
                        {"--tensorboard-log-interval", t.tensorboard_log_interval, 1},
                        {"--lr-decay-iters", p.lr_decay_iters, 0},
                        {"--lr-decay-samples", p.lr_decay_samples, 0},

@@ -41,13 +41,16 @@ std::string whole_batches(const Options& o) {
                      o.train.train_samples, o.train.global_batch_size);
 }
 
-std::string cpu_only(const Options& o) {
-  return o.train.device == Device::cpu ? "" : "--device cuda is not built yet: give --device cpu";
-}
-
 std::string exit_time(const Options& o) {
   if (o.train.exit_duration_in_mins >= 0) return {};
   return fmt::format("--exit-duration-in-mins {} must not be negative (0: never)", o.train.exit_duration_in_mins);
+}
+
+std::string profiled_steps(const Options& o) {
+  const TrainConfig& t = o.train;
+  if (!t.profile || t.profile_step_start < t.profile_step_end) return {};
+  return fmt::format("--profile-step-end {} must be above --profile-step-start {}", t.profile_step_end,
+                     t.profile_step_start);
 }
 
 std::string save_interval(const Options& o) {
@@ -112,11 +115,11 @@ std::vector<Rule> run_rules() {
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
        batch_divides},
       {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
-      {"the device is built", Topic::run, Action::refuse, cpu_only},
       {"the seed is below 2^32", Topic::run, Action::refuse, data_seed},
       {"there is one source of data", Topic::run, Action::refuse, one_data_source},
       {"mid-level-dataset-surplus is not negative", Topic::run, Action::refuse, data_surplus},
       {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
+      {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"save-interval comes with save", Topic::run, Action::warn, save_place},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},

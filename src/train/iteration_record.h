@@ -37,4 +37,11 @@ struct Interval {
   i64 nan = 0;
 };
 
+// How fast an interval went: tokens over all devices, model TFLOP/s of each, and their share of its peak.
+struct Speed {
+  double tokens_per_second = 0;
+  std::optional<double> tflops{};
+  std::optional<double> mfu{};
+};
+
 }  // namespace megalith

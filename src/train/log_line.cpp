@@ -14,7 +14,7 @@ static std::string timestamp(WallTime time) {
 }
 
 std::string iteration_line(WallTime time, const IterationRecord& r, const Interval& interval,
-                           std::optional<double> tflops) {
+                           const std::optional<Speed>& speed) {
   std::string s;
   const auto add = [&]<class... A>(fmt::format_string<A...> text, A&&... args) {
     fmt::format_to(std::back_inserter(s), text, std::forward<A>(args)...);
@@ -23,7 +23,9 @@ std::string iteration_line(WallTime time, const IterationRecord& r, const Interv
   add(" consumed samples: {:12d} |", r.consumed_samples);
   if (r.skipped_samples > 0) add(" skipped samples: {:12d} |", r.skipped_samples);
   add(" elapsed time per iteration (ms): {:.1f} |", interval.seconds_per_iteration * 1000);
-  if (tflops) add(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", *tflops);
+  if (speed && speed->tflops) add(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", *speed->tflops);
+  if (speed) add(" tokens per second per GPU: {:.1f} |", speed->tokens_per_second);
+  if (speed && speed->mfu) add(" MFU (%): {:.1f} |", 100 * *speed->mfu);
   add(" learning rate: {:.6E} |", r.learning_rate);
   add(" global batch size: {:5d} |", r.global_batch_size);
   for (const NamedValue& loss : interval.mean_losses) add(" {}: {:.6E} |", loss.name, loss.value);

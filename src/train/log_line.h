@@ -13,10 +13,10 @@ namespace megalith {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// One line, no newline. The time is printed as local time with microseconds. tflops: per device and second, with
-// --log-throughput.
+// One line, no newline. The time is printed as local time with microseconds. `speed`, with --log-throughput: Megatron's
+// key with TFLOP/s, and behind it two of our own, tokens/s and, where known, MFU.
 std::string iteration_line(WallTime time, const IterationRecord& record, const Interval& interval,
-                           std::optional<double> tflops = {});
+                           const std::optional<Speed>& speed = {});
 
 // Three lines, no newline at the end: dashes, the losses and their perplexities, dashes. where: "iteration 100", or
 // "iteration 100 on validation set" and "... on test set" at the end of training. suffix: "" or "-NAME" with several

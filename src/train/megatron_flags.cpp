@@ -65,6 +65,7 @@ constexpr Row kAccepted[] = {
      "--log-world-size-to-tensorboard --no-log-learnig-rate-to-tensorboard --no-log-learning-rate-to-tensorboard "
      "--no-log-loss-scale-to-tensorboard --tensorboard-queue-size= --logging-level= --no-one-logger "
      "--enable-one-logger"},
+    {"there is one rank, and --profile comes with a range for each op", "--profile-ranks=* --nvtx-ranges"},
     {"bad iterations are skipped and counted; nothing is run again", "--rerun-mode="},
 };
 
@@ -202,9 +203,8 @@ constexpr Row kNotBuilt[] = {
      "--calc-ft-timeouts --ft-num-warmup-iters --inprocess-restart --exit-signal-handler --exit-signal "
      "--adlr-autoresume "
      "--adlr-autoresume-interval --run-workload-inspector-server"},
-    {"profiling is not built yet: --print-plan and --dry-run show what a step does",
-     "--profile --profile-step-start --profile-step-end --profile-ranks --use-pytorch-profiler --nvtx-ranges "
-     "--record-memory-history --memory-snapshot-path"},
+    {"this kind of profiling is not built: --profile works with nsys, --print-plan and --dry-run show what a step does",
+     "--use-pytorch-profiler --record-memory-history --memory-snapshot-path"},
     {"CUDA graphs are not built yet",
      "--cuda-graph-impl --cuda-graph-modules --cuda-graph-warmup-steps --enable-cuda-graph --external-cuda-graph"},
     {"batch-invariant kernels are not built yet", "--batch-invariant-mode --batch-invariant-backend"},

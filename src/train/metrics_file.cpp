@@ -89,6 +89,7 @@ std::vector<Metric> iteration_metrics(const IterationRecord& r, const Interval& 
   m.push_back({"iteration_ms", interval.seconds_per_iteration * 1000});
   m.push_back({"tokens_per_second", speed.tokens_per_second});
   if (speed.tflops) m.push_back({"tflops", *speed.tflops});
+  if (speed.mfu) m.push_back({"mfu", *speed.mfu});
   m.push_back({"global_batch_size", r.global_batch_size});
   m.push_back({"loss_scale", r.loss_scale});
   m.push_back({"skipped_iterations", interval.skipped});

@@ -38,14 +38,8 @@ class MetricsFile {
 // The line without its newline.
 std::string metrics_line(i64 iteration, std::span<const Metric> metrics);
 
-// How fast an interval went: tokens over all devices; tflops per device.
-struct Speed {
-  double tokens_per_second = 0;
-  std::optional<double> tflops{};
-};
-
 // The metrics of a logged iteration: consumed_samples, the mean losses of the interval under their names with _ for
-// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, tflops, global_batch_size, loss_scale,
+// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, tflops, mfu, global_batch_size, loss_scale,
 // skipped_iterations, nan_iterations, and num_zeros and params_norm where known.
 std::vector<Metric> iteration_metrics(const IterationRecord& record, const Interval& interval, const Speed& speed);
 

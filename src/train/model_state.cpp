@@ -66,10 +66,9 @@ std::vector<float> ModelState::read(const StateTensor& t) const {
 void ModelState::initialise(u64 seed) {
   for (const StateTensor& t : tensors_) {
     if (!t.is_weight) continue;
-    std::vector<float> values(size_t(t.leaf->type.elements()));
-    init_parameter(*t.parameter, step_.plan.mesh, Coord{}, seed, values.data());
-    write_as(interpreter_, *t.leaf, values);
-    if (t.leaf->name != t.parameter->name) write_as(interpreter_, step_.plan.leaf(t.parameter->name), values);
+    const Draw start = start_of(*t.parameter, seed);
+    interpreter_.draw(*t.leaf, start);
+    if (t.leaf->name != t.parameter->name) interpreter_.draw(step_.plan.leaf(t.parameter->name), start);
   }
 }
 

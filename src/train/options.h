@@ -13,10 +13,9 @@
 #include "optim/config.h"
 #include "passes/recompute.h"
 #include "tokens/tokenizer.h"
+#include "train/device_options.h"
 
 namespace megalith {
-
-enum class Device { cpu, cuda };
 
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
@@ -27,7 +26,7 @@ struct TrainConfig {
   double exit_duration_in_mins = 0;  // leave after this time; 0: never
   i64 seed = 1234;
   bool bf16 = false;
-  Device device = Device::cpu;
+  DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
 
   i64 eval_interval = 0;  // 0: no evaluation while training
@@ -54,6 +53,10 @@ struct TrainConfig {
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;
   std::string metrics_file;
+
+  bool profile = false;
+  i64 profile_step_start = 10;  // iterations done before the profiled ones
+  i64 profile_step_end = 12;    // the last profiled one
 
   bool dry_run = false;
   bool print_graph = false;

@@ -17,7 +17,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
   f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
-  f.add("device", c.device, {"cpu", "cuda"}, "Where to compute. Not in Megatron.");
+  list_fields(c.device, f);
   f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
            "Do not look for NaN in loss and gradients.")
       .means("--no-check-for-nan-in-loss", "false");
@@ -47,9 +47,14 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
 void list_logging(TrainConfig& c, config::FieldList& f) {
   f.group("Logging");
   f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
-  f.add("log-throughput", c.log_throughput, "Print TFLOP/s too.");
+  f.add("log-throughput", c.log_throughput,
+        "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
   f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
   f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add("profile", c.profile,
+        "Let a profiler (nsys --capture-range=cudaProfilerApi) record some steps on a GPU, with a range for each op.");
+  f.add("profile-step-start", c.profile_step_start, "Iterations that are done when the profiler starts.");
+  f.add("profile-step-end", c.profile_step_end, "The last iteration that is profiled.");
   f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
   f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
   f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
@@ -63,6 +68,15 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
   list_run(c, f);
   list_checkpoints(c, f);
   list_logging(c, f);
+}
+
+void list_fields(DeviceOptions& c, config::FieldList& f) {
+  f.add("device", c.kind, {"auto", "cpu", "cuda"},
+        "Where to compute; auto: on a GPU if there is one. Not in Megatron.");
+  f.add("gemm-cache-file", c.gemm_cache_file,
+        "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
+        "megalith/gemm-algorithms.json in the user's cache directory; none: they are chosen anew. Not in Megatron.")
+      .shown_as("FILE");
 }
 
 void list_fields(ParallelConfig& c, config::FieldList& f) {

@@ -14,10 +14,11 @@ static std::string row(std::string_view what, i64 bytes) {
 }
 
 // One tensor at a time is read or drawn as f32, with its bf16 copy and the file's pages beside it.
-static i64 start_bytes(const PlannedStep& step, bool resumes) {
+static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
   const Plan& plan = step.plan;
   i64 largest = 0;
   for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements());
+  if (backend.host_bytes()) return largest * 10;
   const i64 touched =
       plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
   return std::max<i64>(0, touched + largest * 10 - plan.arena_bytes);
@@ -28,8 +29,9 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
   const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
   return {.arena = step.plan.arena_bytes,
           .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
-          .start = start_bytes(step, resumes),
+          .start = start_bytes(step, backend, resumes),
           .process = backend.fixed_bytes(),
+          .host = backend.host_bytes(),
           .resumes = resumes};
 }
 
@@ -69,10 +71,11 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
                      flops_per_iteration(o.model, o.train.global_batch_size));
   out += memory_table(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
-  out += row("batches", need.batches);
-  if (need.start > 0) out += row("start", need.start);
-  out += row("process and libraries", need.process);
+  if (!need.host) out += row("batches", need.batches);
+  if (!need.host && need.start > 0) out += row("start", need.start);
+  out += row(need.host ? "context and libraries" : "process and libraries", need.process);
   out += row("total", need.total());
+  if (need.host) out += row("beside it, of the host's", need.host_total());
   return out + "------------------------------------------------------";
 }
 
@@ -113,6 +116,10 @@ static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64
   }
 }
 
+static std::string memory_of(const Backend& backend) {
+  return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
+}
+
 void check_sizes(const Options& o, const Backend& backend) {
   const ModelConfig& m = o.model;
   const double h = double(m.hidden_size), layers = double(m.num_layers), heads = double(m.num_attention_heads);
@@ -122,10 +129,9 @@ void check_sizes(const Options& o, const Backend& backend) {
   const double each = (o.train.bf16 ? 10 : 8) + (o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4);
   const double state = (layers * (attention + mlp) + tables) * each, have = double(backend.available_bytes());
   check(state <= have,
-        "weights, gradients and optimizer state alone need {:.1f} MiB of memory, {:.1f} MiB are available: no "
-        "micro-batch "
+        "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
-        state / (1 << 20), have / (1 << 20));
+        state / (1 << 20), memory_of(backend), have / (1 << 20));
   // What one sequence surely keeps for the backward pass: four widths a layer, or that of a chunk of layers done again,
   // and the logits.
   const RecomputeConfig& r = o.recompute;
@@ -134,9 +140,9 @@ void check_sizes(const Options& o, const Backend& backend) {
   const double widths = !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
   const double kept = (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length);
   check(state + kept <= have,
-        "one sequence needs {:.1f} MiB of memory, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
+        "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",
-        (state + kept) / (1 << 20), have / (1 << 20));
+        (state + kept) / (1 << 20), memory_of(backend), have / (1 << 20));
   const double tokens = double(o.train.micro_batch_size) * double(m.seq_length);
   const double widest = h + double(m.ffn_hidden_size) + double(m.padded_vocab_size);
   constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably
@@ -153,7 +159,14 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
   const std::string advice =
       b > 0 ? fmt::format("--micro-batch-size {} fits", b)
             : "no micro-batch size fits: use a smaller model or --seq-length, --bf16, or --recompute-granularity full";
-  fail("the plan needs {:.1f} MiB of memory, {:.1f} MiB are available: {}", mib(need.total()), mib(have), advice);
+  fail("the plan needs {:.1f} MiB of {}, {:.1f} MiB are available: {}", mib(need.total()), memory_of(backend),
+       mib(have), advice);
+}
+
+std::string memory_line(const MemoryNeed& need, const Backend& backend) {
+  const i64 used = backend.peak_bytes();
+  return fmt::format("memory: planned {:.1f} MiB, used {:.1f} MiB ({:.2f} %)", mib(need.total()), mib(used),
+                     100 * double(used) / double(need.total()));
 }
 
 }  // namespace megalith

@@ -1,5 +1,6 @@
 // What a run will use, told before it starts: --dry-run prints it, and a run that can't fit is refused by it.
 #pragma once
+#include <optional>
 #include <string>
 
 #include "train/options.h"
@@ -7,14 +8,19 @@
 
 namespace megalith {
 
-// The process's peak memory by the plan, in bytes.
+// The process's peak memory by the plan, in bytes: of the memory that the arena lives in, and of the host's where that
+// is another.
 struct MemoryNeed {
   i64 arena = 0;
-  i64 batches = 0;       // on their way from the data to the arena
-  i64 start = 0;         // what reading or drawing the weights takes beyond all that, while activations are untouched
-  i64 process = 0;       // libraries, tokenizer, the data's index, the plan itself
-  bool resumes = false;  // the optimizer's state is read at the start
-  i64 total() const { return arena + batches + start + process; }
+  i64 batches = 0;  // on their way from the data to the arena; of the host's
+  i64 start =
+      0;  // what reading or drawing the weights takes beyond all that, while activations are untouched; likewise
+  i64 process = 0;  // on the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the
+                    // context and libraries hold of it
+  std::optional<i64> host{};  // of the process there, if the arena is elsewhere
+  bool resumes = false;       // the optimizer's state is read at the start
+  i64 total() const { return arena + process + (host ? 0 : batches + start); }
+  i64 host_total() const { return host.value_or(0) + batches + start; }
 };
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);
@@ -28,5 +34,8 @@ std::string plan_report(const Options& options, const PlannedStep& step, const M
 
 // Error if the plan needs more memory than there is, with the largest micro-batch that fits.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend);
+
+// At the end of a run: what was planned against what was used.
+std::string memory_line(const MemoryNeed& need, const Backend& backend);
 
 }  // namespace megalith

@@ -6,6 +6,8 @@
 
 #include "base/log.h"
 #include "train/checkpointing.h"
+#include "train/flops.h"
+#include "train/peak_flops.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
 #include "train/schedules.h"
@@ -16,10 +18,12 @@ namespace {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets)
+  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets,
+              const MemoryNeed& need)
       : o_(options),
         t_(o_.train),
         backend_(backend),
+        need_(need),
         step_(std::move(step)),
         interpreter_(backend.make_interpreter(step_.plan, Coord{})),
         model_(step_, *interpreter_),
@@ -27,7 +31,7 @@ class TrainingRun {
         trainer_(step_, *interpreter_, o_.optimizer, schedules_),
         datasets_(std::move(datasets)),
         state_(start.progress().state),
-        log_(o_, start.progress(), train_iters(o_)) {
+        log_(o_, start.progress(), train_iters(o_), peak()) {
     if (start.resumes() && t_.load == t_.save) saved_ = state_.iteration;
     start.fill(model_);
   }
@@ -38,37 +42,71 @@ class TrainingRun {
     if (state_.iteration < train_iters(o_)) loader.emplace(datasets_.train, loader_config_at(state_.consumed_samples));
     log_.resume();
     while (state_.iteration < train_iters(o_)) {
-      step(*loader);
-      if (t_.eval_interval > 0 && state_.iteration % t_.eval_interval == 0)
+      if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
+      start(*loader);
+      while (trainer_.started() > 1 || (trainer_.started() > 0 && trainer_.ready())) finish();
+      if (!something_is_due(began)) continue;
+      finish_all();
+      if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
+      if (evaluates_at(state_.iteration))
         evaluate(datasets_.valid, fmt::format("iteration {}", state_.iteration), true);
-      if (!t_.save.empty() && t_.save_interval > 0 && state_.iteration % t_.save_interval == 0) save();
+      if (saves_at(state_.iteration)) save();
       if (should_exit(began)) break;
     }
+    profile(false);
     if (!t_.save.empty() && saved_ != state_.iteration) save();
     if (state_.iteration >= train_iters(o_)) final_evaluations();
     log_.finish();
-    log::say("peak memory: {:.1f} MiB", double(backend_.peak_bytes()) / (1 << 20));
+    log::say("{}", memory_line(need_, backend_));
     return 0;
   }
 
  private:
   // What goes wrong in reading data must not cost the steps done since the last checkpoint.
-  void step(DataLoader& loader) {
-    const i64 before = state_.consumed_samples;
-    StepResult r;
+  void start(DataLoader& loader) {
     try {
-      r = trainer_.train_step(loader, t_.global_batch_size / t_.micro_batch_size, state_);
+      trainer_.start_step(loader, t_.global_batch_size / t_.micro_batch_size, state_);
     } catch (const Error&) {
+      finish_all();
       if (!t_.save.empty() && saved_ != state_.iteration && state_.iteration > 0) save();
       throw;
     }
+  }
+
+  void finish_all() {
+    while (trainer_.started() > 0) finish();
+  }
+
+  void finish() {
+    StepResult r = trainer_.finish_step(state_);
     if (t_.log_params_norm) r.params_norm = model_.norm();
     if (t_.log_num_zeros_in_grad) r.num_zeros = model_.zeros_in_gradients();
     bad_in_a_row_ = r.counted ? 0 : bad_in_a_row_ + 1;
     if (!r.counted && t_.check_for_nan_in_loss_and_grad)
       log::warn("iteration {}: loss {}, gradient norm {}: the step is skipped ({} in a row)", state_.iteration, r.loss,
                 r.grad_norm, bad_in_a_row_);
-    log_.step(state_, r, schedules_.lr.at(state_.schedule_samples), state_.consumed_samples - before);
+    log_.step(state_, r, schedules_.lr.at(state_.schedule_samples));
+  }
+
+  void profile(bool on) {
+    if (profiled_ != on) interpreter_->profile(on);
+    profiled_ = on;
+  }
+
+  std::optional<double> peak() const { return peak_flops(backend_.device_name(), t_.bf16 ? DType::bf16 : DType::f32); }
+
+  bool evaluates_at(i64 iteration) const { return t_.eval_interval > 0 && iteration % t_.eval_interval == 0; }
+  bool saves_at(i64 iteration) const {
+    return !t_.save.empty() && t_.save_interval > 0 && iteration % t_.save_interval == 0;
+  }
+
+  // Behind the step started last, something needs all steps finished: the end, or what looks at the model.
+  bool something_is_due(std::chrono::steady_clock::time_point began) const {
+    const i64 iteration = state_.iteration + trainer_.started();
+    return iteration == train_iters(o_) || evaluates_at(iteration) || saves_at(iteration) ||
+           (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
+           (t_.exit_interval > 0 && iteration % t_.exit_interval == 0) || time_is_up(began) || t_.log_params_norm ||
+           t_.log_num_zeros_in_grad;
   }
 
   LoaderConfig loader_config_at(i64 consumed) const {
@@ -102,11 +140,17 @@ class TrainingRun {
     log_.resume();
   }
 
+  static double minutes_since(std::chrono::steady_clock::time_point began) {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / 60;
+  }
+  bool time_is_up(std::chrono::steady_clock::time_point began) const {
+    return t_.exit_duration_in_mins > 0 && minutes_since(began) >= t_.exit_duration_in_mins;
+  }
+
   bool should_exit(std::chrono::steady_clock::time_point began) const {
-    const double minutes = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / 60;
-    const bool time = t_.exit_duration_in_mins > 0 && minutes >= t_.exit_duration_in_mins;
+    const bool time = time_is_up(began);
     const bool interval = t_.exit_interval > 0 && state_.iteration % t_.exit_interval == 0;
-    if (time) log::say("exiting program after {:.3f} minutes", minutes);
+    if (time) log::say("exiting program after {:.3f} minutes", minutes_since(began));
     if (interval) log::say("exiting program at iteration {}", state_.iteration);
     return time || interval;
   }
@@ -114,6 +158,7 @@ class TrainingRun {
   const Options& o_;
   const TrainConfig& t_;
   const Backend& backend_;
+  MemoryNeed need_;
   PlannedStep step_;
   std::unique_ptr<Interpreter> interpreter_;
   ModelState model_;
@@ -124,6 +169,7 @@ class TrainingRun {
   RunLog log_;
   i64 saved_ = -1;  // iteration of the last checkpoint
   i64 bad_in_a_row_ = 0;
+  bool profiled_ = false;  // now
 };
 
 bool has_data(const DataConfig& d) {
@@ -151,6 +197,21 @@ void check_save_place(const TrainConfig& t) {
         t.save, error ? ": " : "", error ? error.message() : "");
 }
 
+// What the figures of --log-throughput mean.
+std::string throughput_line(const Options& o, const Backend& backend) {
+  const DType dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  const auto peak = peak_flops(backend.device_name(), dtype);
+  const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
+                                             backend.device_name(), name_of(dtype))
+                               : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
+                                             backend.device_name(), name_of(dtype));
+  return fmt::format(
+      "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
+      "would "
+      "be {:.1f} % more); {}",
+      100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
+}
+
 }  // namespace
 
 int pretrain_gpt(Options options, const Backend& backend) {
@@ -169,7 +230,9 @@ int pretrain_gpt(Options options, const Backend& backend) {
   if (options.train.dry_run) return 0;
   check_memory(options, total, backend);
   check_save_place(options.train);
-  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets)).train();
+  if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
+  if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
+  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets), total).train();
 }
 
 }  // namespace megalith

@@ -7,8 +7,9 @@
 
 namespace megalith {
 
-RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters)
+RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak)
     : options_(options),
+      peak_(peak),
       flops_per_sample_(flops_per_iteration(options.model, 1)),
       tokens_per_sample_(options.model.seq_length),
       resumed_(start.state.iteration > 0),
@@ -20,22 +21,22 @@ RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters
   if (t.progress) progress_ = std::make_unique<Progress>(start.state.iteration, train_iters);
 }
 
-void RunLog::step(const RunState& state, const StepResult& result, double next_lr, i64 samples) {
+void RunLog::step(const RunState& state, const StepResult& result, double next_lr) {
   const NamedValue loss{"lm loss", result.loss};
   stats_.add(std::span(&loss, 1), !result.counted);
   record_.iteration = state.iteration;
   record_.consumed_samples = state.consumed_samples;
   record_.learning_rate = next_lr;
-  record_.global_batch_size = samples;
+  record_.global_batch_size = result.samples;
   record_.losses = {loss};
   record_.grad_norm = result.grad_norm;
   record_.params_norm = result.params_norm;
   record_.num_zeros = result.num_zeros;
-  interval_samples_ += samples, ++timed_iterations_;
+  interval_samples_ += result.samples, ++timed_iterations_;
   curve_.push_back({double(state.iteration), result.loss});
   const TrainConfig& t = options_.train;
   if (tensorboard_ && state.iteration % t.tensorboard_log_interval == 0) write_iteration(*tensorboard_, record_, {});
-  if (progress_) progress_->update(state.iteration, result.loss, samples * tokens_per_sample_);
+  if (progress_) progress_->update(state.iteration, result.loss, result.samples * tokens_per_sample_);
   if (state.iteration % t.log_interval == 0 || (first_ && !resumed_))
     interval_line();
   else if (first_)
@@ -43,10 +44,17 @@ void RunLog::step(const RunState& state, const StepResult& result, double next_l
   first_ = false;
 }
 
-std::string RunLog::console_line(const Interval& interval, double tflops) const {
-  const bool throughput = options_.train.log_throughput;
+std::string RunLog::console_line(const Interval& interval, const Speed& speed) const {
   return iteration_line(std::chrono::system_clock::now(), record_, interval,
-                        throughput ? std::optional(tflops) : std::nullopt);
+                        options_.train.log_throughput ? std::optional(speed) : std::nullopt);
+}
+
+Speed RunLog::speed(double seconds) const {
+  const double flops = flops_per_sample_ * double(interval_samples_);
+  Speed s{.tokens_per_second = double(interval_samples_ * tokens_per_sample_) / seconds,
+          .tflops = tflops_per_device(flops, seconds, 1)};
+  if (peak_) s.mfu = *s.tflops * 1e12 / *peak_;
+  return s;
 }
 
 // The first step after a resume is shown like any run's first, but the interval goes on, so that the next line says
@@ -55,7 +63,7 @@ void RunLog::first_line() {
   const double seconds = watch_.look();
   Interval interval = stats_.look(seconds);
   interval.seconds_per_iteration = seconds;
-  log::say("{}", console_line(interval, tflops_per_device(flops_per_sample_ * double(interval_samples_), seconds, 1)));
+  log::say("{}", console_line(interval, speed(seconds)));
 }
 
 void RunLog::interval_line() {
@@ -63,12 +71,11 @@ void RunLog::interval_line() {
   const i64 iterations = std::exchange(timed_iterations_, 0);
   Interval interval = stats_.take(seconds);
   interval.seconds_per_iteration = seconds / double(iterations);
-  const double tflops = tflops_per_device(flops_per_sample_ * double(interval_samples_), seconds, 1);
-  const double tokens = double(interval_samples_ * tokens_per_sample_);
-  log::say("{}", console_line(interval, tflops));
-  if (metrics_) metrics_->write(record_.iteration, iteration_metrics(record_, interval, {tokens / seconds, tflops}));
+  const Speed fast = speed(seconds);
+  log::say("{}", console_line(interval, fast));
+  if (metrics_) metrics_->write(record_.iteration, iteration_metrics(record_, interval, fast));
   if (tensorboard_) {
-    write_interval(*tensorboard_, record_.iteration, interval, tflops);
+    write_interval(*tensorboard_, record_.iteration, interval, fast.tflops);
     tensorboard_->flush();
   }
   interval_samples_ = 0;

@@ -21,11 +21,11 @@ namespace megalith {
 class RunLog {
  public:
   // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. The clock stands
-  // still until resume().
-  RunLog(const Options& options, const RunProgress& start, i64 train_iters);
+  // still until resume(). `peak`: flop/s of the device, if known, for MFU.
+  RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak);
 
-  // After each step. `next_lr`: the rate of the next one. `samples`: of this step.
-  void step(const RunState& state, const StepResult& result, double next_lr, i64 samples);
+  // After each step. `next_lr`: the rate of the next one.
+  void step(const RunState& state, const StepResult& result, double next_lr);
   // `where`: "iteration 100", "iteration 100 on test set". Goes to TensorBoard and the metrics only with `record`.
   void validation(const std::string& where, const RunState& state, double loss, bool record);
 
@@ -37,9 +37,11 @@ class RunLog {
  private:
   void first_line();
   void interval_line();
-  std::string console_line(const Interval& interval, double tflops) const;
+  std::string console_line(const Interval& interval, const Speed& speed) const;
+  Speed speed(double seconds) const;  // of the steps since the last line, which took so long
 
   const Options& options_;
+  std::optional<double> peak_;
   double flops_per_sample_;
   i64 tokens_per_sample_;
   i64 interval_samples_ = 0;  // of this process since the last line, and the iterations they took

@@ -36,7 +36,7 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
   add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer);
   verify(out.train);
-  out.parameters = std::move(gpt.parameters);
+  out.parameters = unpacked(gpt.parameters);
   out.passes = run_passes(out.train, standard_passes(), passes_off);
 }
 
@@ -49,7 +49,7 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   const Accumulators sums = add_loss_sums(b, gpt.loss, gpt.tokens);
   out.evaluate.outputs["loss"] = sums.loss, out.evaluate.outputs["tokens"] = sums.tokens;
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
-  if (!spec.train) out.parameters = std::move(gpt.parameters);
+  if (!spec.train) out.parameters = unpacked(gpt.parameters);
   const auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
   if (!spec.train) out.passes = reports;
 }

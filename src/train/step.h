@@ -14,7 +14,7 @@ struct StepSpec {
   ModelConfig model;  // resolved
   OptimizerConfig optimizer;
   GptShape shape;  // of a training micro-batch
-  ParallelStyle style;
+  ParallelStyle style{.pack_qkv = true};
   bool evaluate = false;     // plan an evaluation program too, for micro-batches of the same size
   bool train = true;         // false: only the evaluation program
   bool keep_logits = false;  // the evaluation's logits are an output

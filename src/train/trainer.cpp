@@ -10,41 +10,69 @@ static int index_of(const Plan& plan, const std::string& program) {
   return int(&plan.program(program) - plan.programs.data());
 }
 
+void RunState::advance(i64 samples, bool counted) {
+  ++iteration;
+  consumed_samples += samples;
+  if (counted)
+    ++optimizer_steps, schedule_samples += samples;
+  else
+    ++skipped_iterations;
+}
+
 Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
                  const Schedules& schedules)
     : plan_(step.plan),
       interpreter_(interpreter),
-      optimizer_(optimizer),
-      schedules_(schedules),
+      rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
       feed_(step.plan, interpreter) {}
 
-void Trainer::write_hyper(const RunState& state) {
+void Trainer::Rates::write(const RunState& state, double* out) const {
   const double t = double(state.optimizer_steps + 1);
-  double values[hyper::kSize];
-  values[hyper::kLr] = schedules_.lr.at(state.schedule_samples);
-  values[hyper::kWeightDecay] = schedules_.weight_decay.at(state.schedule_samples);
-  values[hyper::kCorrection1] = 1 - std::pow(optimizer_.adam_beta1, t);
-  values[hyper::kCorrection2] = 1 - std::pow(optimizer_.adam_beta2, t);
-  interpreter_.write(plan_.leaf("hyper"), values);
+  out[hyper::kLr] = schedules.lr.at(state.schedule_samples);
+  out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
+  out[hyper::kCorrection1] = 1 - std::pow(beta1, t);
+  out[hyper::kCorrection2] = 1 - std::pow(beta2, t);
 }
 
-StepResult Trainer::train_step(DataLoader& loader, i64 micro_batches, RunState& state) {
+static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }
+
+void Trainer::write_hyper(const RunState& state) {
+  const Leaf& leaf = plan_.leaf("hyper");
+  if (started_.empty()) {
+    double values[hyper::kSize];
+    rates_.write(state, values);
+    return interpreter_.write(leaf, values);
+  }
+  // By value: it may run when this object is gone.
+  const auto after = [rates = rates_, state, samples = started_.back().samples](std::span<const double> scalars,
+                                                                                std::byte* data) {
+    RunState then = state;
+    then.advance(samples, counts(scalars));
+    rates.write(then, reinterpret_cast<double*>(data));
+  };
+  interpreter_.write_after(started_.back().ticket, leaf, after);
+}
+
+void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& state) {
+  check(started_.size() < 2, "a third step is started before the first is finished");
   write_hyper(state);
   const i64 before = loader.consumed_samples();
   for (i64 m = 0; m < micro_batches; ++m) {
     feed_(loader.next());
     interpreter_.run(index_of(plan_, m + 1 < micro_batches ? "micro-batch" : "last-micro-batch"), m == 0);
   }
-  const auto scalars = interpreter_.scalars(index_of(plan_, "last-micro-batch"), "step");
-  const StepResult r{
-      scalars[step_scalar::kLoss], scalars[step_scalar::kGradNorm], scalars[step_scalar::kCounts] != 0, {}, {}};
-  const i64 samples = loader.consumed_samples() - before;
-  ++state.iteration;
-  state.consumed_samples += samples;
-  if (r.counted)
-    ++state.optimizer_steps, state.schedule_samples += samples;
-  else
-    ++state.skipped_iterations;
+  const int ticket = interpreter_.request(index_of(plan_, "last-micro-batch"), "step");
+  started_.push_back({ticket, loader.consumed_samples() - before});
+}
+
+StepResult Trainer::finish_step(RunState& state) {
+  const Started step = started_.front();
+  started_.pop_front();
+  const std::vector<double> scalars = interpreter_.take(step.ticket);
+  StepResult r;
+  r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
+  r.counted = counts(scalars), r.samples = step.samples;
+  state.advance(step.samples, r.counted);
   return r;
 }
 

@@ -1,6 +1,12 @@
 // Runs steps of a plan: micro-batches, then the update, with the rates of the moment. Knows nothing of files, logs or
 // flags.
+//
+// A step is started, which puts it into the device's queue, and finished, which waits for its numbers; one may be
+// started while the one before it runs, so the device never waits for the host. Its rates depend on whether the one
+// before counted (a skipped step moves no schedule), which the host does not know yet: they are made from that step's
+// numbers when the queue gets there (Interpreter::write_after).
 #pragma once
+#include <deque>
 #include <optional>
 
 #include "optim/lr_schedule.h"
@@ -17,6 +23,7 @@ struct RunState {
   i64 schedule_samples = 0;  // of the steps that counted: where the schedules are
   i64 optimizer_steps = 0;   // that counted: Adam's t
   i64 skipped_iterations = 0;
+  void advance(i64 samples, bool counted);  // by one step
   bool operator==(const RunState&) const = default;
 };
 
@@ -29,6 +36,7 @@ struct StepResult {
   double loss = 0;                      // mean over the tokens of the global batch
   double grad_norm = 0;                 // before clipping
   bool counted = true;                  // false: loss or norm were not finite and nothing was updated
+  i64 samples = 0;                      // read for it
   std::optional<double> params_norm{};  // for the log, where wanted
   std::optional<i64> num_zeros{};       // of the gradient
 };
@@ -38,8 +46,13 @@ class Trainer {
   Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
           const Schedules& schedules);
 
-  // One step over `micro_batches` batches of the loader. `state` moves on by one iteration.
-  StepResult train_step(DataLoader& loader, i64 micro_batches, RunState& state);
+  // Starts a step over `micro_batches` batches of the loader. `state`: after the finished steps; at most one more may
+  // be started and not finished.
+  void start_step(DataLoader& loader, i64 micro_batches, const RunState& state);
+  int started() const { return int(started_.size()); }                  // and not finished
+  bool ready() { return interpreter_.ready(started_.front().ticket); }  // the earliest of them; finishing won't wait
+  // The earliest step that is not finished; waits for it. `state` moves on by one iteration.
+  StepResult finish_step(RunState& state);
 
   struct Evaluation {
     double loss_sum = 0, tokens = 0;
@@ -49,13 +62,23 @@ class Trainer {
   Evaluation evaluate(DataLoader& loader, i64 micro_batches);
 
  private:
+  struct Started {
+    int ticket;
+    i64 samples;
+  };
+  // What makes a step's `hyper` leaf.
+  struct Rates {
+    Schedules schedules;
+    double beta1, beta2;
+    void write(const RunState& state, double* hyper) const;
+  };
   void write_hyper(const RunState& state);
 
   const Plan& plan_;
   Interpreter& interpreter_;
-  const OptimizerConfig& optimizer_;
-  Schedules schedules_;
+  Rates rates_;
   Feed feed_;
+  std::deque<Started> started_;
 };
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// Every mistake is one line that names it, within two seconds; nothing crashes or hangs.
+// Every mistake is one line that names it, within two seconds of work; nothing crashes or hangs.
 #include <filesystem>
 
 #include "workshop.h"
@@ -32,7 +32,7 @@ TEST_F(BadInput, Flags) {
   refuses("--tokenizer-type Foo", "\"Foo\"");
   refuses("--tokenizer-type GPT2BPETokenizer", "--vocab-file");
   refuses("--vocab-size 100", "257 tokens");
-  refuses("--device cuda", "--device cuda");
+  refuses("--device gpu", "'gpu'");
   refuses("--fp16", "--fp16");
   refuses("--tensor-model-parallel-size 2", "--tensor-model-parallel-size 2");
   refuses("--config " + *this / "missing.yaml", "missing.yaml");

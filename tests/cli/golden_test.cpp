@@ -15,11 +15,17 @@ class Golden : public Workshop, public ::testing::WithParamInterface<const char*
 
 TEST_P(Golden, Agrees) {
   if (!fs::exists(fixture(GetParam()))) GTEST_SKIP() << fixture(GetParam()) << " is not there";
-  const Ran ran = run_program("golden-check", {fixture(GetParam())});
+  const Ran ran = run_program("golden-check", {fixture(GetParam()), "--device", "cpu"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   EXPECT_EQ(ran.out.find("FAIL"), std::string::npos);
   for (const char* line : {"logits", "loss", "gradient ", "step 10 loss", "step 10 gradient norm"})
     EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << line;
+}
+
+TEST_P(Golden, AgreesInBf16) {
+  if (!fs::exists(fixture(GetParam()))) GTEST_SKIP() << fixture(GetParam()) << " is not there";
+  const Ran ran = run_program("golden-check", {fixture(GetParam()), "--bf16", "--device", "cpu"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
 }
 
 INSTANTIATE_TEST_SUITE_P(Families, Golden,
@@ -42,7 +48,7 @@ TEST_F(GoldenCheck, NoticesAChangedWeight) {
   fs::permissions(copy, fs::perms::owner_all, fs::perm_options::add);
   fs::remove(copy + "/model.safetensors");
   spit(copy + "/model.safetensors", weights);
-  const Ran ran = run_program("golden-check", {copy});
+  const Ran ran = run_program("golden-check", {copy, "--device", "cpu"});
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_NE(ran.out.find("FAIL"), std::string::npos);
 }

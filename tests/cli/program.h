@@ -13,7 +13,7 @@ struct Ran {
   int exit_code = -1;  // -1: ended by a signal
   int signal = 0;
   std::string out, err;
-  double seconds = 0;
+  double cpu_seconds = 0;  // of all its threads: unlike the clock, it does not see what else the machine does
   i64 peak_bytes = 0;
 
   bool ok() const { return exit_code == 0; }
@@ -25,7 +25,7 @@ struct RunLimits {
   std::function<bool()> kill{};  // asked again and again; SIGKILL once it says so
 };
 
-// build/bin/PROGRAM with these words.
+// build/bin/PROGRAM with these words; megalith's commands that compute do so on the CPU, unless the words say where.
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits = {});
 
 // `megalith` with the words of a line, split at spaces. No shell: nothing is quoted or expanded.

@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <regex>
 
+#include "exec/cuda/backend.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -43,6 +44,7 @@ TEST_F(Training, PrintsMegatronsLines) {
   const std::regex line(
       R"( \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\] iteration {8}[124]/ {7}4 \| consumed samples: {12}\d \| )"
       R"(elapsed time per iteration \(ms\): \d+\.\d \| throughput per GPU \(TFLOP/s/GPU\): \d+\.\d \| )"
+      R"(tokens per second per GPU: \d+\.\d \| )"
       R"(learning rate: \d\.\d{6}E[+-]\d\d \| global batch size: {5}2 \| lm loss: \d\.\d{6}E[+-]\d\d \| loss scale: 1\.0 \| )"
       R"(grad norm: \d+\.\d{3} \| num zeros: \d+ \| params norm: \d+\.\d{3} \| )"
       R"(number of skipped iterations: {3}0 \| number of nan iterations: {3}0 \|)");
@@ -51,6 +53,7 @@ TEST_F(Training, PrintsMegatronsLines) {
   for (std::sregex_iterator it(ran.out.begin(), ran.out.end(), any_line), end; it != end; ++it, ++lines)
     EXPECT_TRUE(std::regex_match(it->str(), line)) << it->str();
   EXPECT_EQ(lines, 3);  // 1, 2, 4
+  EXPECT_NE(ran.out.find("MFU is left out: the dense peak of CPU in f32 is not known"), std::string::npos);
   EXPECT_NE(ran.out.find(" validation loss at iteration 2 | lm loss value: "), std::string::npos);
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 | lm loss value: "), std::string::npos);
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 on test set | lm loss value: "), std::string::npos);
@@ -86,7 +89,7 @@ TEST_F(Training, DryRunAllocatesNothing) {
 
 TEST_F(Training, PrintsGraphAndPlan) {
   const Ran graph = must(pretrain("--train-iters 1 --dry-run --print-graph"));
-  EXPECT_NE(graph.out.find("decoder.layers.1.self_attention.linear_q.weight"), std::string::npos);
+  EXPECT_NE(graph.out.find("decoder.layers.1.self_attention.linear_qkv.weight"), std::string::npos);
   EXPECT_NE(graph.out.find("einsum"), std::string::npos);
   const Ran plan = must(pretrain("--train-iters 1 --dry-run --print-plan"));
   EXPECT_NE(plan.out.find("program micro-batch: "), std::string::npos);
@@ -100,6 +103,26 @@ TEST_F(Training, LeavesEarlyAndSaves) {
   EXPECT_TRUE(fs::exists(*this / "ck/iter_0000003"));
   const Ran time = must(pretrain("--train-iters 1000000 --lr-decay-iters 10 --exit-duration-in-mins 0.005" + save));
   EXPECT_NE(time.out.find("exiting program after 0.00"), std::string::npos);
+}
+
+// Where there is no GPU, the CPU computes and the log says why; asking for a GPU is an error in one line.
+TEST_F(Training, SaysWhereItComputes) {
+  const Ran cpu = must(pretrain("--train-iters 1"));
+  EXPECT_NE(cpu.err.find("device: CPU (--device cpu)\n"), std::string::npos) << cpu.err;
+  if (cuda_device_count() > 0) GTEST_SKIP() << "there is a GPU here";
+  const Ran unsaid = must(pretrain("--train-iters 1 --device auto"));
+  EXPECT_NE(unsaid.err.find("device: CPU (" + why_no_cuda() + ")\n"), std::string::npos) << unsaid.err;
+  expect_refused(pretrain("--train-iters 1 --device cuda"), "--device cuda: ");
+}
+
+// Without a tokenizer the last id of the vocabulary ends the documents.
+TEST_F(Training, MockDataNeedsNoTokenizer) {
+  const std::string go =
+      "pretrain-gpt --num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2 "
+      "--train-iters 2 --log-interval 1 --lr 1e-3 --mock-data ";
+  const Ran ran = must(go + "--vocab-size 500");
+  EXPECT_NEAR(last_number(ran.out, "lm loss: "), std::log(500.0), 0.3);
+  expect_refused(go, "--mock-data needs a vocabulary: give --vocab-size");
 }
 
 TEST_F(Training, CountsInSamples) {

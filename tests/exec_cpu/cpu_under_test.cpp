@@ -15,4 +15,6 @@ const std::vector<DType>& tested_dtypes() {
   return all;
 }
 
+double probability_error(DType dtype) { return dtype == DType::f64 ? 0x1p-53 : 0x1p-24; }
+
 }  // namespace megalith::kernel_tests

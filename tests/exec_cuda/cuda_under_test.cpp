@@ -13,7 +13,8 @@ namespace {
 
 class NeedsGpu : public testing::Environment {
   void SetUp() override {
-    if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU here";
+    // The mark by which ctest knows a skipped test; gtest prints it for single tests only.
+    if (cuda_device_count() == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU here";
   }
 };
 [[maybe_unused]] const testing::Environment* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
@@ -65,6 +66,8 @@ void run(const cuda::Kernel& kernel, const Site& site, const Buffers& b) {
   for (int i = 0; i < int(b.ins.size()); ++i) ins.push_back(on_device(b.ins[i], site.in_bytes(i)));
   for (int i = 0; i < int(b.outs.size()); ++i) outs.push_back(on_device(b.outs[i], site.out_bytes(i)));
   DeviceBuffer workspace(kernel.workspace, b.garbage);
+  // What fills the buffers runs on another stream, and may still.
+  cuda::check_cuda(cudaDeviceSynchronize(), "filling the buffers");
   kernel.run({ins, outs, workspace.data(), b.first_micro_batch, device().stream()});
   cuda::check_cuda(cudaStreamSynchronize(device().stream()), "running the kernel");
   EXPECT_TRUE(workspace.intact()) << "wrote around the workspace of " << kernel.workspace << " bytes";
@@ -85,5 +88,7 @@ const std::vector<DType>& tested_dtypes() {
   static const std::vector<DType> all = {DType::f32, DType::bf16};
   return all;
 }
+
+double probability_error(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
 }  // namespace megalith::kernel_tests

@@ -31,7 +31,7 @@ Sums sums_by_id(const Tensor& ids, const Tensor& dy, i64 vocab, i64 width) {
 TEST(Embedding, rows_by_id_and_zeros_outside) {
   for (DType t : tested_dtypes())
     for (i64 s : {0, 1, 33})
-      for (i64 width : {1, 7, 129}) {
+      for (i64 width : {1, 7, 129, 264}) {
         const i64 vocab = 9;
         const Tensor ids = ids_of(s, 3, vocab, 7), table = random_tensor(t, {vocab, width}, 8);
         std::vector<double> want;
@@ -68,7 +68,7 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
   for (DType tx : tested_dtypes())
     for (DType ty : tested_dtypes())
       for (i64 s : {0, 1, 33, 200})
-        for (i64 width : {1, 7, 300}) {
+        for (i64 width : {1, 7, 300, 520}) {
           const i64 vocab = 9;
           const Tensor ids = ids_of(s, 3, vocab, 9), dy = random_tensor(tx, {s, 3, width}, 10),
                        acc = random_tensor(ty, {vocab, width}, 11);

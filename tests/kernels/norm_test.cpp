@@ -78,8 +78,19 @@ TEST(Norm, is_its_definition) {
         for (bool centred : {true, false}) compare({centred, rows, h}, t);
 }
 
+TEST(Norm, rows_of_models) {
+  for (DType t : tested_dtypes())
+    for (i64 h : {64, 96, 512, 768, 1032, 2048, 4096, 8200, 16384})
+      for (bool centred : {true, false}) compare({centred, 3, h}, t);
+}
+
 TEST(Norm, many_rows) {
-  for (bool centred : {true, false}) compare({centred, 5000, 24}, DType::f32);
+  for (bool centred : {true, false}) {
+    compare({centred, 5000, 24}, DType::f32);
+    compare({centred, 30000, 16}, DType::bf16);
+    compare({centred, 2501, 264}, DType::bf16);
+    compare({centred, 1601, 1032}, DType::f32);
+  }
 }
 
 TEST(Norm, variance_survives_a_large_mean) {

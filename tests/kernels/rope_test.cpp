@@ -33,6 +33,29 @@ TEST(Rope, is_its_definition) {
         }
 }
 
+TEST(Rope, only_the_first_heads_turn) {
+  for (DType t : tested_dtypes())
+    for (const auto& [d, dims] : {std::pair<i64, i64>{16, 16}, {9, 6}})
+      for (bool positions : {false, true}) {
+        Rope op{.x = "sbjd", .freq = {.dims = dims}, .positions = positions, .heads = 3};
+        const Array x = normals(t, {7, 2, 5, d}, 1);
+        std::vector<Array> ins = {x};
+        if (positions) ins.push_back(array(DType::i32, {7, 2}, [](i64 i) { return double(i / 2); }));
+        std::vector<double> want = turned(op, x, [](i64 i, i64) { return double(i); });
+        for (size_t i = 0; i < want.size(); ++i)
+          if (i64(i) / d % 5 >= 3) want[i] = x.x[i];
+        expect_near(run_checked(op, ins)[0], want, {t, 8, 4}, "heads");
+      }
+}
+
+TEST(Rope, far_positions_are_as_exact_as_near_ones) {
+  const Rope op{.x = "sbgd", .freq = {.dims = 128}, .positions = true};
+  const auto position = [](i64 i, i64 b) { return double(999000 + 37 * i + b); };
+  const Array x = normals(DType::f32, {50, 2, 3, 128}, 1),
+              positions = array(DType::i32, {50, 2}, [&](i64 i) { return position(i / 2, i % 2); });
+  expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {DType::f32, 8, 4}, "far");
+}
+
 TEST(Rope, turning_back_gives_the_same) {
   Rope op{.x = "sbgd", .freq = {.dims = 8}};
   const Array x = normals(DType::f32, {9, 2, 3, 8}, 1), y = run_quick(op, {x})[0];

@@ -40,6 +40,9 @@ struct TestedKernel {
 
 TestedKernel prepare_tested(const AnyOp& op, const Site& site);
 const std::vector<DType>& tested_dtypes();  // f32 and bf16 at least
+// What attention's probabilities, and their gradients, are rounded to before they are multiplied with tensors of a
+// dtype: half a unit in the last place, relative. Tensor cores take both factors in the tensors' own dtype.
+double probability_error(DType dtype);
 inline bool tested(DType dtype) { return std::ranges::count(tested_dtypes(), dtype) > 0; }
 
 }  // namespace megalith::kernel_tests

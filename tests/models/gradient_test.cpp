@@ -86,6 +86,37 @@ TEST(Model, passes_change_no_result) {
     }
 }
 
+// One weight for q, k and v: the same loss, and the same gradients in one piece.
+TEST(Model, packed_qkv_changes_no_result) {
+  for (const ModelConfig& model : {llama_like(), gpt2_like()}) {
+    TrainingSpec spec = one_rank(model);
+    const Batch batch = make_batch(model, false);
+    Training split(spec, batch);
+    const StepResult want = split.step(initial_values(split.parameters()));
+    spec.style.pack_qkv = true;
+    Training packed(spec, batch);
+    Tensors at = initial_values(split.parameters());
+    const auto pack = [&](const Tensors& from, const Parameter& p) {
+      Tensor all{p.type.shape, {}};
+      for (const Parameter& part : p.parts)
+        all.v.insert(all.v.end(), from.at(part.name).v.begin(), from.at(part.name).v.end());
+      return all;
+    };
+    int packs = 0;
+    for (const Parameter& p : packed.parameters())
+      if (!p.parts.empty()) at[p.name] = pack(at, p), ++packs;
+    EXPECT_GE(packs, 2);
+    const StepResult got = packed.step(at);
+    EXPECT_NEAR(got.loss, want.loss, 1e-14);
+    EXPECT_NEAR(got.norm, want.norm, 1e-13);
+    for (const Parameter& p : packed.parameters())
+      EXPECT_LT(max_difference(got.gradients.at(p.name),
+                               p.parts.empty() ? want.gradients.at(p.name) : pack(want.gradients, p)),
+                1e-14)
+          << p.name;
+  }
+}
+
 TEST(Model, initial_values_do_not_depend_on_the_layout) {
   for (const ModelConfig& model : {llama_like(), gpt2_like()}) {
     const TrainingGraph one = build_training(one_rank(model));

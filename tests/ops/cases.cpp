@@ -105,6 +105,8 @@ class Table {
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
     grad(rope, {value("sbgd"), integers("sb", 50)});
+    rope.x = "sbrd", rope.positions = false, rope.heads = size_.at('r') - 1;
+    grad(rope, {value("sbrd")});
     const i64 g = size_.at('g'), r = size_.at('r'), d = size_.at('d');
     grad(Reshape{"sgrd->s(grd)", {{'g', g}, {'r', r}, {'d', d}}, {}}, {value("sgrd")});
     CaseInput merged{random_tensor({size_.at('s'), g * r, d}, seed()), true};
@@ -131,6 +133,7 @@ class Table {
     CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
     o.like = lse.like = 1;
     plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
+    packed_attention();
     AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
     const Shape q = shape("bgrd"), k = shape("bgd");
@@ -140,6 +143,17 @@ class Table {
     plain(CacheWrite{}, {constant("tbgd"), new_k, length});
     plain(CachedAttention{AttentionSpec{.scale = 0.5, .alibi = true}},
           {new_q, constant("tbgd"), constant("tbgd"), length});
+  }
+
+  void packed_attention() {
+    const i64 g = size_.at('g'), r = size_.at('r');
+    const AttentionSpec at{.scale = 0.5, .window = 3, .groups = g, .heads_per_group = r};
+    const Shape all = {size_.at('s'), size_.at('b'), g * (r + 2), size_.at('d')};
+    const CaseInput qkv{random_tensor(all, seed()), true};
+    grad(Attention{at}, {qkv, rows()});
+    CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
+    o.like = lse.like = 0;
+    plain(AttentionGrad{at}, {value("sbgrd"), qkv, o, lse, rows()});
   }
 
   void embedding_and_loss() {

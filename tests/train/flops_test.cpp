@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "train/peak_flops.h"
+
 namespace megalith {
 
 // Llama 3 8B at s 8192, each term by hand: 45.03e9 for the matrix products and 6.44e9 for attention's core, as
@@ -22,6 +24,7 @@ TEST(Flops, llama3_8b) {
   const double core = 8192.0 * 6 * 4096 * 32;
   EXPECT_DOUBLE_EQ(flops_per_token(c), products + core);
   EXPECT_NEAR(flops_per_token(c), 51.5e9, 0.05e9);
+  EXPECT_DOUBLE_EQ(attention_flops_per_token(c), core);
   EXPECT_DOUBLE_EQ(flops_per_iteration(c, 3), 3 * 8192 * flops_per_token(c));
 }
 
@@ -55,5 +58,14 @@ TEST(Flops, heads_may_be_wider_than_the_model) {
 }
 
 TEST(Flops, per_device) { EXPECT_DOUBLE_EQ(tflops_per_device(6e12, 2, 3), 1); }
+
+TEST(PeakFlops, KnowsDeviceByTheDriversName) {
+  EXPECT_EQ(peak_flops("NVIDIA H200", DType::bf16), 989e12);
+  EXPECT_EQ(peak_flops("NVIDIA H100 80GB HBM3", DType::bf16), 989e12);
+  EXPECT_EQ(peak_flops("NVIDIA H100 PCIe", DType::bf16), 756e12);
+  EXPECT_EQ(peak_flops("NVIDIA A100-SXM4-80GB", DType::bf16), 312e12);
+  EXPECT_FALSE(peak_flops("NVIDIA H200", DType::f32));
+  EXPECT_FALSE(peak_flops("CPU", DType::bf16));
+}
 
 }  // namespace megalith

@@ -10,12 +10,15 @@ namespace {
 
 // A machine of so much memory, on which nothing runs.
 struct Memory : Backend {
-  i64 memory = 0;
+  i64 memory = 0, used = 0;
+  std::optional<i64> host{};
   std::string name() const override { return "none"; }
+  std::string device_name() const override { return "none"; }
   i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
   i64 fixed_bytes() const override { return 1 << 20; }
   i64 available_bytes() const override { return memory; }
-  i64 peak_bytes() const override { return 0; }
+  i64 peak_bytes() const override { return used; }
+  std::optional<i64> host_bytes() const override { return host; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override { return nullptr; }
 };
 
@@ -83,6 +86,25 @@ TEST(PlanReport, TellsWhatRecomputationSavesAndCosts) {
   EXPECT_NE(text.find(fmt::format("recompute: saves {:.1f} MiB of activations for ", double(bytes - less) / (1 << 20))),
             std::string::npos)
       << text;
+}
+
+// A device with a memory of its own: what the host needs is told apart from it.
+TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
+  const Options options = options_of(std::string(kSmallRun) + "--vocab-size 1000");
+  Memory host, device;
+  device.host = 5 << 20;
+  const PlannedStep step = plan_step(step_spec(options), device);
+  const MemoryNeed need = memory_need(options, step, device, false);
+  EXPECT_EQ(need.total(), step.plan.arena_bytes + device.fixed_bytes());
+  EXPECT_GT(need.host_total(), *device.host);
+  EXPECT_GT(need_of(options, host).total(), need.total());
+  const std::string report = plan_report(options, step, need);
+  for (const char* line : {"  context and libraries ", "  beside it, of the host's "})
+    EXPECT_NE(report.find(line), std::string::npos) << report;
+  EXPECT_EQ(report.find("batches "), std::string::npos) << report;
+  EXPECT_NE(refusal(options, device).find("MiB of the memory of none, 0.0 MiB are available"), std::string::npos);
+  device.used = need.total() / 100 * 99;
+  EXPECT_NE(memory_line(need, device).find(" (99.00 %)"), std::string::npos) << memory_line(need, device);
 }
 
 }  // namespace megalith

@@ -1,10 +1,13 @@
 #include "exec/cpu/backend.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
-#include <fstream>
+#include <map>
 #include <optional>
+#include <utility>
 
+#include "base/process_memory.h"
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
 
@@ -15,11 +18,23 @@ namespace {
 class CpuInterpreter final : public Interpreter {
  public:
   CpuInterpreter(const Plan& plan, const Coord& coord) : executor_(plan, coord) {}
-  void run(int program, bool first) override { executor_.run(program, first); }
+  void run(int program, bool first) override {
+    const double began = now();
+    executor_.run(program, first);
+    busy_ += now() - began;
+  }
   void write(const Leaf& leaf, const void* data) override {
     std::memcpy(executor_.leaf(leaf.name), data, size_t(leaf.bytes));
   }
   void read(const Leaf& leaf, void* data) override { std::memcpy(data, executor_.leaf(leaf.name), size_t(leaf.bytes)); }
+  void draw(const Leaf& leaf, const Draw& d) override {
+    const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };
+    if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
+    check(leaf.type.dtype == DType::bf16, "{} is {}: f32 or bf16 can be drawn", leaf.name, name_of(leaf.type.dtype));
+    std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
+    fill(wide.data());
+    std::copy(wide.begin(), wide.end(), reinterpret_cast<bf16*>(executor_.leaf(leaf.name)));
+  }
   const std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {
     return {executor_.output_f64(program, output), size_t(buffer(program, output).type.elements())};
@@ -28,39 +43,46 @@ class CpuInterpreter final : public Interpreter {
     const Program& p = executor_.plan().programs[program];
     std::memcpy(data, executor_.buffer(program, p.outputs.at(output)), size_t(buffer(program, output).bytes));
   }
+  int request(int program, const std::string& output) override {
+    const auto values = scalars(program, output);
+    requested_[++tickets_] = {values.begin(), values.end()};
+    return tickets_;
+  }
+  bool ready(int) override { return true; }
+  std::vector<double> take(int ticket) override { return std::move(requested_.extract(ticket).mapped()); }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    fill(requested_.at(ticket), executor_.leaf(leaf.name));
+  }
+  void profile(bool) override {}
+  double busy_seconds() override { return std::exchange(busy_, 0); }
+  std::vector<double> time_instructions(int program) override {
+    std::vector<double> seconds;
+    for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {
+      const double began = now();
+      executor_.run_instruction(program, i, true);
+      seconds.push_back(now() - began);
+    }
+    return seconds;
+  }
 
  private:
   const Buffer& buffer(int program, const std::string& output) const {
     const Program& p = executor_.plan().programs[program];
     return p.buffers[p.outputs.at(output)];
   }
+  static double now() {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+  }
   cpu::Executor executor_;
+  std::map<int, std::vector<double>> requested_;  // by ticket
+  int tickets_ = 0;
+  double busy_ = 0;
 };
-
-// A line "MemAvailable:  123 kB" of a file in /proc, in bytes.
-i64 proc_bytes(const char* file, const std::string& key) {
-  std::ifstream in(file);
-  std::string word;
-  for (i64 kib; in >> word;)
-    if (word == key && in >> kib) return kib * 1024;
-  fail("{} has no {}", file, key);
-}
-
-// What the control group that the process is in may still take; nothing if it has no limit (or there are no groups).
-std::optional<i64> group_bytes() {
-  std::ifstream limit("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
-  std::ifstream details("/sys/fs/cgroup/memory.stat");
-  i64 most = 0, used = 0, files = 0;
-  if (!(limit >> most) || !(current >> used)) return std::nullopt;
-  std::string key;
-  for (i64 value; details >> key >> value;)
-    if (key == "inactive_file") files = value;  // given back when it is needed
-  return std::max<i64>(0, most - used + files);
-}
 
 class CpuBackend final : public Backend {
  public:
   std::string name() const override { return "cpu"; }
+  std::string device_name() const override { return "CPU"; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
   // What a run adds was measured: oneDNN's compiled kernels and the code that is first touched by running, and of each
   // thread its stack and oneDNN's packing.
@@ -68,19 +90,14 @@ class CpuBackend final : public Backend {
     constexpr i64 kMiB = i64{1} << 20;
     return resident_bytes() + kMiB + num_threads() * kMiB / 2;
   }
-  i64 available_bytes() const override {
-    const i64 machine = proc_bytes("/proc/meminfo", "MemAvailable:");
-    return resident_bytes() + std::min(machine, group_bytes().value_or(machine));
-  }
-  i64 peak_bytes() const override { return proc_bytes("/proc/self/status", "VmHWM:"); }
+  i64 available_bytes() const override { return available_host_bytes(); }
+  i64 peak_bytes() const override { return peak_resident_bytes(); }
+  std::optional<i64> host_bytes() const override { return std::nullopt; }
   // A bias costs the same before the product and after it, and a gradient is squared best while it is in cache.
   std::set<std::string> passes_off() const override { return {"fuse-bias", "multi-tensor"}; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CpuInterpreter>(plan, coord);
   }
-
- private:
-  static i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }
 };
 
 }  // namespace

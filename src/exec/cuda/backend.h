@@ -8,6 +8,8 @@ namespace megalith {
 
 // How many GPUs there are; 0 too where the driver is missing or the build has no CUDA.
 int cuda_device_count();
+// In a few words, why there are none; empty if there are.
+std::string why_no_cuda();
 
 struct CudaOptions {
   int device = 0;          // ordinal

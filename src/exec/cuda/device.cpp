@@ -3,7 +3,9 @@
 #include <cublasLt.h>
 #include <cudnn.h>
 
+#include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
+#include "exec/cuda/kernels/cudnn_attention.h"
 
 namespace megalith::cuda {
 
@@ -32,9 +34,12 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
                 attribute(ordinal, cudaDevAttrComputeCapabilityMinor);
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   gemm_choices_ = std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {}", name_, cublasLtGetVersion()));
+  attention_plans_ = std::make_unique<AttentionPlans>(*this);
+  gemms_ = std::make_unique<GemmLibrary>();
 }
 
 Device::~Device() {
+  attention_plans_.reset();  // before the handle
   if (dnn_) cudnnDestroy(dnn_);
   if (blas_) cublasLtDestroy(blas_);
   cudaStreamDestroy(stream_);

@@ -21,6 +21,8 @@ void check_cuda(cudaError_t status, std::string_view what);
 inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
 
 class GemmChoices;
+class AttentionPlans;
+struct GemmLibrary;
 
 class Device {
  public:
@@ -39,6 +41,8 @@ class Device {
   cublasLtContext* blas();                              // made at first use
   cudnnContext* dnn();                                  // likewise; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
+  AttentionPlans& attention_plans() { return *attention_plans_; }
+  GemmLibrary& gemms() { return *gemms_; }
 
   i64 free_bytes() const;  // as the driver reports it
   i64 total_bytes() const;
@@ -51,6 +55,8 @@ class Device {
   cublasLtContext* blas_ = nullptr;
   cudnnContext* dnn_ = nullptr;
   std::unique_ptr<GemmChoices> gemm_choices_;
+  std::unique_ptr<AttentionPlans> attention_plans_;
+  std::unique_ptr<GemmLibrary> gemms_;
 };
 
 }  // namespace megalith::cuda

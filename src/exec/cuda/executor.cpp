@@ -14,7 +14,7 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   return prepare_any(n.op, site).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_(plan), device_(device) {
+Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_(plan), coord_(coord), device_(device) {
   const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
   check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
@@ -52,12 +52,13 @@ Executor::~Executor() {
 
 Args Executor::args(const Step& s, bool first) { return {s.ins, s.outs, s.workspace, first, device_.stream()}; }
 
-void Executor::enqueue(int program, bool first) {
+void Executor::enqueue(int program, bool first, const std::function<void()>& behind_each) {
   const Program& p = plan_.programs[program];
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     nvtxRangePushA(std::string(p.instructions[i].op.name()).c_str());
     programs_[program].steps[i].kernel.run(args(programs_[program].steps[i], first));
     nvtxRangePop();
+    if (behind_each) behind_each();
   }
 }
 
@@ -71,9 +72,50 @@ void Executor::capture(int program, bool first) {
   check_cuda(status, "making a graph of a program");
 }
 
-void Executor::run(int program, bool first) {
+void Executor::launch(int program, bool first) {
+  if (!graphs_) return enqueue(program, first);
   if (!programs_[program].graphs[first]) capture(program, first);
   check_cuda(cudaGraphLaunch(programs_[program].graphs[first], device_.stream()), "launching a program");
+}
+
+void Executor::run(int program, bool first) {
+  if (timed_) marks_.push_back(mark());
+  launch(program, first);
+  if (timed_) marks_.push_back(mark());
+}
+
+Executor::Event Executor::mark() {
+  cudaEvent_t event = nullptr;
+  check_cuda(cudaEventCreate(&event), "making an event");
+  Event owned(event);
+  check_cuda(cudaEventRecord(event, device_.stream()), "timing");
+  return owned;
+}
+
+static double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
+  float ms = 0;
+  check_cuda(cudaEventElapsedTime(&ms, begin, end), "timing");
+  return double(ms) / 1e3;
+}
+
+double Executor::busy_seconds() {
+  check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
+  double sum = 0;
+  for (size_t i = 0; i + 1 < marks_.size(); i += 2) sum += seconds_between(marks_[i].get(), marks_[i + 1].get());
+  marks_.clear();
+  timed_ = true;
+  return sum;
+}
+
+std::vector<double> Executor::time_instructions(int program) {
+  launch(program, true);
+  std::vector<Event> marks;
+  marks.push_back(mark());
+  enqueue(program, true, [&] { marks.push_back(mark()); });
+  check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
+  std::vector<double> seconds;
+  for (size_t i = 0; i + 1 < marks.size(); ++i) seconds.push_back(seconds_between(marks[i].get(), marks[i + 1].get()));
+  return seconds;
 }
 
 }  // namespace megalith::cuda

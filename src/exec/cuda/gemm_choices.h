@@ -1,5 +1,8 @@
 // The matrix-product algorithms that were measured to be the fastest, by problem: kept in a file, so that a second
 // start costs nothing and the same algorithm (so the same bits) is used from run to run.
+//
+// The file is JSON: {"megalith gemm choices": 1, "sum": checksum of what follows, "machines": {machine: {problem:
+// {"algorithm": hex digits, "ms": number}}}}. One file may hold the choices of several kinds of machine.
 #pragma once
 #include <map>
 #include <string>
@@ -13,20 +16,24 @@ namespace megalith::cuda {
 struct GemmChoice {
   std::vector<u8> algorithm;
   double ms = 0;
+  bool operator==(const GemmChoice&) const = default;
 };
 
 class GemmChoices {
  public:
-  // Reads `file` if there is one. What was written for another GPU or library version (`machine`) is left out; a
-  // damaged file counts as none, with a warning.
+  // Reads `file` if there is one; an empty name: nothing is read or kept. What was written for another GPU or library
+  // version (`machine`) is left out; a damaged file counts as none, with a warning. A file that holds something else is
+  // left as it is, and nothing is kept, with a warning.
   GemmChoices(std::string file, std::string machine);
 
   const GemmChoice* find(const std::string& problem) const;
-  // Remembers and writes the file (crash-safe: a new file replaces the old one). A file that can't be written is a
-  // warning, once.
+  // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
+  // replaces the old one). A file that can't be written is a warning, once.
   void add(const std::string& problem, GemmChoice choice);
 
  private:
+  void write();
+
   std::string file_, machine_;
   std::map<std::string, GemmChoice> choices_;
   bool warned_ = false;

@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+
+#include "base/threads.h"
 
 namespace megalith::cuda {
 
 Staging::Staging(cudaStream_t stream) : stream_(stream) {
-  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kSlots * kSlotBytes), cudaHostAllocDefault),
+  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kBytes), cudaHostAllocDefault),
              "allocating pinned memory");
   for (cudaEvent_t& e : done_) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
 }
@@ -17,39 +20,84 @@ Staging::~Staging() {
   cudaFreeHost(pinned_);
 }
 
+std::byte* Staging::room(i64 bytes) {
+  constexpr i64 kApart = 256;
+  check(bytes <= kSlotBytes, "{} bytes to be staged at once: at most {}", bytes, kSlotBytes);
+  if (used_ + bytes > kSlotBytes) {
+    slot_ = (slot_ + 1) % kSlots, used_ = 0;
+    check_cuda(cudaEventSynchronize(done_[slot_]), "waiting for pinned memory");
+  }
+  std::byte* at = pinned_ + slot_ * kSlotBytes + used_;
+  used_ += (bytes + kApart - 1) / kApart * kApart;
+  return at;
+}
+
+void Staging::copied() { check_cuda(cudaEventRecord(done_[slot_], stream_), "copying to or from the GPU"); }
+
+static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
+  parallel_ranges(bytes, i64{1} << 20,
+                  [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
+}
+
 void Staging::write(std::byte* device, const void* host, i64 bytes) {
   const std::byte* from = static_cast<const std::byte*>(host);
   for (i64 at = 0; at < bytes; at += kSlotBytes) {
-    const i64 part = std::min(kSlotBytes, bytes - at), slot = next_++ % kSlots;
-    std::byte* through = pinned_ + slot * kSlotBytes;
-    check_cuda(cudaEventSynchronize(done_[slot]), "writing to the GPU");
-    std::memcpy(through, from + at, size_t(part));
+    const i64 part = std::min(kSlotBytes, bytes - at);
+    std::byte* through = room(part);
+    copy_bytes(through, from + at, part);
     check_cuda(cudaMemcpyAsync(device + at, through, size_t(part), cudaMemcpyHostToDevice, stream_),
                "writing to the GPU");
-    check_cuda(cudaEventRecord(done_[slot], stream_), "writing to the GPU");
+    copied();
   }
 }
 
-// Two slots in turn: one is copied out while the other fills.
+namespace {
+
+struct Later {
+  Staging::Fill fill;
+  std::byte* to;
+};
+
+void CUDART_CB fill_now(void* later) {
+  const std::unique_ptr<Later> it(static_cast<Later*>(later));
+  it->fill(it->to);
+}
+
+}  // namespace
+
+void Staging::write_later(std::byte* device, i64 bytes, Fill fill) {
+  std::byte* through = room(bytes);
+  auto later = std::make_unique<Later>(Later{std::move(fill), through});
+  check_cuda(cudaLaunchHostFunc(stream_, fill_now, later.get()), "writing to the GPU");
+  later.release();  // fill_now takes it
+  check_cuda(cudaMemcpyAsync(device, through, size_t(bytes), cudaMemcpyHostToDevice, stream_), "writing to the GPU");
+  copied();
+}
+
+// A few parts on their way at once: one is copied out while others fill.
 void Staging::read(void* host, const std::byte* device, i64 bytes) {
-  std::byte* to = static_cast<std::byte*>(host);
-  i64 asked = 0, taken = 0;
-  const i64 first = next_;
-  const auto ask = [&] {
-    const i64 slot = next_++ % kSlots, part = std::min(kSlotBytes, bytes - asked);
-    check_cuda(cudaEventSynchronize(done_[slot]), "reading from the GPU");
-    check_cuda(
-        cudaMemcpyAsync(pinned_ + slot * kSlotBytes, device + asked, size_t(part), cudaMemcpyDeviceToHost, stream_),
-        "reading from the GPU");
-    check_cuda(cudaEventRecord(done_[slot], stream_), "reading from the GPU");
-    asked += part;
+  constexpr size_t kAhead = 4;
+  struct Part {
+    i64 at, bytes, slot;
+    std::byte* through;
   };
-  while (taken < bytes) {
-    while (asked < bytes && asked - taken < 4 * kSlotBytes) ask();
-    const i64 slot = (first + taken / kSlotBytes) % kSlots, part = std::min(kSlotBytes, bytes - taken);
-    check_cuda(cudaEventSynchronize(done_[slot]), "reading from the GPU");
-    std::memcpy(to + taken, pinned_ + slot * kSlotBytes, size_t(part));
-    taken += part;
+  std::deque<Part> parts;
+  std::byte* to = static_cast<std::byte*>(host);
+  for (i64 asked = 0; asked < bytes || !parts.empty();) {
+    if (asked < bytes && parts.size() < kAhead) {
+      const i64 part = std::min(kSlotBytes, bytes - asked);
+      std::byte* through = room(part);
+      check_cuda(cudaMemcpyAsync(through, device + asked, size_t(part), cudaMemcpyDeviceToHost, stream_),
+                 "reading from the GPU");
+      copied();
+      parts.push_back({asked, part, slot_, through});
+      asked += part;
+      continue;
+    }
+    const Part& first = parts.front();
+    check_cuda(cudaEventSynchronize(done_[first.slot]), "reading from the GPU");
+    copy_bytes(to + first.at, first.through, first.bytes);
+    parts.pop_front();
   }
 }
 

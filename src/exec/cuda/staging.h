@@ -1,26 +1,37 @@
 // Copies between host and device that never stall the compute lane: writes go through a ring of pinned memory and are
 // enqueued in order, so the caller's memory is free again on return while the GPU still works on what came before.
 #pragma once
+#include <functional>
+
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
 class Staging {
  public:
+  static constexpr i64 kSlots = 16, kSlotBytes = i64{4} << 20, kBytes = kSlots * kSlotBytes;  // of pinned memory
+
   explicit Staging(cudaStream_t stream);
   ~Staging();
   Staging(const Staging&) = delete;
   Staging& operator=(const Staging&) = delete;
 
   void write(std::byte* device, const void* host, i64 bytes);  // enqueues; waits only for room in the ring
-  void read(void* host, const std::byte* device, i64 bytes);   // waits for everything enqueued so far
+  // The same with bytes, at most a slot of the ring, that `fill` puts down once the stream gets there: on a thread of
+  // the driver, so it must not throw or call CUDA.
+  using Fill = std::function<void(std::byte*)>;
+  void write_later(std::byte* device, i64 bytes, Fill fill);
+  void read(void* host, const std::byte* device, i64 bytes);  // waits for everything enqueued so far
 
  private:
-  static constexpr i64 kSlots = 16, kSlotBytes = i64{4} << 20;
+  // Pinned memory within one slot, at most kSlotBytes, once the copies that used it before are done.
+  std::byte* room(i64 bytes);
+  void copied();  // enqueues the mark behind the current slot's copies
+
   cudaStream_t stream_;
   std::byte* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};  // of the slot's last copy
-  i64 next_ = 0;
+  i64 slot_ = 0, used_ = 0;        // bytes of the slot
 };
 
 }  // namespace megalith::cuda

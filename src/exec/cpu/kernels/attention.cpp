@@ -142,8 +142,7 @@ void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const QueryTile tile = p.tiles[it.tile];
-  const i64 row = p.query_row(it, tile.first);
-  pack_rows(pass.q + row * p.d, p.position_stride(), tile.count, p.d, A(p.at.scale), w.queries);
+  pack_rows(pass.q + p.query_at(it, tile.first), p.query_stride(), tile.count, p.d, A(p.at.scale), w.queries);
   std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
   transpose_tile(w.queries, kTile, p.dp, w.qt);
   std::fill(w.ot, w.ot + p.dp * kTile, A(0));
@@ -163,13 +162,16 @@ void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
 template <class T>
 Kernel attention(const Attention& op, const Site& site) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 0));
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 0, site.outs[0]));
   const i64 bytes = (Scratch<A>::elements(*plan) * i64(sizeof(A)) + 63) / 64 * 64;
   return {plan->threads * bytes, [plan, bytes](const Args& a) {
             const AttentionPlan& p = *plan;
-            const Pass<T> pass{p,           a.in<T>(0),   a.in<T>(1),
-                               a.in<T>(2),  a.in<i64>(3), p.at.starts ? a.in<i32>(4) : nullptr,
-                               a.out<T>(0), a.out<A>(1)};
+            const bool packed = p.at.packed();
+            const T *q = a.in<T>(0), *k = packed ? q + p.packed_keys() : a.in<T>(1),
+                    *v = packed ? q + p.packed_values() : a.in<T>(2);
+            const int rows = packed ? 1 : 3;
+            const i32* starts = p.at.starts ? a.in<i32>(rows + 1) : nullptr;
+            const Pass<T> pass{p, q, k, v, a.in<i64>(rows), starts, a.out<T>(0), a.out<A>(1)};
             parallel_for(p.threads, 1, [&](i64 part) {
               Scratch<A> w(p, reinterpret_cast<A*>(a.workspace + part * bytes));
               const ItemRange mine = share(p, {0, p.b * p.g * p.r}, part, p.threads);
@@ -178,8 +180,8 @@ Kernel attention(const Attention& op, const Site& site) {
                 const Item it = item_of(p, i);
                 const i64 head = it.b * p.g + it.g;
                 if (head != packed) {
-                  pack_rows(pass.k + head * p.d, p.key_stride(), p.t, p.d, A(1), w.k);
-                  pack_rows(pass.v + head * p.d, p.key_stride(), p.t, p.d, A(1), w.v);
+                  pack_rows(pass.k + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.k);
+                  pack_rows(pass.v + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.v);
                   packed = head;
                 }
                 run_item(pass, it, w);

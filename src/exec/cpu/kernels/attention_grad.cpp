@@ -49,7 +49,7 @@ void load_tile(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   const AttentionPlan& p = pass.p;
   const QueryTile tile = p.tiles[it.tile];
   const i64 row = p.query_row(it, tile.first);
-  pack_rows(pass.q + row * p.d, p.position_stride(), tile.count, p.d, A(p.at.scale), w.queries);
+  pack_rows(pass.q + p.query_at(it, tile.first), p.query_stride(), tile.count, p.d, A(p.at.scale), w.queries);
   pack_rows(pass.dout + row * p.d, p.position_stride(), tile.count, p.d, A(1), w.dout);
   std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
   std::fill(w.dout + tile.count * p.dp, w.dout + kTile * p.dp, A(0));
@@ -154,7 +154,7 @@ void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w, const
   const QueryTile tile = p.tiles[it.tile];
   for (int i = 0; i < tile.count; ++i)
     each_vector<A>(0, p.d, [&](i64 x, auto part) {
-      store(pass.dq + p.query_row(it, tile.first + i) * p.d + x, load(w.queries + i * p.dp + x) * A(p.at.scale), part);
+      store(pass.dq + p.query_at(it, tile.first + i) + x, load(w.queries + i * p.dp + x) * A(p.at.scale), part);
     });
 }
 
@@ -188,7 +188,7 @@ Jobs cut_jobs(const AttentionPlan& p) {
 template <class T>
 void write_keys(const Pass<T>& pass, i64 pair, i64 key, const KeyGrads<accum_t<T>>& from, const Jobs& jobs) {
   const AttentionPlan& p = pass.p;
-  const i64 to = key * p.key_stride() + pair * p.d, stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
+  const i64 to = key * p.key_stride() + p.key_at(pair), stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
   write_row(from.dk + key * p.dp, jobs.splits, stride, p.d, pass.dk + to);
   write_row(from.dv + key * p.dp, jobs.splits, stride, p.d, pass.dv + to);
 }
@@ -208,8 +208,8 @@ void run(const Pass<T>& pass, const Jobs& jobs, std::byte* workspace) {
     for (i64 job = count * part / p.threads; job < count * (part + 1) / p.threads; ++job) {
       const i64 pair = job / jobs.splits;
       const KeyGrads<A> to = grads_at(jobs.splits == 1 ? part : job);
-      pack_rows(pass.k + pair * p.d, p.key_stride(), p.t, p.d, A(1), w.k);
-      pack_rows(pass.v + pair * p.d, p.key_stride(), p.t, p.d, A(1), w.v);
+      pack_rows(pass.k + p.key_at(pair), p.key_stride(), p.t, p.d, A(1), w.k);
+      pack_rows(pass.v + p.key_at(pair), p.key_stride(), p.t, p.d, A(1), w.v);
       std::fill(to.dk, to.dk + 2 * p.t * p.dp, A(0));
       const ItemRange mine = share(p, {pair * p.r, (pair + 1) * p.r}, job % jobs.splits, jobs.splits);
       for (i64 i = mine.begin; i < mine.end; ++i) run_item(pass, item_of(p, i), w, to);
@@ -224,12 +224,17 @@ void run(const Pass<T>& pass, const Jobs& jobs, std::byte* workspace) {
 template <class T>
 Kernel attention_grad(const AttentionGrad& op, const Site& site) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 1));
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 1, site.ins[0]));
   const Jobs jobs = cut_jobs<A>(*plan);
   return {plan->threads * jobs.scratch_bytes + jobs.accumulators * jobs.grads_bytes, [plan, jobs](const Args& a) {
-            const i32* starts = plan->at.starts ? a.in<i32>(7) : nullptr;
-            const Pass<T> pass{*plan,      a.in<T>(0),   a.in<T>(1), a.in<T>(2),  a.in<T>(3),  a.in<T>(4),
-                               a.in<A>(5), a.in<i64>(6), starts,     a.out<T>(0), a.out<T>(1), a.out<T>(2)};
+            const bool packed = plan->at.packed();
+            const i64 keys = plan->packed_keys(), values = plan->packed_values();
+            const T *q = a.in<T>(1), *k = packed ? q + keys : a.in<T>(2), *v = packed ? q + values : a.in<T>(3);
+            T *dq = a.out<T>(0), *dk = packed ? dq + keys : a.out<T>(1), *dv = packed ? dq + values : a.out<T>(2);
+            const int o = packed ? 2 : 4;
+            const i32* starts = plan->at.starts ? a.in<i32>(o + 3) : nullptr;
+            const Pass<T> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
+                               a.in<A>(o + 1), a.in<i64>(o + 2), starts, dq, dk, dv};
             run(pass, jobs, a.workspace);
           }};
 }

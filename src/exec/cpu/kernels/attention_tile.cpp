@@ -19,12 +19,19 @@ static std::vector<QueryTile> cut_tiles(const std::vector<i64>& positions) {
   return tiles;
 }
 
-AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q) {
-  const Shape qs = site.in_shape(q);
-  AttentionPlan p{.at = at, .s = qs[0], .b = qs[1], .g = qs[2], .r = qs[3], .d = qs[4], .t = site.in_shape(q + 1)[0]};
+AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o) {
+  const Shape os = local_shape(site.mesh, o.shape, o.layout);
+  AttentionPlan p{.at = at, .s = os[0], .b = os[1], .g = os[2], .r = os[3], .d = os[4]};
+  p.t = site.in_shape(at.packed() ? q : q + 1)[0];
+  p.query_heads = at.packed() ? p.g * (p.r + 2) : p.g * p.r;
+  check(!at.packed() || (site.in_shape(q)[2] == p.query_heads && p.s == p.t),
+        "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[q]), p.g * p.r, p.g,
+        to_string(o));
+  p.key_heads = at.packed() ? p.query_heads : p.g;
   const i64 lanes = site.ins[q].dtype == DType::f64 ? kLanes<double> : kLanes<float>;
   p.dp = (p.d + lanes - 1) / lanes * lanes;
-  p.positions = site.in_indices(q, 0), p.groups = site.in_indices(q, 2), p.heads = site.in_indices(q, 3);
+  const auto along = [&](int dim) { return indices(site.mesh, o.shape, o.layout, site.coord, dim); };
+  p.positions = along(0), p.groups = along(2), p.heads = along(3);
   p.tiles = cut_tiles(p.positions);
   for (const QueryTile& tile : p.tiles) {
     const i64 first = p.positions[tile.first], last = std::min(first + tile.count, p.t) - 1;
@@ -32,8 +39,8 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q) {
     p.tile_cost.push_back(1 + std::max<i64>(0, last / kTile - lo / kTile + 1));
   }
   if (at.alibi) {
-    const i64 logical_r = site.ins[q].dim(3);
-    const std::vector<double> all = alibi_slopes(site.ins[q].dim(2) * logical_r);
+    const i64 logical_r = o.dim(3);
+    const std::vector<double> all = alibi_slopes(o.dim(2) * logical_r);
     for (i64 g : p.groups)
       for (i64 r : p.heads) p.slopes.push_back(all[g * logical_r + r]);
   }

@@ -38,9 +38,17 @@ struct AttentionPlan {
   u64 drop_below = 0;     // an element is dropped if hash >> 11 is below it
   double keep_scale = 1;  // 1 / (1 - p)
 
-  i64 position_stride() const { return b * g * r * d; }  // of q
-  i64 key_stride() const { return b * g * d; }           // of k and v
+  i64 position_stride() const { return b * g * r * d; }  // of o
   i64 query_row(const Item& it, i64 local) const { return ((local * b + it.b) * g + it.g) * r + it.r; }
+
+  // q, k and v as dense tensors, or packed in one: heads of d elements in a row of a position and sequence.
+  i64 query_heads = 0, key_heads = 0;  // in such a row
+  i64 query_stride() const { return b * query_heads * d; }  // of positions
+  i64 key_stride() const { return b * key_heads * d; }
+  i64 query_at(const Item& it, i64 local) const { return ((local * b + it.b) * query_heads + it.g * r + it.r) * d; }
+  i64 key_at(i64 pair) const { return (pair / g * key_heads + pair % g) * d; }  // pair: b, g; position 0
+  i64 packed_keys() const { return g * r * d; }                                 // where they begin, if packed
+  i64 packed_values() const { return g * (r + 1) * d; }
 };
 
 // Items are numbered in the order b, g, r, tile; a head is one (b, g, r). The items of `heads` that part number `part`
@@ -51,8 +59,8 @@ struct ItemRange {
 ItemRange share(const AttentionPlan& p, ItemRange heads, i64 part, i64 parts);
 Item item_of(const AttentionPlan& p, i64 index);
 
-// `q` is the index of the op's input q; k follows.
-AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q);
+// `q` is the index of the op's input q (k follows) or qkv; `o` the type of attention's result.
+AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o);
 
 // The visible keys [lo, hi] of each query of a tile. Lanes past the tile's end repeat its last query.
 template <class A>

@@ -1,11 +1,13 @@
-// Rounds over blocks of C, and within those over blocks of k. In a round all threads pack their share of A's and B's
-// blocks, meet, and then each takes its share of the tiles. Blocks are sized so that packed panels stay in the
-// second-level caches; only the cut of k affects rounding, and it depends on k alone.
+// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block and meet. Then each
+// takes pieces of the other operand: it packs a piece, small enough for the first-level cache, multiplies it with the
+// whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut of
+// k affects rounding, and it depends on k alone.
 #include "exec/cpu/kernels/gemm.h"
 
-#include <numeric>
+#include <atomic>
 
 #include "base/threads.h"
+#include "exec/cpu/kernels/gemm_pack.h"
 #include "exec/cpu/kernels/gemm_tile.h"
 
 namespace megalith::cpu {
@@ -13,135 +15,254 @@ namespace megalith::cpu {
 namespace {
 
 constexpr i64 kDeep = 768;                // k of a round, at most
-constexpr i64 kBlockBytes = 2048 * 1024;  // of one thread's part of a packed block
-constexpr i64 kTileRows = 384;            // rows of A that a thread goes through for each panel of B
+constexpr i64 kStep = 192;                // k of a piece, at most
+constexpr i64 kBlockBytes = 1024 * 1024;  // of the packed block
+constexpr i64 kSumsBytes = 4 << 20;       // of partial sums
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
 i64 round_up(i64 n, i64 unit) { return parts_of(n, unit) * unit; }
 i64 aligned(i64 elements) { return round_up(elements, kVectorBytes); }
+// About equal parts of n, each `most` at most.
+i64 even_part(i64 n, i64 most, i64 unit) { return std::min(most, round_up(parts_of(n, parts_of(n, most)), unit)); }
 
+// The widths of packed panels and of a piece.
 template <class S>
-struct Packed {  // a block of an operand: panels of `width` rows
-  DType type;
-  const std::byte* x;
-  i64 across, along;  // strides over rows and over k
-  S* out;
+struct Widths {
+  using T = gemm::Tile<S>;
+  i64 panel, piece;
+  explicit Widths(bool b) : panel(b ? T::kCols : T::kRows), piece(b ? T::kCols : 4 * T::kRows) {}
 };
 
-// This thread's share of the panels of W rows.
-template <class S, i64 W>
-void pack_share(const Packed<S>& p, i64 rows, i64 k) {
-  const i64 id = omp_get_thread_num(), threads = omp_get_num_threads(), panels = parts_of(rows, W);
-  dispatch_float(p.type, [&]<class X>() {
-    for (i64 i = panels * id / threads; i < panels * (id + 1) / threads; ++i)
-      gemm::pack<S, X, W>(reinterpret_cast<const X*>(p.x) + i * W * p.across, p.across, p.along,
-                          std::min(W, rows - i * W), k, p.out + i * W * k);
-  });
-}
-
-// One round: packed panels of a block times packed panels of another.
-template <class S, class C>
 struct Round {
-  const S *a, *b;
-  i64 m, n, k;
-  C* c;
-  i64 row;
-  bool add;
-
-  // The tiles of row panels [i0, i1) and column panels [j0, j1).
-  void tiles(i64 i0, i64 i1, i64 j0, i64 j1) const {
-    using T = gemm::Tile<S>;
-    for (i64 j = j0; j < j1; ++j)
-      for (i64 i = i0; i < i1; ++i) {
-        const i64 rows = std::min(T::kRows, m - i * T::kRows), cols = std::min(T::kCols, n - j * T::kCols);
-        gemm::tile_of<S, C>(rows, a + i * T::kRows * k, b + j * T::kCols * k, k,
-                            {c + i * T::kRows * row + j * T::kCols, row, cols, add});
-      }
-  }
-
-  // This thread's share: the block is cut into a grid of parts, of which each thread takes a run.
-  void share() const {
-    using T = gemm::Tile<S>;
-    const i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
-    const i64 mp = parts_of(m, T::kRows), np = parts_of(n, T::kCols);
-    const i64 gm = parts_of(m, kTileRows), gn = std::min(np, threads / std::gcd(gm, threads));
-    for (i64 t = gm * gn * id / threads; t < gm * gn * (id + 1) / threads; ++t)
-      tiles(mp * (t % gm) / gm, mp * (t % gm + 1) / gm, np * (t / gm) / gn, np * (t / gm + 1) / gn);
-  }
+  i64 i, j, p;  // where it begins: in the block's operand, the other one, and k
+  i64 m, n, k;  // its size
 };
 
 }  // namespace
+
+template <class S>
+struct Gemm::Workspace {
+  const Blocks& of;
+  i64 piece_width() const { return Widths<S>(!of.b_stays).piece; }
+  i64 block() const { return aligned(of.block * of.k); }
+  i64 piece() const { return aligned(piece_width() * of.step); }
+  i64 tile() const { return of.own_tile ? aligned(of.block * piece_width()) : 0; }
+  i64 sums() const { return of.sums ? of.block * of.pieces : 0; }
+  i64 bytes() const { return (block() + of.threads * (piece() + tile()) + sums()) * i64(sizeof(S)); }
+};
 
 // The whole product, run by every thread of a team.
 template <class S, class C>
 struct GemmRun {
   using T = gemm::Tile<S>;
-  const GemmSpec& s;
+
+  // One of the factors, seen as rows: those of a, or the columns of b.
+  struct Operand {
+    const std::byte* x;
+    DType dtype;
+    i64 rows, across, along;  // strides over rows and over k
+    Widths<S> width;
+
+    const std::byte* at(i64 row, i64 p) const { return x + (row * across + p * along) * size_of(dtype); }
+    gemm::Lines lines(i64 row, i64 p, i64 rows, i64 k) const {
+      const i64 size = size_of(dtype);
+      if (along == 1) return {at(row, p), k * size, across * size, rows};
+      if (across == 1) return {at(row, p), rows * size, along * size, k};
+      return {};
+    }
+    void pack(i64 row, i64 p, i64 rows, i64 k, S* out) const {
+      dispatch_float(dtype, [&]<class X>() {
+        const X* from = reinterpret_cast<const X*>(at(row, p));
+        if (width.panel == T::kRows)
+          gemm::pack_panels<S, X, T::kRows>(from, across, along, rows, k, out);
+        else
+          gemm::pack_panels<S, X, T::kCols>(from, across, along, rows, k, out);
+      });
+    }
+  };
+
   const Gemm::Blocks& of;
-  const std::byte *a, *b;
-  C* c;
-  bool add;
-  S *packed_a, *packed_b, *sums;
-  i64 have_a = -1, have_b = -1;  // the place of what is packed
+  const bool b_stays = of.b_stays;
+  const Operand stays, moves;
+  const i64 depth;
+  C* const c;
+  const i64 c_row;
+  const bool add;
+  std::atomic<i64>& next_task;
+  const i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
+  S *block = nullptr, *packed = nullptr, *own_tile = nullptr, *sums = nullptr;
 
-  GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace)
-      : s(g.spec_), of(g.blocks_), a(a), b(b), c(reinterpret_cast<C*>(c)), add(add) {
-    packed_a = reinterpret_cast<S*>(workspace);
-    packed_b = packed_a + aligned(of.m * of.k);
-    sums = packed_b + of.n * of.k;
+  static Operand operand(const GemmSpec& s, bool of_b, const std::byte* x) {
+    if (of_b) return {x, s.b.dtype, s.n, s.b.col, s.b.row, Widths<S>(true)};
+    return {x, s.a.dtype, s.m, s.a.row, s.a.col, Widths<S>(false)};
   }
 
-  void pack(i64 i, i64 j, i64 p, i64 m, i64 n, i64 k) {
-    const i64 at_a = i * s.a.row + p * s.a.col, at_b = j * s.b.col + p * s.b.row;
-    if (have_a != i * s.k + p)
-      pack_share<S, T::kRows>({s.a.dtype, a + at_a * size_of(s.a.dtype), s.a.row, s.a.col, packed_a}, m, k);
-    if (have_b != j * s.k + p)
-      pack_share<S, T::kCols>({s.b.dtype, b + at_b * size_of(s.b.dtype), s.b.col, s.b.row, packed_b}, n, k);
-    have_a = i * s.k + p, have_b = j * s.k + p;
+  GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace,
+          std::atomic<i64>& next_task)
+      : of(g.blocks_),
+        stays(operand(g.spec_, b_stays, b_stays ? b : a)),
+        moves(operand(g.spec_, !b_stays, b_stays ? a : b)),
+        depth(g.spec_.k),
+        c(reinterpret_cast<C*>(c)),
+        c_row(g.spec_.c.row),
+        add(add),
+        next_task(next_task) {
+    const Gemm::Workspace<S> w{of};
+    block = reinterpret_cast<S*>(workspace);
+    packed = block + w.block() + id * (w.piece() + w.tile());
+    own_tile = packed + w.piece();
+    sums = block + w.block() + of.threads * (w.piece() + w.tile());
   }
 
-  void block(i64 i, i64 j, i64 m, i64 n) {
-    C* to = c + i * s.c.row + j;
-    for (i64 p = 0; p < s.k; p += of.k) {
-      const i64 k = std::min(of.k, s.k - p);
-      pack(i, j, p, m, n, k);
-#pragma omp barrier
-      if (of.sums)
-        Round<S, S>{packed_a, packed_b, m, n, k, sums, of.n, p > 0}.share();
+  i64 rounds() const { return parts_of(stays.rows, of.block) * parts_of(moves.rows, of.pieces) * parts_of(depth, of.k); }
+  Round round(i64 index) const {
+    const i64 np = parts_of(depth, of.k), nj = parts_of(moves.rows, of.pieces);
+    const i64 i = index / np / nj * of.block, j = index / np % nj * of.pieces, p = index % np * of.k;
+    return {i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
+  }
+
+  // A task is a piece with all of the block, or with a chunk of it if the threads would lack work.
+  struct Tasks {
+    i64 pieces, chunks, rows;
+    i64 count() const { return pieces * chunks; }
+  };
+  Tasks tasks(const Round& r) const {
+    const i64 pieces = parts_of(r.n, moves.width.piece), units = parts_of(r.m, stays.width.panel);
+    const i64 chunks = std::min(units, threads == 1 ? 1 : parts_of(3 * threads, pieces));
+    const i64 rows = parts_of(units, chunks) * stays.width.panel;
+    return {pieces, parts_of(r.m, rows), rows};
+  }
+
+  struct Range {
+    i64 begin, size;
+  };
+  // This thread's share of packing the block.
+  Range share(const Round& r) const {
+    const i64 w = stays.width.panel, units = parts_of(r.m, w), begin = units * id / threads * w;
+    return {begin, std::min(r.m, units * (id + 1) / threads * w) - begin};
+  }
+  void pack_share(const Round& r) const {
+    const Range rows = share(r);
+    for (i64 q = 0; q < r.k; q += of.step) {
+      const i64 k = std::min(of.step, r.k - q);
+      stays.pack(r.i + rows.begin, r.p + q, rows.size, k, block + q * of.block + rows.begin * k);
+    }
+  }
+
+  Range piece(const Round& r, i64 index) const {
+    const i64 w = moves.width.piece;
+    return {r.j + index * w, std::min(w, r.n - index * w)};
+  }
+  gemm::Lines piece_lines(const Round& r, i64 index, i64 q) const {
+    const Range rows = piece(r, index);
+    return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
+  }
+
+  // What one task computes: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's terms.
+  struct Area {
+    i64 i, j, m, n;
+  };
+
+  // Where an area's sums go, and c's part, which they are copied to in the end (null: they are there, or not complete).
+  struct Goal {
+    S* sums;
+    i64 row;
+    bool add;
+    C* copy;
+    bool copy_adds;
+  };
+
+  // Adds the products of `k` packed steps from `from`.
+  void tiles(const Area& area, const S* from, i64 k, const Goal& goal, gemm::Ahead& ahead) const {
+    for (i64 i = 0; i < area.m; i += stays.width.panel)
+      for (i64 j = 0; j < area.n; j += moves.width.panel) {
+        const S *x = from + (area.i + i) * k, *y = packed + j * k;
+        const i64 row = b_stays ? j : i, rows = std::min(T::kRows, (b_stays ? area.n : area.m) - row);
+        const i64 col = b_stays ? i : j, cols = std::min(T::kCols, (b_stays ? area.m : area.n) - col);
+        S* sums = goal.sums + row * goal.row + col;
+        C* to = goal.copy + row * c_row + col;
+        gemm::Target<S> target{sums, goal.row, goal.add, reinterpret_cast<std::byte*>(sums), goal.row * i64(sizeof(S))};
+        if (goal.copy) target.lines = reinterpret_cast<std::byte*>(to), target.lines_row = c_row * i64(sizeof(C));
+        gemm::tile_of<S>(rows, parts_of(cols, T::kLanes))(b_stays ? y : x, b_stays ? x : y, k, target, ahead);
+        if (goal.copy) copy(sums, goal.row, rows, cols, to, goal.copy_adds);
+      }
+  }
+
+  void copy(const S* sums, i64 row, i64 rows, i64 cols, C* to, bool adds) const {
+    for (i64 i = 0; i < rows; ++i, sums += row, to += c_row)
+      if (adds)
+        map(cols, kPlus, to, to, sums);
       else
-        Round<S, C>{packed_a, packed_b, m, n, k, to, s.c.row, add || p > 0}.share();
+        map(cols, kSame, to, sums);
+  }
+
+  // `after`: the lines of the next task's first piece.
+  void multiply(const Round& r, const Area& area, i64 index, const gemm::Lines& after, gemm::Lines& later) const {
+    const i64 rows = b_stays ? area.n : area.m, cols = b_stays ? area.m : area.n;
+    C* to = c + (b_stays ? r.j + area.j : r.i + area.i) * c_row + (b_stays ? r.i + area.i : r.j + area.j);
+    C* copy = of.sums && r.p + r.k < depth ? nullptr : to;
+    Goal goal{own_tile, round_up(cols, T::kCols), false, nullptr, add || (r.p > 0 && !of.sums)};
+    if (of.sums)
+      goal.sums = sums + area.j * of.block + area.i * moves.width.piece, goal.add = r.p > 0;
+    else if constexpr (std::is_same_v<S, C>)
+      if (cols % T::kLanes == 0) goal.sums = to, goal.row = c_row, goal.add = goal.copy_adds, copy = nullptr;
+    for (i64 q = 0; q < r.k; q += of.step) {
+      const i64 k = std::min(of.step, r.k - q);
+      const bool last = q + k == r.k;
+      moves.pack(r.j + area.j, r.p + q, area.n, k, packed);
+      gemm::Ahead ahead{last ? after : piece_lines(r, index, q + k), later};
+      const i64 groups = parts_of(rows, T::kRows) * parts_of(cols, T::kCols) * (k / gemm::kGroup);
+      ahead.burst = parts_of(ahead.next.count(), std::max<i64>(1, groups));
+      if (last) goal.copy = copy;
+      tiles(area, block + q * of.block, k, goal, ahead);
+      goal.add = true, later = ahead.later;
+    }
+  }
+
+  void work(const Round& r, const Round* next) const {
+    const Tasks t = tasks(r);
+    gemm::Lines later;  // the next block's
+    if (next) {
+      const Range rows = share(*next);
+      later = stays.lines(next->i + rows.begin, next->p, rows.size, next->k);
+    }
+    for (i64 task = id, then; task < t.count(); task = then) {
+      then = next_task++;
+      gemm::Lines after;
+      if (then < t.count())
+        after = piece_lines(r, then / t.chunks, 0);
+      else if (next && id < tasks(*next).count())
+        after = piece_lines(*next, id / tasks(*next).chunks, 0);
+      const i64 index = task / t.chunks, i = task % t.chunks * t.rows;
+      const Range rows = piece(r, index);
+      multiply(r, {i, rows.begin - r.j, std::min(t.rows, r.m - i), rows.size}, index, after, later);
+    }
+  }
+
+  void all() const {
+    for (i64 i = 0; i < rounds(); ++i) {
+      const Round r = round(i), next = round(i + 1 < rounds() ? i + 1 : i);
+      if (id == 0) next_task = threads;
+      pack_share(r);
+#pragma omp barrier
+      work(r, i + 1 < rounds() ? &next : nullptr);
 #pragma omp barrier
     }
-    if (of.sums) store(to, m, n);
-  }
-
-  void store(C* to, i64 m, i64 n) const {
-    const i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
-    for (i64 r = m * id / threads; r < m * (id + 1) / threads; ++r) {
-      C* row = to + r * s.c.row;
-      const S* from = sums + r * of.n;
-      if (add)
-        map(n, kPlus, row, row, from);
-      else
-        map(n, kSame, row, from);
-    }
-#pragma omp barrier
-  }
-
-  void all() {
-    for (i64 i = 0; i < s.m; i += of.m)
-      for (i64 j = 0; j < s.n; j += of.n) block(i, j, std::min(of.m, s.m - i), std::min(of.n, s.n - j));
   }
 };
 
 template <class S>
 Gemm::Blocks Gemm::cut(const GemmSpec& s) {
-  using T = gemm::Tile<S>;
-  const i64 k = parts_of(s.k, parts_of(s.k, kDeep)), across = num_threads() * kBlockBytes / i64(sizeof(S)) / k;
-  auto limit = [&](i64 size, i64 unit) {
-    return std::min(round_up(size, unit), std::max(unit * num_threads(), across / unit * unit));
-  };
-  return {limit(s.m, T::kRows), limit(s.n, T::kCols), k, k < s.k && size_of(s.c.dtype) < i64(sizeof(S))};
+  const bool b_stays = s.n < s.m;
+  const Widths<S> stays(b_stays), moves(!b_stays);
+  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n, threads = num_threads();
+  const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32);
+  const i64 most = std::max<i64>(1, kBlockBytes / i64(sizeof(S)) / k / stays.panel) * stays.panel;
+  const i64 block = even_part(rows, most, stays.panel);
+  const bool same = size_of(s.c.dtype) == i64(sizeof(S)), sums = k < s.k && size_of(s.c.dtype) < i64(sizeof(S));
+  const i64 few = std::max(moves.piece * threads, kSumsBytes / i64(sizeof(S)) / block / moves.piece * moves.piece);
+  const i64 pieces = sums ? std::min(round_up(others, moves.piece), few) : others;
+  return {b_stays, block, pieces, k, step, threads, !sums && (!same || s.n % gemm::Tile<S>::kLanes != 0), sums};
 }
 
 Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
@@ -151,15 +272,15 @@ Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
 }
 
 i64 Gemm::workspace() const {
-  const i64 sums = blocks_.sums ? blocks_.m * blocks_.n : 0;
-  return (aligned(blocks_.m * blocks_.k) + blocks_.n * blocks_.k + sums) * (double_ ? 8 : 4);
+  return double_ ? Workspace<double>{blocks_}.bytes() : Workspace<float>{blocks_}.bytes();
 }
 
 void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace) const {
   dispatch_float(spec_.c.dtype, [&]<class C>() {
     auto team = [&]<class S>() {
-#pragma omp parallel
-      GemmRun<S, C>(*this, a, b, c, add, workspace).all();
+      std::atomic<i64> next_task = 0;
+#pragma omp parallel num_threads(int(blocks_.threads))
+      GemmRun<S, C>(*this, a, b, c, add, workspace, next_task).all();
     };
     double_ ? team.template operator()<double>() : team.template operator()<float>();
   });

@@ -18,11 +18,17 @@ class Gemm {
 
  private:
   struct Blocks {
-    i64 m, n, k;  // of one round: what is packed at a time
-    bool sums;    // the result cannot hold partial sums: they have a block of their own
+    bool b_stays;           // the operand that is packed a block at a time: b, or a
+    i64 block, pieces, k;   // of one round: rows of that block (columns of b), of the other operand, and steps of k
+    i64 step;               // of k in one piece of the other operand
+    i64 threads;            // at most
+    bool own_tile;          // some tiles cannot go to c itself: a block for those of one piece, for each thread
+    bool sums;              // c cannot hold partial sums: a block of them for the round
   };
   template <class S>
   static Blocks cut(const GemmSpec& spec);
+  template <class S>
+  struct Workspace;
   template <class S, class C>
   friend struct GemmRun;
 

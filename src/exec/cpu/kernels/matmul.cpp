@@ -89,7 +89,7 @@ static bool rows_collide(const Matrix& b) { return b.col == 1 && b.row * size_of
 
 // One product with a short k.
 static MatMul make_one(const GemmSpec& spec) {
-  const bool library = (spec.a.dtype == DType::f32 && !rows_collide(spec.b)) || has_matrix_tiles();
+  const bool library = has_matrix_tiles();
   if (library)
     if (auto it = onednn_matmul(spec)) return *it;
   return own_matmul(spec);

@@ -15,6 +15,7 @@ namespace {
 
 struct RopePlan {
   i64 s, b, heads, d, half;  // heads: all dims between b and d
+  i64 turned;                // heads that turn
   int sign;
   std::vector<double> freq;
 };
@@ -30,7 +31,10 @@ void fill_turn(const RopePlan& p, double position, A* cosines, A* sines) {
 template <class T>
 void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
   using A = accum_t<T>;
-  for (i64 head = 0; head < p.heads; ++head, x += p.d, y += p.d) {
+  if (x != y && p.turned < p.heads)
+    std::memcpy(static_cast<void*>(y + p.turned * p.d), x + p.turned * p.d,
+                size_t((p.heads - p.turned) * p.d) * sizeof(T));
+  for (i64 head = 0; head < p.turned; ++head, x += p.d, y += p.d) {
     each_vector<A>(0, p.half, [&](i64 i, auto part) {
       const Vec<A> a = load(x + i, part), b = load(x + p.half + i, part), c = load(cosines + i, part),
                    s = load(sines + i, part);
@@ -93,8 +97,11 @@ Kernel by_input(const RopePlan& p) {
 
 Kernel prepare(const Rope& op, const Site& site) {
   const Shape x = site.in_shape(0);
-  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, op.sign, op.freq.inverse()};
+  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, 0, op.sign, op.freq.inverse()};
   for (size_t i = 2; i + 1 < x.size(); ++i) p.heads *= x[i];
+  p.turned = op.heads > 0 ? op.heads : p.heads;
+  check(op.heads == 0 || (x.size() == 4 && op.heads <= p.heads), "[rope] the first {} heads of {} turn", op.heads,
+        p.heads);
   check(op.freq.dims % 2 == 0 && op.freq.dims <= p.d, "[rope] {} of {} dims turn: want an even number, at most all",
         op.freq.dims, p.d);
   return dispatch_float(site.ins[0].dtype, [&]<class T>() {

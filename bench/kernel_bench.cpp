@@ -1,0 +1,247 @@
+// kernel-bench: the CUDA kernels one by one, at the sizes of real models: median milliseconds, and bytes (each operand
+// once, by the op's cost rule) over the device's copy bandwidth, which is measured first. Random operands; buffers
+// rotate through more memory than the second-level cache holds.
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/log.h"
+#include "base/rng.h"
+#include "exec/cuda/kernel.h"
+
+namespace megalith::cuda {
+namespace {
+
+struct Case {
+  std::string name;
+  AnyOp op;
+  std::vector<Type> ins;
+  bool in_place = false;  // results lie over inputs wherever the op allows it
+  i64 ids_below = 0;      // i32 inputs are random in [0, ids_below)
+};
+
+Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape.size()))}; }
+
+class Memory {
+ public:
+  explicit Memory(i64 bytes) {
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&at_), size_t(std::max<i64>(bytes, 1))), "benchmark buffer");
+  }
+  ~Memory() { cudaFree(at_); }
+  Memory(Memory&& other) noexcept : at_(std::exchange(other.at_, nullptr)) {}
+  std::byte* at() const { return at_; }
+
+ private:
+  std::byte* at_ = nullptr;
+};
+
+void fill(std::byte* to, const Type& type, i64 ids_below) {
+  constexpr i64 kBlock = 1 << 20;  // elements, repeated
+  std::vector<std::byte> block(size_t(kBlock * size_of(type.dtype)));
+  for (i64 i = 0; i < kBlock; ++i) {
+    const double x = normal(mix_all(7, i));
+    const auto put = [&](auto value) { std::memcpy(block.data() + i * i64(sizeof value), &value, sizeof value); };
+    if (type.dtype == DType::bf16) put(bf16(float(x)));
+    if (type.dtype == DType::f32) put(float(x));
+    if (type.dtype == DType::f64) put(1 + 0.1 * x);
+    if (type.dtype == DType::i32) put(i32(mix_all(9, i) % u64(std::max<i64>(1, ids_below))));
+    if (type.dtype == DType::i64) put(i);
+  }
+  for (i64 done = 0; done < type.bytes(); done += i64(block.size()))
+    check_cuda(cudaMemcpy(to + done, block.data(), size_t(std::min<i64>(i64(block.size()), type.bytes() - done)),
+                          cudaMemcpyHostToDevice),
+               "benchmark data");
+}
+
+double median(std::vector<double> x) {
+  std::sort(x.begin(), x.end());
+  return x[x.size() / 2];
+}
+
+// Milliseconds of run(i), i counting up, by events.
+template <class F>
+double timed(cudaStream_t stream, F&& run) {
+  constexpr int kWarm = 3, kRuns = 15;
+  cudaEvent_t from, to;
+  check_cuda(cudaEventCreate(&from), "event"), check_cuda(cudaEventCreate(&to), "event");
+  std::vector<double> ms;
+  for (int i = 0; i < kWarm + kRuns; ++i) {
+    check_cuda(cudaEventRecord(from, stream), "event");
+    run(i);
+    check_cuda(cudaEventRecord(to, stream), "event");
+    check_cuda(cudaEventSynchronize(to), "event");
+    float took = 0;
+    check_cuda(cudaEventElapsedTime(&took, from, to), "event");
+    if (i >= kWarm) ms.push_back(took);
+  }
+  cudaEventDestroy(from), cudaEventDestroy(to);
+  return median(ms);
+}
+
+class Bench {
+ public:
+  explicit Bench(Device& device) : device_(device) {
+    constexpr i64 kBytes = i64{4} << 30;
+    const Memory a(kBytes), b(kBytes);
+    const double ms = timed(device.stream(), [&](int) {
+      check_cuda(cudaMemcpyAsync(b.at(), a.at(), size_t(kBytes), cudaMemcpyDeviceToDevice, device_.stream()), "copy");
+    });
+    copy_ = 2 * double(kBytes) / ms / 1e6;
+    log::say("{}: device copy {:.0f} GB/s (read and written)", device.name(), copy_);
+    log::say("{:<44} {:>9} {:>10} {:>8} {:>9}", "kernel", "ms", "GB/s", "of copy", "TFLOP/s");
+  }
+
+  void run(const Case& c) {
+    const Mesh mesh = make_mesh(1, 1, 1, 1);
+    const std::vector<Type> outs = c.op.infer({mesh, c.ins, std::vector<bool>(c.ins.size(), false)});
+    const Kernel kernel = prepare_any(c.op, {mesh, Coord{}, c.ins, outs, device_});
+    i64 bytes = 0;
+    for (const Type& t : c.ins) bytes += t.bytes();
+    constexpr i64 kBeyondCache = i64{256} << 20;
+    const int sets = int(std::clamp<i64>(kBeyondCache / std::max<i64>(1, bytes) + 1, 1, 16));
+    std::vector<Set> all;
+    for (int i = 0; i < sets; ++i) all.push_back(make_set(c, outs));
+    const Memory workspace(kernel.workspace);
+    const auto args = [&](int i) {
+      const Set& s = all[size_t(i % sets)];
+      return Args{s.ins, s.outs, workspace.at(), true, device_.stream()};
+    };
+    if (kernel.tune) kernel.tune(args(0));
+    const double ms = timed(device_.stream(), [&](int i) { kernel.run(args(i)); });
+    const Cost cost = c.op.cost(c.ins, outs);
+    log::say("{:<44} {:>9.3f} {:>10.0f} {:>7.1f}% {:>9.1f}", c.name, ms, cost.bytes / ms / 1e6,
+             100 * cost.bytes / ms / 1e6 / copy_, cost.flops / ms / 1e9);
+  }
+
+ private:
+  struct Set {
+    std::vector<Memory> memory;
+    std::vector<std::byte*> ins, outs;
+  };
+  Set make_set(const Case& c, const std::vector<Type>& outs) {
+    Set s;
+    for (const Type& t : c.ins) {
+      s.memory.emplace_back(t.bytes());
+      s.ins.push_back(s.memory.back().at());
+      fill(s.ins.back(), t, c.ids_below);
+    }
+    for (size_t i = 0; i < outs.size(); ++i) {
+      std::byte* at = nullptr;
+      for (const Alias& a : c.op.aliases())
+        if (a.out == int(i) && (a.must || (c.in_place && c.ins[size_t(a.in)].bytes() == outs[i].bytes())))
+          at = s.ins[size_t(a.in)];
+      if (!at) s.memory.emplace_back(outs[i].bytes()), at = s.memory.back().at();
+      s.outs.push_back(at);
+    }
+    return s;
+  }
+
+  Device& device_;
+  double copy_ = 0;  // GB/s
+};
+
+std::vector<Case> norm_cases() {
+  const DType b = DType::bf16, f = DType::f32;
+  std::vector<Case> all;
+  for (const auto& [rows, h] : {std::pair<i64, i64>{16384, 4096}, {8192, 8192}, {65536, 768}, {1 << 20, 128}}) {
+    const std::string size = fmt::format(" {}x{}", rows, h);
+    const Type x = of(b, {rows, 1, h}), w = of(b, {h}), row = of(f, {rows, 1});
+    all.push_back({"rms_norm" + size, RmsNorm{}, {x, w}});
+    all.push_back({"rms_norm_grad" + size, RmsNormGrad{}, {x, x, w, row}});
+    all.push_back({"layer_norm" + size, LayerNorm{}, {x, w, w}});
+    all.push_back({"layer_norm_grad" + size, LayerNormGrad{}, {x, x, w, row, row}});
+  }
+  return all;
+}
+
+std::vector<Case> elementwise_cases() {
+  const DType b = DType::bf16, f = DType::f32;
+  const Type wide = of(b, {8192, 2, 2, 14336}), half = of(b, {8192, 2, 14336}), x = of(b, {8192, 2, 4096});
+  const Type gelu = of(b, {1024, 64, 3072}), q = of(b, {8192, 2, 8, 4, 128});
+  Rope rope;
+  rope.freq.dims = 128, rope.freq.base = 500000;
+  return {{"swiglu 16384x2x14336", Swiglu{}, {wide}},
+          {"swiglu_grad 16384x2x14336", SwigluGrad{}, {half, wide}, true},
+          {"gelu_tanh 65536x3072", Activate{}, {gelu}},
+          {"gelu_tanh grad 65536x3072", ActivateGrad{}, {gelu, gelu}, true},
+          {"rope 8192x2x32x128", rope, {q}, true},
+          {"add 16384x4096", Add{"sbh,sbh->sbh"}, {x, x}, true},
+          {"add bias 65536x3072", Add{"sbh,h->sbh"}, {gelu, of(b, {3072})}, true},
+          {"sum of bias gradient 65536x3072", Sum{"sbh->h", f}, {gelu}},
+          {"embedding 16384 of 128256x4096",
+           Embedding{},
+           {of(DType::i32, {8192, 2}), of(b, {128256, 4096})},
+           false,
+           128256},
+          {"embedding_grad, accumulates",
+           EmbeddingGrad{f, true, true},
+           {of(DType::i32, {8192, 2}), x, of(f, {128256, 4096})},
+           true,
+           128256}};
+}
+
+std::vector<Case> loss_and_update_cases() {
+  const DType b = DType::bf16, f = DType::f32, d = DType::f64;
+  const Type logits = of(b, {8192, 1, 131072}), labels = of(DType::i32, {8192, 1}), m = of(f, {8192, 1});
+  const Type w = of(f, {28672, 4096});
+  return {
+      {"vocab_max 8192x131072", VocabMax{131072}, {logits}, false, 131072},
+      {"vocab_sums 8192x131072", VocabSums{131072}, {logits, labels, m}, false, 131072},
+      {"vocab_sums_grad 8192x131072", VocabSumsGrad{131072}, {of(f, {2, 8192, 1}), logits, labels, m}, true, 131072},
+      {"sum_squares 28672x4096", SumSquares{2}, {w}},
+      {"adamw 28672x4096, bf16 copy",
+       AdamW{.ndim = 2, .copy = true},
+       {w, w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096})},
+       true}};
+}
+
+std::vector<Case> attention_cases() {
+  struct Size {
+    i64 s, b, g, r, d, window;
+    bool starts;  // packed documents: our own kernel
+  };
+  std::vector<Case> all;
+  for (const Size& n : {Size{4096, 2, 8, 4, 128, 0, false},
+                        {8192, 2, 8, 4, 128, 0, false},
+                        {8192, 2, 8, 4, 128, 0, true},
+                        {8192, 2, 8, 4, 128, 1024, false},
+                        {1024, 64, 12, 1, 64, 0, false},
+                        {1024, 64, 12, 1, 64, 0, true},
+                        {2048, 16, 16, 1, 64, 0, false}}) {
+    const DType b = DType::bf16;
+    const Type q = of(b, {n.s, n.b, n.g, n.r, n.d}), k = of(b, {n.s, n.b, n.g, n.d}), rows = of(DType::i64, {n.b});
+    const Type lse = of(DType::f32, {n.s, n.b, n.g, n.r}), starts = of(DType::i32, {n.s, n.b});
+    AttentionSpec at;
+    at.scale = 1 / std::sqrt(double(n.d)), at.window = n.window, at.starts = n.starts;
+    const std::string size = fmt::format(" s{} b{} {}x{} d{}{}", n.s, n.b, n.g, n.r, n.d,
+                                         n.window   ? fmt::format(" w{}", n.window)
+                                         : n.starts ? " docs"
+                                                    : "");
+    std::vector<Type> ins = {q, k, k, rows}, grad_ins = {q, q, k, k, q, lse, rows};
+    if (n.starts) ins.push_back(starts), grad_ins.push_back(starts);
+    all.push_back({"attention" + size, Attention{at}, ins, false, 1});
+    all.push_back({"attention_grad" + size, AttentionGrad{at}, grad_ins, false, 1});
+  }
+  return all;
+}
+
+void run_all() {
+  Device device(0, "");
+  Bench bench(device);
+  for (const Case& c : attention_cases()) bench.run(c);
+  for (const Case& c : norm_cases()) bench.run(c);
+  for (const Case& c : elementwise_cases()) bench.run(c);
+  for (const Case& c : loss_and_update_cases()) bench.run(c);
+}
+
+}  // namespace
+}  // namespace megalith::cuda
+
+int main() {
+  try {
+    megalith::cuda::run_all();
+  } catch (const std::exception& e) {
+    megalith::log::say("kernel-bench: {}", e.what());
+    return 1;
+  }
+}

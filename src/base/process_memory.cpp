@@ -1,0 +1,40 @@
+#include "base/process_memory.h"
+
+#include <algorithm>
+#include <fstream>
+#include <optional>
+#include <string>
+
+#include "base/check.h"
+
+namespace megalith {
+
+// A line "MemAvailable:  123 kB" of a file in /proc, in bytes.
+static i64 proc_bytes(const char* file, const std::string& key) {
+  std::ifstream in(file);
+  std::string word;
+  for (i64 kib; in >> word;)
+    if (word == key && in >> kib) return kib * 1024;
+  fail("{} has no {}", file, key);
+}
+
+// What the control group that the process is in may still take; nothing if it has no limit (or there are no groups).
+static std::optional<i64> group_bytes() {
+  std::ifstream limit("/sys/fs/cgroup/memory.max"), current("/sys/fs/cgroup/memory.current");
+  std::ifstream details("/sys/fs/cgroup/memory.stat");
+  i64 most = 0, used = 0, files = 0;
+  if (!(limit >> most) || !(current >> used)) return std::nullopt;
+  std::string key;
+  for (i64 value; details >> key >> value;)
+    if (key == "inactive_file") files = value;  // given back when it is needed
+  return std::max<i64>(0, most - used + files);
+}
+
+i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }
+i64 peak_resident_bytes() { return proc_bytes("/proc/self/status", "VmHWM:"); }
+i64 available_host_bytes() {
+  const i64 machine = proc_bytes("/proc/meminfo", "MemAvailable:");
+  return resident_bytes() + std::min(machine, group_bytes().value_or(machine));
+}
+
+}  // namespace megalith

@@ -1,0 +1,12 @@
+// How much memory this process has, as the kernel counts it, and may have. In bytes.
+#pragma once
+#include "base/dtype.h"
+
+namespace megalith {
+
+i64 resident_bytes();       // now
+i64 peak_resident_bytes();  // the most so far
+// What it may have with what it has now: free memory of the machine, or less within a limited control group.
+i64 available_host_bytes();
+
+}  // namespace megalith

@@ -1,0 +1,47 @@
+#include "device/make_backend.h"
+
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/log.h"
+#include "exec/cpu/backend.h"
+#include "exec/cuda/backend.h"
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+std::string gemm_cache_path(const DeviceOptions& options) {
+  if (options.gemm_cache_file == "none") return {};
+  if (!options.gemm_cache_file.empty()) return options.gemm_cache_file;
+  const char *cache = std::getenv("XDG_CACHE_HOME"), *home = std::getenv("HOME");
+  fs::path folder;
+  if (cache && *cache)
+    folder = cache;
+  else if (home && *home)
+    folder = fs::path(home) / ".cache";
+  else
+    return {};
+  return folder / "megalith" / "gemm-algorithms.json";
+}
+
+static CudaOptions cuda_options(const DeviceOptions& options) {
+  const fs::path file = gemm_cache_path(options);
+  std::error_code ignored;  // a file that can't be written there is told when it is written
+  if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
+  return {.gemm_cache = file};
+}
+
+std::unique_ptr<Backend> make_backend(const DeviceOptions& options) {
+  const bool given = options.kind != DeviceKind::automatic;
+  const std::string missing = options.kind == DeviceKind::cpu ? "" : why_no_cuda();
+  const bool cuda = options.kind == DeviceKind::cuda || (!given && missing.empty());
+  auto backend = cuda ? make_cuda_backend(cuda_options(options)) : make_cpu_backend();
+  const std::string why = given  ? (cuda ? "--device cuda" : "--device cpu")
+                          : cuda ? "there is a GPU; --device cpu computes on the CPU"
+                                 : missing;
+  log::info("device: {} ({})", backend->device_name(), why);
+  return backend;
+}
+
+}  // namespace megalith

@@ -1,0 +1,17 @@
+// The one place that turns what the user says (--device, --gemm-cache-file) into a backend.
+#pragma once
+#include <memory>
+
+#include "plan/interpreter.h"
+#include "train/device_options.h"
+
+namespace megalith {
+
+// Says in one line which device it is and why (stderr). Error if it can't be had.
+std::unique_ptr<Backend> make_backend(const DeviceOptions& options);
+
+// The file of chosen matrix-product algorithms: the one named, or megalith/gemm-algorithms.json in $XDG_CACHE_HOME or
+// ~/.cache; empty for "none", or without a home.
+std::string gemm_cache_path(const DeviceOptions& options);
+
+}  // namespace megalith

@@ -1,0 +1,123 @@
+// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j], in the type that sums have. Operands that
+// are dense along k are transposed in registers, 16-bit ones two steps of k in a word at a time; operands that are dense
+// along their rows are copied.
+#pragma once
+#include <utility>
+
+#include "exec/cpu/kernels/elementwise.h"
+
+namespace megalith::cpu::gemm {
+
+// The vector a, b.
+template <class V, size_t... I>
+[[gnu::always_inline]] inline auto join(V a, V b, std::index_sequence<I...>) {
+  return __builtin_shufflevector(a, b, int(I)...);
+}
+
+// 16 bytes of each of `n` rows, one after the other.
+template <class Word, int n>
+[[gnu::always_inline]] inline auto load_lanes(const std::byte* x, i64 stride) {
+  if constexpr (n == 1) {
+    typename VectorOf<Word, 16>::type v;
+    std::memcpy(&v, x, 16);
+    return v;
+  } else {
+    return join(load_lanes<Word, n / 2>(x, stride), load_lanes<Word, n / 2>(x + n / 2 * stride, stride),
+                std::make_index_sequence<n * 16 / sizeof(Word)>());
+  }
+}
+
+// The halves of a0 b0 a1 b1 ... in each 16 bytes.
+template <class V, size_t... I>
+[[gnu::always_inline]] inline std::pair<V, V> zip_lanes(V a, V b, std::index_sequence<I...>) {
+  constexpr int n = sizeof...(I), e = 16 * n / int(sizeof(V));
+  auto at = [](int i, int half) { return i / e * e + half * e / 2 + i % e / 2 + (i % 2) * n; };
+  return {__builtin_shufflevector(a, b, at(int(I), 0)...), __builtin_shufflevector(a, b, at(int(I), 1)...)};
+}
+
+// Rows j .. j + N of a panel of W, dense along k: kSteps of k at a time.
+template <class S, class X, i64 W>
+struct Transposer {
+  static constexpr bool kPairs = std::is_same_v<X, bf16> && sizeof(S) == 4;  // two steps in a word
+  static constexpr bool kWorks = kPairs || std::is_same_v<X, S>;
+  static constexpr int N = int(std::min<i64>(kLanes<S>, W)), E = 16 / int(sizeof(S));  // words in 16 bytes
+  static constexpr int kSteps = kPairs ? 2 * E : E;
+  using Row = typename VectorOf<S, N * int(sizeof(S))>::type;
+  using Words = typename VectorOf<u32, N * int(sizeof(S))>::type;
+
+  // rows[i] holds a word of row i + E * l at every 16 bytes l: a square of E by E in each is turned.
+  [[gnu::always_inline]] static void turn(Row (&rows)[E]) {
+#pragma GCC unroll 2
+    for (int round = 1; round < E; round *= 2) {
+      Row out[E];
+#pragma GCC unroll 2
+      for (int i = 0; i < E / 2; ++i) {
+        const auto [low, high] = zip_lanes(rows[i], rows[i + E / 2], std::make_index_sequence<N>());
+        out[2 * i] = low, out[2 * i + 1] = high;
+      }
+#pragma GCC unroll 4
+      for (int i = 0; i < E; ++i) rows[i] = out[i];
+    }
+  }
+
+  [[gnu::always_inline]] static void run(const X* x, i64 across, S* out) {
+    const i64 stride = across * i64(sizeof(X));
+    Row rows[E];
+#pragma GCC unroll 4
+    for (int i = 0; i < E; ++i)
+      rows[i] = load_lanes<S, N / E>(reinterpret_cast<const std::byte*>(x) + i * stride, E * stride);
+    turn(rows);
+#pragma GCC unroll 4
+    for (int i = 0; i < E; ++i) {
+      if constexpr (kPairs) {
+        const Words even = Words(rows[i]) << 16, odd = Words(rows[i]) & 0xFFFF0000u;
+        std::memcpy(out + 2 * i * W, &even, sizeof even);
+        std::memcpy(out + (2 * i + 1) * W, &odd, sizeof odd);
+      } else {
+        std::memcpy(out + i * W, &rows[i], sizeof rows[i]);
+      }
+    }
+  }
+};
+
+// One panel of W: out[k][j] = x[j * across + k * along] for j < n <= W, zeros beyond.
+template <class S, class X, i64 W>
+void pack(const X* x, i64 across, i64 along, i64 n, i64 k, S* out) {
+  using T = Transposer<S, X, W>;
+  i64 fast = 0;  // rows j < fast are done for the first `steps` of k
+  const i64 steps = T::kWorks && along == 1 && across != 1 ? k / T::kSteps * T::kSteps : 0;
+  if constexpr (T::kWorks)
+    if (steps > 0)
+      for (; fast + T::N <= n; fast += T::N)
+        for (i64 p = 0; p < steps; p += T::kSteps) T::run(x + fast * across + p, across, out + p * W + fast);
+  if (fast == W && steps == k) return;
+  for (i64 p = 0; p < k; ++p) {
+    for (i64 j = p < steps ? fast : 0; j < n; ++j) out[p * W + j] = S(x[j * across + p * along]);
+    for (i64 j = n; j < W; ++j) out[p * W + j] = 0;
+  }
+}
+
+// Whole panels of an operand dense along its rows, a few steps of k of each at a time: memory is read in sequence there
+// and written in sequence here.
+template <class S, class X, i64 W>
+void copy(const X* x, i64 along, i64 panels, i64 k, S* out) {
+  constexpr i64 kSteps = 8;
+  for (i64 p0 = 0; p0 < k; p0 += kSteps)
+    for (i64 q = 0; q < panels; ++q)
+      for (i64 p = p0; p < std::min(k, p0 + kSteps); ++p)
+        for (i64 j = 0; j < W; ++j) out[(q * k + p) * W + j] = S(x[p * along + q * W + j]);
+}
+
+// Panels of W of a block of `rows` rows.
+template <class S, class X, i64 W>
+void pack_panels(const X* x, i64 across, i64 along, i64 rows, i64 k, S* out) {
+  i64 done = 0;
+  if (across == 1) {
+    done = rows / W * W;
+    copy<S, X, W>(x, along, rows / W, k, out);
+  }
+  for (; done < rows; done += W)
+    pack<S, X, W>(x + done * across, across, along, std::min(W, rows - done), k, out + done * k);
+}
+
+}  // namespace megalith::cpu::gemm

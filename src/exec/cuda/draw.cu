@@ -1,0 +1,54 @@
+// One thread an element: hashes its global indices, then Box and Muller in f64, so that the numbers are the CPU's but
+// for the last bit of log and cos.
+#include "exec/cuda/draw_launch.h"
+#include "exec/cuda/launch.cuh"
+
+namespace megalith::cuda {
+namespace {
+
+constexpr int kThreads = 256;
+
+__device__ u64 mix(u64 h, u64 index) {
+  h = (h ^ (index + 0x9E3779B97F4A7C15ull)) * 0xBF58476D1CE4E5B9ull;
+  h = (h ^ (h >> 27)) * 0x94D049BB133111EBull;
+  return h ^ (h >> 31);
+}
+__device__ double unit(u64 h) { return double(h >> 11) * 0x1p-53; }
+__device__ double normal(u64 h) { return sqrt(-2 * log(1 - unit(mix(h, 1)))) * cospi(2 * unit(mix(h, 2))); }
+
+__device__ i64 global_index(const DrawLaunch& l, int dim, i64 local) {
+  int r = 0;
+  while (r + 1 < l.runs[dim] && l.run[dim][r + 1].from <= local) ++r;
+  return l.run[dim][r].start + local - l.run[dim][r].from;
+}
+
+template <class T>
+__global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n) {
+  const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= n) return;
+  i64 at[kMostDims], left = i;
+  for (int k = l.ndim - 1; k >= 0; --k) at[k] = left % l.size[k], left /= l.size[k];
+  u64 h = l.key;
+  i64 first = 0;
+  for (int k = 0; k < l.ndim; ++k) {
+    const i64 index = global_index(l, k, at[k]);
+    if (k == 0) first = index;
+    h = mix(h, u64(index));
+  }
+  const double x = first >= l.true_rows ? 0 : l.mean + (l.std > 0 ? l.std * normal(h) : 0);
+  out[i] = T(float(x));
+}
+
+}  // namespace
+
+void launch(const DrawLaunch& l, std::byte* out, cudaStream_t stream) {
+  i64 n = 1;
+  for (int k = 0; k < l.ndim; ++k) n *= l.size[k];
+  if (n == 0) return;
+  dispatch(l.dtype, [&]<class T>() {
+    draw_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(l, reinterpret_cast<T*>(out), n);
+  });
+  check_launch("drawing the weights");
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,11 @@
+// draw() of graph/draw.h on the GPU, into f32 or bf16.
+#pragma once
+#include "exec/cuda/device.h"
+#include "graph/draw.h"
+
+namespace megalith::cuda {
+
+// Enqueues. Error if a dim of the block is more than kMostRuns pieces of the whole.
+void draw(const Draw& d, const Type& type, const Mesh& mesh, const Coord& coord, std::byte* out, cudaStream_t stream);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,57 @@
+#include "exec/cuda/gemm_tuner.h"
+
+#include <algorithm>
+
+namespace megalith::cuda {
+
+namespace {
+
+constexpr double kHopeless = 1.3;  // times the fewest cycles, in one run: not looked at again
+constexpr double kSlow = 1.08;  // no clock makes up for more: sustained ones differ by 12% at most, good ones by less
+constexpr double kSliceMs = 1;
+constexpr double kSettleMs = 80, kMeasureMs = 50;
+constexpr int kSamples = 2;      // of a sustained clock, from different problems
+constexpr double kSame = 0.997;  // a later way must be better by more than this: noise replaces no earlier way
+
+double sustained(const Ways& ways, int way, SustainedClocks& clocks) {
+  SustainedClock& known = clocks[ways.names[way]];
+  if (known.samples < kSamples) {
+    const double mhz = ways.measure(way, kSettleMs, kMeasureMs).mhz;
+    known.mhz = (known.mhz * known.samples + mhz) / (known.samples + 1);
+    ++known.samples;
+  }
+  return known.mhz;
+}
+
+}  // namespace
+
+Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
+  const int n = int(ways.names.size());
+  std::vector<Sample> samples;
+  double fewest = Sample{}.cycles;
+  for (int w = 0; w < n; ++w) {
+    ways.measure(w, 0, 0);  // loads its code
+    samples.push_back(ways.measure(w, 0, 0));
+    fewest = std::min(fewest, samples[w].cycles);
+  }
+  if (fewest == Sample{}.cycles) return {};
+  for (int round = 0; round < 2; ++round)
+    for (int w = 0; w < n; ++w) {
+      const double ms = samples[w].cycles / samples[w].mhz / 1e3;
+      if (samples[w].cycles > kHopeless * fewest || ms > 4 * kSliceMs) continue;
+      const Sample s = ways.measure(w, 0, kSliceMs);
+      if (s.cycles < samples[w].cycles) samples[w] = s;
+      fewest = std::min(fewest, s.cycles);
+    }
+  Fastest best{-1, Sample{}.cycles};
+  for (int w = 0; w < n; ++w) {
+    if (samples[w].cycles > kSlow * fewest) continue;
+    const double mhz = ways.hot ? sustained(ways, w, clocks) : samples[w].mhz;
+    const double ms = (ways.hot ? samples[w].cycles / mhz : samples[w].cycles) / 1e3;
+    if (ms < best.ms * (best.way < 0 ? 1 : kSame)) best = {w, ms};
+  }
+  if (!ways.hot) best.ms /= samples[best.way].mhz;
+  return best;
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,40 @@
+#include "exec/cuda/kernels/attention_choice.h"
+
+namespace megalith::cuda {
+
+// Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128: with a window of an eighth of them, cuDNN's
+// deterministic backward takes as long as ours (2.9 ms; one of its products is of the whole square of scores) and
+// gigabytes more.
+constexpr i64 kShortWindow = 8;
+
+// Why not cuDNN; empty if nothing speaks against it.
+static std::string objection(const AttentionCase& c) {
+  const bool hopper = c.capability / 10 == 9;
+  const i64 widest = hopper ? 256 : 128;
+  if (c.dtype != DType::bf16) return fmt::format("cuDNN has none for {}", name_of(c.dtype));
+  if (c.capability < 80) return "cuDNN needs a GPU of compute capability 8.0 or more";
+  if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
+  if (c.alibi) return "the scores have ALiBi's bias";
+  if (c.documents) return "samples are packed documents whose starts only the GPU knows";
+  if (!c.whole || c.s != c.t) return "this rank has a part of the sequence's queries";
+  if (c.s < 2) return "the sequence is one token";
+  if (c.d % 8 != 0) return fmt::format("head size {} is no multiple of 8", c.d);
+  if (c.d > widest) return fmt::format("head size {} is above cuDNN's {}", c.d, widest);
+  if (c.backward && c.window > 0 && kShortWindow * c.window <= c.s)
+    return fmt::format("cuDNN's deterministic gradient does not profit from window {}", c.window);
+  return "";
+}
+
+AttentionChoice choose_attention(const AttentionCase& c) {
+  const std::string why_not = objection(c);
+  if (!why_not.empty()) return {false, "because " + why_not};
+  const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
+  return {true, fmt::format("causal{}, {}, head size {}", window, name_of(c.dtype), c.d)};
+}
+
+std::string explain(const AttentionChoice& choice, i64 version) {
+  if (!choice.cudnn) return "attention: own kernel, " + choice.reason;
+  return fmt::format("attention: cuDNN {}.{} ({})", version / 10000, version / 100 % 100, choice.reason);
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,29 @@
+// Which of the two ways attention goes: cuDNN's, faster where it applies, or a kernel of our own, which does
+// everything.
+#pragma once
+#include <string>
+
+#include "base/dtype.h"
+
+namespace megalith::cuda {
+
+struct AttentionCase {
+  DType dtype = DType::bf16;
+  i64 s = 0, t = 0, d = 0;  // queries, keys, head size
+  i64 window = 0;
+  bool alibi = false, dropout = false, documents = false;
+  bool whole = true;  // the queries are at the positions 0..s-1 of the keys
+  bool backward = false;
+  int capability = 90;  // of the GPU
+};
+
+struct AttentionChoice {
+  bool cudnn;
+  std::string reason;  // of our own kernel: "because ..."; of cuDNN: what it is used for
+};
+AttentionChoice choose_attention(const AttentionCase& c);
+
+// The line for the log. `version`: cuDNN's, as it numbers itself (91900: 9.19.0).
+std::string explain(const AttentionChoice& choice, i64 version);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,124 @@
+// Which part of the work a block of an attention kernel has: tiles of queries that never cross a run of positions, a
+// head, and what a query sees.
+#pragma once
+#include "base/rng.h"
+#include "exec/cuda/kernels/attention.h"
+#include "exec/cuda/kernels/device_math.cuh"
+
+namespace megalith::cuda {
+
+constexpr float kLn2 = 0.693147180559945309f;
+
+struct QueryTile {
+  int local, count, position;  // of its first query; positions follow each other
+};
+constexpr int run_length(const Indices& x, int run) {
+  return int((run + 1 < x.runs ? x.place[run + 1] : x.n) - x.place[run]);
+}
+inline int tiles_of(const Indices& positions, int size) {
+  int n = 0;
+  for (int i = 0; i < positions.runs; ++i) n += (run_length(positions, i) + size - 1) / size;
+  return n;
+}
+__device__ inline QueryTile query_tile(const Indices& positions, int tile, int size) {
+  for (int i = 0;; ++i) {
+    const int first = tile * size, length = run_length(positions, i);
+    if (first < length)
+      return {int(positions.place[i]) + first, min(size, length - first), int(positions.start[i]) + first};
+    tile -= (length + size - 1) / size;
+  }
+}
+
+struct Head {
+  int b, g, r;
+};
+// Rows of o, lse [s,b,g,r], of q and of k, v [t,b,g].
+__device__ inline i64 output_row(const AttentionSizes& z, const Head& h, int local) {
+  return ((i64(local) * z.b + h.b) * z.g + h.g) * z.r + h.r;
+}
+__device__ inline i64 query_row(const AttentionSizes& z, const Head& h, int local) {
+  return (i64(local) * z.b + h.b) * z.query_heads + h.g * z.r + h.r;
+}
+__device__ inline i64 key_row(const AttentionSizes& z, const Head& h, int key) {
+  return (i64(key) * z.b + h.b) * z.key_heads + h.g;
+}
+inline __device__ i64 output_stride(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * z.d; }
+inline __device__ i64 query_stride(const AttentionSizes& z) { return i64(z.b) * z.query_heads * z.d; }
+inline __device__ i64 key_stride(const AttentionSizes& z) { return i64(z.b) * z.key_heads * z.d; }
+
+// Dropout's hash: of a head, then of a query in it, then of a key.
+__device__ inline u64 head_hash(const AttentionSizes& z, const Head& h, const i64* rows) {
+  return z.dropout ? mix_all(z.seed, rows[h.b], z.groups[h.g], z.heads[h.r]) : 0;
+}
+__device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int key) {
+  return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
+}
+
+// Products of queries and keys to scores, times log2(e). ahead(j, e): how many positions the key is past the query.
+template <int N, class F>
+__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], F ahead) {
+  const float scale = z.scale * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] *= scale;
+  if (!z.alibi) return;
+  const float slope = z.slopes[h.g * z.r + h.r] * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] += slope * float(ahead(j, e));
+}
+
+// The first key that the query at `position` sees; the last is the query's own.
+__device__ inline int first_key(const AttentionSizes& z, int position, int start) {
+  return max(z.window > 0 ? position - z.window + 1 : 0, start);
+}
+
+struct Span {
+  int low, high;
+};
+__device__ inline Span warp_span(Span x) {
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) {
+    x.low = min(x.low, __shfl_xor_sync(0xffffffffu, x.low, lane));
+    x.high = max(x.high, __shfl_xor_sync(0xffffffffu, x.high, lane));
+  }
+  return x;
+}
+// The least and the greatest document start of a tile of queries; by each warp as a whole.
+__device__ inline Span span_of_starts(const AttentionSizes& z, const QueryTile& tile, int b, const i32* starts) {
+  if (!starts) return {0, 0};
+  Span x{z.t, 0};
+  for (int i = threadIdx.x % 32; i < tile.count; i += 32) {
+    const int start = max(0, starts[i64(tile.local + i) * z.b + b]);
+    x.low = min(x.low, start), x.high = max(x.high, start);
+  }
+  return warp_span(x);
+}
+// The least and the greatest first key of a tile's queries.
+__device__ inline Span first_keys(const AttentionSizes& z, const QueryTile& tile, Span starts) {
+  return {first_key(z, tile.position, starts.low), first_key(z, tile.position + tile.count - 1, starts.high)};
+}
+
+// What one lane knows of its two queries of a warp's 16.
+struct LaneQueries {
+  int position[2], low[2], high[2];  // keys low..high are seen; none where the tile ends before
+  u64 hash[2];
+};
+__device__ inline LaneQueries lane_queries(const AttentionSizes& z, const QueryTile& tile, const Head& h,
+                                           const i64* rows, const i32* starts) {
+  LaneQueries x;
+  const u64 hash = head_hash(z, h, rows);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + 8 * i, at = min(row, tile.count - 1);
+    x.position[i] = tile.position + at;
+    x.low[i] = first_key(z, x.position[i], starts ? starts[i64(tile.local + at) * z.b + h.b] : 0);
+    x.high[i] = row < tile.count ? min(x.position[i], z.t - 1) : -1;
+    x.hash[i] = z.dropout ? mix(hash, u64(x.position[i])) : 0;
+  }
+  return x;
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,34 @@
+// Rows of new keys or values into a cache, and attention of new tokens over it; shapes in ops/cached_attention.h. The
+// length is read on the device: if the new rows do not fit, CacheWrite writes nothing and CachedAttention gives NaN.
+#pragma once
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+struct CacheWriteLaunch {
+  i64 rows, most;  // of x and of the cache
+  i64 row_bytes;
+};
+void launch(const CacheWriteLaunch& l, const void* x, const i32* length, void* cache, cudaStream_t stream);
+
+struct CachedAttentionLaunch {
+  static constexpr int kMostHeads = 1024;
+  static constexpr i64 kSpan = 512;  // keys that a block takes
+  DType dtype;
+  i64 s, t, b, g, r, d;  // d <= 256
+  float scale;
+  i64 window;
+  bool alibi;
+  float slopes[kMostHeads] = {};  // [g, r], if alibi
+  constexpr i64 jobs() const { return s * b * g * r; }
+  constexpr i64 splits() const { return (t + kSpan - 1) / kSpan; }
+  constexpr i64 workspace() const { return jobs() * splits() * (d + 2) * i64(sizeof(float)); }
+};
+struct CachedAttentionInputs {
+  const void *q, *k, *v;
+  const i32* length;
+};
+void launch(const CachedAttentionLaunch& l, const CachedAttentionInputs& in, void* o, float* workspace,
+            cudaStream_t stream);
+
+}  // namespace megalith::cuda

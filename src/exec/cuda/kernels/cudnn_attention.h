@@ -1,0 +1,59 @@
+// cuDNN's scaled-dot-product attention as plans: built once for a problem (hundreds of milliseconds), shared by all
+// layers, run many times. q, o, do, dq are seen as [b, h, s, d] through the strides of [s,b,g,r,d] (h: g and r as one,
+// since they are neighbours), k, v, dk, dv likewise through those of [s,b,g,d]; nothing is transposed but the
+// log-sum-exp, which cuDNN before 9.26 insists on having packed as [b, h, s].
+#pragma once
+#include <compare>
+#include <map>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+// A plan's own sizes may be a part of the tensors' (some batch rows, or some groups of one): strides are the tensors'.
+struct CudnnAttention {
+  i64 b = 0, g = 0, r = 0, s = 0, d = 0;
+  i64 all_b = 0, all_g = 0;
+  i64 query_heads = 0, key_heads = 0;  // in a row of q's and dq's tensor, and of k, v, dk, dv's
+  double scale = 1;
+  i64 window = 0;  // 0: none
+  bool backward = false;
+  bool deterministic = true;  // of the backward: the same bits every run
+  auto operator<=>(const CudnnAttention&) const = default;
+};
+
+class CudnnPlan {
+ public:
+  virtual ~CudnnPlan() = default;
+  virtual i64 workspace() const = 0;  // bytes
+  // Enqueues; may be captured into a graph, which must not outlive the plan. Forward: q, k, v, o, lse. Backward: q, k,
+  // v, o, do, lse, dq, dk, dv. lse: [b, h, s], packed.
+  virtual void run(cudaStream_t stream, std::span<void* const> tensors, std::byte* workspace) const = 0;
+};
+
+class AttentionPlans {
+ public:
+  explicit AttentionPlans(Device& device) : device_(device) {}
+
+  struct Found {
+    std::shared_ptr<const CudnnPlan> plan;  // null if cuDNN refuses
+    std::string refusal;
+  };
+  const Found& find(const CudnnAttention& problem);
+
+  void say_once(const std::string& line);  // to the log
+
+ private:
+  Device& device_;
+  std::map<CudnnAttention, Found> found_;
+  std::set<std::string> said_;
+};
+
+// As cuDNN numbers itself, of the library that is loaded.
+i64 cudnn_version();
+
+}  // namespace megalith::cuda

@@ -1,0 +1,20 @@
+// y = x / (1 - p) where the hash of an element's place is at least p, else 0. x, y of type `x` (f32, bf16); y may be x.
+#pragma once
+#include "exec/cuda/device.h"
+#include "exec/cuda/kernels/indices.h"
+
+namespace megalith::cuda {
+
+struct DropoutLaunch {
+  static constexpr int kMostDims = 8;
+  DType x;
+  u64 seed, below;  // dropped if hash >> 11 is below it
+  float keep;       // 1 / (1 - p)
+  int dims, batch;  // how many there are; the one that the sample number stands for
+  Indices index[kMostDims];
+  i64 outer, inner;  // elements of all dims but the last; of the last
+  bool packs;        // of 16 bytes: whether inner divides into them
+};
+void launch(const DropoutLaunch& l, const void* x, const i64* rows, void* y, cudaStream_t stream);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,32 @@
+// Sums of products over any loops, for what is no matrix product of the library's: y[o] = sum over i of x[o,i] w[o,i],
+// + plus[o], + bias[o mod bias_n]. Sums and products in f64. Also: random numbers to measure products with.
+#pragma once
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+constexpr int kMaxEinsumLoops = 8;
+
+struct EinsumLoops {
+  int count = 0;
+  i64 n = 1;  // all together
+  i64 size[kMaxEinsumLoops] = {};
+  i64 x[kMaxEinsumLoops] = {}, w[kMaxEinsumLoops] = {}, y[kMaxEinsumLoops] = {};  // strides, in elements
+};
+
+struct EinsumLaunch {
+  DType x, w, y;  // f32, bf16 or f64
+  EinsumLoops outer, inner;
+  i64 bias_n = 1;
+};
+struct EinsumPointers {
+  const void *x, *w;
+  void* y;
+  const void *plus = nullptr, *bias = nullptr;  // in y's type, or null; plus may be y
+};
+void launch(const EinsumLaunch& l, const EinsumPointers& p, cudaStream_t stream);
+
+// n numbers, normally distributed, the same for the same seed; f32 or bf16.
+void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream);
+
+}  // namespace megalith::cuda

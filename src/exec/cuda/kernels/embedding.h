@@ -1,0 +1,28 @@
+// y = table[ids], and its gradient. ids i32, `tokens` of them; the rank's rows of the table are those of the ids first,
+// .. first + rows - 1: other ids give zeros and get nothing.
+#pragma once
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+struct EmbeddingShape {
+  i64 tokens, width;
+  i64 first, rows;
+};
+
+void launch_embedding(const EmbeddingShape& s, i64 element_bytes, const i32* ids, const void* table, void* y,
+                      cudaStream_t stream);
+
+// dtable = (acc +) the rows of dy by id, added up in f32: by chunks of tokens in their order, then the chunks in order.
+struct EmbeddingGradLaunch {
+  EmbeddingShape shape;
+  DType dy, table;
+  int blocks;
+  i64 workspace;  // bytes
+};
+EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table, int sms);
+// `add`: to what the table holds; else all of it is written.
+void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, void* workspace,
+            cudaStream_t stream);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,42 @@
+// Kernels of the update over many tensors: a launch each.
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/optimizer.h"
+#include "exec/cuda/kernels/supported.h"
+#include "exec/cuda/kernels/update.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const MultiSumSquares& op, const Site& site) {
+  std::vector<SquaresItem> items;
+  for (int i = 0; i < int(site.ins.size()); ++i) {
+    check_dtype(op.name, site.ins[size_t(i)].dtype, {site.ins[0].dtype});
+    items.push_back({nullptr, count(site.in_shape(i))});
+  }
+  check_activation(op.name, site.ins[0].dtype);
+  return {sum_squares_partials(items) * i64(sizeof(double)), [items, dtype = site.ins[0].dtype](const Args& a) mutable {
+            for (size_t i = 0; i < items.size(); ++i) items[i].x = a.ins[i];
+            launch_sum_squares(dtype, items, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+          }};
+}
+
+Kernel prepare(const MultiAdamW& op, const Site& site) {
+  std::vector<i64> counts;
+  for (int p = 0; p < op.parameters(); ++p) {
+    for (int i = 0; i < 4; ++i) check_dtype(op.name, site.ins[size_t(p * op.ins_each() + i)].dtype, {DType::f32});
+    counts.push_back(count(site.in_shape(p * op.ins_each())));
+  }
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, op.copy ? site.ins[4].dtype : DType::bf16};
+  if (op.copy) check_activation(op.name, l.copy);
+  return {0, [l, counts, op](const Args& a) {
+            std::vector<UpdateItem> items;
+            for (int p = 0; p < op.parameters(); ++p) {
+              const int in = p * op.ins_each(), out = p * op.outs_each();
+              items.push_back({a.out<float>(out), a.in<float>(in + 1), a.out<float>(out + 1), a.out<float>(out + 2),
+                               op.copy ? a.outs[size_t(out + 3)] : nullptr, counts[size_t(p)], op.decay[size_t(p)]});
+            }
+            const int numbers = op.parameters() * op.ins_each();
+            launch(l, items, {a.in<double>(numbers), a.in<double>(numbers + 1)}, a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,79 @@
+// RmsNorm, LayerNorm and their gradients.
+#include "exec/cuda/kernels/norm.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+NormDevice device_of(const Site& site) { return {site.device.sms(), site.device.shared_memory()}; }
+
+NormShape shape_of(std::string_view op, const Site& site, int x, bool centred) {
+  const DType xt = site.ins[x].dtype, wt = site.ins[x + 1].dtype;
+  check_activation(op, xt);
+  check_dtype(op, wt, {DType::f32, DType::bf16});
+  const Shape shape = site.in_shape(x);
+  const i64 h = shape.back();
+  check(h > 0 && h < NormShape::kMostColumns && count(shape) / h < NormShape::kMostRows,
+        "[{}] {} is larger than the CUDA kernel takes", op, to_string(shape));
+  return {xt, wt, centred, count(shape) / h, h};
+}
+
+Kernel forward(std::string_view op, const Site& site, double eps, bool centred) {
+  const NormShape s = shape_of(op, site, 0, centred);
+  if (centred) check_dtype(op, site.ins[2].dtype, {s.w});
+  const NormLaunch l = plan_norm(s, eps, device_of(site));
+  if (!centred)
+    return {0, [l](const Args& a) {
+              launch(l, {a.ins[0], a.ins[1], nullptr, a.outs[0], nullptr, a.out<float>(1)}, a.stream);
+            }};
+  return {0, [l](const Args& a) {
+            launch(l, {a.ins[0], a.ins[1], a.ins[2], a.outs[0], a.out<float>(1), a.out<float>(2)}, a.stream);
+          }};
+}
+
+Kernel backward(std::string_view op, const Site& site, bool centred, bool residual) {
+  const NormShape s = shape_of(op, site, 1, centred);
+  check_dtype(op, site.ins[0].dtype, {s.x});
+  check_dtype(op, site.outs[1].dtype, {DType::f32, DType::bf16});
+  if (residual) check_dtype(op, site.ins.back().dtype, {s.x});
+  const NormGradLaunch l = plan_norm_grad(s, site.outs[1].dtype, residual, device_of(site));
+  return {l.workspace, [l](const Args& a) {
+            NormGradBuffers b{.dy = a.ins[0], .x = a.ins[1], .w = a.ins[2], .dx = a.outs[0], .dw = a.outs[1]};
+            b.rstd = a.in<float>(3);
+            if (l.shape.centred) b.mean = a.in<float>(3), b.rstd = a.in<float>(4), b.dc = a.outs[2];
+            if (l.residual) b.dres = a.ins.back();
+            b.workspace = reinterpret_cast<float*>(a.workspace);
+            launch(l, b, a.stream);
+          }};
+}
+
+}  // namespace
+
+// Rows of up to 1024 elements take a warp or less, so that no barrier is in the way; longer ones a block. What does not
+// fit in registers or shared memory, and weights of another type than x, go to the kernel of any size.
+NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
+  const i64 h = s.h, size = size_of(s.x);
+  const int any = int(std::min<i64>((h + 31) / 32 * 32, 512));
+  if (h % (16 / size) != 0 || h > 16384 || s.w != s.x) return {0, any, any};
+  NormBlock b{16, 1, 256};
+  if (h <= 512)
+    while (b.lanes * b.per < h) b.lanes *= 2;
+  else if (h <= 1024)
+    b.per = h <= 768 ? 24 : 32, b.lanes = 32;
+  else
+    b.per = h <= 4096 ? 16 : 32, b.lanes = b.threads = int((h + b.per * 32 - 1) / (b.per * 32) * 32);
+  const int own = inputs * b.per * int(size);
+  const bool fits = i64(norm_depth(own)) * own * b.threads <= device.shared - kNormStaticShared &&
+                    b.threads <= norm_threads(b.per, int(size));
+  return fits ? b : NormBlock{0, any, any};
+}
+
+Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }
+Kernel prepare(const LayerNorm& op, const Site& site) { return forward(op.name, site, op.eps, true); }
+Kernel prepare(const RmsNormGrad& op, const Site& site) { return backward(op.name, site, false, op.residual); }
+Kernel prepare(const LayerNormGrad& op, const Site& site) { return backward(op.name, site, true, op.residual); }
+
+}  // namespace megalith::cuda

@@ -1,0 +1,16 @@
+// Kernel of Ones.
+#include "exec/cuda/kernels/ones.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Ones& op, const Site& site) {
+  check_number(op.name, site.outs[0].dtype);
+  return {0, [type = site.outs[0].dtype, n = count(site.out_shape(0))](const Args& a) {
+            launch_ones(type, a.outs[0], n, a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,106 @@
+// N neighbouring elements that are loaded and stored in 16-byte words where they fill them. They stay words until they
+// are used: the compiler would otherwise take bf16 numbers apart one by one, at the load and at the store.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+
+#include "exec/cuda/launch.cuh"
+
+namespace megalith::cuda {
+
+// Between any two element types; bf16 goes through float.
+template <class To, class From>
+__device__ inline To convert(From x) {
+  if constexpr (std::is_same_v<From, __nv_bfloat16> && !std::is_same_v<To, __nv_bfloat16>)
+    return To(float(x));
+  else
+    return To(x);
+}
+
+// The type that arithmetic on all of T runs in: f64 if one of them is, else f32.
+template <class... T>
+using arithmetic_t = std::common_type_t<accum_t<T>...>;
+
+// Elements of the widest type that fill 16 bytes.
+template <class... T>
+constexpr int kPackSize = 16 / int(std::max({sizeof(T)...}));
+
+template <int kBytes>
+using word_t =
+    std::conditional_t<kBytes % 16 == 0, uint4,
+                       std::conditional_t<kBytes % 8 == 0, uint2, std::conditional_t<kBytes % 4 == 0, u32, u16>>>;
+
+template <class T, int N>
+struct Pack {
+  using Word = word_t<N* int(sizeof(T))>;
+  static constexpr int kWords = N * int(sizeof(T)) / int(sizeof(Word));
+  Word words[kWords];
+};
+
+// Numbers to compute with.
+template <class S, int N>
+struct Numbers {
+  S x[N];
+};
+
+// `from` must be a multiple of the word.
+template <int N, class T>
+__device__ inline Pack<T, N> load_pack(const T* from) {
+  Pack<T, N> p;
+#pragma unroll
+  for (int w = 0; w < p.kWords; ++w) p.words[w] = reinterpret_cast<const typename Pack<T, N>::Word*>(from)[w];
+  return p;
+}
+
+template <class S, class T, int N>
+__device__ inline Numbers<S, N> unpack(const Pack<T, N>& p) {
+  Numbers<S, N> out;
+  if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) {
+    u32 pairs[N / 2];
+    memcpy(pairs, p.words, sizeof pairs);
+#pragma unroll
+    for (int k = 0; k < N; k += 2) {
+      out.x[k] = S(__uint_as_float(pairs[k / 2] << 16));
+      out.x[k + 1] = S(__uint_as_float(pairs[k / 2] & 0xffff0000u));
+    }
+  } else {
+    T x[N];
+    memcpy(x, p.words, sizeof x);
+#pragma unroll
+    for (int k = 0; k < N; ++k) out.x[k] = convert<S>(x[k]);
+  }
+  return out;
+}
+
+template <class T, class S, int N>
+__device__ inline Pack<T, N> pack(const Numbers<S, N>& v) {
+  Pack<T, N> p;
+  if constexpr (std::is_same_v<T, __nv_bfloat16> && N % 2 == 0) {
+    __nv_bfloat162 pairs[N / 2];
+#pragma unroll
+    for (int k = 0; k < N; k += 2) pairs[k / 2] = __floats2bfloat162_rn(float(v.x[k]), float(v.x[k + 1]));
+    memcpy(p.words, pairs, sizeof pairs);
+  } else {
+    T x[N];
+#pragma unroll
+    for (int k = 0; k < N; ++k) x[k] = convert<T>(v.x[k]);
+    memcpy(p.words, x, sizeof x);
+  }
+  return p;
+}
+
+template <class T, class S, int N>
+__device__ inline void store_pack(T* to, const Numbers<S, N>& v) {
+  const Pack<T, N> p = pack<T>(v);
+#pragma unroll
+  for (int w = 0; w < p.kWords; ++w) reinterpret_cast<typename Pack<T, N>::Word*>(to)[w] = p.words[w];
+}
+
+// f.template operator()<T>() with T f32 or bf16, which prepare() has checked.
+template <class F>
+void dispatch_activation(DType t, F&& f) {
+  if (t == DType::bf16) return f.template operator()<__nv_bfloat16>();
+  f.template operator()<float>();
+}
+
+}  // namespace megalith::cuda

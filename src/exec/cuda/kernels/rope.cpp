@@ -1,0 +1,30 @@
+// Rotary embedding.
+#include "exec/cuda/kernels/rope.h"
+
+#include <numbers>
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Rope& op, const Site& site) {
+  check_activation(op.name, site.ins[0].dtype);
+  const Shape x = site.in_shape(0);
+  const i64 dims = op.freq.dims;
+  check(dims % 2 == 0 && dims <= x.back(), "[rope] {} of {} dims turn: want an even number, at most all", dims,
+        x.back());
+  check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
+        RopeLaunch::kMostDims);
+  RopeLaunch l{site.ins[0].dtype, x[0], x[1], 1, 0, int(x.back()), int(dims / 2), op.sign, op.positions, {}, {}};
+  for (size_t i = 2; i + 1 < x.size(); ++i) l.heads *= x[i];
+  check(op.heads == 0 || (x.size() == 4 && op.heads <= l.heads), "[rope] the first {} heads of {} turn", op.heads,
+        l.heads);
+  l.turned = op.heads > 0 ? op.heads : l.heads;
+  if (!op.positions) l.index = indices_of(site, 0, 0);
+  const std::vector<double> freq = op.freq.inverse();
+  for (size_t i = 0; i < freq.size(); ++i) l.half_turns[i] = freq[i] / std::numbers::pi;
+  return {0, [l](const Args& a) { launch(l, a.ins[0], l.by_input ? a.in<i32>(1) : nullptr, a.outs[0], a.stream); }};
+}
+
+}  // namespace megalith::cuda

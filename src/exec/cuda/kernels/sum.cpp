@@ -1,0 +1,77 @@
+// Kernel of Sum. By x's innermost loop: if the result keeps it ("sbh->h"), columns are added up row by row; if not
+// ("sbh->sb", "sb->"), runs of x are.
+#include "exec/cuda/kernels/sum.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/add.h"
+#include "exec/cuda/kernels/supported.h"
+#include "ops/loops.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+enum { kX = 0, kY = 1 };
+// Blocks to aim at: twice what an H200 runs at once; fixed, so that sums do not depend on the GPU.
+constexpr i64 kBlocks = 792;
+constexpr i64 kFewestRows = 64;  // of a chunk
+constexpr i64 kFewestTerms = 8192;
+constexpr i64 kMostRunChunks = 256;
+
+i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
+
+// Moves the loop that is x's innermost to the end, if there is one. True if there is.
+bool innermost_last(std::vector<Loop>& loops) {
+  for (size_t i = 0; i < loops.size(); ++i)
+    if (loops[i].stride[kX] == 1) {
+      std::swap(loops[i], loops.back());
+      return true;
+    }
+  return false;
+}
+
+void cut(SumLaunch& l, i64 chunks, i64 multiple) {
+  l.chunk = ceil_div(ceil_div(l.terms, std::max<i64>(1, chunks)), multiple) * multiple;
+  l.chunks = l.terms == 0 ? 1 : ceil_div(l.terms, l.chunk);
+}
+
+SumLaunch plan(const Site& site, std::vector<Loop> kept, std::vector<Loop> summed) {
+  SumLaunch l{site.ins[0].dtype, site.outs[0].dtype, {}, {}};
+  const i64 pack = 16 / size_of(l.from);
+  l.outputs = size_of(kept), l.terms = size_of(summed);
+  if (innermost_last(kept)) {
+    const Loop columns = kept.back();
+    kept.pop_back();
+    l.kept = table_of(kept), l.summed = table_of(summed);
+    l.columns = columns.n, l.column_step = columns.stride[kY];
+    l.packed = l.columns % pack == 0 && strides_divide(l.kept, kX, pack) && strides_divide(l.summed, kX, pack);
+    const i64 blocks = l.groups() * ceil_div(l.columns, 32 * (l.packed ? pack : 1));
+    cut(l, std::min(kBlocks / std::max<i64>(1, blocks), ceil_div(l.terms, kFewestRows)), 1);
+  } else {
+    const bool contiguous = innermost_last(summed) && summed.size() == 1;
+    l.kept = table_of(kept), l.summed = table_of(summed);
+    l.packed = contiguous && strides_divide(l.kept, kX, pack);
+    const i64 chunks =
+        std::min({kBlocks / std::max<i64>(1, l.outputs), ceil_div(l.terms, kFewestTerms), kMostRunChunks});
+    cut(l, chunks, pack);
+  }
+  return l;
+}
+
+}  // namespace
+
+Kernel prepare(const Sum& op, const Site& site) {
+  check_number(op.name, site.ins[0].dtype), check_number(op.name, site.outs[0].dtype);
+  const auto [ins, outs] = split_spec(op.spec);
+  const auto loops = make_loops({{ins[0], site.in_shape(0)}, {outs[0], site.out_shape(0)}});
+  std::vector<Loop> kept, summed;
+  for (const Loop& loop : loops) (loop.stride[kY] ? kept : summed).push_back(loop);
+  if (summed.empty()) {
+    const BroadcastLaunch l{site.ins[0].dtype, site.outs[0].dtype, size_of(loops), table_of(loops)};
+    return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
+  }
+  const SumLaunch l = plan(site, kept, summed);
+  return {l.workspace(), [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.workspace, a.stream); }};
+}
+
+}  // namespace megalith::cuda

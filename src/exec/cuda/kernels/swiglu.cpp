@@ -1,0 +1,23 @@
+// Kernels of Swiglu and SwigluGrad.
+#include "exec/cuda/kernels/swiglu.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Swiglu& op, const Site& site) {
+  const Shape y = site.out_shape(0);
+  check_activation(op.name, site.ins[0].dtype);
+  const SwigluLaunch l{site.ins[0].dtype, y[0] * y[1], y[2]};
+  return {0, [l](const Args& a) { launch_swiglu(l, a.ins[0], a.outs[0], a.stream); }};
+}
+
+Kernel prepare(const SwigluGrad& op, const Site& site) {
+  const Shape dy = site.in_shape(0);
+  check_activation(op.name, site.ins[1].dtype);
+  const SwigluLaunch l{site.ins[1].dtype, dy[0] * dy[1], dy[2]};
+  return {0, [l](const Args& a) { launch_swiglu_grad(l, a.ins[0], a.ins[1], a.outs[0], a.stream); }};
+}
+
+}  // namespace megalith::cuda

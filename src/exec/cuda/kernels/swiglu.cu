@@ -1,0 +1,99 @@
+// silu(x) = x s with s = logistic(x), derivative s (1 + x (1 - s)). A thread has the same packs of gate and up.
+#include "exec/cuda/kernels/swiglu.h"
+
+#include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/pack.cuh"
+
+namespace megalith::cuda {
+
+constexpr int kThreads = 256, kPacksAThread = 2;
+
+struct Place {
+  i64 y, gate;  // -1: none
+};
+template <int N>
+__device__ inline Place place(i64 pack, i64 rows, i64 f) {
+  const i64 a_row = f / N, row = pack / a_row;
+  if (row >= rows) return {-1, -1};
+  return {pack * N, (pack + row * a_row) * N};
+}
+
+template <class T, int N>
+static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f, const T* x, T* y) {
+  using P = Pack<T, N>;
+  P gate[kPacksAThread], up[kPacksAThread];
+  Place at[kPacksAThread];
+#pragma unroll
+  for (int u = 0; u < kPacksAThread; ++u) {
+    at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
+    if (at[u].y < 0) continue;
+    gate[u] = load_pack<N>(x + at[u].gate), up[u] = load_pack<N>(x + at[u].gate + f);
+  }
+#pragma unroll
+  for (int u = 0; u < kPacksAThread; ++u) {
+    if (at[u].y < 0) continue;
+    const Numbers<float, N> g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
+    Numbers<float, N> out;
+#pragma unroll
+    for (int k = 0; k < N; ++k) out.x[k] = g.x[k] * logistic<kPrecise<T>>(g.x[k]).s * v.x[k];
+    store_pack(y + at[u].y, out);
+  }
+}
+
+template <class T, int N>
+static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const T* dy, const T* x, T* dx) {
+  using P = Pack<T, N>;
+  P d[kPacksAThread], gate[kPacksAThread], up[kPacksAThread];
+  Place at[kPacksAThread];
+#pragma unroll
+  for (int u = 0; u < kPacksAThread; ++u) {
+    at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
+    if (at[u].y < 0) continue;
+    d[u] = load_pack<N>(dy + at[u].y);
+    gate[u] = load_pack<N>(x + at[u].gate), up[u] = load_pack<N>(x + at[u].gate + f);
+  }
+#pragma unroll
+  for (int u = 0; u < kPacksAThread; ++u) {
+    if (at[u].y < 0) continue;
+    const Numbers<float, N> dk = unpack<float>(d[u]), g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
+    Numbers<float, N> dgate, dup;
+#pragma unroll
+    for (int k = 0; k < N; ++k) {
+      const Logistic l = logistic<kPrecise<T>>(g.x[k]);
+      dgate.x[k] = dk.x[k] * v.x[k] * (l.s + g.x[k] * (l.s * l.rest));
+      dup.x[k] = dk.x[k] * (g.x[k] * l.s);
+    }
+    store_pack(dx + at[u].gate, dgate);
+    store_pack(dx + at[u].gate + f, dup);
+  }
+}
+
+// Calls g with the element type and the size of the packs that f divides into.
+template <class F>
+static void with_packs(const SwigluLaunch& l, F&& g) {
+  if (l.rows * l.f == 0) return;
+  dispatch_activation(l.dtype, [&]<class T>() {
+    constexpr int N = kPackSize<T>;
+    if (l.f % N == 0)
+      g.template operator()<T, N>(blocks_for(l.rows * l.f / N, kPacksAThread * kThreads));
+    else
+      g.template operator()<T, 1>(blocks_for(l.rows * l.f, kPacksAThread * kThreads));
+  });
+}
+
+void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream) {
+  with_packs(l, [&]<class T, int N>(int blocks) {
+    swiglu_kernel<T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(x), static_cast<T*>(y));
+  });
+  check_launch("[swiglu] launch");
+}
+
+void launch_swiglu_grad(const SwigluLaunch& l, const void* dy, const void* x, void* dx, cudaStream_t stream) {
+  with_packs(l, [&]<class T, int N>(int blocks) {
+    swiglu_grad_kernel<T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(dy),
+                                                              static_cast<const T*>(x), static_cast<T*>(dx));
+  });
+  check_launch("[swiglu_grad] launch");
+}
+
+}  // namespace megalith::cuda

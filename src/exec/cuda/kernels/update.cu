@@ -1,0 +1,89 @@
+#include "exec/cuda/kernels/update.h"
+
+#include "exec/cuda/kernels/elementwise.cuh"
+#include "exec/cuda/kernels/tensor_list.cuh"
+
+namespace megalith::cuda {
+
+constexpr int kThreads = 256, kFinishThreads = 1024;
+constexpr i64 kChunk = 32768;  // elements that a block squares
+
+void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream) {
+  dispatch(dtype, [&]<class X>() {
+    launch_map(stream, n, Plus{}, static_cast<X*>(sum), static_cast<const X*>(before), static_cast<const X*>(x));
+  });
+  check_launch("[accumulate] launch");
+}
+
+// Every square of f32 or bf16 numbers is exact in f64.
+template <class X, int kMost>
+static __global__ void __launch_bounds__(kThreads)
+    squares_kernel(const __grid_constant__ TensorList<SquaresItem, kMost> list, double* partials) {
+  constexpr int N = kPackSize<X>;
+  __shared__ double parts[32];
+  const Chunk c = find_chunk(list, blockIdx.x, kChunk);
+  const X* x = static_cast<const X*>(list.items[c.tensor].x) + c.begin;
+  const int packs = int(c.end - c.begin) / N, rest = packs * N + threadIdx.x;
+  double sums[4] = {};
+#pragma unroll 4
+  for (int p = threadIdx.x; p < packs; p += kThreads) {
+    const Numbers<double, N> v = unpack<double>(load_pack<N>(x + p * N));
+#pragma unroll
+    for (int k = 0; k < N; ++k) sums[k % 4] = fma(v.x[k], v.x[k], sums[k % 4]);
+  }
+  if (rest < int(c.end - c.begin)) sums[0] = fma(convert<double>(x[rest]), convert<double>(x[rest]), sums[0]);
+  const double sum = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), parts);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
+static __global__ void __launch_bounds__(kFinishThreads) finish_kernel(i64 n, const double* partials, double* out) {
+  __shared__ double parts[32];
+  double sum = 0;
+#pragma unroll 8
+  for (i64 i = threadIdx.x; i < n; i += kFinishThreads) sum += partials[i];
+  sum = block_sum(sum, parts);
+  if (threadIdx.x == 0) *out = sum;
+}
+
+i64 sum_squares_partials(std::span<const SquaresItem> items) {
+  i64 chunks = 0;
+  for (const SquaresItem& item : items) chunks += chunks_of(item.n, kChunk);
+  return chunks;
+}
+
+void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
+                        cudaStream_t stream) {
+  i64 done = 0;
+  dispatch_activation(dtype, [&]<class X>() {
+    for_lists(items, kChunk, [&]<int kMost>(const TensorList<SquaresItem, kMost>& list, int blocks) {
+      squares_kernel<X, kMost><<<blocks, kThreads, 0, stream>>>(list, partials + done);
+      done += blocks;
+    });
+  });
+  finish_kernel<<<1, kFinishThreads, 0, stream>>>(done, partials, out);
+  check_launch("[sum_squares] launch");
+}
+
+__device__ inline double number(DType type, const void* x) {
+  if (type == DType::f64) return *static_cast<const double*>(x);
+  if (type == DType::f32) return *static_cast<const float*>(x);
+  return convert<double>(*static_cast<const __nv_bfloat16*>(x));
+}
+
+static __global__ void step_scalars_kernel(StepScalarsLaunch l, StepSums s, double* out) {
+  const double squares = number(l.squares, s.squares), tokens = number(l.tokens, s.tokens);
+  const double mean = number(l.loss, s.loss) / tokens, norm = sqrt(squares) / tokens;
+  const bool counts = isfinite(mean) && isfinite(norm);
+  const double clipped = l.clip > 0 ? fmin(1.0, l.clip / (norm + 1e-6)) : 1.0;
+  out[0] = mean;
+  out[1] = norm;
+  out[2] = counts ? clipped / tokens : 0.0;
+  out[3] = counts;
+}
+
+void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, cudaStream_t stream) {
+  step_scalars_kernel<<<1, 1, 0, stream>>>(l, sums, out);
+  check_launch("[step_scalars] launch");
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,33 @@
+// Gradient accumulation, the sum of squares of many tensors, and what a step decides from its sums.
+#pragma once
+#include <span>
+
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+// sum += x (f32, bf16 or f64, all of one type).
+void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream);
+
+// x must be a multiple of 16 bytes.
+struct SquaresItem {
+  const void* x;
+  i64 n;
+};
+// f64 numbers that launch_sum_squares() needs as workspace.
+i64 sum_squares_partials(std::span<const SquaresItem> items);
+// out = the sum of all squares of all items, in f64. dtype: of all items, f32 or bf16.
+void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
+                        cudaStream_t stream);
+
+// ops/update.h, StepScalars. The types of squares, loss and tokens: f32, bf16 or f64. out: 4 numbers.
+struct StepScalarsLaunch {
+  double clip;
+  DType squares, loss, tokens;
+};
+struct StepSums {
+  const void *squares, *loss, *tokens;
+};
+void launch_step_scalars(const StepScalarsLaunch& l, const StepSums& sums, double* out, cudaStream_t stream);
+
+}  // namespace megalith::cuda

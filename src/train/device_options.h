@@ -1,0 +1,22 @@
+// Where a command computes; device/make_backend.h makes it.
+#pragma once
+#include <string>
+
+namespace megalith {
+
+namespace config {
+class FieldList;
+}
+
+enum class DeviceKind { automatic, cpu, cuda };
+
+struct DeviceOptions {
+  DeviceKind kind = DeviceKind::automatic;  // automatic: cuda where there is a GPU that the build can use
+  std::string gemm_cache_file;              // empty: in the user's cache directory; "none": no file
+
+  bool operator==(const DeviceOptions&) const = default;
+};
+
+void list_fields(DeviceOptions& c, config::FieldList& f);
+
+}  // namespace megalith

@@ -1,0 +1,14 @@
+// What a GPU could reach at most, for the model flops utilisation (MFU): dense matrix products, as its data sheet says
+// (the figure with sparsity, twice as large, is a frequent mistake).
+#pragma once
+#include <optional>
+#include <string_view>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Flop/s of a device, by the name its driver reports, in a compute precision; nothing if it is not in the table.
+std::optional<double> peak_flops(std::string_view device_name, DType dtype);
+
+}  // namespace megalith

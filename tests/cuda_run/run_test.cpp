@@ -1,0 +1,65 @@
+// Runs on a GPU: the same bits every time, with graphs and without, and near what the CPU computes.
+#include "device/make_backend.h"
+#include "exec/cpu/backend.h"
+#include "exec/cuda/backend.h"
+#include "tests/train/told_run.h"
+
+namespace megalith {
+namespace {
+
+class NeedsGpu : public testing::Environment {
+  void SetUp() override {
+    // The mark by which ctest knows a skipped test; gtest prints it for single tests only.
+    if (cuda_device_count() == 0) GTEST_SKIP() << "[  SKIPPED ] no GPU here";
+  }
+};
+[[maybe_unused]] const testing::Environment* const needs_gpu = testing::AddGlobalTestEnvironment(new NeedsGpu);
+
+class CudaRuns : public testing::TestWithParam<const char*> {
+ protected:
+  std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+};
+
+TEST_P(CudaRuns, SameBitsTwiceAndWithoutGraphs) {
+  const Told first = run(GetParam(), *gpu), again = run(GetParam(), *gpu);
+  EXPECT_EQ(first.error, "");
+  EXPECT_NE(first.out.find(" iteration "), std::string::npos);
+  EXPECT_EQ(first.out, again.out);
+  EXPECT_EQ(first.metrics, again.metrics);
+  EXPECT_TRUE(first.checkpoint == again.checkpoint);
+  const Told profiled = run(std::string(GetParam()) + " --profile --profile-step-start 3 --profile-step-end 6", *gpu);
+  EXPECT_EQ(first.metrics, profiled.metrics);
+}
+
+// The number behind a key in each line of a metrics file.
+std::vector<double> numbers(const std::string& metrics, const std::string& key) {
+  std::vector<double> out;
+  const std::string mark = "\"" + key + "\":";
+  for (size_t at = metrics.find(mark); at != metrics.npos; at = metrics.find(mark, at + 1))
+    out.push_back(std::stod(metrics.substr(at + mark.size())));
+  return out;
+}
+
+// Ten steps from the same weights. The two add up in other orders: in f32 the losses part by little more than its
+// epsilon times the root of the sums' lengths, in bf16 by that of bf16 (2^-8) over the root of the tokens averaged.
+TEST_P(CudaRuns, LossesAreTheCpus) {
+  const bool bf16 = std::string(GetParam()).find("--bf16") != std::string::npos;
+  const Told cpu = run(GetParam(), *make_cpu_backend()), there = run(GetParam(), *gpu);
+  for (const char* key : {"lm_loss", "grad_norm"}) {
+    const std::vector<double> expected = numbers(cpu.metrics, key), found = numbers(there.metrics, key);
+    ASSERT_EQ(expected.size(), found.size()) << key;
+    ASSERT_FALSE(expected.empty());
+    for (size_t i = 0; i < expected.size(); ++i) EXPECT_NEAR(found[i] / expected[i], 1, bf16 ? 1e-2 : 1e-4) << key;
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Flags, CudaRuns,
+    testing::Values("--save-interval 4 --lr-warmup-iters 3 --hidden-dropout 0.1", "--save-interval 100 --bf16",
+                    "--save-interval 100 --global-batch-size 6 --eval-interval 3 --eval-iters 2",
+                    "--save-interval 5 --log-params-norm --log-num-zeros-in-grad",
+                    "--save-interval 100 --bf16 --position-embedding-type rope --swiglu --normalization RMSNorm "
+                    "--disable-bias-linear --num-query-groups 2 --untie-embeddings-and-output-weights"));
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,88 @@
+// Copies to and from the GPU, in their places in the stream. Skipped where there is no GPU.
+#include <gtest/gtest.h>
+
+#include <numeric>
+
+#include "exec/cuda/requests.h"
+#include "exec/cuda/staging.h"
+
+namespace megalith::cuda {
+namespace {
+
+struct Staged : testing::Test {
+  Device device{0, ""};
+  Staging staging{device.stream()};
+  Requests requests{device.stream()};
+  std::vector<std::byte*> allocated;
+
+  std::byte* allocate(i64 bytes) {
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&allocated.emplace_back()), size_t(bytes)), "test buffer");
+    return allocated.back();
+  }
+  ~Staged() override {
+    cudaStreamSynchronize(device.stream());
+    for (std::byte* p : allocated) cudaFree(p);
+  }
+};
+
+// Sizes around those of a slot, and more than the whole ring.
+TEST_F(Staged, WhatIsWrittenIsRead) {
+  for (const i64 bytes : {i64{1}, i64{255}, (i64{4} << 20) - 1, i64{4} << 20, (i64{4} << 20) + 3, i64{150} << 20}) {
+    std::vector<u8> data(static_cast<size_t>(bytes)), back(data.size());
+    for (size_t i = 0; i < data.size(); ++i) data[i] = u8(i * 7 + i / 1000);
+    std::byte* there = allocate(bytes);
+    staging.write(there, data.data(), bytes);
+    const std::vector<u8> kept = data;
+    std::fill(data.begin(), data.end(), u8(0));  // the caller's memory is free again
+    staging.read(back.data(), there, bytes);
+    EXPECT_TRUE(back == kept) << bytes;
+  }
+}
+
+// Many small writes into one place: the last one holds, and each was what it was when it was written.
+TEST_F(Staged, ManySmallWritesKeepTheirOrder) {
+  std::byte* there = allocate(8 * 5000);
+  for (double i = 0; i < 50000; ++i) {
+    staging.write(there + 8 * (i64(i) % 5000), &i, 8);
+  }
+  std::vector<double> back(5000), expected(5000);
+  staging.read(back.data(), there, 8 * 5000);
+  std::iota(expected.begin(), expected.end(), 45000.0);
+  EXPECT_EQ(back, expected);
+}
+
+// A value that goes from the device through the host and back a hundred times, without the host's waiting in between.
+TEST_F(Staged, OneResultGoesIntoTheNextWrite) {
+  std::byte* there = allocate(16);
+  const double start[2] = {1, 2};
+  staging.write(there, start, 16);
+  for (int i = 0; i < 100; ++i) {
+    const int ticket = requests.ask(there, 16);
+    staging.write_later(there, 16, [values = requests.place(ticket)](std::byte* to) {
+      double* next = reinterpret_cast<double*>(to);
+      next[0] = values[0] + 1, next[1] = values[1] + values[0];
+    });
+    if (i % 2 == 0) {
+      EXPECT_EQ(requests.take(ticket)[0], 1 + i);
+    } else {
+      while (!requests.ready(ticket)) continue;
+      EXPECT_EQ(requests.take(ticket)[0], 1 + i);
+    }
+    EXPECT_EQ(cudaGetLastError(), cudaSuccess);
+  }
+  double end[2];
+  staging.read(end, there, 16);
+  EXPECT_EQ(end[0], 101);
+  EXPECT_EQ(end[1], 2 + 100 * 101 / 2);
+}
+
+TEST_F(Staged, RefusesWhatDoesNotFit) {
+  std::byte* there = allocate(8192);
+  EXPECT_THROW(requests.ask(there, 8192), Error);
+  EXPECT_THROW(staging.write_later(there, i64{5} << 20, [](std::byte*) {}), Error);
+  for (int i = 0; i < 8; ++i) requests.ask(there, 8);
+  EXPECT_THROW(requests.ask(there, 8), Error);
+}
+
+}  // namespace
+}  // namespace megalith::cuda

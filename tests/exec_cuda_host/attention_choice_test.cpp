@@ -1,0 +1,60 @@
+#include "exec/cuda/kernels/attention_choice.h"
+
+#include <gtest/gtest.h>
+
+namespace megalith::cuda {
+
+static const AttentionCase kPlain{.dtype = DType::bf16, .s = 4096, .t = 4096, .d = 128};
+
+TEST(AttentionChoice, cudnn_where_it_can) {
+  const AttentionChoice c = choose_attention(kPlain);
+  EXPECT_TRUE(c.cudnn);
+  EXPECT_EQ(explain(c, 91900), "attention: cuDNN 9.19 (causal, bf16, head size 128)");
+  AttentionCase windowed = kPlain;
+  windowed.window = 512;
+  EXPECT_EQ(explain(choose_attention(windowed), 91002),
+            "attention: cuDNN 9.10 (causal, window 512, bf16, head size 128)");
+}
+
+TEST(AttentionChoice, own_kernel_for_the_rest) {
+  const auto reason = [](auto change) {
+    AttentionCase c = kPlain;
+    change(c);
+    const AttentionChoice choice = choose_attention(c);
+    EXPECT_FALSE(choice.cudnn);
+    return explain(choice, 91900);
+  };
+  EXPECT_EQ(reason([](AttentionCase& c) { c.dropout = true; }),
+            "attention: own kernel, because attention dropout is on and its random numbers are keyed by position");
+  EXPECT_EQ(reason([](AttentionCase& c) { c.dtype = DType::f32; }),
+            "attention: own kernel, because cuDNN has none for f32");
+  EXPECT_NE(reason([](AttentionCase& c) { c.alibi = true; }).find("ALiBi"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.documents = true; }).find("packed documents"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.whole = false; }).find("a part of the sequence"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.s = 2048; }).find("a part of the sequence"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.s = c.t = 1; }).find("one token"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.d = 100; }).find("no multiple of 8"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.d = 264; }).find("above cuDNN's 256"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.capability = 75; }).find("8.0"), std::string::npos);
+}
+
+TEST(AttentionChoice, gradient_of_a_short_window) {
+  AttentionCase c = kPlain;
+  c.window = c.s / 8;
+  EXPECT_TRUE(choose_attention(c).cudnn);
+  c.backward = true;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention: own kernel, because cuDNN's deterministic gradient does not profit from window 512");
+  c.window += 1;
+  EXPECT_TRUE(choose_attention(c).cudnn);
+}
+
+TEST(AttentionChoice, wide_heads_on_hopper_only) {
+  AttentionCase c = kPlain;
+  c.d = 256;
+  EXPECT_TRUE(choose_attention(c).cudnn);
+  c.capability = 80;
+  EXPECT_FALSE(choose_attention(c).cudnn);
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,94 @@
+// The CPU made to behave as a GPU does: runs and writes wait in a queue until something must be known, so a requested
+// result is never ready by itself.
+#pragma once
+#include <cstring>
+#include <deque>
+#include <map>
+
+#include "exec/cpu/backend.h"
+
+namespace megalith {
+
+class LateInterpreter final : public Interpreter {
+ public:
+  LateInterpreter(std::unique_ptr<Interpreter> inner, std::vector<int>& profiled)
+      : inner_(std::move(inner)), profiled_(profiled) {}
+
+  void run(int program, bool first) override {
+    queue_.push_back([=, this] { inner_->run(program, first); });
+  }
+  void write(const Leaf& leaf, const void* data) override {
+    const auto* bytes = static_cast<const std::byte*>(data);
+    queue_.push_back(
+        [=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] { inner_->write(leaf, copy.data()); });
+  }
+  void draw(const Leaf& leaf, const Draw& draw) override { now()->draw(leaf, draw); }
+  void read(const Leaf& leaf, void* data) override { now()->read(leaf, data); }
+  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::span<const double> scalars(int program, const std::string& output) override {
+    return now()->scalars(program, output);
+  }
+  void read_output(int program, const std::string& output, void* data) override {
+    now()->read_output(program, output, data);
+  }
+  int request(int program, const std::string& output) override {
+    const int ticket = ++tickets_;
+    queue_.push_back([=, this] { inner_tickets_[ticket] = inner_->request(program, output); });
+    return ticket;
+  }
+  bool ready(int) override { return false; }
+  std::vector<double> take(int ticket) override {
+    while (!inner_tickets_.contains(ticket)) step();  // no further than that
+    std::vector<double> values = inner_->take(inner_tickets_.at(ticket));
+    values_[ticket] = values;
+    return values;
+  }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    queue_.push_back([=, this] {  // the ticket has been taken by then
+      std::vector<std::byte> data(size_t(leaf.bytes));
+      fill(values_.at(ticket), data.data());
+      inner_->write(leaf, data.data());
+    });
+  }
+  void profile(bool on) override { profiled_.push_back(on ? tickets_ : -tickets_); }
+  double busy_seconds() override { return 0; }
+  std::vector<double> time_instructions(int program) override { return now()->time_instructions(program); }
+
+ private:
+  void step() {
+    queue_.front()();
+    queue_.pop_front();
+  }
+  Interpreter* now() {
+    while (!queue_.empty()) step();
+    return inner_.get();
+  }
+
+  std::unique_ptr<Interpreter> inner_;
+  std::vector<int>& profiled_;
+  std::deque<std::function<void()>> queue_;
+  std::map<int, int> inner_tickets_;
+  std::map<int, std::vector<double>> values_;
+  int tickets_ = 0;
+};
+
+class LateBackend final : public Backend {
+ public:
+  std::string name() const override { return cpu_->name(); }
+  std::string device_name() const override { return cpu_->device_name(); }
+  i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu_->workspace_bytes(g, n); }
+  i64 fixed_bytes() const override { return cpu_->fixed_bytes(); }
+  i64 available_bytes() const override { return cpu_->available_bytes(); }
+  i64 peak_bytes() const override { return cpu_->peak_bytes(); }
+  std::optional<i64> host_bytes() const override { return cpu_->host_bytes(); }
+  std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+    return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord), profiled);
+  }
+
+  mutable std::vector<int> profiled;  // results requested when profiling began, and minus those when it ended
+
+ private:
+  std::unique_ptr<Backend> cpu_ = make_cpu_backend();
+};
+
+}  // namespace megalith

@@ -1,0 +1,116 @@
+// On a device that works while the host goes on, a run tells and writes exactly what it does on one that does not.
+#include <gtest/gtest.h>
+
+#include "late_backend.h"
+#include "ops/update.h"
+#include "told_run.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+class LateRuns : public testing::TestWithParam<const char*> {};
+
+TEST_P(LateRuns, TellTheSame) {
+  const Told now = run(GetParam(), *make_cpu_backend()), late = run(GetParam(), LateBackend());
+  EXPECT_NE(now.out.find(" iteration "), std::string::npos) << now.out << now.err << now.error;
+  EXPECT_EQ(now.out, late.out);
+  EXPECT_EQ(now.err, late.err);
+  EXPECT_EQ(now.metrics, late.metrics);
+  EXPECT_EQ(now.error, late.error);
+  EXPECT_TRUE(now.checkpoint == late.checkpoint);
+  EXPECT_FALSE(now.checkpoint.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(Flags, LateRuns,
+                         testing::Values("--save-interval 4 --lr-warmup-iters 3 --lr-decay-style cosine",
+                                         "--save-interval 100 --global-batch-size 6 --eval-interval 3 --eval-iters 2",
+                                         "--save-interval 100 --exit-interval 7 --bf16",
+                                         "--save-interval 3 --lr 1e30 --clip-grad 0 --lr-decay-style constant",
+                                         "--save-interval 5 --log-params-norm --log-num-zeros-in-grad",
+                                         "--save-interval 100 --train-iters 1",
+                                         "--save-interval 100 --profile --profile-step-end 2 --profile-step-start 1"));
+
+TEST(LateRuns, ProfileTheStepsAskedFor) {
+  const auto profiled = [](const std::string& flags) {
+    const LateBackend backend;
+    EXPECT_EQ(run("--save-interval 100 --profile " + flags, backend).error, "");
+    return backend.profiled;
+  };
+  EXPECT_EQ(profiled("--profile-step-start 3 --profile-step-end 5"), (std::vector<int>{3, -5}));
+  EXPECT_EQ(profiled("--profile-step-start 0 --profile-step-end 1"), (std::vector<int>{0, -1}));
+  EXPECT_EQ(profiled("--profile-step-start 8 --profile-step-end 20"), (std::vector<int>{8, -10}));  // the run ends
+  EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
+}
+
+// A device whose steps count or not as it is told.
+class ScriptedInterpreter final : public Interpreter {
+ public:
+  ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
+  std::vector<double> hyper;  // of all steps, one after the other
+
+  void run(int, bool) override {}
+  void write(const Leaf& leaf, const void* data) override {
+    if (leaf.name != "hyper") return;
+    const auto* values = static_cast<const double*>(data);
+    hyper.insert(hyper.end(), values, values + hyper::kSize);
+  }
+  void read(const Leaf&, void*) override {}
+  void draw(const Leaf&, const Draw&) override {}
+  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::span<const double> scalars(int, const std::string&) override { return {}; }
+  void read_output(int, const std::string&, void*) override {}
+  int request(int, const std::string&) override { return step_++; }
+  bool ready(int) override { return !late_; }
+  std::vector<double> take(int ticket) override { return {double(ticket), 1, 1, counts_[size_t(ticket)] ? 1.0 : 0.0}; }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    EXPECT_TRUE(late_);
+    std::vector<std::byte> data(size_t(leaf.bytes));
+    fill(take(ticket), data.data());
+    write(leaf, data.data());
+  }
+  void profile(bool) override {}
+  double busy_seconds() override { return 0; }
+  std::vector<double> time_instructions(int) override { return {}; }
+
+ private:
+  std::vector<bool> counts_;
+  bool late_;
+  int step_ = 0;
+};
+
+// Steps that do not count move neither schedules nor Adam's corrections, also when the next one is started before that
+// is known.
+TEST(Trainer, RatesFollowTheStepsThatCounted) {
+  const Options options =
+      options_of(std::string(kSmallRun) + "--vocab-size 101 --lr-warmup-iters 4 --weight-decay 0.1");
+  const PlannedStep step = plan_step(step_spec(options), *make_cpu_backend());
+  Options data = options;
+  data.data.eod = 100, data.data.seq_length = 32, data.data.vocab_size = 101;
+  const auto set = build_datasets(data.data, {.train = 100}).train;
+  const std::vector<bool> counts = {true, false, true, false, false, true, true};
+  const auto train = [&](bool late) {
+    ScriptedInterpreter device(counts, late);
+    Trainer trainer(step, device, options.optimizer, make_schedules(options));
+    DataLoader loader(set, {.micro_batch_size = 2});
+    RunState state;
+    for (size_t i = 0; i < counts.size(); ++i) {
+      trainer.start_step(loader, 1, state);
+      while (trainer.started() > (late ? 1 : 0)) trainer.finish_step(state);
+    }
+    while (trainer.started() > 0) EXPECT_EQ(trainer.finish_step(state).counted, counts[size_t(state.iteration - 1)]);
+    EXPECT_EQ(state.optimizer_steps, 4);
+    EXPECT_EQ(state.skipped_iterations, 3);
+    EXPECT_EQ(state.schedule_samples, 8);
+    EXPECT_EQ(state.consumed_samples, 14);
+    return device.hyper;
+  };
+  const std::vector<double> at_once = train(false);
+  EXPECT_EQ(at_once, train(true));
+  ASSERT_EQ(at_once.size(), counts.size() * hyper::kSize);
+  EXPECT_EQ(at_once[1 * hyper::kSize], at_once[2 * hyper::kSize]);  // the second step did not count
+  EXPECT_LT(at_once[0], at_once[hyper::kSize]);
+}
+
+}  // namespace
+}  // namespace megalith

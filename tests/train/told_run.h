@@ -1,0 +1,55 @@
+// A small training run with all that it tells and writes, without what differs from run to run: to be compared.
+#pragma once
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <regex>
+
+#include "files.h"
+#include "options_helpers.h"
+#include "train/pretrain.h"
+
+namespace megalith {
+
+// Lines without what measures time or memory.
+inline std::string timeless(std::string text) {
+  for (const char* pattern :
+       {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
+        R"(tokens per second[^|]*\|)", R"re("(iteration_ms|tokens_per_second|tflops|mfu)":[^,}]*)re",
+        R"(memory: [^\n]*)",
+        R"(  (process and libraries|context and libraries|start|total|beside it, of the host's) [^\n]*)"})
+    text = std::regex_replace(text, std::regex(pattern), "");
+  return text;
+}
+
+struct Told {
+  std::string out, err, metrics, checkpoint, error;
+};
+
+inline Told run(const std::string& flags, const Backend& backend) {
+  const TempFolder folder("late");  // the same one for both runs: its name is among the arguments
+  const std::string dir = folder.path.string();
+  Options options = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --log-interval 2 --save " + dir +
+                              "/ck --metrics-file " + dir + "/metrics.jsonl " + flags);
+  options.data.eod = 100, options.data.seq_length = 32, options.data.vocab_size = 101;
+  finish_options(options);
+  Told told;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  try {
+    pretrain_gpt(options, backend);
+  } catch (const Error& e) {
+    told.error = e.what();
+  }
+  told.out = timeless(testing::internal::GetCapturedStdout());
+  told.err = testing::internal::GetCapturedStderr();
+  told.metrics = timeless(read_file(dir + "/metrics.jsonl"));
+  std::vector<std::filesystem::path> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/ck"))
+    if (entry.is_regular_file()) files.push_back(entry.path());
+  std::ranges::sort(files);
+  for (const auto& file : files) told.checkpoint += file.string() + "\n" + read_file(file);
+  return told;
+}
+
+}  // namespace megalith
