@@ -32,6 +32,13 @@ i64 Plan::bytes(Role role) const {
   return sum;
 }
 
+Cost cost_of(const Plan& plan, const Program& p, const Instruction& in) {
+  std::vector<Type> ins, outs;
+  for (int b : in.ins) ins.push_back(local_type(plan.mesh, p.buffers[b].type));
+  for (int b : in.outs) outs.push_back(local_type(plan.mesh, p.buffers[b].type));
+  return in.op.cost(ins, outs);
+}
+
 static std::string place(const Program& p, int b) {
   const Buffer& buffer = p.buffers[b];
   return fmt::format("b{} {} @{}", b, to_string(buffer.type), buffer.offset);

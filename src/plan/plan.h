@@ -64,6 +64,9 @@ std::string print(const Plan& p);         // every instruction with its buffers'
 std::string memory_table(const Plan& p);  // bytes per category
 void verify(const Plan& p);  // buffers live at once do not overlap, nothing lies outside, ins are defined before use
 
+// What an instruction costs one rank, by its op's rule.
+Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
+
 // One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph
 // must lie in leaves.
 struct ProgramSpec {

@@ -33,5 +33,6 @@ std::string compatibility_markdown();
 std::vector<Rule> model_rules();
 std::vector<Rule> schedule_rules();
 std::vector<Rule> run_rules();
+std::vector<Rule> recompute_rules();
 
 }  // namespace megalith

@@ -127,9 +127,7 @@ constexpr Row kNotBuilt[] = {
      "--ddp-reduce-scatter-with-fp32-accumulation --ddp-param-name-patterns-for-fp32-local-accumulation "
      "--check-for-large-grads "
      "--check-weight-hash-across-dp-replicas-interval"},
-    {"recomputation of activations is not built yet: a smaller --micro-batch-size saves memory too",
-     "--recompute-granularity --recompute-activations --recompute-method --recompute-num-layers --recompute-modules "
-     "--distribute-saved-activations"},
+    {"saved activations are not distributed over ranks yet", "--distribute-saved-activations"},
     {"offloading is not built yet",
      "--cpu-offloading-num-layers --cpu-offloading-retain-pinned-cpu-buffers --fine-grained-activation-offloading "
      "--offload-modules "
@@ -228,7 +226,7 @@ constexpr Row kReplaced[] = {
     {"use --position-embedding-type none", "--no-position-embedding"},
     {"use --fp8-format, once fp8 is built", "--fp8 --fp8-hybrid --fp8-interval --fp8-e4m3"},
     {"use --optimizer-cpu-offload, once offloading is built", "--cpu-optimizer --cpu-optimizer-type"},
-    {"use --recompute-activations, once recomputation is built",
+    {"use --recompute-granularity, --recompute-method and --recompute-num-layers",
      "--checkpoint-activations --checkpoint-method --checkpoint-num-layers --distribute-checkpointed-activations"},
     {"use --pipeline-model-parallel-layout, once pipelines are built", "--virtual-pipeline-model-parallel-size"},
     {"leave it out: one rank has no replicas to compare", "--consistency-check"},

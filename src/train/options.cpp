@@ -21,6 +21,9 @@ void finish_options(Options& options) {
   if (options.help) return;
   options.model.resolve(options.parallel.tensor_model_parallel_size);
   if (options.tokenizer.vocab_size == 0) options.tokenizer.vocab_size = options.model.vocab_size;
+  RecomputeConfig& recompute = options.recompute;
+  if (recompute.granularity == RecomputeConfig::Granularity::selective && recompute.modules.empty())
+    recompute.modules = {"core_attn"};
   TrainConfig& train = options.train;
   if (train.global_batch_size == 0)
     train.global_batch_size = train.micro_batch_size * options.parallel.data_parallel_size();

@@ -11,6 +11,7 @@
 #include "data/config.h"
 #include "models/config.h"
 #include "optim/config.h"
+#include "passes/recompute.h"
 #include "tokens/tokenizer.h"
 #include "train/device_options.h"
 
@@ -84,6 +85,7 @@ struct Options {
   DataConfig data;
   TokenizerConfig tokenizer;
   ParallelConfig parallel;
+  RecomputeConfig recompute;
 
   config::Given given;             // what the user set, and by which flag
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
@@ -92,6 +94,7 @@ struct Options {
 
 void list_fields(TrainConfig& c, config::FieldList& f);
 void list_fields(ParallelConfig& c, config::FieldList& f);
+void list_fields(RecomputeConfig& c, config::FieldList& f);
 // What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
 void list_fields(DataConfig& c, config::FieldList& f);
 // Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag

@@ -89,6 +89,18 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
 }
 
+void list_fields(RecomputeConfig& c, config::FieldList& f) {
+  f.group("Recomputation");
+  f.add("recompute-granularity", c.granularity, {"none", "selective", "full"},
+        "What the backward computes again instead of keeping: the parts of --recompute-modules, or whole layers.")
+      .means("--recompute-activations", "selective");
+  f.add("recompute-method", c.method, {"none", "uniform", "block"},
+        "full: every chunk of so many layers from its input, or the first layers one by one.");
+  f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block).");
+  f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn; left out: core_attn.")
+      .shown_as("PART ...");
+}
+
 void list_fields(DataConfig& c, config::FieldList& f) {
   const char* const paths = "PREFIX | WEIGHT PREFIX ...";
   f.group("Data");
@@ -134,6 +146,7 @@ void list_fields(Options& c, config::FieldList& f) {
   list_fields(c.data, f);
   list_fields(c.tokenizer, f);
   list_fields(c.parallel, f);
+  list_fields(c.recompute, f);
 }
 
 }  // namespace megalith

@@ -35,6 +35,28 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
           .resumes = resumes};
 }
 
+// Flops of one run of a program: of everything, and of what is done again.
+struct Flops {
+  double all = 0, again = 0;
+};
+static Flops flops_of(const Plan& plan, const Program& p) {
+  Flops f;
+  for (const Instruction& in : p.instructions) {
+    const double flops = cost_of(plan, p, in).flops;
+    f.all += flops, f.again += is_recomputed(in.tag) ? flops : 0;
+  }
+  return f;
+}
+
+static std::string recompute_line(const Options& o, const PlannedStep& step) {
+  const Program& program = step.plan.program("micro-batch");
+  const Flops each = flops_of(step.plan, program), last = flops_of(step.plan, step.plan.program("last-micro-batch"));
+  const double before = double(o.train.global_batch_size / o.train.micro_batch_size - 1);
+  const double again = before * each.again + last.again, rest = before * each.all + last.all - again;
+  return fmt::format("  recompute: saves {:.1f} MiB of activations for {:.4g} extra GFLOP a step, {:.1f}%\n",
+                     mib(step.unrecomputed_bytes - program.activation_bytes), again / 1e9, 100 * again / rest);
+}
+
 std::string plan_report(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
   i64 parameters = 0, padding = 0;
   for (const Parameter& p : step.parameters) {
@@ -48,6 +70,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  model flops per iteration    {:>16.4g}\n",
                      flops_per_iteration(o.model, o.train.global_batch_size));
   out += memory_table(step.plan);
+  if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);
@@ -109,8 +132,13 @@ void check_sizes(const Options& o, const Backend& backend) {
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
         state / (1 << 20), memory_of(backend), have / (1 << 20));
-  // What one sequence surely keeps for the backward pass: four widths a layer, and the logits.
-  const double kept = (layers * 4 * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length);
+  // What one sequence surely keeps for the backward pass: four widths a layer, or that of a chunk of layers done again,
+  // and the logits.
+  const RecomputeConfig& r = o.recompute;
+  const bool full = r.granularity == RecomputeConfig::Granularity::full;
+  const bool uniform = r.method == RecomputeConfig::Method::uniform;
+  const double widths = !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
+  const double kept = (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length);
   check(state + kept <= have,
         "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",
@@ -128,8 +156,9 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
   const i64 have = backend.available_bytes();
   if (need.total() <= have) return;
   const i64 b = largest_that_fits(options, need, have, backend);
-  const std::string advice = b > 0 ? fmt::format("--micro-batch-size {} fits", b)
-                                   : "no micro-batch size fits: use a smaller model or --seq-length, or --bf16";
+  const std::string advice =
+      b > 0 ? fmt::format("--micro-batch-size {} fits", b)
+            : "no micro-batch size fits: use a smaller model or --seq-length, --bf16, or --recompute-granularity full";
   fail("the plan needs {:.1f} MiB of {}, {:.1f} MiB are available: {}", mib(need.total()), memory_of(backend),
        mib(have), advice);
 }

@@ -46,6 +46,7 @@ StepSpec step_spec(const Options& o) {
   s.shape.position_ids = o.data.reset_position_ids;
   s.shape.document_starts = o.data.reset_attention_mask;
   s.shape.seed = u64(o.train.seed);
+  s.recompute = o.recompute;
   s.evaluate = o.train.eval_iters > 0;
   return s;
 }

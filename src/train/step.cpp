@@ -5,7 +5,31 @@
 
 namespace megalith {
 
-static void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
+namespace {
+
+using Workspace = std::function<i64(const Graph&, const Node&)>;
+
+// Layers are alike: the backend is asked once for each kind of node.
+Workspace workspace_of(const Backend& backend) {
+  auto known = std::make_shared<std::map<std::string, i64>>();
+  return [known, &backend](const Graph& g, const Node& n) {
+    std::string key = n.op.print();
+    for (Value v : n.ins) key += to_string(g.type(v));
+    const auto [it, is_new] = known->emplace(std::move(key), 0);
+    if (is_new) it->second = backend.workspace_bytes(g, n);
+    return it->second;
+  };
+}
+
+// Beside the step itself: what its activations would take without recomputation.
+void recompute(PlannedStep& out, const StepSpec& spec, const Workspace& workspace) {
+  const Plan whole =
+      plan_memory(spec.mesh, {{"micro-batch", &out.train, {Phase::forward, Phase::backward}}}, workspace);
+  out.unrecomputed_bytes = whole.programs[0].activation_bytes;
+  out.passes.push_back(run_passes(out.train, {recompute_pass(spec.recompute)})[0]);
+}
+
+void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.train.mesh = spec.mesh;
   Builder b(out.train);
   Gpt gpt = build_gpt(b, spec.model, spec.shape, spec.style);
@@ -16,7 +40,7 @@ static void build_training(PlannedStep& out, const StepSpec& spec, const std::se
   out.passes = run_passes(out.train, standard_passes(), passes_off);
 }
 
-static void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
+void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
   out.evaluate.mesh = spec.mesh;
   Builder b(out.evaluate);
   GptShape shape = spec.shape;
@@ -30,13 +54,17 @@ static void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::
   if (!spec.train) out.passes = reports;
 }
 
+}  // namespace
+
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   PlannedStep out;
   std::vector<ProgramSpec> programs;
+  const Workspace workspace = workspace_of(backend);
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   if (spec.train) {
     build_training(out, spec, passes_off);
+    if (spec.recompute.granularity != RecomputeConfig::Granularity::none) recompute(out, spec, workspace);
     programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
     programs.push_back({"last-micro-batch", &out.train, {Phase::forward, Phase::backward, Phase::update}});
   }
@@ -44,14 +72,7 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
     build_evaluation(out, spec, passes_off);
     programs.push_back({"evaluate", &out.evaluate, {Phase::forward}});
   }
-  std::map<std::string, i64> known;  // layers are alike: ask once for each kind of node
-  out.plan = plan_memory(spec.mesh, programs, [&](const Graph& g, const Node& n) {
-    std::string key = n.op.print();
-    for (Value v : n.ins) key += to_string(g.type(v));
-    const auto [it, is_new] = known.emplace(std::move(key), 0);
-    if (is_new) it->second = backend.workspace_bytes(g, n);
-    return it->second;
-  });
+  out.plan = plan_memory(spec.mesh, programs, workspace);
   return out;
 }
 

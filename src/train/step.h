@@ -4,7 +4,7 @@
 
 #include "models/gpt.h"
 #include "optim/config.h"
-#include "passes/pass.h"
+#include "passes/recompute.h"
 #include "plan/interpreter.h"
 
 namespace megalith {
@@ -18,6 +18,7 @@ struct StepSpec {
   bool evaluate = false;     // plan an evaluation program too, for micro-batches of the same size
   bool train = true;         // false: only the evaluation program
   bool keep_logits = false;  // the evaluation's logits are an output
+  RecomputeConfig recompute;
   std::set<std::string> passes_off;  // beside the backend's own
 };
 
@@ -27,6 +28,7 @@ struct PlannedStep {
   Graph train, evaluate;
   std::vector<PassReport> passes;
   Plan plan;
+  i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
 };
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 

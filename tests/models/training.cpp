@@ -4,7 +4,6 @@
 #include "ops/update.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
-#include "passes/pass.h"
 
 namespace megalith::harness {
 
@@ -74,6 +73,8 @@ TrainingGraph build_training(const TrainingSpec& spec) {
 
 Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
   run_passes(t.g, standard_passes(), spec.passes_off);
+  if (spec.recompute.granularity != RecomputeConfig::Granularity::none)
+    run_passes(t.g, {recompute_pass(spec.recompute)});
   return plan_memory(spec.mesh,
                      {{"micro-batch", &t.g, {Phase::forward, Phase::backward}}, {"update", &t.g, {Phase::update}}},
                      cpu::workspace_bytes);

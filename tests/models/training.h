@@ -4,6 +4,7 @@
 #include <set>
 
 #include "models/gpt.h"
+#include "passes/recompute.h"
 #include "tests/harness/rank_set.h"
 
 namespace megalith::harness {
@@ -24,6 +25,7 @@ struct TrainingSpec {
   bool documents = false;  // positions and document starts come with the data
   bool regather = true;
   std::set<std::string> passes_off = {};
+  RecomputeConfig recompute = {};
   // Deliberate mistakes: in the forward graph, in the whole graph before the passes, in the run.
   std::function<void(Graph&)> edit_forward = {}, edit_all = {};
   RankSet::Fault fault = {};

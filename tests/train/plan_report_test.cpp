@@ -69,6 +69,25 @@ TEST(PlanReport, SaysWhenNothingFitsAndWhenAllDoes) {
   EXPECT_EQ(refusal(options, machine), "");
 }
 
+TEST(PlanReport, TellsWhatRecomputationSavesAndCosts) {
+  const std::string run = std::string(kSmallRun) + "--num-layers 6 --micro-batch-size 8 --global-batch-size 16 ";
+  const std::string full = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
+  Memory machine;
+  const auto report = [&](const std::string& flags) {
+    const Options options = options_of(run + flags);
+    const PlannedStep step = plan_step(step_spec(options), machine);
+    return std::pair(plan_report(options, step, memory_need(options, step, machine, false)),
+                     step.plan.program("micro-batch").activation_bytes);
+  };
+  const auto [plain, bytes] = report("");
+  const auto [text, less] = report(full);
+  EXPECT_EQ(plain.find("recompute"), std::string::npos);
+  EXPECT_LT(less, bytes);
+  EXPECT_NE(text.find(fmt::format("recompute: saves {:.1f} MiB of activations for ", double(bytes - less) / (1 << 20))),
+            std::string::npos)
+      << text;
+}
+
 // A device with a memory of its own: what the host needs is told apart from it.
 TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   const Options options = options_of(std::string(kSmallRun) + "--vocab-size 1000");

@@ -14,13 +14,10 @@ Total& Total::operator+=(const Total& o) {
 }
 
 static Total one(const Plan& plan, const Program& p, const Instruction& in, const Hardware& hw) {
-  std::vector<Type> ins, outs;
   double largest = 0;
-  for (int b : in.ins) ins.push_back(local_type(plan.mesh, p.buffers[b].type));
-  for (int b : in.outs) outs.push_back(local_type(plan.mesh, p.buffers[b].type));
-  for (const auto* side : {&ins, &outs})
-    for (const Type& t : *side) largest = std::max(largest, double(t.bytes()));
-  const Cost c = in.op.cost(ins, outs);
+  for (const auto* side : {&in.ins, &in.outs})
+    for (int b : *side) largest = std::max(largest, double(p.buffers[b].bytes));
+  const Cost c = cost_of(plan, p, in);
   Total t{c.flops, c.bytes, 0, 0, 1};
   if (const auto* r = in.op.get_if<Relayout>()) t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
   const bool matrix = in.op.name() == "einsum" || in.op.name().starts_with("attention");

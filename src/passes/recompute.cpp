@@ -1,0 +1,159 @@
+#include "passes/recompute.h"
+
+#include <algorithm>
+
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr std::string_view kAgain = " again";
+
+// Nodes to be done again, by their first results: nodes change their numbers.
+struct Part {
+  std::vector<Value> nodes;
+  bool keeps_results = true;  // what the forward reads outside of the part is kept; false: nothing is
+};
+
+// "layer 3 mlp" -> 3 and "mlp"; -1 if it is no layer's.
+struct Place {
+  i64 layer = -1;
+  std::string module;
+};
+Place place_of(const std::string& tag) {
+  constexpr std::string_view kLayer = "layer ";
+  if (!tag.starts_with(kLayer)) return {};
+  const size_t space = tag.find(' ', kLayer.size());
+  return {std::stoll(tag.substr(kLayer.size())), space == std::string::npos ? "" : tag.substr(space + 1)};
+}
+
+// The norms of the residual stream; those of queries and keys have other letters.
+bool is_norm(const Node& n) {
+  const auto* rms = n.op.get_if<RmsNorm>();
+  const auto* layer = n.op.get_if<LayerNorm>();
+  return (rms && rms->x == "sbh") || (layer && layer->x == "sbh");
+}
+
+// The chunk of layers that a layer is done again with, or -1.
+i64 chunk_of(const RecomputeConfig& c, i64 layer) {
+  if (c.method == RecomputeConfig::Method::uniform) return layer / c.num_layers;
+  return layer < c.num_layers ? layer : -1;
+}
+
+std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
+  std::map<i64, Part> chunks, mlps;
+  std::vector<Part> norms;
+  for (const Node& n : g.nodes) {
+    const Place at = n.phase == Phase::forward ? place_of(n.tag) : Place{};
+    if (at.layer < 0) continue;
+    const Value v = n.outs[0];
+    if (c.granularity == RecomputeConfig::Granularity::full) {
+      if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[chunk].nodes.push_back(v);
+    } else if (is_norm(n)) {
+      if (c.recomputes("layernorm")) norms.push_back({{v}, false});
+    } else if (at.module == "mlp" && c.recomputes("mlp")) {
+      mlps[at.layer].nodes.push_back(v);
+    }
+  }
+  std::vector<Part> out;
+  for (auto* parts : {&chunks, &mlps})
+    for (auto& [layer, part] : *parts) out.push_back(std::move(part));
+  out.insert(out.end(), norms.begin(), norms.end());  // last: an MLP that is done again reads its norm again
+  return out;
+}
+
+// One part's repetition.
+class Repetition {
+ public:
+  Repetition(Graph& g, const Part& part) : g_(g), inside_(g.nodes.size()), wanted_(g.values.size()) {
+    for (Value v : part.nodes) inside_[size_t(g.info(v).node)] = true;
+    std::vector<bool> kept(g.values.size());
+    if (part.keeps_results) keep_results(kept);
+    for (int i = 0; i < int(g.nodes.size()); ++i) {
+      if (g.nodes[i].phase != Phase::backward) continue;
+      for (Value v : g.nodes[i].ins)
+        if (made_inside(v) && !kept[size_t(v.id)]) {
+          wanted_[size_t(v.id)] = true;
+          if (first_use_ < 0) first_use_ = i;
+        }
+    }
+    find_work(kept);
+  }
+
+  bool run() {
+    if (first_use_ < 0) return false;
+    std::map<Value, Value> again;
+    auto latest = [&](Value v) { return again.count(v) ? again.at(v) : v; };
+    std::vector<Node> work;
+    for (int i : work_) {
+      Node n = g_.nodes[i];
+      n.phase = Phase::backward, n.tag += kAgain;
+      for (Value& v : n.ins) v = latest(v);
+      for (Value& v : n.outs) v = again[v] = copy_of(v);
+      work.push_back(std::move(n));
+    }
+    for (Node& n : g_.nodes)
+      if (n.phase == Phase::backward)
+        for (Value& v : n.ins)
+          if (wanted_[size_t(v.id)]) v = latest(v);
+    std::vector<Node> nodes = std::move(g_.nodes);
+    nodes.insert(nodes.begin() + first_use_, std::make_move_iterator(work.begin()),
+                 std::make_move_iterator(work.end()));
+    set_nodes(g_, std::move(nodes));
+    return true;
+  }
+
+ private:
+  bool made_inside(Value v) const { return g_.info(v).node >= 0 && inside_[size_t(g_.info(v).node)]; }
+
+  void keep_results(std::vector<bool>& kept) const {
+    for (size_t i = 0; i < g_.nodes.size(); ++i)
+      if (g_.nodes[i].phase == Phase::forward && !inside_[i])
+        for (Value v : g_.nodes[i].ins) kept[size_t(v.id)] = true;
+  }
+
+  // The nodes that what is wanted depends on, back to what is kept; in order.
+  void find_work(const std::vector<bool>& kept) {
+    std::vector<bool> needed = wanted_;
+    for (int i = int(inside_.size()) - 1; i >= 0; --i) {
+      if (!inside_[size_t(i)]) continue;
+      const Node& n = g_.nodes[i];
+      if (!std::any_of(n.outs.begin(), n.outs.end(), [&](Value v) { return needed[size_t(v.id)]; })) continue;
+      work_.push_back(i);
+      for (Value v : n.ins)
+        if (made_inside(v) && !kept[size_t(v.id)]) needed[size_t(v.id)] = true;
+    }
+    std::reverse(work_.begin(), work_.end());
+  }
+
+  Value copy_of(Value v) {
+    g_.values.push_back(g_.info(v));
+    wanted_.push_back(false);
+    return {int(g_.values.size()) - 1};
+  }
+
+  Graph& g_;
+  std::vector<bool> inside_, wanted_;  // by node; by value: what the backward reads of the part
+  std::vector<int> work_;
+  int first_use_ = -1;
+};
+
+}  // namespace
+
+bool RecomputeConfig::recomputes(const std::string& module) const {
+  return granularity == Granularity::selective && std::count(modules.begin(), modules.end(), module) > 0;
+}
+
+bool is_recomputed(const std::string& tag) { return tag.ends_with(kAgain); }
+
+Pass recompute_pass(const RecomputeConfig& config) {
+  return {"recompute", [config](Graph& g) {
+            bool changed = false;
+            for (const Part& part : parts_of(g, config)) changed |= Repetition(g, part).run();
+            return changed;
+          }};
+}
+
+}  // namespace megalith

@@ -1,0 +1,31 @@
+// Recomputation of activations: parts of the forward are done again right before their backward, from the part's saved
+// inputs, so that what they compute is not kept in between. Megatron's flags and meanings.
+#pragma once
+#include "passes/pass.h"
+
+namespace megalith {
+
+struct RecomputeConfig {
+  enum class Granularity { none, selective, full };
+  enum class Method { none, uniform, block };
+  Granularity granularity = Granularity::none;
+  // full: layers in chunks of num_layers, each chunk's input kept (uniform); or the first num_layers layers one by one,
+  // the others as ever (block).
+  Method method = Method::none;
+  i64 num_layers = 0;
+  // selective: "mlp": from the norm's result; "layernorm": the results of the norms before attention and MLP;
+  // "core_attn": nothing to do, as attention here never keeps its s x s matrix.
+  std::vector<std::string> modules;
+
+  bool recomputes(const std::string& module) const;
+  bool operator==(const RecomputeConfig&) const = default;
+};
+
+// The pass. It comes last: what is done again is what the forward does after all other passes, to the bit, and stands
+// right before its first use. Nodes are told by their tags ("layer 3 mlp") and kinds.
+Pass recompute_pass(const RecomputeConfig& config);
+
+// Whether a node or instruction is a repetition that the pass has made.
+bool is_recomputed(const std::string& tag);
+
+}  // namespace megalith

@@ -1,0 +1,67 @@
+// Training steps with and without recomputation, on one rank and on several: the same bits.
+#include <gtest/gtest.h>
+
+#include "tests/models/settings.h"
+
+namespace megalith::harness {
+
+namespace {
+
+using Granularity = RecomputeConfig::Granularity;
+using Method = RecomputeConfig::Method;
+
+std::vector<RecomputeConfig> ways() {
+  std::vector<RecomputeConfig> out;
+  for (Method method : {Method::uniform, Method::block})
+    for (i64 layers : {1, 2}) out.push_back({Granularity::full, method, layers, {}});
+  for (const std::vector<std::string>& modules :
+       {std::vector<std::string>{"mlp"}, {"layernorm"}, {"mlp", "layernorm"}, {"core_attn"}})
+    out.push_back({Granularity::selective, Method::none, 0, modules});
+  return out;
+}
+
+void expect_same_bits(TrainingSpec spec) {
+  const Batch batch = make_batch(spec.model, spec.documents);
+  Training plain(spec, batch);
+  const Tensors at = initial_values(plain.parameters());
+  const StepResult want = plain.step(at);
+  for (const RecomputeConfig& way : ways()) {
+    spec.recompute = way;
+    SCOPED_TRACE(fmt::format("granularity {} method {} layers {} modules {}", int(way.granularity), int(way.method),
+                             way.num_layers, fmt::join(way.modules, " ")));
+    const StepResult got = Training(spec, batch).step(at);
+    EXPECT_EQ(got.loss, want.loss);
+    EXPECT_EQ(got.norm, want.norm);
+    for (const auto& [name, g] : want.gradients) EXPECT_EQ(max_difference(g, got.gradients.at(name)), 0) << name;
+    for (const auto& [name, w] : want.after) EXPECT_EQ(max_difference(w, got.after.at(name)), 0) << name;
+  }
+}
+
+TrainingSpec spec_of(const ModelConfig& model, const Mesh& mesh, ParallelStyle style = {}) {
+  return {.model = model, .mesh = mesh, .style = style, .micro_batches = 2};
+}
+
+}  // namespace
+
+TEST(Recompute, gives_the_same_bits_on_one_rank) {
+  for (const ModelConfig& model : {llama_like(), gpt2_like()}) expect_same_bits(spec_of(model, make_mesh(1, 1, 1, 1)));
+  ModelConfig falcon = llama_like(), norms = llama_like();
+  falcon.parallel_residual = falcon.parallel_shared_norm = true;
+  norms.parallel_residual = norms.qk_layernorm = true;
+  expect_same_bits(spec_of(falcon, make_mesh(1, 1, 1, 1)));
+  expect_same_bits(spec_of(norms, make_mesh(1, 1, 1, 1)));
+}
+
+TEST(Recompute, gives_the_same_bits_on_several_ranks) {
+  expect_same_bits(spec_of(gpt2_like(), make_mesh(1, 1, 2, 1), {true, Order::block, false}));
+  expect_same_bits(spec_of(llama_like(), make_mesh(1, 2, 2, 1), {true, Order::zigzag, false}));
+  expect_same_bits(spec_of(llama_like(), make_mesh(2, 1, 2, 1)));
+}
+
+TEST(Recompute, gives_the_same_bits_without_the_other_passes) {
+  TrainingSpec spec = spec_of(gpt2_like(), make_mesh(1, 1, 1, 1));
+  spec.passes_off = {"fuse-accumulate", "fuse-add", "fuse-bias", "fuse-residual", "hoist"};
+  expect_same_bits(spec);
+}
+
+}  // namespace megalith::harness

@@ -1,0 +1,134 @@
+// What recomputation keeps of the forward, to the byte, and what it does again.
+#include "passes/recompute.h"
+
+#include <gtest/gtest.h>
+
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "plan/plan.h"
+
+namespace megalith {
+
+namespace {
+
+using Granularity = RecomputeConfig::Granularity;
+using Method = RecomputeConfig::Method;
+
+constexpr i64 kSeq = 8, kBatch = 2, kHidden = 16, kFfn = 24, kHeads = 4, kGroups = 2, kWidth = 4;
+constexpr i64 kRow = kSeq * kBatch * 4;  // bytes of one number a token
+
+Graph llama(i64 layers, const RecomputeConfig& recompute) {
+  ModelConfig c;
+  c.num_layers = layers, c.hidden_size = kHidden, c.ffn_hidden_size = kFfn;
+  c.num_attention_heads = kHeads, c.num_query_groups = kGroups, c.kv_channels = kWidth;
+  c.seq_length = c.max_position_embeddings = kSeq, c.vocab_size = 50, c.padded_vocab_size = 52;
+  c.position_embedding_type = PositionEmbedding::rope, c.normalization = Normalization::rms_norm;
+  c.activation = Activation::swiglu, c.add_bias_linear = false, c.untie_embeddings_and_output_weights = true;
+  Graph g;
+  g.mesh = make_mesh(1, 1, 1, 1);
+  Builder b(g);
+  GptShape shape;
+  shape.batch = kBatch;
+  const Gpt gpt = build_gpt(b, c, shape, {});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  run_passes(g, standard_passes());
+  run_passes(g, {recompute_pass(recompute)});
+  return g;
+}
+
+// Bytes that the forward leaves to the backward.
+i64 kept(const Graph& g) {
+  std::set<Value> values;
+  for (const Node& n : g.nodes)
+    for (Value v : n.ins)
+      if (n.phase == Phase::backward && g.info(v).node >= 0 && g.nodes[g.info(v).node].phase == Phase::forward)
+        values.insert(v);
+  i64 bytes = 0;
+  for (Value v : values) bytes += g.type(v).bytes();
+  return bytes;
+}
+i64 kept(i64 layers, const RecomputeConfig& r) { return kept(llama(layers, r)); }
+
+i64 arena(i64 layers, const RecomputeConfig& r) {
+  const Graph g = llama(layers, r);
+  return plan_memory(g.mesh, {{"all", &g, {Phase::forward, Phase::backward}}}, [](auto&, auto&) { return 0; })
+      .programs[0]
+      .activation_bytes;
+}
+
+RecomputeConfig full(Method method, i64 layers) { return {Granularity::full, method, layers, {}}; }
+RecomputeConfig only(std::vector<std::string> modules) {
+  return {Granularity::selective, Method::none, 0, std::move(modules)};
+}
+
+// Of one layer: its input, the norms' results, q, k, v, o, the stream between, gate and up, their product; and the
+// statistics: two norms', attention's.
+constexpr i64 kInput = kHidden * kRow, kMlp = 3 * kFfn * kRow, kNorms = 2 * (kHidden + 1) * kRow;
+constexpr i64 kLayer = kInput + kMlp + kNorms + (3 * kHidden + 2 * kGroups * kWidth + kHeads) * kRow;
+
+}  // namespace
+
+TEST(Recompute, a_layer_keeps_what_the_formula_says) {
+  EXPECT_EQ(kept(4, {}) - kept(3, {}), kLayer);
+  EXPECT_EQ(kept(4, only({"core_attn"})) - kept(3, only({"core_attn"})), kLayer);
+  EXPECT_EQ(kept(4, only({"mlp"})) - kept(3, only({"mlp"})), kLayer - kMlp);
+  EXPECT_EQ(kept(4, only({"layernorm"})) - kept(3, only({"layernorm"})), kLayer - kNorms);
+  EXPECT_EQ(kept(4, only({"mlp", "layernorm"})) - kept(3, only({"mlp", "layernorm"})), kLayer - kMlp - kNorms);
+  EXPECT_EQ(kept(4, full(Method::uniform, 1)) - kept(3, full(Method::uniform, 1)), kInput);
+}
+
+TEST(Recompute, chunks_and_blocks_of_layers) {
+  const i64 around = kept(4, {}) - 4 * kLayer;  // embedding, head and loss
+  EXPECT_EQ(kept(4, full(Method::uniform, 1)) - around, 4 * kInput);
+  EXPECT_EQ(kept(4, full(Method::uniform, 2)) - around, 2 * kInput);
+  EXPECT_EQ(kept(5, full(Method::uniform, 2)) - around, 3 * kInput);
+  EXPECT_EQ(kept(4, full(Method::uniform, 4)) - around, kInput);
+  for (i64 n : {1, 3, 4}) EXPECT_EQ(kept(4, full(Method::block, n)) - around, n * kInput + (4 - n) * kLayer);
+}
+
+TEST(Recompute, the_arena_falls_with_it) {
+  for (const RecomputeConfig& r : {RecomputeConfig{}, full(Method::uniform, 1), only({"mlp", "layernorm"})}) {
+    const i64 each = kept(12, r) - kept(11, r);
+    EXPECT_NEAR(double(arena(12, r) - arena(8, r)), 4.0 * double(each), 0.02 * double(kLayer));
+  }
+}
+
+TEST(Recompute, does_no_more_again_than_the_backward_reads) {
+  const Graph g = llama(3, full(Method::uniform, 1));
+  std::map<std::string, int> again;
+  for (const Node& n : g.nodes)
+    if (is_recomputed(n.tag)) {
+      ++again[std::string(n.op.name())];
+      EXPECT_EQ(n.phase, Phase::backward);
+    }
+  // Of the six products of a layer the last is not read: its sum is the next layer's input, which is kept.
+  EXPECT_EQ(again["einsum"], 3 * 5);
+  EXPECT_EQ(again["attention"], 3);
+  EXPECT_EQ(again["swiglu"], 3);
+  EXPECT_EQ(again["rms_norm"], 3 * 2);
+  EXPECT_EQ(again["rope"], 3 * 2);
+  EXPECT_EQ(again.size(), 5u);
+}
+
+TEST(Recompute, stands_right_before_its_first_use) {
+  const Graph g = llama(3, only({"mlp", "layernorm"}));
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    if (!is_recomputed(g.nodes[i].tag) || is_recomputed(g.nodes[i + 1].tag)) continue;
+    bool read = false;
+    for (Value v : g.nodes[i + 1].ins) {
+      const int from = g.info(v).node;
+      read |= from >= 0 && is_recomputed(g.nodes[from].tag);
+    }
+    EXPECT_TRUE(read) << print(g, g.nodes[i]);
+  }
+}
+
+TEST(Recompute, nothing_is_asked_nothing_is_done) {
+  const Graph plain = llama(2, {}), attention = llama(2, only({"core_attn"}));
+  EXPECT_EQ(print(plain), print(attention));
+}
+
+}  // namespace megalith
