@@ -1,5 +1,7 @@
 // What the two kernels of attention_hopper.h share: the block's shape, tiles, scores and results.
 #pragma once
+#include <algorithm>
+
 #include "exec/cuda/kernels/attention_hopper.h"
 #include "exec/cuda/kernels/device_math.cuh"
 #include "exec/cuda/kernels/hopper.cuh"
