@@ -1,18 +1,18 @@
 // What the two kernels of attention_hopper.h share: the block's shape, tiles, scores and results.
 #pragma once
+#include <algorithm>
+
 #include "exec/cuda/kernels/attention_hopper.h"
 #include "exec/cuda/kernels/device_math.cuh"
 #include "exec/cuda/kernels/hopper.cuh"
 
 namespace megalith::cuda::hopper {
 
-// A block: a warpgroup that loads and kGroups that multiply, each 64 rows of the block's tile. It has kBuffers places
-// for the tile's own tensors, so that the next tile's are loaded ahead where there is room.
-template <int D, int kGroups>
+// A block: a warpgroup that loads and kGroups that multiply, each 64 rows of the block's tile.
+template <int kGroups>
 struct Block {
   static constexpr int kTile = 64 * kGroups, kThreads = 128 * (kGroups + 1);
   static constexpr int kConsumers = 4 * kGroups;  // warps
-  static constexpr int kBuffers = D == 64 ? 2 : 1;
   static constexpr int kRegistersToLoad = 24, kRegistersToMultiply = kGroups == 3 ? 160 : 240;
 };
 
@@ -46,11 +46,10 @@ void launch_key_grad(const AttentionSizes& z, const AttentionGradBuffers& x, con
 void launch_query_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                        const QueryStats& stats, cudaStream_t stream);
 
-// A warpgroup's 64 rows of a tile, as the first factor of products: narrow ones in registers, which spares shared
-// memory's bandwidth; wide ones where they are.
-template <int D, int kRows>
+// A warpgroup's 64 rows of a tile, as the first factor of products: in registers, which spares shared memory's
+// bandwidth, or where they are.
+template <int D, int kRows, bool kInRegisters>
 struct OwnRows {
-  static constexpr bool kInRegisters = D == 64;
   u64 place;
   unsigned held[kInRegisters ? D / 16 : 1][4];
 

@@ -10,21 +10,24 @@ template <int D>
 constexpr int kStages = D == 64 ? 6 : 4;  // of queries in shared memory
 constexpr int kWalked = 64;               // queries of a stage
 
+using B = Block<2>;
+// Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
 template <int D>
-using B = Block<D, 2>;
+constexpr int kBuffers = D == 64 ? 2 : 1;
 
 template <int D>
 struct Shared {
-  static constexpr int kTile = B<D>::kTile, kBuffers = B<D>::kBuffers;
-  __nv_bfloat16 k[kBuffers][kTile * D], v[kBuffers][kTile * D];
+  static constexpr int kTile = B::kTile;
+  __nv_bfloat16 k[kBuffers<D>][kTile * D], v[kBuffers<D>][kTile * D];
   __nv_bfloat16 q[kStages<D>][kWalked * D], dout[kStages<D>][kWalked * D];
   float lse[kStages<D>][kWalked], mean[kStages<D>][kWalked];
-  u64 keys_full[kBuffers], keys_free[kBuffers], full[kStages<D>], free[kStages<D>];
+  u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
 };
 
 template <int D>
 struct KeyGrad {
-  static constexpr int kTile = B<D>::kTile, kBuffers = B<D>::kBuffers;
+  static constexpr int kTile = B::kTile;
+  using Rows = OwnRows<D, kTile, D == 64>;
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const HopperGradMaps& maps;
@@ -43,7 +46,7 @@ struct KeyGrad {
 
   __device__ void load() const {
     Turn<kStages<D>> turn;
-    Turn<kBuffers> keys;
+    Turn<kBuffers<D>> keys;
     for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), keys.next()) {
       const Item it = item(i);
       u64* full = &at.keys_full[keys.stage];
@@ -117,7 +120,7 @@ struct KeyGrad {
 
   __device__ void multiply(int mine) const {
     Turn<kStages<D>> turn;
-    Turn<kBuffers> keys;
+    Turn<kBuffers<D>> keys;
     for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), keys.next()) {
       const Item it = item(i);
       const int start = it.first + mine * 64;  // the warpgroup's first key
@@ -128,8 +131,7 @@ struct KeyGrad {
         continue;
       }
       float dk[D / 2] = {}, dv[D / 2] = {};
-      sum(walk, start, OwnRows<D, kTile>(at.k[keys.stage], mine * 64), OwnRows<D, kTile>(at.v[keys.stage], mine * 64),
-          dk, dv);
+      sum(walk, start, Rows(at.k[keys.stage], mine * 64), Rows(at.v[keys.stage], mine * 64), dk, dv);
       release(&at.keys_free[keys.stage]);
       const i64 stride = i64(z.b) * z.key_heads * D, place = start * stride + (it.b * z.key_heads + it.group) * D;
       store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.s - start, dk, z.scale);
@@ -138,7 +140,7 @@ struct KeyGrad {
   }
 
   // Products overlap with the arithmetic between them: a tile's scores are begun before the sums of the tile before.
-  __device__ void sum(Walk& walk, int start, const OwnRows<D, kTile>& k, const OwnRows<D, kTile>& v, float (&dk)[D / 2],
+  __device__ void sum(Walk& walk, int start, const Rows& k, const Rows& v, float (&dk)[D / 2],
                       float (&dv)[D / 2]) const {
     const float scale = z.scale * kLog2E;
     const Turn<kStages<D>>& turn = walk.turn;
@@ -192,25 +194,25 @@ struct KeyGrad {
 };
 
 template <int D>
-__global__ void __launch_bounds__(B<D>::kThreads, 1)
+__global__ void __launch_bounds__(B::kThreads, 1)
     key_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                     const __grid_constant__ HopperGradMaps maps, const __grid_constant__ QueryStats stats,
                     const __grid_constant__ Work work) {
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < B<D>::kBuffers; ++i)
-      make_barrier(&at.keys_full[i], 1), make_barrier(&at.keys_free[i], B<D>::kConsumers);
-    for (int i = 0; i < kStages<D>; ++i) make_barrier(&at.full[i], 1), make_barrier(&at.free[i], B<D>::kConsumers);
+    for (int i = 0; i < kBuffers<D>; ++i)
+      make_barrier(&at.keys_full[i], 1), make_barrier(&at.keys_free[i], B::kConsumers);
+    for (int i = 0; i < kStages<D>; ++i) make_barrier(&at.full[i], 1), make_barrier(&at.free[i], B::kConsumers);
     publish_barriers();
   }
   __syncthreads();
   const KeyGrad<D> grad{z, x, maps, stats, work, at};
   if (threadIdx.x < 128) {
-    give_registers<B<D>::kRegistersToLoad>();
+    give_registers<B::kRegistersToLoad>();
     if (threadIdx.x == 0) grad.load();
   } else {
-    take_registers<B<D>::kRegistersToMultiply>();
+    take_registers<B::kRegistersToMultiply>();
     grad.multiply(warpgroup() - 1);
   }
 }
@@ -218,9 +220,9 @@ __global__ void __launch_bounds__(B<D>::kThreads, 1)
 template <int D>
 void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const QueryStats& stats, cudaStream_t stream) {
-  const Work work = share(blocks_for(z.s, B<D>::kTile), i64(z.b) * z.g);
+  const Work work = share(blocks_for(z.s, B::kTile), i64(z.b) * z.g);
   allow_shared(key_grad_kernel<D>, sizeof(Shared<D>));
-  key_grad_kernel<D><<<work.blocks, B<D>::kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, stats, work);
+  key_grad_kernel<D><<<work.blocks, B::kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, stats, work);
 }
 
 }  // namespace

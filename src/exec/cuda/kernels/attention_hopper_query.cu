@@ -5,26 +5,26 @@ namespace megalith::cuda::hopper {
 
 namespace {
 
-// Narrow heads leave registers for a third warpgroup, if it multiplies with half as many keys at a time.
+// Narrow heads leave registers for a third warpgroup.
 template <int D>
-using B = Block<D, D == 64 ? 3 : 2>;
+using B = Block<D == 64 ? 3 : 2>;
+constexpr int kKeys = 64;  // of a stage
 template <int D>
-constexpr int kWalked = D == 64 ? 64 : 128;  // keys of a stage
-template <int D>
-constexpr int kStages = D == 64 ? 6 : 2;  // of keys in shared memory
+constexpr int kStages = D == 64 ? 8 : 4;  // of keys in shared memory
 
 template <int D>
 struct Shared {
-  static constexpr int kTile = B<D>::kTile, kBuffers = B<D>::kBuffers;
-  __nv_bfloat16 q[kBuffers][kTile * D], dout[kBuffers][kTile * D];
-  __nv_bfloat16 k[kStages<D>][kWalked<D> * D], v[kStages<D>][kWalked<D> * D];
-  u64 queries_full[kBuffers], queries_free[kBuffers];
+  static constexpr int kTile = B<D>::kTile;
+  __nv_bfloat16 q[kTile * D], dout[kTile * D];
+  __nv_bfloat16 k[kStages<D>][kKeys * D], v[kStages<D>][kKeys * D];
+  u64 queries_full, queries_free;
   u64 k_full[kStages<D>], k_free[kStages<D>], v_full[kStages<D>], v_free[kStages<D>];
 };
 
 template <int D>
 struct QueryGrad {
-  static constexpr int kTile = B<D>::kTile, kBuffers = B<D>::kBuffers, kKeys = kWalked<D>;
+  static constexpr int kTile = B<D>::kTile;
+  using Rows = OwnRows<D, kTile, true>;
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const HopperGradMaps& maps;
@@ -43,14 +43,13 @@ struct QueryGrad {
 
   __device__ void load() const {
     Turn<kStages<D>> turn;
-    Turn<kBuffers> queries;
-    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), queries.next()) {
+    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round)) {
       const Item it = item(i);
-      u64* full = &at.queries_full[queries.stage];
-      wait(&at.queries_free[queries.stage], queries.parity ^ 1);
+      u64* full = &at.queries_full;
+      wait(&at.queries_free, 1 - round % 2);
       announce(full, 2 * kTile * D * 2);
-      load_tile<D, kTile>(at.q[queries.stage], maps.q, (it.b * z.query_heads + it.head) * D, it.first, full);
-      load_tile<D, kTile>(at.dout[queries.stage], maps.dout, (it.b * z.g * z.r + it.head) * D, it.first, full);
+      load_tile<D, kTile>(at.q, maps.q, (it.b * z.query_heads + it.head) * D, it.first, full);
+      load_tile<D, kTile>(at.dout, maps.dout, (it.b * z.g * z.r + it.head) * D, it.first, full);
       const int column = (it.b * z.key_heads + it.head / z.r) * D;
       for (int tile = 0; tile < it.walked; ++tile, turn.next()) {
         load_keys(at.k[turn.stage], maps.k, column, tile, &at.k_free[turn.stage], &at.k_full[turn.stage], turn.parity);
@@ -83,24 +82,23 @@ struct QueryGrad {
 
   __device__ void multiply(int mine) const {
     Turn<kStages<D>> turn;
-    Turn<kBuffers> queries;
-    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round), queries.next()) {
+    for (int round = 0, i = work.item(0); i < work.count(); i = work.item(++round)) {
       const Item it = item(i);
       const int start = it.first + mine * 64;  // the warpgroup's first query
       const int own = start < z.s ? min(it.walked, (start + 63) / kKeys + 1) : 0;
-      wait(&at.queries_full[queries.stage], queries.parity);
+      wait(&at.queries_full, round % 2);
       if (own > 0) {
         const i64 row = (i64(it.b) * z.g * z.r + it.head) * stats.padded + start + lane().row;
         const Queries known{{stats.lse[row], stats.lse[row + 8]}, {stats.d[row], stats.d[row + 8]}};
         float dq[D / 2] = {};
-        sum(turn, own, start, known, OwnRows<D, kTile>(at.q[queries.stage], mine * 64),
-            OwnRows<D, kTile>(at.dout[queries.stage], mine * 64), dq);
-        release(&at.queries_free[queries.stage]);
+        const Rows q(at.q, mine * 64), dout(at.dout, mine * 64);
+        release(&at.queries_free);
+        sum(turn, own, start, known, q, dout, dq);
         const i64 stride = i64(z.b) * z.query_heads * D;
         store_sums<D>(static_cast<__nv_bfloat16*>(x.dq) + start * stride + (it.b * z.query_heads + it.head) * D, stride,
                       z.s - start, dq, z.scale);
       } else {
-        release(&at.queries_free[queries.stage]);
+        release(&at.queries_free);
       }
       for (int n = own; n < it.walked; ++n, turn.next()) let_go(turn);
     }
@@ -115,8 +113,8 @@ struct QueryGrad {
   }
 
   // Products overlap with the arithmetic between them: a tile's scores are begun before the sums of the tile before.
-  __device__ void sum(Turn<kStages<D>>& turn, int tiles, int start, const Queries& known, const OwnRows<D, kTile>& q,
-                      const OwnRows<D, kTile>& dout, float (&dq)[D / 2]) const {
+  __device__ void sum(Turn<kStages<D>>& turn, int tiles, int start, const Queries& known, const Rows& q,
+                      const Rows& dout, float (&dq)[D / 2]) const {
     const float scale = z.scale * kLog2E;
     float s[kKeys / 2], d[kKeys / 2];
     unsigned ds[kKeys / 16][4];
@@ -175,8 +173,7 @@ __global__ void __launch_bounds__(B<D>::kThreads, 1)
   extern __shared__ __align__(1024) unsigned char memory[];
   Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
   if (threadIdx.x == 0) {
-    for (int i = 0; i < B<D>::kBuffers; ++i)
-      make_barrier(&at.queries_full[i], 1), make_barrier(&at.queries_free[i], B<D>::kConsumers);
+    make_barrier(&at.queries_full, 1), make_barrier(&at.queries_free, B<D>::kConsumers);
     for (int i = 0; i < kStages<D>; ++i) {
       make_barrier(&at.k_full[i], 1), make_barrier(&at.v_full[i], 1);
       make_barrier(&at.k_free[i], B<D>::kConsumers), make_barrier(&at.v_free[i], B<D>::kConsumers);
