@@ -15,6 +15,7 @@ const std::vector<DType>& tested_dtypes() {
   return all;
 }
 
+bool same_in_place() { return true; }
 double probability_error(DType dtype) { return dtype == DType::f64 ? 0x1p-53 : 0x1p-24; }
 
 }  // namespace megalith::kernel_tests

@@ -89,6 +89,7 @@ const std::vector<DType>& tested_dtypes() {
   return all;
 }
 
+bool same_in_place() { return false; }
 double probability_error(DType dtype) { return dtype == DType::bf16 ? 0x1p-8 : 0x1p-24; }
 
 }  // namespace megalith::kernel_tests

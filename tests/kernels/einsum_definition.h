@@ -54,16 +54,16 @@ inline Shape shape_of(const std::string& letters, const std::map<char, i64>& siz
   return s;
 }
 
-// y against the definition: one rounding to y's type, and one of the sum type for each term, at most. `acc_roundings`:
-// how often what is added may be rounded to y's type before; what it is added to may be, once.
+// y against the definition: one rounding to y's type, and one of the sum type for each term, at most. Where
+// something is added, the product may be rounded to y's type before, and numbers of the sizes `rounded` too.
 inline void expect_einsum(const Tensor& got, const Want& want, const std::vector<double>& acc, const std::string& what,
-                          int acc_roundings = 0) {
+                          const std::vector<double>& rounded = {}) {
   const DType y = got.type.dtype;
   ASSERT_EQ(got.x.size(), want.y.size()) << what;
   for (size_t i = 0; i < want.y.size(); ++i) {
     const double to = want.y[i] + (acc.empty() ? 0 : acc[i]),
                  size = want.size[i] + (acc.empty() ? 0 : std::abs(acc[i]));
-    const double before = acc.empty() ? 0 : acc_roundings * std::abs(acc[i]) + std::abs(want.y[i]);
+    const double before = acc.empty() ? 0 : std::abs(want.y[i]) + (rounded.empty() ? 0 : rounded[i]);
     const double limit = epsilon(y) * (std::abs(to) + before) + double(want.terms + 1) * epsilon(accum_of(y)) * size;
     ASSERT_LE(std::abs(got.x[i] - to), limit * 1.01) << what << " at " << i;
   }

@@ -45,15 +45,21 @@ void check_addends(const std::string& spec, const std::map<char, i64>& sizes, co
                bias = random_tensor(t.y, shape_of(bias_letters, sizes), 4);
   const Want want = naive(spec, x, w);
   const std::string what = fmt::format("{} {} {} {}", spec, name_of(t.x), name_of(t.w), name_of(t.y));
-  const RunOptions options{.any_threads = t.x != DType::f32};
+  RunOptions options{.any_threads = t.x != DType::f32, .in_place = same_in_place()};
   Einsum op{spec, t.y};
-  op.plus = true;
-  expect_einsum(run_kernel(op, {x, w, c}, options)[0], want, c.x, what + " plus");
-  op.bias = true;
-  const std::vector<double> zeros(want.y.size());
-  expect_einsum(run_kernel(op, {x, w, c, bias}, options)[0], want, with_bias(c.x, bias), what + " plus, bias", 1);
-  op.plus = false;
-  expect_einsum(run_kernel(op, {x, w, bias}, options)[0], want, with_bias(zeros, bias), what + " bias");
+  const std::vector<double> zeros(want.y.size()), biases = with_bias(zeros, bias);
+  std::vector<double> sizes_added;
+  for (size_t i = 0; i < biases.size(); ++i) sizes_added.push_back(std::abs(biases[i]) + std::abs(c.x[i]));
+  for (const bool over : {false, true}) {
+    options.over_inputs = over;
+    op.plus = true, op.bias = false;
+    expect_einsum(run_kernel(op, {x, w, c}, options)[0], want, c.x, what + " plus");
+    op.bias = true;
+    expect_einsum(run_kernel(op, {x, w, c, bias}, options)[0], want, with_bias(c.x, bias), what + " plus, bias",
+                  sizes_added);
+    op.plus = false;
+    expect_einsum(run_kernel(op, {x, w, bias}, options)[0], want, biases, what + " bias");
+  }
 }
 
 }  // namespace

@@ -43,6 +43,9 @@ const std::vector<DType>& tested_dtypes();  // f32 and bf16 at least
 // What attention's probabilities, and their gradients, are rounded to before they are multiplied with tensors of a
 // dtype: half a unit in the last place, relative. Tensor cores take both factors in the tensors' own dtype.
 double probability_error(DType dtype);
+// Whether a product that adds c gives the same bits with its result over c as beside it. A library may have a kernel of
+// its own for either.
+bool same_in_place();
 inline bool tested(DType dtype) { return std::ranges::count(tested_dtypes(), dtype) > 0; }
 
 }  // namespace megalith::kernel_tests

@@ -19,7 +19,7 @@ Batch make_batch(const ModelConfig& model, bool documents);
 struct TrainingSpec {
   ModelConfig model;
   Mesh mesh;
-  ParallelStyle style;
+  ParallelStyle style = {};
   i64 samples = 8;
   int micro_batches = 1;
   bool documents = false;  // positions and document starts come with the data
