@@ -4,11 +4,13 @@
 
 namespace megalith::cuda {
 
+using Way = AttentionChoice::Way;
+
 static const AttentionCase kPlain{.dtype = DType::bf16, .s = 4096, .t = 4096, .d = 128};
 
 TEST(AttentionChoice, cudnn_where_it_can) {
   const AttentionChoice c = choose_attention(kPlain);
-  EXPECT_TRUE(c.cudnn);
+  EXPECT_EQ(c.way, Way::cudnn);
   EXPECT_EQ(explain(c, 91900), "attention: cuDNN 9.19 (causal, bf16, head size 128)");
   AttentionCase windowed = kPlain;
   windowed.window = 512;
@@ -21,7 +23,7 @@ TEST(AttentionChoice, own_kernel_for_the_rest) {
     AttentionCase c = kPlain;
     change(c);
     const AttentionChoice choice = choose_attention(c);
-    EXPECT_FALSE(choice.cudnn);
+    EXPECT_EQ(choice.way, Way::own);
     return explain(choice, 91900);
   };
   EXPECT_EQ(reason([](AttentionCase& c) { c.dropout = true; }),
@@ -52,9 +54,32 @@ TEST(AttentionChoice, gradient_of_a_short_window) {
 TEST(AttentionChoice, wide_heads_on_hopper_only) {
   AttentionCase c = kPlain;
   c.d = 256;
-  EXPECT_TRUE(choose_attention(c).cudnn);
+  EXPECT_EQ(choose_attention(c).way, Way::cudnn);
   c.capability = 80;
-  EXPECT_FALSE(choose_attention(c).cudnn);
+  EXPECT_EQ(choose_attention(c).way, Way::own);
+}
+
+TEST(AttentionChoice, backward_on_hopper) {
+  AttentionCase c = kPlain;
+  c.backward = true;
+  for (i64 d : {64, 128}) {
+    c.d = d;
+    EXPECT_EQ(choose_attention(c).way, Way::hopper) << d;
+  }
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention backward: own kernel for Hopper (causal, bf16, head size 128)");
+  const auto way = [&](auto change) {
+    AttentionCase other = c;
+    change(other);
+    return choose_attention(other).way;
+  };
+  EXPECT_EQ(way([](AttentionCase& c) { c.backward = false; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.window = 512; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.d = 96; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.capability = 100; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.dropout = true; }), Way::own);
+  EXPECT_EQ(way([](AttentionCase& c) { c.documents = true; }), Way::own);
+  EXPECT_EQ(way([](AttentionCase& c) { c.dtype = DType::f32; }), Way::own);
 }
 
 }  // namespace megalith::cuda

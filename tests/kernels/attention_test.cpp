@@ -139,6 +139,18 @@ TEST(Attention, head_sizes) {
       for (bool starts : {false, true}) compare(make_case(t, {130, 1, 2, 2, d}, {.starts = starts}));
 }
 
+// The sizes that GPUs have kernels of tensor cores for, at tiles' edges.
+TEST(Attention, tiles_of_tensor_cores) {
+  for (i64 d : {64, 128})
+    for (i64 s : {2, 130, 257, 384})
+      for (i64 r : {1, 4}) compare(make_case(DType::bf16, {s, 2, r == 1 ? 2 : 1, r, d}));
+}
+
+// More tiles than a GPU has multiprocessors.
+TEST(Attention, many_heads) {
+  for (i64 d : {64, 128}) compare(make_case(DType::bf16, {200, 10, 7, 2, d}));
+}
+
 TEST(Attention, windows_of_wide_heads) {
   for (i64 window : {1, 60, 128, 1000})
     for (bool starts : {false, true})
@@ -176,7 +188,7 @@ static Array packed(const Sizes& n, const Array& q, const Array& k, const Array&
 TEST(Attention, packed_gives_the_same_bits) {
   for (DType t : tested_dtypes())
     for (const AttentionSpec& at : {AttentionSpec{}, {.window = 7}, {.alibi = true, .dropout = 0.2, .starts = true}})
-      for (const Sizes& n : {Sizes{33, 2, 2, 3, 8}, {70, 2, 3, 1, 64}}) {
+      for (const Sizes& n : {Sizes{33, 2, 2, 3, 8}, {70, 2, 3, 1, 64}, {130, 2, 1, 4, 128}}) {
         const Case c = make_case(t, n, at);
         const auto y = run_checked(Attention{c.at}, c.forward_ins());
         const auto g = run_checked(AttentionGrad{c.at}, c.backward_ins(y[0], y[1]));

@@ -84,4 +84,25 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
         }
 }
 
+// Ids that come hundreds of times, beside ones that come once.
+TEST(EmbeddingGrad, frequent_ids) {
+  for (DType tx : tested_dtypes())
+    for (DType ty : tested_dtypes())
+      for (i64 width : {3, 264}) {
+        const i64 vocab = 400, tokens = 1500;
+        std::vector<double> x;
+        for (i64 i = 0; i < tokens; ++i)
+          x.push_back(i % 3 == 0 ? 17 : i % 3 == 1 && i < 400 ? 399 : double(mix_all(3, i) % vocab));
+        const Tensor ids = tensor(DType::i32, {tokens, 1}, x), dy = random_tensor(tx, {tokens, 1, width}, 10),
+                     acc = random_tensor(ty, {vocab, width}, 11);
+        const Sums sums = sums_by_id(ids, dy, vocab, width);
+        const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
+        const Tolerance limit{epsilon(ty) * 1.01, 600 * e * (sums.most + 5)};
+        std::vector<double> added = sums.x;
+        for (size_t i = 0; i < added.size(); ++i) added[i] += acc.x[i];
+        expect_close(run_kernel(EmbeddingGrad{ty}, {ids, dy, acc})[0], sums.x, limit, "grad");
+        expect_close(run_kernel(EmbeddingGrad{ty, true, false}, {ids, dy, acc})[0], added, limit, "adds");
+      }
+}
+
 }  // namespace megalith::kernel_tests

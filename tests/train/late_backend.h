@@ -81,6 +81,7 @@ class LateBackend final : public Backend {
   i64 available_bytes() const override { return cpu_->available_bytes(); }
   i64 peak_bytes() const override { return cpu_->peak_bytes(); }
   std::optional<i64> host_bytes() const override { return cpu_->host_bytes(); }
+  std::set<std::string> passes_off() const override { return cpu_->passes_off(); }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord), profiled);
   }

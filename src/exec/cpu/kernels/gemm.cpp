@@ -1,7 +1,7 @@
 // Rounds over blocks of the smaller operand. In a round all threads pack their share of the block and meet. Then each
 // takes pieces of the other operand: it packs a piece, small enough for the first-level cache, multiplies it with the
-// whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut of
-// k affects rounding, and it depends on k alone.
+// whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut
+// of k affects rounding, and it depends on k alone.
 #include "exec/cpu/kernels/gemm.h"
 
 #include <atomic>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr i64 kDeep = 768;                // k of a round, at most
 constexpr i64 kStep = 192;                // k of a piece, at most
-constexpr i64 kBlockBytes = 1024 * 1024;  // of the packed block
+constexpr i64 kBlockBytes = 1536 * 1024;  // of the packed block
 constexpr i64 kSumsBytes = 4 << 20;       // of partial sums
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
@@ -114,11 +114,14 @@ struct GemmRun {
     sums = block + w.block() + of.threads * (w.piece() + w.tile());
   }
 
-  i64 rounds() const { return parts_of(stays.rows, of.block) * parts_of(moves.rows, of.pieces) * parts_of(depth, of.k); }
+  i64 rounds() const {
+    return parts_of(stays.rows, of.block) * parts_of(moves.rows, of.pieces) * parts_of(depth, of.k);
+  }
   Round round(i64 index) const {
     const i64 np = parts_of(depth, of.k), nj = parts_of(moves.rows, of.pieces);
     const i64 i = index / np / nj * of.block, j = index / np % nj * of.pieces, p = index % np * of.k;
-    return {i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
+    return {
+        i, j, p, std::min(of.block, stays.rows - i), std::min(of.pieces, moves.rows - j), std::min(of.k, depth - p)};
   }
 
   // A task is a piece with all of the block, or with a chunk of it if the threads would lack work.
@@ -158,7 +161,8 @@ struct GemmRun {
     return moves.lines(rows.begin, r.p + q, rows.size, std::min(of.step, r.k - q));
   }
 
-  // What one task computes: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's terms.
+  // What one task computes: rows [i, i + m) of the block with rows [j, j + n) of the other operand, in the round's
+  // terms.
   struct Area {
     i64 i, j, m, n;
   };
@@ -253,7 +257,7 @@ struct GemmRun {
 
 template <class S>
 Gemm::Blocks Gemm::cut(const GemmSpec& s) {
-  const bool b_stays = s.n < s.m;
+  const bool b_stays = 2 * s.n < s.m;  // a is read in longer runs, b multiplied in wider ones
   const Widths<S> stays(b_stays), moves(!b_stays);
   const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n, threads = num_threads();
   const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32);
@@ -271,9 +275,7 @@ Gemm::Gemm(const GemmSpec& spec) : spec_(spec) {
   blocks_ = double_ ? cut<double>(spec) : cut<float>(spec);
 }
 
-i64 Gemm::workspace() const {
-  return double_ ? Workspace<double>{blocks_}.bytes() : Workspace<float>{blocks_}.bytes();
-}
+i64 Gemm::workspace() const { return double_ ? Workspace<double>{blocks_}.bytes() : Workspace<float>{blocks_}.bytes(); }
 
 void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace) const {
   dispatch_float(spec_.c.dtype, [&]<class C>() {

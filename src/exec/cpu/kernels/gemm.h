@@ -18,12 +18,12 @@ class Gemm {
 
  private:
   struct Blocks {
-    bool b_stays;           // the operand that is packed a block at a time: b, or a
-    i64 block, pieces, k;   // of one round: rows of that block (columns of b), of the other operand, and steps of k
-    i64 step;               // of k in one piece of the other operand
-    i64 threads;            // at most
-    bool own_tile;          // some tiles cannot go to c itself: a block for those of one piece, for each thread
-    bool sums;              // c cannot hold partial sums: a block of them for the round
+    bool b_stays;          // the operand that is packed a block at a time: b, or a
+    i64 block, pieces, k;  // of one round: rows of that block (columns of b), of the other operand, and steps of k
+    i64 step;              // of k in one piece of the other operand
+    i64 threads;           // at most
+    bool own_tile;         // some tiles cannot go to c itself: a block for those of one piece, for each thread
+    bool sums;             // c cannot hold partial sums: a block of them for the round
   };
   template <class S>
   static Blocks cut(const GemmSpec& spec);

@@ -1,6 +1,6 @@
-// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j], in the type that sums have. Operands that
-// are dense along k are transposed in registers, 16-bit ones two steps of k in a word at a time; operands that are dense
-// along their rows are copied.
+// Packing for Gemm: panels of W rows of an operand with k outermost, out[k][j], in the type that sums have. Operands
+// that are dense along k are transposed in registers, 16-bit ones two steps of k in a word at a time; operands that are
+// dense along their rows are copied.
 #pragma once
 #include <utility>
 
@@ -42,8 +42,8 @@ struct Transposer {
   static constexpr bool kWorks = kPairs || std::is_same_v<X, S>;
   static constexpr int N = int(std::min<i64>(kLanes<S>, W)), E = 16 / int(sizeof(S));  // words in 16 bytes
   static constexpr int kSteps = kPairs ? 2 * E : E;
-  using Row = typename VectorOf<S, N * int(sizeof(S))>::type;
-  using Words = typename VectorOf<u32, N * int(sizeof(S))>::type;
+  using Row = typename VectorOf<S, N* int(sizeof(S))>::type;
+  using Words = typename VectorOf<u32, N* int(sizeof(S))>::type;
 
   // rows[i] holds a word of row i + E * l at every 16 bytes l: a square of E by E in each is turned.
   [[gnu::always_inline]] static void turn(Row (&rows)[E]) {

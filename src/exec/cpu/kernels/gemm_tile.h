@@ -2,8 +2,8 @@
 //
 // A is packed in panels of kRows rows, B in panels of kCols columns, both with k outermost: at step k the tile reads
 // kRows numbers of A and kCols of B in sequence, whatever the operands' strides and element type were. While it
-// multiplies, it asks memory for the lines of C that it ends in, and for lines that the thread reads next (Ahead): a few
-// at even distances, since the cores' line buffers are few and the operands come through them too. Written with the
+// multiplies, it asks memory for the lines of C that it ends in, and for lines that the thread reads next (Ahead): a
+// few at even distances, since the cores' line buffers are few and the operands come through them too. Written with the
 // compiler's vector types, one vector as wide as the build's target has (64 bytes with AVX-512).
 #pragma once
 #include <array>
@@ -49,8 +49,8 @@ struct Ahead {
   }
 };
 
-// Where a tile goes: rows of whole vectors, `row` elements apart, added to what is there or not. `lines`: what is written
-// next, that or where it will be copied to, rows of bytes.
+// Where a tile goes: rows of whole vectors, `row` elements apart, added to what is there or not. `lines`: what is
+// written next, that or where it will be copied to, rows of bytes.
 template <class S>
 struct Target {
   S* c;

@@ -83,36 +83,10 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
                 }};
 }
 
-// oneDNN reads a row-major right operand where it lies. When its rows are a multiple of 4 KiB apart, the rows of a tile
-// fall into the same cache sets: 122 instead of 310 GFLOP/s for [256,768] x [768,3072]. Gemm packs it first.
-static bool rows_collide(const Matrix& b) { return b.col == 1 && b.row * size_of(b.dtype) % 4096 == 0; }
-
-// One product with a short k.
-static MatMul make_one(const GemmSpec& spec) {
-  const bool library = has_matrix_tiles();
-  if (library)
+MatMul make_matmul(const GemmSpec& spec) {
+  if (spec.a.dtype == DType::bf16 && has_matrix_tiles())
     if (auto it = onednn_matmul(spec)) return *it;
   return own_matmul(spec);
-}
-
-// The sum over k in parts, each added to the result: with k = 50304 (the vocabulary) the right operand's part stays in
-// cache for all rows of the left, 310 instead of 260 GFLOP/s.
-static MatMul in_parts(const GemmSpec& spec, i64 parts) {
-  const i64 most = (spec.k / parts + 63) / 64 * 64, last = spec.k - (parts - 1) * most;
-  GemmSpec part = spec, end = spec;
-  part.k = most, end.k = last;
-  const MatMul each = make_one(part), rest = make_one(end);
-  const i64 a_step = most * spec.a.col * size_of(spec.a.dtype), b_step = most * spec.b.row * size_of(spec.b.dtype);
-  return {std::max(each.workspace, rest.workspace), [=](auto* a, auto* b, auto* c, bool add, auto* workspace) {
-            for (i64 p = 0; p < parts; ++p)
-              (p + 1 < parts ? each : rest).run(a + p * a_step, b + p * b_step, c, add || p > 0, workspace);
-          }};
-}
-
-MatMul make_matmul(const GemmSpec& spec) {
-  constexpr i64 kLong = 12288;  // of k; parts of half of it and more
-  const i64 parts = (spec.k + kLong - 1) / kLong;
-  return parts > 1 && spec.c.dtype == DType::f32 ? in_parts(spec, parts) : make_one(spec);
 }
 
 }  // namespace megalith::cpu

@@ -1,4 +1,4 @@
-// Attention forward and backward: by cuDNN where it can (attention_choice.h), else by kernels of our own.
+// Attention forward and backward, by cuDNN or by kernels of our own (attention_choice.h).
 #include "ops/attention.h"
 
 #include <array>
@@ -7,6 +7,7 @@
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/attention.h"
 #include "exec/cuda/kernels/attention_choice.h"
+#include "exec/cuda/kernels/attention_hopper.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
 #include "exec/cuda/kernels/supported.h"
 
@@ -136,17 +137,36 @@ Kernel own(const Form& f) {
           }};
 }
 
+AttentionGradBuffers grad_buffers(const Pointers& p, const Args& a) {
+  const auto [q, k, v] = p.qkv(a.ins, 1);
+  const auto [dq, dk, dv] = p.qkv(a.outs, 0);
+  const int o = 1 + p.inputs;
+  return {a.ins[0],
+          q,
+          k,
+          v,
+          a.ins[size_t(o)],
+          a.in<float>(o + 1),
+          a.in<i64>(o + 2),
+          p.starts ? a.in<i32>(o + 3) : nullptr,
+          dq,
+          dk,
+          dv,
+          a.workspace};
+}
+
 Kernel own_grad(const Form& f) {
   AttentionSizes z = sizes_of(f);
   choose_stages(z, f.site.device, attention_grad_shared_bytes);
-  return {attention_grad_workspace(z), [z, p = Pointers(f)](const Args& a) {
-            const auto [q, k, v] = p.qkv(a.ins, 1);
-            const auto [dq, dk, dv] = p.qkv(a.outs, 0);
-            const int o = 1 + p.inputs;
-            launch(z,
-                   AttentionGradBuffers{a.ins[0], q, k, v, a.ins[size_t(o)], a.in<float>(o + 1), a.in<i64>(o + 2),
-                                        p.starts ? a.in<i32>(o + 3) : nullptr, dq, dk, dv, a.workspace},
-                   a.stream);
+  return {attention_grad_workspace(z),
+          [z, p = Pointers(f)](const Args& a) { launch(z, grad_buffers(p, a), a.stream); }};
+}
+
+Kernel grad_by_hopper(const Form& f) {
+  const AttentionSizes z = sizes_of(f);
+  return {hopper_grad_workspace(z), [z, p = Pointers(f)](const Args& a) {
+            const AttentionGradBuffers x = grad_buffers(p, a);
+            launch_hopper_grad(z, x, hopper_grad_maps(z, x), a.stream);
           }};
 }
 
@@ -218,14 +238,13 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 }
 
 // cuDNN's plan, if it is chosen and cuDNN has one; says which way was taken, and why.
-std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, const CudnnAttention& problem) {
+std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, AttentionChoice choice, const CudnnAttention& problem) {
   AttentionPlans& plans = f.site.device.attention_plans();
-  AttentionChoice choice = choose_attention(case_of(f, problem.backward));
   std::shared_ptr<const CudnnPlan> plan;
-  if (choice.cudnn) {
+  if (choice.way == AttentionChoice::Way::cudnn) {
     const AttentionPlans::Found& found = plans.find(problem);
     plan = found.plan;
-    if (!plan) choice = {false, "because cuDNN refuses: " + found.refusal};
+    if (!plan) choice = {AttentionChoice::Way::own, "because cuDNN refuses: " + found.refusal};
   }
   plans.say_once(explain(choice, cudnn_version()));
   return plan;
@@ -236,7 +255,7 @@ std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, const CudnnAttention
 Kernel prepare(const Attention& op, const Site& site) {
   const Form f(op.at, site, 0, site.outs[0]);
   const CudnnAttention problem = problem_of(f);
-  if (auto plan = chosen_plan(f, problem)) return by_cudnn(f, problem, plan);
+  if (auto plan = chosen_plan(f, choose_attention(case_of(f, false)), problem)) return by_cudnn(f, problem, plan);
   return own(f);
 }
 
@@ -245,8 +264,9 @@ Kernel prepare(const AttentionGrad& op, const Site& site) {
   CudnnAttention whole = problem_of(f), part = whole;
   const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
-  if (auto plan = chosen_plan(f, part)) return grad_by_cudnn(f, whole, part, plan);
-  return own_grad(f);
+  const AttentionChoice choice = choose_attention(case_of(f, true));
+  if (auto plan = chosen_plan(f, choice, part)) return grad_by_cudnn(f, whole, part, plan);
+  return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f) : own_grad(f);
 }
 
 }  // namespace megalith::cuda

@@ -25,16 +25,28 @@ static std::string objection(const AttentionCase& c) {
   return "";
 }
 
+static bool suits_hopper(const AttentionCase& c) {
+  return c.backward && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+}
+
 AttentionChoice choose_attention(const AttentionCase& c) {
+  using enum AttentionChoice::Way;
   const std::string why_not = objection(c);
-  if (!why_not.empty()) return {false, "because " + why_not};
+  if (!why_not.empty()) return {own, "because " + why_not};
   const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
-  return {true, fmt::format("causal{}, {}, head size {}", window, name_of(c.dtype), c.d)};
+  return {suits_hopper(c) ? hopper : cudnn, fmt::format("causal{}, {}, head size {}", window, name_of(c.dtype), c.d)};
 }
 
 std::string explain(const AttentionChoice& choice, i64 version) {
-  if (!choice.cudnn) return "attention: own kernel, " + choice.reason;
-  return fmt::format("attention: cuDNN {}.{} ({})", version / 10000, version / 100 % 100, choice.reason);
+  switch (choice.way) {
+    case AttentionChoice::Way::cudnn:
+      return fmt::format("attention: cuDNN {}.{} ({})", version / 10000, version / 100 % 100, choice.reason);
+    case AttentionChoice::Way::hopper:
+      return fmt::format("attention backward: own kernel for Hopper ({})", choice.reason);
+    case AttentionChoice::Way::own:
+      break;
+  }
+  return "attention: own kernel, " + choice.reason;
 }
 
 }  // namespace megalith::cuda

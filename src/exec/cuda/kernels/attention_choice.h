@@ -1,5 +1,6 @@
-// Which of the two ways attention goes: cuDNN's, faster where it applies, or a kernel of our own, which does
-// everything.
+// Which way attention goes: by cuDNN, fast where it applies; by a kernel of our own, which does everything; or,
+// backward on Hopper, by kernels of our own for its tensor cores, faster than cuDNN's deterministic ones where they
+// apply.
 #pragma once
 #include <string>
 
@@ -18,8 +19,8 @@ struct AttentionCase {
 };
 
 struct AttentionChoice {
-  bool cudnn;
-  std::string reason;  // of our own kernel: "because ..."; of cuDNN: what it is used for
+  enum class Way { own, cudnn, hopper } way;
+  std::string reason;  // of our own kernel: "because ..."; of the others: what they are used for
 };
 AttentionChoice choose_attention(const AttentionCase& c);
 

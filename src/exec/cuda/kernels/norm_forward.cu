@@ -141,11 +141,9 @@ void with_kernel(const NormShape& s, const NormBlock& b, F&& f) {
 }  // namespace
 
 NormLaunch plan_norm(const NormShape& s, double eps, const NormDevice& device) {
-  constexpr int kThreads = 2048;  // a multiprocessor
   NormLaunch l{s, norm_block(s, 1, device), float(eps), 0};
-  with_kernel(s, l.block, [&](auto* kernel, int shared) {
-    l.blocks = resident_blocks(kernel, l.block, shared, device, kThreads, s.rows);
-  });
+  with_kernel(s, l.block,
+              [&](auto* kernel, int shared) { l.blocks = resident_blocks(kernel, l.block, shared, device, s.rows); });
   return l;
 }
 

@@ -250,12 +250,12 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
 
 // The same blocks with and without a residual, so that dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, DType dw, bool residual, const NormDevice& device) {
-  constexpr int kThreads = 1024, kInputs = 3;  // threads of a multiprocessor: more add more sums to write, and no speed
+  constexpr int kInputs = 3;
   NormGradLaunch l{s, norm_block(s, kInputs, device), dw, false, 0, 0};
   for (bool with : {false, true}) {
     l.residual = with;
     with_kernel(l, [&](auto* kernel, int shared) {
-      const int blocks = resident_blocks(kernel, l.block, shared, device, kThreads, s.rows);
+      const int blocks = resident_blocks(kernel, l.block, shared, device, s.rows);
       l.blocks = l.blocks == 0 ? blocks : std::min(l.blocks, blocks);
     });
   }
