@@ -78,6 +78,9 @@ TEST(Model, passes_change_no_result) {
         EXPECT_NEAR(a.norm, b.norm, 1e-13) << off;
         for (const auto& [name, g] : a.gradients)
           EXPECT_LE(max_difference(g, b.gradients.at(name)), bound) << off << ": " << name;
+        if (bound == 0)
+          for (const auto& [name, w] : a.after)
+            EXPECT_LE(max_difference(w, b.after.at(name)), 1e-14) << off << ": " << name;
       }
       spec.passes_off = all;
       const StepResult b = Training(spec, batch).step(at);
