@@ -91,6 +91,9 @@ TEST(Einsum, matrices_of_all_sizes) {
 TEST(Einsum, deep_and_wide_blocks) {
   check_spec("mk,kn->mn", {{'m', 9}, {'n', 50}, {'k', 2500}}, {DType::bf16, DType::bf16, DType::bf16});
   check_spec("mk,nk->mn", {{'m', 700}, {'n', 800}, {'k', 3}}, {DType::bf16, DType::bf16, DType::f32});
+  // Tall: the right operand stays packed.
+  check_spec("mk,kn->mn", {{'m', 210}, {'n', 50}, {'k', 1600}}, {DType::bf16, DType::bf16, DType::bf16});
+  check_spec("km,kn->mn", {{'m', 300}, {'n', 129}, {'k', 257}}, {DType::f32, DType::f32, DType::f32});
 }
 
 TEST(Einsum, masked_sums_and_products) {

@@ -18,6 +18,7 @@ constexpr i64 kDeep = 768;                // k of a round, at most
 constexpr i64 kStep = 192;                // k of a piece, at most
 constexpr i64 kBlockBytes = 1536 * 1024;  // of the packed block
 constexpr i64 kSumsBytes = 4 << 20;       // of partial sums
+constexpr i64 kWorthAThread = 1 << 19;    // multiplications: some microseconds, as a few meetings take
 
 i64 parts_of(i64 n, i64 part) { return (n + part - 1) / part; }
 i64 round_up(i64 n, i64 unit) { return parts_of(n, unit) * unit; }
@@ -259,7 +260,8 @@ template <class S>
 Gemm::Blocks Gemm::cut(const GemmSpec& s) {
   const bool b_stays = 2 * s.n < s.m;  // a is read in longer runs, b multiplied in wider ones
   const Widths<S> stays(b_stays), moves(!b_stays);
-  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n, threads = num_threads();
+  const i64 rows = b_stays ? s.n : s.m, others = b_stays ? s.m : s.n;
+  const i64 threads = std::min<i64>(num_threads(), 1 + s.m * s.n * s.k / kWorthAThread);
   const i64 k = even_part(s.k, kDeep, 32), step = even_part(k, kStep, 32);
   const i64 most = std::max<i64>(1, kBlockBytes / i64(sizeof(S)) / k / stays.panel) * stays.panel;
   const i64 block = even_part(rows, most, stays.panel);
