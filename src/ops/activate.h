@@ -22,17 +22,27 @@ struct Activate {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-struct ActivateGrad {  // dy, x -> dx
+// dy, x -> dx. With `again`, which a pass makes, a second result is y once more, to the bit: the forward's need not be
+// kept.
+struct ActivateGrad {
   static constexpr std::string_view name = "activate_grad";
   Act act = Act::gelu_tanh;
   int ndim = 3;
-  void fields(auto&& v) const { v("act", name_of(act)), v("ndim", ndim); }
+  bool again = false;
+  void fields(auto&& v) const {
+    v("act", name_of(act)), v("ndim", ndim);
+    if (again) v("again", again);
+  }
   LayoutRule rule() const {
     return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0}}};
   }
+  std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {20.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
-  std::vector<Alias> aliases() const { return {{0, 0}, {0, 1}}; }
+  std::vector<Alias> aliases() const {
+    if (again) return {{0, 0}, {0, 1}, {1, 0}, {1, 1}};
+    return {{0, 0}, {0, 1}};
+  }
 };
 Value activate(Builder& b, Act act, Value x);
 

@@ -17,26 +17,25 @@ struct LayerNorm {
   std::vector<Alias> aliases() const { return {{0, 0}}; }
 };
 
-// dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]. With `residual`, which a pass makes, the last input is of dx's
-// type and is added to it: the gradient that passes the norm by.
+// dy, x, w, mean, rstd -> dx [..,h], dw [h], dc [h]. With `residual`, which a pass makes, another input is of dx's
+// type and is added to it: the gradient that passes the norm by. With `again`, likewise, a last result is y once more,
+// to the bit, and a last input is c.
 struct LayerNormGrad {
   static constexpr std::string_view name = "layer_norm_grad";
   std::string x = "sbh";
   DType dw = DType::f32;
-  bool residual = false;
+  bool residual = false, again = false;
   void fields(auto&& v) const {
     v("x", x), v("dw", name_of(dw));
     if (residual) v("residual", residual);
+    if (again) v("again", again);
   }
   LayoutRule rule() const;
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, dw, dw}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {12.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
-  std::vector<Alias> aliases() const {
-    if (residual) return {{0, 0}, {0, 5}};
-    return {{0, 0}};
-  }
+  std::vector<Alias> aliases() const;
 };
 Value layer_norm(Builder& b, const std::string& letters, Value x, Value w, Value c, double eps);
 

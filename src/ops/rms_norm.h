@@ -18,25 +18,23 @@ struct RmsNorm {
 };
 
 // dy, x, w, rstd -> dx [..,h], dw [h]. With `residual`, which a pass makes, the last input is of dx's type and is added
-// to it: the gradient that passes the norm by.
+// to it: the gradient that passes the norm by. With `again`, likewise, a last result is y once more, to the bit.
 struct RmsNormGrad {
   static constexpr std::string_view name = "rms_norm_grad";
   std::string x = "sbh";
   DType dw = DType::f32;
-  bool residual = false;
+  bool residual = false, again = false;
   void fields(auto&& v) const {
     v("x", x), v("dw", name_of(dw));
     if (residual) v("residual", residual);
+    if (again) v("again", again);
   }
   LayoutRule rule() const;
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<DType> dtypes(Types ins) const { return {ins[0].dtype, dw}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {9.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
-  std::vector<Alias> aliases() const {
-    if (residual) return {{0, 0}, {0, 4}};
-    return {{0, 0}};
-  }
+  std::vector<Alias> aliases() const;
 };
 Value rms_norm(Builder& b, const std::string& letters, Value x, Value w, double eps);
 

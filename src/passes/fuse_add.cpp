@@ -70,7 +70,7 @@ bool add_to_product(Node& n, const Sum& s) {
 template <class Norm>
 bool add_to_gradient_of(Node& n, const Sum& s) {
   const auto* norm = n.op.get_if<Norm>();
-  if (!norm || norm->residual || n.outs[0] != s.last) return false;
+  if (!norm || norm->residual || norm->again || n.outs[0] != s.last) return false;
   Norm fused = *norm;
   fused.residual = true;
   n.op = fused;

@@ -45,6 +45,7 @@ std::vector<Pass> standard_passes() {
           {"fuse-residual", fuse_residual},
           {"fuse-loss", fuse_loss},
           {"multi-tensor", multi_tensor},
+          {"remake", remake},
           {"hoist", hoist}};
 }
 

@@ -38,7 +38,11 @@ bool fuse_residual(Graph& g);    // the same for the gradient of a norm
 bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once
 bool multi_tensor(Graph& g);     // the squares of all gradients are one node, and the update of all parameters
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
+bool remake(Graph& g);           // the backward makes activations' and norms' results again instead of keeping them
 bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
+
+// Whether the op is a gradient that makes the forward's result again, which is its last.
+bool makes_again(const AnyOp& op);
 
 // Tools for passes: how often each value is read (by nodes, or as an output), replacing every use of the keys, and
 // dropping the marked nodes, which keeps the values' node numbers right.

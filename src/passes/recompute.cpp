@@ -15,6 +15,7 @@ constexpr std::string_view kAgain = " again";
 struct Part {
   std::vector<Value> nodes;
   bool keeps_results = true;  // what the forward reads outside of the part is kept; false: nothing is
+  bool for_first = false;     // not worth it unless a node's first result is wanted (a norm's others are small)
 };
 
 // "layer 3 mlp" -> 3 and "mlp"; -1 if it is no layer's.
@@ -52,7 +53,7 @@ std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
     if (c.granularity == RecomputeConfig::Granularity::full) {
       if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[chunk].nodes.push_back(v);
     } else if (is_norm(n)) {
-      if (c.recomputes("layernorm")) norms.push_back({{v}, false});
+      if (c.recomputes("layernorm")) norms.push_back({{v}, false, true});
     } else if (at.module == "mlp" && c.recomputes("mlp")) {
       mlps[at.layer].nodes.push_back(v);
     }
@@ -79,6 +80,8 @@ class Repetition {
           if (first_use_ < 0) first_use_ = i;
         }
     }
+    const auto wanted = [&](Value v) { return bool(wanted_[size_t(v.id)]); };
+    if (part.for_first && std::none_of(part.nodes.begin(), part.nodes.end(), wanted)) first_use_ = -1;
     find_work(kept);
   }
 

@@ -57,6 +57,16 @@ static std::string recompute_line(const Options& o, const PlannedStep& step) {
                      mib(step.unrecomputed_bytes - program.activation_bytes), again / 1e9, 100 * again / rest);
 }
 
+// What the forward need not keep as the backward makes it again on the way.
+static std::string remake_line(const Plan& plan) {
+  const Program& p = plan.program("micro-batch");
+  i64 bytes = 0;
+  for (const Instruction& in : p.instructions)
+    if (makes_again(in.op)) bytes += p.buffers[in.outs.back()].bytes;
+  if (bytes == 0) return {};
+  return fmt::format("  made again in gradients: {:.1f} MiB of activations that need not be kept\n", mib(bytes));
+}
+
 std::string plan_report(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
   i64 parameters = 0, padding = 0;
   for (const Parameter& p : step.parameters) {
@@ -70,6 +80,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  model flops per iteration    {:>16.4g}\n",
                      flops_per_iteration(o.model, o.train.global_batch_size));
   out += memory_table(step.plan);
+  out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);

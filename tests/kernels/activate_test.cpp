@@ -30,8 +30,12 @@ TEST(Activate, is_its_definition) {
         std::vector<double> y, dx;
         for (i64 i = 0; i < i64(x.x.size()); ++i) y.push_back(plain(act, x[i])), dx.push_back(dy[i] * slope(act, x[i]));
         // A few ulp of exp, and of the argument u < 12 of it.
-        expect_near(run_checked(Activate{act}, {x})[0], y, {t, 32, 0.1}, "y");
-        expect_near(run_checked(ActivateGrad{act}, {dy, x})[0], dx, {t, 64, 0.5}, "dx");
+        const Array forward = run_checked(Activate{act}, {x})[0], grad = run_checked(ActivateGrad{act}, {dy, x})[0];
+        expect_near(forward, y, {t, 32, 0.1}, "y");
+        expect_near(grad, dx, {t, 64, 0.5}, "dx");
+        const auto both = run_checked(ActivateGrad{act, 3, true}, {dy, x});
+        EXPECT_EQ(both[0].x, grad.x);
+        EXPECT_EQ(both[1].x, forward.x);
       }
 }
 
@@ -72,8 +76,12 @@ TEST(Swiglu, is_its_definition) {
           dx[row * 2 * f + i] = d * u * s * (1 + g * (1 - s));
           dx[row * 2 * f + f + i] = d * g * s;
         }
-      expect_near(run_checked(Swiglu{}, {x})[0], y, {t, 16}, "y");
-      expect_near(run_checked(SwigluGrad{}, {dy, x})[0], dx, {t, 32}, "dx");
+      const Array forward = run_checked(Swiglu{}, {x})[0], grad = run_checked(SwigluGrad{}, {dy, x})[0];
+      expect_near(forward, y, {t, 16}, "y");
+      expect_near(grad, dx, {t, 32}, "dx");
+      const auto both = run_checked(SwigluGrad{true}, {dy, x});
+      EXPECT_EQ(both[0].x, grad.x);
+      EXPECT_EQ(both[1].x, forward.x);
     }
 }
 

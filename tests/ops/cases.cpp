@@ -97,10 +97,10 @@ class Table {
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
     for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) {
       grad(Activate{act, 3}, {value("sbf")});
-      plain(ActivateGrad{act, 3}, {value("sbf"), value("sbf")});
+      for (bool again : {false, true}) plain(ActivateGrad{act, 3, again}, {value("sbf"), value("sbf")});
     }
     grad(Swiglu{}, {value("sbnf")});
-    plain(SwigluGrad{}, {value("sbf"), value("sbnf")});
+    for (bool again : {false, true}) plain(SwigluGrad{again}, {value("sbf"), value("sbnf")});
     Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
@@ -117,14 +117,19 @@ class Table {
     grad(RmsNorm{"sbh"}, {value("sbh"), value("h")});
     grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
     plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
-    plain(RmsNormGrad{"sbh", DType::f64, true},
-          {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
+    for (bool again : {false, true})
+      plain(RmsNormGrad{"sbh", DType::f64, true, again},
+            {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
     grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
     plain(LayerNormGrad{"sbh", DType::f64},
           {value("sbh"), value("sbh"), value("h"), constant("sb"), positive("sb", false)});
     CaseInput mean = constant("sb"), rstd = positive("sb", false), residual = value("sbh");
     mean.like = rstd.like = 1;
     plain(LayerNormGrad{"sbh", DType::f64, true}, {value("sbh"), value("sbh"), value("h"), mean, rstd, residual});
+    plain(LayerNormGrad{"sbh", DType::f64, false, true},
+          {value("sbh"), value("sbh"), value("h"), mean, rstd, value("h")});
+    plain(LayerNormGrad{"sbh", DType::f64, true, true},
+          {value("sbh"), value("sbh"), value("h"), mean, rstd, residual, value("h")});
   }
 
   void attention() {

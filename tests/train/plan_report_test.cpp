@@ -88,6 +88,24 @@ TEST(PlanReport, TellsWhatRecomputationSavesAndCosts) {
       << text;
 }
 
+TEST(PlanReport, TellsWhatGradientsMakeAgain) {
+  Memory machine;
+  const Options options = options_of(std::string(kSmallRun) + "--num-layers 6 --micro-batch-size 8 --swiglu");
+  StepSpec spec = step_spec(options);
+  const auto report = [&] {
+    const PlannedStep step = plan_step(spec, machine);
+    return plan_report(options, step, memory_need(options, step, machine, false));
+  };
+  // Two norms and an activation a layer, and the last norm; f32.
+  const ModelConfig& m = options.model;
+  const i64 numbers = 6 * (2 * m.hidden_size + m.ffn_hidden_size) + m.hidden_size;
+  const double mib = double(numbers * m.seq_length * 8 * 4) / (1 << 20);
+  EXPECT_NE(report().find(fmt::format("made again in gradients: {:.1f} MiB of activations", mib)), std::string::npos)
+      << report();
+  spec.passes_off = {"remake"};
+  EXPECT_EQ(report().find("made again"), std::string::npos);
+}
+
 // A device with a memory of its own: what the host needs is told apart from it.
 TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   const Options options = options_of(std::string(kSmallRun) + "--vocab-size 1000");

@@ -61,14 +61,16 @@ Kernel value_kernel(i64 n) {
 }
 
 template <class F, class T>
-Kernel slope_kernel(i64 n) {
+Kernel slope_kernel(i64 n, bool again) {
   using A = accum_t<T>;
-  return {0, [n](const Args& a) {
+  return {0, [n, again](const Args& a) {
             const T *dy = a.in<T>(0), *x = a.in<T>(1);
-            T* dx = a.out<T>(0);
+            T *dx = a.out<T>(0), *y = again ? a.out<T>(1) : nullptr;
             parallel_ranges(n, kGrain, [&](i64 begin, i64 end) {
               each_vector<A>(begin, end, [&](i64 i, auto part) {
-                store(dx + i, load(dy + i, part) * F::template slope<A>(load(x + i, part)), part);
+                const Vec<A> at = load(x + i, part);
+                store(dx + i, load(dy + i, part) * F::template slope<A>(at), part);
+                if (y) store(y + i, F::template value<A>(at), part);
               });
             });
           }};
@@ -93,7 +95,7 @@ Kernel prepare(const Activate& op, const Site& site) {
 
 Kernel prepare(const ActivateGrad& op, const Site& site) {
   const i64 n = count(site.in_shape(1));
-  return dispatch(op.act, site.ins[1].dtype, [&]<class F, class T>() { return slope_kernel<F, T>(n); });
+  return dispatch(op.act, site.ins[1].dtype, [&]<class F, class T>() { return slope_kernel<F, T>(n, op.again); });
 }
 
 }  // namespace megalith::cpu

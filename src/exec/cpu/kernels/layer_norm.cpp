@@ -13,6 +13,20 @@ struct Stats {
 };
 
 template <class T>
+struct Row {
+  const T* x;
+  const accum_t<T>*w, *c;
+  i64 h;
+};
+
+template <class T>
+void write_row(const Row<T>& r, const Stats<accum_t<T>>& s, T* y) {
+  each_vector<accum_t<T>>(0, r.h, [&](i64 i, auto part) {
+    store(y + i, (load(r.x + i, part) - s.mean) * s.rstd * load(r.w + i, part) + load(r.c + i, part), part);
+  });
+}
+
+template <class T>
 Stats<accum_t<T>> forward_row(const T* x, const accum_t<T>* w, const accum_t<T>* c, i64 h, double eps, T* y) {
   using A = accum_t<T>;
   const A mean = sum_over<A>(h, [&](i64 i, auto part) { return load(x + i, part); }) / A(h);
@@ -21,9 +35,7 @@ Stats<accum_t<T>> forward_row(const T* x, const accum_t<T>* w, const accum_t<T>*
     return v * v;
   });
   const A rstd = 1 / std::sqrt(squares / A(h) + A(eps));
-  each_vector<A>(0, h, [&](i64 i, auto part) {
-    store(y + i, (load(x + i, part) - mean) * rstd * load(w + i, part) + load(c + i, part), part);
-  });
+  write_row({x, w, c, h}, Stats<A>{mean, rstd}, y);
   return {mean, rstd};
 }
 
@@ -72,22 +84,24 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site, bool residual) {
+Kernel backward(const Site& site, bool residual, bool again) {
   using A = accum_t<T>;
   const NormShape shape(site.in_shape(1));
-  const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype, dct = site.outs[2].dtype;
+  const DType wt = site.ins[2].dtype, ct = site.ins.back().dtype, dwt = site.outs[1].dtype, dct = site.outs[2].dtype;
   return {
-      (1 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, dct, residual](const Args& a) {
-        A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
+      (2 + 2 * shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, ct, dwt, dct, residual, again](const Args& a) {
+        A *w = reinterpret_cast<A*>(a.workspace), *c = w + shape.hp, *partial = c + shape.hp;
         widen(wt, a.ins[2], shape.h, w);
-        parallel_for(shape.chunks, 1, [&](i64 c) {
-          A *dw = partial + 2 * c * shape.hp, *dc = dw + shape.hp;
+        if (again) widen(ct, a.ins.back(), shape.h, c);
+        parallel_for(shape.chunks, 1, [&](i64 k) {
+          A *dw = partial + 2 * k * shape.hp, *dc = dw + shape.hp;
           std::fill(dw, dw + 2 * shape.hp, A(0));
-          for (i64 row = c * shape.chunk; row < std::min(shape.rows, (c + 1) * shape.chunk); ++row) {
+          for (i64 row = k * shape.chunk; row < std::min(shape.rows, (k + 1) * shape.chunk); ++row) {
             const i64 at = row * shape.h;
             const T* beside = residual ? a.in<T>(5) + at : nullptr;
             const Stats<A> stats{a.in<A>(3)[row], a.in<A>(4)[row]};
             backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, stats, a.out<T>(0) + at}, w, shape.h, dw, dc);
+            if (again) write_row({a.in<T>(1) + at, w, c, shape.h}, stats, a.out<T>(3) + at);
           }
         });
         add_chunks(shape, partial, 2 * shape.hp, dwt, a.outs[1]);
@@ -102,7 +116,7 @@ Kernel prepare(const LayerNorm& op, const Site& site) {
 }
 
 Kernel prepare(const LayerNormGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual); });
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
 }
 
 }  // namespace megalith::cpu

@@ -7,6 +7,12 @@ namespace megalith::cpu {
 namespace {
 
 template <class T>
+void write_row(const T* x, const accum_t<T>* w, i64 h, accum_t<T> rstd, T* y) {
+  each_vector<accum_t<T>>(0, h,
+                          [&](i64 i, auto part) { store(y + i, load(x + i, part) * rstd * load(w + i, part), part); });
+}
+
+template <class T>
 accum_t<T> forward_row(const T* x, const accum_t<T>* w, i64 h, double eps, T* y) {
   using A = accum_t<T>;
   const A squares = sum_over<A>(h, [&](i64 i, auto part) {
@@ -14,7 +20,7 @@ accum_t<T> forward_row(const T* x, const accum_t<T>* w, i64 h, double eps, T* y)
     return v * v;
   });
   const A rstd = 1 / std::sqrt(squares / A(h) + A(eps));
-  each_vector<A>(0, h, [&](i64 i, auto part) { store(y + i, load(x + i, part) * rstd * load(w + i, part), part); });
+  write_row(x, w, h, rstd, y);
   return rstd;
 }
 
@@ -58,11 +64,11 @@ Kernel forward(const Site& site, double eps) {
 }
 
 template <class T>
-Kernel backward(const Site& site, bool residual) {
+Kernel backward(const Site& site, bool residual, bool again) {
   using A = accum_t<T>;
   const NormShape shape(site.in_shape(1));
   const DType wt = site.ins[2].dtype, dwt = site.outs[1].dtype;
-  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual](const Args& a) {
+  return {(1 + shape.chunks) * shape.hp * i64(sizeof(A)), [shape, wt, dwt, residual, again](const Args& a) {
             A *w = reinterpret_cast<A*>(a.workspace), *partial = w + shape.hp;
             widen(wt, a.ins[2], shape.h, w);
             parallel_for(shape.chunks, 1, [&](i64 c) {
@@ -73,6 +79,7 @@ Kernel backward(const Site& site, bool residual) {
                 const T* beside = residual ? a.in<T>(4) + at : nullptr;
                 backward_row<T>({a.in<T>(0) + at, a.in<T>(1) + at, beside, a.in<A>(3)[row], a.out<T>(0) + at}, w,
                                 shape.h, dw);
+                if (again) write_row(a.in<T>(1) + at, w, shape.h, a.in<A>(3)[row], a.out<T>(2) + at);
               }
             });
             add_chunks(shape, partial, shape.hp, dwt, a.outs[1]);
@@ -86,7 +93,7 @@ Kernel prepare(const RmsNorm& op, const Site& site) {
 }
 
 Kernel prepare(const RmsNormGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual); });
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
 }
 
 }  // namespace megalith::cpu

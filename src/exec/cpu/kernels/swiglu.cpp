@@ -25,17 +25,18 @@ Kernel swiglu(i64 rows, i64 f) {
 }
 
 template <class T>
-Kernel swiglu_grad(i64 rows, i64 f) {
+Kernel swiglu_grad(i64 rows, i64 f, bool again) {
   using A = accum_t<T>;
-  return {0, [rows, f](const Args& a) {
+  return {0, [rows, f, again](const Args& a) {
             parallel_for(rows, rows_for(f), [&](i64 row) {
               const T *dy = a.in<T>(0) + row * f, *gate = a.in<T>(1) + row * 2 * f, *up = gate + f;
-              T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f;
+              T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f, *y = again ? a.out<T>(1) + row * f : nullptr;
               each_vector<A>(0, f, [&](i64 i, auto part) {
                 const Vec<A> d = load(dy + i, part), x = load(gate + i, part), u = load(up + i, part);
                 const Logistic<A> l = logistic<A>(x);
                 store(dgate + i, d * u * (l.s + x * (l.s * l.rest)), part);
                 store(dup + i, d * (x * l.s), part);
+                if (y) store(y + i, x * l.s * u, part);
               });
             });
           }};
@@ -48,9 +49,9 @@ Kernel prepare(const Swiglu&, const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class T>() { return swiglu<T>(y[0] * y[1], y[2]); });
 }
 
-Kernel prepare(const SwigluGrad&, const Site& site) {
+Kernel prepare(const SwigluGrad& op, const Site& site) {
   const Shape dy = site.in_shape(0);
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return swiglu_grad<T>(dy[0] * dy[1], dy[2]); });
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return swiglu_grad<T>(dy[0] * dy[1], dy[2], op.again); });
 }
 
 }  // namespace megalith::cpu

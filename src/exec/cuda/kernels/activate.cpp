@@ -21,7 +21,9 @@ Kernel prepare(const Activate& op, const Site& site) {
 
 Kernel prepare(const ActivateGrad& op, const Site& site) {
   const ActivateLaunch l = launch_of(op.name, op.act, site.ins[1], site.in_shape(1));
-  return {0, [l](const Args& a) { launch_activate_grad(l, a.ins[0], a.ins[1], a.outs[0], a.stream); }};
+  return {0, [l, again = op.again](const Args& a) {
+            launch_activate_grad(l, {a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr}, a.stream);
+          }};
 }
 
 }  // namespace megalith::cuda

@@ -47,6 +47,32 @@ struct TimesSlope {
   __device__ float operator()(float dy, float x) const { return dy * F::slope(x); }
 };
 
+template <class T>
+struct GradPointers {
+  const T *dy, *x;
+  T *dx, *y;
+};
+
+// dx and y, as map_kernel does it.
+template <class F, int N, int U, class T>
+static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, const GradPointers<T> p) {
+  const i64 first = i64(blockIdx.x) * (U * kMapThreads) + threadIdx.x, end = n / N, rest = end * N + threadIdx.x;
+  const Packs<T, N, U> dy(p.dy, first, end), x(p.x, first, end);
+  map_packs<float, N, U>(TimesSlope<F>{}, p.dx, first, end, dy, x);
+  map_packs<float, N, U>(Value<F>{}, p.y, first, end, x);
+  if (blockIdx.x == 0 && rest < n) {
+    const float d = convert<float>(p.dy[rest]), at = convert<float>(p.x[rest]);
+    p.dx[rest] = convert<T>(d * F::slope(at)), p.y[rest] = convert<T>(F::value(at));
+  }
+}
+
+template <class F, class T>
+static void launch_again(const ActivateLaunch& l, const GradPointers<T>& p, cudaStream_t stream) {
+  constexpr int N = kPackSize<T>, U = 2;
+  const int blocks = std::max(1, blocks_for(l.n / N, U * kMapThreads));
+  grad_again_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
+}
+
 // Calls f with the function of `act` and the element type.
 template <class F>
 static void with_function(const ActivateLaunch& l, F&& f) {
@@ -67,9 +93,15 @@ void launch_activate(const ActivateLaunch& l, const void* x, void* y, cudaStream
   check_launch("[activate] launch");
 }
 
-void launch_activate_grad(const ActivateLaunch& l, const void* dy, const void* x, void* dx, cudaStream_t stream) {
+void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b, cudaStream_t stream) {
+  if (l.n == 0) return;
   with_function(l, [&]<class F, class T>() {
-    launch_map(stream, l.n, TimesSlope<F>{}, static_cast<T*>(dx), static_cast<const T*>(dy), static_cast<const T*>(x));
+    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+                            static_cast<T*>(b.y)};
+    if (b.y)
+      launch_again<F>(l, p, stream);
+    else
+      launch_map(stream, l.n, TimesSlope<F>{}, p.dx, p.dy, p.x);
   });
   check_launch("[activate_grad] launch");
 }

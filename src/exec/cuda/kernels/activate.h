@@ -11,6 +11,11 @@ struct ActivateLaunch {
   i64 n;
 };
 void launch_activate(const ActivateLaunch& l, const void* x, void* y, cudaStream_t stream);
-void launch_activate_grad(const ActivateLaunch& l, const void* dy, const void* x, void* dx, cudaStream_t stream);
+// y: the forward's result once more, or null. dx may be dy or x, and y the other.
+struct ActivateGradBuffers {
+  const void *dy, *x;
+  void *dx, *y;
+};
+void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b, cudaStream_t stream);
 
 }  // namespace megalith::cuda

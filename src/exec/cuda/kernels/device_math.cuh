@@ -61,7 +61,7 @@ __device__ inline Normal normal_distribution(float x) {
   p = fmaf(p, t, 1.207539172e-01f);
   p = fmaf(p, t, 1.196293014e-01f);
   const float tail = e * (p * t);
-  return {x < 0 ? tail : 1.0f - tail, e * 0.398942280401432678f};
+  return {x < 0 ? tail : fmaf(-e, p * t, 1.0f), e * 0.398942280401432678f};
 }
 
 }  // namespace megalith::cuda

@@ -86,6 +86,9 @@ class RowWeights {
   Pack<Held, kSize> held_[Stages::kPacks];
 };
 
+// y of x, the mean already taken off; both ways alike to the bit. c: 0 of RMSNorm.
+__device__ inline float normed(float x, float rstd, float w, float c) { return fmaf(__fmul_rn(x, rstd), w, c); }
+
 // Sums over a row's threads; every one of them gets the results. kPart: the threads are a part of a warp; else whole
 // warps, at most kWarps. More than one costs one barrier: the warps' parts take turns between two places in shared
 // memory.

@@ -1,5 +1,5 @@
 // RMSNorm and LayerNorm over rows of h elements. x, dy, y, dx and dres of type `x` (f32, bf16), the weights w and c of
-// type `w` (f32, bf16), statistics f32. y may be x; dx may be dy, x or dres.
+// type `w` (f32, bf16), statistics f32. y may be x; dx may be dy, x or dres; with both as results, y x and dx not.
 #pragma once
 #include "exec/cuda/device.h"
 
@@ -50,21 +50,25 @@ void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 
 // The backward: dx, and dw and dc added up by `blocks` blocks, each into rows of its own of the workspace, which a
 // second kernel adds up in order.
+struct NormGradForm {
+  DType dw;
+  bool residual;  // dx = dres + the gradient through the norm
+  bool again;     // y once more, to the bit
+};
 struct NormGradLaunch {
   NormShape shape;
   NormBlock block;
-  DType dw;
-  bool residual;  // dx = dres + the gradient through the norm
+  NormGradForm form;
   int blocks;
   i64 workspace;  // bytes
 };
-NormGradLaunch plan_norm_grad(const NormShape& s, DType dw, bool residual, const NormDevice& device);
+NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device);
 
 struct NormGradBuffers {
   const void *dy = nullptr, *x = nullptr, *w = nullptr;
   const float *mean = nullptr, *rstd = nullptr;
-  const void* dres = nullptr;  // of `residual`
-  void *dx = nullptr, *dw = nullptr, *dc = nullptr;
+  const void *dres = nullptr, *c = nullptr;  // of `residual`; of LayerNorm with `again`
+  void *dx = nullptr, *dw = nullptr, *dc = nullptr, *y = nullptr;
   float* workspace = nullptr;
 };
 void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream);

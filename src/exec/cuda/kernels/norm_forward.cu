@@ -84,7 +84,7 @@ __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_residents<
       float y[kSize], wk[kSize], ck[kSize];
       w.get(k, wk), c.get(k, ck);
 #pragma unroll
-      for (int e = 0; e < kSize; ++e) y[e] = x[k * kSize + e] * stats.y * wk[e] + (kCentred ? ck[e] : 0);
+      for (int e = 0; e < kSize; ++e) y[e] = normed(x[k * kSize + e], stats.y, wk[e], kCentred ? ck[e] : 0);
       stages.put(to, k, y);
     }
   }
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
       float w[1], c[1] = {};
       load_widened(a.b.w, a.w, i, w);
       if constexpr (kCentred) load_widened(a.b.c, a.w, i, c);
-      y[i] = narrow<T>((widen(x[i]) - mean) * rstd * w[0] + c[0]);
+      y[i] = narrow<T>(normed(widen(x[i]) - mean, rstd, w[0], c[0]));
     }
   }
 }

@@ -1,5 +1,6 @@
 // With n = x rstd (LayerNorm: (x - mean) rstd) and g = dy w:
 //   dx = dres + rstd (g - mean(g) - n mean(g n)), mean(g) of LayerNorm only;  dw = sum of dy n,  dc = sum of dy.
+// With `again` also y, from what is there.
 // One pass over memory: persistent blocks go through the rows, the next rows on their way meanwhile, and keep the sums
 // of their rows in registers; at the end each block writes its sums, and a second kernel adds the blocks' in order.
 #include "exec/cuda/kernels/norm.cuh"
@@ -45,7 +46,7 @@ struct RowStats {
 
 // With r = dy rstd:  dw += r (x - mean),  dx = dres + r w - base - (x - mean) slope,  where base = mean(r w) and
 // slope = rstd^2 mean(r w (x - mean)).
-template <class T, int kPer, bool kCentred, bool kResidual>
+template <class T, int kPer, bool kCentred, bool kResidual, bool kAgain>
 class GradRows {
  public:
   using Stages = RowStages<T, kPer, kResidual ? 3 : 2>;
@@ -89,6 +90,7 @@ class GradRows {
 
   __device__ void store(int stage, int row, const RowStats& at, const float (&sums)[kSums]) {
     const float slope = at.rstd * at.rstd * (sums[0] * a_.part), base = sums[kSums - 1] * a_.part;
+    if constexpr (kAgain) store_again(stage, row, at);
     T* to = static_cast<T*>(a_.b.dx) + (i64(row) * a_.h + stages_.column(0));
 #pragma unroll
     for (int k = 0; k < Stages::kPacks; ++k) {
@@ -116,6 +118,21 @@ class GradRows {
   }
 
  private:
+  // A loop of its own: together with dx it would need more registers than there are.
+  __device__ void store_again(int stage, int row, const RowStats& at) const {
+    T* to = static_cast<T*>(a_.b.y) + (i64(row) * a_.h + stages_.column(0));
+#pragma unroll
+    for (int k = 0; k < Stages::kPacks; ++k) {
+      if (!stages_.has(k)) continue;
+      float x[kSize], w[kSize], c[kSize] = {}, y[kSize];
+      centred(stage, k, at.mean, x), w_.get(k, w);
+      if constexpr (kCentred) unpack(load_pack<kSize>(static_cast<const T*>(a_.b.c) + stages_.column(k)), c);
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) y[e] = normed(kHeldX ? x_[k * kSize + e] : x[e], at.rstd, w[e], c[e]);
+      stages_.put(to, k, y);
+    }
+  }
+
   // Between add() and store(): what registers have room for.
   static constexpr bool kHeldX = kPer <= 16, kHeldRw = kPer <= 16 || (sizeof(T) == 2 && (kPer == 24 || !kCentred));
 
@@ -138,9 +155,9 @@ class GradRows {
   float x_[kHeldX ? kPer : 1], rw_[kHeldRw ? kPer : 1];
 };
 
-template <class T, int kPer, bool kPart, bool kCentred, bool kResidual>
+template <class T, int kPer, bool kPart, bool kCentred, bool kResidual, bool kAgain>
 __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), kPer == 32 ? 1 : 2) grad_kernel(const GradArgs a) {
-  using Rows = GradRows<T, kPer, kCentred, kResidual>;
+  using Rows = GradRows<T, kPer, kCentred, kResidual, kAgain>;
   using Sums = RowSums<kPart, norm_threads(kPer, sizeof(T)) / 32>;
   constexpr int kAhead = Rows::Stages::kDepth - 1;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -180,7 +197,7 @@ __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
     const i64 at = i64(row) * a.h;
     const T *dy = static_cast<const T*>(a.b.dy) + at, *x = static_cast<const T*>(a.b.x) + at;
     const T* dres = static_cast<const T*>(a.b.dres);
-    T* dx = static_cast<T*>(a.b.dx) + at;
+    T *dx = static_cast<T*>(a.b.dx) + at, *y = static_cast<T*>(a.b.y);
     const float mean = kCentred ? a.b.mean[row] : 0, rstd = a.b.rstd[row];
     float sums[2] = {}, w[1];
     for (int i = threadIdx.x; i < a.h; i += blockDim.x) {
@@ -193,8 +210,13 @@ __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
     sum(sums);
     for (int i = threadIdx.x; i < a.h; i += blockDim.x) {
       load_widened(a.b.w, a.w, i, w);
-      const float n = (widen(x[i]) - mean) * rstd, g = widen(dy[i]) * w[0];
+      const float centred = widen(x[i]) - mean, n = centred * rstd, g = widen(dy[i]) * w[0];
       const float more = dres ? widen(dres[at + i]) : 0.0f;
+      if (y) {
+        float c[1] = {};
+        if constexpr (kCentred) load_widened(a.b.c, a.w, i, c);
+        y[at + i] = narrow<T>(normed(centred, rstd, w[0], c[0]));
+      }
       dx[i] = narrow<T>(more + rstd * (g - sums[1] * a.part - n * (sums[0] * a.part)));
     }
   }
@@ -225,41 +247,47 @@ __global__ void __launch_bounds__(1024)
 }
 
 // f(kernel, bytes of shared memory).
-template <class T, bool kCentred, bool kResidual, class F>
+template <class T, bool kCentred, bool kResidual, bool kAgain, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
     if constexpr (kPer == 0) {
       f(any_grad_kernel<T, kCentred>, 0);
     } else {
-      using Stages = typename GradRows<T, kPer, kCentred, kResidual>::Stages;
-      f(grad_kernel<T, kPer, kPart, kCentred, kResidual>, b.threads * Stages::kBytes);
+      using Stages = typename GradRows<T, kPer, kCentred, kResidual, kAgain>::Stages;
+      f(grad_kernel<T, kPer, kPart, kCentred, kResidual, kAgain>, b.threads * Stages::kBytes);
     }
   });
 }
 template <class F>
 void with_kernel(const NormGradLaunch& l, F&& f) {
+  const auto residual = [&]<class T, bool kCentred, bool kResidual>() {
+    if (l.form.again) return with_typed_kernel<T, kCentred, kResidual, true>(l.block, f);
+    with_typed_kernel<T, kCentred, kResidual, false>(l.block, f);
+  };
+  const auto centred = [&]<class T, bool kCentred>() {
+    if (l.form.residual) return residual.template operator()<T, kCentred, true>();
+    residual.template operator()<T, kCentred, false>();
+  };
   dispatch_activation(l.shape.x, [&]<class T>() {
-    if (l.shape.centred && l.residual) return with_typed_kernel<T, true, true>(l.block, f);
-    if (l.shape.centred) return with_typed_kernel<T, true, false>(l.block, f);
-    if (l.residual) return with_typed_kernel<T, false, true>(l.block, f);
-    with_typed_kernel<T, false, false>(l.block, f);
+    if (l.shape.centred) return centred.template operator()<T, true>();
+    centred.template operator()<T, false>();
   });
 }
 
 }  // namespace
 
-// The same blocks with and without a residual, so that dw has the same bits.
-NormGradLaunch plan_norm_grad(const NormShape& s, DType dw, bool residual, const NormDevice& device) {
+// The same blocks for all forms, so that dw has the same bits.
+NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device) {
   constexpr int kInputs = 3;
-  NormGradLaunch l{s, norm_block(s, kInputs, device), dw, false, 0, 0};
-  for (bool with : {false, true}) {
-    l.residual = with;
+  NormGradLaunch l{s, norm_block(s, kInputs, device), form, 0, 0};
+  for (int way = 0; way < 4; ++way) {
+    l.form.residual = way & 1, l.form.again = way & 2;
     with_kernel(l, [&](auto* kernel, int shared) {
       const int blocks = resident_blocks(kernel, l.block, shared, device, s.rows);
       l.blocks = l.blocks == 0 ? blocks : std::min(l.blocks, blocks);
     });
   }
-  l.residual = residual;
+  l.form = form;
   l.workspace = i64(s.centred ? 2 : 1) * l.blocks * s.h * i64(sizeof(float));
   return l;
 }
@@ -272,7 +300,8 @@ void launch(const NormGradLaunch& l, const NormGradBuffers& buffers, cudaStream_
     check_launch("[rms_norm_grad, layer_norm_grad] launch");
   });
   const dim3 grid(unsigned(blocks_for(s.h, 32)), s.centred ? 2 : 1);
-  add_blocks_kernel<<<grid, dim3(32, 32), 0, stream>>>(buffers.workspace, l.blocks, s.h, l.dw, buffers.dw, buffers.dc);
+  add_blocks_kernel<<<grid, dim3(32, 32), 0, stream>>>(buffers.workspace, l.blocks, s.h, l.form.dw, buffers.dw,
+                                                       buffers.dc);
   check_launch("[rms_norm_grad, layer_norm_grad] launch");
 }
 

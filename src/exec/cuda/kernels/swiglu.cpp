@@ -17,7 +17,9 @@ Kernel prepare(const SwigluGrad& op, const Site& site) {
   const Shape dy = site.in_shape(0);
   check_activation(op.name, site.ins[1].dtype);
   const SwigluLaunch l{site.ins[1].dtype, dy[0] * dy[1], dy[2]};
-  return {0, [l](const Args& a) { launch_swiglu_grad(l, a.ins[0], a.ins[1], a.outs[0], a.stream); }};
+  return {0, [l, again = op.again](const Args& a) {
+            launch_swiglu_grad(l, {a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr}, a.stream);
+          }};
 }
 
 }  // namespace megalith::cuda

@@ -40,8 +40,14 @@ static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f
   }
 }
 
-template <class T, int N>
-static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const T* dy, const T* x, T* dx) {
+template <class T>
+struct GradPointers {
+  const T *dy, *x;
+  T *dx, *y;
+};
+
+template <class T, int N, bool kAgain>
+static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const GradPointers<T> p) {
   using P = Pack<T, N>;
   P d[kPacksAThread], gate[kPacksAThread], up[kPacksAThread];
   Place at[kPacksAThread];
@@ -49,22 +55,24 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
   for (int u = 0; u < kPacksAThread; ++u) {
     at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
     if (at[u].y < 0) continue;
-    d[u] = load_pack<N>(dy + at[u].y);
-    gate[u] = load_pack<N>(x + at[u].gate), up[u] = load_pack<N>(x + at[u].gate + f);
+    d[u] = load_pack<N>(p.dy + at[u].y);
+    gate[u] = load_pack<N>(p.x + at[u].gate), up[u] = load_pack<N>(p.x + at[u].gate + f);
   }
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (at[u].y < 0) continue;
     const Numbers<float, N> dk = unpack<float>(d[u]), g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
-    Numbers<float, N> dgate, dup;
+    Numbers<float, N> dgate, dup, y;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
       const Logistic l = logistic<kPrecise<T>>(g.x[k]);
       dgate.x[k] = dk.x[k] * v.x[k] * (l.s + g.x[k] * (l.s * l.rest));
       dup.x[k] = dk.x[k] * (g.x[k] * l.s);
+      y.x[k] = g.x[k] * l.s * v.x[k];
     }
-    store_pack(dx + at[u].gate, dgate);
-    store_pack(dx + at[u].gate + f, dup);
+    store_pack(p.dx + at[u].gate, dgate);
+    store_pack(p.dx + at[u].gate + f, dup);
+    if constexpr (kAgain) store_pack(p.y + at[u].y, y);
   }
 }
 
@@ -88,10 +96,14 @@ void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t s
   check_launch("[swiglu] launch");
 }
 
-void launch_swiglu_grad(const SwigluLaunch& l, const void* dy, const void* x, void* dx, cudaStream_t stream) {
+void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream) {
   with_packs(l, [&]<class T, int N>(int blocks) {
-    swiglu_grad_kernel<T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(dy),
-                                                              static_cast<const T*>(x), static_cast<T*>(dx));
+    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+                            static_cast<T*>(b.y)};
+    if (b.y)
+      swiglu_grad_kernel<T, N, true><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
+    else
+      swiglu_grad_kernel<T, N, false><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
   });
   check_launch("[swiglu_grad] launch");
 }

@@ -9,7 +9,11 @@ struct SwigluLaunch {
   i64 rows, f;
 };
 void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream);
-// dx may be x.
-void launch_swiglu_grad(const SwigluLaunch& l, const void* dy, const void* x, void* dx, cudaStream_t stream);
+// y: the forward's result once more, or null. dx may be x, and y dy.
+struct SwigluGradBuffers {
+  const void *dy, *x;
+  void *dx, *y;
+};
+void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream);
 
 }  // namespace megalith::cuda

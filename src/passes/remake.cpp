@@ -1,0 +1,170 @@
+// What an activation or a norm gives is read by the products behind it, and once more by their weight gradients. Its
+// own gradient reads all that it was made of, so there it is made again, as one more result (`again`), and the weight
+// gradients read that: the forward's ends in the forward. They move behind the gradient if they stood before it:
+//   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y
+// Results are the same to the bit; the price is that y is written twice. Between y and the products there may be a
+// relayout that moves nothing; it is repeated.
+#include <algorithm>
+#include <optional>
+
+#include "graph/relayout_op.h"
+#include "ops/activate.h"
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
+#include "ops/swiglu.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+// The gradient's op with `again`, if the nodes are of these kinds and belong together. shared: how many of the
+// forward's inputs the gradient has too, from its second one on.
+template <class Forward, class Gradient>
+std::optional<AnyOp> again_of(const Node& forward, const Node& gradient, int shared) {
+  const auto* g = gradient.op.get_if<Gradient>();
+  if (!g || g->again || !forward.op.get_if<Forward>()) return {};
+  if (!std::equal(forward.ins.begin(), forward.ins.begin() + shared, gradient.ins.begin() + 1)) return {};
+  if (!std::equal(forward.outs.begin() + 1, forward.outs.end(), gradient.ins.begin() + 1 + shared)) return {};
+  Gradient out = *g;
+  out.again = true;
+  return AnyOp(out);
+}
+
+std::optional<AnyOp> again_of(const Node& forward, const Node& gradient) {
+  if (auto op = again_of<Swiglu, SwigluGrad>(forward, gradient, 1)) return op;
+  if (auto op = again_of<Activate, ActivateGrad>(forward, gradient, 1)) return op;
+  if (auto op = again_of<RmsNorm, RmsNormGrad>(forward, gradient, 2)) return op;
+  return again_of<LayerNorm, LayerNormGrad>(forward, gradient, 2);
+}
+
+class Remaking {
+ public:
+  explicit Remaking(Graph& g) : g_(g) {
+    for (size_t i = 0; i < g.nodes.size(); ++i)
+      if (const Node& n = g.nodes[i]; n.phase == Phase::forward && !n.ins.empty()) readers_[n.ins[0]].push_back(int(i));
+    for (auto& [name, v] : g.outputs) outputs_.push_back(v);
+  }
+
+  bool run() {
+    bool changed = false;
+    for (size_t i = 0; i < g_.nodes.size(); ++i)
+      if (g_.nodes[i].phase == Phase::backward && g_.nodes[i].ins.size() > 1) changed |= remake(i);
+    return changed;
+  }
+
+ private:
+  // Makes what belongs to the gradient at i again there, if the backward reads it.
+  bool remake(size_t i) {
+    const auto forwards = readers_.find(g_.nodes[i].ins[1]);
+    if (forwards == readers_.end()) return false;
+    for (int f : forwards->second) {
+      const Node& forward = g_.nodes[f];
+      const std::optional<AnyOp> op = again_of(forward, g_.nodes[i]);
+      if (!op) continue;
+      const Value y = forward.outs[0];
+      if (std::ranges::count(outputs_, y) || !move_readers_behind(i, y)) return false;
+      make_again(*op, y, forward.op.get_if<LayerNorm>() ? forward.ins[2] : Value{});
+      return true;
+    }
+    return false;
+  }
+
+  // The forward's nodes that give y itself another layout.
+  std::vector<int> relayouts_of(Value y) const {
+    std::vector<int> out;
+    if (const auto it = readers_.find(y); it != readers_.end())
+      for (int r : it->second)
+        if (const auto* op = g_.nodes[r].op.get_if<Relayout>(); op && op->transfer == Transfer::none) out.push_back(r);
+    return out;
+  }
+
+  // The nodes before i that read y, and all that depend on them, go right behind node i; at_ is then the place of what
+  // was node i. False if node i depends on them, or nothing reads y.
+  bool move_readers_behind(size_t i, Value y) {
+    std::vector<bool> moves(g_.nodes.size());
+    std::vector<Value> late = {y};
+    for (int r : relayouts_of(y)) late.push_back(g_.nodes[r].outs[0]);
+    const auto reads_late = [&](const Node& n) {
+      return std::ranges::any_of(n.ins, [&](Value v) { return std::ranges::count(late, v) > 0; });
+    };
+    size_t first = i;
+    bool any = false;
+    for (size_t k = 0; k < g_.nodes.size(); ++k) {
+      const Node& n = g_.nodes[k];
+      if (n.phase != Phase::backward || !reads_late(n)) continue;
+      any = true;
+      if (k == i) return false;
+      if (k > i) break;
+      moves[k] = true, first = std::min(first, k);
+      late.insert(late.end(), n.outs.begin(), n.outs.end());
+    }
+    at_ = i;
+    if (first < i) reorder(first, i, moves);
+    return any;
+  }
+
+  void reorder(size_t first, size_t i, const std::vector<bool>& moves) {
+    std::vector<Node> stay, go;
+    for (size_t k = first; k <= i; ++k) (moves[k] ? go : stay).push_back(std::move(g_.nodes[k]));
+    at_ = first + stay.size() - 1;
+    std::ranges::move(stay, g_.nodes.begin() + i64(first));
+    std::ranges::move(go, g_.nodes.begin() + i64(at_) + 1);
+    for (size_t k = first; k <= i; ++k)
+      for (Value v : g_.nodes[k].outs) g_.values[v.id].node = int(k);
+  }
+
+  // c: of LayerNorm, which its gradient lacks.
+  void make_again(const AnyOp& op, Value y, Value c) {
+    Node& n = g_.nodes[at_];
+    n.op = op;
+    if (c) n.ins.push_back(c);
+    const Value again = copy_of(y);
+    n.outs.push_back(again);
+    const std::vector<int> relayouts = relayouts_of(y);
+    std::vector<Node> nodes = std::move(g_.nodes);
+    const auto replace = [&](Value v, Value by) {
+      for (Node& reader : nodes)
+        if (reader.phase == Phase::backward) std::ranges::replace(reader.ins, v, by);
+    };
+    replace(y, again);
+    for (int r : relayouts) {
+      if (!std::ranges::any_of(nodes, [&](const Node& n) {
+            return n.phase == Phase::backward && std::ranges::count(n.ins, nodes[r].outs[0]);
+          }))
+        continue;
+      Node relayout = nodes[r];
+      const Value from = relayout.outs[0], to = copy_of(from);
+      relayout.ins = {again}, relayout.outs = {to};
+      relayout.phase = Phase::backward, relayout.tag = nodes[at_].tag;
+      replace(from, to);
+      nodes.insert(nodes.begin() + i64(at_) + 1, std::move(relayout));
+    }
+    set_nodes(g_, std::move(nodes));
+  }
+
+  Value copy_of(Value v) {
+    g_.values.push_back(g_.info(v));
+    return {int(g_.values.size()) - 1};
+  }
+
+  Graph& g_;
+  std::map<Value, std::vector<int>> readers_;  // of the forward, by their first input
+  std::vector<Value> outputs_;
+  size_t at_ = 0;
+};
+
+}  // namespace
+
+bool remake(Graph& g) { return Remaking(g).run(); }
+
+bool makes_again(const AnyOp& op) {
+  const auto is = [&]<class Gradient>() {
+    const auto* gradient = op.get_if<Gradient>();
+    return gradient && gradient->again;
+  };
+  return is.template operator()<SwigluGrad>() || is.template operator()<ActivateGrad>() ||
+         is.template operator()<RmsNormGrad>() || is.template operator()<LayerNormGrad>();
+}
+
+}  // namespace megalith

@@ -1,0 +1,130 @@
+// What gradients make again: nothing of it is kept, in no order of the passes; and where it cannot be. That it changes
+// no bit is held by tests/models, the kernels' results by tests/kernels.
+#include <gtest/gtest.h>
+
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr int kLayers = 2;
+
+ModelConfig gpt2() {
+  ModelConfig c;
+  c.num_layers = kLayers, c.hidden_size = 16, c.ffn_hidden_size = 32, c.num_attention_heads = c.num_query_groups = 4;
+  c.kv_channels = 4, c.seq_length = c.max_position_embeddings = 8, c.vocab_size = 50, c.padded_vocab_size = 52;
+  return c;
+}
+
+ModelConfig llama() {
+  ModelConfig c = gpt2();
+  c.position_embedding_type = PositionEmbedding::rope, c.normalization = Normalization::rms_norm;
+  c.activation = Activation::swiglu, c.add_bias_linear = false, c.untie_embeddings_and_output_weights = true;
+  return c;
+}
+
+Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& style = {},
+               const std::set<std::string>& off = {}) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  GptShape shape;
+  shape.batch = 2;
+  const Gpt gpt = build_gpt(b, c, shape, style);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  run_passes(g, standard_passes(), off);
+  return g;
+}
+
+int made_again(const Graph& g) {
+  return int(std::ranges::count_if(g.nodes, [](const Node& n) { return makes_again(n.op); }));
+}
+
+// Results of the forward's norms and activations that the backward reads, also through a relayout.
+int still_kept(const Graph& g) {
+  std::set<Value> read;
+  for (const Node& n : g.nodes)
+    if (n.phase == Phase::backward) read.insert(n.ins.begin(), n.ins.end());
+  for (const Node& n : g.nodes)
+    if (n.op.name() == Relayout::name && n.phase == Phase::forward && read.count(n.outs[0])) read.insert(n.ins[0]);
+  int count = 0;
+  for (const Node& n : g.nodes) {
+    const bool kind = n.op.name() == Swiglu::name || n.op.name() == Activate::name || n.op.name() == RmsNorm::name ||
+                      n.op.name() == LayerNorm::name;
+    count += kind && n.phase == Phase::forward && read.count(n.outs[0]);
+  }
+  return count;
+}
+
+const Mesh kOne = make_mesh(1, 1, 1, 1), kTwo = make_mesh(1, 1, 2, 1);
+constexpr int kPlaces = 3 * kLayers + 1;  // two norms and an activation a layer, and the last norm
+
+}  // namespace
+
+TEST(Remake, no_result_of_a_norm_or_an_activation_is_kept) {
+  const std::set<std::string> ways[] = {
+      {}, {"hoist"}, {"fuse-accumulate"}, {"fuse-accumulate", "hoist"}, {"fuse-residual", "fuse-add", "fuse-bias"}};
+  for (const ModelConfig& c : {gpt2(), llama()})
+    for (const Mesh& mesh : {kOne, kTwo})
+      for (const ParallelStyle& style : {ParallelStyle{}, ParallelStyle{.sequence_parallel = true}})
+        for (const std::set<std::string>& off : ways) {
+          const Graph g = training(c, mesh, style, off);
+          EXPECT_EQ(made_again(g), kPlaces);
+          EXPECT_EQ(still_kept(g), 0);
+        }
+  EXPECT_EQ(made_again(training(llama(), kOne, {}, {"remake"})), 0);
+  EXPECT_EQ(still_kept(training(llama(), kOne, {}, {"remake"})), kPlaces);
+}
+
+TEST(Remake, can_be_run_twice) {
+  Graph g = training(gpt2(), kOne);
+  EXPECT_FALSE(remake(g));
+  EXPECT_NO_THROW(verify(g));
+}
+
+// A norm whose result is the residual stream: the gradients of later norms read it, and come before its own.
+TEST(Remake, what_is_needed_before_its_gradient_is_kept) {
+  ModelConfig bloom = gpt2();
+  bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
+  const Graph g = training(bloom, kOne);
+  EXPECT_EQ(made_again(g), kPlaces);
+  EXPECT_EQ(still_kept(g), 1);
+}
+
+// Queries' and keys' norms are read by no product; their results are not kept anyway.
+TEST(Remake, what_nobody_reads_is_not_made) {
+  ModelConfig c = llama();
+  c.qk_layernorm = true;
+  for (const Node& n : training(c, kOne).nodes)
+    if (const auto* norm = n.op.get_if<RmsNormGrad>(); norm && norm->x != "sbh") {
+      EXPECT_FALSE(norm->again);
+    }
+}
+
+TEST(Remake, an_output_is_not_touched) {
+  Graph g;
+  Builder b(g);
+  const auto leaf = [&](const char* name, Shape shape) {
+    const size_t n = shape.size();
+    return b.leaf({name, {DType::f64, std::move(shape), whole(n)}, Role::parameter, true});
+  };
+  const Value x = leaf("x", {3, 2, 5}), w = leaf("w", {4, 5});
+  const Value y = activate(b, Act::gelu, x);
+  const Value z = einsum(b, "sbh,fh->sbf", y, w);
+  const Value loss = b.add1(Sum{"sbf->", DType::f64}, {z});
+  const std::map<Value, Value> cot = backward(b, loss);
+  g.outputs = {{"dx", cot.at(x)}, {"dw", cot.at(w)}, {"y", y}};
+  EXPECT_FALSE(remake(g));
+  g.outputs.erase("y");
+  EXPECT_TRUE(remake(g));
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_EQ(still_kept(g), 0);
+}
+
+}  // namespace megalith
