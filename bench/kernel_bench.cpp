@@ -1,8 +1,9 @@
 // kernel-bench: the CUDA kernels one by one, at the sizes of real models: median milliseconds, and bytes (each operand
 // once, by the op's cost rule) over the device's copy bandwidth, which is measured first. Random operands; buffers
-// rotate through more memory than the second-level cache holds.
+// rotate through more memory than the second-level cache holds. kernel-bench PART: only those whose names contain it.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <vector>
 
 #include "base/log.h"
@@ -35,8 +36,8 @@ class Memory {
   std::byte* at_ = nullptr;
 };
 
-void fill(std::byte* to, const Type& type, i64 ids_below) {
-  constexpr i64 kBlock = 1 << 20;  // elements, repeated
+std::vector<std::byte> random_block(const Type& type, i64 ids_below) {
+  constexpr i64 kBlock = 1 << 20;  // elements
   std::vector<std::byte> block(size_t(kBlock * size_of(type.dtype)));
   for (i64 i = 0; i < kBlock; ++i) {
     const double x = normal(mix_all(7, i));
@@ -47,6 +48,14 @@ void fill(std::byte* to, const Type& type, i64 ids_below) {
     if (type.dtype == DType::i32) put(i32(mix_all(9, i) % u64(std::max<i64>(1, ids_below))));
     if (type.dtype == DType::i64) put(i);
   }
+  return block;
+}
+
+// Blocks of random numbers, repeated.
+void fill(std::byte* to, const Type& type, i64 ids_below) {
+  static std::map<std::pair<DType, i64>, std::vector<std::byte>> blocks;
+  std::vector<std::byte>& block = blocks[{type.dtype, ids_below}];
+  if (block.empty()) block = random_block(type, ids_below);
   for (i64 done = 0; done < type.bytes(); done += i64(block.size()))
     check_cuda(cudaMemcpy(to + done, block.data(), size_t(std::min<i64>(i64(block.size()), type.bytes() - done)),
                           cudaMemcpyHostToDevice),
@@ -143,13 +152,26 @@ class Bench {
 std::vector<Case> norm_cases() {
   const DType b = DType::bf16, f = DType::f32;
   std::vector<Case> all;
-  for (const auto& [rows, h] : {std::pair<i64, i64>{16384, 4096}, {8192, 8192}, {65536, 768}, {1 << 20, 128}}) {
+  for (const auto& [rows, h] : {std::pair<i64, i64>{16384, 4096},
+                                {8192, 8192},
+                                {16384, 2048},
+                                {16384, 1600},
+                                {32768, 1024},
+                                {65536, 768},
+                                {1 << 20, 128}}) {
     const std::string size = fmt::format(" {}x{}", rows, h);
     const Type x = of(b, {rows, 1, h}), w = of(b, {h}), row = of(f, {rows, 1});
     all.push_back({"rms_norm" + size, RmsNorm{}, {x, w}});
     all.push_back({"rms_norm_grad" + size, RmsNormGrad{}, {x, x, w, row}});
     all.push_back({"layer_norm" + size, LayerNorm{}, {x, w, w}});
     all.push_back({"layer_norm_grad" + size, LayerNormGrad{}, {x, x, w, row, row}});
+    if (h == 128) continue;
+    all.push_back(
+        {"rms_norm_grad + residual, again" + size, RmsNormGrad{"sbh", f, true, true}, {x, x, w, row, x}, true});
+    all.push_back({"layer_norm_grad + residual, again" + size,
+                   LayerNormGrad{"sbh", f, true, true},
+                   {x, x, w, row, row, x, w},
+                   true});
   }
   return all;
 }
@@ -162,12 +184,16 @@ std::vector<Case> elementwise_cases() {
   rope.freq.dims = 128, rope.freq.base = 500000;
   return {{"swiglu 16384x2x14336", Swiglu{}, {wide}},
           {"swiglu_grad 16384x2x14336", SwigluGrad{}, {half, wide}, true},
+          {"swiglu_grad 16384x2x14336, again", SwigluGrad{true}, {half, wide}, true},
           {"gelu_tanh 65536x3072", Activate{}, {gelu}},
           {"gelu_tanh grad 65536x3072", ActivateGrad{}, {gelu, gelu}, true},
+          {"gelu_tanh grad 65536x3072, again", ActivateGrad{Act::gelu_tanh, 3, true}, {gelu, gelu}, true},
+          {"gelu_tanh grad 65536x3072, again, bias", ActivateGrad{Act::gelu_tanh, 3, true, true}, {gelu, gelu}, true},
           {"rope 8192x2x32x128", rope, {q}, true},
           {"add 16384x4096", Add{"sbh,sbh->sbh"}, {x, x}, true},
           {"add bias 65536x3072", Add{"sbh,h->sbh"}, {gelu, of(b, {3072})}, true},
           {"sum of bias gradient 65536x3072", Sum{"sbh->h", f}, {gelu}},
+          {"sum of bias gradient 16384x1600", Sum{"sbh->h", f}, {of(b, {1024, 16, 1600})}},
           {"embedding 16384 of 128256x4096",
            Embedding{},
            {of(DType::i32, {8192, 2}), of(b, {128256, 4096})},
@@ -225,21 +251,20 @@ std::vector<Case> attention_cases() {
   return all;
 }
 
-void run_all() {
+void run_all(const std::string& part) {
   Device device(0, "");
   Bench bench(device);
-  for (const Case& c : attention_cases()) bench.run(c);
-  for (const Case& c : norm_cases()) bench.run(c);
-  for (const Case& c : elementwise_cases()) bench.run(c);
-  for (const Case& c : loss_and_update_cases()) bench.run(c);
+  for (const auto& cases : {attention_cases(), norm_cases(), elementwise_cases(), loss_and_update_cases()})
+    for (const Case& c : cases)
+      if (c.name.find(part) != std::string::npos) bench.run(c);
 }
 
 }  // namespace
 }  // namespace megalith::cuda
 
-int main() {
+int main(int argc, char** argv) {
   try {
-    megalith::cuda::run_all();
+    megalith::cuda::run_all(argc > 1 ? argv[1] : "");
   } catch (const std::exception& e) {
     megalith::log::say("kernel-bench: {}", e.what());
     return 1;

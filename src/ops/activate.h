@@ -23,20 +23,23 @@ struct Activate {
 };
 
 // dy, x -> dx. With `again`, which a pass makes, a second result is y once more, to the bit: the forward's need not be
-// kept.
+// kept. With `bias`, likewise, a last result is the sum of dx over all but its last letter, in f32 at least: the
+// gradient of a bias that was added to x.
 struct ActivateGrad {
   static constexpr std::string_view name = "activate_grad";
   Act act = Act::gelu_tanh;
   int ndim = 3;
-  bool again = false;
+  bool again = false, bias = false;
   void fields(auto&& v) const {
     v("act", name_of(act)), v("ndim", ndim);
     if (again) v("again", again);
+    if (bias) v("bias", bias);
   }
   LayoutRule rule() const {
     return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0}}};
   }
   std::vector<Type> infer(const InferArgs& a) const;
+  std::string bias_spec() const;  // "sbf->f"
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {20.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const {

@@ -43,6 +43,7 @@ std::vector<Pass> standard_passes() {
           {"fuse-bias", fuse_bias},
           {"fuse-add", fuse_add},
           {"fuse-residual", fuse_residual},
+          {"fuse-bias-grad", fuse_bias_grad},
           {"fuse-loss", fuse_loss},
           {"multi-tensor", multi_tensor},
           {"remake", remake},

@@ -120,7 +120,7 @@ class Remaking {
     n.op = op;
     if (c) n.ins.push_back(c);
     const Value again = copy_of(y);
-    n.outs.push_back(again);
+    n.outs.insert(n.outs.begin() + made_again(op), again);
     const std::vector<int> relayouts = relayouts_of(y);
     std::vector<Node> nodes = std::move(g_.nodes);
     const auto replace = [&](Value v, Value by) {
@@ -158,13 +158,13 @@ class Remaking {
 
 bool remake(Graph& g) { return Remaking(g).run(); }
 
-bool makes_again(const AnyOp& op) {
-  const auto is = [&]<class Gradient>() {
+int made_again(const AnyOp& op) {
+  const auto result = [&]<class Gradient>(int y) {
     const auto* gradient = op.get_if<Gradient>();
-    return gradient && gradient->again;
+    return gradient && gradient->again ? y : -1;
   };
-  return is.template operator()<SwigluGrad>() || is.template operator()<ActivateGrad>() ||
-         is.template operator()<RmsNormGrad>() || is.template operator()<LayerNormGrad>();
+  return std::max({result.template operator()<SwigluGrad>(1), result.template operator()<ActivateGrad>(1),
+                   result.template operator()<RmsNormGrad>(2), result.template operator()<LayerNormGrad>(3)});
 }
 
 }  // namespace megalith

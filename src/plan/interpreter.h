@@ -64,6 +64,8 @@ class Backend {
   virtual i64 peak_bytes() const = 0;       // the most that the process had so far
   // What a run takes of the host's memory, if the device has its own; nothing if they are the same.
   virtual std::optional<i64> host_bytes() const = 0;
+  // About how many flops its matrix products do while memory moves a byte.
+  virtual double flops_per_byte() const { return 8; }
   // Names of the passes that this backend is better off without.
   virtual std::set<std::string> passes_off() const { return {}; }
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;

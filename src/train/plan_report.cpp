@@ -62,7 +62,7 @@ static std::string remake_line(const Plan& plan) {
   const Program& p = plan.program("micro-batch");
   i64 bytes = 0;
   for (const Instruction& in : p.instructions)
-    if (makes_again(in.op)) bytes += p.buffers[in.outs.back()].bytes;
+    if (const int y = made_again(in.op); y >= 0) bytes += p.buffers[in.outs[size_t(y)]].bytes;
   if (bytes == 0) return {};
   return fmt::format("  made again in gradients: {:.1f} MiB of activations that need not be kept\n", mib(bytes));
 }
@@ -172,6 +172,14 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
             : "no micro-batch size fits: use a smaller model or --seq-length, --bf16, or --recompute-granularity full";
   fail("the plan needs {:.1f} MiB of {}, {:.1f} MiB are available: {}", mib(need.total()), memory_of(backend),
        mib(have), advice);
+}
+
+void check_host_memory(const MemoryNeed& need, i64 available) {
+  check(
+      !need.host || need.host_total() <= available,
+      "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
+      "a smaller model",
+      mib(need.host_total()), mib(available));
 }
 
 std::string memory_line(const MemoryNeed& need, const Backend& backend) {

@@ -35,6 +35,10 @@ std::string plan_report(const Options& options, const PlannedStep& step, const M
 // Error if the plan needs more memory than there is, with the largest micro-batch that fits.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend);
 
+// Error if a device's run needs more of the host's memory than the `available` bytes, which the process may have with
+// what it has now.
+void check_host_memory(const MemoryNeed& need, i64 available);
+
 // At the end of a run: what was planned against what was used.
 std::string memory_line(const MemoryNeed& need, const Backend& backend);
 

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "base/process_memory.h"
 #include "train/checkpointing.h"
 #include "train/flops.h"
 #include "train/peak_flops.h"
@@ -229,6 +230,7 @@ int pretrain_gpt(Options options, const Backend& backend) {
   log::say("{}", plan_report(options, step, total));
   if (options.train.dry_run) return 0;
   check_memory(options, total, backend);
+  check_host_memory(total, available_host_bytes());
   check_save_place(options.train);
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");

@@ -54,14 +54,9 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   if (!spec.train) out.passes = reports;
 }
 
-}  // namespace
-
-PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
+PlannedStep plan_without(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off) {
   PlannedStep out;
   std::vector<ProgramSpec> programs;
-  const Workspace workspace = workspace_of(backend);
-  std::set<std::string> passes_off = backend.passes_off();
-  passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   if (spec.train) {
     build_training(out, spec, passes_off);
     if (spec.recompute.granularity != RecomputeConfig::Granularity::none) recompute(out, spec, workspace);
@@ -74,6 +69,36 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   }
   out.plan = plan_memory(spec.mesh, programs, workspace);
   return out;
+}
+
+// What the pass remake costs, as a share of the matrix products: its bytes, as flops that pass meanwhile. The wider the
+// model, the less.
+double share_of_remaking(const PlannedStep& step, const Backend& backend) {
+  const Program& p = step.plan.program("micro-batch");
+  double flops = 0, bytes = 0;
+  for (const Instruction& in : p.instructions) {
+    if (in.op.name() == "einsum") flops += cost_of(step.plan, p, in).flops;
+    if (const int y = made_again(in.op); y >= 0) bytes += double(p.buffers[in.outs[size_t(y)]].bytes);
+  }
+  return bytes * backend.flops_per_byte() / std::max(flops, 1.0);
+}
+
+bool fits(const PlannedStep& step, const Backend& backend) {
+  return step.plan.arena_bytes + backend.fixed_bytes() <= backend.available_bytes();
+}
+
+}  // namespace
+
+PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
+  constexpr double kCheap = 0.012;
+  const Workspace workspace = workspace_of(backend);
+  std::set<std::string> passes_off = backend.passes_off();
+  passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
+  PlannedStep out = plan_without(spec, workspace, passes_off);
+  if (!spec.train || share_of_remaking(out, backend) <= kCheap) return out;
+  passes_off.insert("remake");  // unless memory needs it
+  PlannedStep faster = plan_without(spec, workspace, passes_off);
+  return fits(faster, backend) ? std::move(faster) : std::move(out);
 }
 
 }  // namespace megalith

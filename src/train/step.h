@@ -30,6 +30,8 @@ struct PlannedStep {
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
 };
+// The pass remake is left out where it would cost more than a little time and memory suffices without: it changes no
+// result.
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 }  // namespace megalith

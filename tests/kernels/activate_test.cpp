@@ -22,6 +22,17 @@ static double slope(Act act, Wide x) {
   return double((1 + t) / 2 + x / 2 * (1 - t * t) * du);
 }
 
+// As without the bias, and its gradient the sum of dx.
+static void compare_bias(const ActivateGrad& op, const Array& dy, const Array& x, const std::vector<Array>& without) {
+  const auto with = run_checked(op, {dy, x});
+  for (size_t i = 0; i + 1 < with.size(); ++i) EXPECT_EQ(with[i].x, without[i].x);
+  const i64 columns = x.type.shape.back(), rows = i64(x.x.size()) / columns;
+  std::vector<double> sums(size_t(columns), 0);
+  for (i64 i = 0; i < i64(x.x.size()); ++i) sums[size_t(i % columns)] += without[0][i];
+  const double chain = std::sqrt(double(rows));
+  expect_near(with.back(), sums, {x.type.dtype, 4 + chain, 4 * chain}, "bias");
+}
+
 TEST(Activate, is_its_definition) {
   for (Act act : kActs)
     for (DType t : tested_dtypes())
@@ -36,7 +47,17 @@ TEST(Activate, is_its_definition) {
         const auto both = run_checked(ActivateGrad{act, 3, true}, {dy, x});
         EXPECT_EQ(both[0].x, grad.x);
         EXPECT_EQ(both[1].x, forward.x);
+        for (bool again : {false, true}) compare_bias(ActivateGrad{act, 3, again, true}, dy, x, both);
       }
+}
+
+TEST(Activate, bias_gradient_of_many_rows) {
+  for (DType t : tested_dtypes())
+    for (const Shape& shape : {Shape{300, 3, 24}, {2000, 1, 8}, {1, 1, 64}, {41, 2, 1}, {700, 1, 264}}) {
+      const Array x = normals(t, shape, 1), dy = normals(t, shape, 2);
+      const auto both = run_checked(ActivateGrad{Act::gelu_tanh, 3, true}, {dy, x});
+      compare_bias(ActivateGrad{Act::gelu_tanh, 3, true, true}, dy, x, both);
+    }
 }
 
 TEST(Activate, large_and_special_numbers) {

@@ -97,7 +97,8 @@ class Table {
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
     for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) {
       grad(Activate{act, 3}, {value("sbf")});
-      for (bool again : {false, true}) plain(ActivateGrad{act, 3, again}, {value("sbf"), value("sbf")});
+      for (bool again : {false, true})
+        for (bool bias : {false, true}) plain(ActivateGrad{act, 3, again, bias}, {value("sbf"), value("sbf")});
     }
     grad(Swiglu{}, {value("sbnf")});
     for (bool again : {false, true}) plain(SwigluGrad{again}, {value("sbf"), value("sbnf")});

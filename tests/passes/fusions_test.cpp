@@ -122,6 +122,19 @@ TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 0);
 }
 
+// The bias before each activation, also where ranks share the MLP.
+TEST(Fusions, activations_gradients_add_up_those_of_biases) {
+  for (const Mesh& mesh : {kOne, kTwo}) {
+    const Graph g = training(gpt2(), mesh).g, apart = training(gpt2(), mesh, {"fuse-bias-grad"}).g;
+    const auto fused = [](const ActivateGrad& a) { return a.bias; };
+    EXPECT_EQ(count_ops<ActivateGrad>(g, fused), kLayers);
+    EXPECT_EQ(count_ops<ActivateGrad>(apart, fused), 0);
+    EXPECT_EQ(count_ops<Sum>(apart) - count_ops<Sum>(g), kLayers);
+  }
+  Graph llama_like = training(llama(), kOne, {"fuse-bias-grad"}).g;
+  EXPECT_FALSE(fuse_bias_grad(llama_like));
+}
+
 TEST(Fusions, the_logits_are_read_once) {
   const Graph g = training(llama(), kOne).g;
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 1);

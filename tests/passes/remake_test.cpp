@@ -43,7 +43,7 @@ Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& styl
 }
 
 int made_again(const Graph& g) {
-  return int(std::ranges::count_if(g.nodes, [](const Node& n) { return makes_again(n.op); }));
+  return int(std::ranges::count_if(g.nodes, [](const Node& n) { return made_again(n.op) >= 0; }));
 }
 
 // Results of the forward's norms and activations that the backward reads, also through a relayout.

@@ -11,12 +11,14 @@ namespace {
 // A machine of so much memory, on which nothing runs.
 struct Memory : Backend {
   i64 memory = 0, used = 0;
+  double balance = 8;
   std::optional<i64> host{};
   std::string name() const override { return "none"; }
   std::string device_name() const override { return "none"; }
   i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
   i64 fixed_bytes() const override { return 1 << 20; }
   i64 available_bytes() const override { return memory; }
+  double flops_per_byte() const override { return balance; }
   i64 peak_bytes() const override { return used; }
   std::optional<i64> host_bytes() const override { return host; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override { return nullptr; }
@@ -102,7 +104,13 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   const double mib = double(numbers * m.seq_length * 8 * 4) / (1 << 20);
   EXPECT_NE(report().find(fmt::format("made again in gradients: {:.1f} MiB of activations", mib)), std::string::npos)
       << report();
+  // Where products are fast beside memory it costs too much, unless memory is short.
+  machine.balance = 1e6;
+  EXPECT_NE(report().find("made again"), std::string::npos);
+  machine.memory = i64{1} << 40;
+  EXPECT_EQ(report().find("made again"), std::string::npos);
   spec.passes_off = {"remake"};
+  machine.memory = 0;
   EXPECT_EQ(report().find("made again"), std::string::npos);
 }
 
@@ -115,6 +123,9 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   const MemoryNeed need = memory_need(options, step, device, false);
   EXPECT_EQ(need.total(), step.plan.arena_bytes + device.fixed_bytes());
   EXPECT_GT(need.host_total(), *device.host);
+  EXPECT_NO_THROW(check_host_memory(need, need.host_total()));
+  EXPECT_THROW(check_host_memory(need, need.host_total() - 1), Error);
+  EXPECT_NO_THROW(check_host_memory(need_of(options, host), 0));  // one memory, which check_memory() looks at
   EXPECT_GT(need_of(options, host).total(), need.total());
   const std::string report = plan_report(options, step, need);
   for (const char* line : {"  context and libraries ", "  beside it, of the host's "})

@@ -76,6 +76,7 @@ class CudaBackend final : public Backend {
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
   std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
+  double flops_per_byte() const override { return 150; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CudaInterpreter>(plan, coord, device_);
   }

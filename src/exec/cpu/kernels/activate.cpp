@@ -76,6 +76,25 @@ Kernel slope_kernel(i64 n, bool again) {
           }};
 }
 
+// The column sums of dx [rows, columns], which is just written, in f64.
+template <class T>
+void sum_rows(const T* dx, i64 rows, i64 columns, accum_t<T>* bias) {
+  parallel_ranges(columns, 64, [&](i64 begin, i64 end) {
+    std::vector<double> sums(size_t(end - begin));
+    for (i64 r = 0; r < rows; ++r)
+      for (i64 c = begin; c < end; ++c) sums[size_t(c - begin)] += double(dx[r * columns + c]);
+    for (i64 c = begin; c < end; ++c) bias[c] = accum_t<T>(sums[size_t(c - begin)]);
+  });
+}
+
+Kernel with_bias(Kernel gradient, DType dtype, const Shape& dx, int out) {
+  const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
+  return {gradient.workspace, [gradient, dtype, rows, columns, out](const Args& a) {
+            gradient.run(a);
+            dispatch_float(dtype, [&]<class T>() { sum_rows(a.out<T>(0), rows, columns, a.out<accum_t<T>>(out)); });
+          }};
+}
+
 // Calls f with the functions of `act` and the C++ type of `dtype`.
 template <class F>
 Kernel dispatch(Act act, DType dtype, F&& f) {
@@ -95,7 +114,9 @@ Kernel prepare(const Activate& op, const Site& site) {
 
 Kernel prepare(const ActivateGrad& op, const Site& site) {
   const i64 n = count(site.in_shape(1));
-  return dispatch(op.act, site.ins[1].dtype, [&]<class F, class T>() { return slope_kernel<F, T>(n, op.again); });
+  const DType dtype = site.ins[1].dtype;
+  const Kernel k = dispatch(op.act, dtype, [&]<class F, class T>() { return slope_kernel<F, T>(n, op.again); });
+  return op.bias ? with_bias(k, dtype, site.in_shape(1), op.again ? 2 : 1) : k;
 }
 
 }  // namespace megalith::cpu

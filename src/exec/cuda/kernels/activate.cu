@@ -73,6 +73,59 @@ static void launch_again(const ActivateLaunch& l, const GradPointers<T>& p, cuda
   grad_again_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
 }
 
+// 32 threads lie across packs of columns, kDown down the rows of a chunk.
+constexpr int kAcross = 32, kDown = 8, kRows = 4;  // kRows: of a thread, on their way at once
+
+template <class F, class T, int N>
+struct ColumnSums {
+  GradPointers<T> p;
+  float sums[N] = {};
+
+  // Rows first, first + kDown, ... below `end`.
+  template <bool kAgain>
+  __device__ void add(i64 first, i64 end, i64 columns, i64 column) {
+    Pack<T, N> dy[kRows], x[kRows];
+#pragma unroll
+    for (int u = 0; u < kRows; ++u)
+      if (const i64 r = first + u * kDown; r < end) {
+        dy[u] = load_pack<N>(p.dy + r * columns + column);
+        x[u] = load_pack<N>(p.x + r * columns + column);
+      }
+#pragma unroll
+    for (int u = 0; u < kRows; ++u)
+      if (const i64 r = first + u * kDown; r < end) {
+        const Numbers<float, N> at = unpack<float>(x[u]);
+        const Pack<T, N> dx = pack<T>(each<float, N>(TimesSlope<F>{}, unpack<float>(dy[u]), at));
+        const Numbers<float, N> rounded = unpack<float>(dx);
+#pragma unroll
+        for (int k = 0; k < N; ++k) sums[k] += rounded.x[k];
+        *reinterpret_cast<Pack<T, N>*>(p.dx + r * columns + column) = dx;
+        if constexpr (kAgain) store_pack(p.y + r * columns + column, each<float, N>(Value<F>{}, at));
+      }
+  }
+};
+
+template <class F, bool kAgain, class T>
+static __global__ void __launch_bounds__(kAcross* kDown, 2)
+    grad_bias_kernel(const __grid_constant__ SumLaunch l, const GradPointers<T> p, double* partial) {
+  constexpr int N = kPackSize<T>;
+  __shared__ double sums[kDown][N][kAcross];
+  const i64 begin = blockIdx.y * l.chunk, end = min(l.terms, begin + l.chunk);
+  const i64 first = i64(blockIdx.x) * (kAcross * N), column = first + threadIdx.x * N;
+  ColumnSums<F, T, N> mine{p};
+  if (column < l.columns)
+    for (i64 r = begin + threadIdx.y; r < end; r += kRows * kDown) mine.template add<kAgain>(r, end, l.columns, column);
+#pragma unroll
+  for (int k = 0; k < N; ++k) sums[threadIdx.y][k][threadIdx.x] = mine.sums[k];
+  __syncthreads();
+  for (int c = threadIdx.y * kAcross + threadIdx.x; c < kAcross * N; c += kAcross * kDown) {
+    if (first + c >= l.columns) continue;
+    double sum = 0;
+    for (int d = 0; d < kDown; ++d) sum += sums[d][c % N][c / N];
+    partial[blockIdx.y * l.columns + first + c] = sum;
+  }
+}
+
 // Calls f with the function of `act` and the element type.
 template <class F>
 static void with_function(const ActivateLaunch& l, F&& f) {
@@ -103,6 +156,22 @@ void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b,
     else
       launch_map(stream, l.n, TimesSlope<F>{}, p.dx, p.dy, p.x);
   });
+  check_launch("[activate_grad] launch");
+}
+
+void launch_activate_grad_bias(const ActivateLaunch& l, const SumLaunch& sums, const ActivateGradBuffers& b, void* bias,
+                               void* workspace, cudaStream_t stream) {
+  double* partial = static_cast<double*>(workspace);
+  with_function(l, [&]<class F, class T>() {
+    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+                            static_cast<T*>(b.y)};
+    const dim3 grid(unsigned(blocks_for(sums.columns, kAcross * kPackSize<T>)), unsigned(sums.chunks));
+    if (b.y)
+      grad_bias_kernel<F, true><<<grid, dim3(kAcross, kDown), 0, stream>>>(sums, p, partial);
+    else
+      grad_bias_kernel<F, false><<<grid, dim3(kAcross, kDown), 0, stream>>>(sums, p, partial);
+  });
+  launch_finish(sums, partial, bias, stream);
   check_launch("[activate_grad] launch");
 }
 

@@ -1,6 +1,6 @@
 // y = act(x) and dx = dy act'(x), f32 or bf16, n elements.
 #pragma once
-#include "exec/cuda/device.h"
+#include "exec/cuda/kernels/sum.h"
 
 namespace megalith::cuda {
 
@@ -17,5 +17,10 @@ struct ActivateGradBuffers {
   void *dx, *y;
 };
 void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b, cudaStream_t stream);
+
+// The same of rows, together with the sums of dx over them; `sums` must go by columns, one loop, packed. `workspace`:
+// of sums.workspace() bytes.
+void launch_activate_grad_bias(const ActivateLaunch& l, const SumLaunch& sums, const ActivateGradBuffers& b, void* bias,
+                               void* workspace, cudaStream_t stream);
 
 }  // namespace megalith::cuda

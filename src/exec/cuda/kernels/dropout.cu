@@ -7,7 +7,7 @@
 #include <algorithm>
 #include "base/rng.h"
 
-#include "exec/cuda/kernels/row_pack.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 

@@ -4,7 +4,7 @@
 // each token among its list's puts that right. What is then added up, list by list, is the same bits every time.
 #pragma once
 #include "exec/cuda/kernels/embedding.h"
-#include "exec/cuda/kernels/row_pack.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 

@@ -59,7 +59,8 @@ Kernel backward(std::string_view op, const Site& site, bool centred, Extras extr
 
 }  // namespace
 
-// Rows of up to 1024 elements take a warp or less, so that no barrier is in the way; longer ones a block. What does not
+// Rows of up to 512 elements, in the forward 1024, take a warp or less, so that no barrier is in the way; longer ones a
+// block. (The gradient of a whole row in a warp would need more registers than there are.) What does not
 // fit in registers or shared memory, and weights of another type than x, go to the kernel of any size.
 NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   const i64 h = s.h, size = size_of(s.x);
@@ -68,7 +69,7 @@ NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   NormBlock b{16, 1, 256};
   if (h <= 512)
     while (b.lanes * b.per < h) b.lanes *= 2;
-  else if (h <= 1024)
+  else if (h <= 1024 && inputs == 1)
     b.per = h <= 768 ? 24 : 32, b.lanes = 32;
   else
     b.per = h <= 4096 ? 16 : 32, b.lanes = b.threads = int((h + b.per * 32 - 1) / (b.per * 32) * 32);

@@ -5,7 +5,7 @@
 #include <cuda_pipeline.h>
 
 #include "exec/cuda/kernels/norm.h"
-#include "exec/cuda/kernels/row_pack.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
@@ -95,7 +95,7 @@ __device__ inline float normed(float x, float rstd, float w, float c) { return f
 template <bool kPart, int kWarps>
 class RowSums {
  public:
-  static constexpr int kMost = 2;  // at once
+  static constexpr int kMost = 4;  // at once
   struct alignas(16) Shared {
     float part[2][kMost][kWarps];
   };

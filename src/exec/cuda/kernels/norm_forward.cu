@@ -1,5 +1,5 @@
-// y = x rstd w, or (x - mean) rstd w + c with the variance taken over x - mean. Persistent blocks go through the rows;
-// while a row is worked on, the next ones are on their way.
+// y = x rstd w, or (x - mean) rstd w + c with the variance taken over x - mean. A row's threads have kRows rows at
+// once, all of them on their way from memory together, and all summed up at one barrier.
 #include "exec/cuda/kernels/norm.cuh"
 
 namespace megalith::cuda {
@@ -13,79 +13,102 @@ struct NormArgs {
   float part, eps;  // part: 1 / h
 };
 
-// Of one row, of which the thread has x: its mean (0 if not kCentred), which is taken off x, and rstd.
-template <bool kCentred, class Stages, int kPer, class Sums>
-__device__ inline float2 statistics(const NormArgs& a, const Stages& stages, float (&x)[kPer], Sums& sums) {
-  float mean = 0, sum[1] = {};
+// Rows at once, as many as registers have room for.
+template <class T, int kPer>
+constexpr int norm_rows = (kPer == 16 ? 4 : 2) / (sizeof(T) == 4 ? 2 : 1);
+
+// A thread's packs of 16 bytes of its rows, kPer elements of each.
+template <class T, int kPer>
+struct RowPacks {
+  static constexpr int kSize = 16 / sizeof(T), kPacks = kPer / kSize, kRows = norm_rows<T, kPer>;
+  Pack<T, kSize> x[kRows][kPacks];
+  int stride, left;  // pack k begins k * stride elements behind the first, and is there if that is below `left`
+
+  __device__ bool has(int k) const { return k * stride < left; }
+  // What is not there is zeros.
+  __device__ RowPacks(const T* first, int h, int rows, int stride, int left) : stride(stride), left(left) {
+    const float zeros[kSize] = {};
+#pragma unroll
+    for (int r = 0; r < kRows; ++r)
+#pragma unroll
+      for (int k = 0; k < kPacks; ++k)
+        x[r][k] = r < rows && has(k) ? load_pack<kSize>(first + i64(r) * h + k * stride) : packed<T>(zeros);
+  }
+};
+
+// f(r, k, elements) for all packs.
+template <class Rows, class F>
+__device__ inline void each_pack(const Rows& rows, F&& f) {
+#pragma unroll
+  for (int r = 0; r < Rows::kRows; ++r)
+#pragma unroll
+    for (int k = 0; k < Rows::kPacks; ++k) {
+      float x[Rows::kSize];
+      unpack(rows.x[r][k], x);
+      f(r, k, x);
+    }
+}
+
+// mean: 0 if not kCentred.
+template <bool kCentred, class Rows, class Sums>
+__device__ inline void statistics(const NormArgs& a, const Rows& rows, Sums& sums, float (&mean)[Rows::kRows],
+                                  float (&rstd)[Rows::kRows]) {
+  constexpr int kSize = Rows::kSize;
+#pragma unroll
+  for (int r = 0; r < Rows::kRows; ++r) mean[r] = rstd[r] = 0;
   if constexpr (kCentred) {
+    each_pack(rows, [&](int r, int, const float(&x)[kSize]) {
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) sum[0] += x[i];
-    sums(sum);
-    mean = sum[0] * a.part, sum[0] = 0;
+      for (int e = 0; e < kSize; ++e) mean[r] += x[e];
+    });
+    sums(mean);
 #pragma unroll
-    for (int i = 0; i < kPer; ++i) x[i] = stages.has(i / Stages::kSize) ? x[i] - mean : 0;
+    for (int r = 0; r < Rows::kRows; ++r) mean[r] *= a.part;
   }
+  each_pack(rows, [&](int r, int k, const float(&x)[kSize]) {
+    if (kCentred && !rows.has(k)) return;
 #pragma unroll
-  for (int i = 0; i < kPer; ++i) sum[0] += x[i] * x[i];
-  sums(sum);
-  return {mean, __frsqrt_rn(sum[0] * a.part + a.eps)};
+    for (int e = 0; e < kSize; ++e) rstd[r] += (x[e] - mean[r]) * (x[e] - mean[r]);
+  });
+  sums(rstd);
+#pragma unroll
+  for (int r = 0; r < Rows::kRows; ++r) rstd[r] = __frsqrt_rn(rstd[r] * a.part + a.eps);
 }
-
-template <class Stages, int kPer>
-__device__ inline void read_row(const Stages& stages, int stage, float (&x)[kPer]) {
-  constexpr int kSize = Stages::kSize;
-#pragma unroll
-  for (int k = 0; k < Stages::kPacks; ++k) {
-    float pack[kSize];
-    stages.get(stage, 0, k, pack);
-#pragma unroll
-    for (int e = 0; e < kSize; ++e) x[k * kSize + e] = pack[e];
-  }
-}
-
-// Blocks a multiprocessor that registers allow without spilling.
-template <class T, int kPer, bool kCentred>
-constexpr int norm_residents = kPer == 32                                   ? 1
-                               : kPer == 24 || (kCentred && sizeof(T) == 4) ? 2
-                                                                            : 3;
 
 template <class T, int kPer, bool kPart, bool kCentred>
-__global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_residents<T, kPer, kCentred>)
-    norm_kernel(const NormArgs a) {
-  using Stages = RowStages<T, kPer, 1>;
+__global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), kPer == 32 ? 1 : 2) norm_kernel(const NormArgs a) {
+  using Rows = RowPacks<T, kPer>;
   using Sums = RowSums<kPart, norm_threads(kPer, sizeof(T)) / 32>;
-  using Weights = RowWeights<Stages, T, kPer>;
-  constexpr int kSize = Stages::kSize, kAhead = Stages::kDepth - 1;
-  extern __shared__ __align__(16) unsigned char memory[];
+  constexpr int kSize = Rows::kSize;
   __shared__ typename Sums::Shared parts;
   const NormLane at(a.lanes);
-  Stages stages(memory, at, a.h);
+  const int row = (blockIdx.x * at.groups + at.group) * Rows::kRows, column = at.lane * kSize;
+  const i64 first = i64(row) * a.h + column;
+  const Rows rows(static_cast<const T*>(a.b.x) + first, a.h, a.rows - row, a.lanes * kSize, a.h - column);
   Sums sums(parts, a.lanes);
-  const Weights w(a.b.w, stages), c(kCentred ? a.b.c : a.b.w, stages);
-  const int step = gridDim.x * at.groups, column = stages.column(0);
-  int row = blockIdx.x * at.groups + at.group;
-  const auto fetch = [&](int stage, int r) {
-    if (r < a.rows) stages.fetch(stage, 0, static_cast<const T*>(a.b.x) + (i64(r) * a.h + column));
-    __pipeline_commit();
-  };
-  for (int s = 0; s < kAhead; ++s) fetch(s, row + s * step);
-  for (int stage = 0; row - at.group < a.rows; row += step, stage = stage == kAhead ? 0 : stage + 1) {
-    fetch(stage == 0 ? kAhead : stage - 1, row + kAhead * step);
-    __pipeline_wait_prior(kAhead);
-    float x[kPer];
-    read_row(stages, stage, x);
-    const float2 stats = statistics<kCentred>(a, stages, x, sums);
-    if (row >= a.rows) continue;
-    if (at.lane == 0) a.b.rstd[row] = stats.y;
-    if (kCentred && at.lane == 0) a.b.mean[row] = stats.x;
-    T* to = static_cast<T*>(a.b.y) + (i64(row) * a.h + column);
+  float mean[Rows::kRows], rstd[Rows::kRows];
+  statistics<kCentred>(a, rows, sums, mean, rstd);
 #pragma unroll
-    for (int k = 0; k < Stages::kPacks; ++k) {
-      float y[kSize], wk[kSize], ck[kSize];
-      w.get(k, wk), c.get(k, ck);
+  for (int r = 0; r < Rows::kRows; ++r)
+    if (at.lane == 0 && row + r < a.rows) {
+      a.b.rstd[row + r] = rstd[r];
+      if (kCentred) a.b.mean[row + r] = mean[r];
+    }
 #pragma unroll
-      for (int e = 0; e < kSize; ++e) y[e] = normed(x[k * kSize + e], stats.y, wk[e], kCentred ? ck[e] : 0);
-      stages.put(to, k, y);
+  for (int k = 0; k < Rows::kPacks; ++k) {
+    if (!rows.has(k)) continue;
+    const int from = column + k * rows.stride;
+    float w[kSize], c[kSize] = {};
+    unpack(load_pack<kSize>(static_cast<const T*>(a.b.w) + from), w);
+    if constexpr (kCentred) unpack(load_pack<kSize>(static_cast<const T*>(a.b.c) + from), c);
+#pragma unroll
+    for (int r = 0; r < Rows::kRows; ++r) {
+      if (row + r >= a.rows) continue;
+      float x[kSize];
+      unpack(rows.x[r][k], x);
+#pragma unroll
+      for (int e = 0; e < kSize; ++e) x[e] = normed(x[e] - mean[r], rstd[r], w[e], c[e]);
+      put_pack(static_cast<T*>(a.b.y) + first + i64(r) * a.h + k * rows.stride, packed<T>(x));
     }
   }
 }
@@ -122,14 +145,14 @@ __global__ void __launch_bounds__(512) any_norm_kernel(const NormArgs a) {
   }
 }
 
-// f(kernel, bytes of shared memory).
+// f(kernel, rows at once); 0 rows: blocks that go through all rows.
 template <class T, bool kCentred, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
     if constexpr (kPer == 0)
       f(any_norm_kernel<T, kCentred>, 0);
     else
-      f(norm_kernel<T, kPer, kPart, kCentred>, b.threads * RowStages<T, kPer, 1>::kBytes);
+      f(norm_kernel<T, kPer, kPart, kCentred>, norm_rows<T, kPer>);
   });
 }
 template <class F>
@@ -142,8 +165,10 @@ void with_kernel(const NormShape& s, const NormBlock& b, F&& f) {
 
 NormLaunch plan_norm(const NormShape& s, double eps, const NormDevice& device) {
   NormLaunch l{s, norm_block(s, 1, device), float(eps), 0};
-  with_kernel(s, l.block,
-              [&](auto* kernel, int shared) { l.blocks = resident_blocks(kernel, l.block, shared, device, s.rows); });
+  with_kernel(s, l.block, [&](auto* kernel, int rows) {
+    const i64 each = i64(rows) * (l.block.threads / l.block.lanes);
+    l.blocks = each > 0 ? blocks_for(s.rows, each) : resident_blocks(kernel, l.block, 0, device, s.rows);
+  });
   return l;
 }
 
@@ -151,8 +176,7 @@ void launch(const NormLaunch& l, const NormBuffers& buffers, cudaStream_t stream
   const NormShape& s = l.shape;
   if (s.rows == 0) return;
   const NormArgs args{buffers, s.w, int(s.rows), int(s.h), l.block.lanes, 1 / float(s.h), l.eps};
-  with_kernel(s, l.block,
-              [&](auto* kernel, int shared) { kernel<<<l.blocks, l.block.threads, size_t(shared), stream>>>(args); });
+  with_kernel(s, l.block, [&](auto* kernel, int) { kernel<<<l.blocks, l.block.threads, 0, stream>>>(args); });
   check_launch("[rms_norm, layer_norm] launch");
 }
 

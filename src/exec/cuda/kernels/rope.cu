@@ -5,7 +5,7 @@
 
 #include <algorithm>
 
-#include "exec/cuda/kernels/row_pack.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 

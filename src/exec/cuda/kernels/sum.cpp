@@ -12,8 +12,8 @@ namespace megalith::cuda {
 namespace {
 
 enum { kX = 0, kY = 1 };
-// Blocks to aim at: twice what an H200 runs at once; fixed, so that sums do not depend on the GPU.
-constexpr i64 kBlocks = 792;
+// Blocks to aim at: what an H200 runs at once; fixed, so that sums do not depend on the GPU.
+constexpr i64 kBlocks = 396;
 constexpr i64 kFewestRows = 64;  // of a chunk
 constexpr i64 kFewestTerms = 8192;
 constexpr i64 kMostRunChunks = 256;
@@ -35,8 +35,8 @@ void cut(SumLaunch& l, i64 chunks, i64 multiple) {
   l.chunks = l.terms == 0 ? 1 : ceil_div(l.terms, l.chunk);
 }
 
-SumLaunch plan(const Site& site, std::vector<Loop> kept, std::vector<Loop> summed) {
-  SumLaunch l{site.ins[0].dtype, site.outs[0].dtype, {}, {}};
+SumLaunch plan(DType from, DType to, std::vector<Loop> kept, std::vector<Loop> summed, i64 most_blocks = kBlocks) {
+  SumLaunch l{from, to, {}, {}};
   const i64 pack = 16 / size_of(l.from);
   l.outputs = size_of(kept), l.terms = size_of(summed);
   if (innermost_last(kept)) {
@@ -46,7 +46,7 @@ SumLaunch plan(const Site& site, std::vector<Loop> kept, std::vector<Loop> summe
     l.columns = columns.n, l.column_step = columns.stride[kY];
     l.packed = l.columns % pack == 0 && strides_divide(l.kept, kX, pack) && strides_divide(l.summed, kX, pack);
     const i64 blocks = l.groups() * ceil_div(l.columns, 32 * (l.packed ? pack : 1));
-    cut(l, std::min(kBlocks / std::max<i64>(1, blocks), ceil_div(l.terms, kFewestRows)), 1);
+    cut(l, std::min(most_blocks / std::max<i64>(1, blocks), ceil_div(l.terms, kFewestRows)), 1);
   } else {
     const bool contiguous = innermost_last(summed) && summed.size() == 1;
     l.kept = table_of(kept), l.summed = table_of(summed);
@@ -60,6 +60,13 @@ SumLaunch plan(const Site& site, std::vector<Loop> kept, std::vector<Loop> summe
 
 }  // namespace
 
+SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns) {
+  const auto loops = make_loops({{"rc", {rows, columns}}, {"c", {columns}}});
+  std::vector<Loop> kept, summed;
+  for (const Loop& loop : loops) (loop.stride[kY] ? kept : summed).push_back(loop);
+  return plan(from, to, kept, summed, 2 * kBlocks);
+}
+
 Kernel prepare(const Sum& op, const Site& site) {
   check_number(op.name, site.ins[0].dtype), check_number(op.name, site.outs[0].dtype);
   const auto [ins, outs] = split_spec(op.spec);
@@ -70,7 +77,7 @@ Kernel prepare(const Sum& op, const Site& site) {
     const BroadcastLaunch l{site.ins[0].dtype, site.outs[0].dtype, size_of(loops), table_of(loops)};
     return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
   }
-  const SumLaunch l = plan(site, kept, summed);
+  const SumLaunch l = plan(site.ins[0].dtype, site.outs[0].dtype, kept, summed);
   return {l.workspace(), [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.workspace, a.stream); }};
 }
 

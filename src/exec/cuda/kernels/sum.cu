@@ -157,6 +157,10 @@ void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStr
   if (l.outputs == 0) return;
   double* partial = static_cast<double*>(workspace);
   dispatch(l.from, [&]<class X>() { launch_partial(l, static_cast<const X*>(x), partial, stream); });
+  launch_finish(l, partial, y, stream);
+}
+
+void launch_finish(const SumLaunch& l, const double* partial, void* y, cudaStream_t stream) {
   dispatch(l.to, [&]<class Y>() {
     finish_kernel<Y>
         <<<blocks_for(l.outputs, kAcross), dim3(kAcross, kDown), 0, stream>>>(l, partial, static_cast<Y*>(y));

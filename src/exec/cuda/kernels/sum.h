@@ -22,4 +22,8 @@ constexpr i64 kShortRun = 1024;  // terms up to which a warp adds up an output, 
 
 void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStream_t stream);
 
+// Sums of the columns of [rows, columns], for kernels that write the partial sums of chunks of rows themselves.
+SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns);
+void launch_finish(const SumLaunch& l, const double* partial, void* y, cudaStream_t stream);
+
 }  // namespace megalith::cuda
