@@ -108,7 +108,7 @@ static void verify(const Plan& plan, const Program& p) {
         if (b == o || out.leaf >= 0) continue;
         bool shares = false;
         for (const Alias& a : in.op.aliases())
-          shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
+          shares |= in.outs[a.out] == o && in.ins[a.in] == b && (a.view || live.last == int(i));
         require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }

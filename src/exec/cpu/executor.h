@@ -13,14 +13,14 @@ i64 workspace_bytes(const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had.
-  Executor(const Plan& plan, const Coord& coord);
+  // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had. `ranks`: the plan's, by
+  // the mesh's numbers; may be missing where the plan is for one.
+  explicit Executor(const Plan& plan, const Coord& coord = {}, Ranks* ranks = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs a program. `first`: of a step's micro-batches. A relayout in it is an Error: moving data between ranks takes
-  // more than one.
+  // Runs a program. `first`: of a step's micro-batches.
   void run(int program, bool first = false);
   void run_instruction(int program, int instruction, bool first);
   int program_index(const std::string& name) const;
@@ -36,7 +36,10 @@ class Executor {
     std::vector<std::byte*> ins, outs;
     std::byte* workspace = nullptr;
     Kernel kernel;
+    int begun_by = -1;  // of a Wait: the step whose relayout it ends
   };
+  Args args(const Step& step, bool first) const { return {step.ins, step.outs, step.workspace, first}; }
+
   const Plan& plan_;
   Coord coord_;
   std::byte* arena_ = nullptr;
