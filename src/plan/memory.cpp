@@ -204,7 +204,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
     }
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
                    [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
-  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
+  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values)
       if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);

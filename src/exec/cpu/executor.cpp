@@ -26,6 +26,8 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
       Site site{plan.mesh, coord, {}, {}, ranks, in.tag};
       for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
       for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
+      for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));
+      for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
       s.workspace = arena_ + in.workspace;
       s.kernel = prepare_any(in.op, site);
       if (in.op.get_if<Wait>()) s.begun_by = producer[size_t(in.ins[0])];
@@ -42,15 +44,20 @@ Executor::~Executor() { munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1
 
 int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
 
-void Executor::run_instruction(int program, int instruction, bool first) {
+void Executor::run_instruction(int program, int instruction, bool first, int slot) {
   const Step& s = programs_[program][instruction];
-  if (s.begun_by < 0) return s.kernel.run(args(s, first));
-  const Step& begun = programs_[program][s.begun_by];
-  begun.kernel.finish(args(begun, first));
+  const Step& works = s.begun_by < 0 ? s : programs_[program][s.begun_by];
+  const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
+    for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];
+    return at;
+  };
+  const auto ins = placed(works.ins, works.in_strides), outs = placed(works.outs, works.out_strides);
+  const Args args{ins, outs, works.workspace, first};
+  s.begun_by < 0 ? works.kernel.run(args) : works.kernel.finish(args);
 }
 
-void Executor::run(int program, bool first) {
-  for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first);
+void Executor::run(int program, bool first, int slot) {
+  for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first, slot);
 }
 
 std::byte* Executor::leaf(const std::string& name) { return arena_ + plan_.leaf(name).offset; }

@@ -20,9 +20,9 @@ class Executor {
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs a program. `first`: of a step's micro-batches.
-  void run(int program, bool first = false);
-  void run_instruction(int program, int instruction, bool first);
+  // Runs a program. `first`: of a step's micro-batches; `slot`: which copy of leaves that have several.
+  void run(int program, bool first = false, int slot = 0);
+  void run_instruction(int program, int instruction, bool first, int slot = 0);
   int program_index(const std::string& name) const;
 
   std::byte* leaf(const std::string& name);  // a leaf's memory
@@ -34,11 +34,11 @@ class Executor {
  private:
   struct Step {
     std::vector<std::byte*> ins, outs;
+    std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
     int begun_by = -1;  // of a Wait: the step whose relayout it ends
   };
-  Args args(const Step& step, bool first) const { return {step.ins, step.outs, step.workspace, first}; }
 
   const Plan& plan_;
   Coord coord_;
