@@ -18,6 +18,14 @@ Cost Relayout::cost(Types ins, Types outs) const {
   return {0, transfer == Transfer::none ? 0 : total_bytes(ins, outs)};
 }
 
+// Equal bits either way: nothing is moved. A reduction leaves its result where its terms were.
+std::vector<Alias> Relayout::aliases() const {
+  if (transfer == Transfer::none) return {{.out = 0, .in = 0, .view = true}};
+  const bool reduces = transfer == Transfer::all_reduce || transfer == Transfer::all_reduce_max;
+  if (reduces && lane == 0) return {{0, 0}};
+  return {};
+}
+
 std::string letters(int ndim) { return std::string("abcdefgh").substr(0, ndim); }
 
 LayoutRule AddGrad::rule() const {

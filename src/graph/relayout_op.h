@@ -11,14 +11,30 @@ struct Relayout {  // x -> x, in another layout
   State from, to;
   Order from_order = Order::block, order = Order::block;
   Transfer transfer = Transfer::none;
+  // 0: done when the node is done. Others: begun by the node and ended by a Wait, in a queue of its own beside the work
+  // between the two.
+  int lane = 0;
 
   void fields(auto&& v) const {
     v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
+    if (lane) v("lane", lane);
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+};
+
+// The end of a relayout that was begun on a lane. Its result y, the value it was made of x -> y, which may be read from
+// here on; x stays as it is until here.
+struct Wait {
+  static constexpr std::string_view name = "wait";
+  void fields(auto&&) const {}
+  std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types) const { return {}; }
+  std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
 struct Ones {  // -> a constant 1 on every rank, also where the type is a partial sum's dual

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "graph/relayout_op.h"
 #include "plan/plan.h"
 
 namespace megalith {
@@ -55,7 +56,7 @@ class ProgramPlanner {
       }
       for (Value v : n->outs) in.outs.push_back(buffer_of(v)), defined.insert(v);
       for (const Alias& a : n->op.aliases())
-        if (a.must) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
+        if (a.must || a.view) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
       program_.instructions.push_back(std::move(in));
     }
     for (auto& [name, v] : g_.outputs)
@@ -97,7 +98,7 @@ class ProgramPlanner {
         if (out.leaf >= 0 || slot_[in.outs[k]] >= 0) continue;
         int taken = -1;
         for (const Alias& a : in.op.aliases())
-          if (a.out == int(k) && taken < 0 && can_take(in, a, i)) taken = slot_[in.ins[a.in]];
+          if (a.out == int(k) && taken < 0 && (a.view || can_take(in, a, i))) taken = slot_[in.ins[a.in]];
         if (taken < 0) {
           taken = int(slots_.size());
           slots_.push_back({out.bytes, 0, out.first, out.last});
@@ -107,9 +108,14 @@ class ProgramPlanner {
       }
       if (in.workspace_bytes > 0) {
         workspace_slot_[i] = int(slots_.size());
-        slots_.push_back({in.workspace_bytes, 0, i, i});
+        slots_.push_back({in.workspace_bytes, 0, i, std::max(i, end_of(in))});
       }
     }
+  }
+  // A relayout on a lane works until its Wait, which is all that reads its result.
+  int end_of(const Instruction& in) const {
+    const auto* r = in.op.get_if<Relayout>();
+    return r && r->lane ? program_.buffers[in.outs[0]].last : -1;
   }
   bool can_take(const Instruction& in, const Alias& a, int i) const {
     const int from = in.ins[a.in];
@@ -198,7 +204,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
     }
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
                    [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
-  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
+  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values)
       if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);

@@ -28,8 +28,12 @@ const Program& Plan::program(const std::string& name) const {
 i64 Plan::bytes(Role role) const {
   i64 sum = 0;
   for (const Leaf& l : leaves)
-    if (l.role == role) sum += align_up(l.bytes);
+    if (l.role == role) sum += l.stride() * l.slots;
   return sum;
+}
+
+i64 Plan::slot_stride(const Buffer& b) const {
+  return b.leaf >= 0 && leaves[size_t(b.leaf)].slots > 1 ? leaves[size_t(b.leaf)].stride() : 0;
 }
 
 Cost cost_of(const Plan& plan, const Program& p, const Instruction& in) {
@@ -108,7 +112,7 @@ static void verify(const Plan& plan, const Program& p) {
         if (b == o || out.leaf >= 0) continue;
         bool shares = false;
         for (const Alias& a : in.op.aliases())
-          shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
+          shares |= in.outs[a.out] == o && in.ins[a.in] == b && (a.view || live.last == int(i));
         require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }
@@ -117,7 +121,8 @@ static void verify(const Plan& plan, const Program& p) {
 
 void verify(const Plan& plan) {
   for (size_t a = 0; a + 1 < plan.leaves.size(); ++a)
-    check(plan.leaves[a].offset + plan.leaves[a].bytes <= plan.leaves[a + 1].offset, "plan: leaf {} overlaps leaf {}",
+    check(plan.leaves[a].offset + plan.leaves[a].stride() * plan.leaves[a].slots <= plan.leaves[a + 1].offset,
+          "plan: leaf {} overlaps leaf {}",
           plan.leaves[a].name, plan.leaves[a + 1].name);
   for (const Program& p : plan.programs) verify(plan, p);
 }

@@ -14,13 +14,15 @@ namespace megalith {
 constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries ask for
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the
-// arena.
+// State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and what a pipeline stage
+// keeps for the backward. Offsets are bytes in the arena.
 struct Leaf {
   std::string name;
   Type type;  // logical
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
+  int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
+  i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
 struct Buffer {
@@ -57,7 +59,8 @@ struct Plan {
   const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
-  i64 bytes(Role role) const;                             // of the leaves of this role
+  i64 bytes(Role role) const;                             // of the leaves of this role, all slots
+  i64 slot_stride(const Buffer& b) const;                 // from one slot to the next; 0: there is one
 };
 
 std::string print(const Plan& p);         // every instruction with its buffers' places

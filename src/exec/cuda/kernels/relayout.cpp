@@ -1,0 +1,12 @@
+// Relayouts between GPUs.
+#include "exec/cuda/kernel.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Relayout&, const Site& site) {
+  fail("a relayout between {} ranks: several GPUs are not built yet", site.mesh.num_ranks());
+}
+
+Kernel prepare(const Wait&, const Site&) { fail("several GPUs are not built yet"); }
+
+}  // namespace megalith::cuda
