@@ -192,7 +192,7 @@ class GoldenCheck {
   }
 
   void train() {
-    Feed feed(step_.plan, *interpreter_);
+    Feed feed(step_.plan, *interpreter_, Coord{});
     const auto losses = golden_.read_f32("train.losses"), norms = golden_.read_f32("train.grad_norms");
     const OptimizerConfig c = golden_optimizer();
     for (int i = 0; i < kSteps; ++i) {

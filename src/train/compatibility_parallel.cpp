@@ -41,7 +41,8 @@ std::string world_divides(const Options& o) {
   const i64 each = p.model_parallel_size();
   if (p.world_size % each == 0) return {};
   return fmt::format(
-      "{} ranks are not divisible by tensor {} x pipeline {} x context {} = {}: start a multiple of {} ranks, or change "
+      "{} ranks are not divisible by tensor {} x pipeline {} x context {} = {}: start a multiple of {} ranks, or "
+      "change "
       "a size",
       p.world_size, p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, each, each);
 }
@@ -95,7 +96,8 @@ std::string all_to_all_divides(const Options& o) {
   if (p.cp_comm_type != CpCommType::a2a || p.context_parallel_size == 1 || groups % p.context_parallel_size == 0)
     return {};
   return fmt::format(
-      "--cp-comm-type a2a splits the {} KV groups of a tensor-parallel rank over --context-parallel-size {}, which does "
+      "--cp-comm-type a2a splits the {} KV groups of a tensor-parallel rank over --context-parallel-size {}, which "
+      "does "
       "not divide: use all_gather",
       groups, p.context_parallel_size);
 }
@@ -126,7 +128,8 @@ std::string saves(const Options& o) {
 std::string zeros(const Options& o) {
   const i64 ranks = o.parallel.data_parallel_size() * o.parallel.context_parallel_size;
   if (!o.train.log_num_zeros_in_grad || ranks == 1) return {};
-  return "--log-num-zeros-in-grad: gradients of several data- or context-parallel ranks are not counted yet: leave it out";
+  return "--log-num-zeros-in-grad: gradients of several data- or context-parallel ranks are not counted yet: leave it "
+         "out";
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "train/parallel.h"
 
+#include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <numeric>

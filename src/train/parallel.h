@@ -1,5 +1,6 @@
 // How a run's ranks share the work: sizes of the mesh's axes and what the flags choose about them.
 #pragma once
+#include <algorithm>
 #include <string>
 
 #include "base/dtype.h"

@@ -233,21 +233,30 @@ struct Opened {
 };
 
 Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
-  if (!o.train.dry_run) check_sizes(o, backend);
-  RunStart start(o);
-  PlannedStep step = plan_step(step_spec(o), backend);
-  const auto need = [&] { return memory_need(o, step, backend, start.resumes()); };
-  if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
+  std::optional<RunStart> start;
+  PlannedStep step;
+  const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
+  together(ranks, [&] {
+    if (!o.train.dry_run) check_sizes(o, backend);
+    start.emplace(o);
+    step = plan_step(step_spec(o), backend);
+    if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
+  });
   Datasets datasets;
-  if (ranks.rank() == 0) datasets = open_data(o);  // an index is written once, then read by the others
-  ranks.barrier();
-  if (ranks.rank() != 0) datasets = open_data(o);
-  if (o.train.print_graph) log::say("{}", print(step.train));
-  if (o.train.print_plan) log::say("{}", print(step.plan));
-  const MemoryNeed total = need();
-  log::say("{}", plan_report(o, step, total));
-  if (!o.train.dry_run) check_memory(o, total, backend, ranks.place()), check_save_place(o.train);
-  return {std::move(start), std::move(step), std::move(datasets), total};
+  const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
+  for (const bool turn : {true, false})
+    together(ranks, [&] {
+      if (builds == turn) datasets = open_data(o);
+    });
+  MemoryNeed total;
+  together(ranks, [&] {
+    if (o.train.print_graph) log::say("{}", print(step.train));
+    if (o.train.print_plan) log::say("{}", print(step.plan));
+    total = need();
+    log::say("{}", plan_report(o, step, total));
+    if (!o.train.dry_run) check_memory(o, total, backend, ranks.place()), check_save_place(o.train);
+  });
+  return {std::move(*start), std::move(step), std::move(datasets), total};
 }
 
 }  // namespace
@@ -259,14 +268,13 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   for (const std::string& note : options.notes) log::say("{}", note);
   const std::string map = rank_map(mesh_of(options.parallel, options.model));
   if (!map.empty()) log::say("{}", map);
-  std::optional<Opened> run;
-  together(ranks, [&] { run.emplace(open_run(options, backend, ranks)); });
+  Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
-  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run->step.plan)}});
+  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}});
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
-  return TrainingRun(options, std::move(run->step), backend, ranks, std::move(run->start), std::move(run->datasets),
-                     run->need)
+  return TrainingRun(options, std::move(run.step), backend, ranks, std::move(run.start), std::move(run.datasets),
+                     run.need)
       .train();
 }
 
