@@ -22,6 +22,10 @@ struct ParallelConfig {
   i64 expert_tensor_parallel_size = 1;
   bool sequence_parallel = false;
   CpCommType cp_comm_type = CpCommType::all_gather;
+  bool use_distributed_optimizer = false;  // optimizer state cut over the data-parallel ranks
+  bool overlap_grad_reduce = false;        // beside the backward
+  bool overlap_param_gather = false;       // beside the rest of the update
+  i64 ddp_bucket_size = 0;                 // elements of a pool; 0: Megatron's default
   double distributed_timeout_minutes = 10;
 
   i64 model_parallel_size() const {

@@ -48,6 +48,8 @@ StepSpec step_spec(const Options& o) {
   s.shape.document_starts = o.data.reset_attention_mask;
   s.shape.seed = u64(o.train.seed);
   s.recompute = o.recompute;
+  s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
+  s.overlap = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather};
   s.evaluate = o.train.eval_iters > 0;
   return s;
 }

@@ -225,6 +225,10 @@ Kernel prepare(const Relayout& op, const Site& site) {
   return {mover->workspace(), [mover](const Args& a) { mover->start(a), mover->finish(a); }};
 }
 
+Kernel prepare(const JoinPool&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
 // The executor ends the relayout that was begun.
 Kernel prepare(const Wait&, const Site&) { return {}; }
 
