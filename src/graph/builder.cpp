@@ -85,7 +85,10 @@ Value Builder::begin_relayout(Value v, const std::vector<Axis>& axes, State to, 
 
 Value Builder::wait(Value moved) {
   const auto* r = g_.nodes[g_.info(moved).node].op.get_if<Relayout>();
-  return r && r->lane ? add1(Wait{}, {moved, g_.nodes[g_.info(moved).node].ins[0]}) : moved;
+  if (!r || r->lane == 0) return moved;
+  std::vector<Value> ins = {moved};
+  if (!r->in_place) ins.push_back(g_.nodes[g_.info(moved).node].ins[0]);
+  return add1(Wait{}, ins);
 }
 
 Value Builder::reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane) {

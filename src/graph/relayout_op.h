@@ -30,8 +30,8 @@ struct Relayout {  // x -> x, in another layout
   std::vector<Alias> aliases() const;
 };
 
-// The end of a relayout that was begun on a lane. Its result y, the value it was made of x -> y, which may be read from
-// here on; x stays as it is until here.
+// The end of a relayout that was begun on a lane. Its result y, the value x that it was made of -> y, which may be read
+// from here on; x stays as it is until here. (Without x where the result is in x's memory.)
 struct Wait {
   static constexpr std::string_view name = "wait";
   void fields(auto&&) const {}
