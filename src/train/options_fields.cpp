@@ -95,7 +95,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "Interleave: pieces of so many layers, several to a rank; 0: one.");
   f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
         "The same by the number of pieces.")
-      .also("virtual-pipeline-model-parallel-size");
+      .also("--virtual-pipeline-model-parallel-size");
   f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
         "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
   f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
