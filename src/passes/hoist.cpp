@@ -3,6 +3,7 @@
 // activations and output gradients end layer by layer, and a gradient's squares are read while it is in cache.
 #include <algorithm>
 
+#include "graph/relayout_op.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -22,6 +23,7 @@ bool hoist(Graph& g) {
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const Node& n = g.nodes[i];
     order[i] = anchor[i] = i;
+    if (n.op.get_if<Wait>()) continue;  // as late as possible
     if (n.phase != Phase::update && !updates_in_place(n.op)) continue;
     anchor[i] = 0;
     for (Value v : n.ins)

@@ -201,10 +201,22 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
         continue;
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
+      if (v.pool.pool) plan.leaves.back().pool = 0;  // which one is told below
     }
-  std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
-                   [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
-  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
+  std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
+    return std::pair(a.pool >= 0, a.role) < std::pair(b.pool >= 0, b.role);
+  });
+  index.clear();
+  for (size_t i = 0; i < plan.leaves.size(); ++i) index[plan.leaves[i].name] = i;
+  for (Leaf& l : plan.leaves)
+    if (l.pool < 0) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
+  for (const ProgramSpec& spec : programs)
+    for (const ValueInfo& v : spec.graph->values) {
+      if (v.node >= 0 || !v.pool.pool) continue;
+      Leaf& l = plan.leaves[index.at(v.name)];
+      l.pool = int(index.at(spec.graph->info(v.pool.pool).name));
+      l.offset = plan.leaves[size_t(l.pool)].offset + v.pool.element * size_of(v.type.dtype);
+    }
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values)
       if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);

@@ -22,6 +22,7 @@ struct Leaf {
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
   int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
+  int pool = -1;              // the leaf in whose memory it lies
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
@@ -59,6 +60,7 @@ struct Plan {
   const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
+  const Program* find_program(const std::string& name) const;
   i64 bytes(Role role) const;                             // of the leaves of this role, all slots
   i64 slot_stride(const Buffer& b) const;                 // from one slot to the next; 0: there is one
 };

@@ -81,6 +81,7 @@ void read_tensors(const Checkpoint& c, ModelState& model, bool with_optimizer) {
           name_of(c.find(t.name)->dtype));
     model.write(t, [&](std::span<float> values) { c.read(t.name, std::as_writable_bytes(values)); });
   }
+  model.finish();
 }
 
 OpenOptions open_options(i64 iteration) {
@@ -99,6 +100,7 @@ void read_hf_weights(const std::string& dir, ModelState& model) {
     }
     fail("{}: the model has no parameter {}", dir, name);
   });
+  model.finish();
 }
 
 }  // namespace
@@ -109,6 +111,7 @@ bool save_run(const Options& options, const ModelState& model, const RunProgress
   const RunState& state = progress.state;
   std::vector<SaveTensor> tensors;
   std::vector<float> copy;  // of memory that the host can't see
+  model.begin_reading();
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
     SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});

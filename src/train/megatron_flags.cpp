@@ -34,16 +34,16 @@ constexpr Row kAccepted[] = {
      "--disable-jit-fuser --cross-entropy-loss-fusion --cross-entropy-fusion-impl= --use-fused-weighted-squared-relu "
      "--fused-residual-rmsnorm"},
     {"one rank has nothing to share, overlap or send",
-     "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --delay-grad-reduce "
+     "--delay-grad-reduce "
      "--delay-param-gather "
-     "--no-align-grad-reduce --no-align-param-gather --ddp-bucket-size= --ddp-num-buckets= --ddp-average-in-collective "
+     "--no-align-grad-reduce --no-align-param-gather --ddp-num-buckets= --ddp-average-in-collective "
      "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap --tp-comm-overlap-cfg= "
      "--tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-clone-scatter-output-in-embedding "
      "--no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush --use-tp-pp-dp-mapping "
      "--distributed-backend= "
-     "--distributed-timeout-minutes= --distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
+     "--distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
      "--local-rank= "
-     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline --cp-comm-type=* "
+     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
      "--ckpt-format= --use-dist-ckpt --dist-ckpt-format= --auto-detect-ckpt-format --ckpt-fully-parallel-save "

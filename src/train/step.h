@@ -3,7 +3,7 @@
 #include <set>
 
 #include "models/gpt.h"
-#include "optim/config.h"
+#include "optim/update.h"
 #include "passes/recompute.h"
 #include "plan/interpreter.h"
 
@@ -19,12 +19,16 @@ struct StepSpec {
   bool train = true;         // false: only the evaluation program
   bool keep_logits = false;  // the evaluation's logits are an output
   RecomputeConfig recompute;
+  bool shard_optimizer = false;  // over the data-parallel ranks
+  i64 pool_size = 0;             // then; 0: by Megatron's rule
+  Overlap overlap;
   std::set<std::string> passes_off;  // beside the backend's own
 };
 
 // Programs "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate" (evaluate).
 struct PlannedStep {
   std::vector<Parameter> parameters;
+  std::vector<Pool> pools;  // of a cut optimizer; its state moves by programs "take NAME" and "give NAME"
   Graph train, evaluate;
   std::vector<PassReport> passes;
   Plan plan;

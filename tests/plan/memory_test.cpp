@@ -65,6 +65,10 @@ class Game {
   explicit Game(const Plan& plan) : plan_(plan), owner_(size_t(plan.arena_bytes / kPiece + 1), -1) {}
 
   std::string play(const Program& p) {
+    views_.clear();
+    for (const Instruction& in : p.instructions)
+      for (const Alias& a : in.op.aliases())
+        if (a.view) views_[in.outs[a.out]] = id(p, in.ins[a.in]);
     for (size_t b = 0; b < p.buffers.size(); ++b)
       if (p.buffers[b].leaf >= 0) write(p.buffers[b], leaf_id(p.buffers[b]));
     for (size_t i = 0; i < p.instructions.size(); ++i) {
@@ -87,7 +91,10 @@ class Game {
  private:
   static constexpr i64 kPiece = 8;
   static int leaf_id(const Buffer& b) { return 1000000 + b.leaf; }
-  static int id(const Program& p, int b) { return p.buffers[b].leaf >= 0 ? leaf_id(p.buffers[b]) : b; }
+  int id(const Program& p, int b) const {  // of what it holds: a view holds what its original does
+    const auto view = views_.find(b);
+    return p.buffers[b].leaf >= 0 ? leaf_id(p.buffers[b]) : view == views_.end() ? b : view->second;
+  }
   bool may_be_overwritten(const Instruction& in, int k) const {
     const auto aliases = in.op.aliases();
     return std::any_of(aliases.begin(), aliases.end(), [&](const Alias& a) { return a.in == k; });
@@ -105,6 +112,7 @@ class Game {
 
   const Plan& plan_;
   std::vector<int> owner_;
+  std::map<int, int> views_;
 };
 
 // The most bytes that are live at once, counting what shares memory in place once: no plan can take less.

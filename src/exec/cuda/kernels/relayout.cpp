@@ -9,4 +9,8 @@ Kernel prepare(const Relayout&, const Site& site) {
 
 Kernel prepare(const Wait&, const Site&) { fail("several GPUs are not built yet"); }
 
+Kernel prepare(const JoinPool&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
 }  // namespace megalith::cuda
