@@ -37,7 +37,7 @@ constexpr Row kAccepted[] = {
      "--delay-grad-reduce "
      "--delay-param-gather "
      "--no-align-grad-reduce --no-align-param-gather --ddp-num-buckets= --ddp-average-in-collective "
-     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap --tp-comm-overlap-cfg= "
+     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap-cfg= "
      "--tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-clone-scatter-output-in-embedding "
      "--no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush --use-tp-pp-dp-mapping "
      "--distributed-backend= "

@@ -106,6 +106,8 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
+  f.add("tp-comm-overlap", c.tp_comm_overlap,
+        "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
   f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside other work.");
   f.add("ddp-bucket-size", c.ddp_bucket_size,
