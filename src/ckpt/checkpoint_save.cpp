@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/tensor_reader.h"
 
 namespace megalith {
 namespace {
@@ -20,9 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kShard = "shard_00000.safetensors";
 
-std::span<const std::byte> bytes_of(const SaveTensor& t) {
-  const void* data = t.fetch ? t.fetch() : t.data;
-  return {static_cast<const std::byte*>(data), std::size_t(count(t.shape) * size_of(t.dtype))};
+// f(bytes) for the tensor's bytes from front to back, in pieces.
+template <class F>
+void for_bytes(const SaveTensor& t, std::vector<std::byte>& piece, F&& f) {
+  const i64 elements = count(t.shape), size = size_of(t.dtype);
+  if (!t.fill) {
+    const void* data = t.fetch ? t.fetch() : t.data;
+    return f(std::span(static_cast<const std::byte*>(data), std::size_t(elements * size)));
+  }
+  for_pieces(elements, [&](i64 begin, i64 n) {
+    piece.resize(std::size_t(n * size));
+    t.fill(begin, n, piece.data());
+    f(std::span<const std::byte>(piece));
+  });
 }
 
 Shape global_shape(const SaveTensor& t) { return t.global_shape.empty() ? t.shape : t.global_shape; }
@@ -65,10 +76,14 @@ void write_files(const std::string& at, const Manifest& manifest, std::span<cons
   std::map<std::string, u64> checksums;
   SafetensorsWriter writer(at + "/" + kShard, std::move(specs), {}, hook);
   std::map<std::string, u64> tensor_checksums;
+  std::vector<std::byte> piece;
   for (const TensorSpec& spec : writer.tensors()) {
-    const std::span<const std::byte> bytes = bytes_of(*by_key.at(spec.name));
-    writer.write(bytes);
-    tensor_checksums[spec.name] = xxh64(bytes);
+    Xxh64 sum;
+    for_bytes(*by_key.at(spec.name), piece, [&](std::span<const std::byte> bytes) {
+      writer.write(bytes);
+      sum.add(bytes);
+    });
+    tensor_checksums[spec.name] = sum.value();
   }
   writer.finish();
   checksums[kShard] = writer.checksum();

@@ -54,16 +54,16 @@ MappedTensors::Part MappedTensors::make_part(const Strides& block, MapTo side, s
   return p;
 }
 
-MappedTensors::MappedTensors(const TensorReader& source, const TensorMapping& mapping, MapTo side,
+MappedTensors::MappedTensors(std::shared_ptr<const TensorReader> source, const TensorMapping& mapping, MapTo side,
                              const Options& options)
-    : TensorReader(source.where()), source_(source) {
+    : TensorReader(source->where()), source_(std::move(source)) {
   const bool to_ours = side == MapTo::ours;
   const auto &targets = to_ours ? mapping.ours : mapping.theirs, &sources = to_ours ? mapping.theirs : mapping.ours;
   std::vector<std::size_t> index;
   for (const NamedShape& t : sources) {
-    const std::size_t i = source.at(options.spell ? options.spell(t.name) : t.name);
-    check(count(source.tensors()[i].shape) == count(t.shape), "[load] {}: tensor {} has shape {}, the model's is {}",
-          where(), t.name, to_string(source.tensors()[i].shape), to_string(t.shape));
+    const std::size_t i = source_->at(options.spell ? options.spell(t.name) : t.name);
+    check(source_->tensors()[i].shape == t.shape, "[load] {}: tensor {} has shape {}, the model's is {}", where(),
+          t.name, to_string(source_->tensors()[i].shape), to_string(t.shape));
     index.push_back(i);
   }
   targets_.resize(targets.size());
@@ -76,8 +76,8 @@ MappedTensors::MappedTensors(const TensorReader& source, const TensorMapping& ma
   for (std::size_t i = 0; i < targets.size(); ++i) {
     check(!targets_[i].parts.empty(), "[ckpt] nothing makes tensor {}", targets[i].name);
     targets_[i].covered = linked[i] == count(targets[i].shape);
-    const DType stored = source.tensors()[targets_[i].parts[0].source].dtype;
-    add({targets[i].name, options.type.value_or(stored), targets[i].shape});
+    const DType stored = source_->tensors()[targets_[i].parts[0].source].dtype;
+    add({options.prefix + targets[i].name, options.type.value_or(stored), targets[i].shape});
   }
 }
 
@@ -104,8 +104,8 @@ void MappedTensors::copy_rows(const Part& p, i64 i, Range& range) const {
     const i64 begin = std::max(range.begin, row), end = std::min(range.end, row + p.size[2]);
     if (begin >= end) continue;
     const i64 from = p.from_start + i * p.from[0] + j * p.from[1] + (begin - row);
-    if (source_.tensors()[p.source].dtype == range.type) {
-      source_.read_range(p.source, from, end - begin, range.at(begin));
+    if (source_->tensors()[p.source].dtype == range.type) {
+      source_->read_range(p.source, from, end - begin, range.at(begin));
     } else {
       std::memcpy(range.at(begin), fetch(p, from, end - begin, range),
                   std::size_t((end - begin) * size_of(range.type)));
@@ -131,10 +131,10 @@ void MappedTensors::copy_columns(const Part& p, i64 i, i64 first, i64 last, Rang
 }
 
 const std::byte* MappedTensors::fetch(const Part& p, i64 from, i64 n, Range& range) const {
-  const DType stored = source_.tensors()[p.source].dtype;
+  const DType stored = source_->tensors()[p.source].dtype;
   range.stored.resize(std::max(range.stored.size(), std::size_t(n * size_of(stored))));
   range.converted.resize(std::max(range.converted.size(), std::size_t(n * size_of(range.type))));
-  source_.read_range(p.source, from, n, range.stored.data());
+  source_->read_range(p.source, from, n, range.stored.data());
   convert_elements(stored, range.stored.data(), range.type, range.converted.data(), n);
   return range.converted.data();
 }

@@ -3,6 +3,7 @@
 // of the others that it needs.
 #pragma once
 #include <functional>
+#include <memory>
 #include <vector>
 
 #include "ckpt/strided.h"
@@ -28,14 +29,14 @@ class MappedTensors final : public TensorReader {
  public:
   // The tensors of the mapping's one side, read from `source`, which has those of the other under names that `spell`
   // may change. `type`: of the result; none: that of what they are made of. Elements that nothing is linked to are 0.
-  // Error if `source` lacks a tensor; `source` must outlive this.
+  // Error if `source` lacks a tensor or has it in another shape.
   struct Options {
     std::optional<DType> type{};
     std::function<std::string(const std::string& name)> spell{};
+    std::string prefix{};  // of the resulting names
   };
-  MappedTensors(const TensorReader& source, const TensorMapping& mapping, MapTo side, const Options& options);
-  MappedTensors(const TensorReader& source, const TensorMapping& mapping, MapTo side)
-      : MappedTensors(source, mapping, side, Options{}) {}
+  MappedTensors(std::shared_ptr<const TensorReader> source, const TensorMapping& mapping, MapTo side,
+                const Options& options);
 
  private:
   // A block with its dimensions by falling steps on our side; the last has step 1.
@@ -57,7 +58,7 @@ class MappedTensors final : public TensorReader {
   void copy_columns(const Part& part, i64 i, i64 first, i64 last, Range& range) const;
   const std::byte* fetch(const Part& part, i64 from, i64 n, Range& range) const;
 
-  const TensorReader& source_;
+  std::shared_ptr<const TensorReader> source_;
   std::vector<Target> targets_;
 };
 

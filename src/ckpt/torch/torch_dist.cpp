@@ -31,7 +31,7 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
 
 }  // namespace
 
-TorchDist::TorchDist(const std::string& dir, bool verify) : dir_(dir), store_(std::make_unique<TensorStore>(dir)) {
+TorchDist::TorchDist(const std::string& dir, bool verify) : dir_(dir), store_(std::make_shared<TensorStore>(dir)) {
   const std::string path = dir + "/.metadata";
   check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
   const std::string text = read_text(path);

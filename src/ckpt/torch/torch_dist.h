@@ -18,6 +18,7 @@ class TorchDist {
   explicit TorchDist(const std::string& dir, bool verify = true);
 
   const TensorStore& tensors() const { return *store_; }
+  std::shared_ptr<const TensorStore> share() const { return store_; }
   const std::vector<std::string>& objects() const { return objects_; }
   const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
   const std::string& path() const { return dir_; }
@@ -38,7 +39,7 @@ class TorchDist {
   std::span<const std::byte> bytes_of(const Item& item);
 
   std::string dir_;
-  std::unique_ptr<TensorStore> store_;
+  std::shared_ptr<TensorStore> store_;
   std::vector<std::string> objects_, unread_;
   std::unique_ptr<TorchFile> common_;
   const PickleValue* common_root_ = nullptr;
