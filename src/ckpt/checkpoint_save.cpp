@@ -128,9 +128,12 @@ void remove_leftovers(const std::string& dir, const StepHook& hook) {
   for (const std::string& path : leftovers) remove_tree(path, hook);
 }
 
+}  // namespace
+
 // Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay. A directory
 // gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
-void remove_old(const std::string& dir, i64 iteration, const SaveOptions& options) {
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options) {
+  if (options.keep_last <= 0 && options.keep_multiples <= 0) return;
   const i64 keep_last = std::max<i64>(1, options.keep_last), multiples = options.keep_multiples;
   const StepHook& hook = options.hook;
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
@@ -143,8 +146,6 @@ void remove_old(const std::string& dir, i64 iteration, const SaveOptions& option
     remove_tree(doomed, hook);
   }
 }
-
-}  // namespace
 
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
                      const SaveOptions& options) {
@@ -168,7 +169,7 @@ void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span
   }
   try {
     remove_leftovers(dir, hook);
-    if (options.keep_last > 0 || options.keep_multiples > 0) remove_old(dir, manifest.iteration, options);
+    remove_old_checkpoints(dir, manifest.iteration, options);
   } catch (const std::exception& e) {
     log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", manifest.iteration,
               e.what());

@@ -73,7 +73,7 @@ void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
   m.seq_length = a.size("seq_length").value_or(0);
   m.max_position_embeddings = a.size("max_position_embeddings").value_or(m.seq_length);
   m.make_vocab_size_divisible_by = a.size("make_vocab_size_divisible_by").value_or(128);
-  m.vocab_size = vocab_size > 0 ? vocab_size : a.size("vocab_size").value_or(rows);
+  m.vocab_size = a.size("vocab_size").value_or(vocab_size > 0 ? vocab_size : rows);
   check(m.num_layers <= 100000 && m.hidden_size <= 1 << 24 && m.num_attention_heads <= m.hidden_size * 64,
         "[megatron] the saved arguments give {} layers of width {}: no such model fits any machine", m.num_layers,
         m.hidden_size);

@@ -188,12 +188,14 @@ void write_files(const std::string& at, const TorchDistContent& content, const T
 void save_torch_dist(const std::string& dir, const TorchDistContent& content, const TensorReader& tensors) {
   const std::string place = dir + "/" + iteration_name(content.iteration);
   const std::string temporary = fmt::format("{}{}{}", place, kTemporary, ::getpid());
-  check(!fs::exists(place), "[save] {} is there already: choose another --save or remove it", place);
+  const std::string aside = fmt::format("{}{}{}", place, kReplaced, ::getpid());
   try {
     make_directories(temporary, {});
     write_files(temporary, content, tensors);
+    if (fs::exists(place)) rename_path(place, aside, {});
     rename_path(temporary, place, {});
     sync_directory(dir, {});
+    remove_tree(aside, {});
     replace_text(dir + "/" + kLatestFile, std::to_string(content.iteration), {});
   } catch (const std::exception&) {
     std::error_code ignored;

@@ -15,8 +15,8 @@ struct TorchDistContent {
 };
 
 // Writes SAVE/iter_XXXXXXX with all tensors of `tensors`, one piece of bounded size at a time, and points the tracker
-// file at it. Stacked layers ("decoder.layers.REST") become one chunk each. Error if the directory is there
-// already or a step fails; nothing is left behind then.
+// file at it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
+// replaced. Error if a step fails; nothing is left behind then, and earlier checkpoints are untouched.
 void save_torch_dist(const std::string& dir, const TorchDistContent& content, const TensorReader& tensors);
 
 }  // namespace megalith
