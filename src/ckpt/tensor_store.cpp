@@ -8,7 +8,7 @@
 namespace megalith {
 namespace {
 
-constexpr i64 kKeepMapped = i64{256} << 20;  // bytes read before pages are given back
+constexpr i64 kKeepMapped = i64{64} << 20;  // bytes read before pages are given back
 
 bool overlap(const StoredBox& a, const StoredBox& b) {
   for (std::size_t d = 0; d < a.shape.size(); ++d)

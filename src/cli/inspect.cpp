@@ -171,7 +171,7 @@ int command_inspect(int argc, const char* const* argv) {
   if (words.size() > 1 && words[1][0] != '-') c.load = words[1], words.erase(words.begin() + 1);
   if (!read_flags(c, int(words.size()), words.data())) return 0;
   if (!c.diff.empty()) return print_difference(c);
-  check(!c.load.empty(), "what to look at? megalith inspect PATH, or --diff A B");
+  check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   check(fs::exists(c.load), "{} is not there", c.load);
   if (c.load.ends_with(".idx"))
     print_index(c.load);

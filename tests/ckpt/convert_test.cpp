@@ -4,6 +4,7 @@
 #include <cstring>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <random>
 
 #include "ckpt/safetensors.h"
 #include "ckpt/torch/torch_dist.h"
@@ -181,6 +182,56 @@ TEST(Convert, reads_torch_of_several_ranks) {
     EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture(name) + "/model.safetensors"))
         << name << " " << shape;
   }
+}
+
+// A flipped bit or a cut in any file is one line of error, or changes nothing that is read.
+void expect_no_silent_damage(const std::string& dir, const std::string& place, std::initializer_list<const char*> files,
+                             int tries) {
+  const auto load = [&] {
+    const AnyCheckpoint c = open_any_checkpoint(dir);
+    std::string all;
+    for (std::size_t i = 0; i < c.tensors->tensors().size(); ++i)
+      all += c.tensors->tensors()[i].name + sha256(read_all(*c.tensors, i));
+    return all;
+  };
+  const std::string good = load();
+  std::mt19937 random(5);
+  for (const char* name : files) {
+    const std::string path = place + "/" + name, text = slurp(path);
+    int found = 0;
+    for (int n = 0; n < tries; ++n) {
+      std::string bad = text;
+      if (n % 4 == 0)
+        bad.resize(random() % bad.size());
+      else
+        bad[random() % bad.size()] ^= char(1 << random() % 8);
+      spit(path, bad);
+      try {
+        EXPECT_TRUE(load() == good) << name << " try " << n;
+      } catch (const Error& e) {
+        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+        ++found;
+      }
+    }
+    EXPECT_GT(found, tries / 4) << name;
+    spit(path, text);
+  }
+}
+
+TEST(Convert, damage_to_torch_is_found) {
+  if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  ASSERT_EQ(run_python("write_megatron.py", {fixture("qwen2"), dir / "torch", "2 1 1"}, dir / "log"), "");
+  expect_no_silent_damage(dir / "torch", dir / "torch/iter_0000003",
+                          {"mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"}, 60);
+}
+
+TEST(Convert, damage_to_our_torch_dist_is_found) {
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  convert(make_run(dir, "qwen2"), CkptFormat::torch_dist, dir / "dist");
+  expect_no_silent_damage(dir / "dist", dir / "dist/iter_0000010", {"__0_0.distcp", "common.pt"}, 80);
 }
 
 TEST(Convert, transformers_computes_the_same) {

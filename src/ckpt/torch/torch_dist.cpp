@@ -107,7 +107,8 @@ StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk,
                               bool verify) {
   const std::string where = fmt::format("[load] {}/{}: tensor {}", dir_, item.file, name);
   const TorchFile file(bytes_of(item), where);
-  if (verify) file.verify();
+  const MappedFile& mapped = store_->file(store_->add_file(dir_ + "/" + item.file));
+  if (verify) file.verify([&](i64 begin, i64 bytes) { mapped.release(item.offset + begin, bytes); });
   const auto t = file.tensor(file.root());
   check(t.has_value(), "{} is {}", where, file.root().describe());
   StoredBox box{.offset = pickle_sizes(chunk.find("offsets"), where),

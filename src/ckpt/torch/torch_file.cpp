@@ -123,8 +123,8 @@ TorchTensor TorchFile::place(const PickleValue& value) const {
   return t;
 }
 
-void TorchFile::verify() const {
-  for (const ZipRecord& record : zip_.records()) zip_.verify(record);
+void TorchFile::verify(const TorchZip::Done& done) const {
+  for (const ZipRecord& record : zip_.records()) zip_.verify(record, done);
 }
 
 }  // namespace megalith

@@ -105,7 +105,7 @@ void Collector::flatten(const TorchFile& file, const PickleValue& value, const s
 std::unique_ptr<TorchFile> Collector::read(const Rank& rank, const std::string& path) {
   const std::size_t number = store_.add_file(path);
   auto file = std::make_unique<TorchFile>(std::as_bytes(store_.file(number).bytes()), "[load] " + path);
-  if (verify_) file->verify();
+  if (verify_) file->verify([&](i64 begin, i64 bytes) { store_.file(number).release(begin, bytes); });
   bool found = false;
   for (i64 stage = -1; stage < 1000; ++stage) {  // "model", or "model0", "model1", ... with virtual stages
     const PickleValue* model = file->root().find(stage < 0 ? "model" : "model" + std::to_string(stage));

@@ -1,6 +1,7 @@
 // The zip container of torch.save: records stored without compression, so that they can be read in place. 64-bit sizes
 // count. Format: APPNOTE.TXT of PKWARE; PyTorch writes it as caffe2/serialize/inline_container.cc does.
 #pragma once
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -25,7 +26,9 @@ class TorchZip {
   const ZipRecord* find(std::string_view name) const;  // nullptr if absent
   const ZipRecord& at(std::string_view name) const;    // Error if absent
   std::span<const std::byte> bytes(const ZipRecord& record) const;
-  void verify(const ZipRecord& record) const;  // Error if its checksum is wrong
+  // Error if its checksum is wrong. `done` is told of each piece that has been read (from the archive's start).
+  using Done = std::function<void(i64 begin, i64 bytes)>;
+  void verify(const ZipRecord& record, const Done& done = {}) const;
   const std::string& where() const { return where_; }
 
  private:
