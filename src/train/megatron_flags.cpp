@@ -46,11 +46,12 @@ constexpr Row kAccepted[] = {
      "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
-     "--ckpt-format= --use-dist-ckpt --dist-ckpt-format= --auto-detect-ckpt-format --ckpt-fully-parallel-save "
+     "--use-dist-ckpt --dist-ckpt-format= --ckpt-fully-parallel-save "
      "--no-ckpt-fully-parallel-save --ckpt-fully-parallel-load --ckpt-assume-constant-structure --dist-ckpt-workers= "
      "--dist-ckpt-optim-fully-reshardable --distrib-optim-fully-reshardable-mem-efficient "
      "--ckpt-pg-tensors-cache-path= "
      "--no-save-tokenizer-assets"},
+    {"what --load holds is found by itself always", "--auto-detect-ckpt-format"},
     {"checkpoints are written in the foreground",
      "--async-save --async-strategy= --use-persistent-ckpt-worker "
      "--async-ckpt-cpu-priority= --async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},

@@ -25,6 +25,10 @@ ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const 
     if (adam) add("optimizer.exp_avg_sq." + p.name, p, second_moment_name);
 }
 
+bool ModelState::has(const std::string& name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [&](const StateTensor& t) { return t.name == name; });
+}
+
 void ModelState::run(const std::string& program) const {
   interpreter_.run(int(step_.plan.find_program(program) - step_.plan.programs.data()), true);
 }

@@ -30,6 +30,7 @@ class ModelState {
   void initialise(u64 seed);  // every parameter drawn by name and global index
   void finish();              // after the last write
 
+  bool has(const std::string& name) const;
   bool is_stage() const { return step_.pipeline.has_value(); }          // a pipeline's: only part of the model is here
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
   // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of

@@ -30,7 +30,12 @@ void list_run(TrainConfig& c, config::FieldList& f) {
 void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.group("Checkpoints");
   f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
-  f.add("load", c.load, "Directory to load from: checkpoints, or a Hugging Face model.").shown_as("DIR");
+  f.add("load", c.load,
+        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; what it "
+        "holds is found by itself.")
+      .shown_as("DIR");
+  f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
+        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.");
   f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
   f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
