@@ -31,7 +31,8 @@ struct ManifestFile {
 
 std::string format_manifest(const ManifestFile& file);
 // DamagedCheckpoint if the text is not what format_manifest writes; NewerCheckpoint if a later version wrote it.
-ManifestFile parse_manifest(const std::string& text, const std::string& path);
+// `whole`: blocks must make up whole tensors.
+ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole = true);
 
 std::string format_checksums(const std::map<std::string, u64>& checksums);  // file name -> xxh64
 

@@ -111,18 +111,27 @@ void read_hf_weights(const std::string& dir, ModelState& model) {
 
 }  // namespace
 
-static void save_native(const TrainConfig& train, const Manifest& manifest, const ModelState& model,
-                        const SaveOptions& keep) {
+// Each rank its blocks. State that is cut over data-parallel ranks is put together first, one kind after the other.
+static void save_native(const TrainConfig& train, const Manifest& manifest, const ModelState& model, Ranks& ranks,
+                        SaveOptions options) {
+  std::vector<std::string> kinds;
   std::vector<SaveTensor> tensors;
   std::vector<float> copy;  // of memory that the host can't see
   model.begin_reading();
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
-    SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});
-    if (t.leaf->type.dtype == DType::f32) out.data = model.host_view(t);
-    if (!out.data) out.fetch = [&model, &copy, &t] { return (copy = model.read(t)).data(); };
+    if (kinds.empty() || kinds.back() != t.cut) kinds.push_back(t.cut);
+    const auto block = model.block(t);
+    if (!block) continue;
+    SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, block->shape, DType::f32});
+    out.global_shape = t.shape, out.offset = block->offset, out.group = int(kinds.size()) - 1;
+    if (t.leaf->type.dtype == DType::f32 && t.cut.empty()) out.data = model.host_view(t);
+    if (!out.data) out.fetch = [&model, &copy, &t] { return (copy = model.read_block(t)).data(); };
   }
-  save_checkpoint(train.save, manifest, tensors, keep);
+  options.groups = int(kinds.size());
+  options.begin_group = [&](int group) { model.begin_reading(kinds[size_t(group)]); };
+  options.sharing = {ranks.rank(), ranks.size(), [&](const std::string& text) { return ranks.all_gather(text); }};
+  save_checkpoint(train.save, manifest, tensors, options);
 }
 
 static void save_torch_dist(const Options& options, const Manifest& manifest, const ModelState& model,
@@ -133,7 +142,7 @@ static void save_torch_dist(const Options& options, const Manifest& manifest, co
   remove_old_checkpoints(options.train.save, manifest.iteration, keep);
 }
 
-bool save_run(const Options& options, const ModelState& model, const RunProgress& progress,
+bool save_run(const Options& options, const ModelState& model, Ranks& ranks, const RunProgress& progress,
               const Schedules& schedules) {
   const TrainConfig& train = options.train;
   const RunState& state = progress.state;
@@ -145,7 +154,7 @@ bool save_run(const Options& options, const ModelState& model, const RunProgress
     if (train.ckpt_format == SaveFormat::torch_dist)
       save_torch_dist(options, manifest, model, keep);
     else
-      save_native(train, manifest, model, keep);
+      save_native(train, manifest, model, ranks, keep);
   } catch (const std::exception& e) {
     log::warn("checkpoint at iteration {} was not saved, training goes on: {}", state.iteration, e.what());
     return false;

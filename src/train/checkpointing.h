@@ -4,6 +4,7 @@
 #include <string>
 
 #include "ckpt/any_checkpoint.h"
+#include "comm/ranks.h"
 #include "train/interval_stats.h"
 #include "train/model_state.h"
 #include "train/options.h"
@@ -19,7 +20,8 @@ struct RunProgress {
 
 // Saves under --save. A failure is a warning: training goes on and earlier checkpoints are untouched. Returns whether
 // it was saved.
-bool save_run(const Options& options, const ModelState& model, const RunProgress& progress, const Schedules& schedules);
+bool save_run(const Options& options, const ModelState& model, Ranks& ranks, const RunProgress& progress,
+              const Schedules& schedules);
 
 // Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
 // directory (its weights only). Opening it reads and checks everything but tensors, so that mistakes are told before

@@ -106,6 +106,33 @@ std::vector<float> ModelState::read(const StateTensor& t) const {
   return out;
 }
 
+std::optional<ModelState::StateBlock> ModelState::block(const StateTensor& t) const {
+  if (!counts(*t.leaf) || counts_elsewhere(*t.parameter)) return std::nullopt;
+  const Mesh& mesh = step_.plan.mesh;
+  StateBlock out;
+  for (int d = 0; d < t.leaf->type.ndim(); ++d) {
+    const std::vector<Run> runs = index_runs(mesh, t.leaf->type.shape, t.leaf->type.layout, coord_, d);
+    check(runs.size() == 1, "{} is not one block on each rank", t.name);
+    out.offset.push_back(runs[0].start);
+    out.shape.push_back(std::clamp<i64>(t.shape[size_t(d)] - runs[0].start, 0, runs[0].length));
+  }
+  if (count(out.shape) == 0) return std::nullopt;
+  return out;
+}
+
+void ModelState::begin_reading(const std::string& cut) const {
+  if (!cut.empty()) run("give" + cut);
+  reading_ = cut;
+}
+
+std::vector<float> ModelState::read_block(const StateTensor& t) const {
+  std::vector<float> out;
+  with_values(*t.leaf, [&](std::span<const float> values) {
+    out.assign(values.begin(), values.begin() + count(block(t)->shape));  // padding rows are the last
+  });
+  return out;
+}
+
 void ModelState::initialise(u64 seed) {
   for (const StateTensor& t : tensors_) {
     if (!t.is_weight) continue;
