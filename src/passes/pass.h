@@ -45,6 +45,9 @@ bool hoist(Graph& g);            // accumulations and the update's nodes stand r
 // Which result of the op, a gradient, is the forward's made again; -1: none.
 int made_again(const AnyOp& op);
 
+// Not among them, as it is the user's choice: transfers between tensor-parallel ranks beside products.
+bool overlap_tensor(Graph& g);
+
 // Tools for passes: how often each value is read (by nodes, or as an output), replacing every use of the keys, and
 // dropping the marked nodes, which keeps the values' node numbers right.
 std::vector<int> count_uses(const Graph& g);
