@@ -1,0 +1,86 @@
+#include "exec/cuda/cliques.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+namespace megalith::cuda {
+
+int Clique::find(int rank) const {
+  const auto it = std::find(ranks.begin(), ranks.end(), rank);
+  return it == ranks.end() ? -1 : int(it - ranks.begin());
+}
+
+std::string to_string(const Clique& c) {
+  return c.kind == Clique::link ? fmt::format("ranks {} to {}", c.ranks.at(0), c.ranks.at(1))
+                                : fmt::format("ranks {}", fmt::join(c.ranks, " "));
+}
+
+std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const Coord& coord) {
+  const int self = mesh.rank(coord);
+  for (auto& group : mesh.groups(axes))
+    if (std::find(group.begin(), group.end(), self) != group.end()) return group;
+  return {self};
+}
+
+std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord) {
+  if (is_local(op.transfer) || mesh.n(op.axes) == 1) return std::nullopt;
+  const auto kind = op.transfer == Transfer::all_to_all ? Clique::pairwise : Clique::collective;
+  return Clique{kind, op.lane, group_of(mesh, op.axes, coord)};
+}
+
+std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {
+  std::set<Clique> out;
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions)
+      if (const auto* op = in.op.get_if<Relayout>())
+        if (auto c = clique_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
+  return {out.begin(), out.end()};
+}
+
+namespace {
+
+std::string text_of(const std::vector<Clique>& cliques) {
+  std::string out;
+  for (const Clique& c : cliques) out += fmt::format("{} {} {}\n", int(c.kind), c.lane, fmt::join(c.ranks, " "));
+  return out;
+}
+
+std::set<Clique> cliques_in(const std::string& text) {
+  std::set<Clique> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int kind = 0;
+    Clique c;
+    words >> kind >> c.lane;
+    c.kind = Clique::Kind(kind);
+    for (int rank = 0; words >> rank;) c.ranks.push_back(rank);
+    out.insert(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine) {
+  std::vector<std::set<Clique>> asked;
+  std::set<Clique> all;
+  for (const std::string& text : ranks.all_gather(text_of(mine))) {
+    asked.push_back(cliques_in(text));
+    all.insert(asked.back().begin(), asked.back().end());
+  }
+  for (const Clique& c : all)
+    for (int r = 0; r < ranks.size(); ++r)
+      check((c.find(r) >= 0) == asked[size_t(r)].contains(c),
+            "the ranks' plans differ: rank {} {} in transfers between {} that others plan", r,
+            c.find(r) >= 0 ? "takes no part" : "takes part", to_string(c));
+  for (const Clique& c : all)
+    check(*std::max_element(c.ranks.begin(), c.ranks.end()) < ranks.size(),
+          "the plan has transfers between {}, the run has {} ranks", to_string(c), ranks.size());
+  return {all.begin(), all.end()};
+}
+
+}  // namespace megalith::cuda
