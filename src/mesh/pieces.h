@@ -1,6 +1,7 @@
 // What goes from rank to rank when a value changes its layout: the boxes that one rank's old block and another's new
 // block have in common. Interpreters move them; nothing here does.
 #pragma once
+#include <algorithm>
 #include <vector>
 
 #include "mesh/layout.h"
@@ -24,6 +25,25 @@ struct Box {
 // same list, so packed one after another it is the message.
 std::vector<Box> common_boxes(const Block& from, const Block& to);
 i64 elements(const std::vector<Box>& boxes);
+
+// Copies a box from one memory to the other.
+template <class T>
+void copy_box(const Box& b, const T* from, T* to) {
+  const int dims = int(b.sizes.size());
+  const i64 length = b.sizes.back(), rows = b.elements() / std::max<i64>(length, 1);
+  std::vector<i64> at(size_t(dims), 0);
+  const T* f = from + b.from;
+  T* t = to + b.to;
+  for (i64 r = 0; r < rows; ++r) {
+    std::copy(f, f + length, t);
+    for (int d = dims - 2; d >= 0; --d) {
+      f += b.from_strides[d], t += b.to_strides[d];
+      if (++at[d] < b.sizes[d]) break;
+      f -= b.sizes[d] * b.from_strides[d], t -= b.sizes[d] * b.to_strides[d], at[d] = 0;
+    }
+  }
+}
+
 // The same boxes with one side packed: consecutive from `start` on.
 std::vector<Box> packed_to(std::vector<Box> boxes, i64 start = 0);    // memory -> message
 std::vector<Box> packed_from(std::vector<Box> boxes, i64 start = 0);  // message -> memory

@@ -8,13 +8,12 @@ std::string main_name(const std::string& parameter) { return parameter + ".main"
 std::string first_moment_name(const std::string& parameter) { return parameter + ".exp_avg"; }
 std::string second_moment_name(const std::string& parameter) { return parameter + ".exp_avg_sq"; }
 
-namespace {
-
-// Over every axis where v is still a sum: reduced, equal on all ranks.
 Value reduced(Builder& b, Value v) {
   const std::vector<Axis> axes = b.type(v).layout.partial.list();
   return axes.empty() ? v : b.relayout(v, axes, kSame);
 }
+
+namespace {
 
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
 Value owned_total(Builder& b, Value v) {

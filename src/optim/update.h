@@ -19,6 +19,9 @@ struct GradientSums {
   Value loss, tokens;
 };
 
+// Over every axis where v is still a sum: added up, equal on all ranks. v itself if there is none.
+Value reduced(Builder& b, Value v);
+
 // Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
 // output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,

@@ -1,4 +1,5 @@
-// Moves a batch from the loader, row-major [b,s], into the plan's data leaves, [s,b].
+// Moves a data-parallel rank's batch from the loader, row-major [b,s], into the plan's data leaves, [s,b]: of each
+// sequence the positions that this context-parallel rank holds.
 #pragma once
 #include "data/loader.h"
 #include "plan/interpreter.h"
@@ -7,7 +8,7 @@ namespace megalith {
 
 class Feed {
  public:
-  Feed(const Plan& plan, Interpreter& interpreter);
+  Feed(const Plan& plan, Interpreter& interpreter, const Coord& coord);
   // Error if the batch is not of the plan's size.
   void operator()(const Batch& batch);
 
@@ -17,7 +18,8 @@ class Feed {
 
   const Plan& plan_;
   Interpreter& interpreter_;
-  i64 seq_, sequences_;
+  i64 seq_, sequences_;         // sequences: of this rank
+  std::vector<i64> positions_;  // of a sequence, that this rank holds
   std::vector<std::byte> staging_;
 };
 

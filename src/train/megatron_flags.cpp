@@ -41,9 +41,9 @@ constexpr Row kAccepted[] = {
      "--tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-clone-scatter-output-in-embedding "
      "--no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush --use-tp-pp-dp-mapping "
      "--distributed-backend= "
-     "--distributed-timeout-minutes= --distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
+     "--distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
      "--local-rank= "
-     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline --cp-comm-type=* "
+     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
      "--ckpt-format= --use-dist-ckpt --dist-ckpt-format= --auto-detect-ckpt-format --ckpt-fully-parallel-save "

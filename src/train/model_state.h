@@ -22,7 +22,7 @@ struct StateTensor {
 
 class ModelState {
  public:
-  ModelState(const PlannedStep& step, Interpreter& interpreter);
+  ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
   using Fill = std::function<void(std::span<float>)>;
 
@@ -30,22 +30,27 @@ class ModelState {
 
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
   // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of
-  // a weight also the copy in compute precision. Memory beside the model's own: that of the tensor, with bf16 half of
-  // it on top.
+  // a weight also the copy in compute precision. The values are the whole tensor's; a rank keeps its block of them.
+  // Memory beside the model's own: that of the tensor, with bf16 half of it on top.
   void write(const StateTensor& t, const Fill& fill);
   void write(const StateTensor& t, std::span<const float> values);
+  // For one rank, which holds all of it.
   std::vector<float> read(const StateTensor& t) const;
   const void* host_view(const StateTensor& t) const { return interpreter_.host_view(*t.leaf); }
 
-  double norm() const;             // of all weights together
+  // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
+  double squares() const;          // of all weights
   i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0
 
  private:
   template <class F>
-  void with_values(const Leaf& leaf, i64 n, F&& f) const;  // f(its first n elements as f32)
+  void with_values(const Leaf& leaf, F&& f) const;  // f(its local elements as f32)
+  bool counts(const Leaf& leaf) const;              // this rank is the first of those that hold the same block
+  i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 
   const PlannedStep& step_;
   Interpreter& interpreter_;
+  Coord coord_;
   std::vector<StateTensor> tensors_;
 };
 

@@ -87,6 +87,11 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share the experts.");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size, "Ranks that share each expert's matrices.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
+  f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a"},
+        "Attention over context-parallel ranks: gather keys and values, or exchange heads for sequence.");
+  f.add("distributed-timeout-minutes", c.distributed_timeout_minutes,
+        "How long a rank waits for others before it gives up.");
+  f.add("world-size", c.world_size, "Ranks to plan for with --dry-run. Not in Megatron.");
 }
 
 void list_fields(RecomputeConfig& c, config::FieldList& f) {

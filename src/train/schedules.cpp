@@ -41,7 +41,8 @@ RunLength run_length(const Options& o) {
 StepSpec step_spec(const Options& o) {
   StepSpec s;
   s.model = o.model, s.optimizer = o.optimizer;
-  s.shape.batch = o.train.micro_batch_size;
+  s.mesh = mesh_of(o.parallel, o.model), s.style = style_of(o.parallel);
+  s.shape.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
   s.shape.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
   s.shape.position_ids = o.data.reset_position_ids;
   s.shape.document_starts = o.data.reset_attention_mask;

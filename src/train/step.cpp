@@ -47,7 +47,7 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   shape.dropout = false;
   Gpt gpt = build_gpt(b, spec.model, shape, spec.style);
   const Accumulators sums = add_loss_sums(b, gpt.loss, gpt.tokens);
-  out.evaluate.outputs["loss"] = sums.loss, out.evaluate.outputs["tokens"] = sums.tokens;
+  out.evaluate.outputs["loss"] = reduced(b, sums.loss), out.evaluate.outputs["tokens"] = reduced(b, sums.tokens);
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
   if (!spec.train) out.parameters = unpacked(gpt.parameters);
   const auto reports = run_passes(out.evaluate, standard_passes(), passes_off);

@@ -19,12 +19,12 @@ void RunState::advance(i64 samples, bool counted) {
     ++skipped_iterations;
 }
 
-Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
-                 const Schedules& schedules)
+Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord,
+                 const OptimizerConfig& optimizer, const Schedules& schedules)
     : plan_(step.plan),
       interpreter_(interpreter),
       rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
-      feed_(step.plan, interpreter) {}
+      feed_(step.plan, interpreter, coord) {}
 
 void Trainer::Rates::write(const RunState& state, double* out) const {
   const double t = double(state.optimizer_steps + 1);

@@ -43,7 +43,8 @@ struct StepResult {
 
 class Trainer {
  public:
-  Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
+  // `coord`: this rank's place.
+  Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord, const OptimizerConfig& optimizer,
           const Schedules& schedules);
 
   // Starts a step over `micro_batches` batches of the loader. `state`: after the finished steps; at most one more may

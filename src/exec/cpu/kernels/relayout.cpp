@@ -12,24 +12,6 @@ namespace megalith::cpu {
 
 namespace {
 
-template <class T>
-void copy_box(const Box& b, const T* from, T* to) {
-  const auto dims = b.sizes.size();
-  const auto row = [&](const T* f, T* t) { std::memcpy(t, f, size_t(b.sizes.back()) * sizeof(T)); };
-  const i64 rows = b.elements() / b.sizes.back();
-  std::vector<i64> at(dims, 0);
-  const T* f = from + b.from;
-  T* t = to + b.to;
-  for (i64 r = 0; r < rows; ++r) {
-    row(f, t);
-    for (int d = int(dims) - 2; d >= 0; --d) {
-      f += b.from_strides[d], t += b.to_strides[d];
-      if (++at[d] < b.sizes[d]) break;
-      f -= b.sizes[d] * b.from_strides[d], t -= b.sizes[d] * b.to_strides[d], at[d] = 0;
-    }
-  }
-}
-
 // By the size of an element: what it is does not matter.
 void copy_boxes(const std::vector<Box>& boxes, i64 element, const std::byte* from, std::byte* to) {
   const auto as = [&]<class T>() {
