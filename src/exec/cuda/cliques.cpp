@@ -13,10 +13,7 @@ int Clique::find(int rank) const {
   return it == ranks.end() ? -1 : int(it - ranks.begin());
 }
 
-std::string to_string(const Clique& c) {
-  return c.kind == Clique::link ? fmt::format("ranks {} to {}", c.ranks.at(0), c.ranks.at(1))
-                                : fmt::format("ranks {}", fmt::join(c.ranks, " "));
-}
+std::string Clique::text() const { return fmt::format("ranks {}", fmt::join(ranks, kind == link ? " to " : " ")); }
 
 std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const Coord& coord) {
   const int self = mesh.rank(coord);
@@ -38,6 +35,11 @@ std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {
       if (const auto* op = in.op.get_if<Relayout>())
         if (auto c = clique_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
   return {out.begin(), out.end()};
+}
+
+std::string describe(const Relayout& op, const Clique& clique, const std::string& tag) {
+  return fmt::format("{} over {}, {}{}{}", name_of(op.transfer), to_string(op.axes), tag, tag.empty() ? "" : ", ",
+                     clique.text());
 }
 
 namespace {
@@ -76,10 +78,10 @@ std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine) {
     for (int r = 0; r < ranks.size(); ++r)
       check((c.find(r) >= 0) == asked[size_t(r)].contains(c),
             "the ranks' plans differ: rank {} {} in transfers between {} that others plan", r,
-            c.find(r) >= 0 ? "takes no part" : "takes part", to_string(c));
+            c.find(r) >= 0 ? "takes no part" : "takes part", c.text());
   for (const Clique& c : all)
     check(*std::max_element(c.ranks.begin(), c.ranks.end()) < ranks.size(),
-          "the plan has transfers between {}, the run has {} ranks", to_string(c), ranks.size());
+          "the plan has transfers between {}, the run has {} ranks", c.text(), ranks.size());
   return {all.begin(), all.end()};
 }
 

@@ -23,8 +23,8 @@ struct Clique {
   std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
   auto operator<=>(const Clique&) const = default;
   int find(int rank) const;  // its place among the ranks; -1 if it is none of them
+  std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
 };
-std::string to_string(const Clique& c);  // "ranks 0 1 2 3", "ranks 0 to 1"
 
 // The ranks that differ from the one at `coord` only in `axes`, itself included, in the mesh's order.
 std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const Coord& coord);
@@ -32,6 +32,8 @@ std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const
 // What a relayout needs; nothing if it moves nothing between ranks.
 std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
 std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord);
+// "all_reduce over tk tr, layer 3 attention, ranks 0 1": `tag` says where in the model.
+std::string describe(const Relayout& op, const Clique& clique, const std::string& tag);
 
 // The cliques of all ranks, sorted. All ranks must call it. Error if a rank is in a clique that it does not ask for, or
 // that a clique's other members do not ask for.
