@@ -1,6 +1,7 @@
 // comm-bench: what moves data between GPUs, one rank each: mpirun -n 2 build/bin/comm-bench. Bus bandwidth of the
 // collectives from graphs, in line and on a lane, by NCCL's own count; products with a collective beside them on a lane
-// against each alone; memory before and after. With any argument: rank 0 waits for the others in vain.
+// against each alone; memory before and after. An argument takes one part: bandwidth, overlap,
+// or stall: rank 0 waits for the others in vain.
 #include <algorithm>
 #include <cstdlib>
 #include <thread>
@@ -53,11 +54,14 @@ struct Bench {
   }
 };
 
-void bandwidths(Bench& b, int lane) {
+void bandwidths(Bench& b, int lane, const std::function<void(const char*)>& memory) {
   std::vector<int> all;
   for (int r = 0; r < b.n(); ++r) all.push_back(r);
   const Clique collective{Clique::collective, lane, all}, pairwise{Clique::pairwise, lane, all};
-  b.comms.connect({collective, pairwise});
+  b.comms.connect({collective});
+  memory("with a communicator for collectives");
+  b.comms.connect({pairwise});
+  memory("with one for all-to-all");
   Comm &c = b.comms.at(collective), &p = b.comms.at(pairwise);
   const i64 most = 256 * kMiB;
   std::byte *x = nullptr, *y = nullptr;
@@ -84,6 +88,7 @@ void bandwidths(Bench& b, int lane) {
     row("all_to_all", share, [&](cudaStream_t s) { p.exchange(sends, receives, s); });
   }
   cudaFree(x), cudaFree(y);
+  memory("after its use");
 }
 
 // Products, a collective, or both with the collective begun on a lane before them and waited for behind them.
@@ -116,41 +121,47 @@ struct Program {
   }
 };
 
-double seconds(Bench& b, int products, Transfer by, int lane) {
-  Program p(b, products, by, lane);
-  const Coord coord = p.plan.mesh.coord(b.ranks.rank());
-  b.comms.connect(cliques_of(p.plan, coord));
-  const Peers peers{b.ranks, b.comms, b.watch};
-  Executor executor(p.plan, coord, b.device, &peers);
-  std::vector<std::byte> random(size_t(2 * 8192 * 8192));
-  for (size_t i = 0; i < random.size() / 2; ++i)
-    reinterpret_cast<bf16*>(random.data())[i] = bf16(float(i * 2654435761u % 2001) / 1000 - 1);
-  for (const Leaf& l : p.plan.leaves)
-    if (l.type.dtype == DType::bf16)
-      check_cuda(cudaMemcpy(executor.leaf(l), random.data(), random.size(), cudaMemcpyHostToDevice), "fill");
-  std::vector<double> s;
-  for (int run = 0; run < 8; ++run) {
-    b.ranks.barrier();
-    executor.busy_seconds();
-    executor.run(0, true);
-    s.push_back(executor.busy_seconds());
-  }
-  s.erase(s.begin(), s.begin() + 3);
-  return median(s);
-}
+// A program with all it needs to run.
+struct Ready {
+  Program program;
+  Peers peers;
+  std::unique_ptr<Executor> executor;
+  std::vector<double> seconds;
 
+  Ready(Bench& b, int products, Transfer by, int lane)
+      : program(b, products, by, lane), peers{b.ranks, b.comms, b.watch} {
+    const Coord coord = program.plan.mesh.coord(b.ranks.rank());
+    b.comms.connect(cliques_of(program.plan, coord));
+    executor = std::make_unique<Executor>(program.plan, coord, b.device, &peers);
+    std::vector<bf16> random(size_t(8192 * 8192));
+    for (size_t i = 0; i < random.size(); ++i) random[i] = bf16(float(i * 2654435761u % 2001) / 1000 - 1);
+    for (const Leaf& l : program.plan.leaves)
+      if (l.type.dtype == DType::bf16)
+        check_cuda(cudaMemcpy(executor->leaf(l), random.data(), 2 * random.size(), cudaMemcpyHostToDevice), "fill");
+  }
+  void run(bool counts) {
+    executor->busy_seconds();
+    executor->run(0, true);
+    const double s = executor->busy_seconds();
+    if (counts) seconds.push_back(s);
+  }
+  double ms() const { return median(seconds) * 1e3; }
+};
+
+// In turns, as the clock falls while products run.
 void overlaps(Bench& b) {
-  constexpr int kProducts = 8;
-  const double products = seconds(b, kProducts, Transfer::none, 0);
+  constexpr int kProducts = 8, kWarm = 20, kRounds = 30;
   for (const Transfer by : {Transfer::all_reduce, Transfer::all_gather, Transfer::reduce_scatter}) {
-    const double alone = seconds(b, 0, by, 0), on_lane = seconds(b, 0, by, 1), line = seconds(b, kProducts, by, 0),
-                 both = seconds(b, kProducts, by, 1);
+    Ready products(b, kProducts, Transfer::none, 0), alone(b, 0, by, 0), on_lane(b, 0, by, 1),
+        line(b, kProducts, by, 0), both(b, kProducts, by, 1);
+    for (int round = 0; round < kWarm + kRounds; ++round)
+      for (Ready* r : {&products, &alone, &on_lane, &line, &both}) b.ranks.barrier(), r->run(round >= kWarm);
     if (b.ranks.rank() == 0)
       log::say(
           "{} products of 8192^3 {:.3f} ms; {} of 256 MiB {:.3f} ms, on a lane {:.3f}; one behind the other {:.3f}, "
-          "at once {:.3f} ms: {:.0f}% of the collective hidden",
-          kProducts, products * 1e3, name_of(by), alone * 1e3, on_lane * 1e3, line * 1e3, both * 1e3,
-          100 * (line - both) / alone);
+          "at once {:.3f} ms: {:.3f} exposed",
+          kProducts, products.ms(), name_of(by), alone.ms(), on_lane.ms(), line.ms(), both.ms(),
+          both.ms() - products.ms());
   }
 }
 
@@ -168,22 +179,23 @@ int stall(Bench& b) {
   return 0;
 }
 
-int bench(int argc) {
+int bench(const std::string& what) {
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   const auto ranks = join(place);
   Device device(place.local_rank, "");
   const i64 bare = device.free_bytes();
   const auto comms = make_comms(*ranks, device);
-  Watch watch(place, *comms, {.timeout_seconds = argc > 1 ? 3.0 : 600.0});
+  Watch watch(place, *comms, {.timeout_seconds = what == "stall" ? 3.0 : 600.0});
   Bench b{*ranks, device, *comms, watch};
   const auto memory = [&](const char* when) {
     if (place.rank == 0)
       log::say("memory of communicators, {}: {:.1f} MiB", when, double(bare - device.free_bytes()) / kMiB);
   };
-  if (argc > 1) return stall(b);
+  if (what == "stall") return stall(b);
   memory("none yet");
-  for (const int lane : {0, 1}) bandwidths(b, lane), memory("after the bandwidths of a lane");
-  overlaps(b);
+  if (what != "overlap")
+    for (const int lane : {0, 1}) bandwidths(b, lane, memory);
+  if (what != "bandwidth") overlaps(b);
   memory("at the end");
   return 0;
 }
@@ -191,9 +203,9 @@ int bench(int argc) {
 }  // namespace
 }  // namespace megalith::cuda
 
-int main(int argc, char**) {
+int main(int argc, char** argv) {
   try {
-    return megalith::cuda::bench(argc);
+    return megalith::cuda::bench(argc > 1 ? argv[1] : "");
   } catch (const std::exception& error) {
     fmt::print(stderr, "comm-bench: {}\n", error.what());
     return 1;

@@ -2,6 +2,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include "exec/cuda/gemm_choices.h"
+
 namespace megalith::cuda {
 
 i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
@@ -17,10 +19,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const P
   check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
         plan.arena_bytes, device.name(), device.free_bytes());
-  for (const Program& p : plan.programs) prepare(p), doing_.push_back("program " + p.name);
-  for (Captured& p : programs_)
-    for (const Step& s : p.steps)
-      if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device.stream()});
+  prepare_alike();
   check_cuda(cudaMemsetAsync(arena_, 0, bytes, device.stream()), "zeroing the arena");
 }
 
@@ -54,6 +53,26 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
     if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, in.tag));
   }
   return s;
+}
+
+void Executor::prepare_all() {
+  for (const Program& p : plan_.programs) prepare(p), doing_.push_back("program " + p.name);
+  for (Captured& p : programs_)
+    for (const Step& s : p.steps)
+      if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
+}
+
+// Ranks that work on the same plan multiply by the same algorithms, those that the first of them chooses.
+void Executor::prepare_alike() {
+  if (!peers_) return prepare_all();
+  Coord first{};
+  first[int(Axis::pp)] = coord_[int(Axis::pp)];
+  if (first == coord_) prepare_all();
+  const std::vector<std::string> choices =
+      peers_->ranks.all_gather(first == coord_ ? device_.gemm_choices().text() : "");
+  if (first == coord_) return;
+  device_.gemm_choices().take(choices.at(size_t(plan_.mesh.rank(first))));
+  prepare_all();
 }
 
 void Executor::prepare(const Program& p) {

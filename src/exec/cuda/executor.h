@@ -20,7 +20,7 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 class Executor {
  public:
   // Allocates the arena, chooses algorithms, zeroes the arena. Error if the memory can't be had. `peers`: missing where
-  // there are none; what the plan needs of them must be connected.
+  // there are none; what the plan needs of them must be connected, and all of them make theirs at the same time.
   Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
@@ -61,6 +61,8 @@ class Executor {
     std::map<std::pair<bool, int>, cudaGraphExec_t> graphs;  // by `first` and slot
   };
   Step make_step(const Program& p, const Instruction& in);
+  void prepare_alike();
+  void prepare_all();
   void prepare(const Program& p);
   void enqueue(const Step& step, const std::vector<Step>& steps, bool first, int slot);
   void run_kernel(const Step& step, bool first, int slot, cudaStream_t stream);

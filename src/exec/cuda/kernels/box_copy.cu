@@ -16,10 +16,9 @@ static __device__ void copy_words(const BoxCopy& c, const std::byte* from, std::
   i64 places[BoxCopies::kEach];
 #pragma unroll
   for (int e = 0; e < BoxCopies::kEach; ++e) {
-    const u32 i = first + e * BoxCopies::kThreads;
+    u32 rest = first + e * BoxCopies::kThreads;
     places[e] = -1;
-    if (i >= c.words) break;
-    u32 rest = i;
+    if (rest >= c.words) continue;
     i64 source = 0, target = 0;
 #pragma unroll
     for (int d = 0; d < BoxCopy::kMostDims; ++d) {

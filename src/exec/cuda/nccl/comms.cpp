@@ -15,10 +15,9 @@ namespace megalith::cuda {
 
 namespace {
 
-// Blocks that a collective may run on, each taking a multiprocessor's share from what runs beside it. In line nothing
-// does.
-constexpr int kLaneBlocks = 16, kLinkBlocks = 8;
-
+// Blocks that a transfer runs on, each taking a multiprocessor from what runs beside it, and 20 MiB. In line nothing
+// does: as many as bring more. On a lane more would be faster, but cost the products beside them more than they gain.
+constexpr int kLineBlocks = 32, kLaneBlocks = 16, kLinkBlocks = 8;
 constexpr int kOldest = NCCL_VERSION(2, 19, 1);
 
 std::string first_line(const char* text) {
@@ -52,10 +51,8 @@ class NcclComm final : public Comm {
  public:
   NcclComm(const Clique& c, const ncclUniqueId& id, int rank) : who_(c.text()), members_(int(c.ranks.size())) {
     ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
-    if (c.kind == Clique::link)
-      config.maxCTAs = kLinkBlocks;
-    else if (c.lane > 0)
-      config.maxCTAs = kLaneBlocks;
+    config.maxCTAs = c.kind == Clique::link ? kLinkBlocks : c.lane ? kLaneBlocks : kLineBlocks;
+    if (config.maxCTAs == kLineBlocks) config.minCTAs = kLineBlocks;
     check(ncclCommInitRankConfig(&it_, members_, id, c.find(rank), &config), "connecting");
   }
   void destroy() { ncclCommDestroy(it_); }
@@ -86,8 +83,8 @@ class NcclComm final : public Comm {
     check(ncclGroupEnd(), "exchange");
   }
 
-  // NCCL takes a part of its memory when a kind of transfer is first made: this makes each once. `scratch`: kScratch
-  // bytes a member.
+  // NCCL takes most of its memory when a kind of transfer is first made: this makes each once. Gathers go round the
+  // ring, which large sums do as well; small sums may choose a tree. `scratch`: kScratch bytes a member.
   static constexpr i64 kScratch = 1024;
   void first_use(Clique::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
     if (kind == Clique::collective) {
@@ -198,12 +195,9 @@ class NcclComms final : public Comms {
   std::map<Clique, std::unique_ptr<NcclComm>> comms_;
 };
 
-// Read by NCCL when it starts. Multicast: GPUs that share a host with other work may not have it. Connections: made at
-// once instead of when an algorithm is first chosen, so that memory does not grow later.
-void set_environment() {
-  setenv("NCCL_NVLS_ENABLE", "0", 0);
-  setenv("NCCL_RUNTIME_CONNECT", "0", 0);
-}
+// Read by NCCL when it starts: multicast stays off unless the user asks for it, as GPUs that share a host with other
+// work may not have it.
+void set_environment() { setenv("NCCL_NVLS_ENABLE", "0", 0); }
 
 }  // namespace
 
