@@ -6,7 +6,10 @@ namespace megalith {
 
 std::unique_ptr<Ranks> join_in_chunks(const Place& place, const JoinOptions& options, i64 chunk_bytes) {
   if (place.size == 1) return make_alone(place);
-  return make_joined(place, options, make_mpi_transport(place, chunk_bytes));
+  const bool by_environment = place.launcher == "environment";
+  return make_joined(
+      place, options,
+      by_environment ? make_star_transport(place, options.timeout_seconds) : make_mpi_transport(place, chunk_bytes));
 }
 
 std::unique_ptr<Ranks> join(const Place& place, const JoinOptions& options) {

@@ -9,6 +9,7 @@
 #include "comm/join.h"
 #include "comm/own_pieces.h"
 #include "comm/patience.h"
+#include "comm/watch.h"
 
 namespace megalith {
 namespace {
@@ -16,15 +17,25 @@ namespace {
 class Joined final : public Ranks {
  public:
   Joined(const Place& place, const JoinOptions& options, std::unique_ptr<Transport> transport)
-      : place_(place), options_(options), transport_(std::move(transport)) {}
+      : place_(place),
+        options_(options),
+        transport_(std::move(transport)),
+        watch_(place, options.silence_seconds, [this](const std::string& mine) {
+          return gather_texts(*transport_, place_, mine, options_.timeout_seconds, "joining the run");
+        }) {}
 
   // While an error unwinds, the others are not waited for, and the library is not given back.
   ~Joined() override {
-    if (std::uncaught_exceptions() > exceptions_) return;
+    if (has_failed_) return;
+    if (std::uncaught_exceptions() > exceptions_) {
+      watch_.failed("see its own message");
+      return;
+    }
     try {
       close();
     } catch (const std::exception& e) {
-      log::warn("rank {} could not end together with the others: {}", place_.rank, e.what());
+      const std::string error = fmt::format("could not end together with the others: {}", e.what());
+      if (!watch_.failed(error)) log::warn("rank {} {}", place_.rank, error);
     }
   }
 
@@ -32,7 +43,7 @@ class Joined final : public Ranks {
 
   std::vector<std::string> all_gather(const std::string& mine) override {
     const std::lock_guard lock(transport_mutex_);
-    return gather_texts(*transport_, place_, mine, options_.timeout_seconds, said("all_gather of texts"));
+    return gather_texts(*transport_, place_, mine, options_.timeout_seconds, at("all_gather of texts"));
   }
 
   int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {
@@ -50,9 +61,11 @@ class Joined final : public Ranks {
     }
   }
 
-  void doing(const std::string* what) override {
-    const std::lock_guard lock(doing_mutex_);
-    doing_ = what;
+  void doing(const std::string* what) override { watch_.doing(what); }
+
+  bool failed(const std::string& error) override {
+    has_failed_ = true;
+    return watch_.failed(error);
   }
 
  private:
@@ -66,19 +79,17 @@ class Joined final : public Ranks {
 
   [[noreturn]] void fail_waiting(int ticket) {
     const std::lock_guard lock(transport_mutex_);
-    fail("{}: rank {} waited {} s for {}", said("exchange"), place_.rank, options_.timeout_seconds,
+    fail("{}: rank {} waited {} s for {}", at("exchange"), place_.rank, options_.timeout_seconds,
          list_ranks(transport_->missing(ticket)));
   }
 
-  std::string said(const char* otherwise) {
-    const std::lock_guard lock(doing_mutex_);
-    return doing_ ? *doing_ : otherwise;
-  }
+  std::string at(const char* otherwise) { return watch_.said(otherwise); }
 
   void close() {
     while (!under_way_.empty()) wait(*under_way_.begin());
     barrier();
     transport_->close();
+    watch_.farewell();
   }
 
   const Place place_;
@@ -87,8 +98,8 @@ class Joined final : public Ranks {
   std::mutex transport_mutex_;
   std::unique_ptr<Transport> transport_;
   std::set<int> under_way_;
-  std::mutex doing_mutex_;
-  const std::string* doing_ = nullptr;
+  bool has_failed_ = false;
+  Watch watch_;  // goes first: it may end this process as long as it lives
 };
 
 }  // namespace

@@ -19,6 +19,9 @@ struct Piece {
   i64 bytes;
 };
 
+// How a rank ends that another one's end brought down; one that failed itself ends as its program says.
+inline constexpr int kEndedByOthers = 75;
+
 class Ranks {
  public:
   virtual ~Ranks() = default;
@@ -39,9 +42,13 @@ class Ranks {
   // timeout of JoinOptions.
   virtual void wait(int ticket) = 0;
 
-  // What this rank is at, for the watch and for errors: "all_gather over tk tr, layer 3 attention". The text must
-  // outlive the next call; nullptr: nothing that others wait for.
+  // What this rank is at, for the watch and for errors: "all_gather over tk tr, layer 3 attention". Copied;
+  // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
+
+  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written the line that
+  // names this rank and the error; false, where there are no others or they can't be told: then the caller writes it.
+  virtual bool failed(const std::string& /*error*/) { return false; }
 };
 
 struct JoinOptions {

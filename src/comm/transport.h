@@ -34,4 +34,7 @@ inline constexpr i64 kChunkBytes = i64{1} << 30;  // larger pieces travel as sev
 // By MPI, started here. Error if MPI sees other ranks than the launcher says, or if this build has no MPI.
 std::unique_ptr<Transport> make_mpi_transport(const Place& place, i64 chunk_bytes);
 
+// By TCP through rank 0 at the place's master address. For mail only. Error if ranks are missing after the timeout.
+std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds);
+
 }  // namespace megalith

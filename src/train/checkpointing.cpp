@@ -74,13 +74,16 @@ void read_tensors(const Checkpoint& c, ModelState& model, bool with_optimizer) {
   std::vector<NamedShape> expected;
   for (const StateTensor& t : model.tensors())
     if (t.is_weight || with_optimizer) expected.push_back({t.name, t.shape});
-  c.check_tensors(expected, [&](const std::string& name) { return !with_optimizer && is_optimizer_tensor(name); });
+  c.check_tensors(expected, [&](const std::string& name) {
+    return model.is_stage() || (!with_optimizer && is_optimizer_tensor(name));  // other stages hold the others
+  });
   for (const StateTensor& t : model.tensors()) {
     if (!t.is_weight && !with_optimizer) continue;
     check(c.find(t.name)->dtype == DType::f32, "{}: tensor {} is {}, want f32", c.path(), t.name,
           name_of(c.find(t.name)->dtype));
     model.write(t, [&](std::span<float> values) { c.read(t.name, std::as_writable_bytes(values)); });
   }
+  model.finish();
 }
 
 OpenOptions open_options(i64 iteration) {
@@ -97,8 +100,9 @@ void read_hf_weights(const std::string& dir, ModelState& model) {
       check(t.shape == shape, "{}: {} is {}, the model's is {}", dir, name, to_string(shape), to_string(t.shape));
       return model.write(t, values);
     }
-    fail("{}: the model has no parameter {}", dir, name);
+    check(model.is_stage(), "{}: the model has no parameter {}", dir, name);
   });
+  model.finish();
 }
 
 }  // namespace
@@ -109,6 +113,7 @@ bool save_run(const Options& options, const ModelState& model, const RunProgress
   const RunState& state = progress.state;
   std::vector<SaveTensor> tensors;
   std::vector<float> copy;  // of memory that the host can't see
+  model.begin_reading();
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
     SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});

@@ -11,14 +11,33 @@ namespace megalith {
 ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
     : step_(step), interpreter_(interpreter), coord_(coord) {
   const Plan& plan = step.plan;
-  auto add = [&](const std::string& name, const Parameter& p, const std::string& leaf, bool is_weight) {
-    if (const Leaf* l = plan.find_leaf(leaf)) tensors_.push_back({name, p.true_shape(), &p, l, is_weight});
+  const auto add = [&](const std::string& name, const Parameter& p, std::string (*state)(const std::string&)) {
+    const bool is_weight = state == main_name;
+    const Leaf* leaf = plan.find_leaf(state(p.name));
+    if (!step.pools.empty()) leaf = plan.find_leaf(gradient_name(p.name));
+    if (!leaf && is_weight) leaf = plan.find_leaf(p.name);
+    if (leaf) tensors_.push_back({name, p.true_shape(), &p, leaf, is_weight, step.pools.empty() ? "" : state("")});
   };
+  for (const Parameter& p : step.parameters) add(p.name, p, main_name);
+  for (const Parameter& p : step.parameters) add("optimizer.exp_avg." + p.name, p, first_moment_name);
+  const bool adam = step.pools.empty() || plan.find_program("take" + second_moment_name(""));
   for (const Parameter& p : step.parameters)
-    add(p.name, p, plan.find_leaf(main_name(p.name)) ? main_name(p.name) : p.name, true);
-  for (const Parameter& p : step.parameters) add("optimizer.exp_avg." + p.name, p, first_moment_name(p.name), false);
-  for (const Parameter& p : step.parameters)
-    add("optimizer.exp_avg_sq." + p.name, p, second_moment_name(p.name), false);
+    if (adam) add("optimizer.exp_avg_sq." + p.name, p, second_moment_name);
+}
+
+void ModelState::run(const std::string& program) const {
+  interpreter_.run(int(step_.plan.find_program(program) - step_.plan.programs.data()), true);
+}
+
+void ModelState::begin_writing(const std::string& cut) {
+  if (writing_ == cut) return;
+  finish();
+  writing_ = cut;
+}
+
+void ModelState::finish() {
+  if (!writing_.empty()) run("take" + writing_);
+  writing_.clear(), reading_.clear();
 }
 
 static void write_as(Interpreter& to, const Leaf& leaf, const std::vector<float>& values) {
@@ -39,12 +58,14 @@ static std::vector<float> block_of(const std::vector<float>& whole, const Mesh& 
 
 void ModelState::write(const StateTensor& t, const Fill& fill) {
   const Type& type = t.leaf->type;
+  begin_writing(t.cut);
   std::vector<float> padded(size_t(type.elements()));
   fill(std::span(padded).first(size_t(count(t.shape))));
   if (local_type(step_.plan.mesh, type).elements() != type.elements())
     padded = block_of(padded, step_.plan.mesh, type, coord_);
+  if (!t.cut.empty() && !gives_values(*t.leaf)) padded.assign(padded.size(), 0);
   write_as(interpreter_, *t.leaf, padded);
-  if (t.is_weight && t.leaf->name != t.parameter->name)
+  if (t.is_weight && t.cut.empty() && t.leaf->name != t.parameter->name)
     write_as(interpreter_, step_.plan.leaf(t.parameter->name), padded);
 }
 
@@ -71,6 +92,7 @@ void ModelState::with_values(const Leaf& leaf, F&& f) const {
 }
 
 std::vector<float> ModelState::read(const StateTensor& t) const {
+  if (t.cut != reading_) run("give" + t.cut), reading_ = t.cut;
   std::vector<float> out;
   with_values(*t.leaf, [&](std::span<const float> values) {
     const auto n = size_t(count(t.shape));
@@ -84,16 +106,27 @@ void ModelState::initialise(u64 seed) {
   for (const StateTensor& t : tensors_) {
     if (!t.is_weight) continue;
     const Draw start = start_of(*t.parameter, seed);
-    interpreter_.draw(*t.leaf, start);
-    if (t.leaf->name != t.parameter->name) interpreter_.draw(step_.plan.leaf(t.parameter->name), start);
+    begin_writing(t.cut);
+    if (t.cut.empty() || gives_values(*t.leaf)) interpreter_.draw(*t.leaf, start);
+    if (t.cut.empty() && t.leaf->name != t.parameter->name)
+      interpreter_.draw(step_.plan.leaf(t.parameter->name), start);
   }
+  finish();
 }
 
 bool ModelState::counts(const Leaf& leaf) const {
   for (Axis a : kAllAxes)
-    if (!leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
+    if (a != Axis::pp && !leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
   return true;
 }
+
+bool ModelState::gives_values(const Leaf& gradient) const {
+  for (Axis a : gradient.type.layout.partial.list())
+    if (coord_[int(a)] != 0) return false;
+  return true;
+}
+
+bool ModelState::counts_elsewhere(const Parameter& p) const { return p.tied && coord_[int(Axis::pp)] != 0; }
 
 // Of the local elements, those in rows that exist: rows are dim 0, so they come first.
 i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
@@ -106,8 +139,9 @@ i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
 
 double ModelState::squares() const {
   double sum = 0;
+  if (!step_.pools.empty()) run("give" + main_name("")), reading_ = main_name("");
   for (const StateTensor& t : tensors_)
-    if (t.is_weight && counts(*t.leaf))
+    if (t.is_weight && counts(*t.leaf) && !counts_elsewhere(*t.parameter))
       with_values(*t.leaf, [&](std::span<const float> values) {
         for (const float x : values) sum += double(x) * x;  // padding is 0
       });
@@ -118,7 +152,7 @@ i64 ModelState::zeros_in_gradients() const {
   i64 zeros = 0;
   for (const Parameter& p : step_.parameters) {
     const Leaf* leaf = step_.plan.find_leaf(gradient_name(p.name));
-    if (!leaf || !counts(*leaf)) continue;
+    if (!leaf || !counts(*leaf) || counts_elsewhere(p)) continue;
     with_values(*leaf, [&](std::span<const float> values) {
       zeros += std::count(values.begin(), values.begin() + true_elements(*leaf, p.true_rows), 0.0f);
     });

@@ -33,6 +33,25 @@ void not_send(Ranks& ranks) {
   ranks.wait(ranks.exchange(1, {}, receives));
 }
 
+// Until it is ended.
+void go_on(Ranks& ranks) {
+  const std::string what = "all_gather over tk tr, layer 3 attention";
+  ranks.doing(&what);
+  sleep_seconds(0.7);  // for a beat with these words
+  fmt::print("rank {} pid {} ready\n", ranks.rank(), getpid());
+  std::fflush(stdout);
+  while (true) ranks.barrier();
+}
+
+// Rank `number` throws; the others wait for it.
+void throw_one(Ranks& ranks, i64 number) {
+  const std::string what = "loading layer 7";
+  ranks.doing(&what);
+  ranks.barrier();
+  check(ranks.rank() != number, "shard 5 has a wrong checksum");
+  ranks.barrier();
+}
+
 using Mode = void (*)(Ranks&, i64 number);
 const std::map<std::string, Mode> kModes = {
     {"gather", [](Ranks& r, i64) { gather_texts_often(r); }},
@@ -41,6 +60,14 @@ const std::map<std::string, Mode> kModes = {
     {"ordered", [](Ranks& r, i64) { exchange_ordered(r); }},
     {"wrong-sizes", exchange_wrong_sizes},
     {"time", time_exchanges},
+    {"go-on", [](Ranks& r, i64) { go_on(r); }},
+    {"throw", throw_one},
+    {"throw-all", [](Ranks&, i64) { fail("--lr -1 is negative"); }},
+    {"leave",
+     [](Ranks& r, i64 number) {
+       if (r.rank() == number) _exit(0);
+       r.barrier();
+     }},
     {"late", [](Ranks& r, i64) { be_late(r); }},
     {"not-send", [](Ranks& r, i64) { not_send(r); }},
 };
@@ -51,7 +78,12 @@ int run(const std::string& mode, i64 number) {
   if (const char* seconds = std::getenv("COMM_TIMEOUT")) options.timeout_seconds = std::atof(seconds);
   const char* chunk = std::getenv("COMM_CHUNK");
   const std::unique_ptr<Ranks> ranks = join_in_chunks(place, options, chunk ? std::atoll(chunk) : kChunkBytes);
-  kModes.at(mode)(*ranks, number);
+  try {
+    kModes.at(mode)(*ranks, number);
+  } catch (const Error& e) {
+    if (ranks->failed(e.what())) return 1;
+    throw;
+  }
   if (ranks->rank() == 0) fmt::print("{} done by {} ranks\n", mode, ranks->size());
   return 0;
 }

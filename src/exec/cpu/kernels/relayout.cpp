@@ -37,8 +37,7 @@ class Mover {
     const Mesh& mesh = site.mesh;
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
     const int self = mesh.rank(site.coord);
-    for (const auto& group : mesh.groups(op.axes))
-      if (std::find(group.begin(), group.end(), self) != group.end()) members_ = group;
+    members_ = op.group(mesh, site.coord);
     me_ = int(std::find(members_.begin(), members_.end(), self) - members_.begin());
     for (int k = 0; k < n(); ++k) {
       const bool apart = is_local(op.transfer) && k != me_;
@@ -223,6 +222,14 @@ Kernel prepare(const Relayout& op, const Site& site) {
     return {mover->workspace(), [mover](const Args& a) { mover->start(a); },
             [mover](const Args& a) { mover->finish(a); }};
   return {mover->workspace(), [mover](const Args& a) { mover->start(a), mover->finish(a); }};
+}
+
+Kernel prepare(const JoinPool&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
+Kernel prepare(const StageTerm&, const Site&) {
+  return {0, [](const Args&) {}};
 }
 
 // The executor ends the relayout that was begun.

@@ -194,4 +194,12 @@ Kernel prepare(const Relayout& op, const Site& site) {
 // The executor ends the relayout that was begun.
 Kernel prepare(const Wait&, const Site&) { return {}; }
 
+Kernel prepare(const JoinPool&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
+Kernel prepare(const StageTerm&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
 }  // namespace megalith::cuda
