@@ -185,7 +185,7 @@ int bench(const std::string& what) {
   Device device(place.local_rank, "");
   const i64 bare = device.free_bytes();
   const auto comms = make_comms(*ranks, device);
-  Watch watch(place, *comms, {.timeout_seconds = what == "stall" ? 3.0 : 600.0});
+  Watch watch(*ranks, *comms, {.timeout_seconds = what == "stall" ? 3.0 : 600.0});
   Bench b{*ranks, device, *comms, watch};
   const auto memory = [&](const char* when) {
     if (place.rank == 0)

@@ -9,6 +9,7 @@
 #include "train/checkpointing.h"
 #include "train/flops.h"
 #include "train/peak_flops.h"
+#include "train/pipeline.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
 #include "train/schedules.h"
@@ -258,7 +259,10 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
-  if (!o.train.dry_run) backend.connect(step.plan, coord_of(step.plan, ranks));
+  if (!o.train.dry_run) {
+    const Coord coord = coord_of(step.plan, ranks);
+    backend.connect(step.plan, coord, links_of(step, coord));
+  }
   Datasets datasets;
   const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
   for (const bool turn : {true, false})

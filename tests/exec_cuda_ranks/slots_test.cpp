@@ -10,7 +10,7 @@ namespace {
 
 constexpr i64 kSlots = 3, kSize = 1000;
 
-// y = 2 x, each with `slots` copies, z = x + nothing: one that has a single copy.
+// y = 2 x, and z that nothing reads; x and z with kSlots copies.
 Plan plan_of(const Backend& backend, Graph& g) {
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
@@ -18,16 +18,8 @@ Plan plan_of(const Backend& backend, Graph& g) {
   const Value x = b.leaf({"x", type});
   b.leaf({"z", type});
   g.outputs["y"] = b.add1(Scale{1, 2}, {x});
-  Plan plan = plan_memory(g.mesh, {{"graph", &g, {Phase::forward}}},
-                          [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
-  for (Leaf& l : plan.leaves) {  // behind everything else, with room for its copies
-    if (l.name != "x") continue;
-    l.slots = kSlots, l.offset = plan.arena_bytes;
-    plan.arena_bytes += kSlots * l.stride();
-    for (Buffer& buffer : plan.programs[0].buffers)
-      if (buffer.leaf >= 0 && plan.leaves[size_t(buffer.leaf)].name == "x") buffer.offset = l.offset;
-  }
-  return plan;
+  return plan_memory(g.mesh, {{.name = "graph", .graph = &g, .phases = {Phase::forward}, .slots = kSlots}},
+                     [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });
 }
 
 std::vector<float> numbers(float first) {

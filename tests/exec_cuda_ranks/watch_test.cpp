@@ -26,12 +26,12 @@ struct BadComms final : cuda::Comms {
   void abort() override {}
 };
 
-std::string line_of(cuda::Comms& comms, const std::function<void(cuda::Watch&, cudaStream_t)>& work) {
+std::string line_of(Ranks& ranks, cuda::Comms& comms, const std::function<void(cuda::Watch&, cudaStream_t)>& work) {
   std::string line;
   std::atomic<bool> said = false, go_on = false;
   cuda::Device device(0, "");
   {
-    cuda::Watch watch({.rank = 1, .size = 2}, comms,
+    cuda::Watch watch(ranks, comms,
                       {.timeout_seconds = 0.3, .poll_seconds = 0.02, .give_up = [&](const std::string& l) {
                          line = l, said = true;
                        }});
@@ -54,13 +54,13 @@ class CudaWatch : public OnGpus<1> {};
 TEST_F(CudaWatch, names_the_program_and_what_is_under_way) {
   run_ranks(1, [](Ranks& ranks) {
     const auto comms = make_host_comms(ranks);
-    const std::string line = line_of(*comms, [](cuda::Watch& watch, cudaStream_t stream) {
+    const std::string line = line_of(ranks, *comms, [](cuda::Watch& watch, cudaStream_t stream) {
       watch.begin_run("micro-batch");
       const int done = watch.add("all_gather over tk, layer 1, ranks 0 1");
       const int open = watch.add("all_reduce over dp, layer 2, ranks 1 3");
       watch.begin(done, stream), watch.end(done, stream), watch.begin(open, stream);
     });
-    EXPECT_TRUE(line.starts_with("rank 1 of 2, program micro-batch: its GPU has made no progress for 0.3")) << line;
+    EXPECT_TRUE(line.starts_with("rank 0 of 1, program micro-batch: its GPU has made no progress for 0.3")) << line;
     EXPECT_TRUE(line.ends_with("; under way: all_reduce over dp, layer 2, ranks 1 3")) << line;
   });
 }
@@ -68,14 +68,16 @@ TEST_F(CudaWatch, names_the_program_and_what_is_under_way) {
 TEST_F(CudaWatch, says_nothing_while_there_is_no_work) {
   run_ranks(1, [](Ranks& ranks) {
     const auto comms = make_host_comms(ranks);
-    EXPECT_EQ(line_of(*comms, [](cuda::Watch&, cudaStream_t) {}), "");
+    EXPECT_EQ(line_of(ranks, *comms, [](cuda::Watch&, cudaStream_t) {}), "");
   });
 }
 
 TEST_F(CudaWatch, says_what_the_communicators_say) {
-  BadComms comms;
-  const std::string line = line_of(comms, [](cuda::Watch&, cudaStream_t) {});
-  EXPECT_EQ(line, "rank 1 of 2, program none: ranks 0 1: broken; no transfer is under way");
+  run_ranks(1, [](Ranks& ranks) {
+    BadComms comms;
+    const std::string line = line_of(ranks, comms, [](cuda::Watch&, cudaStream_t) {});
+    EXPECT_EQ(line, "rank 0 of 1, program none: ranks 0 1: broken; no transfer is under way");
+  });
 }
 
 }  // namespace megalith

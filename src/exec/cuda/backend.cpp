@@ -81,8 +81,7 @@ class CudaBackend final : public Backend {
   explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache) {
     if (!o.ranks || o.ranks->size() == 1) return;
     comms_ = cuda::make_comms(*o.ranks, device_);
-    watch_ = std::make_unique<cuda::Watch>(o.ranks->place(), *comms_,
-                                           cuda::WatchOptions{.timeout_seconds = o.timeout_seconds});
+    watch_ = std::make_unique<cuda::Watch>(*o.ranks, *comms_, cuda::WatchOptions{.timeout_seconds = o.timeout_seconds});
     peers_.emplace(cuda::Peers{*o.ranks, *comms_, *watch_});
   }
   std::string name() const override { return "cuda"; }

@@ -15,17 +15,12 @@ int Clique::find(int rank) const {
 
 std::string Clique::text() const { return fmt::format("ranks {}", fmt::join(ranks, kind == link ? " to " : " ")); }
 
-std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const Coord& coord) {
-  const int self = mesh.rank(coord);
-  for (auto& group : mesh.groups(axes))
-    if (std::find(group.begin(), group.end(), self) != group.end()) return group;
-  return {self};
-}
-
 std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord) {
-  if (is_local(op.transfer) || mesh.n(op.axes) == 1) return std::nullopt;
+  if (is_local(op.transfer)) return std::nullopt;
+  std::vector<int> group = op.group(mesh, coord);
+  if (group.size() == 1) return std::nullopt;
   const auto kind = op.transfer == Transfer::all_to_all ? Clique::pairwise : Clique::collective;
-  return Clique{kind, op.lane, group_of(mesh, op.axes, coord)};
+  return Clique{kind, op.lane, std::move(group)};
 }
 
 std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {

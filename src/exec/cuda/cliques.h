@@ -26,9 +26,6 @@ struct Clique {
   std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
 };
 
-// The ranks that differ from the one at `coord` only in `axes`, itself included, in the mesh's order.
-std::vector<int> group_of(const Mesh& mesh, const std::vector<Axis>& axes, const Coord& coord);
-
 // What a relayout needs; nothing if it moves nothing between ranks.
 std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
 std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord);

@@ -2,6 +2,8 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <set>
+
 #include "exec/cuda/gemm_choices.h"
 
 namespace megalith::cuda {
@@ -78,19 +80,21 @@ void Executor::prepare_alike() {
 void Executor::prepare(const Program& p) {
   Captured captured;
   std::vector<int> producer(p.buffers.size(), -1);
-  int open = 0;  // relayouts on lanes that no Wait has ended
+  std::set<int> open;  // relayouts on lanes that no Wait has ended
   for (const Instruction& in : p.instructions) {
+    const int here = int(captured.steps.size());
     Step s = make_step(p, in);
-    open += s.lane != 0;
+    if (s.lane) open.insert(here);
     if (in.op.get_if<Wait>()) {
-      s.begun_by = producer[size_t(in.ins[0])], --open;
+      s.begun_by = producer[size_t(in.ins[0])];
       check(s.begun_by >= 0 && captured.steps[size_t(s.begun_by)].lane, "program {}: a wait for what no lane does: {}",
             p.name, in.tag);
+      open.erase(s.begun_by);
     }
-    for (int b : in.outs) producer[size_t(b)] = int(captured.steps.size());
+    for (int b : in.outs) producer[size_t(b)] = here;
     captured.steps.push_back(std::move(s));
   }
-  check(open == 0, "program {}: {} relayouts on lanes that nothing waits for", p.name, open);
+  check(open.empty(), "program {}: {} relayouts on lanes that nothing waits for", p.name, open.size());
   programs_.push_back(std::move(captured));
 }
 

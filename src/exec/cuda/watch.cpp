@@ -13,9 +13,9 @@ namespace megalith::cuda {
 using Clock = std::chrono::steady_clock;
 
 // Ends the process even if aborting hangs: the driver may be stuck as well.
-static void end_process(Comms& comms, const std::string& line) {
+static void end_process(Ranks& ranks, Comms& comms, const std::string& line) {
   constexpr std::chrono::seconds kToAbort{2};
-  fmt::print(stderr, "megalith: {}\n", line);  // also where log is muted
+  if (!ranks.failed(line)) fmt::print(stderr, "megalith: {}\n", line);
   std::atomic<bool> aborted = false;
   std::thread([&] { comms.abort(), aborted = true; }).detach();
   for (const auto began = Clock::now(); !aborted && Clock::now() - began < kToAbort;)
@@ -23,12 +23,12 @@ static void end_process(Comms& comms, const std::string& line) {
   std::_Exit(1);
 }
 
-Watch::Watch(const Place& place, Comms& comms, WatchOptions options)
-    : place_(place), comms_(comms), options_(std::move(options)), names_(1) {
+Watch::Watch(Ranks& ranks, Comms& comms, WatchOptions options)
+    : ranks_(ranks), comms_(comms), options_(std::move(options)), names_(1) {
   check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&words_), sizeof(u32) * kMost, cudaHostAllocDefault),
              "allocating pinned memory");
   std::fill(words_, words_ + kMost, 0u);
-  if (!options_.give_up) options_.give_up = [this](const std::string& line) { end_process(comms_, line); };
+  if (!options_.give_up) options_.give_up = [this](const std::string& line) { end_process(ranks_, comms_, line); };
   thread_ = std::thread([this] { look(); });
 }
 
@@ -86,7 +86,7 @@ void Watch::look() {
     const double still = std::chrono::duration<double>(Clock::now() - since).count();
     if (error.empty() && still < options_.timeout_seconds) continue;
     const std::string why = error.empty() ? fmt::format("its GPU has made no progress for {:.3g} s", still) : error;
-    options_.give_up(fmt::format("rank {} of {}, program {}: {}; {}", place_.rank, place_.size,
+    options_.give_up(fmt::format("rank {} of {}, program {}: {}; {}", ranks_.rank(), ranks_.size(),
                                  program_.empty() ? "none" : program_, why, under_way()));
     return;
   }

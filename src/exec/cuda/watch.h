@@ -18,13 +18,13 @@ namespace megalith::cuda {
 struct WatchOptions {
   double timeout_seconds = 600;  // without any progress while there is work
   double poll_seconds = 0.25;
-  // What happens then, with the line to be printed. Default: it is printed, transfers are aborted, the process ends.
+  // What happens then, with the line to be printed. Default: it is printed, all ranks end.
   std::function<void(const std::string&)> give_up = {};
 };
 
 class Watch {
  public:
-  Watch(const Place& place, Comms& comms, WatchOptions options);
+  Watch(Ranks& ranks, Comms& comms, WatchOptions options);
   ~Watch();
   Watch(const Watch&) = delete;
   Watch& operator=(const Watch&) = delete;
@@ -42,7 +42,7 @@ class Watch {
   void look();
   std::string under_way() const;  // with names_mutex_ held
 
-  Place place_;
+  Ranks& ranks_;
   Comms& comms_;
   WatchOptions options_;
   u32* words_ = nullptr;  // pinned: how many runs have ended; then for each transfer whether it is under way

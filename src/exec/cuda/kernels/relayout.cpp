@@ -24,7 +24,7 @@ class Mover {
         in_bytes_(count(site.in_shape(0)) * size_),
         out_bytes_(count(site.out_shape(0)) * size_) {
     const Mesh& mesh = site.mesh;
-    members_ = group_of(mesh, op.axes, site.coord);
+    members_ = op.group(mesh, site.coord);
     const int self = mesh.rank(site.coord);
     me_ = int(std::find(members_.begin(), members_.end(), self) - members_.begin());
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
@@ -96,6 +96,7 @@ class Mover {
   }
 
   void route_scatter() {
+    check(!op_.in_place, "a reduce_scatter in place: CUDA kernels need room for the result");
     direct_ = in_order(outgoing_, out_bytes_, &Box::from);
     if (direct_) return;
     workspace_ = in_bytes_;
