@@ -29,7 +29,8 @@ class Mover {
     me_ = int(std::find(members_.begin(), members_.end(), self) - members_.begin());
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
     const Block in = block(site.ins[0], self), out = block(site.outs[0], self);
-    for (int k = 0; k < n(); ++k) {
+    const bool whole = op.transfer == Transfer::all_reduce || op.transfer == Transfer::all_reduce_max;
+    for (int k = 0; k < n() && !whole; ++k) {
       const bool apart = is_local(op.transfer) && k != me_;
       outgoing_.push_back(apart ? std::vector<Box>{} : common_boxes(in, block(site.outs[0], members_[k])));
       incoming_.push_back(apart ? std::vector<Box>{} : common_boxes(block(site.ins[0], members_[k]), out));
