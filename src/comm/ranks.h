@@ -46,14 +46,15 @@ class Ranks {
   // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
 
-  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written the line that
-  // names this rank and the error; false, where there are no others or they can't be told: then the caller writes it.
+  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written one line, which
+  // names the first rank that failed and its error; false, where there are no others or they can't be told: then the
+  // caller writes it. Empty: the error is told by another rank, or was told already.
   virtual bool failed(const std::string& /*error*/) { return false; }
 };
 
 struct JoinOptions {
   double timeout_seconds = 600;  // of a single wait (--distributed-timeout-minutes)
-  double silence_seconds = 3.5;  // a rank that says nothing for so long is taken for dead
+  double silence_seconds = 3;    // a rank that says nothing for so long is taken for dead
 };
 
 // Joins the run that the launcher describes: alone, nothing is started and no library is initialised. Error if the

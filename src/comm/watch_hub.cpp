@@ -27,10 +27,9 @@ class Hub final : public Post {
     welcome();
     for (int r = 1; r < int(peers_.size()) && !is_over_; ++r) hear(r);
     if (now_ - beaten_ >= kBeatSeconds) beat();
-    if (signal != 0) suspect(0, signal_name(signal)), signal_ = signal;
-    if (desk_.wish() == Desk::Wish::failed) end({.rank = 0, .what = "failed: " + desk_.error()});
-    // A launcher that has seen a rank die tells the others to end: what it saw will be seen here soon.
-    if (suspect_ && now_ - suspected_ >= kPatience) end(*suspect_);
+    if (signal != 0) told(0, signal_name(signal)), signal_ = signal;
+    if (desk_.wish() == Desk::Wish::failed) failed(0, desk_.error());
+    if (suspect_ && now_ >= suspect_->until) end(suspect_->cause);
     if (desk_.wish() == Desk::Wish::farewell && all_said_farewell()) finish();
   }
 
@@ -38,7 +37,7 @@ class Hub final : public Post {
   struct Peer {
     std::optional<Connection> connection;
     double heard = 0;
-    std::string at = "its start";
+    std::string at;
     bool has_said_farewell = false;
   };
   struct Stranger {
@@ -49,6 +48,13 @@ class Hub final : public Post {
     int rank;
     std::string what;
     bool is_stopped = false;
+  };
+  // What may follow from another rank's death that will be seen here soon: a launcher that has seen it tells the others
+  // to end, and what waits for that rank fails.
+  struct Suspect {
+    Cause cause;
+    double until;
+    bool is_vague = false;  // any other is better
   };
 
   void welcome() {
@@ -90,8 +96,8 @@ class Hub final : public Post {
   void take(int rank, char kind, const std::string& text) {
     Peer& peer = peers_[size_t(rank)];
     if (kind == frame::kBeat) peer.at = text;
-    if (kind == frame::kFailed) end({.rank = rank, .what = "failed: " + text});
-    if (kind == frame::kTold) suspect(rank, text);
+    if (kind == frame::kFailed) failed(rank, text);
+    if (kind == frame::kTold) told(rank, text);
     if (kind == frame::kHubSilent) leave(kEndedByOthers);  // it was this rank that was silent; they have said so
     if (kind == frame::kFarewell) {
       peer.has_said_farewell = true;
@@ -99,10 +105,18 @@ class Hub final : public Post {
     }
   }
 
-  void suspect(int rank, const std::string& signal) {
-    if (suspect_) return;
-    suspect_ = Cause{.rank = rank, .what = fmt::format("was told to end ({})", signal)};
-    suspected_ = now_;
+  void failed(int rank, const std::string& error) {
+    const bool is_vague = error.empty();
+    suspect({.cause = {.rank = rank, .what = "failed: " + (is_vague ? "see its own message" : error)},
+             .until = now_ + (is_vague ? kVaguePatience : kErrorPatience),
+             .is_vague = is_vague});
+  }
+  void told(int rank, const std::string& signal) {
+    suspect({.cause = {.rank = rank, .what = fmt::format("was told to end ({})", signal)},
+             .until = now_ + kSignalPatience});
+  }
+  void suspect(const Suspect& s) {
+    if (!suspect_ || (suspect_->is_vague && !s.is_vague)) suspect_ = s;
   }
 
   std::string beat_text() const { return frame::kBeat + desk_.said(); }
@@ -131,12 +145,8 @@ class Hub final : public Post {
   void end(const Cause& cause) {
     if (is_over_) return;
     const Member& culprit = place_.members[size_t(cause.rank)];
-    const std::string here = desk_.said();
-    if (cause.rank == 0)
-      write_end(fmt::format("{} {}, at \"{}\": all ranks end", name_of(culprit), cause.what, here));
-    else
-      write_end(fmt::format("{} {}; it was last at \"{}\", rank 0 was at \"{}\": all ranks end", name_of(culprit),
-                            cause.what, peers_[size_t(cause.rank)].at, here));
+    const std::string last = cause.rank == 0 ? "" : last_at(peers_[size_t(cause.rank)].at);
+    write_end(fmt::format("{} {}{}{}: all ranks end", name_of(culprit), cause.what, last, was_at(0, desk_.said())));
     tell_end(cause);
     if (cause.is_stopped) kill_if_near(culprit, place_.members[0]);
     if (desk_.wish() != Desk::Wish::failed) leave(signal_ ? 128 + signal_ : kEndedByOthers);
@@ -161,7 +171,7 @@ class Hub final : public Post {
     }
   }
 
-  static constexpr double kPatience = 0.3;
+  static constexpr double kErrorPatience = 0.1, kSignalPatience = 0.3, kVaguePatience = 0.5;
 
   const WatchPlace place_;
   Desk& desk_;
@@ -169,8 +179,8 @@ class Hub final : public Post {
   const std::string token_;
   std::vector<Peer> peers_;  // by rank; that of rank 0 stays empty
   std::list<Stranger> strangers_;
-  double now_ = 0, beaten_ = 0, suspected_ = 0;
-  std::optional<Cause> suspect_;  // told to end by a signal
+  double now_ = 0, beaten_ = 0;
+  std::optional<Suspect> suspect_;
   int signal_ = 0;
   bool is_over_ = false;
 };

@@ -65,31 +65,28 @@ class Spoke final : public Post {
   }
 
   void judge() {
-    if (hub_.is_closed() && told_wish_ != Desk::Wish::none) return finish(told_wish_ == Desk::Wish::farewell);
-    if (hub_.is_closed()) {
-      say_hub("is gone without a word (killed or crashed)");
-      leave(code());
-    }
-    if (now_ - heard_ > place_.silence_seconds) end_silent_hub();
+    if (hub_.is_closed() && told_wish_ == Desk::Wish::farewell) return finish(true);
+    // One that had missed beats when it went was stopped, and another rank has found out and killed it.
+    const bool was_silent = now_ - heard_ > 3 * kBeatSeconds;
+    if (hub_.is_closed() && !was_silent) say_hub("is gone without a word (killed or crashed)"), leave(code());
+    if (hub_.is_closed() || now_ - heard_ > place_.silence_seconds) end_silent_hub();
     if (told_wish_ == Desk::Wish::failed && now_ - asked_ > kPatience) finish(false);
     if (signal_ != 0 && now_ - signalled_ > kPatience) {
-      write_end(fmt::format("{} was told to end ({}), at \"{}\"", name_of(self()), signal_name(signal_), desk_.said()));
+      write_end(fmt::format("{} was told to end ({}){}", name_of(self()), signal_name(signal_), last_at(desk_.said())));
       leave(code());
     }
   }
 
-  // The others find out in the same tick or the next; only then is it ended, that none takes it for killed.
-  void end_silent_hub() {
+  [[noreturn]] void end_silent_hub() {
     say_hub(fmt::format("has been silent for {:.1f} s (stopped, or cut off)", now_ - heard_));
     hub_.send({&frame::kHubSilent, 1});
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
     kill_if_near(place_.members[0], self());
     leave(code());
   }
 
   void say_hub(const std::string& what) const {
-    write_end(fmt::format("{} {}; it was last at \"{}\", rank {} was at \"{}\": it ends", name_of(place_.members[0]),
-                          what, hub_at_, place_.rank, desk_.said()));
+    write_end(fmt::format("{} {}{}{}: it ends", name_of(place_.members[0]), what, last_at(hub_at_),
+                          was_at(place_.rank, desk_.said())));
   }
 
   void finish(bool ok) {
@@ -100,12 +97,12 @@ class Spoke final : public Post {
   const Member& self() const { return place_.members[size_t(place_.rank)]; }
   int code() const { return signal_ ? 128 + signal_ : kEndedByOthers; }
 
-  static constexpr double kPatience = 0.8;  // Open MPI's launcher sends SIGKILL a second after SIGTERM
+  static constexpr double kPatience = 0.9;  // Open MPI's launcher sends SIGKILL a second after SIGTERM
 
   const WatchPlace place_;
   Desk& desk_;
   Connection hub_;
-  std::string hub_at_ = "its start";
+  std::string hub_at_;
   double now_ = 0, heard_ = 0, beaten_ = 0, asked_ = 0, signalled_ = 0;
   Desk::Wish told_wish_ = Desk::Wish::none;
   int signal_ = 0;
