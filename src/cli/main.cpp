@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "train/together.h"
 
 namespace {
 
@@ -43,6 +44,8 @@ int main(int argc, char** argv) {
     if (e.name != name) continue;
     try {
       return e.run(argc - 1, argv + 1);
+    } catch (const megalith::ToldElsewhere&) {
+      return 1;
     } catch (const std::exception& error) {
       fmt::print(stderr, "megalith {}: {}\n", name, error.what());
       return 1;

@@ -1,5 +1,6 @@
 #include "train/checkpointing.h"
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -73,7 +74,9 @@ void read_tensors(const AnyCheckpoint& c, ModelState& model, bool with_optimizer
   for (const StateTensor& t : model.tensors())
     if (t.is_weight || with_optimizer) expected.push_back({t.name, t.shape});
   for (const TensorSpec& t : c.tensors->tensors())
-    if (with_optimizer || !is_optimizer_tensor(t.name)) found.push_back({t.name, t.shape});
+    if (model.is_stage() ? std::ranges::find(expected, t.name, &NamedShape::name) != expected.end()
+                         : with_optimizer || !is_optimizer_tensor(t.name))
+      found.push_back({t.name, t.shape});  // other stages hold the others
   check_same_tensors("[load] " + c.path, expected, found);
   for (const StateTensor& t : model.tensors()) {
     if (!t.is_weight && !with_optimizer) continue;
@@ -84,6 +87,7 @@ void read_tensors(const AnyCheckpoint& c, ModelState& model, bool with_optimizer
       c.tensors->read_range_as(stored, 0, i64(values.size()), DType::f32, std::as_writable_bytes(values).data());
     });
   }
+  model.finish();
 }
 
 AnyOpenOptions open_options(i64 iteration) {
@@ -100,8 +104,9 @@ void read_hf_weights(const std::string& dir, ModelState& model) {
       check(t.shape == shape, "{}: {} is {}, the model's is {}", dir, name, to_string(shape), to_string(t.shape));
       return model.write(t, values);
     }
-    fail("{}: the model has no parameter {}", dir, name);
+    check(model.is_stage(), "{}: the model has no parameter {}", dir, name);
   });
+  model.finish();
 }
 
 }  // namespace
@@ -110,6 +115,7 @@ static void save_native(const TrainConfig& train, const Manifest& manifest, cons
                         const SaveOptions& keep) {
   std::vector<SaveTensor> tensors;
   std::vector<float> copy;  // of memory that the host can't see
+  model.begin_reading();
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
     SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});

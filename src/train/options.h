@@ -14,6 +14,7 @@
 #include "passes/recompute.h"
 #include "tokens/tokenizer.h"
 #include "train/device_options.h"
+#include "train/parallel.h"
 
 namespace megalith {
 
@@ -66,19 +67,6 @@ struct TrainConfig {
   bool print_plan = false;
 
   bool operator==(const TrainConfig&) const = default;
-};
-
-// Sizes of the mesh's axes. More than one rank is not built yet, so each must be 1.
-struct ParallelConfig {
-  i64 tensor_model_parallel_size = 1;
-  i64 pipeline_model_parallel_size = 1;
-  i64 context_parallel_size = 1;
-  i64 expert_model_parallel_size = 1;
-  i64 expert_tensor_parallel_size = 1;
-  bool sequence_parallel = false;
-
-  i64 data_parallel_size() const { return 1; }
-  bool operator==(const ParallelConfig&) const = default;
 };
 
 struct Options {
