@@ -1,0 +1,363 @@
+// The sums of attention_hopper.h. Scores are transposed, a row per key, so that what dk and dv are summed from stays in
+// registers; dS goes through shared memory, since dq's sums are over the keys of both warpgroups. Each warpgroup makes
+// some of dq's boxes of 64 columns: of wide heads one of every tile of queries, of narrow heads that of every other
+// tile.
+#include <algorithm>
+
+#include "exec/cuda/kernels/attention_hopper.cuh"
+
+namespace megalith::cuda::hopper {
+
+namespace {
+
+constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
+constexpr int kConsumers = 4 * kGroups;                     // warps
+constexpr int kRegistersToMove = 24, kRegistersToMultiply = 240;
+
+template <int D>
+constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
+// Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
+template <int D>
+constexpr int kBuffers = D == 64 ? 2 : 1;
+
+template <int D>
+struct Shared {
+  __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
+  __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
+  __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
+  float dq[kGroups][kBoxFloats];
+  float lse[kStages<D>][kQueries], mean[kStages<D>][kQueries];
+  Work::Item item[kBuffers<D>];
+  u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
+  u64 ds_full[2], dq_full[kGroups], dq_free[kGroups];
+
+  __device__ void make_barriers() {
+    for (int i = 0; i < kBuffers<D>; ++i)
+      make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + kGroups + 1);
+    for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
+    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers);
+    for (int i = 0; i < kGroups; ++i) make_barrier(&dq_full[i], 4), make_barrier(&dq_free[i], 1);
+    publish_barriers();
+  }
+};
+
+// A warpgroup's 64 rows of a tile of keys, as the first factor of products: in registers, which spares shared memory's
+// bandwidth, or where they are.
+template <int D, bool kInRegisters>
+struct OwnRows {
+  u64 place;
+  unsigned held[kInRegisters ? D / 16 : 1][4];
+
+  __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
+    if constexpr (kInRegisters) load_factor<D, kKeys>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
+  }
+  // c = these rows times those of b, a tile of queries.
+  __device__ void multiply(float (&c)[kQueries / 2], u64 b) const {
+    if constexpr (kInRegisters)
+      product_of_rows<D, kQueries>(c, held, b);
+    else
+      product_of_rows<D, kKeys, kQueries>(c, place, b);
+  }
+};
+
+// Rows row.. of D columns from `column` on, as a tile of kRows.
+template <int D, int kRows>
+__device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int column, int row, u64* done) {
+#pragma unroll
+  for (int box = 0; box < D / 64; ++box)
+#pragma unroll
+    for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
+}
+
+// A warp of a multiplying warpgroup has read, or written, what others wait for.
+__device__ inline void release(u64* barrier) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0) arrive(barrier);
+}
+
+template <int D>
+struct Sums {
+  static constexpr int kBoxes = D / 64;
+  using Rows = OwnRows<D, D == 64>;
+  using Stage = Turn<kStages<D>>;
+  using Step = Turn<2>;  // tiles of queries, counted over all items
+  const AttentionSizes& z;
+  const AttentionGradBuffers& x;
+  const HopperGradMaps& maps;
+  const Scratch& scratch;
+  const Work& work;
+  Shared<D>& at;
+
+  __device__ static int first_queries(const Work::Item& it) { return it.tile * kKeys / kQueries; }
+  // The group's first head, counted over all samples.
+  __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
+  // Whether a warpgroup has a box of dq of the step, and the parity of its barriers then.
+  __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.stage == group; }
+  __device__ static int box_parity(const Step& step) { return kBoxes == kGroups ? step.stage : step.parity; }
+
+  // Of the warps that move things, one lane each. A ticket is taken once there is room for its keys.
+  __device__ void load_keys() const {
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      u64* full = &at.keys_full[keys.stage];
+      wait(&at.keys_free[keys.stage], keys.parity ^ 1);
+      const Work::Item it = work.item(atomicAdd(scratch.ticket, 1));
+      at.item[keys.stage] = it;
+      if (it.tile < 0) {
+        arrive(full);
+        return;
+      }
+      const int column = (it.group / z.g * z.key_heads + it.group % z.g) * D;
+      announce(full, 2 * kKeys * D * 2);
+      load_tile<D, kKeys>(at.k[keys.stage], maps.k, column, it.tile * kKeys, full);
+      load_tile<D, kKeys>(at.v[keys.stage], maps.v, column, it.tile * kKeys, full);
+    }
+  }
+  // The item of which there are keys now.
+  __device__ Work::Item next_item(const Turn<kBuffers<D>>& keys) const {
+    wait(&at.keys_full[keys.stage], keys.parity);
+    const Work::Item it = at.item[keys.stage];
+    arrive(&at.keys_free[keys.stage]);
+    return it;
+  }
+  __device__ void load_queries() const {
+    Stage stage;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      const Work::Item it = next_item(keys);
+      if (it.tile < 0) return;
+      const int first = first_head(it), other = it.group / z.g * (z.query_heads - z.g * z.r);  // heads in q's rows
+      for (int head = first; head < first + z.r; ++head)
+        for (int tile = first_queries(it); tile < scratch.tiles; ++tile, stage.next()) {
+          const int i = stage.stage;
+          const i64 row = (i64(head) * scratch.tiles + tile) * kQueries;
+          u64* full = &at.full[i];
+          wait(&at.free[i], stage.parity ^ 1);
+          announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
+          load_tile<D, kQueries>(at.q[i], maps.q, (other + head) * D, tile * kQueries, full);
+          load_bytes(at.lse[i], scratch.lse + row, kQueries * 4, full);
+          load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
+          load_bytes(at.mean[i], scratch.d + row, kQueries * 4, full);
+        }
+    }
+  }
+
+  // Adds a warpgroup's boxes of dq to their sums, each when it is this block's turn.
+  __device__ void add(int group) const {
+    Step step;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      const Work::Item it = next_item(keys);
+      if (it.tile < 0) return;
+      for (int head = first_head(it); head < first_head(it) + z.r; ++head)
+        for (int tile = first_queries(it); tile < scratch.tiles; ++tile, step.next())
+          if (has_box(group, step))
+            add_box(group, (i64(head) * scratch.tiles + tile) * kBoxes + group % kBoxes, work.turn(it.tile, tile),
+                    box_parity(step));
+    }
+  }
+  __device__ void add_box(int group, i64 box, int turn, int parity) const {
+    while (seen(scratch.turns + box) != turn) {
+    }
+    order_before_copies();
+    wait(&at.dq_full[group], parity);
+    float* to = scratch.dq + box * kBoxFloats;
+    if (turn == 0)
+      store_bytes(to, at.dq[group], kBoxFloats * 4);
+    else
+      add_floats(to, at.dq[group], kBoxFloats * 4);
+    commit_writes();
+    wait_until_read();
+    arrive(&at.dq_free[group]);
+    wait_until_written();
+    tell(scratch.turns + box, turn + 1);
+  }
+
+  __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kQueries * 128); }
+
+  // Hides keys behind their query; `ahead`: this thread's first key, seen from the tile's first query.
+  __device__ static void hide(float (&s)[kQueries / 2], int ahead) {
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (ahead + e / 2 * 8 > 8 * j + lane().column + e % 2) s[4 * j + e] = -INFINITY;
+  }
+  __device__ static void probabilities(float (&s)[kQueries / 2], float scale, const float* lse) {
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j) {
+      const float2 x = *reinterpret_cast<const float2*>(lse + 8 * j + lane().column);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) s[4 * j + e] = exp2_fast(s[4 * j + e] * scale - (e % 2 ? x.y : x.x));
+    }
+  }
+  __device__ static void dscores(float (&d)[kQueries / 2], const float (&p)[kQueries / 2], const float* mean) {
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j) {
+      const float2 x = *reinterpret_cast<const float2*>(mean + 8 * j + lane().column);
+#pragma unroll
+      for (int e = 0; e < 4; ++e) d[4 * j + e] = p[4 * j + e] * (d[4 * j + e] - (e % 2 ? x.y : x.x));
+    }
+  }
+
+  __device__ void multiply(int mine) const {
+    Stage stage;
+    Step step;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      wait(&at.keys_full[keys.stage], keys.parity);
+      const Work::Item it = at.item[keys.stage];
+      if (it.tile < 0) return;
+      float dk[D / 2] = {}, dv[D / 2] = {};
+      sum(it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
+      release(&at.keys_free[keys.stage]);
+      const int start = it.tile * kKeys + mine * 64;  // the warpgroup's first key
+      const i64 stride = i64(z.b) * z.key_heads * D;
+      const i64 place = start * stride + i64(it.group / z.g * z.key_heads + it.group % z.g) * D;
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.s - start, dk, z.scale);
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dv) + place, stride, z.s - start, dv, 1);
+    }
+  }
+
+  // Products overlap with the arithmetic between them: do v^T with the probabilities, P^T do with dS, the next tile's
+  // scores with handing over dq.
+  __device__ void sum(const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
+                      Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
+    const Rows k(keys, mine * 64), v(values, mine * 64);
+    const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
+    const float scale = z.scale * kLog2E;
+    const int from = first_queries(it), start = it.tile * kKeys + mine * 64;
+    float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
+    unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
+    pin(dk), pin(dv);
+    wait(&at.full[stage.stage], stage.parity);
+    begin_products();
+    k.multiply(s, tile_factor(at.q[stage.stage]));
+    commit_products();
+    int tile = from, heads = z.r;
+    for (;;) {
+      const int i = stage.stage, buffer = step.stage;
+      const u64 q = tile_factor(at.q[i]), dout = tile_factor(at.dout[i]);
+      begin_products();
+      v.multiply(d, dout);
+      commit_products();
+      wait_for_products<1>();
+      pin(s);
+      if (start + 63 > tile * kQueries) hide(s, start + lane().row - tile * kQueries);
+      probabilities(s, scale, at.lse[i]);
+      to_factor<kQueries>(p, s);
+      pin(p), pin(dv);
+      begin_products();
+      add_product(dv, p, dout);
+      commit_products();
+      wait_for_products<1>();
+      pin(d);
+      dscores(d, s, at.mean[i]);
+      to_factor<kQueries>(ds, d);
+      store_transposed(at.ds[buffer][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
+      order_before_copies();
+      release(&at.ds_full[buffer]);
+      pin(ds), pin(dk);
+      begin_products();
+      add_product(dk, ds, q);
+      commit_products();
+      const u64 all_ds = factor(shared_address(at.ds[buffer][0]), 0);
+      const bool has = has_box(mine, step);
+      if (has) wait(&at.ds_full[buffer], step.parity);
+      wait_for_products<0>();
+      pin(dk), pin(dv), pin(p), pin(ds), pin(d);
+      stage.next();
+      if (++tile == scratch.tiles) {
+        tile = from;
+        --heads;
+      }
+      if (heads == 0) {
+        begin_products();
+        if (has) product<kKeys>(d, all_ds, k_box);
+        commit_products();
+        wait_for_products<0>();
+        pin(d);
+        release(&at.free[i]);
+        hand_over(d, mine, step);
+        return;
+      }
+      wait(&at.full[stage.stage], stage.parity);
+      pin(s);
+      begin_products();
+      if (has) product<kKeys>(d, all_ds, k_box);
+      commit_products();
+      k.multiply(s, tile_factor(at.q[stage.stage]));
+      commit_products();
+      wait_for_products<1>();
+      pin(d);
+      release(&at.free[i]);
+      hand_over(d, mine, step);
+    }
+  }
+
+  // Gives the step's box of dq, if there is one, to the warp that adds it.
+  __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, Step& step) const {
+    if (has_box(mine, step)) {
+      float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
+      wait(&at.dq_free[mine], box_parity(step) ^ 1);
+#pragma unroll
+      for (int j = 0; j < kQueries / 8; ++j)
+        to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
+      order_before_copies();
+      release(&at.dq_full[mine]);
+    }
+    step.next();
+  }
+};
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 1)
+    sums_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
+                const __grid_constant__ HopperGradMaps maps, const __grid_constant__ Scratch scratch,
+                const __grid_constant__ Work work) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
+  if (threadIdx.x == 0) at.make_barriers();
+  __syncthreads();
+  const Sums<D> sums{z, x, maps, scratch, work, at};
+  // The compiler knows them to be the same for all of a warp.
+  const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
+  if (group == 0) {
+    give_registers<kRegistersToMove>();
+    const int warp = int(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0) warp == 0 ? sums.load_keys() : warp == 1 ? sums.load_queries() : sums.add(warp - 2);
+  } else {
+    take_registers<kRegistersToMultiply>();
+    sums.multiply(group - 1);
+  }
+}
+
+int multiprocessors() {
+  int device = 0, n = 0;
+  check_cuda(cudaGetDevice(&device), "[attention_grad] device");
+  check_cuda(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device), "[attention_grad] multiprocessors");
+  return n;
+}
+
+Work work_of(const AttentionSizes& z, int sms) {
+  const int tiles = blocks_for(z.s, kKeys), each = z.b * z.g;
+  const int run = std::min(tiles, std::max(8, sms / each));
+  return {tiles, each, std::min(each, (sms + run - 1) / run), run};
+}
+
+template <int D>
+void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                  const Scratch& scratch, cudaStream_t stream) {
+  const int sms = multiprocessors();
+  const Work work = work_of(z, sms);
+  check_cuda(cudaFuncSetAttribute(sums_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(Shared<D>))),
+             "[attention_grad] shared memory");
+  sums_kernel<D>
+      <<<std::min(sms, work.tiles * work.each), kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, scratch, work);
+}
+
+}  // namespace
+
+void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                 const Scratch& scratch, cudaStream_t stream) {
+  z.d == 64 ? launch_sized<64>(z, x, maps, scratch, stream) : launch_sized<128>(z, x, maps, scratch, stream);
+  check_launch("[attention_grad] sums");
+}
+
+}  // namespace megalith::cuda::hopper
