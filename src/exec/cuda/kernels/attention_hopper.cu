@@ -12,7 +12,7 @@ constexpr int kStatsThreads = 256;
 i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
 int query_tiles(const AttentionSizes& z) { return (z.s + kQueries - 1) / kQueries; }
 i64 stats_floats(const AttentionSizes& z) { return heads_of(z) * query_tiles(z) * kQueries; }
-i64 boxes_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z) * (z.d / 64); }
+i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
 
 // D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one head. All turns, and the
 // ticket behind them, become 0.
@@ -46,7 +46,7 @@ __global__ void __launch_bounds__(kStatsThreads)
 template <int D>
 void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
   const dim3 blocks(unsigned(heads_of(z)), unsigned(scratch.padded() / (kStatsThreads / (D / 8))));
-  stats_kernel<D><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, int(boxes_of(z)));
+  stats_kernel<D><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, int(tiles_of(z)));
   check_launch("[attention_grad] statistics");
 }
 
@@ -75,19 +75,19 @@ i64 hopper_grad_workspace(const AttentionSizes& z) {
   constexpr i64 kMost = i64{1} << 31;
   check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2,
         "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
-  const i64 words = 2 * hopper::stats_floats(z) + hopper::boxes_of(z) * (hopper::kBoxFloats + 1) + 1;
+  const i64 words = 2 * hopper::stats_floats(z) + hopper::tiles_of(z) * (hopper::kQueries * z.d + 1) + 1;
   return words * i64(sizeof(float));
 }
 
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream) {
-  const i64 stats = hopper::stats_floats(z), boxes = hopper::boxes_of(z);
+  const i64 stats = hopper::stats_floats(z), tiles = hopper::tiles_of(z);
   float *lse = reinterpret_cast<float*>(x.workspace), *dq = lse + 2 * stats;
-  int* turns = reinterpret_cast<int*>(dq + boxes * hopper::kBoxFloats);
-  const hopper::Scratch scratch{lse, lse + stats, dq, turns, turns + boxes, hopper::query_tiles(z)};
+  int* turns = reinterpret_cast<int*>(dq + tiles * hopper::kQueries * z.d);
+  const hopper::Scratch scratch{lse, lse + stats, dq, turns, turns + tiles, hopper::query_tiles(z)};
   z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
   hopper::launch_sums(z, x, maps, scratch, stream);
-  hopper::store_kernel<<<unsigned(boxes), 128, 0, stream>>>(z, x.dq, scratch);
+  hopper::store_kernel<<<unsigned(tiles * (z.d / 64)), 128, 0, stream>>>(z, x.dq, scratch);
   check_launch("[attention_grad] dq");
 }
 

@@ -10,7 +10,7 @@ constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
 // Of each query, as [b, g, r, padded]: lse * log2(e) and D (beyond the sequence lse is infinite, probability 0). dq's
 // sums of each head's tiles of queries, in boxes of 64 columns, each as the 128 threads of a warpgroup hold it: 4
-// floats of every thread, then the next 4. The turn of each box: how many blocks have added to it; and the ticket of
+// floats of every thread, then the next 4. The turn of each tile: how many blocks have added to it; and the ticket of
 // the next item of work.
 struct Scratch {
   float *lse, *d, *dq;

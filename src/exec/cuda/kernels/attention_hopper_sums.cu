@@ -25,18 +25,18 @@ struct Shared {
   __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
   __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
   __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
-  float dq[kGroups][kBoxFloats];
+  float dq[kGroups][kBoxFloats];                // boxes of 64 columns
   float lse[kStages<D>][kQueries], mean[kStages<D>][kQueries];
   Work::Item item[kBuffers<D>];
   u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
-  u64 ds_full[2], dq_full[kGroups], dq_free[kGroups];
+  u64 ds_full[2], ds_free[2], dq_full[2], dq_free[2];
 
   __device__ void make_barriers() {
-    for (int i = 0; i < kBuffers<D>; ++i)
-      make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + kGroups + 1);
+    for (int i = 0; i < kBuffers<D>; ++i) make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + 2);
     for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
-    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers);
-    for (int i = 0; i < kGroups; ++i) make_barrier(&dq_full[i], 4), make_barrier(&dq_free[i], 1);
+    for (int i = 0; i < 2; ++i)
+      make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 4 * D / 64),
+          make_barrier(&dq_full[i], 4 * D / 64), make_barrier(&dq_free[i], 1);
     publish_barriers();
   }
 };
@@ -75,6 +75,19 @@ __device__ inline void release(u64* barrier) {
   if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
+// The order of an item's tiles of queries and heads. A single head's tiles are walked from the diagonal on: two blocks
+// with neighbouring keys, begun together, then never want the same tile's turn. Of several heads
+struct Walk {
+  int tile, head, left, heads, by;
+
+  __device__ Walk(int from, int to, int r)
+      : tile(r == 1 ? from : to - 1), head(0), left((to - from) * r), heads(r), by(r == 1 ? 1 : -1) {}
+  __device__ void next() {
+    --left;
+    if (++head == heads) head = 0, tile += by;
+  }
+};
+
 template <int D>
 struct Sums {
   static constexpr int kBoxes = D / 64;
@@ -88,86 +101,77 @@ struct Sums {
   const Work& work;
   Shared<D>& at;
 
-  __device__ static int first_queries(const Work::Item& it) { return it.tile * kKeys / kQueries; }
+  __device__ Walk walk(const Work::Item& it) const { return {it.tile * kKeys / kQueries, scratch.tiles, z.r}; }
   // The group's first head, counted over all samples.
   __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
-  // Whether a warpgroup has a box of dq of the step, and the parity of its barriers then.
+  // Whether a warpgroup has a box of dq of the step. Its place is free again by the barrier, and parity, below.
   __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.stage == group; }
-  __device__ static int box_parity(const Step& step) { return kBoxes == kGroups ? step.stage : step.parity; }
+  __device__ u64* place_free(const Step& step) const { return &at.dq_free[kBoxes == kGroups ? 0 : step.stage]; }
+  __device__ static int place_parity(const Step& step) { return kBoxes == kGroups ? step.stage : step.parity; }
 
-  // Of the warps that move things, one lane each. A ticket is taken once there is room for its keys.
-  __device__ void load_keys() const {
+  // Of the warps that move things, one lane each.
+  __device__ void load() const {
+    Stage stage;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
+      const Work::Item it = work.item(atomicAdd(scratch.ticket, 1));
       u64* full = &at.keys_full[keys.stage];
       wait(&at.keys_free[keys.stage], keys.parity ^ 1);
-      const Work::Item it = work.item(atomicAdd(scratch.ticket, 1));
       at.item[keys.stage] = it;
       if (it.tile < 0) {
         arrive(full);
         return;
       }
-      const int column = (it.group / z.g * z.key_heads + it.group % z.g) * D;
+      const int sample = it.group / z.g, column = (sample * z.key_heads + it.group % z.g) * D;
       announce(full, 2 * kKeys * D * 2);
       load_tile<D, kKeys>(at.k[keys.stage], maps.k, column, it.tile * kKeys, full);
       load_tile<D, kKeys>(at.v[keys.stage], maps.v, column, it.tile * kKeys, full);
+      const int others = sample * (z.query_heads - z.g * z.r);  // heads in q's rows
+      for (Walk w = walk(it); w.left > 0; w.next(), stage.next())
+        load_queries(first_head(it) + w.head, others, w.tile, stage);
     }
   }
-  // The item of which there are keys now.
-  __device__ Work::Item next_item(const Turn<kBuffers<D>>& keys) const {
-    wait(&at.keys_full[keys.stage], keys.parity);
-    const Work::Item it = at.item[keys.stage];
-    arrive(&at.keys_free[keys.stage]);
-    return it;
-  }
-  __device__ void load_queries() const {
-    Stage stage;
-    for (Turn<kBuffers<D>> keys;; keys.next()) {
-      const Work::Item it = next_item(keys);
-      if (it.tile < 0) return;
-      const int first = first_head(it), other = it.group / z.g * (z.query_heads - z.g * z.r);  // heads in q's rows
-      for (int head = first; head < first + z.r; ++head)
-        for (int tile = first_queries(it); tile < scratch.tiles; ++tile, stage.next()) {
-          const int i = stage.stage;
-          const i64 row = (i64(head) * scratch.tiles + tile) * kQueries;
-          u64* full = &at.full[i];
-          wait(&at.free[i], stage.parity ^ 1);
-          announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
-          load_tile<D, kQueries>(at.q[i], maps.q, (other + head) * D, tile * kQueries, full);
-          load_bytes(at.lse[i], scratch.lse + row, kQueries * 4, full);
-          load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
-          load_bytes(at.mean[i], scratch.d + row, kQueries * 4, full);
-        }
-    }
+  __device__ void load_queries(int head, int others, int tile, const Stage& stage) const {
+    const int i = stage.stage;
+    const i64 row = i64(head * scratch.tiles + tile) * kQueries;
+    u64* full = &at.full[i];
+    wait(&at.free[i], stage.parity ^ 1);
+    announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
+    load_tile<D, kQueries>(at.q[i], maps.q, (others + head) * D, tile * kQueries, full);
+    load_bytes(at.lse[i], scratch.lse + row, kQueries * 4, full);
+    load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
+    load_bytes(at.mean[i], scratch.d + row, kQueries * 4, full);
   }
 
-  // Adds a warpgroup's boxes of dq to their sums, each when it is this block's turn.
-  __device__ void add(int group) const {
+  // Adds dq of every other tile of queries to its sums, each when it is this block's turn.
+  __device__ void add(int mine) const {
     Step step;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
-      const Work::Item it = next_item(keys);
+      wait(&at.keys_full[keys.stage], keys.parity);
+      const Work::Item it = at.item[keys.stage];
+      arrive(&at.keys_free[keys.stage]);
       if (it.tile < 0) return;
-      for (int head = first_head(it); head < first_head(it) + z.r; ++head)
-        for (int tile = first_queries(it); tile < scratch.tiles; ++tile, step.next())
-          if (has_box(group, step))
-            add_box(group, (i64(head) * scratch.tiles + tile) * kBoxes + group % kBoxes, work.turn(it.tile, tile),
-                    box_parity(step));
+      for (Walk w = walk(it); w.left > 0; w.next(), step.next())
+        if (step.stage == mine)
+          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, w.tile), step);
     }
   }
-  __device__ void add_box(int group, i64 box, int turn, int parity) const {
-    while (seen(scratch.turns + box) != turn) {
+  __device__ void add_tile(int tile, int turn, const Step& step) const {
+    constexpr int kFloats = kQueries * D;
+    while (seen(scratch.turns + tile) != turn) {
     }
-    order_before_copies();
-    wait(&at.dq_full[group], parity);
-    float* to = scratch.dq + box * kBoxFloats;
+    order_global();
+    wait(&at.dq_full[step.stage], step.parity);
+    float* to = scratch.dq + i64(tile) * kFloats;
+    const float* from = at.dq[kBoxes == kGroups ? 0 : step.stage];
     if (turn == 0)
-      store_bytes(to, at.dq[group], kBoxFloats * 4);
+      store_bytes(to, from, kFloats * 4);
     else
-      add_floats(to, at.dq[group], kBoxFloats * 4);
+      add_floats(to, from, kFloats * 4);
     commit_writes();
     wait_until_read();
-    arrive(&at.dq_free[group]);
+    arrive(place_free(step));
     wait_until_written();
-    tell(scratch.turns + box, turn + 1);
+    tell(scratch.turns + tile, turn + 1);
   }
 
   __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kQueries * 128); }
@@ -222,7 +226,7 @@ struct Sums {
     const Rows k(keys, mine * 64), v(values, mine * 64);
     const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
     const float scale = z.scale * kLog2E;
-    const int from = first_queries(it), start = it.tile * kKeys + mine * 64;
+    const int start = it.tile * kKeys + mine * 64;
     float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
     unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
     pin(dk), pin(dv);
@@ -230,16 +234,16 @@ struct Sums {
     begin_products();
     k.multiply(s, tile_factor(at.q[stage.stage]));
     commit_products();
-    int tile = from, heads = z.r;
-    for (;;) {
-      const int i = stage.stage, buffer = step.stage;
+    Walk w = walk(it);
+    for (bool first = true;; first = false) {
+      const int i = stage.stage;
       const u64 q = tile_factor(at.q[i]), dout = tile_factor(at.dout[i]);
       begin_products();
       v.multiply(d, dout);
       commit_products();
       wait_for_products<1>();
       pin(s);
-      if (start + 63 > tile * kQueries) hide(s, start + lane().row - tile * kQueries);
+      if (start + 63 > w.tile * kQueries) hide(s, start + lane().row - w.tile * kQueries);
       probabilities(s, scale, at.lse[i]);
       to_factor<kQueries>(p, s);
       pin(p), pin(dv);
@@ -250,59 +254,70 @@ struct Sums {
       pin(d);
       dscores(d, s, at.mean[i]);
       to_factor<kQueries>(ds, d);
-      store_transposed(at.ds[buffer][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
-      order_before_copies();
-      release(&at.ds_full[buffer]);
+      share(ds, mine, step);
       pin(ds), pin(dk);
       begin_products();
       add_product(dk, ds, q);
       commit_products();
-      const u64 all_ds = factor(shared_address(at.ds[buffer][0]), 0);
-      const bool has = has_box(mine, step);
-      if (has) wait(&at.ds_full[buffer], step.parity);
+      const Step before = step.before();
+      const bool has = !first && has_box(mine, before);
+      step.next(), stage.next();
+      w.next();
+      if (w.left > 0) wait(&at.full[stage.stage], stage.parity);
+      if (has) wait(&at.ds_full[before.stage], before.parity);
       wait_for_products<0>();
-      pin(dk), pin(dv), pin(p), pin(ds), pin(d);
-      stage.next();
-      if (++tile == scratch.tiles) {
-        tile = from;
-        --heads;
+      pin(dk), pin(dv), pin(p), pin(ds), pin(d), pin(s);
+      release(&at.free[i]);
+      if (w.left == 0) {
+        if (has) finish(before, mine, k_box, d);
+        break;
       }
-      if (heads == 0) {
+      if (has) {
         begin_products();
-        if (has) product<kKeys>(d, all_ds, k_box);
+        product<kKeys>(d, all_ds(before), k_box);
         commit_products();
-        wait_for_products<0>();
-        pin(d);
-        release(&at.free[i]);
-        hand_over(d, mine, step);
-        return;
       }
-      wait(&at.full[stage.stage], stage.parity);
-      pin(s);
       begin_products();
-      if (has) product<kKeys>(d, all_ds, k_box);
-      commit_products();
       k.multiply(s, tile_factor(at.q[stage.stage]));
       commit_products();
       wait_for_products<1>();
       pin(d);
-      release(&at.free[i]);
-      hand_over(d, mine, step);
+      if (has) hand_over(d, mine, before);
+    }
+    const Step last = step.before();
+    if (has_box(mine, last)) {
+      wait(&at.ds_full[last.stage], last.parity);
+      finish(last, mine, k_box, d);
     }
   }
 
-  // Gives the step's box of dq, if there is one, to the warp that adds it.
-  __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, Step& step) const {
-    if (has_box(mine, step)) {
-      float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
-      wait(&at.dq_free[mine], box_parity(step) ^ 1);
+  __device__ u64 all_ds(const Step& step) const { return factor(shared_address(at.ds[step.stage][0]), 0); }
+  // The step's dS of this warpgroup's keys, for who makes its boxes of dq.
+  __device__ void share(const unsigned (&ds)[kQueries / 16][4], int mine, const Step& step) const {
+    wait(&at.ds_free[step.stage], step.parity ^ 1);
+    store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
+    order_shared();
+    release(&at.ds_full[step.stage]);
+  }
+  __device__ void finish(const Step& step, int mine, u64 k_box, float (&dq)[kQueries / 2]) const {
+    pin(dq);
+    begin_products();
+    product<kKeys>(dq, all_ds(step), k_box);
+    commit_products();
+    wait_for_products<0>();
+    pin(dq);
+    hand_over(dq, mine, step);
+  }
+  // Gives a finished box of dq to the warp that adds it.
+  __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
+    release(&at.ds_free[step.stage]);
+    float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
+    wait(place_free(step), place_parity(step) ^ 1);
 #pragma unroll
-      for (int j = 0; j < kQueries / 8; ++j)
-        to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
-      order_before_copies();
-      release(&at.dq_full[mine]);
-    }
-    step.next();
+    for (int j = 0; j < kQueries / 8; ++j)
+      to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
+    order_shared();
+    release(&at.dq_full[step.stage]);
   }
 };
 
@@ -321,7 +336,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (group == 0) {
     give_registers<kRegistersToMove>();
     const int warp = int(threadIdx.x) / 32;
-    if (threadIdx.x % 32 == 0) warp == 0 ? sums.load_keys() : warp == 1 ? sums.load_queries() : sums.add(warp - 2);
+    if (threadIdx.x % 32 == 0 && warp < 3) warp == 0 ? sums.load() : sums.add(warp - 1);
   } else {
     take_registers<kRegistersToMultiply>();
     sums.multiply(group - 1);

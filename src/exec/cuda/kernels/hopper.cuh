@@ -41,6 +41,7 @@ struct Turn {
   __device__ void next() {
     if (++stage == kStages) stage = 0, parity ^= 1;
   }
+  __device__ Turn before() const { return stage == 0 ? Turn{kStages - 1, parity ^ 1} : Turn{stage - 1, parity}; }
 };
 
 // The box of `map` at (column, row) to shared memory; rows and columns beyond the tensor are zeros.
@@ -74,8 +75,10 @@ __device__ inline void add_floats(float* to, const float* from, int bytes) {
 __device__ inline void commit_writes() { asm volatile("cp.async.bulk.commit_group;" ::: "memory"); }
 __device__ inline void wait_until_read() { asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory"); }
 __device__ inline void wait_until_written() { asm volatile("cp.async.bulk.wait_group 0;" ::: "memory"); }
-// What this thread wrote or saw by ordinary accesses comes before what copies and products access later.
-__device__ inline void order_before_copies() { asm volatile("fence.proxy.async;" ::: "memory"); }
+// What this thread wrote or saw by ordinary accesses to shared, or global, memory comes before what copies and products
+// access later.
+__device__ inline void order_shared() { asm volatile("fence.proxy.async.shared::cta;" ::: "memory"); }
+__device__ inline void order_global() { asm volatile("fence.proxy.async.global;" ::: "memory"); }
 
 // A number in global memory by which blocks tell each other that they are done.
 __device__ inline int seen(const int* p) {
