@@ -11,7 +11,6 @@ constexpr int kStatsThreads = 256;
 
 i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
 int query_tiles(const AttentionSizes& z) { return (z.s + kQueries - 1) / kQueries; }
-i64 stats_floats(const AttentionSizes& z) { return heads_of(z) * query_tiles(z) * kQueries; }
 i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
 
 // D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one head. All turns, and the
@@ -38,9 +37,9 @@ __global__ void __launch_bounds__(kStatsThreads)
   for (int lanes = kEach / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
   if (part != 0) return;
   const float lse = real ? x.lse[row] : -INFINITY;
-  const i64 to = i64(head) * scratch.padded() + query;
-  scratch.lse[to] = lse == -INFINITY ? INFINITY : lse * kLog2E;
-  scratch.d[to] = sum;
+  float* to = scratch.begin + (i64(head) * scratch.tiles + query / kQueries) * (2 * kQueries) + query % kQueries;
+  to[0] = lse == -INFINITY ? -INFINITY : -lse / z.scale;
+  to[kQueries] = -sum;
 }
 
 template <int D>
@@ -75,16 +74,17 @@ i64 hopper_grad_workspace(const AttentionSizes& z) {
   constexpr i64 kMost = i64{1} << 31;
   check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2,
         "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
-  const i64 words = 2 * hopper::stats_floats(z) + hopper::tiles_of(z) * (hopper::kQueries * z.d + 1) + 1;
+  check(z.scale > 0, "[attention_grad] scale {} is not above 0", z.scale);
+  const i64 words = hopper::tiles_of(z) * (hopper::kQueries * (z.d + 2) + 1) + 1;
   return words * i64(sizeof(float));
 }
 
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream) {
-  const i64 stats = hopper::stats_floats(z), tiles = hopper::tiles_of(z);
-  float *lse = reinterpret_cast<float*>(x.workspace), *dq = lse + 2 * stats;
+  const i64 tiles = hopper::tiles_of(z);
+  float *begin = reinterpret_cast<float*>(x.workspace), *dq = begin + tiles * 2 * hopper::kQueries;
   int* turns = reinterpret_cast<int*>(dq + tiles * hopper::kQueries * z.d);
-  const hopper::Scratch scratch{lse, lse + stats, dq, turns, turns + tiles, hopper::query_tiles(z)};
+  const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper::query_tiles(z)};
   z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
   hopper::launch_sums(z, x, maps, scratch, stream);
   hopper::store_kernel<<<unsigned(tiles * (z.d / 64)), 128, 0, stream>>>(z, x.dq, scratch);

@@ -8,12 +8,12 @@ namespace megalith::cuda::hopper {
 
 constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
-// Of each query, as [b, g, r, padded]: lse * log2(e) and D (beyond the sequence lse is infinite, probability 0). dq's
-// sums of each head's tiles of queries, in boxes of 64 columns, each as the 128 threads of a warpgroup hold it: 4
-// floats of every thread, then the next 4. The turn of each tile: how many blocks have added to it; and the ticket of
-// the next item of work.
+// Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
+// sequence -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns, each as
+// the 128 threads of a warpgroup hold it: 4 floats of every thread, then the next 4. The turn of each tile: how many
+// blocks have added to it; and the ticket of the next item of work.
 struct Scratch {
-  float *lse, *d, *dq;
+  float *begin, *dq;
   int *turns, *ticket;
   int tiles;  // of a head's queries
 
@@ -23,8 +23,7 @@ constexpr int kBoxFloats = kQueries * 64;
 
 // The items: tiles of keys of all samples' groups. Blocks take tickets, so a block waits for items only that others
 // have begun. `groups` of them are worked on at a time, enough for all multiprocessors; of each, runs of `run` tiles,
-// the first (with the most queries) first. Within a run the last tile comes first: it begins with its first query, so
-// it is some tiles of queries ahead of the tile before when both begin together, and nobody waits for their turn.
+// the first (with the most queries) first; of a run, the last tile.
 struct Work {
   int tiles, each;  // tiles of one group, and how many groups there are
   int groups, run;

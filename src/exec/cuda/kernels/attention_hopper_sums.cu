@@ -26,7 +26,7 @@ struct Shared {
   __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
   __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
   float dq[kGroups][kBoxFloats];                // boxes of 64 columns
-  float lse[kStages<D>][kQueries], mean[kStages<D>][kQueries];
+  float begin[kStages<D>][2][kQueries];
   Work::Item item[kBuffers<D>];
   u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
   u64 ds_full[2], ds_free[2], dq_full[2], dq_free[2];
@@ -51,12 +51,12 @@ struct OwnRows {
   __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
     if constexpr (kInRegisters) load_factor<D, kKeys>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
   }
-  // c = these rows times those of b, a tile of queries.
-  __device__ void multiply(float (&c)[kQueries / 2], u64 b) const {
+  // c += these rows times those of b, a tile of queries.
+  __device__ void add_multiplied(float (&c)[kQueries / 2], u64 b) const {
     if constexpr (kInRegisters)
-      product_of_rows<D, kQueries>(c, held, b);
+      add_product_of_rows<D, kQueries>(c, held, b);
     else
-      product_of_rows<D, kKeys, kQueries>(c, place, b);
+      add_product_of_rows<D, kKeys, kQueries>(c, place, b);
   }
 };
 
@@ -70,13 +70,15 @@ __device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int 
 }
 
 // A warp of a multiplying warpgroup has read, or written, what others wait for.
-__device__ inline void release(u64* barrier) {
+__device__ inline void release(u64* barrier, bool has = true) {
   __syncwarp();
-  if (threadIdx.x % 32 == 0) arrive(barrier);
+  if (threadIdx.x % 32 == 0 && has) arrive(barrier);
 }
 
-// The order of an item's tiles of queries and heads. A single head's tiles are walked from the diagonal on: two blocks
-// with neighbouring keys, begun together, then never want the same tile's turn. Of several heads
+// The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
+// keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
+// begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
+// waiting at an item's beginning, which has several times the tiles, matters less.
 struct Walk {
   int tile, head, left, heads, by;
 
@@ -126,20 +128,19 @@ struct Sums {
       load_tile<D, kKeys>(at.k[keys.stage], maps.k, column, it.tile * kKeys, full);
       load_tile<D, kKeys>(at.v[keys.stage], maps.v, column, it.tile * kKeys, full);
       const int others = sample * (z.query_heads - z.g * z.r);  // heads in q's rows
+#pragma unroll 1
       for (Walk w = walk(it); w.left > 0; w.next(), stage.next())
         load_queries(first_head(it) + w.head, others, w.tile, stage);
     }
   }
   __device__ void load_queries(int head, int others, int tile, const Stage& stage) const {
     const int i = stage.stage;
-    const i64 row = i64(head * scratch.tiles + tile) * kQueries;
     u64* full = &at.full[i];
     wait(&at.free[i], stage.parity ^ 1);
     announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
     load_tile<D, kQueries>(at.q[i], maps.q, (others + head) * D, tile * kQueries, full);
-    load_bytes(at.lse[i], scratch.lse + row, kQueries * 4, full);
+    load_bytes(at.begin[i], scratch.begin + i64(head * scratch.tiles + tile) * (2 * kQueries), 2 * kQueries * 4, full);
     load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
-    load_bytes(at.mean[i], scratch.d + row, kQueries * 4, full);
   }
 
   // Adds dq of every other tile of queries to its sums, each when it is this block's turn.
@@ -150,6 +151,7 @@ struct Sums {
       const Work::Item it = at.item[keys.stage];
       arrive(&at.keys_free[keys.stage]);
       if (it.tile < 0) return;
+#pragma unroll 1
       for (Walk w = walk(it); w.left > 0; w.next(), step.next())
         if (step.stage == mine)
           add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, w.tile), step);
@@ -184,20 +186,12 @@ struct Sums {
       for (int e = 0; e < 4; ++e)
         if (ahead + e / 2 * 8 > 8 * j + lane().column + e % 2) s[4 * j + e] = -INFINITY;
   }
-  __device__ static void probabilities(float (&s)[kQueries / 2], float scale, const float* lse) {
+  // What sums begin with: a number of each query.
+  __device__ static void begin_with(float (&c)[kQueries / 2], const float* x) {
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j) {
-      const float2 x = *reinterpret_cast<const float2*>(lse + 8 * j + lane().column);
-#pragma unroll
-      for (int e = 0; e < 4; ++e) s[4 * j + e] = exp2_fast(s[4 * j + e] * scale - (e % 2 ? x.y : x.x));
-    }
-  }
-  __device__ static void dscores(float (&d)[kQueries / 2], const float (&p)[kQueries / 2], const float* mean) {
-#pragma unroll
-    for (int j = 0; j < kQueries / 8; ++j) {
-      const float2 x = *reinterpret_cast<const float2*>(mean + 8 * j + lane().column);
-#pragma unroll
-      for (int e = 0; e < 4; ++e) d[4 * j + e] = p[4 * j + e] * (d[4 * j + e] - (e % 2 ? x.y : x.x));
+      const float2 pair = *reinterpret_cast<const float2*>(x + 8 * j + lane().column);
+      c[4 * j] = c[4 * j + 2] = pair.x, c[4 * j + 1] = c[4 * j + 3] = pair.y;
     }
   }
 
@@ -231,20 +225,29 @@ struct Sums {
     unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
     pin(dk), pin(dv);
     wait(&at.full[stage.stage], stage.parity);
+    begin_with(s, at.begin[stage.stage][0]);
+    wait_for_products<0>();
+    pin(s);
     begin_products();
-    k.multiply(s, tile_factor(at.q[stage.stage]));
+    k.add_multiplied(s, tile_factor(at.q[stage.stage]));
     commit_products();
     Walk w = walk(it);
+    bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
     for (bool first = true;; first = false) {
       const int i = stage.stage;
       const u64 q = tile_factor(at.q[i]), dout = tile_factor(at.dout[i]);
+      begin_with(d, at.begin[i][1]);
+      pin(d);
       begin_products();
-      v.multiply(d, dout);
+      v.add_multiplied(d, dout);
       commit_products();
+      order_shared();
+      release(&at.dq_full[step.stage], handed);
       wait_for_products<1>();
       pin(s);
       if (start + 63 > w.tile * kQueries) hide(s, start + lane().row - w.tile * kQueries);
-      probabilities(s, scale, at.lse[i]);
+#pragma unroll
+      for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
       to_factor<kQueries>(p, s);
       pin(p), pin(dv);
       begin_products();
@@ -252,13 +255,17 @@ struct Sums {
       commit_products();
       wait_for_products<1>();
       pin(d);
-      dscores(d, s, at.mean[i]);
+#pragma unroll
+      for (int n = 0; n < kQueries / 2; ++n) d[n] *= s[n];
       to_factor<kQueries>(ds, d);
-      share(ds, mine, step);
+      wait(&at.ds_free[step.stage], step.parity ^ 1);
+      store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
       pin(ds), pin(dk);
       begin_products();
       add_product(dk, ds, q);
       commit_products();
+      order_shared();
+      release(&at.ds_full[step.stage]);
       const Step before = step.before();
       const bool has = !first && has_box(mine, before);
       step.next(), stage.next();
@@ -277,12 +284,15 @@ struct Sums {
         product<kKeys>(d, all_ds(before), k_box);
         commit_products();
       }
+      begin_with(s, at.begin[stage.stage][0]);
+      pin(s);
       begin_products();
-      k.multiply(s, tile_factor(at.q[stage.stage]));
+      k.add_multiplied(s, tile_factor(at.q[stage.stage]));
       commit_products();
       wait_for_products<1>();
       pin(d);
       if (has) hand_over(d, mine, before);
+      handed = has;
     }
     const Step last = step.before();
     if (has_box(mine, last)) {
@@ -292,13 +302,6 @@ struct Sums {
   }
 
   __device__ u64 all_ds(const Step& step) const { return factor(shared_address(at.ds[step.stage][0]), 0); }
-  // The step's dS of this warpgroup's keys, for who makes its boxes of dq.
-  __device__ void share(const unsigned (&ds)[kQueries / 16][4], int mine, const Step& step) const {
-    wait(&at.ds_free[step.stage], step.parity ^ 1);
-    store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
-    order_shared();
-    release(&at.ds_full[step.stage]);
-  }
   __device__ void finish(const Step& step, int mine, u64 k_box, float (&dq)[kQueries / 2]) const {
     pin(dq);
     begin_products();
@@ -307,8 +310,10 @@ struct Sums {
     wait_for_products<0>();
     pin(dq);
     hand_over(dq, mine, step);
+    order_shared();
+    release(&at.dq_full[step.stage]);
   }
-  // Gives a finished box of dq to the warp that adds it.
+  // Puts a finished box of dq where the adding warp takes it.
   __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
     release(&at.ds_free[step.stage]);
     float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
@@ -316,8 +321,6 @@ struct Sums {
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j)
       to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
-    order_shared();
-    release(&at.dq_full[step.stage]);
   }
 };
 
@@ -352,7 +355,7 @@ int multiprocessors() {
 
 Work work_of(const AttentionSizes& z, int sms) {
   const int tiles = blocks_for(z.s, kKeys), each = z.b * z.g;
-  const int run = std::min(tiles, std::max(8, sms / each));
+  const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));
   return {tiles, each, std::min(each, (sms + run - 1) / run), run};
 }
 

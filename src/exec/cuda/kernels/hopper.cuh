@@ -192,21 +192,21 @@ __device__ inline void to_factor(unsigned (&a)[N / 16][4], const float (&c)[N / 
     }
 }
 
-// c = a b^T of tiles of D columns: 64 rows of a, N of b. kRows: of the tiles that they are parts of.
+// c += a b^T of tiles of D columns: 64 rows of a, N of b. kRows: of the tiles that they are parts of.
 template <int D, int kRowsA, int kRowsB, int N2>
-__device__ inline void product_of_rows(float (&c)[N2], u64 a, u64 b) {
+__device__ inline void add_product_of_rows(float (&c)[N2], u64 a, u64 b) {
 #pragma unroll
   for (int i = 0; i < D / 16; ++i) {
     const int box = i / 4, within = i % 4 * 32;
-    wgmma<false>(c, a + (box * kRowsA * 128 + within) / 16, b + (box * kRowsB * 128 + within) / 16, i > 0);
+    wgmma<false>(c, a + (box * kRowsA * 128 + within) / 16, b + (box * kRowsB * 128 + within) / 16, 1);
   }
 }
 
 // The same with a's rows in registers.
 template <int D, int kRowsB, int N2>
-__device__ inline void product_of_rows(float (&c)[N2], const unsigned (&a)[D / 16][4], u64 b) {
+__device__ inline void add_product_of_rows(float (&c)[N2], const unsigned (&a)[D / 16][4], u64 b) {
 #pragma unroll
-  for (int i = 0; i < D / 16; ++i) wgmma<false>(c, a[i], b + (i / 4 * kRowsB * 128 + i % 4 * 32) / 16, i > 0);
+  for (int i = 0; i < D / 16; ++i) wgmma<false>(c, a[i], b + (i / 4 * kRowsB * 128 + i % 4 * 32) / 16, 1);
 }
 
 // A warp's 16 rows, from `row` on, of a tile of kRows x D as a factor in registers.
