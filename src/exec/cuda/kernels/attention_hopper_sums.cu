@@ -213,46 +213,55 @@ struct Sums {
     }
   }
 
+  // Begins c = `rows` times those of b, a tile of queries, plus a number of each query.
+  __device__ static void begin_rows(float (&c)[kQueries / 2], const Rows& rows, const __nv_bfloat16* b,
+                                    const float* x) {
+    begin_with(c, x);
+    pin(c);
+    begin_products();
+    rows.add_multiplied(c, tile_factor(b));
+    commit_products();
+  }
+  // s becomes the probabilities, p they as a factor. `ahead`: as hide() has it.
+  __device__ void probabilities(float (&s)[kQueries / 2], unsigned (&p)[kQueries / 16][4], int ahead) const {
+    const float scale = z.scale * kLog2E;
+    if (ahead - lane().row + 63 > 0) hide(s, ahead);
+#pragma unroll
+    for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
+    to_factor<kQueries>(p, s);
+  }
+  // Begins sums += a b.
+  __device__ static void begin_sums(float (&sums)[D / 2], unsigned (&a)[kQueries / 16][4], const __nv_bfloat16* b) {
+    pin(a), pin(sums);
+    begin_products();
+    add_product(sums, a, tile_factor(b));
+    commit_products();
+  }
+
   // Products overlap with the arithmetic between them: do v^T with the probabilities, P^T do with dS, the next tile's
-  // scores with handing over dq.
+  // scores with handing over dq. dq is a step behind, so that neither warpgroup waits for the other's dS.
   __device__ void sum(const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
                       Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
     const Rows k(keys, mine * 64), v(values, mine * 64);
     const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
-    const float scale = z.scale * kLog2E;
     const int start = it.tile * kKeys + mine * 64;
     float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
     unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
     pin(dk), pin(dv);
     wait(&at.full[stage.stage], stage.parity);
-    begin_with(s, at.begin[stage.stage][0]);
     wait_for_products<0>();
-    pin(s);
-    begin_products();
-    k.add_multiplied(s, tile_factor(at.q[stage.stage]));
-    commit_products();
+    begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
     Walk w = walk(it);
     bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
     for (bool first = true;; first = false) {
       const int i = stage.stage;
-      const u64 q = tile_factor(at.q[i]), dout = tile_factor(at.dout[i]);
-      begin_with(d, at.begin[i][1]);
-      pin(d);
-      begin_products();
-      v.add_multiplied(d, dout);
-      commit_products();
+      begin_rows(d, v, at.dout[i], at.begin[i][1]);
       order_shared();
       release(&at.dq_full[step.stage], handed);
       wait_for_products<1>();
       pin(s);
-      if (start + 63 > w.tile * kQueries) hide(s, start + lane().row - w.tile * kQueries);
-#pragma unroll
-      for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
-      to_factor<kQueries>(p, s);
-      pin(p), pin(dv);
-      begin_products();
-      add_product(dv, p, dout);
-      commit_products();
+      probabilities(s, p, start + lane().row - w.tile * kQueries);
+      begin_sums(dv, p, at.dout[i]);
       wait_for_products<1>();
       pin(d);
 #pragma unroll
@@ -260,16 +269,12 @@ struct Sums {
       to_factor<kQueries>(ds, d);
       wait(&at.ds_free[step.stage], step.parity ^ 1);
       store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
-      pin(ds), pin(dk);
-      begin_products();
-      add_product(dk, ds, q);
-      commit_products();
+      begin_sums(dk, ds, at.q[i]);
       order_shared();
       release(&at.ds_full[step.stage]);
       const Step before = step.before();
       const bool has = !first && has_box(mine, before);
-      step.next(), stage.next();
-      w.next();
+      step.next(), stage.next(), w.next();
       if (w.left > 0) wait(&at.full[stage.stage], stage.parity);
       if (has) wait(&at.ds_full[before.stage], before.parity);
       wait_for_products<0>();
@@ -279,16 +284,8 @@ struct Sums {
         if (has) finish(before, mine, k_box, d);
         break;
       }
-      if (has) {
-        begin_products();
-        product<kKeys>(d, all_ds(before), k_box);
-        commit_products();
-      }
-      begin_with(s, at.begin[stage.stage][0]);
-      pin(s);
-      begin_products();
-      k.add_multiplied(s, tile_factor(at.q[stage.stage]));
-      commit_products();
+      if (has) begin_dq(d, before, k_box);
+      begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
       wait_for_products<1>();
       pin(d);
       if (has) hand_over(d, mine, before);
@@ -301,12 +298,15 @@ struct Sums {
     }
   }
 
-  __device__ u64 all_ds(const Step& step) const { return factor(shared_address(at.ds[step.stage][0]), 0); }
+  // Begins a box of dq: dS of both warpgroups' keys times a box of k.
+  __device__ void begin_dq(float (&dq)[kQueries / 2], const Step& step, u64 k_box) const {
+    begin_products();
+    product<kKeys>(dq, factor(shared_address(at.ds[step.stage][0]), 0), k_box);
+    commit_products();
+  }
   __device__ void finish(const Step& step, int mine, u64 k_box, float (&dq)[kQueries / 2]) const {
     pin(dq);
-    begin_products();
-    product<kKeys>(dq, all_ds(step), k_box);
-    commit_products();
+    begin_dq(dq, step, k_box);
     wait_for_products<0>();
     pin(dq);
     hand_over(dq, mine, step);
