@@ -35,12 +35,12 @@ std::vector<std::string> unpacked(std::string_view all, int size) {
   return texts;
 }
 
-void flush(Transport& transport, const Patience& until) {
+void flush(Mail& mail, const Patience& until) {
   Patience patience(0);
-  while (!transport.sent() && !until.is_over()) patience.pause();
+  while (!mail.sent() && !until.is_over()) patience.pause();
 }
 
-std::vector<std::string> gather_at_root(Transport& transport, int size, const std::string& mine, double timeout_seconds,
+std::vector<std::string> gather_at_root(Mail& mail, int size, const std::string& mine, double timeout_seconds,
                                         const std::string& doing) {
   std::vector<std::string> texts(size);
   texts[0] = mine;
@@ -48,7 +48,7 @@ std::vector<std::string> gather_at_root(Transport& transport, int size, const st
   for (int r = 1; r < size; ++r) missing.push_back(r);
   Patience patience(timeout_seconds);
   while (!missing.empty() && !patience.is_over()) {
-    const size_t came = std::erase_if(missing, [&](int r) { return transport.receive(r, texts[r]); });
+    const size_t came = std::erase_if(missing, [&](int r) { return mail.receive(r, texts[r]); });
     if (came == 0) patience.pause();
   }
   std::string answer;
@@ -56,27 +56,27 @@ std::vector<std::string> gather_at_root(Transport& transport, int size, const st
     answer = packed(texts);
   else
     answer = fmt::format("{}{}: {} did not come within {} s", kError, doing, list_ranks(missing), timeout_seconds);
-  for (int r = 1; r < size; ++r) transport.send(r, answer);
-  flush(transport, Patience(missing.empty() ? timeout_seconds : 1));
+  for (int r = 1; r < size; ++r) mail.send(r, answer);
+  flush(mail, Patience(missing.empty() ? timeout_seconds : 1));
   if (!missing.empty()) throw Error(answer.substr(1));
   return texts;
 }
 
 }  // namespace
 
-std::vector<std::string> gather_texts(Transport& transport, const Place& place, const std::string& mine,
-                                      double timeout_seconds, const std::string& doing) {
-  if (place.rank == 0) return gather_at_root(transport, place.size, mine, timeout_seconds, doing);
-  transport.send(0, mine);
+std::vector<std::string> gather_texts(Mail& mail, const Place& place, const std::string& mine, double timeout_seconds,
+                                      const std::string& doing) {
+  if (place.rank == 0) return gather_at_root(mail, place.size, mine, timeout_seconds, doing);
+  mail.send(0, mine);
   std::string answer;
   // A little longer than rank 0 waits, whose error knows more.
   Patience patience(timeout_seconds * 1.05 + 2);
-  while (!transport.receive(0, answer)) {
+  while (!mail.receive(0, answer)) {
     check(!patience.is_over(), "{}: rank 0 did not answer within {} s", doing, timeout_seconds);
     patience.pause();
   }
   if (answer.starts_with(kError)) throw Error(answer.substr(1));
-  flush(transport, patience);
+  flush(mail, patience);
   return unpacked(answer, place.size);
 }
 

@@ -14,6 +14,29 @@
 namespace megalith {
 namespace {
 
+// Lets other threads use the transport between the looks at it.
+class LockedMail final : public Mail {
+ public:
+  LockedMail(Mail& mail, std::mutex& mutex) : mail_(mail), mutex_(mutex) {}
+
+  void send(int peer, std::string text) override {
+    const std::lock_guard lock(mutex_);
+    mail_.send(peer, std::move(text));
+  }
+  bool receive(int peer, std::string& text) override {
+    const std::lock_guard lock(mutex_);
+    return mail_.receive(peer, text);
+  }
+  bool sent() override {
+    const std::lock_guard lock(mutex_);
+    return mail_.sent();
+  }
+
+ private:
+  Mail& mail_;
+  std::mutex& mutex_;
+};
+
 class Joined final : public Ranks {
  public:
   Joined(const Place& place, const JoinOptions& options, std::unique_ptr<Transport> transport)
@@ -42,8 +65,8 @@ class Joined final : public Ranks {
   const Place& place() const override { return place_; }
 
   std::vector<std::string> all_gather(const std::string& mine) override {
-    const std::lock_guard lock(transport_mutex_);
-    return gather_texts(*transport_, place_, mine, options_.timeout_seconds, at("all_gather of texts"));
+    LockedMail mail(*transport_, transport_mutex_);
+    return gather_texts(mail, place_, mine, options_.timeout_seconds, at("all_gather of texts"));
   }
 
   int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {

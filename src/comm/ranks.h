@@ -53,7 +53,7 @@ class Ranks {
 
 struct JoinOptions {
   double timeout_seconds = 600;  // of a single wait (--distributed-timeout-minutes)
-  double silence_seconds = 3.5;  // a rank that says nothing for so long is taken for dead
+  double silence_seconds = 3;    // a rank that says nothing for so long is taken for dead
 };
 
 // Joins the run that the launcher describes: alone, nothing is started and no library is initialised. Error if the

@@ -11,15 +11,18 @@
 
 namespace megalith {
 
-class Transport {
+// For the control plane: texts of any length, in order between two ranks.
+class Mail {
  public:
-  virtual ~Transport() = default;
+  virtual ~Mail() = default;
 
-  // Mail, for the control plane: texts of any length, in order between two ranks.
   virtual void send(int peer, std::string text) = 0;
   virtual bool receive(int peer, std::string& text) = 0;  // false: nothing has come yet
-  virtual bool sent() = 0;                                // all mail has left
+  virtual bool sent() = 0;                                // all of it has left
+};
 
+class Transport : public Mail {
+ public:
   // As Ranks::exchange; pieces never go to this rank itself.
   virtual int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) = 0;
   virtual bool done(int ticket) = 0;                       // moves things on; a ticket that is done is forgotten

@@ -27,10 +27,9 @@ class Hub final : public Post {
     welcome();
     for (int r = 1; r < int(peers_.size()) && !is_over_; ++r) hear(r);
     if (now_ - beaten_ >= kBeatSeconds) beat();
-    if (signal != 0) suspect(0, signal_name(signal)), signal_ = signal;
-    if (desk_.wish() == Desk::Wish::failed) end({.rank = 0, .what = "failed: " + desk_.error()});
-    // A launcher that has seen a rank die tells the others to end: what it saw will be seen here soon.
-    if (suspect_ && now_ - suspected_ >= kPatience) end(*suspect_);
+    if (signal != 0) told(0, signal_name(signal)), signal_ = signal;
+    if (desk_.wish() == Desk::Wish::failed) suspect(0, "failed: " + desk_.error(), kErrorPatience);
+    if (suspect_ && now_ >= suspect_->until) end(suspect_->cause);
     if (desk_.wish() == Desk::Wish::farewell && all_said_farewell()) finish();
   }
 
@@ -49,6 +48,12 @@ class Hub final : public Post {
     int rank;
     std::string what;
     bool is_stopped = false;
+  };
+  // What may follow from another rank's death that will be seen here soon: a launcher that has seen it tells the others
+  // to end, and what waits for that rank fails.
+  struct Suspect {
+    Cause cause;
+    double until;
   };
 
   void welcome() {
@@ -90,8 +95,8 @@ class Hub final : public Post {
   void take(int rank, char kind, const std::string& text) {
     Peer& peer = peers_[size_t(rank)];
     if (kind == frame::kBeat) peer.at = text;
-    if (kind == frame::kFailed) end({.rank = rank, .what = "failed: " + text});
-    if (kind == frame::kTold) suspect(rank, text);
+    if (kind == frame::kFailed) suspect(rank, "failed: " + text, kErrorPatience);
+    if (kind == frame::kTold) told(rank, text);
     if (kind == frame::kHubSilent) leave(kEndedByOthers);  // it was this rank that was silent; they have said so
     if (kind == frame::kFarewell) {
       peer.has_said_farewell = true;
@@ -99,10 +104,11 @@ class Hub final : public Post {
     }
   }
 
-  void suspect(int rank, const std::string& signal) {
-    if (suspect_) return;
-    suspect_ = Cause{.rank = rank, .what = fmt::format("was told to end ({})", signal)};
-    suspected_ = now_;
+  void told(int rank, const std::string& signal) {
+    suspect(rank, fmt::format("was told to end ({})", signal), kSignalPatience);
+  }
+  void suspect(int rank, const std::string& what, double patience) {
+    if (!suspect_) suspect_ = Suspect{.cause = {.rank = rank, .what = what}, .until = now_ + patience};
   }
 
   std::string beat_text() const { return frame::kBeat + desk_.said(); }
@@ -161,7 +167,7 @@ class Hub final : public Post {
     }
   }
 
-  static constexpr double kPatience = 0.3;
+  static constexpr double kErrorPatience = 0.1, kSignalPatience = 0.3;
 
   const WatchPlace place_;
   Desk& desk_;
@@ -169,8 +175,8 @@ class Hub final : public Post {
   const std::string token_;
   std::vector<Peer> peers_;  // by rank; that of rank 0 stays empty
   std::list<Stranger> strangers_;
-  double now_ = 0, beaten_ = 0, suspected_ = 0;
-  std::optional<Cause> suspect_;  // told to end by a signal
+  double now_ = 0, beaten_ = 0;
+  std::optional<Suspect> suspect_;
   int signal_ = 0;
   bool is_over_ = false;
 };

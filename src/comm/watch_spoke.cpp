@@ -65,12 +65,11 @@ class Spoke final : public Post {
   }
 
   void judge() {
-    if (hub_.is_closed() && told_wish_ != Desk::Wish::none) return finish(told_wish_ == Desk::Wish::farewell);
-    if (hub_.is_closed()) {
-      say_hub("is gone without a word (killed or crashed)");
-      leave(code());
-    }
-    if (now_ - heard_ > place_.silence_seconds) end_silent_hub();
+    if (hub_.is_closed() && told_wish_ == Desk::Wish::farewell) return finish(true);
+    // One that had missed beats when it went was stopped, and another rank has found out and killed it.
+    const bool was_silent = now_ - heard_ > 3 * kBeatSeconds;
+    if (hub_.is_closed() && !was_silent) say_hub("is gone without a word (killed or crashed)"), leave(code());
+    if (hub_.is_closed() || now_ - heard_ > place_.silence_seconds) end_silent_hub();
     if (told_wish_ == Desk::Wish::failed && now_ - asked_ > kPatience) finish(false);
     if (signal_ != 0 && now_ - signalled_ > kPatience) {
       write_end(fmt::format("{} was told to end ({}), at \"{}\"", name_of(self()), signal_name(signal_), desk_.said()));
@@ -78,11 +77,9 @@ class Spoke final : public Post {
     }
   }
 
-  // The others find out in the same tick or the next; only then is it ended, that none takes it for killed.
-  void end_silent_hub() {
+  [[noreturn]] void end_silent_hub() {
     say_hub(fmt::format("has been silent for {:.1f} s (stopped, or cut off)", now_ - heard_));
     hub_.send({&frame::kHubSilent, 1});
-    std::this_thread::sleep_for(std::chrono::milliseconds(400));
     kill_if_near(place_.members[0], self());
     leave(code());
   }

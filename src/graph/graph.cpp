@@ -7,13 +7,13 @@
 namespace megalith {
 
 std::string_view name_of(Phase p) {
-  constexpr std::string_view names[] = {"forward", "backward", "update"};
+  constexpr std::string_view names[] = {"forward", "backward", "update", "weights"};
   return names[int(p)];
 }
 
 std::string_view name_of(Role r) {
-  constexpr std::string_view names[] = {"activation", "input",     "parameter", "main parameter",
-                                        "gradient",   "optimizer", "cache",     "scalar"};
+  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter",  "gradient",
+                                        "optimizer",  "cache", "scalar",    "kept activations"};
   return names[int(r)];
 }
 

@@ -8,15 +8,13 @@
 
 namespace megalith {
 
-enum class Phase : u8 {
-  forward,
-  backward,
-  update
-};  // forward and backward run once per micro-batch, update once per step
+// weights: what of the backward only adds to parameters' gradients, where that is run apart. All but update run once
+// per micro-batch, update once per step.
+enum class Phase : u8 { forward, backward, update, weights };
 std::string_view name_of(Phase p);
 
 // What a value is for; the memory plan adds up bytes by it.
-enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar };
+enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept };
 std::string_view name_of(Role r);
 
 // A piece of a leaf that has a name of its own: leaves packed of several parameters keep each one's name.

@@ -1,5 +1,7 @@
 #include "graph/relayout_op.h"
 
+#include <algorithm>
+
 namespace megalith {
 
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
@@ -19,6 +21,25 @@ std::vector<Value> Relayout::grad(Builder& b, const Node&, std::span<const Value
 
 Cost Relayout::cost(Types ins, Types outs) const {
   return {0, transfer == Transfer::none ? 0 : total_bytes(ins.first(1), outs)};
+}
+
+std::vector<int> Relayout::group(const Mesh& mesh, const Coord& coord) const {
+  std::vector<int> out;
+  for (int r = 0; r < mesh.num_ranks(); ++r) {
+    const Coord c = mesh.coord(r);
+    bool in = true;
+    for (Axis a : kAllAxes) in &= c[int(a)] == coord[int(a)] || std::find(axes.begin(), axes.end(), a) != axes.end();
+    if (ends) in &= c[int(Axis::pp)] == 0 || c[int(Axis::pp)] == mesh.n(Axis::pp) - 1;
+    if (in) out.push_back(r);
+  }
+  return out;
+}
+
+std::vector<Type> StageTerm::infer(const InferArgs& a) const {
+  Type t = a.ins.at(0);
+  check(t.layout.state(Axis::pp) == kSame, "a stage's term is {} over pp", to_string(t.layout.state(Axis::pp)));
+  t.layout.partial.insert(Axis::pp);
+  return {t};
 }
 
 // Equal bits either way: nothing is moved. A reduction leaves its result where its terms were.

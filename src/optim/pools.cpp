@@ -16,13 +16,13 @@ i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
 struct Kind {  // what members of a pool have in common
   std::vector<Axis> reduced, split;
-  bool decay;
+  bool decay, tied;
   DType dtype;
   auto operator<=>(const Kind&) const = default;
 };
 
 Kind kind_of(const Parameter& p) {
-  Kind k{p.type.layout.copy.list(), {}, p.decay, p.type.dtype};  // a cotangent's sums are its weight's copies
+  Kind k{p.type.layout.copy.list(), {}, p.decay, p.tied, p.type.dtype};  // a cotangent's sums are its weight's copies
   for (Axis a : kAllAxes)
     if (p.type.layout.state(a).is_split()) k.split.push_back(a);
   return k;
@@ -62,7 +62,7 @@ std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& par
     auto it = open.find(k);
     if (it == open.end()) {
       it = open.emplace(k, Open{pools.size()}).first;
-      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay});
+      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay, k.tied});
     }
     auto& [at, n] = it->second;
     pools[at].members.push_back(i), pools[at].places.push_back(n);

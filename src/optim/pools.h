@@ -20,6 +20,7 @@ struct Pool {
   std::vector<i64> places;      // of each in n
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
+  bool tied = false;  // see Parameter
   Type gradient, weights;  // whole on each of the reduced ranks
   Type shard;              // cut; in accumulation precision
 };

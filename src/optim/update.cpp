@@ -15,6 +15,17 @@ Value reduced(Builder& b, Value v) {
 
 namespace {
 
+// With pipeline stages: what each of them has of its own, as terms of one sum.
+Value stage_term(Builder& b, Value v) { return b.mesh().n(Axis::pp) > 1 ? b.add1(StageTerm{}, {v}) : v; }
+
+// The sum of what the first and the last stage have.
+Value sum_of_ends(Builder& b, Value v) {
+  const Value term = stage_term(b, v);
+  Relayout op{{Axis::pp}, kPartial, kSame, Order::block, Order::block, Transfer::all_reduce};
+  op.ends = true;
+  return b.add1(op, {term});
+}
+
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
 Value owned_total(Builder& b, Value v) {
   std::vector<Axis> same;
@@ -88,21 +99,27 @@ std::vector<Value> reduce_pools(Builder& b, const std::vector<Pool>& pools, cons
 }  // namespace
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const std::vector<Pool>& pools, const Overlap& overlap) {
+                const OptimizerConfig& config, const std::vector<Pool>& pools, const Overlap& overlap,
+                bool last_stage) {
   b.set_phase(Phase::update);
   b.set_tag("gradient norm");
   if (!pools.empty()) place_members(b, pools, parameters);
   const int lane = overlap.grad_reduce ? kGradientLane : 0;
-  const std::vector<Value> gradients =
+  std::vector<Value> gradients =
       pools.empty() ? reduce_each(b, sums.gradients, lane) : reduce_pools(b, pools, sums.gradients, lane);
   Value squares;
-  for (Value g : gradients) {
-    const Value s = owned_total(b, b.add1(SumSquares{b.type(g).ndim()}, {g}));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const bool tied = pools.empty() ? parameters[i].tied : pools[i].tied;
+    if (tied) gradients[i] = sum_of_ends(b, gradients[i]);
+    if (tied && last_stage) continue;  // the first counts it
+    const Value g = gradients[i];
+    const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
   }
   const Value hyper = b.leaf({"hyper", {DType::f64, {hyper::kSize}, whole(1)}, Role::scalar, false});
   const Value scalars =
-      b.add1(StepScalars{config.clip_grad}, {reduced(b, squares), reduced(b, sums.loss), reduced(b, sums.tokens)});
+      b.add1(StepScalars{config.clip_grad},
+             {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
   b.graph().outputs["step"] = scalars;
   b.set_tag("optimizer");
   if (pools.empty())

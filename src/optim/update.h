@@ -31,8 +31,10 @@ Value reduced(Builder& b, Value v);
 
 // Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
 // output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
+// `last_stage`: of a pipeline: what it shares with the first is counted there.
 // `pools`: the distributed optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Overlap& overlap = {});
+                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Overlap& overlap = {},
+                bool last_stage = false);
 
 }  // namespace megalith

@@ -80,8 +80,8 @@ std::string memory_table(const Plan& p) {
   auto row = [&](std::string_view what, i64 bytes) {
     out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, double(bytes) / (1 << 20));
   };
-  for (Role r :
-       {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache, Role::scalar})
+  for (Role r : {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache,
+                 Role::scalar, Role::kept})
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);

@@ -72,12 +72,14 @@ void verify(const Plan& p);  // buffers live at once do not overlap, nothing lie
 // What an instruction costs one rank, by its op's rule.
 Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
 
-// One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph
-// must lie in leaves.
+// One program to be planned: the nodes of `graph` whose phase is in `phases`. What another program of the graph reads
+// of it is kept in leaves of its own, "kept PROGRAM NUMBER".
 struct ProgramSpec {
   std::string name;
   const Graph* graph;
   std::vector<Phase> phases;
+  int slots = 1;                          // copies of the graph's inputs and of what is kept
+  std::vector<std::string> sent = {};     // outputs that are leaves too, by the same names
 };
 
 // Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the

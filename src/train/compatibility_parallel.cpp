@@ -29,8 +29,7 @@ std::string not_built(const Options& o) {
     const char* flag;
     i64 size;
   };
-  for (const Size& s : {Size{"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
-                        {"--expert-model-parallel-size", p.expert_model_parallel_size},
+  for (const Size& s : {Size{"--expert-model-parallel-size", p.expert_model_parallel_size},
                         {"--expert-tensor-parallel-size", p.expert_tensor_parallel_size}})
     if (s.size != 1) return fmt::format("{} {}: this is not built yet; give 1", s.flag, s.size);
   return {};
@@ -110,6 +109,26 @@ std::string batch_divides(const Options& o) {
       o.train.global_batch_size, o.train.micro_batch_size, dp);
 }
 
+std::string pipeline_splits(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (p.pipeline_model_parallel_size == 1) return {};
+  const i64 at_once = o.train.micro_batch_size * p.data_parallel_size();
+  try {
+    pipeline_of(p, o.model, 0, int(o.train.global_batch_size / std::max<i64>(1, at_once)));
+    return {};
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::string one_interleaving(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!p.num_layers_per_virtual_pipeline_stage || !p.num_virtual_stages_per_pipeline_rank) return {};
+  return fmt::format(
+      "--num-layers-per-virtual-pipeline-stage {} and --num-virtual-stages-per-pipeline-rank {} say the same: give one",
+      p.num_layers_per_virtual_pipeline_stage, p.num_virtual_stages_per_pipeline_rank);
+}
+
 std::string world_is_real(const Options& o) {
   if (!o.given.has("world-size") || o.train.dry_run) return {};
   return "--world-size is for --dry-run: in a run the launcher says how many ranks there are";
@@ -137,7 +156,7 @@ std::string zeros(const Options& o) {
 std::vector<Rule> parallel_rules() {
   return {
       {"parallel sizes are at least 1", Topic::run, Action::refuse, sizes},
-      {"pipelines and experts are not built yet", Topic::run, Action::refuse, not_built},
+      {"experts are not built yet", Topic::run, Action::refuse, not_built},
       {"world-size comes with dry-run", Topic::run, Action::refuse, world_is_real},
       {"the number of ranks is a multiple of tensor x pipeline x context", Topic::run, Action::refuse, world_divides},
       {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, heads_divide},
@@ -153,6 +172,8 @@ std::vector<Rule> parallel_rules() {
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
        batch_divides},
       {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::refuse, zeros},
+      {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
+      {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
       {"checkpoints of several ranks are not built yet", Topic::run, Action::refuse, saves},
   };
 }

@@ -106,11 +106,11 @@ constexpr Row kNotBuilt[] = {
     {"multi-token prediction is not built yet",
      "--mtp-num-layers --mtp-loss-scaling-factor --mtp-use-repeated-layer --mtp-detach-heads --mtp-hsm "
      "--mtp-standalone"},
-    {"pipeline parallelism is not built yet",
-     "--num-layers-per-virtual-pipeline-stage --num-virtual-stages-per-pipeline-rank "
-     "--microbatch-group-size-per-virtual-pipeline-stage --decoder-first-pipeline-num-layers "
-     "--decoder-last-pipeline-num-layers "
-     "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --pipeline-model-parallel-layout "
+    {"this part of pipelines is not built yet",
+     ""
+     ""
+     ""
+     "--pipeline-model-parallel-layout "
      "--pipeline-model-parallel-comm-backend --use-ring-exchange-p2p --defer-embedding-wgrad-compute "
      "--wgrad-deferral-limit "
      "--delay-wgrad-compute --overlap-param-gather-with-optimizer-step --standalone-embedding-stage"},
@@ -228,7 +228,6 @@ constexpr Row kReplaced[] = {
     {"use --optimizer-cpu-offload, once offloading is built", "--cpu-optimizer --cpu-optimizer-type"},
     {"use --recompute-granularity, --recompute-method and --recompute-num-layers",
      "--checkpoint-activations --checkpoint-method --checkpoint-num-layers --distribute-checkpointed-activations"},
-    {"use --pipeline-model-parallel-layout, once pipelines are built", "--virtual-pipeline-model-parallel-size"},
     {"leave it out: one rank has no replicas to compare", "--consistency-check"},
     {"use --log-straggler, once it is built", "--enable-straggler-detection"},
 };

@@ -63,7 +63,7 @@ void ModelState::write(const StateTensor& t, const Fill& fill) {
   fill(std::span(padded).first(size_t(count(t.shape))));
   if (local_type(step_.plan.mesh, type).elements() != type.elements())
     padded = block_of(padded, step_.plan.mesh, type, coord_);
-  if (!t.cut.empty() && !counts(*t.leaf)) padded.assign(padded.size(), 0);  // the first of them has the terms' sum
+  if (!t.cut.empty() && !gives_values(*t.leaf)) padded.assign(padded.size(), 0);
   write_as(interpreter_, *t.leaf, padded);
   if (t.is_weight && t.cut.empty() && t.leaf->name != t.parameter->name)
     write_as(interpreter_, step_.plan.leaf(t.parameter->name), padded);
@@ -107,7 +107,7 @@ void ModelState::initialise(u64 seed) {
     if (!t.is_weight) continue;
     const Draw start = start_of(*t.parameter, seed);
     begin_writing(t.cut);
-    if (t.cut.empty() || counts(*t.leaf)) interpreter_.draw(*t.leaf, start);
+    if (t.cut.empty() || gives_values(*t.leaf)) interpreter_.draw(*t.leaf, start);
     if (t.cut.empty() && t.leaf->name != t.parameter->name)
       interpreter_.draw(step_.plan.leaf(t.parameter->name), start);
   }
@@ -116,9 +116,17 @@ void ModelState::initialise(u64 seed) {
 
 bool ModelState::counts(const Leaf& leaf) const {
   for (Axis a : kAllAxes)
-    if (!leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
+    if (a != Axis::pp && !leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
   return true;
 }
+
+bool ModelState::gives_values(const Leaf& gradient) const {
+  for (Axis a : gradient.type.layout.partial.list())
+    if (coord_[int(a)] != 0) return false;
+  return true;
+}
+
+bool ModelState::counts_elsewhere(const Parameter& p) const { return p.tied && coord_[int(Axis::pp)] != 0; }
 
 // Of the local elements, those in rows that exist: rows are dim 0, so they come first.
 i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
@@ -133,7 +141,7 @@ double ModelState::squares() const {
   double sum = 0;
   if (!step_.pools.empty()) run("give" + main_name("")), reading_ = main_name("");
   for (const StateTensor& t : tensors_)
-    if (t.is_weight && counts(*t.leaf))
+    if (t.is_weight && counts(*t.leaf) && !counts_elsewhere(*t.parameter))
       with_values(*t.leaf, [&](std::span<const float> values) {
         for (const float x : values) sum += double(x) * x;  // padding is 0
       });
@@ -144,7 +152,7 @@ i64 ModelState::zeros_in_gradients() const {
   i64 zeros = 0;
   for (const Parameter& p : step_.parameters) {
     const Leaf* leaf = step_.plan.find_leaf(gradient_name(p.name));
-    if (!leaf || !counts(*leaf)) continue;
+    if (!leaf || !counts(*leaf) || counts_elsewhere(p)) continue;
     with_values(*leaf, [&](std::span<const float> values) {
       zeros += std::count(values.begin(), values.begin() + true_elements(*leaf, p.true_rows), 0.0f);
     });

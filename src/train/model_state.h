@@ -30,6 +30,7 @@ class ModelState {
   void initialise(u64 seed);  // every parameter drawn by name and global index
   void finish();              // after the last write
 
+  bool is_stage() const { return step_.pipeline.has_value(); }          // a pipeline's: only part of the model is here
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
   // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of
   // a weight also the copy in compute precision. The values are the whole tensor's; a rank keeps its block of them.
@@ -49,7 +50,10 @@ class ModelState {
  private:
   template <class F>
   void with_values(const Leaf& leaf, F&& f) const;  // f(its local elements as f32)
-  bool counts(const Leaf& leaf) const;              // this rank is the first of those that hold the same block
+  bool counts(const Leaf& leaf) const;  // this rank is the first of those of its stage that hold the same block
+  // Of cut state on its way through gradients' memory: this rank has the value, others of the sum have zero.
+  bool gives_values(const Leaf& gradient) const;
+  bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
   void begin_writing(const std::string& cut);
   void run(const std::string& program) const;
   i64 true_elements(const Leaf& leaf, i64 true_rows) const;

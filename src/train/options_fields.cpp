@@ -89,6 +89,21 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a"},
         "Attention over context-parallel ranks: gather keys and values, or exchange heads for sequence.");
+  f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
+        "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
+  f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
+        "Interleave: pieces of so many layers, several to a rank; 0: one.");
+  f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
+        "The same by the number of pieces.")
+      .also("--virtual-pipeline-model-parallel-size");
+  f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
+        "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
+  f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
+        "Layers of the first pipeline rank; 0: as many as others.");
+  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
+  f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
+        "Count the embedding as a layer when layers are shared out.");
+  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");

@@ -5,6 +5,8 @@
 
 #include <numeric>
 
+#include "plan/stages.h"
+
 namespace megalith {
 
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
@@ -13,6 +15,21 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
                      int(p.tensor_model_parallel_size / tk));
   m.size[int(Axis::pp)] = int(p.pipeline_model_parallel_size);
   return m;
+}
+
+PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
+  LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
+  if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
+  if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;
+  split.embedding_counts = p.account_for_embedding_in_pipeline_split;
+  split.loss_counts = p.account_for_loss_in_pipeline_split;
+  if (p.num_virtual_stages_per_pipeline_rank) split.chunks = int(p.num_virtual_stages_per_pipeline_rank);
+  if (p.num_layers_per_virtual_pipeline_stage) split.chunks = chunks_of(split, p.num_layers_per_virtual_pipeline_stage);
+  PipelineSpec out{stage, {split.stages, split.chunks, micro_batches}, split_layers(split)};
+  out.schedule.group = int(p.microbatch_group_size_per_vp_stage);
+  out.schedule.split_weights = p.pipeline_schedule == PipelineSchedule::zero_bubble;
+  check_schedule(out.schedule);
+  return out;
 }
 
 ParallelStyle style_of(const ParallelConfig& p) {

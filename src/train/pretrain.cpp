@@ -113,6 +113,13 @@ class TrainingRun {
            t_.log_num_zeros_in_grad;
   }
 
+  // What the first rank of the last stage has, where others have nothing or the same.
+  double from_last_stage(double x) {
+    Coord one{};
+    one[int(Axis::pp)] = step_.plan.mesh.n(Axis::pp) - 1;
+    return sum_over(ranks_, coord_ == one ? x : 0);
+  }
+
   // Of all data-parallel ranks, in one micro-batch.
   i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(Axis::dp); }
 
@@ -131,7 +138,8 @@ class TrainingRun {
     const i64 samples = t_.eval_iters * t_.global_batch_size;
     const i64 first = set->size() >= (done + 1) * samples ? done * samples : 0;
     DataLoader loader(set, loader_config_at(first));
-    const auto e = trainer_.evaluate(loader, samples / samples_at_once());
+    auto e = trainer_.evaluate(loader, samples / samples_at_once());
+    if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
     log_.validation(where, state_, e.mean(), record);
     log_.resume();
   }
@@ -232,6 +240,10 @@ struct Opened {
   MemoryNeed need;
 };
 
+int stage_of(const Options& o, const Ranks& ranks) {
+  return o.train.dry_run ? 0 : mesh_of(o.parallel, o.model).coord(ranks.rank())[int(Axis::pp)];
+}
+
 Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   std::optional<RunStart> start;
   PlannedStep step;
@@ -239,7 +251,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   together(ranks, [&] {
     if (!o.train.dry_run) check_sizes(o, backend);
     start.emplace(o);
-    step = plan_step(step_spec(o), backend);
+    step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
   Datasets datasets;
@@ -270,7 +282,7 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   if (!map.empty()) log::say("{}", map);
   Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
-  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}});
+  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
   return TrainingRun(options, std::move(run.step), backend, ranks, std::move(run.start), std::move(run.datasets),

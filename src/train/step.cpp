@@ -11,18 +11,6 @@ namespace {
 
 using Workspace = std::function<i64(const Graph&, const Node&)>;
 
-// Layers are alike: the backend is asked once for each kind of node.
-Workspace workspace_of(const Backend& backend) {
-  auto known = std::make_shared<std::map<std::string, i64>>();
-  return [known, &backend](const Graph& g, const Node& n) {
-    std::string key = n.op.print();
-    for (Value v : n.ins) key += to_string(g.type(v));
-    const auto [it, is_new] = known->emplace(std::move(key), 0);
-    if (is_new) it->second = backend.workspace_bytes(g, n);
-    return it->second;
-  };
-}
-
 // Beside the step itself: what its activations would take without recomputation.
 void recompute(PlannedStep& out, const StepSpec& spec, const Workspace& workspace) {
   const Plan whole =
@@ -58,7 +46,20 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   if (!spec.train) out.passes = reports;
 }
 
-// How a cut optimizer's state comes in and goes out. `graphs` keeps what the programs are of.
+}  // namespace
+
+// Layers are alike: the backend is asked once for each kind of node.
+std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backend) {
+  auto known = std::make_shared<std::map<std::string, i64>>();
+  return [known, &backend](const Graph& g, const Node& n) {
+    std::string key = n.op.print();
+    for (Value v : n.ins) key += to_string(g.type(v));
+    const auto [it, is_new] = known->emplace(std::move(key), 0);
+    if (is_new) it->second = backend.workspace_bytes(g, n);
+    return it->second;
+  };
+}
+
 void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& graphs, const PlannedStep& step,
                         const StepSpec& spec, const std::set<std::string>& passes_off) {
   if (step.pools.empty()) return;
@@ -73,9 +74,8 @@ void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& gr
   }
 }
 
-}  // namespace
-
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
+  if (spec.pipeline.schedule.stages > 1) return plan_stage(spec, backend);
   PlannedStep out;
   std::list<Graph> state;
   std::vector<ProgramSpec> programs;

@@ -33,16 +33,19 @@ static std::string hash_of(const std::string& text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }
 
-void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine) {
+void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
   std::string hashes;
   for (const Agreed& a : mine) hashes += hash_of(a.text) + "\n";
-  const std::vector<std::string> all = ranks.all_gather(hashes);
+  const std::string tail = fmt::format("among {}", among);
+  const std::vector<std::string> all = ranks.all_gather(hashes + tail);
   together(ranks, [&] {
-    if (all[0] == hashes) return;
+    size_t first = 0;
+    while (!all[first].ends_with(tail)) ++first;
     constexpr size_t kLine = 17;
     for (size_t i = 0; i < mine.size(); ++i)
-      check(all[0].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0,
-            "{} here differ from rank 0's: start the same program with the same flags on every host", mine[i].what);
+      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0,
+            "{} here differ from rank {}'s: start the same program with the same flags on every host", mine[i].what,
+            first);
   });
 }
 

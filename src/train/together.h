@@ -17,11 +17,12 @@ struct ToldElsewhere : Error {
 // ToldElsewhere. To be called by all ranks.
 void together(Ranks& ranks, const std::function<void()>& f);
 
-// Error on all ranks unless each gives the same texts as rank 0. `what`: what each text is, "the flags".
+// Error on all ranks unless each gives the same texts as the first rank that has the same `among`. `what`: what each
+// text is, "the flags".
 struct Agreed {
   std::string what, text;
 };
-void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine);
+void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among = 0);
 
 // What tells this program's file from another build of it.
 std::string program_identity();

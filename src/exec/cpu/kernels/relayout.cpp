@@ -37,25 +37,25 @@ class Mover {
     const Mesh& mesh = site.mesh;
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
     const int self = mesh.rank(site.coord);
-    for (const auto& group : mesh.groups(op.axes))
-      if (std::find(group.begin(), group.end(), self) != group.end()) members_ = group;
+    members_ = op.group(mesh, site.coord);
     me_ = int(std::find(members_.begin(), members_.end(), self) - members_.begin());
+    if (op.transfer == Transfer::all_reduce || op.transfer == Transfer::all_reduce_max) return;
     for (int k = 0; k < n(); ++k) {
       const bool apart = is_local(op.transfer) && k != me_;
       const Block mine_in = block(site.ins[0], self), mine_out = block(site.outs[0], self);
       outgoing_.push_back(apart ? std::vector<Box>{} : common_boxes(mine_in, block(site.outs[0], members_[k])));
       incoming_.push_back(apart ? std::vector<Box>{} : common_boxes(block(site.ins[0], members_[k]), mine_out));
     }
+    if (!is_local(op.transfer)) find_places(block, site);
   }
 
   i64 workspace() const {
     switch (op_.transfer) {
       case Transfer::all_gather:
-        return out_elements_ * size_;
       case Transfer::all_to_all:
-        return 2 * std::max(in_elements_, out_elements_) * size_;
-      case Transfer::reduce_scatter:
-        return (in_elements_ + (n() + 1) * out_elements_) * size_;
+        return packed_bytes() + (lands_in_place() ? 0 : out_elements_ * size_);
+      case Transfer::reduce_scatter:  // others' terms, and the sum where it must be spread out
+        return packed_bytes() + (n() - 1 + (lands_in_place() ? 0 : 1)) * out_elements_ * size_;
       case Transfer::all_reduce:
       case Transfer::all_reduce_max:
         return n() * share() * size_;
@@ -103,10 +103,32 @@ class Mover {
   }
 
  private:
+  // Whether messages of any pair of the group must be packed, or spread out. Looked at for the pairs of the first
+  // member, which are the worst where blocks differ (zigzag), and of this one.
+  template <class F>
+  void find_places(F&& block, const Site& site) {
+    const auto look = [&](const std::vector<Box>& boxes) {
+      if (boxes.empty()) return;
+      sends_in_place_ &= is_message_from(boxes), lands_in_place_ &= is_message_to(boxes);
+    };
+    const int first = members_[0];
+    for (int k : members_) {
+      look(common_boxes(block(site.ins[0], first), block(site.outs[0], k)));
+      look(common_boxes(block(site.ins[0], k), block(site.outs[0], first)));
+    }
+    for (const auto* boxes : {&outgoing_, &incoming_})
+      for (const auto& message : *boxes) look(message);
+  }
+
   int n() const { return int(members_.size()); }
   i64 share() const { return (in_elements_ + n() - 1) / n(); }  // of an all-reduce, that one rank adds up
   i64 share_begin(int k) const { return std::min(in_elements_, k * share()); }
   i64 share_size(int k) const { return share_begin(k + 1) - share_begin(k); }
+
+  // What is sent lies packed at the workspace's start, unless all of it is sent from where it is. (Zigzag blocks make
+  // this a matter of the rank; the larger answer is everyone's, as one plan serves all.)
+  i64 packed_bytes() const { return sends_in_place_ ? 0 : in_elements_ * size_; }
+  bool lands_in_place() const { return lands_in_place_; }
 
   void check_ranks() const {
     check(ranks_ != nullptr, "a relayout between ranks on a single one: {} of {} ranks", doing_, n());
@@ -123,11 +145,11 @@ class Mover {
     const bool sums = op_.transfer == Transfer::reduce_scatter;
     std::vector<Piece> sends, receives;
     std::byte* packed = a.workspace;
-    std::byte* received = a.workspace + (op_.transfer == Transfer::all_gather ? 0 : in_elements_ * size_);
+    std::byte* received = a.workspace + packed_bytes();
     received_.assign(size_t(n()), nullptr);
     for (int k = 0; k < n(); ++k) {
       const i64 out = elements(outgoing_[k]) * size_, in = elements(incoming_[k]) * size_;
-      const bool in_place = out == 0 || is_message_from(outgoing_[k]);
+      const bool in_place = out == 0 || sends_in_place_;
       std::byte* from = in_place ? a.ins[0] + (out ? outgoing_[k][0].from * size_ : 0) : packed;
       if (!in_place && (k != me_ || sums)) {
         copy_boxes(packed_to(outgoing_[k]), size_, a.ins[0], packed);
@@ -137,7 +159,7 @@ class Mover {
         received_[k] = from;
         continue;
       }
-      const bool lands = !sums && in > 0 && is_message_to(incoming_[k]);
+      const bool lands = !sums && in > 0 && lands_in_place_;
       received_[k] = lands ? a.outs[0] + incoming_[k][0].to * size_ : received;
       if (!lands) received += in;
       if (out) sends.push_back({members_[k], from, out});
@@ -149,15 +171,13 @@ class Mover {
   void place_pieces(const Args& a) {
     copy_boxes(incoming_[me_], size_, a.ins[0], a.outs[0]);
     for (int k = 0; k < n(); ++k)
-      if (k != me_ && !is_message_to(incoming_[k]))
-        copy_boxes(packed_from(incoming_[k]), size_, received_[k], a.outs[0]);
+      if (k != me_ && !lands_in_place_) copy_boxes(packed_from(incoming_[k]), size_, received_[k], a.outs[0]);
   }
 
   void sum_pieces(const Args& a) {
-    const bool direct = is_message_to(incoming_[me_]);
-    std::byte* sum = direct ? a.outs[0] : a.workspace + workspace() - out_elements_ * size_;
+    std::byte* sum = lands_in_place_ ? a.outs[0] : a.workspace + workspace() - out_elements_ * size_;
     reduce(sum, received_, out_elements_);
-    if (!direct) copy_boxes(packed_from(incoming_[me_]), size_, sum, a.outs[0]);
+    if (!lands_in_place_) copy_boxes(packed_from(incoming_[me_]), size_, sum, a.outs[0]);
   }
 
   void start_shares(const Args& a) {
@@ -212,6 +232,7 @@ class Mover {
   int me_ = 0;
   std::vector<std::vector<Box>> outgoing_, incoming_;  // by member
   std::vector<std::byte*> received_;                   // by member: its message
+  bool sends_in_place_ = true, lands_in_place_ = true;
   int ticket_ = -1;
 };
 
@@ -226,6 +247,10 @@ Kernel prepare(const Relayout& op, const Site& site) {
 }
 
 Kernel prepare(const JoinPool&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
+Kernel prepare(const StageTerm&, const Site&) {
   return {0, [](const Args&) {}};
 }
 

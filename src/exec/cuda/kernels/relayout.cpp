@@ -13,4 +13,8 @@ Kernel prepare(const JoinPool&, const Site&) {
   return {0, [](const Args&) {}};
 }
 
+Kernel prepare(const StageTerm&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
 }  // namespace megalith::cuda
