@@ -101,14 +101,16 @@ std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const 
     }
   }
   std::vector<Outcome> out(jobs.size());
-  for (const std::string& text : ranks.all_gather(mine.dump()))
-    for (const auto& [job, part] : json::parse(text).items()) {
+  for (const std::string& text : ranks.all_gather(mine.dump())) {
+    const json told = json::parse(text);
+    for (const auto& [job, part] : told.items()) {
       Outcome& o = out[size_t(std::stoi(job))];
       o.state.push_back(part["state"].get<u64>());
       if (!part.contains("losses")) continue;
       o.losses = numbers(part["losses"]), o.norms = numbers(part["norms"]);
       o.validation = numbers(part["validation"]), o.seconds = part["seconds"];
     }
+  }
   return out;
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <array>
 #include <optional>
 #include <random>
 #include <set>
@@ -36,6 +38,14 @@ const std::vector<Dimension>& dimensions() {
         {"cp2-a2a", "--context-parallel-size 2 --cp-comm-type a2a", 2},
         {"cp4", "--context-parallel-size 4", 4},
         {"cp4-a2a", "--context-parallel-size 4 --cp-comm-type a2a", 4}}},
+      {false,
+       {{"pp1", ""},
+        {"pp2", "--pipeline-model-parallel-size 2", 2},
+        {"pp2-zb", "--pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble", 2},
+        {"pp2-vp2", "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2", 2},
+        {"pp2-uneven", "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1", 2},
+        {"pp4", "--pipeline-model-parallel-size 4", 4},
+        {"pp4-zb", "--pipeline-model-parallel-size 4 --pipeline-schedule zero-bubble", 4}}},
       {false, {{"dp1", ""}, {"dp2", "", 2}, {"dp4", "", 4}}},
       {false, {{"sp-off", ""}, {"sp", "--sequence-parallel"}}},
       {false,
@@ -114,28 +124,32 @@ class Chooser {
           for (int y = 0; y < int(d[size_t(b)].values.size()); ++y) open_.insert({a, x, b, y});
   }
 
-  // The row with the most open pairs of some random ones around an open pair; nothing when no pair is left.
+  // Of some random rows around an open pair the allowed one with the most open pairs; nothing when no pair is left.
   std::optional<Layout> next() {
+    constexpr int kDraws = 20000, kRefusals = 40;
     while (!open_.empty()) {
       const Pair pair = *open_.begin();
-      Row best;
-      size_t most = 0;
-      for (int attempt = 0; attempt < 2000 && (best.empty() || attempt < 60); ++attempt) {
+      std::vector<std::pair<size_t, Row>> found;  // few enough ranks; with the open pairs
+      for (int draw = 0; draw < kDraws && found.size() < kRefusals; ++draw) {
         Row row = random_row();
         row[size_t(pair[0])] = pair[1], row[size_t(pair[2])] = pair[3];
-        const size_t covers = open_pairs(row).size();
-        if (covers > most && is_allowed(layout_of(row), most_ranks_)) best = row, most = covers;
+        const int size = layout_of(row).size;
+        if (size >= 2 && size <= most_ranks_) found.push_back({open_pairs(row).size(), std::move(row)});
       }
-      if (best.empty()) {
-        open_.erase(pair), ++coverage_.impossible;
+      std::sort(found.rbegin(), found.rend());
+      const auto best = std::find_if(found.begin(), found.end(),
+                                     [&](const auto& f) { return is_allowed(layout_of(f.second), most_ranks_); });
+      if (best == found.end()) {
+        open_.erase(pair), ++impossible_;
         continue;
       }
-      for (const Pair& p : open_pairs(best)) open_.erase(p), ++coverage_.covered;
-      return layout_of(best);
+      for (const Pair& p : open_pairs(best->second)) open_.erase(p), ++covered_;
+      return layout_of(best->second);
     }
     return {};
   }
-  Coverage coverage() const { return coverage_; }
+  int covered() const { return covered_; }
+  int impossible() const { return impossible_; }
 
  private:
   Row random_row() {
@@ -154,22 +168,17 @@ class Chooser {
   int most_ranks_;
   std::set<Pair> open_;
   std::mt19937 random_{1};
-  Coverage coverage_;
+  int covered_ = 0, impossible_ = 0;
 };
 
 }  // namespace
 
-std::vector<Layout> all_layouts(int most_ranks) {
-  std::vector<Layout> out;
+Matrix matrix_of_layouts(int most_ranks) {
+  Matrix out;
   Chooser chooser(most_ranks);
-  while (auto layout = chooser.next()) out.push_back(std::move(*layout));
+  while (auto layout = chooser.next()) out.layouts.push_back(std::move(*layout));
+  out.covered = chooser.covered(), out.impossible = chooser.impossible();
   return out;
-}
-
-Coverage coverage_of_all_layouts(int most_ranks) {
-  Chooser chooser(most_ranks);
-  while (chooser.next()) continue;
-  return chooser.coverage();
 }
 
 Layout layout_of(const std::string& words) {

@@ -14,16 +14,14 @@ struct Layout {
 };
 
 // Pairwise rows for up to `most_ranks` ranks: always the same ones. Every row keeps the compatibility rules.
-std::vector<Layout> all_layouts(int most_ranks);
+struct Matrix {
+  std::vector<Layout> layouts;
+  int covered = 0, impossible = 0;  // pairs of values; those that no allowed row was found for
+};
+Matrix matrix_of_layouts(int most_ranks);
 
 // The row of these words, one of a dimension; the dimensions that are not named take their first value. Error if it
 // breaks a rule or a word is no value.
 Layout layout_of(const std::string& words);
-
-// Pairs of values that no allowed row can have, and all the others; for the output.
-struct Coverage {
-  int covered = 0, impossible = 0;
-};
-Coverage coverage_of_all_layouts(int most_ranks);
 
 }  // namespace megalith::parity

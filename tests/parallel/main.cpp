@@ -3,6 +3,7 @@
 //   layouts   every layout of the matrix against one rank, at every step
 //   again     the same layout twice: the same bits
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
+//   one       the layouts that follow, in the matrix's words, one an argument
 //   list      the matrix
 #include <omp.h>
 #include <unistd.h>
@@ -10,6 +11,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <set>
+#include <sstream>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -25,6 +28,10 @@ namespace {
 constexpr double kTolerance = 1e-5;
 constexpr int kRanks = 8;
 
+// One way to share the work at a time, so that a fault is easy to place; beside the generated rows.
+const char* const kPlain[] = {"tp2 micro2",    "tp2 sp llama",  "tp8 groups2 llama", "cp2 micro2",
+                              "cp4-a2a llama", "dp2 untied",    "dp4 distopt",       "dp4 distopt-overlap",
+                              "pp2 micro2",    "pp2-zb untied", "pp2-vp2 llama",     "pp4 both-drop"};
 const char* const kAgain[] = {
     "tp2 dp2 sp distopt-overlap llama groups2 both-drop",
     "dp4 distopt-overlap micro2 untied documents",
@@ -53,8 +60,8 @@ struct Hall {
   }
 };
 
-int layouts(const Hall& at) {
-  const std::vector<Layout> all = all_layouts(at.ranks.size());
+// Each against the run of its model on one rank; how many differ.
+int compare(const Hall& at, const std::vector<Layout>& all) {
   std::vector<Job> jobs;
   std::map<std::string, size_t> references;  // by the model's flags
   for (const Layout& l : all) {
@@ -78,12 +85,26 @@ int layouts(const Hall& at) {
     at.say("{} {:3}  {} ranks  loss {:.0e}  norm {:.0e}  validation {:.0e}  {:4.1f} s  {}", good ? "ok  " : "FAIL",
            i + 1, all[i].size, d.loss, d.norm, d.validation, outcomes[i].seconds, all[i].name);
   }
-  const Coverage c = coverage_of_all_layouts(at.ranks.size());
   at.say("{} layouts against {} runs on one rank: {} differ by more than {}; the worst by {:.1e}", all.size(),
          references.size(), bad, kTolerance, worst);
-  at.say("pairs of values: {} covered, {} that no layout on {} ranks can have", c.covered, c.impossible,
+  return bad;
+}
+
+// Chosen on one rank, which takes a while, and told to the others.
+int layouts(const Hall& at) {
+  Matrix matrix;
+  std::string names;
+  if (at.ranks.rank() == 0) matrix = matrix_of_layouts(at.ranks.size());
+  for (const Layout& l : matrix.layouts) names += l.name + "\n";
+  std::istringstream told(at.ranks.all_gather(names)[0]);
+  std::vector<Layout> all;
+  for (const char* words : kPlain) all.push_back(layout_of(words));
+  for (std::string words; std::getline(told, words);) all.push_back(layout_of(words));
+  const int bad = compare(at, all);
+  at.say("pairs of values: {} covered, {} that no layout on {} ranks can have", matrix.covered, matrix.impossible,
          at.ranks.size());
-  return bad + (all.size() < 60);
+  check(all.size() >= 60, "{} layouts: at least 60 are wanted", all.size());
+  return bad;
 }
 
 int again(const Hall& at) {
@@ -134,11 +155,14 @@ int mistakes(const Hall& at) {
 }
 
 int list() {
-  for (const Layout& l : all_layouts(kRanks)) fmt::print("{} ranks  {}\n", l.size, l.name);
+  const Matrix matrix = matrix_of_layouts(kRanks);
+  for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
+  fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
+             matrix.impossible);
   return 0;
 }
 
-int run(const std::string& mode) {
+int run(const std::string& mode, const std::vector<std::string>& words) {
   if (mode == "list") return list();
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   const auto ranks = join(place, {.timeout_seconds = 120, .silence_seconds = 30});
@@ -150,7 +174,12 @@ int run(const std::string& mode) {
   ranks->barrier();
   const Hall at{*ranks, folder};
   try {
-    const int bad = mode == "layouts" ? layouts(at) : mode == "again" ? again(at) : mistakes(at);
+    std::vector<Layout> named;
+    for (const std::string& w : words) named.push_back(layout_of(w));
+    const int bad = mode == "layouts" ? layouts(at)
+                    : mode == "again" ? again(at)
+                    : mode == "one"   ? compare(at, named)
+                                      : mistakes(at);
     ranks->barrier();
     if (place.rank == 0) std::filesystem::remove_all(folder);
     return bad == 0 ? 0 : 1;
@@ -165,13 +194,14 @@ int run(const std::string& mode) {
 }  // namespace megalith::parity
 
 int main(int argc, char** argv) {
-  const std::string mode = argc == 2 ? argv[1] : "";
-  if (mode != "layouts" && mode != "again" && mode != "mistakes" && mode != "list") {
-    fmt::print(stderr, "usage: mpirun -n 8 parity layouts | again | mistakes, or parity list\n");
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const std::set<std::string> modes = {"layouts", "again", "mistakes", "one", "list"};
+  if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
+    fmt::print(stderr, "usage: mpirun -n 8 parity layouts | again | mistakes | one LAYOUT..., or parity list\n");
     return 2;
   }
   try {
-    return megalith::parity::run(mode);
+    return megalith::parity::run(mode, {argv + 2, argv + argc});
   } catch (const std::exception& e) {
     fmt::print(stderr, "parity {}: {}\n", mode, e.what());
     return 1;
