@@ -40,6 +40,16 @@ struct SaveTensor {
   // Instead of `data`: called once, when the tensor is to be written; what it returns is good until the next one's
   // call.
   std::function<const void*()> fetch{};
+  // Instead of both: fills the elements [begin, begin + n), asked for in order, piece by piece.
+  std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
+  int group = 0;  // see SaveOptions
+};
+
+// The ranks that save one checkpoint together: each its own tensors and blocks, in files of its own. All call
+// save_checkpoint at once, and all return or fail as one.
+struct Sharing {
+  int rank = 0, size = 1;
+  std::function<std::vector<std::string>(const std::string& mine)> all_gather{};  // texts of all, by rank
 };
 
 struct SaveOptions {
@@ -50,6 +60,10 @@ struct SaveOptions {
   bool exchange =
       true;  // replace a checkpoint of the same iteration by swapping directories, where the file system can
   StepHook hook{};
+  Sharing sharing{};
+  // Tensors are written group by group, each into a file of its own, and this is called before each, on all ranks.
+  int groups = 1;
+  std::function<void(int group)> begin_group{};
 };
 
 // Saves SAVE/iter_XXXXXXX and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step

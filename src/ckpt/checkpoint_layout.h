@@ -31,7 +31,8 @@ struct ManifestFile {
 
 std::string format_manifest(const ManifestFile& file);
 // DamagedCheckpoint if the text is not what format_manifest writes; NewerCheckpoint if a later version wrote it.
-ManifestFile parse_manifest(const std::string& text, const std::string& path);
+// `whole`: blocks must make up whole tensors.
+ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole = true);
 
 std::string format_checksums(const std::map<std::string, u64>& checksums);  // file name -> xxh64
 
@@ -44,6 +45,9 @@ struct FoundCheckpoint {
 };
 // Complete ones, by rising iteration.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
+
+// Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options);
 
 // A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";

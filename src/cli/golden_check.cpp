@@ -172,7 +172,7 @@ class GoldenCheck {
     for (size_t i = 0; i < mapping.theirs.size(); ++i) {
       const NamedShape& theirs = mapping.theirs[i];
       std::vector<float> packed(size_t(count(theirs.shape)));
-      for (const HfLink& link : mapping.links) {
+      for (const TensorLink& link : mapping.links) {
         if (link.theirs != i) continue;
         const Leaf& leaf = step_.plan.leaf(gradient_name(mapping.ours[link.ours].name));
         std::vector<float> ours(size_t(leaf.type.elements()));

@@ -22,7 +22,8 @@ constexpr Entry kCommands[] = {
     {"generate", "continue a prompt with a checkpoint or a Hugging Face model", megalith::command_generate},
     {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset",
      megalith::command_evaluate},
-    {"convert", "checkpoints to and from Hugging Face directories", megalith::command_convert},
+    {"convert", "checkpoints between native, Megatron's and Hugging Face's formats", megalith::command_convert},
+    {"inspect", "what is in a checkpoint or an .idx file; differences of two", megalith::command_inspect},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 

@@ -24,12 +24,14 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
   if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
     omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
-  std::unique_ptr<Backend> backend;
-  together(*ranks, [&] {
-    complete_options(options);
-    backend = make_backend(options.train.device, ranks.get());
+  return tell_errors(*ranks, [&] {
+    std::unique_ptr<Backend> backend;
+    together(*ranks, [&] {
+      complete_options(options);
+      backend = make_backend(options.train.device, ranks.get());
+    });
+    return pretrain_gpt(std::move(options), *backend, *ranks);
   });
-  return pretrain_gpt(std::move(options), *backend, *ranks);
 }
 
 int command_flags(int, const char* const*) {

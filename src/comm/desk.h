@@ -23,7 +23,7 @@ class Desk {
 
   // The watch thread's.
   // What this rank is at, short and in one line.
-  std::string said(const char* otherwise = "work of its own") const;
+  std::string said(const char* otherwise = "") const;
   Wish wish() const;
   std::string error() const;
   void settle(bool ok);

@@ -51,7 +51,7 @@ class Joined final : public Ranks {
   ~Joined() override {
     if (has_failed_) return;
     if (std::uncaught_exceptions() > exceptions_) {
-      watch_.failed("see its own message");
+      watch_.failed("");
       return;
     }
     try {

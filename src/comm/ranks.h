@@ -46,8 +46,9 @@ class Ranks {
   // nullptr: nothing that others wait for.
   virtual void doing(const std::string* what) = 0;
 
-  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written the line that
-  // names this rank and the error; false, where there are no others or they can't be told: then the caller writes it.
+  // Ends all others because of an error here; then this rank must end too. True if rank 0 has written one line, which
+  // names the first rank that failed and its error; false, where there are no others or they can't be told: then the
+  // caller writes it. Empty: the error is told by another rank, or was told already.
   virtual bool failed(const std::string& /*error*/) { return false; }
 };
 

@@ -148,6 +148,13 @@ void write_end(const std::string& line) {
   if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads it: all end in any case
 }
 
+std::string last_at(const std::string& what) {
+  return what.empty() ? "" : fmt::format("; it was last at \"{}\"", what);
+}
+std::string was_at(int rank, const std::string& what) {
+  return what.empty() ? "" : fmt::format("; rank {} was at \"{}\"", rank, what);
+}
+
 std::string signal_name(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
 void leave(int code) { _exit(code); }

@@ -28,7 +28,7 @@ class Hub final : public Post {
     for (int r = 1; r < int(peers_.size()) && !is_over_; ++r) hear(r);
     if (now_ - beaten_ >= kBeatSeconds) beat();
     if (signal != 0) told(0, signal_name(signal)), signal_ = signal;
-    if (desk_.wish() == Desk::Wish::failed) suspect(0, "failed: " + desk_.error(), kErrorPatience);
+    if (desk_.wish() == Desk::Wish::failed) failed(0, desk_.error());
     if (suspect_ && now_ >= suspect_->until) end(suspect_->cause);
     if (desk_.wish() == Desk::Wish::farewell && all_said_farewell()) finish();
   }
@@ -37,7 +37,7 @@ class Hub final : public Post {
   struct Peer {
     std::optional<Connection> connection;
     double heard = 0;
-    std::string at = "its start";
+    std::string at;
     bool has_said_farewell = false;
   };
   struct Stranger {
@@ -54,6 +54,7 @@ class Hub final : public Post {
   struct Suspect {
     Cause cause;
     double until;
+    bool is_vague = false;  // any other is better
   };
 
   void welcome() {
@@ -95,7 +96,7 @@ class Hub final : public Post {
   void take(int rank, char kind, const std::string& text) {
     Peer& peer = peers_[size_t(rank)];
     if (kind == frame::kBeat) peer.at = text;
-    if (kind == frame::kFailed) suspect(rank, "failed: " + text, kErrorPatience);
+    if (kind == frame::kFailed) failed(rank, text);
     if (kind == frame::kTold) told(rank, text);
     if (kind == frame::kHubSilent) leave(kEndedByOthers);  // it was this rank that was silent; they have said so
     if (kind == frame::kFarewell) {
@@ -104,11 +105,18 @@ class Hub final : public Post {
     }
   }
 
-  void told(int rank, const std::string& signal) {
-    suspect(rank, fmt::format("was told to end ({})", signal), kSignalPatience);
+  void failed(int rank, const std::string& error) {
+    const bool is_vague = error.empty();
+    suspect({.cause = {.rank = rank, .what = "failed: " + (is_vague ? "see its own message" : error)},
+             .until = now_ + (is_vague ? kVaguePatience : kErrorPatience),
+             .is_vague = is_vague});
   }
-  void suspect(int rank, const std::string& what, double patience) {
-    if (!suspect_) suspect_ = Suspect{.cause = {.rank = rank, .what = what}, .until = now_ + patience};
+  void told(int rank, const std::string& signal) {
+    suspect({.cause = {.rank = rank, .what = fmt::format("was told to end ({})", signal)},
+             .until = now_ + kSignalPatience});
+  }
+  void suspect(const Suspect& s) {
+    if (!suspect_ || (suspect_->is_vague && !s.is_vague)) suspect_ = s;
   }
 
   std::string beat_text() const { return frame::kBeat + desk_.said(); }
@@ -137,12 +145,8 @@ class Hub final : public Post {
   void end(const Cause& cause) {
     if (is_over_) return;
     const Member& culprit = place_.members[size_t(cause.rank)];
-    const std::string here = desk_.said();
-    if (cause.rank == 0)
-      write_end(fmt::format("{} {}, at \"{}\": all ranks end", name_of(culprit), cause.what, here));
-    else
-      write_end(fmt::format("{} {}; it was last at \"{}\", rank 0 was at \"{}\": all ranks end", name_of(culprit),
-                            cause.what, peers_[size_t(cause.rank)].at, here));
+    const std::string last = cause.rank == 0 ? "" : last_at(peers_[size_t(cause.rank)].at);
+    write_end(fmt::format("{} {}{}{}: all ranks end", name_of(culprit), cause.what, last, was_at(0, desk_.said())));
     tell_end(cause);
     if (cause.is_stopped) kill_if_near(culprit, place_.members[0]);
     if (desk_.wish() != Desk::Wish::failed) leave(signal_ ? 128 + signal_ : kEndedByOthers);
@@ -167,7 +171,7 @@ class Hub final : public Post {
     }
   }
 
-  static constexpr double kErrorPatience = 0.1, kSignalPatience = 0.3;
+  static constexpr double kErrorPatience = 0.1, kSignalPatience = 0.3, kVaguePatience = 0.5;
 
   const WatchPlace place_;
   Desk& desk_;

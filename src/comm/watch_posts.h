@@ -33,6 +33,8 @@ std::unique_ptr<Post> make_spoke(const WatchPlace& place, Desk& desk, Connection
 
 // Writes the one line about what ended a run: at once, whatever other threads are in.
 void write_end(const std::string& line);
+std::string last_at(const std::string& what);           // "; it was last at "what""; "" if that is nothing
+std::string was_at(int rank, const std::string& what);  // "; rank 3 was at "what"", likewise
 std::string signal_name(int signal);
 [[noreturn]] void leave(int code);  // without finalising anything
 

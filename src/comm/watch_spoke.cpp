@@ -72,7 +72,7 @@ class Spoke final : public Post {
     if (hub_.is_closed() || now_ - heard_ > place_.silence_seconds) end_silent_hub();
     if (told_wish_ == Desk::Wish::failed && now_ - asked_ > kPatience) finish(false);
     if (signal_ != 0 && now_ - signalled_ > kPatience) {
-      write_end(fmt::format("{} was told to end ({}), at \"{}\"", name_of(self()), signal_name(signal_), desk_.said()));
+      write_end(fmt::format("{} was told to end ({}){}", name_of(self()), signal_name(signal_), last_at(desk_.said())));
       leave(code());
     }
   }
@@ -85,8 +85,8 @@ class Spoke final : public Post {
   }
 
   void say_hub(const std::string& what) const {
-    write_end(fmt::format("{} {}; it was last at \"{}\", rank {} was at \"{}\": it ends", name_of(place_.members[0]),
-                          what, hub_at_, place_.rank, desk_.said()));
+    write_end(fmt::format("{} {}{}{}: it ends", name_of(place_.members[0]), what, last_at(hub_at_),
+                          was_at(place_.rank, desk_.said())));
   }
 
   void finish(bool ok) {
@@ -97,12 +97,12 @@ class Spoke final : public Post {
   const Member& self() const { return place_.members[size_t(place_.rank)]; }
   int code() const { return signal_ ? 128 + signal_ : kEndedByOthers; }
 
-  static constexpr double kPatience = 0.8;  // Open MPI's launcher sends SIGKILL a second after SIGTERM
+  static constexpr double kPatience = 0.9;  // Open MPI's launcher sends SIGKILL a second after SIGTERM
 
   const WatchPlace place_;
   Desk& desk_;
   Connection hub_;
-  std::string hub_at_ = "its start";
+  std::string hub_at_;
   double now_ = 0, heard_ = 0, beaten_ = 0, asked_ = 0, signalled_ = 0;
   Desk::Wish told_wish_ = Desk::Wish::none;
   int signal_ = 0;

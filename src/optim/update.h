@@ -18,6 +18,7 @@ std::string second_moment_name(const std::string& parameter);
 // What goes on beside other work. Lanes are queues: one for gradients, one for weights.
 struct Overlap {
   bool grad_reduce = false, param_gather = false;
+  bool tensor = false;  // transfers between tensor-parallel ranks
 };
 constexpr int kGradientLane = 1, kWeightLane = 2;
 

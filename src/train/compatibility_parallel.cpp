@@ -140,8 +140,9 @@ std::string sequence_parallel(const Options& o) {
 }
 
 std::string saves(const Options& o) {
-  if (o.train.save.empty() || o.parallel.world_size == 1) return {};
-  return fmt::format("--save {}: checkpoints of several ranks are not built yet: leave it out", o.train.save);
+  if (o.train.save.empty() || o.parallel.world_size == 1 || o.train.ckpt_format == SaveFormat::native) return {};
+  return fmt::format("--save {}: several ranks save native checkpoints only: leave out --ckpt-format, and convert",
+                     o.train.save);
 }
 
 std::string zeros(const Options& o) {
@@ -174,7 +175,7 @@ std::vector<Rule> parallel_rules() {
       {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::refuse, zeros},
       {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
-      {"checkpoints of several ranks are not built yet", Topic::run, Action::refuse, saves},
+      {"several ranks save native checkpoints", Topic::run, Action::refuse, saves},
   };
 }
 

@@ -35,6 +35,11 @@ std::string save_place(const Options& o) {
   return "--save-interval has no effect without --save: nothing will be saved";
 }
 
+std::string saved_format(const Options& o) {
+  if (o.train.ckpt_format != SaveFormat::torch || o.train.save.empty()) return {};
+  return "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for Megatron)";
+}
+
 std::string retained(const Options& o) {
   const TrainConfig& t = o.train;
   if (t.save_retain_interval == 0 || (t.save_interval > 0 && t.save_retain_interval % t.save_interval == 0)) return {};
@@ -90,6 +95,7 @@ std::vector<Rule> run_rules() {
       {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"save-interval comes with save", Topic::run, Action::warn, save_place},
+      {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},
       {"flags about loading come with load", Topic::run, Action::warn, load_place},
   };

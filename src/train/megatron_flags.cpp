@@ -37,7 +37,7 @@ constexpr Row kAccepted[] = {
      "--delay-grad-reduce "
      "--delay-param-gather "
      "--no-align-grad-reduce --no-align-param-gather --ddp-num-buckets= --ddp-average-in-collective "
-     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap --tp-comm-overlap-cfg= "
+     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap-cfg= "
      "--tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-clone-scatter-output-in-embedding "
      "--no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush --use-tp-pp-dp-mapping "
      "--distributed-backend= "
@@ -46,11 +46,12 @@ constexpr Row kAccepted[] = {
      "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
-     "--ckpt-format= --use-dist-ckpt --dist-ckpt-format= --auto-detect-ckpt-format --ckpt-fully-parallel-save "
+     "--use-dist-ckpt --dist-ckpt-format= --ckpt-fully-parallel-save "
      "--no-ckpt-fully-parallel-save --ckpt-fully-parallel-load --ckpt-assume-constant-structure --dist-ckpt-workers= "
      "--dist-ckpt-optim-fully-reshardable --distrib-optim-fully-reshardable-mem-efficient "
      "--ckpt-pg-tensors-cache-path= "
      "--no-save-tokenizer-assets"},
+    {"what --load holds is found by itself always", "--auto-detect-ckpt-format"},
     {"checkpoints are written in the foreground",
      "--async-save --async-strategy= --use-persistent-ckpt-worker "
      "--async-ckpt-cpu-priority= --async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},

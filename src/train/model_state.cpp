@@ -25,6 +25,10 @@ ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const 
     if (adam) add("optimizer.exp_avg_sq." + p.name, p, second_moment_name);
 }
 
+bool ModelState::has(const std::string& name) const {
+  return std::any_of(tensors_.begin(), tensors_.end(), [&](const StateTensor& t) { return t.name == name; });
+}
+
 void ModelState::run(const std::string& program) const {
   interpreter_.run(int(step_.plan.find_program(program) - step_.plan.programs.data()), true);
 }
@@ -98,6 +102,33 @@ std::vector<float> ModelState::read(const StateTensor& t) const {
     const auto n = size_t(count(t.shape));
     check(values.size() >= n, "{} is split over ranks: one of them cannot read all of it", t.name);
     out.assign(values.begin(), values.begin() + i64(n));
+  });
+  return out;
+}
+
+std::optional<ModelState::StateBlock> ModelState::block(const StateTensor& t) const {
+  if (!counts(*t.leaf) || counts_elsewhere(*t.parameter)) return std::nullopt;
+  const Mesh& mesh = step_.plan.mesh;
+  StateBlock out;
+  for (int d = 0; d < t.leaf->type.ndim(); ++d) {
+    const std::vector<Run> runs = index_runs(mesh, t.leaf->type.shape, t.leaf->type.layout, coord_, d);
+    check(runs.size() == 1, "{} is not one block on each rank", t.name);
+    out.offset.push_back(runs[0].start);
+    out.shape.push_back(std::clamp<i64>(t.shape[size_t(d)] - runs[0].start, 0, runs[0].length));
+  }
+  if (count(out.shape) == 0) return std::nullopt;
+  return out;
+}
+
+void ModelState::begin_reading(const std::string& cut) const {
+  if (!cut.empty()) run("give" + cut);
+  reading_ = cut;
+}
+
+std::vector<float> ModelState::read_block(const StateTensor& t) const {
+  std::vector<float> out;
+  with_values(*t.leaf, [&](std::span<const float> values) {
+    out.assign(values.begin(), values.begin() + count(block(t)->shape));  // padding rows are the last
   });
   return out;
 }

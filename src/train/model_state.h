@@ -1,6 +1,7 @@
 // A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
 #pragma once
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -30,6 +31,7 @@ class ModelState {
   void initialise(u64 seed);  // every parameter drawn by name and global index
   void finish();              // after the last write
 
+  bool has(const std::string& name) const;
   bool is_stage() const { return step_.pipeline.has_value(); }          // a pipeline's: only part of the model is here
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
   // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of
@@ -39,6 +41,15 @@ class ModelState {
   void write(const StateTensor& t, std::span<const float> values);
   // After steps were run and before the first read.
   void begin_reading() const { reading_.clear(); }
+  // This rank's block of a tensor, without padding rows; nothing if another rank has the same one to save, or if all
+  // of it is padding.
+  struct StateBlock {
+    Shape offset, shape;
+  };
+  std::optional<StateBlock> block(const StateTensor& t) const;
+  // Its values. Of cut state, after begin_reading(cut).
+  std::vector<float> read_block(const StateTensor& t) const;
+  void begin_reading(const std::string& cut) const;  // on all ranks
   // For one rank, which holds all of it.
   std::vector<float> read(const StateTensor& t) const;
   const void* host_view(const StateTensor& t) const { return interpreter_.host_view(*t.leaf); }

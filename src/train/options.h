@@ -18,6 +18,8 @@
 
 namespace megalith {
 
+enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
+
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
   i64 global_batch_size = 0;  // sequences in one update; 0: micro_batch_size x data-parallel size
@@ -35,6 +37,7 @@ struct TrainConfig {
 
   std::string save;
   std::string load;
+  SaveFormat ckpt_format = SaveFormat::native;
   i64 save_interval = 0;
   i64 save_retain_interval = 0;  // older checkpoints at other multiples are deleted; 0: all stay
   i64 most_recent_k = 0;         // this many newest checkpoints stay; 0: all

@@ -30,7 +30,12 @@ void list_run(TrainConfig& c, config::FieldList& f) {
 void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.group("Checkpoints");
   f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
-  f.add("load", c.load, "Directory to load from: checkpoints, or a Hugging Face model.").shown_as("DIR");
+  f.add("load", c.load,
+        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; what it "
+        "holds is found by itself.")
+      .shown_as("DIR");
+  f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
+        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.");
   f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
   f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
@@ -106,6 +111,8 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
+  f.add("tp-comm-overlap", c.tp_comm_overlap,
+        "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
   f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside other work.");
   f.add("ddp-bucket-size", c.ddp_bucket_size,

@@ -35,6 +35,7 @@ struct ParallelConfig {
   bool account_for_embedding_in_pipeline_split = false;  // as a layer
   bool account_for_loss_in_pipeline_split = false;
   bool use_distributed_optimizer = false;  // optimizer state cut over the data-parallel ranks
+  bool tp_comm_overlap = false;            // transfers of the backward beside its products
   bool overlap_grad_reduce = false;        // beside the backward
   bool overlap_param_gather = false;       // beside the rest of the update
   i64 ddp_bucket_size = 0;                 // elements of a pool; 0: Megatron's default

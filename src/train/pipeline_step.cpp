@@ -95,6 +95,7 @@ class StagePlanner {
     for (const Parameter& p : gpt.parameters) parameters_.push_back(p);
     const auto reports = run_passes(g, standard_passes(), passes_off_);
     if (out_.passes.empty()) out_.passes = reports;
+    if (spec_.overlap.tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
     if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
       run_passes(g, {recompute_pass(spec_.recompute)});
     const bool apart = spec_.pipeline.schedule.split_weights;

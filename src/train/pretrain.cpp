@@ -152,7 +152,7 @@ class TrainingRun {
 
   void save() {
     log_.pause();
-    if (save_run(o_, model_, {state_, log_.interval()}, schedules_)) saved_ = state_.iteration;
+    if (save_run(o_, model_, ranks_, {state_, log_.interval()}, schedules_)) saved_ = state_.iteration;
     log_.resume();
   }
 

@@ -30,6 +30,7 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   verify(out.train);
   out.parameters = unpacked(gpt.parameters);
   out.passes = run_passes(out.train, standard_passes(), passes_off);
+  if (spec.overlap.tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
 }
 
 void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {

@@ -29,6 +29,18 @@ void together(Ranks& ranks, const std::function<void()>& f) {
   }
 }
 
+int tell_errors(Ranks& ranks, const std::function<int()>& f) {
+  try {
+    return f();
+  } catch (const ToldElsewhere&) {
+    ranks.failed("");
+    throw;
+  } catch (const std::exception& e) {
+    if (ranks.failed(e.what())) throw ToldElsewhere(e.what());
+    throw;
+  }
+}
+
 static std::string hash_of(const std::string& text) {
   return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
 }

@@ -17,6 +17,9 @@ struct ToldElsewhere : Error {
 // ToldElsewhere. To be called by all ranks.
 void together(Ranks& ranks, const std::function<void()>& f);
 
+// f's result. An error of f ends all ranks with one line that names this one; alone it is thrown on.
+int tell_errors(Ranks& ranks, const std::function<int()>& f);
+
 // Error on all ranks unless each gives the same texts as the first rank that has the same `among`. `what`: what each
 // text is, "the flags".
 struct Agreed {
