@@ -1,9 +1,11 @@
 # CUDA, if this machine has what it takes: nvcc, cuDNN and cudnn-frontend's headers, wherever the usual installs put them
 # (the toolkit's folders, system packages, Python's packages). Sets MEGALITH_HAS_CUDA and the target megalith_cuda_libraries;
-# says what was found. MEGALITH_CUDA=ON makes a missing part an error, OFF does not look.
+# says what was found. MEGALITH_CUDA=ON makes a missing part an error, OFF does not look. NCCL, for several GPUs, may be
+# missing: MEGALITH_HAS_NCCL.
 
 set(MEGALITH_CUDA "AUTO" CACHE STRING "Build for NVIDIA GPUs: AUTO (if nvcc, cuDNN and cudnn-frontend are found), ON or OFF")
 set(MEGALITH_HAS_CUDA OFF)
+set(MEGALITH_HAS_NCCL OFF)
 
 function(megalith_find_cuda)
   if(MEGALITH_CUDA STREQUAL "OFF")
@@ -41,7 +43,12 @@ function(megalith_find_cuda)
     message(STATUS "CUDA: building for the CPU only; not found: ${missing}")
     return()
   endif()
+  find_path(NCCL_INCLUDE_DIR nccl.h HINTS $ENV{NCCL_HOME} ${toolkit} ${nvidia} PATH_SUFFIXES include)
+  find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS $ENV{NCCL_HOME} ${toolkit} ${nvidia} PATH_SUFFIXES lib lib64)
   set(MEGALITH_HAS_CUDA ON PARENT_SCOPE)
+  if(NCCL_INCLUDE_DIR AND NCCL_LIBRARY)
+    set(MEGALITH_HAS_NCCL ON PARENT_SCOPE)
+  endif()
 endfunction()
 
 megalith_find_cuda()
@@ -63,4 +70,9 @@ if(MEGALITH_HAS_CUDA)
   target_link_libraries(megalith_cuda_libraries INTERFACE CUDA::cudart_static ${CMAKE_DL_LIBS})
   message(STATUS "CUDA ${CMAKE_CUDA_COMPILER_VERSION}: ${NVCC}, for ${CMAKE_CUDA_ARCHITECTURES}")
   message(STATUS "cuDNN: ${CUDNN_LIBRARY}; cudnn-frontend: ${CUDNN_FRONTEND_INCLUDE_DIR}")
+  if(MEGALITH_HAS_NCCL)
+    message(STATUS "NCCL: ${NCCL_LIBRARY}; ${NCCL_INCLUDE_DIR}")
+  else()
+    message(STATUS "NCCL: not found (NCCL_INCLUDE_DIR, NCCL_LIBRARY): runs on one GPU only")
+  endif()
 endif()

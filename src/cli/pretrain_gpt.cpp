@@ -28,6 +28,7 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
     std::unique_ptr<Backend> backend;
     together(*ranks, [&] {
       complete_options(options);
+      options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       backend = make_backend(options.train.device, ranks.get());
     });
     return pretrain_gpt(std::move(options), *backend, *ranks);

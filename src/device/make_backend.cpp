@@ -25,18 +25,18 @@ std::string gemm_cache_path(const DeviceOptions& options) {
   return folder / "megalith" / "gemm-algorithms.json";
 }
 
-static CudaOptions cuda_options(const DeviceOptions& options) {
+static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   const fs::path file = gemm_cache_path(options);
   std::error_code ignored;  // a file that can't be written there is told when it is written
   if (file.has_parent_path()) fs::create_directories(file.parent_path(), ignored);
-  return {.gemm_cache = file};
+  return {.gemm_cache = file, .ranks = ranks, .timeout_seconds = options.timeout_seconds};
 }
 
 std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks) {
   const bool given = options.kind != DeviceKind::automatic;
   const std::string missing = options.kind == DeviceKind::cpu ? "" : why_no_cuda();
   const bool cuda = options.kind == DeviceKind::cuda || (!given && missing.empty());
-  auto backend = cuda ? make_cuda_backend(cuda_options(options)) : make_cpu_backend(ranks);
+  auto backend = cuda ? make_cuda_backend(cuda_options(options, ranks)) : make_cpu_backend(ranks);
   const std::string why = given  ? (cuda ? "--device cuda" : "--device cpu")
                           : cuda ? "there is a GPU; --device cpu computes on the CPU"
                                  : missing;

@@ -21,8 +21,8 @@ class Interpreter {
   // step's first micro-batch). `slot`: which copy of those leaves that have several.
   virtual void run(int program, bool first, int slot = 0) = 0;
   // A copy of a leaf goes to the rank `peer`, or comes from there, beside the work that is queued later; each waits for
-  // the work queued before. Between two ranks, what is sent on a channel is received on it, in the same order. Returns a
-  // ticket. Both are for pipelines; other transfers are relayouts within programs.
+  // the work queued before. Between two ranks, what is sent on a channel is received on it, in the same order. Returns
+  // a ticket. Both are for pipelines; other transfers are relayouts within programs.
   virtual int send(const Leaf& leaf, int slot, int peer, int channel) = 0;
   virtual int receive(const Leaf& leaf, int slot, int peer, int channel) = 0;
   // Work queued from here on waits for the transfer.
@@ -60,6 +60,11 @@ class Interpreter {
   virtual std::vector<double> time_instructions(int program) = 0;
 };
 
+// What one rank sends to another on a channel (Interpreter::send).
+struct Link {
+  int from, to, channel;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -74,6 +79,11 @@ class Backend {
   virtual std::optional<i64> host_bytes() const = 0;
   // Names of the passes that this backend is better off without.
   virtual std::set<std::string> passes_off() const { return {}; }
+  // Connects this rank with those that the plan's relayouts and the links, at one end of which it is, need. It takes
+  // memory, so it comes before fixed_bytes(). All ranks must call it at the same time, outside of what may fail on one
+  // of them alone.
+  virtual void connect(const Plan&, const Coord&, std::span<const Link> = {}) const {}
+  // With several ranks all must call it at the same time: it connects what is not connected yet.
   virtual std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const = 0;
 };
 

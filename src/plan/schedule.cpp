@@ -115,6 +115,10 @@ int slots(const TaskList& tasks, int chunk) {
   return n;
 }
 
+int channel_window(const ScheduleSpec& spec) {
+  return spec.chunks == 1 ? 1 : std::max(2, spec.group_or_default() - spec.stages + 1);
+}
+
 int in_flight(const TaskList& tasks) {
   const Kind last = last_kind(tasks);
   int now = 0, most = 0;

@@ -19,9 +19,10 @@ std::vector<i64> balance(const std::vector<double>& layer_costs, double first_ex
 struct LayerSplit {
   i64 layers = 0;
   int stages = 1, chunks = 1;
-  std::optional<i64> first = {}, last = {};  // --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: of a rank
-  bool embedding_counts = false;   // --account-for-embedding-in-pipeline-split: as a layer of the first virtual stage
-  bool loss_counts = false;        // --account-for-loss-in-pipeline-split: as a layer of the last
+  std::optional<i64> first = {},
+                     last = {};   // --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: of a rank
+  bool embedding_counts = false;  // --account-for-embedding-in-pipeline-split: as a layer of the first virtual stage
+  bool loss_counts = false;       // --account-for-loss-in-pipeline-split: as a layer of the last
 };
 
 // Layers of each virtual stage, stages * chunks of them: even shares, but for what the options say. A rank's layers are

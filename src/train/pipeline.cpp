@@ -6,18 +6,39 @@ namespace {
 
 constexpr int channel_of(Task::Kind kind) { return kind == Task::Kind::forward ? 0 : 1; }
 
+int rank_at(const Mesh& mesh, Coord coord, int stage) {
+  coord[int(Axis::pp)] = stage;
+  return mesh.rank(coord);
+}
+
 }  // namespace
+
+std::vector<Link> links_of(const PlannedStep& step, const Coord& coord) {
+  std::vector<Link> out;
+  if (!step.pipeline) return out;
+  const PipelineStage& here = *step.pipeline;
+  const Mesh& mesh = step.plan.mesh;
+  const auto add = [&](int from, int to, int channel) {
+    for (const Link& l : out)
+      if (l.from == from && l.to == to && l.channel == channel) return;
+    out.push_back({from, to, channel});
+  };
+  const int self = mesh.rank(coord);
+  for (const Task& task : here.tasks) {
+    if (const auto from = source(here.spec.schedule, here.spec.stage, task))
+      add(rank_at(mesh, coord, from->stage), self, channel_of(task.kind));
+    if (const auto to = target(here.spec.schedule, here.spec.stage, task))
+      add(self, rank_at(mesh, coord, to->stage), channel_of(task.kind));
+  }
+  return out;
+}
 
 Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
     : step_(step), stage_(*step.pipeline), interpreter_(interpreter), coord_(coord) {
   for (const StagePiece& piece : stage_.pieces) feeds_.emplace_back(step.plan, interpreter, coord, piece.suffix);
 }
 
-int Pipeline::rank_of(int stage) const {
-  Coord c = coord_;
-  c[int(Axis::pp)] = stage;
-  return step_.plan.mesh.rank(c);
-}
+int Pipeline::rank_of(int stage) const { return rank_at(step_.plan.mesh, coord_, stage); }
 
 // Micro-batches come in order; each is read once and kept until the rank's last piece has it.
 const Batch& Pipeline::batch(int micro_batch, const Next& next) {

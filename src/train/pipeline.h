@@ -10,6 +10,9 @@
 
 namespace megalith {
 
+// What the rank at `coord` sends to others and gets from them; none without a pipeline.
+std::vector<Link> links_of(const PlannedStep& step, const Coord& coord);
+
 class Pipeline {
  public:
   Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord);

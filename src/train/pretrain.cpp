@@ -9,6 +9,7 @@
 #include "train/checkpointing.h"
 #include "train/flops.h"
 #include "train/peak_flops.h"
+#include "train/pipeline.h"
 #include "train/plan_report.h"
 #include "train/run_log.h"
 #include "train/schedules.h"
@@ -17,6 +18,10 @@
 namespace megalith {
 
 namespace {
+
+Coord coord_of(const Plan& plan, const Ranks& ranks) {
+  return plan.mesh.num_ranks() > 1 ? plan.mesh.coord(ranks.rank()) : Coord{};
+}
 
 class TrainingRun {
  public:
@@ -28,7 +33,7 @@ class TrainingRun {
         ranks_(ranks),
         need_(need),
         step_(std::move(step)),
-        coord_(step_.plan.mesh.num_ranks() > 1 ? step_.plan.mesh.coord(ranks.rank()) : Coord{}),
+        coord_(coord_of(step_.plan, ranks)),
         interpreter_(backend.make_interpreter(step_.plan, coord_)),
         model_(step_, *interpreter_, coord_),
         schedules_(start.schedules()),
@@ -254,6 +259,10 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
+  if (!o.train.dry_run) {
+    const Coord coord = coord_of(step.plan, ranks);
+    backend.connect(step.plan, coord, links_of(step, coord));
+  }
   Datasets datasets;
   const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
   for (const bool turn : {true, false})

@@ -63,6 +63,17 @@ TEST_F(GemmChoicesFile, other_machines_choices_are_kept_but_not_used) {
   EXPECT_EQ(*GemmChoices(file_, "gpu b").find("p"), choice(2, 2));
 }
 
+TEST_F(GemmChoicesFile, another_ranks_choices_go_first_and_are_not_written) {
+  GemmChoices here(file_, "gpu"), there("", "gpu"), elsewhere("", "another gpu");
+  here.add("p", choice(1, 1));
+  there.add("p", choice(2, 2)), there.add("q", choice(3, 3)), elsewhere.add("p", choice(4, 4));
+  here.take(there.text()), here.take(elsewhere.text());
+  EXPECT_EQ(*here.find("p"), choice(2, 2));
+  EXPECT_EQ(*here.find("q"), choice(3, 3));
+  EXPECT_EQ(GemmChoices(file_, "gpu").find("q"), nullptr);
+  EXPECT_THROW(here.take("{}"), Error);
+}
+
 TEST_F(GemmChoicesFile, writers_at_once_keep_what_the_others_wrote) {
   GemmChoices one(file_, "gpu"), two(file_, "gpu");
   one.add("p", choice(1, 1));

@@ -98,7 +98,9 @@ namespace {
 template <class T>
 std::vector<double> numbers(const std::byte* data, i64 n) {
   const T* p = reinterpret_cast<const T*>(data);
-  return std::vector<double>(p, p + n);
+  std::vector<double> out;
+  for (i64 i = 0; i < n; ++i) out.push_back(double(p[i]));
+  return out;
 }
 
 template <class T>
@@ -119,6 +121,8 @@ std::vector<double> from_bytes(DType dtype, const std::byte* data, i64 n) {
       return numbers<i32>(data, n);
     case DType::i64:
       return numbers<i64>(data, n);
+    case DType::bf16:
+      return numbers<bf16>(data, n);
     default:
       fail("the harness does not read {}", name_of(dtype));
   }
@@ -134,6 +138,8 @@ void to_bytes(DType dtype, const std::vector<double>& v, std::byte* data) {
       return store<i32>(v, data);
     case DType::i64:
       return store<i64>(v, data);
+    case DType::bf16:
+      return store<bf16>(v, data);
     default:
       fail("the harness does not write {}", name_of(dtype));
   }

@@ -30,7 +30,7 @@ Blocks place(const Mesh& mesh, const Type& type, const Tensor& logical, u64 seed
 // The logical array that blocks stand for. Error if replicas (Same, Copy) differ in a bit.
 Tensor assemble(const Mesh& mesh, const Type& type, const Blocks& blocks);
 
-// A buffer's bytes as numbers and back. Element types: f32, f64, i32, i64.
+// A buffer's bytes as numbers and back. Element types: f32, f64, bf16, i32, i64.
 std::vector<double> from_bytes(DType dtype, const std::byte* data, i64 n);
 void to_bytes(DType dtype, const std::vector<double>& v, std::byte* data);
 

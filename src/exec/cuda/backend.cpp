@@ -7,6 +7,7 @@
 #include "exec/cuda/executor.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
+#include "exec/cuda/transfers.h"
 
 namespace megalith {
 
@@ -14,14 +15,21 @@ namespace {
 
 class CudaInterpreter final : public Interpreter {
  public:
-  CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device)
-      : executor_(plan, coord, device), staging_(device.stream()), requests_(device.stream()) {}
+  CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
+      : executor_(plan, coord, device, peers),
+        staging_(device.stream()),
+        requests_(device.stream()),
+        transfers_(device, peers) {}
   void run(int program, bool first, int slot) override { executor_.run(program, first, slot); }
-  int send(const Leaf&, int, int, int) override { fail("pipeline stages on GPUs are not built yet"); }
-  int receive(const Leaf&, int, int, int) override { fail("pipeline stages on GPUs are not built yet"); }
-  void join(int) override {}
+  int send(const Leaf& leaf, int slot, int peer, int channel) override {
+    return transfers_.send(executor_.leaf(leaf, slot), leaf.bytes, peer, channel);
+  }
+  int receive(const Leaf& leaf, int slot, int peer, int channel) override {
+    return transfers_.receive(executor_.leaf(leaf, slot), leaf.bytes, peer, channel);
+  }
+  void join(int ticket) override { transfers_.join(ticket); }
   void write(const Leaf& leaf, const void* data, int slot) override {
-    staging_.write(executor_.leaf(leaf) + slot * leaf.stride(), data, leaf.bytes);
+    staging_.write(executor_.leaf(leaf, slot), data, leaf.bytes);
   }
   void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
   void draw(const Leaf& leaf, const Draw& d) override {
@@ -64,12 +72,18 @@ class CudaInterpreter final : public Interpreter {
   cuda::Executor executor_;
   cuda::Staging staging_;
   cuda::Requests requests_;
+  cuda::Transfers transfers_;
   std::vector<double> scalars_;
 };
 
 class CudaBackend final : public Backend {
  public:
-  explicit CudaBackend(const CudaOptions& o) : device_(o.device, o.gemm_cache) {}
+  explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache) {
+    if (!o.ranks || o.ranks->size() == 1) return;
+    comms_ = cuda::make_comms(*o.ranks, device_);
+    watch_ = std::make_unique<cuda::Watch>(*o.ranks, *comms_, cuda::WatchOptions{.timeout_seconds = o.timeout_seconds});
+    peers_.emplace(cuda::Peers{*o.ranks, *comms_, *watch_});
+  }
   std::string name() const override { return "cuda"; }
   std::string device_name() const override { return device_.name(); }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
@@ -81,12 +95,32 @@ class CudaBackend final : public Backend {
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
   std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
+  void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
+    if (!peers_) return;
+    std::vector<cuda::Clique> needed = cuda::cliques_of(plan, coord);
+    for (const Link& l : links) needed.push_back(cuda::link_of(l.from, l.to, l.channel));
+    comms_->connect(needed);
+  }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
-    return std::make_unique<CudaInterpreter>(plan, coord, device_);
+    connect(plan, coord, {});
+    return std::make_unique<CudaInterpreter>(plan, coord, device_, peers_ ? &*peers_ : nullptr);
   }
 
  private:
+  static int ordinal(const CudaOptions& o) {
+    if (!o.ranks || o.ranks->size() == 1) return o.device;
+    const Place& place = o.ranks->place();
+    check(place.local_rank < cuda_device_count(),
+          "rank {} is number {} of the {} ranks on its host, which has {} GPUs: start one rank a GPU", place.rank,
+          place.local_rank, place.local_size, cuda_device_count());
+    return place.local_rank;
+  }
+
   mutable cuda::Device device_;
+  // Of several ranks; what stands below uses what stands above it.
+  std::unique_ptr<cuda::Comms> comms_;
+  std::unique_ptr<cuda::Watch> watch_;
+  std::optional<cuda::Peers> peers_;
 };
 
 }  // namespace

@@ -1,7 +1,8 @@
-// One NVIDIA GPU as a backend of the training loop.
+// NVIDIA GPUs, one a rank, as a backend of the training loop.
 #pragma once
 #include <string>
 
+#include "comm/ranks.h"
 #include "plan/interpreter.h"
 
 namespace megalith {
@@ -12,11 +13,14 @@ int cuda_device_count();
 std::string why_no_cuda();
 
 struct CudaOptions {
-  int device = 0;          // ordinal
-  std::string gemm_cache;  // file of chosen matrix-product algorithms; empty: choose anew each time
+  int device = 0;               // ordinal, of a rank alone; several take their place on their host
+  std::string gemm_cache = {};  // file of chosen matrix-product algorithms; empty: choose anew each time
+  Ranks* ranks = nullptr;       // whom plans for several ranks talk to
+  double timeout_seconds = JoinOptions{}.timeout_seconds;  // without progress: then this rank ends, saying in what
 };
 
-// Error if there is no such device, or if the build has no CUDA (the message says how to get it).
+// Error if there is no such device, no NCCL for several ranks, or if the build has no CUDA (the message says how to get
+// it).
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
 }  // namespace megalith

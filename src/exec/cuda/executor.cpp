@@ -2,6 +2,10 @@
 
 #include <nvtx3/nvToolsExt.h>
 
+#include <set>
+
+#include "exec/cuda/gemm_choices.h"
+
 namespace megalith::cuda {
 
 i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
@@ -11,81 +15,158 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
   return prepare_any(n.op, site).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_(plan), coord_(coord), device_(device) {
+Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers)
+    : plan_(plan), coord_(coord), device_(device), peers_(peers) {
   const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
   check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
         plan.arena_bytes, device.name(), device.free_bytes());
-  for (const Program& p : plan.programs) {
-    Captured captured;
-    for (const Instruction& in : p.instructions) {
-      Step s;
-      Site site{plan.mesh, coord, {}, {}, device};
-      for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
-      for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
-      s.workspace = arena_ + in.workspace;
-      s.kernel = prepare_any(in.op, site);
-      check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
-            in.op.name(), s.kernel.workspace, in.workspace_bytes);
-      captured.steps.push_back(std::move(s));
-    }
-    programs_.push_back(std::move(captured));
-  }
-  for (Captured& p : programs_)
-    for (const Step& s : p.steps)
-      if (s.kernel.tune) s.kernel.tune(args(s, true));
+  prepare_alike();
   check_cuda(cudaMemsetAsync(arena_, 0, bytes, device.stream()), "zeroing the arena");
 }
 
 Executor::~Executor() {
-  for (Captured& p : programs_)
-    for (cudaGraphExec_t g : p.graphs)
-      if (g) cudaGraphExecDestroy(g);
   cudaStreamSynchronize(device_.stream());
+  for (Captured& p : programs_)
+    for (auto& [key, graph] : p.graphs) cudaGraphExecDestroy(graph);
+  if (peers_) peers_->ranks.doing(nullptr);
   cudaFree(arena_);
 }
 
-Args Executor::args(const Step& s, bool first) { return {s.ins, s.outs, s.workspace, first, device_.stream()}; }
+Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
+  Step s;
+  Site site{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, in.tag};
+  const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& at,
+                         std::vector<i64>& strides) {
+    for (int b : buffers) {
+      types.push_back(p.buffers[b].type);
+      at.push_back(arena_ + p.buffers[b].offset), strides.push_back(plan_.slot_stride(p.buffers[b]));
+    }
+  };
+  place(in.ins, site.ins, s.ins, s.in_strides), place(in.outs, site.outs, s.outs, s.out_strides);
+  s.workspace = arena_ + in.workspace;
+  s.kernel = prepare_any(in.op, site);
+  check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
+        s.kernel.workspace, in.workspace_bytes);
+  if (const auto* op = in.op.get_if<Relayout>()) {
+    s.lane = op->lane;
+    if (s.lane) s.done = make_event(), lanes_[s.lane];
+    const auto clique = clique_of(*op, plan_.mesh, coord_);
+    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, in.tag));
+  }
+  return s;
+}
 
-void Executor::enqueue(int program, bool first, const std::function<void()>& behind_each) {
+void Executor::prepare_all() {
+  for (const Program& p : plan_.programs) prepare(p), doing_.push_back("program " + p.name);
+  for (Captured& p : programs_)
+    for (const Step& s : p.steps)
+      if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
+}
+
+// Ranks that work on the same plan multiply by the same algorithms, those that the first of them chooses.
+void Executor::prepare_alike() {
+  if (!peers_) return prepare_all();
+  Coord first{};
+  first[int(Axis::pp)] = coord_[int(Axis::pp)];
+  if (first == coord_) prepare_all();
+  const std::vector<std::string> choices =
+      peers_->ranks.all_gather(first == coord_ ? device_.gemm_choices().text() : "");
+  if (first == coord_) return;
+  device_.gemm_choices().take(choices.at(size_t(plan_.mesh.rank(first))));
+  prepare_all();
+}
+
+void Executor::prepare(const Program& p) {
+  Captured captured;
+  std::vector<int> producer(p.buffers.size(), -1);
+  std::set<int> open;  // relayouts on lanes that no Wait has ended
+  for (const Instruction& in : p.instructions) {
+    const int here = int(captured.steps.size());
+    Step s = make_step(p, in);
+    if (s.lane) open.insert(here);
+    if (in.op.get_if<Wait>()) {
+      s.begun_by = producer[size_t(in.ins[0])];
+      check(s.begun_by >= 0 && captured.steps[size_t(s.begun_by)].lane, "program {}: a wait for what no lane does: {}",
+            p.name, in.tag);
+      open.erase(s.begun_by);
+    }
+    for (int b : in.outs) producer[size_t(b)] = here;
+    captured.steps.push_back(std::move(s));
+  }
+  check(open.empty(), "program {}: {} relayouts on lanes that nothing waits for", p.name, open.size());
+  programs_.push_back(std::move(captured));
+}
+
+void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stream) {
+  const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
+    for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];
+    return at;
+  };
+  const auto ins = placed(s.ins, s.in_strides), outs = placed(s.outs, s.out_strides);
+  if (s.transfer) peers_->watch.begin(s.transfer, stream);
+  s.kernel.run({ins, outs, s.workspace, first, stream});
+  if (s.transfer) peers_->watch.end(s.transfer, stream);
+}
+
+void Executor::enqueue(const Step& s, const std::vector<Step>& steps, bool first, int slot) {
+  if (s.begun_by >= 0) {
+    check_cuda(cudaStreamWaitEvent(device_.stream(), steps[size_t(s.begun_by)].done.get()), "ending a relayout");
+    return;
+  }
+  if (!s.lane) return run_kernel(s, first, slot, device_.stream());
+  Lane& lane = lanes_.at(s.lane);
+  lane.fork_from(device_.stream());
+  run_kernel(s, first, slot, lane.stream());
+  check_cuda(cudaEventRecord(s.done.get(), lane.stream()), "beginning a relayout");
+}
+
+void Executor::enqueue(int program, bool first, int slot, const std::function<void()>& behind_each) {
   const Program& p = plan_.programs[program];
+  const std::vector<Step>& steps = programs_[program].steps;
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     nvtxRangePushA(std::string(p.instructions[i].op.name()).c_str());
-    programs_[program].steps[i].kernel.run(args(programs_[program].steps[i], first));
+    enqueue(steps[i], steps, first, slot);
     nvtxRangePop();
     if (behind_each) behind_each();
   }
 }
 
-void Executor::capture(int program, bool first) {
+// Lanes join the capture by the events that fork them, and each ends in a Wait. Their kernels keep their streams'
+// priority.
+cudaGraphExec_t Executor::capture(int program, bool first, int slot) {
   cudaGraph_t graph = nullptr;
+  cudaGraphExec_t made = nullptr;
   check_cuda(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "capturing a program");
-  enqueue(program, first);
+  enqueue(program, first, slot);
   check_cuda(cudaStreamEndCapture(device_.stream(), &graph), "capturing a program");
-  const cudaError_t status = cudaGraphInstantiate(&programs_[program].graphs[first], graph, 0);
+  const cudaError_t status =
+      cudaGraphInstantiate(&made, graph, lanes_.empty() ? 0 : cudaGraphInstantiateFlagUseNodePriority);
   cudaGraphDestroy(graph);
   check_cuda(status, "making a graph of a program");
+  return made;
 }
 
-void Executor::launch(int program, bool first) {
-  if (!graphs_) return enqueue(program, first);
-  if (!programs_[program].graphs[first]) capture(program, first);
-  check_cuda(cudaGraphLaunch(programs_[program].graphs[first], device_.stream()), "launching a program");
+void Executor::launch(int program, bool first, int slot) {
+  if (!graphs_) return enqueue(program, first, slot);
+  auto& graphs = programs_[program].graphs;
+  auto it = graphs.find({first, slot});
+  if (it == graphs.end()) it = graphs.emplace(std::pair(first, slot), capture(program, first, slot)).first;
+  check_cuda(cudaGraphLaunch(it->second, device_.stream()), "launching a program");
 }
 
 void Executor::run(int program, bool first, int slot) {
-  check(slot == 0, "pipeline stages on GPUs are not built yet");
+  if (peers_) peers_->ranks.doing(&doing_[program]), peers_->watch.begin_run(plan_.programs[program].name);
   if (timed_) marks_.push_back(mark());
-  launch(program, first);
+  launch(program, first, slot);
   if (timed_) marks_.push_back(mark());
+  if (peers_) peers_->watch.end_run(device_.stream());
 }
 
-Executor::Event Executor::mark() {
-  cudaEvent_t event = nullptr;
-  check_cuda(cudaEventCreate(&event), "making an event");
-  Event owned(event);
-  check_cuda(cudaEventRecord(event, device_.stream()), "timing");
-  return owned;
+Event Executor::mark() {
+  Event event = make_event(cudaEventDefault);
+  check_cuda(cudaEventRecord(event.get(), device_.stream()), "timing");
+  return event;
 }
 
 static double seconds_between(cudaEvent_t begin, cudaEvent_t end) {
@@ -104,10 +185,10 @@ double Executor::busy_seconds() {
 }
 
 std::vector<double> Executor::time_instructions(int program) {
-  launch(program, true);
+  launch(program, true, 0);
   std::vector<Event> marks;
   marks.push_back(mark());
-  enqueue(program, true, [&] { marks.push_back(mark()); });
+  enqueue(program, true, 0, [&] { marks.push_back(mark()); });
   check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
   std::vector<double> seconds;
   for (size_t i = 0; i + 1 < marks.size(); ++i) seconds.push_back(seconds_between(marks[i].get(), marks[i + 1].get()));

@@ -1,11 +1,15 @@
 // Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
-// graphs (one for a step's first micro-batch, one for the others) and replayed.
+// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. Relayouts on lanes are
+// branches of the graphs.
 #pragma once
 #include <functional>
+#include <map>
 #include <memory>
 #include <vector>
 
 #include "exec/cuda/kernel.h"
+#include "exec/cuda/peers.h"
+#include "exec/cuda/streams.h"
 #include "plan/plan.h"
 
 namespace megalith::cuda {
@@ -15,13 +19,15 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena, chooses algorithms, zeroes the arena. Error if the memory can't be had.
-  Executor(const Plan& plan, const Coord& coord, Device& device);
+  // Allocates the arena, chooses algorithms, zeroes the arena. Error if the memory can't be had. `peers`: missing where
+  // there are none; what the plan needs of them must be connected, and all of them make theirs at the same time.
+  Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Enqueues a program on the device's stream. `first`: of a step's micro-batches.
+  // Enqueues a program on the device's stream. `first`: of a step's micro-batches; `slot`: which copy of leaves that
+  // have several.
   void run(int program, bool first, int slot = 0);
 
   // Off: programs are enqueued kernel by kernel, so that profilers see the ranges.
@@ -29,40 +35,49 @@ class Executor {
   // Of the runs since the last call, by events around each; waits. Counted from the first call on.
   double busy_seconds();
   // Runs a program and times each instruction by events. Another run goes before it, so that the host, which takes
-  // longer for a kernel by itself than a small one runs, is ahead.
+  // longer for a kernel by itself than a small one runs, is ahead. What a lane does counts where its end is waited for.
   std::vector<double> time_instructions(int program);
 
-  std::byte* leaf(const Leaf& leaf) { return arena_ + leaf.offset; }
+  std::byte* leaf(const Leaf& leaf, int slot = 0) { return arena_ + leaf.offset + slot * leaf.stride(); }
   std::byte* buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
   const Plan& plan() const { return plan_; }
   const Coord& coord() const { return coord_; }
   Device& device() { return device_; }
 
  private:
-  struct Destroy {
-    void operator()(cudaEvent_t e) const { cudaEventDestroy(e); }
-  };
-  using Event = std::unique_ptr<std::remove_pointer_t<cudaEvent_t>, Destroy>;
   Event mark();  // in the stream
   struct Step {
     std::vector<std::byte*> ins, outs;
+    std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
+    int transfer = 0;   // the watch's number; 0: none
+    int lane = 0;       // 0: in line
+    Event done = {};    // of a lane's relayout
+    int begun_by = -1;  // of a Wait: the step whose relayout it ends
   };
   struct Captured {
     std::vector<Step> steps;
-    cudaGraphExec_t graphs[2] = {};  // by `first`
+    std::map<std::pair<bool, int>, cudaGraphExec_t> graphs;  // by `first` and slot
   };
-  Args args(const Step& step, bool first);
-  void enqueue(int program, bool first, const std::function<void()>& behind_each = {});
-  void launch(int program, bool first);
-  void capture(int program, bool first);
+  Step make_step(const Program& p, const Instruction& in);
+  void prepare_alike();
+  void prepare_all();
+  void prepare(const Program& p);
+  void enqueue(const Step& step, const std::vector<Step>& steps, bool first, int slot);
+  void run_kernel(const Step& step, bool first, int slot, cudaStream_t stream);
+  void enqueue(int program, bool first, int slot, const std::function<void()>& behind_each = {});
+  void launch(int program, bool first, int slot);
+  cudaGraphExec_t capture(int program, bool first, int slot);
 
   const Plan& plan_;
   Coord coord_;
   Device& device_;
+  const Peers* peers_;
   std::byte* arena_ = nullptr;
+  std::map<int, Lane> lanes_;
   std::vector<Captured> programs_;
+  std::vector<std::string> doing_;  // by program, for the other ranks' errors
   bool graphs_ = true, timed_ = false;
   std::vector<Event> marks_;  // before and behind each run, while they are timed
 };

@@ -221,6 +221,7 @@ void Gemm::use_algorithm(int algorithm) { lt_->algorithm = lt_->suggestions.at(s
 void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->algorithm), "running", lt_->key); }
 
 void Gemm::tune(const GemmArgs& args) {
+  if (!chosen()) lt_->chosen = lt_->use_stored();  // it may have come from another rank since
   if (!chosen()) {
     const GemmSpec& s = lt_->problem.spec;
     Ways ways;

@@ -142,6 +142,14 @@ void GemmChoices::add(const std::string& problem, GemmChoice choice) {
   if (!file_.empty()) write();
 }
 
+std::string GemmChoices::text() const { return text_of({{machine_, choices_}}); }
+
+void GemmChoices::take(const std::string& text) {
+  Content content = content_of(text);
+  check(content.kind == Content::kOurs, "another rank's product algorithms came damaged");
+  for (auto& [problem, choice] : content.machines[machine_]) choices_[problem] = std::move(choice);
+}
+
 void GemmChoices::write() {
   Content content = read(file_);
   std::string reason = "something else was put there";

@@ -30,6 +30,10 @@ class GemmChoices {
   // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
   // replaces the old one). A file that can't be written is a warning, once.
   void add(const std::string& problem, GemmChoice choice);
+  // All that is known here, and taking over what another rank knows: its choices go before those from the file, so that
+  // ranks multiply alike. Nothing is written. What was chosen on another kind of machine is left out.
+  std::string text() const;
+  void take(const std::string& text);
 
  private:
   void write();

@@ -9,6 +9,8 @@
 
 namespace megalith::cuda {
 
+class Comms;
+
 // One node as one rank sees it. Buffers are dense, row-major, with the local sizes, and start at multiples of 256
 // bytes.
 struct Site {
@@ -16,6 +18,8 @@ struct Site {
   Coord coord;
   std::vector<Type> ins, outs;  // logical types
   Device& device;
+  Comms* comms = nullptr;  // what relayouts move data with; not there while memory is planned
+  std::string tag = {};    // where in the model
 
   Shape in_shape(int i) const { return local_shape(mesh, ins[i].shape, ins[i].layout); }
   Shape out_shape(int i) const { return local_shape(mesh, outs[i].shape, outs[i].layout); }

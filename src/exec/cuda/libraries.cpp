@@ -3,20 +3,12 @@
 // function here has the library's own name and type, and passes its arguments on.
 #include <cublasLt.h>
 #include <cudnn.h>
-#include <dlfcn.h>
 #include <nvrtc.h>
 
-#include "base/check.h"
+#include "exec/cuda/open_library.h"
 
 namespace megalith::cuda {
 namespace {
-
-// By the name that the system's search finds, else where the build found it.
-void* open_library(const std::string& name, const char* built_with) {
-  for (const char* path : {name.c_str(), built_with})
-    if (void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL)) return library;
-  fail("cannot load {}: {}: install it where the system looks, or name its folder in LD_LIBRARY_PATH", name, dlerror());
-}
 
 struct Blas {
   static void* open() { return open_library(fmt::format("libcublasLt.so.{}", CUBLAS_VER_MAJOR), CUBLASLT_PATH); }
@@ -27,14 +19,6 @@ struct Dnn {
 struct Rtc {
   static void* open() { return open_library(fmt::format("libnvrtc.so.{}", CUBLAS_VER_MAJOR), NVRTC_PATH); }
 };
-
-template <class Library, class Function>
-Function* find(const char* name) {
-  static void* const library = Library::open();
-  void* const symbol = dlsym(library, name);
-  check(symbol != nullptr, "the library that is loaded has no {}: {}", name, dlerror());
-  return reinterpret_cast<Function*>(symbol);
-}
 
 }  // namespace
 }  // namespace megalith::cuda

@@ -6,7 +6,7 @@
 
 namespace megalith::cuda {
 
-static Divisor divisor_of(u32 n) {
+Divisor divisor_of(u32 n) {
   const u32 shift = u32(std::bit_width(n - 1));
   return {u32(((u64{1} << 32) * ((u64{1} << shift) - n)) / n + 1), shift};
 }

@@ -15,6 +15,7 @@ namespace megalith::cuda {
 struct Divisor {
   u32 multiplier = 1, shift = 0;
 };
+Divisor divisor_of(u32 n);  // n > 0
 
 struct LoopTable {
   static constexpr int kMost = 6, kOperands = 2;

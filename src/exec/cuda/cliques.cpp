@@ -1,0 +1,83 @@
+#include "exec/cuda/cliques.h"
+
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <set>
+#include <sstream>
+
+namespace megalith::cuda {
+
+int Clique::find(int rank) const {
+  const auto it = std::find(ranks.begin(), ranks.end(), rank);
+  return it == ranks.end() ? -1 : int(it - ranks.begin());
+}
+
+std::string Clique::text() const { return fmt::format("ranks {}", fmt::join(ranks, kind == link ? " to " : " ")); }
+
+std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord) {
+  if (is_local(op.transfer)) return std::nullopt;
+  std::vector<int> group = op.group(mesh, coord);
+  if (group.size() == 1) return std::nullopt;
+  const auto kind = op.transfer == Transfer::all_to_all ? Clique::pairwise : Clique::collective;
+  return Clique{kind, op.lane, std::move(group)};
+}
+
+std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {
+  std::set<Clique> out;
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions)
+      if (const auto* op = in.op.get_if<Relayout>())
+        if (auto c = clique_of(*op, plan.mesh, coord)) out.insert(std::move(*c));
+  return {out.begin(), out.end()};
+}
+
+std::string describe(const Relayout& op, const Clique& clique, const std::string& tag) {
+  return fmt::format("{} over {}, {}{}{}", name_of(op.transfer), to_string(op.axes), tag, tag.empty() ? "" : ", ",
+                     clique.text());
+}
+
+namespace {
+
+std::string text_of(const std::vector<Clique>& cliques) {
+  std::string out;
+  for (const Clique& c : cliques) out += fmt::format("{} {} {}\n", int(c.kind), c.lane, fmt::join(c.ranks, " "));
+  return out;
+}
+
+std::set<Clique> cliques_in(const std::string& text) {
+  std::set<Clique> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    std::istringstream words(line);
+    int kind = 0;
+    Clique c;
+    words >> kind >> c.lane;
+    c.kind = Clique::Kind(kind);
+    for (int rank = 0; words >> rank;) c.ranks.push_back(rank);
+    out.insert(std::move(c));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine) {
+  std::vector<std::set<Clique>> asked;
+  std::set<Clique> all;
+  for (const std::string& text : ranks.all_gather(text_of(mine))) {
+    asked.push_back(cliques_in(text));
+    all.insert(asked.back().begin(), asked.back().end());
+  }
+  for (const Clique& c : all)
+    for (int r = 0; r < ranks.size(); ++r)
+      check((c.find(r) >= 0) == asked[size_t(r)].contains(c),
+            "the ranks' plans differ: rank {} {} in transfers between {} that others plan", r,
+            c.find(r) >= 0 ? "takes no part" : "takes part", c.text());
+  for (const Clique& c : all)
+    check(*std::max_element(c.ranks.begin(), c.ranks.end()) < ranks.size(),
+          "the plan has transfers between {}, the run has {} ranks", c.text(), ranks.size());
+  return {all.begin(), all.end()};
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,39 @@
+// Who talks to whom: the sets of ranks that need a communicator. All ranks agree on the list of all of them before any
+// is made, since making one takes all its members at the same time.
+#pragma once
+#include <compare>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/ranks.h"
+#include "graph/relayout_op.h"
+#include "plan/plan.h"
+
+namespace megalith::cuda {
+
+// What is queued on one communicator is carried out in order, so what must not wait for one another has its own.
+struct Clique {
+  enum Kind : u8 {
+    collective,
+    pairwise,  // all-to-all: memory for each pair of ranks, which the others do without
+    link       // from ranks[0] to ranks[1], between pipeline stages
+  } kind = collective;
+  int lane = 0;            // of a link: its channel
+  std::vector<int> ranks;  // by the mesh's numbers, ascending unless it is a link
+  auto operator<=>(const Clique&) const = default;
+  int find(int rank) const;  // its place among the ranks; -1 if it is none of them
+  std::string text() const;  // "ranks 0 1 2 3", "ranks 0 to 1"
+};
+
+// What a relayout needs; nothing if it moves nothing between ranks.
+std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
+std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord);
+// "all_reduce over tk tr, layer 3 attention, ranks 0 1": `tag` says where in the model.
+std::string describe(const Relayout& op, const Clique& clique, const std::string& tag);
+
+// The cliques of all ranks, sorted. All ranks must call it. Error if a rank is in a clique that it does not ask for, or
+// that a clique's other members do not ask for.
+std::vector<Clique> agree(Ranks& ranks, const std::vector<Clique>& mine);
+
+}  // namespace megalith::cuda

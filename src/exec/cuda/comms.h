@@ -1,0 +1,50 @@
+// What moves data between GPUs, each driven by a rank of its own: communicators, one for each clique. Behind it stands
+// NCCL (nccl/), or, in a build without it, an error that says so (no_nccl/).
+#pragma once
+#include <memory>
+#include <span>
+
+#include "exec/cuda/cliques.h"
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+struct Message {
+  int member;  // its place in the clique
+  std::byte* data;
+  i64 bytes;
+};
+
+// All members make the same calls in the same order. A call enqueues on the stream and returns; it can be captured into
+// a graph.
+class Comm {
+ public:
+  virtual ~Comm() = default;
+  // The members' `count` elements each, one behind another, in their order.
+  virtual void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) = 0;
+  // Of the sum of the members' arrays, each `count` elements a member, the part of this one.
+  virtual void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) = 0;
+  // The sum, or the largest, of the members' elements; `to` may be `from`. Equal bits on all of them.
+  virtual void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
+                          cudaStream_t stream) = 0;
+  // Between two members at most one message each way, of one size on both sides.
+  virtual void exchange(std::span<const Message> sends, std::span<const Message> receives, cudaStream_t stream) = 0;
+};
+
+class Comms {
+ public:
+  virtual ~Comms() = default;
+  // Makes what is missing of the communicators that any rank asks for, with the memory they will ever take. All ranks
+  // must call it at the same time; what is there already costs an exchange of texts.
+  virtual void connect(const std::vector<Clique>& mine) = 0;
+  virtual Comm& at(const Clique& clique) = 0;  // Error if it was not connected
+  // What has gone wrong in the background; empty: nothing. Any thread may ask.
+  virtual std::string error() = 0;
+  // Ends what is under way, without the others. Any thread may call it; nothing else may be called then.
+  virtual void abort() = 0;
+};
+
+// Error if the build, or this machine, has no NCCL.
+std::unique_ptr<Comms> make_comms(Ranks& ranks, Device& device);
+
+}  // namespace megalith::cuda

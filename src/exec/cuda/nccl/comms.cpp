@@ -1,0 +1,214 @@
+// Communicators by NCCL. Each is made by its members alone from an id that its first member draws; as all go through
+// one sorted list, none waits for another in a circle.
+#include "exec/cuda/comms.h"
+
+#include <nccl.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <exception>
+#include <map>
+#include <mutex>
+#include <set>
+
+namespace megalith::cuda {
+
+namespace {
+
+// Blocks that a transfer runs on, each taking a multiprocessor from what runs beside it, and 20 MiB. In line nothing
+// does: as many as bring more. On a lane more would be faster, but cost the products beside them more than they gain
+// (docs/performance.md).
+constexpr int kLineBlocks = 32, kLaneBlocks = 16, kLinkBlocks = 8;
+constexpr int kOldest = NCCL_VERSION(2, 19, 1);
+
+std::string first_line(const char* text) {
+  const std::string all = text ? text : "";
+  return all.substr(0, all.find('\n'));
+}
+
+void check_nccl(ncclResult_t status, const char* what, const std::string& who) {
+  if (status == ncclSuccess || status == ncclInProgress) return;
+  const std::string more = first_line(ncclGetLastError(nullptr));
+  fail("{} between {}: NCCL error {}: {}{}{}", what, who, int(status), ncclGetErrorString(status),
+       more.empty() ? "" : ": ", more);
+}
+
+ncclDataType_t type_of(DType t) {
+  switch (t) {
+    case DType::f32:
+      return ncclFloat32;
+    case DType::bf16:
+      return ncclBfloat16;
+    case DType::f64:
+      return ncclFloat64;
+    case DType::i32:
+      return ncclInt32;
+    default:
+      fail("{} numbers cannot be added between GPUs: f32, bf16, f64 or i32", name_of(t));
+  }
+}
+
+class NcclComm final : public Comm {
+ public:
+  NcclComm(const Clique& c, const ncclUniqueId& id, int rank) : who_(c.text()), members_(int(c.ranks.size())) {
+    ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
+    config.maxCTAs = c.kind == Clique::link ? kLinkBlocks : c.lane ? kLaneBlocks : kLineBlocks;
+    if (config.maxCTAs == kLineBlocks) config.minCTAs = kLineBlocks;
+    check(ncclCommInitRankConfig(&it_, members_, id, c.find(rank), &config), "connecting");
+  }
+  void destroy() { ncclCommDestroy(it_); }
+  void abort() { ncclCommAbort(it_); }
+  std::string error() {
+    ncclResult_t status = ncclSuccess;
+    if (ncclCommGetAsyncError(it_, &status) != ncclSuccess || status == ncclSuccess || status == ncclInProgress)
+      return {};
+    return fmt::format("{}: NCCL error {}: {}", who_, int(status), ncclGetErrorString(status));
+  }
+
+  void all_gather(const std::byte* mine, std::byte* all, i64 count, DType dtype, cudaStream_t stream) override {
+    check(ncclAllGather(mine, all, size_t(count * size_of(dtype)), ncclUint8, it_, stream), "all_gather");
+  }
+  void reduce_scatter(const std::byte* all, std::byte* mine, i64 count, DType dtype, cudaStream_t stream) override {
+    check(ncclReduceScatter(all, mine, size_t(count), type_of(dtype), ncclSum, it_, stream), "reduce_scatter");
+  }
+  void all_reduce(const std::byte* from, std::byte* to, i64 count, DType dtype, bool largest,
+                  cudaStream_t stream) override {
+    check(ncclAllReduce(from, to, size_t(count), type_of(dtype), largest ? ncclMax : ncclSum, it_, stream),
+          "all_reduce");
+  }
+  void exchange(std::span<const Message> sends, std::span<const Message> receives, cudaStream_t stream) override {
+    check(ncclGroupStart(), "exchange");
+    for (const Message& m : sends) check(ncclSend(m.data, size_t(m.bytes), ncclUint8, m.member, it_, stream), "send");
+    for (const Message& m : receives)
+      check(ncclRecv(m.data, size_t(m.bytes), ncclUint8, m.member, it_, stream), "receive");
+    check(ncclGroupEnd(), "exchange");
+  }
+
+  // NCCL takes most of its memory when a kind of transfer is first made: this makes each once. Gathers go round the
+  // ring, which large sums do as well; small sums may choose a tree. `scratch`: kScratch bytes a member.
+  static constexpr i64 kScratch = 1024;
+  void first_use(Clique::Kind kind, std::byte* scratch, int me, cudaStream_t stream) {
+    if (kind == Clique::collective) {
+      all_reduce(scratch, scratch, kScratch / 4, DType::f32, false, stream);
+      all_gather(scratch + me * kScratch, scratch, kScratch / 4, DType::f32, stream);
+      reduce_scatter(scratch, scratch + me * kScratch, kScratch / 4, DType::f32, stream);
+      return;
+    }
+    std::vector<Message> sends, receives;
+    for (int k = 0; k < members_; ++k) {
+      if (k == me) continue;
+      if (kind == Clique::pairwise || me == 0) sends.push_back({k, scratch + me * kScratch, kScratch});
+      if (kind == Clique::pairwise || me == 1) receives.push_back({k, scratch + k * kScratch, kScratch});
+    }
+    exchange(sends, receives, stream);
+  }
+
+ private:
+  void check(ncclResult_t status, const char* what) { check_nccl(status, what, who_); }
+  std::string who_;
+  int members_;
+  ncclComm_t it_ = nullptr;
+};
+
+class NcclComms final : public Comms {
+ public:
+  NcclComms(Ranks& ranks, Device& device) : ranks_(ranks), device_(device), unwinding_(std::uncaught_exceptions()) {}
+
+  // Ending a communicator waits for the others, who may not come if this one ends by an error.
+  ~NcclComms() override {
+    const bool failed = std::uncaught_exceptions() > unwinding_;
+    for (auto& [clique, comm] : comms_) failed ? comm->abort() : comm->destroy();
+  }
+
+  void connect(const std::vector<Clique>& mine) override {
+    std::vector<Clique> missing;
+    for (Clique& c : agree(ranks_, mine))
+      if (known_.insert(c).second) missing.push_back(std::move(c));
+    if (missing.empty()) return;
+    const std::vector<ncclUniqueId> ids = spread_ids(missing);
+    std::vector<Clique> made;
+    for (size_t i = 0; i < missing.size(); ++i) {
+      if (missing[i].find(ranks_.rank()) < 0) continue;
+      auto comm = std::make_unique<NcclComm>(missing[i], ids[i], ranks_.rank());
+      std::lock_guard lock(mutex_);
+      comms_[missing[i]] = std::move(comm);
+      made.push_back(missing[i]);
+    }
+    use_once(made);
+  }
+
+  Comm& at(const Clique& clique) override {
+    std::lock_guard lock(mutex_);
+    const auto it = comms_.find(clique);
+    check(it != comms_.end(), "{} of lane or channel {} are not connected", clique.text(), clique.lane);
+    return *it->second;
+  }
+
+  std::string error() override {
+    std::lock_guard lock(mutex_);
+    for (auto& [clique, comm] : comms_)
+      if (const std::string e = comm->error(); !e.empty()) return e;
+    return {};
+  }
+
+  void abort() override {
+    std::lock_guard lock(mutex_);
+    for (auto& [clique, comm] : comms_) comm->abort();
+  }
+
+ private:
+  // By clique; its first member draws it.
+  std::vector<ncclUniqueId> spread_ids(const std::vector<Clique>& cliques) {
+    std::string mine;
+    for (const Clique& c : cliques) {
+      if (c.ranks[0] != ranks_.rank()) continue;
+      ncclUniqueId id;
+      check_nccl(ncclGetUniqueId(&id), "starting", c.text());
+      mine.append(id.internal, sizeof id.internal);
+    }
+    const std::vector<std::string> texts = ranks_.all_gather(mine);
+    std::map<int, size_t> used;  // of a rank's text
+    std::vector<ncclUniqueId> out(cliques.size());
+    for (size_t i = 0; i < cliques.size(); ++i) {
+      const int from = cliques[i].ranks[0];
+      std::memcpy(out[i].internal, texts.at(size_t(from)).data() + used[from], sizeof out[i].internal);
+      used[from] += sizeof out[i].internal;
+    }
+    return out;
+  }
+
+  void use_once(const std::vector<Clique>& cliques) {
+    std::byte* scratch = nullptr;
+    check_cuda(cudaMalloc(reinterpret_cast<void**>(&scratch), size_t(ranks_.size()) * NcclComm::kScratch),
+               "connecting GPUs");
+    check_cuda(cudaMemsetAsync(scratch, 0, size_t(ranks_.size()) * NcclComm::kScratch, device_.stream()),
+               "connecting GPUs");
+    for (const Clique& c : cliques) comms_.at(c)->first_use(c.kind, scratch, c.find(ranks_.rank()), device_.stream());
+    check_cuda(cudaStreamSynchronize(device_.stream()), "connecting GPUs");
+    check_cuda(cudaFree(scratch), "connecting GPUs");
+  }
+
+  Ranks& ranks_;
+  Device& device_;
+  const int unwinding_;
+  std::set<Clique> known_;  // of all ranks
+  std::mutex mutex_;        // the watch looks at them from its own thread
+  std::map<Clique, std::unique_ptr<NcclComm>> comms_;
+};
+
+// Read by NCCL when it starts: multicast stays off unless the user asks for it, as GPUs that share a host with other
+// work may not have it.
+void set_environment() { setenv("NCCL_NVLS_ENABLE", "0", 0); }
+
+}  // namespace
+
+std::unique_ptr<Comms> make_comms(Ranks& ranks, Device& device) {
+  static std::once_flag once;
+  std::call_once(once, set_environment);
+  int version = 0;
+  ncclGetVersion(&version);  // loads it: that it is missing is said before anything waits for others
+  check(version >= kOldest, "NCCL {} is loaded: {} or newer is needed", version, kOldest);
+  return std::make_unique<NcclComms>(ranks, device);
+}
+
+}  // namespace megalith::cuda

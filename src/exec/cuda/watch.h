@@ -1,0 +1,59 @@
+// Ends this rank when its GPU waits for others in vain, and says in what. The host is far ahead of the GPU, and whole
+// steps are single launches; so the GPU itself writes into the host's memory where each transfer begins and ends, and a
+// thread looks at that without a word to the driver.
+#pragma once
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "comm/ranks.h"
+#include "exec/cuda/comms.h"
+
+namespace megalith::cuda {
+
+struct WatchOptions {
+  double timeout_seconds = 600;  // without any progress while there is work
+  double poll_seconds = 0.25;
+  // What happens then, with the line to be printed. Default: it is printed, all ranks end.
+  std::function<void(const std::string&)> give_up = {};
+};
+
+class Watch {
+ public:
+  Watch(Ranks& ranks, Comms& comms, WatchOptions options);
+  ~Watch();
+  Watch(const Watch&) = delete;
+  Watch& operator=(const Watch&) = delete;
+
+  // A transfer's number, for begin() and end(). "all_reduce over tk tr, layer 3 attention, ranks 0 1".
+  int add(std::string what);
+  void begin(int transfer, cudaStream_t stream);  // enqueue: the transfer waits for others from here on
+  void end(int transfer, cudaStream_t stream);
+  // Around the work of one run of a program.
+  void begin_run(const std::string& program);
+  void end_run(cudaStream_t stream);
+
+ private:
+  static constexpr int kMost = 1 << 18;  // transfers
+  void look();
+  std::string under_way() const;  // with names_mutex_ held
+
+  Ranks& ranks_;
+  Comms& comms_;
+  WatchOptions options_;
+  u32* words_ = nullptr;  // pinned: how many runs have ended; then for each transfer whether it is under way
+  std::atomic<u32> runs_ = 0;
+  mutable std::mutex names_mutex_;
+  std::vector<std::string> names_;  // by transfer, from 1 on
+  std::string program_;             // begun last
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool ends_ = false;
+  std::thread thread_;
+};
+
+}  // namespace megalith::cuda

@@ -1,0 +1,57 @@
+// Plays the task lists of all pipeline stages against a clock. A task starts when the rank has done the one before and
+// its input has arrived; what it sends travels in a FIFO channel (one per sender and kind) while the rank goes on.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "plan/schedule.h"
+
+namespace megalith::sim {
+
+struct TaskCost {  // seconds
+  double forward = 0;
+  double backward = 0;  // gradients of inputs
+  double weights = 0;   // gradients of parameters: part of the backward task unless the schedule splits it
+};
+
+// When a transfer starts: as soon as it is produced and the channel is free (the receiver has a buffer), or not before
+// the receiver has come to the task that takes it (a receive posted there). Either blocks the channel only.
+enum class Send { buffered, rendezvous };
+
+struct PipelineSpec {
+  ScheduleSpec schedule;
+  std::vector<std::vector<TaskCost>> costs;  // [stage][chunk]
+  double transfer = 0;                       // seconds
+  Send send = Send::buffered;
+  int window = 0;  // messages of a channel that may wait to be taken; a task that would add one waits. 0: any number
+};
+
+struct TimedTask {
+  Task task;
+  double start, end;  // seconds
+};
+
+struct PipelineRun {
+  double seconds = 0;
+  double bubble = 0;  // idle time of all stages over their compute: Megatron's fraction, (p - 1) / m for even 1F1B
+  std::vector<std::vector<TimedTask>> stages;
+  std::vector<double> busy;    // seconds a stage computes
+  std::vector<int> in_flight;  // the most (micro-batch, chunk) pairs a stage holds activations of
+};
+
+// Even costs for every stage and chunk.
+PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost);
+
+// Runs schedule() of every stage, or the lists given. Error (naming stages and tasks) if they wait for each other, if a
+// channel's orders differ, a rank runs a task before the one it needs of its own, or something sent is never taken.
+PipelineRun run_pipeline(const PipelineSpec& spec);
+PipelineRun run_pipeline(const PipelineSpec& spec, const std::vector<TaskList>& lists);
+
+// The bubble of even stages without transfers, from formulas (docs/pipeline.md): what run_pipeline measures.
+double bubble_formula(const ScheduleSpec& schedule, const TaskCost& cost);
+
+// One line a stage: F, B, W and the number of the micro-batch, with chunks > 1 a letter for the chunk; the length is
+// the time. Lines longer than `columns` are cut.
+std::string draw(const PipelineRun& run, int columns = 200);
+
+}  // namespace megalith::sim

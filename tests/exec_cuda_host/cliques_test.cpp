@@ -1,0 +1,67 @@
+// Which communicators plans need, and that ranks agree on them. No GPU is asked.
+#include "exec/cuda/cliques.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/harness/thread_ranks.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+Relayout op_of(const Mesh& mesh, Type from, const std::vector<Axis>& axes, State to, int lane) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  b.relayout(b.leaf({"x", std::move(from)}), axes, to);
+  Relayout op = *g.nodes.back().op.get_if<Relayout>();
+  op.lane = lane;
+  return op;
+}
+
+Type partial_over(Axis a) {
+  Type t{DType::f32, {8, 8}, whole(2)};
+  t.layout.partial.insert(a);
+  return t;
+}
+Type split_over(Axis a) {
+  Type t{DType::f32, {8, 8}, whole(2)};
+  t.layout.dims[0].push_back({a});
+  return t;
+}
+
+}  // namespace
+
+TEST(Cliques, of_relayouts) {
+  const Mesh mesh = make_mesh(2, 1, 2, 1);
+  const auto at = [&](const Relayout& op, int rank) { return clique_of(op, mesh, mesh.coord(rank)); };
+  const Relayout sum = op_of(mesh, partial_over(Axis::dp), {Axis::dp}, kSame, 2);
+  EXPECT_EQ(at(sum, 1), (Clique{Clique::collective, 2, {1, 3}}));
+  EXPECT_EQ(at(op_of(mesh, split_over(Axis::tk), {Axis::tk}, split(1), 0), 3), (Clique{Clique::pairwise, 0, {2, 3}}));
+  EXPECT_EQ(at(op_of(mesh, split_over(Axis::tk), {Axis::tk}, kPartial, 0), 3), std::nullopt);
+  EXPECT_EQ(at(op_of(mesh, partial_over(Axis::cp), {Axis::cp}, kSame, 0), 0), std::nullopt) << "an axis of one rank";
+  EXPECT_EQ(describe(sum, *at(sum, 1), "layer 3"), "all_reduce over dp, layer 3, ranks 1 3");
+}
+
+TEST(Cliques, ranks_agree_on_all_of_them) {
+  const std::vector<std::vector<Clique>> asked = {
+      {{Clique::collective, 0, {0, 2}}, {Clique::link, 1, {0, 1}}},
+      {{Clique::link, 1, {0, 1}}, {Clique::collective, 0, {1, 3}}, {Clique::link, 1, {3, 1}}},
+      {{Clique::collective, 0, {0, 2}}},
+      {{Clique::collective, 0, {1, 3}}, {Clique::link, 1, {3, 1}}}};
+  const std::vector<Clique> want = {{Clique::collective, 0, {0, 2}},
+                                    {Clique::collective, 0, {1, 3}},
+                                    {Clique::link, 1, {0, 1}},
+                                    {Clique::link, 1, {3, 1}}};
+  harness::run_ranks(4, [&](Ranks& ranks) { EXPECT_EQ(agree(ranks, asked[size_t(ranks.rank())]), want); });
+}
+
+TEST(Cliques, what_a_member_does_not_ask_for_is_an_error) {
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    std::vector<Clique> mine;
+    if (ranks.rank() == 0) mine.push_back({Clique::collective, 0, {0, 1}});
+    EXPECT_THROW(agree(ranks, mine), Error);
+  });
+}
+
+}  // namespace megalith::cuda
