@@ -46,6 +46,7 @@ const char* const kMistaken[] = {
     "tp4 dp2 overlap gpt2 both-drop",
     "tp2 cp2-a2a dp2 sp gpt2 hidden-drop again-layers",
     "tp4 cp2 groups2 qwen sp",
+    "tp2 dp2 pp2 sp groups2 llama distopt",
 };
 
 struct Hall {

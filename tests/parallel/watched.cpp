@@ -21,7 +21,9 @@ std::string kind_of(const Plan& plan, const Instruction& in) {
   return fmt::format("{} over {}, {}, {}", name_of(op->transfer), to_string(op->axes), name_of(in.phase), tag);
 }
 
-bool trains(const Program& p) { return p.name.ends_with("micro-batch"); }
+bool trains(const Program& p) {
+  return !p.name.starts_with("evaluate") && !p.name.starts_with("take") && !p.name.starts_with("give");
+}
 
 // Each rank keeps its own term, or its own block with zeros around it.
 Transfer without_others(Transfer t) {
