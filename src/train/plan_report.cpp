@@ -126,8 +126,13 @@ void check_sizes(const Options& o, const Backend& backend) {
   const double attention = 2 * h * double(m.kv_channels) * (heads + double(m.groups()));
   const double mlp = h * double(m.ffn_hidden_size) * (m.gated() ? 3 : 2);
   const double tables = h * double(m.padded_vocab_size) * (m.untie_embeddings_and_output_weights ? 2 : 1);
-  const double each = (o.train.bf16 ? 10 : 8) + (o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4);
-  const double state = (layers * (attention + mlp) + tables) * each, have = double(backend.available_bytes());
+  // What one rank surely holds: of each parameter weight and gradient, and optimizer state, which may be cut over more.
+  const ParallelConfig& p = o.parallel;
+  const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
+  const double moments = o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4;
+  const double each = o.train.bf16 ? 6 + (4 + moments) / cut : 8 + moments / cut;
+  const double ranks = double(p.tensor_model_parallel_size * p.pipeline_model_parallel_size);
+  const double state = (layers * (attention + mlp) + tables) * each / ranks, have = double(backend.available_bytes());
   check(state <= have,
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
@@ -138,7 +143,9 @@ void check_sizes(const Options& o, const Backend& backend) {
   const bool full = r.granularity == RecomputeConfig::Granularity::full;
   const bool uniform = r.method == RecomputeConfig::Method::uniform;
   const double widths = !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
-  const double kept = (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length);
+  const double split = ranks * double(p.context_parallel_size);
+  const double kept =
+      (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length) / split;
   check(state + kept <= have,
         "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",

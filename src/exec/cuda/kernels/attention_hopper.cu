@@ -1,4 +1,4 @@
-// The queries' statistics, and the order of the kernels of attention_hopper.h.
+// What comes before and after the sums of attention_hopper.h: the queries' statistics, and dq's sums as bf16.
 #include "exec/cuda/kernels/attention_hopper.cuh"
 
 namespace megalith::cuda {
@@ -9,15 +9,22 @@ namespace {
 
 constexpr int kStatsThreads = 256;
 
-// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one head.
+i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
+int query_tiles(const AttentionSizes& z) { return (z.s + kQueries - 1) / kQueries; }
+i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
+
+// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one head. All turns, and the
+// ticket behind them, become 0.
 template <int D>
 __global__ void __launch_bounds__(kStatsThreads)
     stats_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
-                 const __grid_constant__ QueryStats stats) {
+                 const __grid_constant__ Scratch scratch, int turns) {
   constexpr int kEach = D / 8;
   const int head = blockIdx.x, part = threadIdx.x % kEach;
   const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;
   const i64 row = i64(query) * z.b * z.g * z.r + head;
+  const i64 thread = (i64(blockIdx.y) * gridDim.x + blockIdx.x) * kStatsThreads + threadIdx.x;
+  if (thread <= turns) scratch.turns[thread] = 0;
   const bool real = query < z.s;
   float sum = 0;
   if (real) {
@@ -30,20 +37,33 @@ __global__ void __launch_bounds__(kStatsThreads)
   for (int lanes = kEach / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
   if (part != 0) return;
   const float lse = real ? x.lse[row] : -INFINITY;
-  const i64 to = i64(head) * stats.padded + query;
-  stats.lse[to] = lse == -INFINITY ? INFINITY : lse * kLog2E;
-  stats.d[to] = sum;
+  float* to = scratch.begin + (i64(head) * scratch.tiles + query / kQueries) * (2 * kQueries) + query % kQueries;
+  to[0] = lse == -INFINITY ? -INFINITY : -lse / z.scale;
+  to[kQueries] = -sum;
 }
 
 template <int D>
-void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const QueryStats& stats,
-                  cudaStream_t stream) {
-  const dim3 blocks(unsigned(z.b * z.g * z.r), unsigned(stats.padded / (kStatsThreads / (D / 8))));
-  stats_kernel<D><<<blocks, kStatsThreads, 0, stream>>>(z, x, stats);
+void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
+  const dim3 blocks(unsigned(heads_of(z)), unsigned(scratch.padded() / (kStatsThreads / (D / 8))));
+  stats_kernel<D><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, int(tiles_of(z)));
   check_launch("[attention_grad] statistics");
 }
 
-i64 stats_floats(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * padded(z.s); }
+// A block has a box.
+__global__ void __launch_bounds__(128)
+    store_kernel(const __grid_constant__ AttentionSizes z, void* dq, const __grid_constant__ Scratch scratch) {
+  const int boxes = z.d / 64, heads = z.g * z.r;
+  const int box = int(blockIdx.x) % boxes, tile = int(blockIdx.x) / boxes % scratch.tiles;
+  const int head = int(blockIdx.x) / boxes / scratch.tiles;
+  const float4* from = reinterpret_cast<const float4*>(scratch.dq) + i64(blockIdx.x) * (kBoxFloats / 4) + threadIdx.x;
+  float c[32];
+#pragma unroll
+  for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = from[j * 128];
+  const i64 stride = i64(z.b) * z.query_heads * z.d;
+  const i64 place = i64(head / heads * z.query_heads + head % heads) * z.d + box * 64;
+  store_sums<64>(static_cast<__nv_bfloat16*>(dq) + i64(tile) * kQueries * stride + place, stride, z.s - tile * kQueries,
+                 c, z.scale);
+}
 
 }  // namespace
 
@@ -52,18 +72,23 @@ i64 stats_floats(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * padded
 i64 hopper_grad_workspace(const AttentionSizes& z) {
   const i64 heads = i64(z.b) * std::max(z.g * z.r, z.query_heads);
   constexpr i64 kMost = i64{1} << 31;
-  check(heads * z.d < kMost && heads * (hopper::padded(z.s) / 64) < kMost / 2,
+  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2,
         "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
-  return 2 * hopper::stats_floats(z) * i64(sizeof(float));
+  check(z.scale > 0, "[attention_grad] scale {} is not above 0", z.scale);
+  const i64 words = hopper::tiles_of(z) * (hopper::kQueries * (z.d + 2) + 1) + 1;
+  return words * i64(sizeof(float));
 }
 
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream) {
-  float* lse = reinterpret_cast<float*>(x.workspace);
-  const hopper::QueryStats stats{lse, lse + hopper::stats_floats(z), hopper::padded(z.s)};
-  z.d == 64 ? hopper::launch_stats<64>(z, x, stats, stream) : hopper::launch_stats<128>(z, x, stats, stream);
-  hopper::launch_key_grad(z, x, maps, stats, stream);
-  hopper::launch_query_grad(z, x, maps, stats, stream);
+  const i64 tiles = hopper::tiles_of(z);
+  float *begin = reinterpret_cast<float*>(x.workspace), *dq = begin + tiles * 2 * hopper::kQueries;
+  int* turns = reinterpret_cast<int*>(dq + tiles * hopper::kQueries * z.d);
+  const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper::query_tiles(z)};
+  z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
+  hopper::launch_sums(z, x, maps, scratch, stream);
+  hopper::store_kernel<<<unsigned(tiles * (z.d / 64)), 128, 0, stream>>>(z, x.dq, scratch);
+  check_launch("[attention_grad] dq");
 }
 
 }  // namespace megalith::cuda

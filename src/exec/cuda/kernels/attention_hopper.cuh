@@ -1,82 +1,53 @@
-// What the two kernels of attention_hopper.h share: the block's shape, tiles, scores and results.
+// What the kernels of attention_hopper.h share: their scratch memory, the order of the work, and how sums are stored.
 #pragma once
-#include <algorithm>
-
 #include "exec/cuda/kernels/attention_hopper.h"
 #include "exec/cuda/kernels/device_math.cuh"
 #include "exec/cuda/kernels/hopper.cuh"
 
 namespace megalith::cuda::hopper {
 
-// A block: a warpgroup that loads and kGroups that multiply, each 64 rows of the block's tile.
-template <int kGroups>
-struct Block {
-  static constexpr int kTile = 64 * kGroups, kThreads = 128 * (kGroups + 1);
-  static constexpr int kConsumers = 4 * kGroups;  // warps
-  static constexpr int kRegistersToLoad = 24, kRegistersToMultiply = kGroups == 3 ? 160 : 240;
-};
+constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
-// Of each query: lse * log2(e) and D, as [b, g, r, padded]; beyond the sequence lse is infinite (probability 0).
-struct QueryStats {
-  float *lse, *d;
-  int padded;
-};
-inline int padded(int s) { return (s + 63) / 64 * 64; }
+// Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
+// sequence -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns, each as
+// the 128 threads of a warpgroup hold it: 4 floats of every thread, then the next 4. The turn of each tile: how many
+// blocks have added to it; and the ticket of the next item of work.
+struct Scratch {
+  float *begin, *dq;
+  int *turns, *ticket;
+  int tiles;  // of a head's queries
 
-// A launch's tiles of all samples' heads (or groups), the longest first; as many blocks as there are multiprocessors
-// take one each in every round, in an order that turns around each time: so all get as much.
+  __host__ __device__ int padded() const { return tiles * kQueries; }
+};
+constexpr int kBoxFloats = kQueries * 64;
+
+// The items: tiles of keys of all samples' groups. Blocks take tickets, so a block waits for items only that others
+// have begun. `groups` of them are worked on at a time, enough for all multiprocessors; of each, runs of `run` tiles,
+// the first (with the most queries) first; of a run, the last tile.
 struct Work {
-  int tiles, each;  // tiles of one, and how many there are
-  int blocks;
+  int tiles, each;  // tiles of one group, and how many groups there are
+  int groups, run;
 
-  __device__ int count() const { return tiles * each; }
-  __device__ int item(int round) const {  // the last is followed by numbers from count() on
-    return round * blocks + (round % 2 == 0 ? int(blockIdx.x) : blocks - 1 - int(blockIdx.x));
+  struct Item {
+    int group, tile;  // tile -1: there is none any more
+  };
+  __device__ Item item(int ticket) const {
+    if (ticket >= tiles * each) return {0, -1};
+    const int set = ticket / (groups * tiles), present = min(groups, each - set * groups);
+    int i = ticket - set * groups * tiles;
+    const int first = i / (present * run) * run, size = min(run, tiles - first);
+    i -= first * present;
+    return {set * groups + i / size, first + size - 1 - i % size};
   }
-};
-inline Work share(int tiles, i64 each) {
-  int device = 0, sms = 0;
-  check_cuda(cudaGetDevice(&device), "[attention_grad] device");
-  check_cuda(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device), "[attention_grad] multiprocessors");
-  return {tiles, int(each), int(std::min<i64>(tiles * each, sms))};
-}
-
-void launch_key_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
-                     const QueryStats& stats, cudaStream_t stream);
-void launch_query_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
-                       const QueryStats& stats, cudaStream_t stream);
-
-// A warpgroup's 64 rows of a tile, as the first factor of products: in registers, which spares shared memory's
-// bandwidth, or where they are.
-template <int D, int kRows, bool kInRegisters>
-struct OwnRows {
-  u64 place;
-  unsigned held[kInRegisters ? D / 16 : 1][4];
-
-  __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
-    if constexpr (kInRegisters) load_factor<D, kRows>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
-  }
-  // c = these rows times those of b, a tile of kRowsB.
-  template <int kRowsB, int N2>
-  __device__ void multiply(float (&c)[N2], u64 b) const {
-    if constexpr (kInRegisters)
-      product_of_rows<D, kRowsB>(c, held, b);
-    else
-      product_of_rows<D, kRows, kRowsB>(c, place, b);
+  // How many of the group's tiles add to dq of a tile of queries before `tile` does.
+  __device__ int turn(int tile, int queries) const {
+    const int first = tile / run * run, last = min(first + run - 1, queries * kQueries / kKeys);
+    return first + last - tile;
   }
 };
 
-// Rows row.. of D columns from `column` on, as a tile of kRows.
-template <int D, int kRows>
-__device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int column, int row, u64* done) {
-#pragma unroll
-  for (int box = 0; box < D / 64; ++box)
-#pragma unroll
-    for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
-}
-
-// The compiler knows the result to be the same for all of a warp.
-__device__ inline int warpgroup() { return __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0); }
+void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                 const Scratch& scratch, cudaStream_t stream);
 
 // This thread's place in its warpgroup's 64 rows of sums: rows row and row + 8, columns 8j + column and the next.
 struct Lane {
@@ -84,12 +55,6 @@ struct Lane {
 };
 __device__ inline Lane lane() {
   return {int(threadIdx.x) % 128 / 32 * 16 + int(threadIdx.x) % 32 / 4, int(threadIdx.x) % 4 * 2};
-}
-
-// A warp of a multiplying warpgroup is done with a stage.
-__device__ inline void release(u64* barrier) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0) arrive(barrier);
 }
 
 // Transposes 4 x 4 words of 4 neighbouring lanes: lane i's word k becomes lane k's word i.
@@ -107,8 +72,8 @@ __device__ inline void transpose_in_quad(unsigned (&w)[4]) {
   }
 }
 
-// c, times `scale`, as bf16 to rows at `to`, `stride` elements apart, of which `rows` from this warpgroup's first on
-// are there.
+// A warpgroup's 64 rows of D sums, times `scale`, as bf16 to rows at `to`, `stride` elements apart, of which `rows` are
+// there.
 template <int D>
 __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const float (&c)[D / 2], float scale) {
   const Lane at = lane();
@@ -129,12 +94,6 @@ __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const
         *reinterpret_cast<uint4*>(to + row * stride + 8 * j + 4 * at.column) = make_uint4(w[0], w[1], w[2], w[3]);
     }
   }
-}
-
-template <class Kernel>
-void allow_shared(Kernel kernel, size_t bytes) {
-  check_cuda(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(bytes)),
-             "[attention_grad] shared memory");
 }
 
 }  // namespace megalith::cuda::hopper

@@ -1,9 +1,10 @@
-// Attention backward for Hopper's tensor cores (bf16, causal, head size 64 or 128, nothing else): the same bits every
-// run, without atomics and without dS in memory, at the price of computing the scores twice. Of
+// Attention backward for Hopper's tensor cores (bf16, causal, head size 64 or 128, nothing else): five products and the
+// same bits every run, without dS in memory. Of
 //   P = exp(scale q k^T - lse)    dS = P * (do v^T - D)    D = sum_d do * o
-// one kernel sums dq = scale dS k, a block having a tile of a head's queries; another dv = P^T do and dk = scale dS^T
-// q, a block having a tile of a group's keys, for all its heads. In both, a warp has the copy engine load ahead what
-// two or three warpgroups multiply, each its 64 rows of every product.
+// a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and
+// dk = scale dS^T q in registers and adds its part of dq = scale dS k to f32 sums in memory, where the blocks take
+// turns in an order that is always the same. A warp has the copy engine load ahead what two warpgroups multiply, each
+// 64 of the tile's keys; two more add dq.
 #pragma once
 #include <cuda.h>
 

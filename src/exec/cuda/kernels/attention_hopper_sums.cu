@@ -1,0 +1,381 @@
+// The sums of attention_hopper.h. Scores are transposed, a row per key, so that what dk and dv are summed from stays in
+// registers; dS goes through shared memory, since dq's sums are over the keys of both warpgroups. Each warpgroup makes
+// some of dq's boxes of 64 columns: of wide heads one of every tile of queries, of narrow heads that of every other
+// tile.
+#include <algorithm>
+
+#include "exec/cuda/kernels/attention_hopper.cuh"
+
+namespace megalith::cuda::hopper {
+
+namespace {
+
+constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
+constexpr int kConsumers = 4 * kGroups;                     // warps
+constexpr int kRegistersToMove = 24, kRegistersToMultiply = 240;
+
+template <int D>
+constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
+// Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
+template <int D>
+constexpr int kBuffers = D == 64 ? 2 : 1;
+
+template <int D>
+struct Shared {
+  __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
+  __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
+  __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
+  float dq[kGroups][kBoxFloats];                // boxes of 64 columns
+  float begin[kStages<D>][2][kQueries];
+  Work::Item item[kBuffers<D>];
+  u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
+  u64 ds_full[2], ds_free[2], dq_full[2], dq_free[2];
+
+  __device__ void make_barriers() {
+    for (int i = 0; i < kBuffers<D>; ++i) make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + 2);
+    for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
+    for (int i = 0; i < 2; ++i)
+      make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 4 * D / 64),
+          make_barrier(&dq_full[i], 4 * D / 64), make_barrier(&dq_free[i], 1);
+    publish_barriers();
+  }
+};
+
+// A warpgroup's 64 rows of a tile of keys, as the first factor of products: in registers, which spares shared memory's
+// bandwidth, or where they are.
+template <int D, bool kInRegisters>
+struct OwnRows {
+  u64 place;
+  unsigned held[kInRegisters ? D / 16 : 1][4];
+
+  __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
+    if constexpr (kInRegisters) load_factor<D, kKeys>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
+  }
+  // c += these rows times those of b, a tile of queries.
+  __device__ void add_multiplied(float (&c)[kQueries / 2], u64 b) const {
+    if constexpr (kInRegisters)
+      add_product_of_rows<D, kQueries>(c, held, b);
+    else
+      add_product_of_rows<D, kKeys, kQueries>(c, place, b);
+  }
+};
+
+// Rows row.. of D columns from `column` on, as a tile of kRows.
+template <int D, int kRows>
+__device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int column, int row, u64* done) {
+#pragma unroll
+  for (int box = 0; box < D / 64; ++box)
+#pragma unroll
+    for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
+}
+
+// A warp of a multiplying warpgroup has read, or written, what others wait for.
+__device__ inline void release(u64* barrier, bool has = true) {
+  __syncwarp();
+  if (threadIdx.x % 32 == 0 && has) arrive(barrier);
+}
+
+// The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
+// keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
+// begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
+// waiting at an item's beginning, which has several times the tiles, matters less.
+struct Walk {
+  int tile, head, left, heads, by;
+
+  __device__ Walk(int from, int to, int r)
+      : tile(r == 1 ? from : to - 1), head(0), left((to - from) * r), heads(r), by(r == 1 ? 1 : -1) {}
+  __device__ void next() {
+    --left;
+    if (++head == heads) head = 0, tile += by;
+  }
+};
+
+template <int D>
+struct Sums {
+  static constexpr int kBoxes = D / 64;
+  using Rows = OwnRows<D, D == 64>;
+  using Stage = Turn<kStages<D>>;
+  using Step = Turn<2>;  // tiles of queries, counted over all items
+  const AttentionSizes& z;
+  const AttentionGradBuffers& x;
+  const HopperGradMaps& maps;
+  const Scratch& scratch;
+  const Work& work;
+  Shared<D>& at;
+
+  __device__ Walk walk(const Work::Item& it) const { return {it.tile * kKeys / kQueries, scratch.tiles, z.r}; }
+  // The group's first head, counted over all samples.
+  __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
+  // Whether a warpgroup has a box of dq of the step. Its place is free again by the barrier, and parity, below.
+  __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.stage == group; }
+  __device__ u64* place_free(const Step& step) const { return &at.dq_free[kBoxes == kGroups ? 0 : step.stage]; }
+  __device__ static int place_parity(const Step& step) { return kBoxes == kGroups ? step.stage : step.parity; }
+
+  // Of the warps that move things, one lane each.
+  __device__ void load() const {
+    Stage stage;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      const Work::Item it = work.item(atomicAdd(scratch.ticket, 1));
+      u64* full = &at.keys_full[keys.stage];
+      wait(&at.keys_free[keys.stage], keys.parity ^ 1);
+      at.item[keys.stage] = it;
+      if (it.tile < 0) {
+        arrive(full);
+        return;
+      }
+      const int sample = it.group / z.g, column = (sample * z.key_heads + it.group % z.g) * D;
+      announce(full, 2 * kKeys * D * 2);
+      load_tile<D, kKeys>(at.k[keys.stage], maps.k, column, it.tile * kKeys, full);
+      load_tile<D, kKeys>(at.v[keys.stage], maps.v, column, it.tile * kKeys, full);
+      const int others = sample * (z.query_heads - z.g * z.r);  // heads in q's rows
+#pragma unroll 1
+      for (Walk w = walk(it); w.left > 0; w.next(), stage.next())
+        load_queries(first_head(it) + w.head, others, w.tile, stage);
+    }
+  }
+  __device__ void load_queries(int head, int others, int tile, const Stage& stage) const {
+    const int i = stage.stage;
+    u64* full = &at.full[i];
+    wait(&at.free[i], stage.parity ^ 1);
+    announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
+    load_tile<D, kQueries>(at.q[i], maps.q, (others + head) * D, tile * kQueries, full);
+    load_bytes(at.begin[i], scratch.begin + i64(head * scratch.tiles + tile) * (2 * kQueries), 2 * kQueries * 4, full);
+    load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
+  }
+
+  // Adds dq of every other tile of queries to its sums, each when it is this block's turn.
+  __device__ void add(int mine) const {
+    Step step;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      wait(&at.keys_full[keys.stage], keys.parity);
+      const Work::Item it = at.item[keys.stage];
+      arrive(&at.keys_free[keys.stage]);
+      if (it.tile < 0) return;
+#pragma unroll 1
+      for (Walk w = walk(it); w.left > 0; w.next(), step.next())
+        if (step.stage == mine)
+          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, w.tile), step);
+    }
+  }
+  __device__ void add_tile(int tile, int turn, const Step& step) const {
+    constexpr int kFloats = kQueries * D;
+    while (seen(scratch.turns + tile) != turn) {
+    }
+    order_global();
+    wait(&at.dq_full[step.stage], step.parity);
+    float* to = scratch.dq + i64(tile) * kFloats;
+    const float* from = at.dq[kBoxes == kGroups ? 0 : step.stage];
+    if (turn == 0)
+      store_bytes(to, from, kFloats * 4);
+    else
+      add_floats(to, from, kFloats * 4);
+    commit_writes();
+    wait_until_read();
+    arrive(place_free(step));
+    wait_until_written();
+    tell(scratch.turns + tile, turn + 1);
+  }
+
+  __device__ static u64 tile_factor(const __nv_bfloat16* tile) { return factor(shared_address(tile), kQueries * 128); }
+
+  // Hides keys behind their query; `ahead`: this thread's first key, seen from the tile's first query.
+  __device__ static void hide(float (&s)[kQueries / 2], int ahead) {
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e)
+        if (ahead + e / 2 * 8 > 8 * j + lane().column + e % 2) s[4 * j + e] = -INFINITY;
+  }
+  // What sums begin with: a number of each query.
+  __device__ static void begin_with(float (&c)[kQueries / 2], const float* x) {
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j) {
+      const float2 pair = *reinterpret_cast<const float2*>(x + 8 * j + lane().column);
+      c[4 * j] = c[4 * j + 2] = pair.x, c[4 * j + 1] = c[4 * j + 3] = pair.y;
+    }
+  }
+
+  __device__ void multiply(int mine) const {
+    Stage stage;
+    Step step;
+    for (Turn<kBuffers<D>> keys;; keys.next()) {
+      wait(&at.keys_full[keys.stage], keys.parity);
+      const Work::Item it = at.item[keys.stage];
+      if (it.tile < 0) return;
+      float dk[D / 2] = {}, dv[D / 2] = {};
+      sum(it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
+      release(&at.keys_free[keys.stage]);
+      const int start = it.tile * kKeys + mine * 64;  // the warpgroup's first key
+      const i64 stride = i64(z.b) * z.key_heads * D;
+      const i64 place = start * stride + i64(it.group / z.g * z.key_heads + it.group % z.g) * D;
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.s - start, dk, z.scale);
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dv) + place, stride, z.s - start, dv, 1);
+    }
+  }
+
+  // Begins c = `rows` times those of b, a tile of queries, plus a number of each query.
+  __device__ static void begin_rows(float (&c)[kQueries / 2], const Rows& rows, const __nv_bfloat16* b,
+                                    const float* x) {
+    begin_with(c, x);
+    pin(c);
+    begin_products();
+    rows.add_multiplied(c, tile_factor(b));
+    commit_products();
+  }
+  // s becomes the probabilities, p they as a factor. `ahead`: as hide() has it.
+  __device__ void probabilities(float (&s)[kQueries / 2], unsigned (&p)[kQueries / 16][4], int ahead) const {
+    const float scale = z.scale * kLog2E;
+    if (ahead - lane().row + 63 > 0) hide(s, ahead);
+#pragma unroll
+    for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
+    to_factor<kQueries>(p, s);
+  }
+  // Begins sums += a b.
+  __device__ static void begin_sums(float (&sums)[D / 2], unsigned (&a)[kQueries / 16][4], const __nv_bfloat16* b) {
+    pin(a), pin(sums);
+    begin_products();
+    add_product(sums, a, tile_factor(b));
+    commit_products();
+  }
+
+  // Products overlap with the arithmetic between them: do v^T with the probabilities, P^T do with dS, the next tile's
+  // scores with handing over dq. dq is a step behind, so that neither warpgroup waits for the other's dS.
+  __device__ void sum(const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
+                      Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
+    const Rows k(keys, mine * 64), v(values, mine * 64);
+    const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
+    const int start = it.tile * kKeys + mine * 64;
+    float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
+    unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
+    pin(dk), pin(dv);
+    wait(&at.full[stage.stage], stage.parity);
+    wait_for_products<0>();
+    begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
+    Walk w = walk(it);
+    bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
+    for (bool first = true;; first = false) {
+      const int i = stage.stage;
+      begin_rows(d, v, at.dout[i], at.begin[i][1]);
+      order_shared();
+      release(&at.dq_full[step.stage], handed);
+      wait_for_products<1>();
+      pin(s);
+      probabilities(s, p, start + lane().row - w.tile * kQueries);
+      begin_sums(dv, p, at.dout[i]);
+      wait_for_products<1>();
+      pin(d);
+#pragma unroll
+      for (int n = 0; n < kQueries / 2; ++n) d[n] *= s[n];
+      to_factor<kQueries>(ds, d);
+      wait(&at.ds_free[step.stage], step.parity ^ 1);
+      store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
+      begin_sums(dk, ds, at.q[i]);
+      order_shared();
+      release(&at.ds_full[step.stage]);
+      const Step before = step.before();
+      const bool has = !first && has_box(mine, before);
+      step.next(), stage.next(), w.next();
+      if (w.left > 0) wait(&at.full[stage.stage], stage.parity);
+      if (has) wait(&at.ds_full[before.stage], before.parity);
+      wait_for_products<0>();
+      pin(dk), pin(dv), pin(p), pin(ds), pin(d), pin(s);
+      release(&at.free[i]);
+      if (w.left == 0) {
+        if (has) finish(before, mine, k_box, d);
+        break;
+      }
+      if (has) begin_dq(d, before, k_box);
+      begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
+      wait_for_products<1>();
+      pin(d);
+      if (has) hand_over(d, mine, before);
+      handed = has;
+    }
+    const Step last = step.before();
+    if (has_box(mine, last)) {
+      wait(&at.ds_full[last.stage], last.parity);
+      finish(last, mine, k_box, d);
+    }
+  }
+
+  // Begins a box of dq: dS of both warpgroups' keys times a box of k.
+  __device__ void begin_dq(float (&dq)[kQueries / 2], const Step& step, u64 k_box) const {
+    begin_products();
+    product<kKeys>(dq, factor(shared_address(at.ds[step.stage][0]), 0), k_box);
+    commit_products();
+  }
+  __device__ void finish(const Step& step, int mine, u64 k_box, float (&dq)[kQueries / 2]) const {
+    pin(dq);
+    begin_dq(dq, step, k_box);
+    wait_for_products<0>();
+    pin(dq);
+    hand_over(dq, mine, step);
+    order_shared();
+    release(&at.dq_full[step.stage]);
+  }
+  // Puts a finished box of dq where the adding warp takes it.
+  __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
+    release(&at.ds_free[step.stage]);
+    float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
+    wait(place_free(step), place_parity(step) ^ 1);
+#pragma unroll
+    for (int j = 0; j < kQueries / 8; ++j)
+      to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
+  }
+};
+
+template <int D>
+__global__ void __launch_bounds__(kThreads, 1)
+    sums_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
+                const __grid_constant__ HopperGradMaps maps, const __grid_constant__ Scratch scratch,
+                const __grid_constant__ Work work) {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
+  if (threadIdx.x == 0) at.make_barriers();
+  __syncthreads();
+  const Sums<D> sums{z, x, maps, scratch, work, at};
+  // The compiler knows them to be the same for all of a warp.
+  const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
+  if (group == 0) {
+    give_registers<kRegistersToMove>();
+    const int warp = int(threadIdx.x) / 32;
+    if (threadIdx.x % 32 == 0 && warp < 3) warp == 0 ? sums.load() : sums.add(warp - 1);
+  } else {
+    take_registers<kRegistersToMultiply>();
+    sums.multiply(group - 1);
+  }
+}
+
+int multiprocessors() {
+  int device = 0, n = 0;
+  check_cuda(cudaGetDevice(&device), "[attention_grad] device");
+  check_cuda(cudaDeviceGetAttribute(&n, cudaDevAttrMultiProcessorCount, device), "[attention_grad] multiprocessors");
+  return n;
+}
+
+Work work_of(const AttentionSizes& z, int sms) {
+  const int tiles = blocks_for(z.s, kKeys), each = z.b * z.g;
+  const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));
+  return {tiles, each, std::min(each, (sms + run - 1) / run), run};
+}
+
+template <int D>
+void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                  const Scratch& scratch, cudaStream_t stream) {
+  const int sms = multiprocessors();
+  const Work work = work_of(z, sms);
+  check_cuda(cudaFuncSetAttribute(sums_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(Shared<D>))),
+             "[attention_grad] shared memory");
+  sums_kernel<D>
+      <<<std::min(sms, work.tiles * work.each), kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, scratch, work);
+}
+
+}  // namespace
+
+void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                 const Scratch& scratch, cudaStream_t stream) {
+  z.d == 64 ? launch_sized<64>(z, x, maps, scratch, stream) : launch_sized<128>(z, x, maps, scratch, stream);
+  check_launch("[attention_grad] sums");
+}
+
+}  // namespace megalith::cuda::hopper
