@@ -123,14 +123,18 @@ std::vector<Box> packed_from(std::vector<Box> boxes, i64 start) {
   return boxes;
 }
 
-bool is_message_from(const std::vector<Box>& boxes) {
-  const std::vector<Box> packed = packed_to(boxes);
-  return packed.size() == 1 && packed[0].dense();
+namespace {
+
+// One side of `packed` is the message: is the other the same piece of memory?
+bool is_one_piece(const std::vector<Box>& packed) {
+  return !packed.empty() && std::all_of(packed.begin(), packed.end(), [&](const Box& b) {
+    return b.dense() && b.from - b.to == packed[0].from - packed[0].to;
+  });
 }
 
-bool is_message_to(const std::vector<Box>& boxes) {
-  const std::vector<Box> packed = packed_from(boxes);
-  return packed.size() == 1 && packed[0].dense();
-}
+}  // namespace
+
+bool is_message_from(const std::vector<Box>& boxes) { return is_one_piece(packed_to(boxes)); }
+bool is_message_to(const std::vector<Box>& boxes) { return is_one_piece(packed_from(boxes)); }
 
 }  // namespace megalith

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "train/communication.h"
 #include "train/flops.h"
 #include "train/schedules.h"
 
@@ -85,6 +86,9 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += memory_table(step.plan);
   out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
+  const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();
+  for (const Sent& sent : sent_a_step(step, o.train.global_batch_size / at_once))
+    out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);

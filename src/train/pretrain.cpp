@@ -41,7 +41,7 @@ class TrainingRun {
         trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
         datasets_(std::move(datasets)),
         state_(start.progress().state),
-        log_(o_, start.progress(), train_iters(o_), peak()) {
+        log_(o_, start.progress(), train_iters(o_), peak(), ranks.rank() == 0) {
     if (start.resumes() && t_.load == t_.save) saved_ = state_.iteration;
     start.fill(model_);
   }

@@ -7,7 +7,8 @@
 
 namespace megalith {
 
-RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak)
+RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
+               bool speaks)
     : options_(options),
       peak_(peak),
       flops_per_sample_(flops_per_iteration(options.model, 1)),
@@ -15,6 +16,7 @@ RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters
       resumed_(start.state.iteration > 0),
       stats_(start.interval) {
   record_.train_iters = train_iters;
+  if (!speaks) return;
   const TrainConfig& t = options.train;
   if (!t.tensorboard_dir.empty()) tensorboard_ = std::make_unique<TensorBoardWriter>(t.tensorboard_dir);
   if (!t.metrics_file.empty()) metrics_ = std::make_unique<MetricsFile>(t.metrics_file, start.state.iteration);

@@ -21,8 +21,9 @@ namespace megalith {
 class RunLog {
  public:
   // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. The clock stands
-  // still until resume(). `peak`: flop/s of the device, if known, for MFU.
-  RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak);
+  // still until resume(). `peak`: flop/s of the device, if known, for MFU. `speaks`: of several ranks one writes files.
+  RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
+         bool speaks = true);
 
   // After each step. `next_lr`: the rate of the next one.
   void step(const RunState& state, const StepResult& result, double next_lr);

@@ -140,16 +140,84 @@ const std::multimap<std::string, Example>& examples() {
       {"one source of the schedule on resume",
        {"--override-opt_param-scheduler --use-checkpoint-opt_param-scheduler",
         "--override-opt-param-scheduler and --use-checkpoint-opt-param-scheduler exclude each other: give one"}},
-      {"every parallel size is 1",
+      {"parallel sizes are at least 1",
+       {"--context-parallel-size 0", "--context-parallel-size 0 is out of range: give 1 or more"}},
+      {"parallel sizes are at least 1",
+       {"--tensor-model-parallel-size -2", "--tensor-model-parallel-size -2 is out of range: give 1 or more"}},
+      {"parallel sizes are at least 1", {"--dry-run --world-size 0", "--world-size 0 is out of range: give 1 or more"}},
+      {"parallel sizes are at least 1",
+       {"--tensor-model-parallel-size 9223372036854775807",
+        "--tensor-model-parallel-size 9223372036854775807 is out of range: give 1 or more"}},
+      {"experts are not built yet",
+       {"--expert-model-parallel-size 2", "--expert-model-parallel-size 2: this is not built yet; give 1"}},
+      {"world-size comes with dry-run",
+       {"--world-size 2", "--world-size is for --dry-run: in a run the launcher says how many ranks there are"}},
+      {"the number of ranks is a multiple of tensor x pipeline x context",
        {"--tensor-model-parallel-size 2",
-        "--tensor-model-parallel-size 2: more than one rank is not built yet; give 1"}},
-      {"every parallel size is 1",
-       {"--context-parallel-size 0", "--context-parallel-size 0: more than one rank is not built yet; give 1"}},
+        "1 ranks are not divisible by tensor 2 x pipeline 1 x context 1 = 2: start a multiple of 2 ranks, or change "
+        "a "
+        "size"}},
+      {"the number of ranks is a multiple of tensor x pipeline x context",
+       {"--dry-run --world-size 6 --tensor-model-parallel-size 2 --context-parallel-size 2",
+        "6 ranks are not divisible by tensor 2 x pipeline 1 x context 2 = 4: start a multiple of 4 ranks, or change "
+        "a "
+        "size"}},
+      {"num-attention-heads is a multiple of the tensor-parallel size",
+       {"--dry-run --world-size 8 --tensor-model-parallel-size 8",
+        "--num-attention-heads 4 is not a multiple of --tensor-model-parallel-size 8: use 4 or another divisor of "
+        "the "
+        "heads"}},
+      {"num-query-groups is a multiple or divisor of the tensor-parallel size",
+       {"--dry-run --world-size 6 --tensor-model-parallel-size 6 --num-attention-heads 12 --hidden-size 48 "
+        "--num-query-groups 4",
+        "--num-query-groups 4 is neither a multiple nor a divisor of --tensor-model-parallel-size 6: use 2 for the "
+        "latter"}},
+      {"ffn-hidden-size is a multiple of the tensor-parallel size",
+       {"--dry-run --world-size 4 --tensor-model-parallel-size 4 --ffn-hidden-size 6",
+        "--ffn-hidden-size 6 is not a multiple of --tensor-model-parallel-size 4: use 2 for the latter"}},
+      {"seq-length is a multiple of 2 x context-parallel size",
+       {"--dry-run --world-size 5 --context-parallel-size 5",
+        "--seq-length 32 is not a multiple of 2 x --context-parallel-size 5: each rank takes two chunks; use a "
+        "--seq-length of 40"}},
+      {"with sequence-parallel, seq-length is a multiple of tensor x context",
+       {"--dry-run --world-size 4 --tensor-model-parallel-size 4 --seq-length 34 --sequence-parallel",
+        "--sequence-parallel: --seq-length 34 is not a multiple of tensor 4 x context 1 = 4 ranks: change one"}},
+      {"with cp-comm-type a2a, a rank's KV groups are a multiple of the context-parallel size",
+       {"--dry-run --world-size 4 --tensor-model-parallel-size 2 --context-parallel-size 2 --num-query-groups 2 "
+        "--cp-comm-type a2a",
+        "--cp-comm-type a2a splits the 1 KV groups of a tensor-parallel rank over --context-parallel-size 2, which "
+        "does not divide: use all_gather"}},
+      {"log-num-zeros-in-grad counts gradients of one data-parallel rank",
+       {"--dry-run --world-size 2 --log-num-zeros-in-grad",
+        "--log-num-zeros-in-grad: gradients of several data- or context-parallel ranks are not counted yet: leave "
+        "it "
+        "out"}},
+      {"several ranks save native checkpoints",
+       {"--dry-run --world-size 2 --save x --save-interval 5 --ckpt-format torch",
+        "--save x: several ranks save native checkpoints only: leave out --ckpt-format, and convert"}},
+      {"interleaving is given in one way",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
+        "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4",
+        "--num-layers-per-virtual-pipeline-stage 1 and --num-virtual-stages-per-pipeline-rank 2 say the same: give "
+        "one"}},
+      {"layers and micro-batches can be shared out over the pipeline",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 3",
+        "3 layers do not divide by 2 pipeline stages: take a multiple, --decoder-first-pipeline-num-layers, "
+        "--decoder-last-pipeline-num-layers, or the automatic split"}},
+      {"layers and micro-batches can be shared out over the pipeline",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 --global-batch-size 6 "
+        "--num-virtual-stages-per-pipeline-rank 2",
+        "3 micro-batches in groups of 2 leave a last group of 1, fewer than the 2 pipeline stages: choose a group "
+        "or "
+        "batch size that leaves none or at least 2"}},
       {"sequence-parallel comes with tensor parallelism",
        {"--sequence-parallel", "--sequence-parallel has no effect with --tensor-model-parallel-size 1"}},
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size",
        {"--global-batch-size 5",
         "--global-batch-size 5 is not divisible by --micro-batch-size 2 times data-parallel size 1: change one"}},
+      {"global-batch-size is a multiple of micro-batch-size x data-parallel size",
+       {"--dry-run --world-size 4 --global-batch-size 12 --context-parallel-size 2 --micro-batch-size 4",
+        "--global-batch-size 12 is not divisible by --micro-batch-size 4 times data-parallel size 2: change one"}},
       {"train-samples is at least one global batch",
        {"--train-iters 0 --train-samples 7 --global-batch-size 8",
         "--train-samples 7 is less than one --global-batch-size 8: nothing would be trained"}},
@@ -176,7 +244,8 @@ const std::multimap<std::string, Example>& examples() {
         "--save-retain-interval 7 is not a multiple of --save-interval 5"}},
       {"ckpt-format is one that we write",
        {"--save x --save-interval 5 --ckpt-format torch",
-        "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for Megatron)"}},
+        "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for "
+        "Megatron)"}},
       {"flags about loading come with load",
        {"--finetune", "--finetune has no effect without --load: training starts from random weights"}},
       {"full recomputation has a method, and its number of layers",

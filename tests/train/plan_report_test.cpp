@@ -136,4 +136,38 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   EXPECT_NE(memory_line(need, device).find(" (99.00 %)"), std::string::npos) << memory_line(need, device);
 }
 
+// By hand: a rank's activations are [s, b, h] in f32; a layer's forward and backward each reduce them twice over tensor
+// parallelism, and data-parallel ranks reduce every gradient once, whatever the number of micro-batches.
+TEST(PlanReport, TellsWhatAStepSendsOverEachAxis) {
+  Memory machine;
+  const auto line = [&](const std::string& flags, const std::string& axes) {
+    const Options options = options_of(std::string(kSmallRun) + "--vocab-size 128 --dry-run " + flags);
+    const PlannedStep step = plan_step(step_spec(options), machine);
+    const std::string text = plan_report(options, step, memory_need(options, step, machine, false));
+    const std::string mark = "sent a step over " + axes + " ";
+    const size_t at = text.find(mark);
+    return at == text.npos ? -1.0 : std::stod(text.substr(at + mark.size()));
+  };
+  EXPECT_EQ(line("", "dp"), -1);
+  const double activations = 32 * 2 * 64 * 4, layers = 2;
+  const std::string tp = "--world-size 2 --tensor-model-parallel-size 2 ";
+  const double once = line(tp, "tk"), four_times = line(tp + "--global-batch-size 8", "tk");
+  EXPECT_GE(once, 4 * layers * activations);
+  EXPECT_LT(once, 6 * layers * activations);
+  EXPECT_NEAR(four_times / once, 4, 0.01);
+  const double dp = line("--world-size 2", "dp");
+  EXPECT_NEAR(line("--world-size 2 --global-batch-size 16", "dp") / dp, 1, 0.01);
+  const i64 parameters = [&] {
+    i64 n = 0;
+    const Options o = options_of(std::string(kSmallRun) + "--vocab-size 128");
+    for (const Parameter& p : plan_step(step_spec(o), machine).parameters) n += p.type.elements();
+    return n;
+  }();
+  EXPECT_NEAR(dp / double(4 * parameters), 1, 0.01);
+  // Between stages the activations; the tied table's gradient and the three sums of the step's end are reduced.
+  const double table = 128 * 64 * 4, sums = 3 * 8;
+  EXPECT_EQ(line("--world-size 2 --pipeline-model-parallel-size 2 --global-batch-size 8", "pp"),
+            4 * activations + table + sums);
+}
+
 }  // namespace megalith

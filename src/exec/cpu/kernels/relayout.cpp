@@ -142,8 +142,9 @@ class Mover {
   // Messages from their places where memory order is message order, else packed: sent ones from the workspace's start
   // on, received ones behind them.
   void start_pieces(const Args& a) {
-    const bool sums = op_.transfer == Transfer::reduce_scatter;
+    const bool sums = op_.transfer == Transfer::reduce_scatter, same = op_.transfer == Transfer::all_gather;
     std::vector<Piece> sends, receives;
+    bool has_packed = false;
     std::byte* packed = a.workspace;
     std::byte* received = a.workspace + packed_bytes();
     received_.assign(size_t(n()), nullptr);
@@ -151,9 +152,10 @@ class Mover {
       const i64 out = elements(outgoing_[k]) * size_, in = elements(incoming_[k]) * size_;
       const bool in_place = out == 0 || sends_in_place_;
       std::byte* from = in_place ? a.ins[0] + (out ? outgoing_[k][0].from * size_ : 0) : packed;
-      if (!in_place && (k != me_ || sums)) {
+      if (!in_place && (k != me_ || sums) && !(same && has_packed)) {
         copy_boxes(packed_to(outgoing_[k]), size_, a.ins[0], packed);
-        packed += out;
+        has_packed = true;
+        if (!same) packed += out;  // a gather's message is one for all
       }
       if (k == me_) {
         received_[k] = from;

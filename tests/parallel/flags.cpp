@@ -1,0 +1,58 @@
+#include "tests/parallel/flags.h"
+
+#include <random>
+#include <sstream>
+
+#include "cli/model_source.h"
+#include "data/indexed_dataset_writer.h"
+
+namespace megalith::parity {
+namespace {
+
+constexpr i64 kVocabulary = 100;  // padded to different sizes with different tensor-parallel sizes
+
+const char* const kRun =
+    "pretrain-gpt --device cpu --num-layers 4 --hidden-size 32 --num-attention-heads 8 --seq-length 16 "
+    "--micro-batch-size 1 --global-batch-size 8 --lr 1e-3 --lr-warmup-iters 2 --weight-decay 0.1 "
+    "--vocab-size 100 --make-vocab-size-divisible-by 4 --tokenizer-type NullTokenizer --split 80,20,0 --num-workers 0 "
+    "--log-interval 1 --eval-interval 5 --eval-iters 2 --no-progress --seed 7 "
+    "--init-method-std 0.1";
+
+std::string& dataset() {
+  static std::string prefix = "none";
+  return prefix;
+}
+
+}  // namespace
+
+Options options_of(const std::string& more, int ranks) {
+  std::istringstream in(std::string(kRun) + " --data-path " + dataset() + " " + more);
+  std::vector<std::string> words;
+  for (std::string word; in >> word;) words.push_back(word);
+  if (more.find("--train-iters") == more.npos)
+    words.insert(words.end(), {"--train-iters", std::to_string(kIterations)});
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  Options options = read_options(int(argv.size()), argv.data());
+  options.parallel.world_size = ranks;
+  complete_options(options);
+  return options;
+}
+
+void use_dataset(const std::string& prefix) { dataset() = prefix; }
+
+// Words that follow one another in a way that can be learned, in documents much shorter and some longer than a sample.
+void make_dataset(const std::string& prefix) {
+  IndexedDatasetWriter writer(prefix, TokenType::uint16);
+  std::mt19937 random(3);
+  for (int d = 0; d < 300; ++d) {
+    std::vector<i32> tokens(2 + random() % 24);
+    i32 word = i32(random() % (kVocabulary - 1));
+    for (i32& t : tokens) t = word, word = i32((3 * word + i32(random() % 3)) % (kVocabulary - 1));
+    tokens.back() = i32(kVocabulary - 1);  // end of document
+    writer.add_sequence(tokens), writer.end_document();
+  }
+  writer.finish();
+}
+
+}  // namespace megalith::parity

@@ -1,0 +1,123 @@
+#include "tests/parallel/jobs.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <numeric>
+
+#include "base/check.h"
+#include "exec/cpu/backend.h"
+#include "tests/parallel/flags.h"
+#include "tests/parallel/part.h"
+#include "tests/parallel/watched.h"
+#include "train/pretrain.h"
+
+namespace megalith::parity {
+namespace {
+
+using nlohmann::json;
+
+struct Seat {
+  int job, first;
+};
+
+// Rows of ranks, filled from the largest job on: each rank's seats are in one order, so no two jobs wait for each
+// other.
+std::vector<Seat> seats(const std::vector<Job>& jobs, int ranks) {
+  std::vector<int> order(jobs.size()), free_from(size_t(ranks), 0);
+  std::iota(order.begin(), order.end(), 0);
+  std::stable_sort(order.begin(), order.end(),
+                   [&](int a, int b) { return jobs[size_t(a)].size > jobs[size_t(b)].size; });
+  std::vector<Seat> out;
+  int next = 0;
+  for (const int j : order) {
+    const int size = jobs[size_t(j)].size;
+    check(size <= ranks, "{} takes {} ranks of {}", jobs[size_t(j)].name, size, ranks);
+    if (next + size > ranks) next = 0;
+    out.push_back({j, next}), next += size;
+  }
+  return out;
+}
+
+json read_metrics(const std::string& path) {
+  json losses = json::array(), norms = json::array(), validation = json::array();
+  std::ifstream in(path);
+  for (std::string text; std::getline(in, text);) {
+    const json line = json::parse(text);
+    if (line.contains("lm_loss")) losses.push_back(line["lm_loss"]), norms.push_back(line["grad_norm"]);
+    if (line.contains("validation_loss")) validation.push_back(line["validation_loss"]);
+  }
+  return {{"losses", losses}, {"norms", norms}, {"validation", validation}};
+}
+
+// What this rank can tell of its part in a job.
+json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics) {
+  const auto began = std::chrono::steady_clock::now();
+  Part part(ranks, first, job.size);
+  Watch watch{.fault = job.fault};
+  const auto backend = watched(make_cpu_backend(&part), watch);
+  pretrain_gpt(options_of(job.flags + " --metrics-file " + metrics, job.size), *backend, part);
+  check(job.fault.empty() || part.rank() > 0 || watch.left_out > 0, "{}: the plan has no {}", job.name, job.fault);
+  json out = part.rank() == 0 ? read_metrics(metrics) : json::object();
+  out["state"] = watch.state;
+  out["seconds"] = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  return out;
+}
+
+std::vector<double> numbers(const json& list) {
+  std::vector<double> out;
+  for (const json& x : list) out.push_back(x.is_number() ? x.get<double>() : std::nan(""));
+  return out;
+}
+
+double farthest(const std::vector<double>& a, const std::vector<double>& b) {
+  if (a.size() != b.size() || a.empty()) return std::numeric_limits<double>::infinity();
+  double most = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const double d = std::abs(a[i] - b[i]) / std::abs(b[i]);
+    most = std::isfinite(d) ? std::max(most, d) : std::numeric_limits<double>::infinity();
+  }
+  return most;
+}
+
+}  // namespace
+
+std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const std::string& folder) {
+  static int calls = 0;
+  ++calls;
+  json mine = json::object();
+  for (const Seat& s : seats(jobs, ranks.size())) {
+    const Job& job = jobs[size_t(s.job)];
+    if (ranks.rank() < s.first || ranks.rank() >= s.first + job.size) continue;
+    try {
+      mine[std::to_string(s.job)] =
+          run_job(ranks, job, s.first, fmt::format("{}/metrics-{}-{}.jsonl", folder, calls, s.job));
+    } catch (const Error& e) {
+      fail("{}: {}", job.name, e.what());
+    }
+  }
+  std::vector<Outcome> out(jobs.size());
+  for (const std::string& text : ranks.all_gather(mine.dump())) {
+    const json told = json::parse(text);
+    for (const auto& [job, part] : told.items()) {
+      Outcome& o = out[size_t(std::stoi(job))];
+      o.state.push_back(part["state"].get<u64>());
+      if (!part.contains("losses")) continue;
+      o.losses = numbers(part["losses"]), o.norms = numbers(part["norms"]);
+      o.validation = numbers(part["validation"]), o.seconds = part["seconds"];
+    }
+  }
+  return out;
+}
+
+double Distance::worst() const { return std::max({loss, norm, validation}); }
+
+Distance distance(const Outcome& a, const Outcome& b) {
+  return {farthest(a.losses, b.losses), farthest(a.norms, b.norms), farthest(a.validation, b.validation)};
+}
+
+}  // namespace megalith::parity

@@ -1,0 +1,210 @@
+// parity MODE, under mpirun: trains a small model under a matrix of layouts, in one set of processes, and holds each
+// against one rank.
+//   layouts   every layout of the matrix against one rank, at every step
+//   again     the same layout twice: the same bits
+//   mistakes  with one relayout left out, of each kind in turn: it must be noticed
+//   one       the layouts that follow, in the matrix's words, one an argument
+//   list      the matrix
+#include <omp.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "exec/cpu/backend.h"
+#include "tests/parallel/flags.h"
+#include "tests/parallel/jobs.h"
+#include "tests/parallel/watched.h"
+#include "train/schedules.h"
+
+namespace megalith::parity {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+constexpr int kRanks = 8;
+
+// One way to share the work at a time, so that a fault is easy to place; beside the generated rows.
+const char* const kPlain[] = {"tp2 micro2",    "tp2 sp llama",  "tp8 groups2 llama", "cp2 micro2",
+                              "cp4-a2a llama", "dp2 untied",    "dp4 distopt",       "dp4 distopt-overlap",
+                              "pp2 micro2",    "pp2-zb untied", "pp2-vp2 llama",     "pp4 both-drop"};
+const char* const kAgain[] = {
+    "tp2 dp2 sp distopt-overlap llama groups2 both-drop",
+    "dp4 distopt-overlap micro2 untied documents",
+    "tp2 cp2 dp2 sp distopt gpt2 both-drop",
+    "tp4 cp2 overlap qwen groups2",
+    "cp4-a2a dp2 distopt-overlap neox hidden-drop",
+    "tp8 sp bloom again-parts",
+};
+// Each with a good share of the kinds of relayouts that there are.
+const char* const kMistaken[] = {
+    "tp2 cp2 dp2 sp distopt-overlap llama groups2 untied documents",
+    "tp4 dp2 overlap gpt2 both-drop",
+    "tp2 cp2-a2a dp2 sp gpt2 hidden-drop again-layers",
+    "tp4 cp2 groups2 qwen sp",
+    "tp2 dp2 pp2 sp groups2 llama distopt",
+};
+
+struct Hall {
+  Ranks& ranks;
+  std::string folder;
+  template <class... A>
+  void say(fmt::format_string<A...> text, A&&... args) const {
+    if (ranks.rank() != 0) return;
+    fmt::print(text, std::forward<A>(args)...);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+};
+
+// Each against the run of its model on one rank; how many differ.
+int compare(const Hall& at, const std::vector<Layout>& all) {
+  std::vector<Job> jobs;
+  std::map<std::string, size_t> references;  // by the model's flags
+  for (const Layout& l : all) {
+    jobs.push_back({l.name, l.model + l.ranks, l.size});
+    references.emplace(l.model, 0);
+  }
+  for (auto& [model, at_job] : references) {
+    at_job = jobs.size();
+    jobs.push_back({"one rank:" + model, model + " --micro-batch-size 8", 1});
+  }
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  double worst = 0;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const Outcome& reference = outcomes[references.at(all[i].model)];
+    check(reference.losses.size() == kIterations && reference.validation.size() == 2, "one rank:{}: has {} losses",
+          all[i].model, reference.losses.size());
+    const Distance d = distance(outcomes[i], reference);
+    const bool good = d.worst() <= kTolerance;
+    bad += !good, worst = std::max(worst, d.worst());
+    at.say("{} {:3}  {} ranks  loss {:.0e}  norm {:.0e}  validation {:.0e}  {:4.1f} s  {}", good ? "ok  " : "FAIL",
+           i + 1, all[i].size, d.loss, d.norm, d.validation, outcomes[i].seconds, all[i].name);
+  }
+  at.say("{} layouts against {} runs on one rank: {} differ by more than {}; the worst by {:.1e}", all.size(),
+         references.size(), bad, kTolerance, worst);
+  return bad;
+}
+
+// Chosen on one rank, which takes a while, and told to the others.
+int layouts(const Hall& at) {
+  Matrix matrix;
+  std::string names;
+  if (at.ranks.rank() == 0) matrix = matrix_of_layouts(at.ranks.size());
+  for (const Layout& l : matrix.layouts) names += l.name + "\n";
+  std::istringstream told(at.ranks.all_gather(names)[0]);
+  std::vector<Layout> all;
+  for (const char* words : kPlain) all.push_back(layout_of(words));
+  for (std::string words; std::getline(told, words);) all.push_back(layout_of(words));
+  const int bad = compare(at, all);
+  at.say("pairs of values: {} covered, {} that no layout on {} ranks can have", matrix.covered, matrix.impossible,
+         at.ranks.size());
+  check(all.size() >= 60, "{} layouts: at least 60 are wanted", all.size());
+  return bad;
+}
+
+int again(const Hall& at) {
+  std::vector<Job> jobs;
+  for (const char* words : kAgain) {
+    const Layout l = layout_of(words);
+    for (int time = 0; time < 2; ++time) jobs.push_back({l.name, l.model + l.ranks, l.size});
+  }
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  for (size_t i = 0; i < outcomes.size(); i += 2) {
+    const Outcome &a = outcomes[i], &b = outcomes[i + 1];
+    const bool same =
+        a.state == b.state && a.losses == b.losses && a.norms == b.norms && a.losses.size() == kIterations;
+    bad += !same;
+    at.say("{}  {} ranks, twice  {}", same ? "same bits" : "FAIL", jobs[i].size, jobs[i].name);
+  }
+  return bad;
+}
+
+int mistakes(const Hall& at) {
+  const std::string short_run = " --train-iters 3 --eval-interval 3 --eval-iters 1";
+  std::vector<Job> jobs;
+  std::vector<size_t> references;
+  for (const char* words : kMistaken) {
+    const Layout l = layout_of(words);
+    const std::string flags = l.model + l.ranks + short_run;
+    const size_t reference = jobs.size();
+    jobs.push_back({l.name, flags, l.size}), references.push_back(reference);
+    const PlannedStep step = plan_step(step_spec(options_of(flags, l.size)), *make_cpu_backend());
+    for (const std::string& kind : kinds_of_relayouts(step.plan))
+      jobs.push_back({l.name, flags, l.size, kind}), references.push_back(reference);
+  }
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  for (size_t i = 0; i < jobs.size(); ++i) {
+    if (jobs[i].fault.empty()) {
+      at.say("{}", jobs[i].name);
+      continue;
+    }
+    const double off = distance(outcomes[i], outcomes[references[i]]).worst();
+    const bool noticed = !(off <= kTolerance);
+    bad += !noticed;
+    at.say("  {}  off by {:.0e}  without one {}", noticed ? "noticed" : "FAIL   ", off, jobs[i].fault);
+  }
+  at.say("{} relayouts left out, {} not noticed", jobs.size() - std::size(kMistaken), bad);
+  return bad;
+}
+
+int list() {
+  const Matrix matrix = matrix_of_layouts(kRanks);
+  for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
+  fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
+             matrix.impossible);
+  return 0;
+}
+
+int run(const std::string& mode, const std::vector<std::string>& words) {
+  if (mode == "list") return list();
+  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  const auto ranks = join(place, {.timeout_seconds = 120, .silence_seconds = 30});
+  log::mute(), omp_set_num_threads(1);
+  const std::string folder =
+      ranks->all_gather((std::filesystem::temp_directory_path() / fmt::format("parity-{}", getpid())).string())[0];
+  if (place.rank == 0) std::filesystem::create_directories(folder), make_dataset(folder + "/words");
+  use_dataset(folder + "/words");
+  ranks->barrier();
+  const Hall at{*ranks, folder};
+  try {
+    std::vector<Layout> named;
+    for (const std::string& w : words) named.push_back(layout_of(w));
+    const int bad = mode == "layouts" ? layouts(at)
+                    : mode == "again" ? again(at)
+                    : mode == "one"   ? compare(at, named)
+                                      : mistakes(at);
+    ranks->barrier();
+    if (place.rank == 0) std::filesystem::remove_all(folder);
+    return bad == 0 ? 0 : 1;
+  } catch (const std::exception& e) {
+    if (place.rank == 0) std::filesystem::remove_all(folder);
+    if (ranks->failed(e.what())) return 1;
+    throw;
+  }
+}
+
+}  // namespace
+}  // namespace megalith::parity
+
+int main(int argc, char** argv) {
+  const std::string mode = argc > 1 ? argv[1] : "";
+  const std::set<std::string> modes = {"layouts", "again", "mistakes", "one", "list"};
+  if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
+    fmt::print(stderr, "usage: mpirun -n 8 parity layouts | again | mistakes | one LAYOUT..., or parity list\n");
+    return 2;
+  }
+  try {
+    return megalith::parity::run(mode, {argv + 2, argv + argc});
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "parity {}: {}\n", mode, e.what());
+    return 1;
+  }
+}

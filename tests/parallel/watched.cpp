@@ -1,0 +1,141 @@
+#include "tests/parallel/watched.h"
+
+#include <xxhash.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "graph/relayout_op.h"
+
+namespace megalith::parity {
+namespace {
+
+std::string kind_of(const Plan& plan, const Instruction& in) {
+  const auto* op = in.op.get_if<Relayout>();
+  if (!op || plan.mesh.n(op->axes) == 1) return {};
+  const bool is_left_out_in_vain = op->transfer == Transfer::none || op->transfer == Transfer::slice;
+  if (is_left_out_in_vain || op->transfer == Transfer::pad) return {};
+  std::string tag;
+  for (const char c : in.tag)
+    if (c < '0' || c > '9') tag += c;
+  return fmt::format("{} over {}, {}, {}", name_of(op->transfer), to_string(op->axes), name_of(in.phase), tag);
+}
+
+bool trains(const Program& p) {
+  return !p.name.starts_with("evaluate") && !p.name.starts_with("take") && !p.name.starts_with("give");
+}
+
+// Each rank keeps its own term, or its own block with zeros around it.
+Transfer without_others(Transfer t) {
+  switch (t) {
+    case Transfer::reduce_scatter:
+      return Transfer::slice;
+    case Transfer::all_gather:
+    case Transfer::all_to_all:
+      return Transfer::pad;
+    default:
+      return Transfer::none;
+  }
+}
+
+int leave_out(Plan& plan, const std::string& kind) {
+  int changed = 0;
+  for (Program& p : plan.programs) {
+    if (!trains(p)) continue;
+    const auto it = std::find_if(p.instructions.begin(), p.instructions.end(),
+                                 [&](const Instruction& in) { return kind_of(plan, in) == kind; });
+    if (it == p.instructions.end()) continue;
+    Relayout op = *it->op.get_if<Relayout>();
+    op.transfer = without_others(op.transfer);
+    it->op = op, ++changed;
+  }
+  return changed;
+}
+
+class WatchedInterpreter final : public Interpreter {
+ public:
+  WatchedInterpreter(const Plan& plan, const Coord& coord, const Backend& real, Watch& watch)
+      : plan_(plan), watch_(watch) {
+    if (!watch.fault.empty()) watch.left_out = leave_out(plan_, watch.fault);
+    real_ = real.make_interpreter(plan_, coord);
+  }
+  ~WatchedInterpreter() override {
+    u64 state = 0;
+    for (const Leaf& leaf : plan_.leaves) {
+      const bool stays =
+          leaf.role == Role::parameter || leaf.role == Role::main_parameter || leaf.role == Role::optimizer;
+      if (stays && leaf.pool < 0) state = XXH3_64bits_withSeed(real_->host_view(leaf), size_t(leaf.bytes), state);
+    }
+    watch_.state = state;
+  }
+  void run(int program, bool first, int slot) override { real_->run(program, first, slot); }
+  int send(const Leaf& leaf, int slot, int peer, int channel) override {
+    return real_->send(leaf, slot, peer, channel);
+  }
+  int receive(const Leaf& leaf, int slot, int peer, int channel) override {
+    return real_->receive(leaf, slot, peer, channel);
+  }
+  void join(int ticket) override { real_->join(ticket); }
+  void write(const Leaf& leaf, const void* data, int slot) override { real_->write(leaf, data, slot); }
+  void read(const Leaf& leaf, void* data) override { real_->read(leaf, data); }
+  void draw(const Leaf& leaf, const Draw& draw) override { real_->draw(leaf, draw); }
+  const std::byte* host_view(const Leaf& leaf) override { return real_->host_view(leaf); }
+  std::span<const double> scalars(int program, const std::string& output) override {
+    return real_->scalars(program, output);
+  }
+  void read_output(int program, const std::string& output, void* data) override {
+    real_->read_output(program, output, data);
+  }
+  int request(int program, const std::string& output) override { return real_->request(program, output); }
+  bool ready(int ticket) override { return real_->ready(ticket); }
+  std::vector<double> take(int ticket) override { return real_->take(ticket); }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    real_->write_after(ticket, leaf, std::move(fill));
+  }
+  void profile(bool on) override { real_->profile(on); }
+  double busy_seconds() override { return real_->busy_seconds(); }
+  std::vector<double> time_instructions(int program) override { return real_->time_instructions(program); }
+
+ private:
+  Plan plan_;
+  Watch& watch_;
+  std::unique_ptr<Interpreter> real_;
+};
+
+class WatchedBackend final : public Backend {
+ public:
+  WatchedBackend(std::unique_ptr<Backend> real, Watch& watch) : real_(std::move(real)), watch_(watch) {}
+  std::string name() const override { return real_->name(); }
+  std::string device_name() const override { return real_->device_name(); }
+  i64 workspace_bytes(const Graph& g, const Node& n) const override { return real_->workspace_bytes(g, n); }
+  i64 fixed_bytes() const override { return real_->fixed_bytes(); }
+  i64 available_bytes() const override { return real_->available_bytes(); }
+  i64 peak_bytes() const override { return real_->peak_bytes(); }
+  std::optional<i64> host_bytes() const override { return real_->host_bytes(); }
+  std::set<std::string> passes_off() const override { return real_->passes_off(); }
+  std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+    return std::make_unique<WatchedInterpreter>(plan, coord, *real_, watch_);
+  }
+
+ private:
+  std::unique_ptr<Backend> real_;
+  Watch& watch_;
+};
+
+}  // namespace
+
+std::unique_ptr<Backend> watched(std::unique_ptr<Backend> real, Watch& watch) {
+  return std::make_unique<WatchedBackend>(std::move(real), watch);
+}
+
+std::vector<std::string> kinds_of_relayouts(const Plan& plan) {
+  std::vector<std::string> kinds;
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions) {
+      const std::string kind = trains(p) ? kind_of(plan, in) : "";
+      if (!kind.empty() && std::find(kinds.begin(), kinds.end(), kind) == kinds.end()) kinds.push_back(kind);
+    }
+  return kinds;
+}
+
+}  // namespace megalith::parity
