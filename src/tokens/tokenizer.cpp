@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "tokens/gpt2_tokenizer.h"
+#include "tokens/byte_bpe_tokenizer.h"
 #include "tokens/simple_tokenizers.h"
 #include "tokens/unicode.h"
 
@@ -24,7 +24,9 @@ struct Kind {
   std::unique_ptr<Tokenizer> (*make)(const TokenizerConfig&);
 };
 constexpr Kind kKinds[] = {
-    {Gpt2Tokenizer::kType, make_gpt2_tokenizer},
+    {kGpt2Type, make_gpt2_tokenizer},
+    {kTikType, make_tik_tokenizer},
+    {kLlama3Type, make_llama3_tokenizer},
     {NullTokenizer::kType, make_null_tokenizer},
     {ByteTokenizer::kType, make_byte_tokenizer},
 };
