@@ -1,8 +1,16 @@
 #include "tokens/byte_bpe_tokenizer.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 
 namespace megalith {
+
+i32 ByteBpeTokenizer::find(std::string_view token) const {
+  const auto& all = parts_.token_bytes;
+  const auto found = token.empty() ? all.end() : std::find(all.begin(), all.end(), token);
+  return found == all.end() ? kNone : i32(found - all.begin());
+}
 
 std::unique_ptr<TextEncoder> ByteBpeTokenizer::encoder() const {
   auto encoder = make_byte_encoder(parts_.pattern, parts_.bpe);

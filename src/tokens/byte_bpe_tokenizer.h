@@ -29,6 +29,7 @@ class ByteBpeTokenizer : public Tokenizer {
   i32 eod() const override { return parts_.eod; }
   i32 bos() const override { return parts_.bos; }
   i32 pad() const override { return parts_.pad; }
+  i32 find(std::string_view token) const override;  // by its bytes
   std::unique_ptr<TextEncoder> encoder() const override;
   std::string decode_bytes(std::span<const i32> ids) const override;
 

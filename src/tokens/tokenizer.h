@@ -30,6 +30,9 @@ class Tokenizer {
   virtual i32 bos() const { return kNone; }
   virtual i32 pad() const { return kNone; }
 
+  // The id of the token that is written so in the vocabulary; kNone if there is none, or tokens have no names.
+  virtual i32 find(std::string_view token) const;
+
   // An encoder; must not outlive the tokenizer.
   virtual std::unique_ptr<TextEncoder> encoder() const = 0;
   std::vector<i32> encode(std::string_view text) const;
@@ -58,6 +61,8 @@ struct TokenizerConfig {
   // The texts of special tokens, e.g. "<|endoftext|>", are these tokens, as in Megatron since February 2026 and in
   // Hugging Face; false splits them like any other text, as tiktoken's encode_ordinary and older releases do.
   bool special_tokens_in_text = true;
+  // HuggingFaceTokenizer, BertWordPiece*: encode() adds what the tokenizer puts around a text ([CLS] ... [SEP], a bos).
+  bool hf_include_special_tokens = true;
 };
 
 // Fails if the type is unknown, a file it needs is missing or broken, or a number is out of range.
