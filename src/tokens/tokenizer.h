@@ -61,8 +61,9 @@ struct TokenizerConfig {
   // The texts of special tokens, e.g. "<|endoftext|>", are these tokens, as in Megatron since February 2026 and in
   // Hugging Face; false splits them like any other text, as tiktoken's encode_ordinary and older releases do.
   bool special_tokens_in_text = true;
-  // HuggingFaceTokenizer, BertWordPiece*: encode() adds what the tokenizer puts around a text ([CLS] ... [SEP], a bos).
-  bool hf_include_special_tokens = true;
+  // HuggingFaceTokenizer, BertWordPiece*: encode() leaves out what the tokenizer puts around a text ([CLS] ... [SEP], a
+  // bos).
+  bool hf_no_special_tokens = false;
 };
 
 // Fails if the type is unknown, a file it needs is missing or broken, or a number is out of range.

@@ -71,9 +71,9 @@ std::string replace_invalid_utf8(std::string_view bytes) {
 }
 
 CodeTable::CodeTable(const std::vector<u8>& all) {
-  std::map<std::vector<u8>, u16> seen;
+  std::map<std::string, u16> seen;
   for (size_t at = 0; at < all.size(); at += 256) {
-    std::vector<u8> block(all.begin() + i64(at), all.begin() + i64(at) + 256);
+    const std::string block(all.begin() + i64(at), all.begin() + i64(at) + 256);
     const auto [found, is_new] = seen.try_emplace(block, u16(seen.size()));
     if (is_new) values_.insert(values_.end(), block.begin(), block.end());
     block_.push_back(found->second);

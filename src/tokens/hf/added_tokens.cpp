@@ -29,12 +29,9 @@ AddedTokens::AddedTokens(const Json* list, const Vocabulary& v, Normalizer* norm
   check(list->is_list(), "{}: \"added_tokens\" is not a list", where);
   for (const Json& item : list->items) add(item, v, where);
   for (size_t i = 0; i < tokens_.size(); ++i) {
-    const AddedToken& t = tokens_[i];
-    if (!t.normalized) {
-      in_raw_.add(t.content, i32(i));
-    } else {
-      in_normalized_.add(normalizer ? normalizer->apply(t.content) : std::string_view(t.content), i32(i));
-    }
+    AddedToken& t = tokens_[i];
+    t.decoded = t.normalized && normalizer ? std::string(normalizer->apply(t.content)) : t.content;
+    (t.normalized ? in_normalized_ : in_raw_).add(t.decoded, i32(i));
   }
 }
 

@@ -14,6 +14,7 @@ namespace megalith::hf {
 
 struct AddedToken {
   std::string content;
+  std::string decoded;  // what it stands for: the content, normalized if that is what is looked for
   i32 id = -1;
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
 };

@@ -210,7 +210,8 @@ std::unique_ptr<Model> make_bpe(const Json& spec, std::string_view where) {
   }
   ByteBpe bpe{BpeMerges(bytes, merges.rules)};
   if (all_bytes && o.ignore_merges) bpe.keep_whole(bytes_of_tokens(v), 0);
-  const bool cuts = !merges.cross_marks && !o.ignore_merges && o.prefix.empty() && o.suffix.empty() &&
+  // Where unknown characters are dropped, marks may meet that did not.
+  const bool cuts = !merges.cross_marks && o.unknown && !o.ignore_merges && o.prefix.empty() && o.suffix.empty() &&
                     v.find(kMark) != Vocabulary::kNone;
   auto model = std::make_unique<BpeModel>(std::move(v), std::move(bpe), std::move(o), all_bytes);
   model->cuts_at_marks_ = cuts;

@@ -96,7 +96,7 @@ void word_piece(const Json& spec, Tokens& tokens, std::string_view where) {
   const bool cleans = spec.flag("cleanup", true, where);
   for (size_t i = 0; i < tokens.size(); ++i) {
     std::string& t = tokens[i];
-    if (i > 0) t = t.starts_with(prefix) ? t.substr(prefix.size()) : " " + t;
+    if (i > 0) t.starts_with(prefix) ? t.erase(0, prefix.size()) : t.insert(0, 1, ' ');
     if (cleans) clean_up(t);
   }
 }
@@ -153,7 +153,7 @@ void ctc(const Json& spec, Tokens& tokens, std::string_view where) {
 
 void decode_tokens(const Json& spec, Tokens& tokens, std::string_view where) {
   if (spec.is_null()) {
-    for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, " ");
+    for (size_t i = 1; i < tokens.size(); ++i) tokens[i].insert(0, 1, ' ');
     return;
   }
   const std::string type = spec.type(where);

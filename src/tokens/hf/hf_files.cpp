@@ -98,7 +98,7 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
   const Json config = read_beside(path, "tokenizer_config.json");
   Names names = special_names(config, read_beside(path, "special_tokens_map.json"));
   follow_class(*t, config, names);
-  if (!c.hf_include_special_tokens) t->set_surround({});
+  if (c.hf_no_special_tokens) t->set_surround({});
   if (names.eos.empty()) names.eos = common_eos(*t);
   t->set_special(t->find(names.eos), t->find(names.bos), t->find(names.pad));
   return t;
@@ -163,7 +163,7 @@ std::unique_ptr<Tokenizer> make_bert(const TokenizerConfig& c, std::string_view 
                 .surround = {},
                 .split_special = !c.special_tokens_in_text};
   parts.model = make_word_piece(std::move(v), {});
-  if (c.hf_include_special_tokens) parts.surround = {{cls}, {sep}};
+  if (!c.hf_no_special_tokens) parts.surround = {{cls}, {sep}};
   auto t = std::make_unique<HfTokenizer>(std::move(parts));
   t->set_special(sep, cls, pad);
   return t;

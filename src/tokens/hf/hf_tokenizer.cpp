@@ -101,7 +101,7 @@ HfTokenizer::HfTokenizer(HfParts parts)
     : parts_(std::move(parts)), added_(read_added(parts_)), tokens_(parts_.model->vocabulary().tokens()) {
   for (const AddedToken& t : added_.tokens()) {
     if (tokens_.size() <= size_t(t.id)) tokens_.resize(size_t(t.id) + 1);
-    tokens_[size_t(t.id)] = t.content;
+    tokens_[size_t(t.id)] = t.decoded;
   }
   std::vector<std::string> none;
   decode_tokens(parts_.decoder, none, parts_.where);
