@@ -87,7 +87,7 @@ std::vector<json> json_seeds() {
                  {"model",
                   {{"type", "BPE"},
                    {"vocab", words},
-                   {"merges", {{"▁", "l"}}},
+                   {"merges", {"▁ l"}},
                    {"unk_token", "<unk>"},
                    {"byte_fallback", true},
                    {"fuse_unk", true}}}};
@@ -124,7 +124,8 @@ std::vector<json> json_seeds() {
           {{"type", "Unigram"},
            {"unk_id", 0},
            {"byte_fallback", true},
-           {"vocab", {{"<unk>", 0.0}, {"l", -1.5}, {"lo", -2.0}, {"▁", -3.0}, {"<0xC3>", -4.0}}}}}});
+           {"vocab", json::array({json::array({"<unk>", 0.0}), json::array({"l", -1.5}), json::array({"lo", -2.0}),
+                                  json::array({"▁", -3.0}), json::array({"<0xC3>", -4.0})})}}}});
   all.push_back(byte_file());
   json qwen = byte_file();
   qwen["normalizer"] = {{"type", "NFC"}}, qwen["model"]["ignore_merges"] = true;
@@ -158,6 +159,18 @@ std::string sentencepiece_seed(u64 type, bool fallback, const std::string& table
   piece("world", 0, 4), piece("x", -3, 5);
   model += field(2, number(3, type) + number(35, fallback) + number(40, 0) + number(41, 1) + number(42, 2));
   return model + field(3, (table.empty() ? "" : field(2, table)) + number(3, 1) + number(4, 1) + number(5, 1));
+}
+
+// A table with one key: "a", or any number of them, becomes "b". A double array of 512 units: the root's children are
+// at 256 ^ byte, and so are those of 'a', whose value is at 256.
+std::string charsmap_seed() {
+  std::vector<u32> units(512);
+  units[0] = 1u << 10 | 0x200;
+  units[256 ^ 'a'] = u32('a') << 10 | 0x100 | 'a';
+  units[256] = 0x80000000;
+  const u32 size = u32(units.size() * sizeof(u32));
+  return std::string(reinterpret_cast<const char*>(&size), sizeof(size)) +
+         std::string(reinterpret_cast<const char*>(units.data()), size) + std::string("b\0", 2);
 }
 
 std::string base64(u8 byte) {
@@ -211,7 +224,7 @@ std::vector<std::string> fuzz_seeds() {
   std::vector<std::string> seeds;
   const auto add = [&](FuzzTarget target, const std::string& input) { seeds.push_back(char(target) + input); };
   for (const json& seed : json_seeds()) add(FuzzTarget::tokenizer_json, seed.dump());
-  const std::string table("\x08\0\0\0\0\x04\0\0\x01\0\0\0a\0", 14);
+  const std::string table = charsmap_seed();
   for (u64 type : {1, 2, 3, 4})
     add(FuzzTarget::sentencepiece_model, sentencepiece_seed(type, type == 2, type == 1 ? table : ""));
   std::string ranks, list = "[", vocab = byte_vocab().dump();

@@ -12,7 +12,7 @@ enum class FuzzTarget : u8 { tokenizer_json, sentencepiece_model, ranks, megatro
 
 // Loads or encodes; anything but success or an Error of one line is a finding (a crash, or std::logic_error thrown
 // here). `file`: a path that may be overwritten.
-void fuzz_one(std::string_view input, const std::string& file);
+bool fuzz_one(std::string_view input, const std::string& file);
 
 // Small inputs to start from, one or more per target, each component of a tokenizer.json in some.
 std::vector<std::string> fuzz_seeds();
