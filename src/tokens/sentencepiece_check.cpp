@@ -1,5 +1,6 @@
 #include "tokens/sentencepiece_check.h"
 
+#include <cstring>
 #include <optional>
 
 #include "base/check.h"
@@ -16,7 +17,8 @@ class Fields {
 
   struct Field {
     u64 number = 0;
-    std::string_view bytes = {};  // of a string, bytes or a message; else empty
+    std::string_view bytes = {};  // of a string, bytes, a message or a fixed32; else empty
+    u64 value = 0;                // of a varint
   };
   // The next field; none at the end. `broken()` afterwards says whether the end came too early.
   std::optional<Field> next() {
@@ -26,7 +28,7 @@ class Fields {
     u64 size = 0;
     switch (tag & 7) {
       case 0:
-        varint();
+        f.value = varint();
         break;
       case 1:
         size = 8;
@@ -42,7 +44,7 @@ class Fields {
     }
     if (size > bytes_.size() - at_) broken_ = true;
     if (broken_) return std::nullopt;
-    if ((tag & 7) == 2) f.bytes = bytes_.substr(at_, size);
+    if ((tag & 7) == 2 || (tag & 7) == 5) f.bytes = bytes_.substr(at_, size);
     at_ += size;
     return f;
   }
@@ -75,19 +77,45 @@ void check_normalizer(std::string_view spec, const std::string& file) {
   check(!fields.broken(), "--tokenizer-model {}: not a SentencePiece model: its normalizer is broken", file);
 }
 
+SentencePieceModel::Piece read_piece(std::string_view message, const std::string& file) {
+  constexpr size_t kLongestPiece = 1024;
+  SentencePieceModel::Piece piece;
+  Fields fields(message);
+  while (const auto f = fields.next()) {
+    if (f->number == 1) piece.text = f->bytes;
+    if (f->number == 2 && f->bytes.size() == sizeof(float)) std::memcpy(&piece.score, f->bytes.data(), sizeof(float));
+    if (f->number == 3) piece.type = f->value;
+  }
+  check(!fields.broken(), "--tokenizer-model {}: not a SentencePiece model: a token is broken", file);
+  check(piece.text.size() <= kLongestPiece,
+        "--tokenizer-model {}: a token of {} bytes is too long: at most {} are possible", file, piece.text.size(),
+        kLongestPiece);
+  return piece;
+}
+
+bool is_unigram(std::string_view trainer_spec) {
+  constexpr u64 kModelType = 3, kUnigram = 1;
+  u64 type = kUnigram;
+  Fields fields(trainer_spec);
+  while (const auto f = fields.next()) {
+    if (f->number == kModelType) type = f->value;
+  }
+  return type == kUnigram;
+}
+
 }  // namespace
 
-void check_sentencepiece_model(std::string_view bytes, const std::string& file) {
-  constexpr u64 kPieces = 1, kNormalizer = 3, kDenormalizer = 5;
-  constexpr size_t kLongestPiece = 1024;
+SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& file) {
+  constexpr u64 kPieces = 1, kTrainer = 2, kNormalizer = 3, kDenormalizer = 5;
+  SentencePieceModel model;
   Fields fields(bytes);
   while (const auto f = fields.next()) {
+    if (f->number == kPieces) model.pieces.push_back(read_piece(f->bytes, file));
+    if (f->number == kTrainer) model.unigram = is_unigram(f->bytes);
     if (f->number == kNormalizer || f->number == kDenormalizer) check_normalizer(f->bytes, file);
-    check(f->number != kPieces || f->bytes.size() <= kLongestPiece + 32,
-          "--tokenizer-model {}: a token of {} bytes is too long: at most {} are possible", file, f->bytes.size(),
-          kLongestPiece);
   }
   check(!fields.broken(), "--tokenizer-model {}: not a SentencePiece model: it is cut short or broken", file);
+  return model;
 }
 
 }  // namespace megalith

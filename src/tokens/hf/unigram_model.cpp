@@ -6,13 +6,14 @@
 #include "base/check.h"
 #include "tokens/byte_trie.h"
 #include "tokens/hf/model.h"
-#include "tokens/unicode.h"
+#include "tokens/unigram_path.h"
 
 namespace megalith::hf {
 
 namespace {
 
 constexpr double kUnknownPenalty = 10;
+constexpr size_t kLongestToken = 1024;  // bytes: bounds the time that a place in the text may take
 
 class UnigramModel : public Model {
  public:
@@ -39,57 +40,24 @@ class UnigramEncoder : public ModelEncoder {
 
   void encode(std::string_view text, size_t begin, size_t end, std::vector<i32>& out) override {
     const std::string_view piece = text.substr(begin, end - begin);
-    best_.assign(piece.size() + 1, {});
-    for (size_t i = 0; i < piece.size();) i = step(piece, i);
-    path_.clear();
-    for (size_t at = piece.size(); at > 0; at = best_[at].begin) {
-      const bool joins = !path_.empty() && m_.unknown_ >= 0 && best_[at].id == m_.unknown_ && path_.back().unknown;
-      if (joins) {
-        path_.back().begin = best_[at].begin;
-      } else {
-        path_.push_back({best_[at].begin, at, m_.unknown_ >= 0 && best_[at].id == m_.unknown_});
+    const auto& steps =
+        path_.find(piece, m_.trie_, m_.unknown_score_, [&](i32 id, size_t) { return m_.scores_[size_t(id)]; });
+    // Unknown characters side by side become one token.
+    for (size_t i = steps.size(); i-- > 0;) {
+      const auto unknown = [&](size_t k) {
+        return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_;
+      };
+      const size_t from = steps[i].begin;
+      if (unknown(i)) {
+        check(m_.unknown_ >= 0, "the tokenizer has no token for \"{}\" and no unk_id",
+              piece.substr(from, steps[i].end - from));
+        while (i > 0 && unknown(i - 1)) --i;
       }
+      put(piece.substr(from, steps[i].end - from), out);
     }
-    for (size_t i = path_.size(); i-- > 0;) put(piece.substr(path_[i].begin, path_[i].end - path_[i].begin), out);
   }
 
  private:
-  struct Node {
-    double score = 0;
-    size_t begin = std::string_view::npos;  // npos: not reached yet
-    i32 id = 0;
-  };
-  struct Step {
-    size_t begin, end;
-    bool unknown;
-  };
-
-  void offer(size_t at, const Node& candidate) {
-    if (best_[at].begin == std::string_view::npos || candidate.score > best_[at].score) best_[at] = candidate;
-  }
-
-  // Tokens that begin at i; returns the next character's place.
-  size_t step(std::string_view piece, size_t i) {
-    const auto* bytes = reinterpret_cast<const u8*>(piece.data());
-    const size_t next = i + read_utf8(bytes + i, piece.size() - i).length;
-    const double so_far = best_[i].score;
-    bool has_char = false;
-    u32 node = ByteTrie::root();
-    for (size_t k = i; k < piece.size(); ++k) {
-      node = m_.trie_.step(node, bytes[k]);
-      if (node == ByteTrie::kDead) break;
-      const i32 id = m_.trie_.value(node);
-      if (id == ByteTrie::kNone) continue;
-      offer(k + 1, {so_far + m_.scores_[size_t(id)], i, id});
-      has_char |= k + 1 == next;
-    }
-    if (!has_char) {
-      check(m_.unknown_ >= 0, "the tokenizer has no token for \"{}\" and no unk_id", piece.substr(i, next - i));
-      offer(next, {so_far + m_.unknown_score_, i, m_.unknown_});
-    }
-    return next;
-  }
-
   void put(std::string_view token, std::vector<i32>& out) {
     const i32 id = m_.vocabulary().find(token);
     if (id != Vocabulary::kNone) return out.push_back(id);
@@ -102,8 +70,7 @@ class UnigramEncoder : public ModelEncoder {
   }
 
   const UnigramModel& m_;
-  std::vector<Node> best_;  // by place: the best way to reach it
-  std::vector<Step> path_;  // from the end on
+  UnigramPath<double> path_;
 };
 
 std::unique_ptr<ModelEncoder> UnigramModel::encoder() const { return std::make_unique<UnigramEncoder>(*this); }
@@ -119,6 +86,8 @@ std::unique_ptr<Model> make_unigram(const Json& spec, std::string_view where) {
     check(ok, "{}: entry {} of the vocabulary is not [\"token\", score]", where, scores.size());
     v.add(item.items[0].string, i32(scores.size()));
     scores.push_back(item.items[1].number);
+    check(item.items[0].string.size() <= kLongestToken, "{}: token {} is {} bytes long: at most {} are possible", where,
+          scores.size() - 1, item.items[0].string.size(), kLongestToken);
   }
   check(!scores.empty(), "{}: the vocabulary is empty", where);
   const i64 unknown = spec.whole("unk_id", -1, where);
