@@ -25,6 +25,7 @@ static spdlog::logger& logger() {
 struct Status {
   std::mutex mutex;
   std::string line;
+  bool muted = false;
 };
 static Status& status() {
   static Status it;
@@ -42,9 +43,16 @@ template <class F>
 static void above_status(F&& print) {
   Status& s = status();
   const std::lock_guard lock(s.mutex);
+  if (s.muted) return;
   if (!s.line.empty()) draw("");
   print();
   if (!s.line.empty()) draw(s.line);
+}
+
+void mute() {
+  Status& s = status();
+  const std::lock_guard lock(s.mutex);
+  s.muted = true;
 }
 
 void write_line(std::string_view line) {
@@ -65,7 +73,7 @@ void set_status(std::string_view line) {
   if (terminal_columns() == 0) return;
   Status& s = status();
   const std::lock_guard lock(s.mutex);
-  if (s.line.empty() && line.empty()) return;
+  if (s.muted || (s.line.empty() && line.empty())) return;
   s.line = line;
   draw(line);
 }

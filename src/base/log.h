@@ -9,6 +9,9 @@
 
 namespace megalith::log {
 
+// This process says nothing more here: of several ranks one speaks for all.
+void mute();
+
 void write_line(std::string_view line);     // stdout, flushed
 void write_info(std::string_view message);  // stderr
 void write_warn(std::string_view message);  // stderr, "warning: "

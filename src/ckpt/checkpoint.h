@@ -40,6 +40,8 @@ struct SaveTensor {
   // Instead of `data`: called once, when the tensor is to be written; what it returns is good until the next one's
   // call.
   std::function<const void*()> fetch{};
+  // Instead of both: fills the elements [begin, begin + n), asked for in order, piece by piece.
+  std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
 };
 
 struct SaveOptions {

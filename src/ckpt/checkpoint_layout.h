@@ -45,6 +45,9 @@ struct FoundCheckpoint {
 // Complete ones, by rising iteration.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
+// Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options);
+
 // A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";
 inline constexpr const char* kTemporary = ".tmp-";

@@ -53,8 +53,9 @@ void verify_files(const std::string& path, const std::string& checksums, const s
   std::map<std::string, u64> actual;
   for (const std::string& name : listed_files(checksums)) {
     actual[name] = xxh64_of_file(path + "/" + name);
-    check_whole(checksums.find(format_checksums({{name, actual[name]}})) != std::string::npos,
-                "{}/{} is damaged: wrong checksum; {}", path, name, find_damage(path + "/" + name, name, tensors));
+    const bool same = checksums.find(format_checksums({{name, actual[name]}})) != std::string::npos;
+    check_whole(same, "{}/{} is damaged: wrong checksum; {}", path, name,
+                same ? "" : find_damage(path + "/" + name, name, tensors));
   }
   check_whole(checksums == format_checksums(actual), "{}/{} is damaged", path, kChecksumFile);
 }

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/tensor_reader.h"
 
 namespace megalith {
 namespace {
@@ -20,9 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr const char* kShard = "shard_00000.safetensors";
 
-std::span<const std::byte> bytes_of(const SaveTensor& t) {
-  const void* data = t.fetch ? t.fetch() : t.data;
-  return {static_cast<const std::byte*>(data), std::size_t(count(t.shape) * size_of(t.dtype))};
+// f(bytes) for the tensor's bytes from front to back, in pieces.
+template <class F>
+void for_bytes(const SaveTensor& t, std::vector<std::byte>& piece, F&& f) {
+  const i64 elements = count(t.shape), size = size_of(t.dtype);
+  if (!t.fill) {
+    const void* data = t.fetch ? t.fetch() : t.data;
+    return f(std::span(static_cast<const std::byte*>(data), std::size_t(elements * size)));
+  }
+  for_pieces(elements, [&](i64 begin, i64 n) {
+    piece.resize(std::size_t(n * size));
+    t.fill(begin, n, piece.data());
+    f(std::span<const std::byte>(piece));
+  });
 }
 
 Shape global_shape(const SaveTensor& t) { return t.global_shape.empty() ? t.shape : t.global_shape; }
@@ -65,10 +76,14 @@ void write_files(const std::string& at, const Manifest& manifest, std::span<cons
   std::map<std::string, u64> checksums;
   SafetensorsWriter writer(at + "/" + kShard, std::move(specs), {}, hook);
   std::map<std::string, u64> tensor_checksums;
+  std::vector<std::byte> piece;
   for (const TensorSpec& spec : writer.tensors()) {
-    const std::span<const std::byte> bytes = bytes_of(*by_key.at(spec.name));
-    writer.write(bytes);
-    tensor_checksums[spec.name] = xxh64(bytes);
+    Xxh64 sum;
+    for_bytes(*by_key.at(spec.name), piece, [&](std::span<const std::byte> bytes) {
+      writer.write(bytes);
+      sum.add(bytes);
+    });
+    tensor_checksums[spec.name] = sum.value();
   }
   writer.finish();
   checksums[kShard] = writer.checksum();
@@ -113,9 +128,12 @@ void remove_leftovers(const std::string& dir, const StepHook& hook) {
   for (const std::string& path : leftovers) remove_tree(path, hook);
 }
 
+}  // namespace
+
 // Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay. A directory
 // gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
-void remove_old(const std::string& dir, i64 iteration, const SaveOptions& options) {
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options) {
+  if (options.keep_last <= 0 && options.keep_multiples <= 0) return;
   const i64 keep_last = std::max<i64>(1, options.keep_last), multiples = options.keep_multiples;
   const StepHook& hook = options.hook;
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
@@ -128,8 +146,6 @@ void remove_old(const std::string& dir, i64 iteration, const SaveOptions& option
     remove_tree(doomed, hook);
   }
 }
-
-}  // namespace
 
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
                      const SaveOptions& options) {
@@ -153,7 +169,7 @@ void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span
   }
   try {
     remove_leftovers(dir, hook);
-    if (options.keep_last > 0 || options.keep_multiples > 0) remove_old(dir, manifest.iteration, options);
+    remove_old_checkpoints(dir, manifest.iteration, options);
   } catch (const std::exception& e) {
     log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", manifest.iteration,
               e.what());

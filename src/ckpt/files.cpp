@@ -99,6 +99,10 @@ void DurableFile::sync() {
 
 u64 DurableFile::checksum() const { return XXH64_digest(hash_.get()); }
 
+Xxh64::Xxh64() : state_(XXH64_createState(), free_state) { XXH64_reset(state_.get(), 0); }
+void Xxh64::add(std::span<const std::byte> bytes) { XXH64_update(state_.get(), bytes.data(), bytes.size()); }
+u64 Xxh64::value() const { return XXH64_digest(state_.get()); }
+
 u64 xxh64(std::span<const std::byte> bytes) { return XXH64(bytes.data(), bytes.size(), 0); }
 u64 xxh64(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
 

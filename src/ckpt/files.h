@@ -42,6 +42,17 @@ class DurableFile {
   std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash_;
 };
 
+// xxh64 of bytes that come in pieces.
+class Xxh64 {
+ public:
+  Xxh64();
+  void add(std::span<const std::byte> bytes);
+  u64 value() const;
+
+ private:
+  std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> state_;
+};
+
 u64 xxh64(std::span<const std::byte> bytes);
 u64 xxh64(std::string_view text);
 // Of a file's bytes, by plain reads: an I/O error is an Error here, where a mapped page would end the process.

@@ -31,6 +31,8 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where);
 
 // config.json of a model directory. If it says untied but the weights hold no output head, the embedding is the head.
 HfConfig read_hf_config(const std::string& dir);
+// Whether the text of a config.json names an architecture of ours. Error if it is not a JSON object.
+bool is_our_hf_architecture(std::string_view json_text, const std::string& where);
 bool is_hf_directory(const std::string& dir);  // has a config.json
 
 // Text of a config.json that transformers loads. Error names the settings that `family` cannot express. Dimensions must

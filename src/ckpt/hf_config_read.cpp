@@ -260,9 +260,24 @@ void refuse_foreign_settings(const JsonFields& f) {
 
 }  // namespace
 
-HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
-  const json root = json::parse(json_text, nullptr, false);
+static json parse_object(std::string_view json_text, const std::string& where) {
+  json root = json::parse(json_text, nullptr, false);
   check(root.is_object(), "{} is not a JSON object: want a Hugging Face config.json", where);
+  return root;
+}
+
+bool is_our_hf_architecture(std::string_view json_text, const std::string& where) {
+  const json root = parse_object(json_text, where);
+  try {
+    read_family(JsonFields(root, where));
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
+  const json root = parse_object(json_text, where);
   const JsonFields f(root, where);
   HfConfig c;
   c.family = read_family(f);

@@ -14,20 +14,11 @@
 #include <vector>
 
 #include "ckpt/hf_config.h"
-#include "ckpt/strided.h"
-#include "ckpt/tensor_table.h"
+#include "ckpt/mapped_tensors.h"
 
 namespace megalith {
 
-struct HfLink {
-  std::size_t theirs, ours;  // indices into HfMapping's lists
-  Strides block;
-};
-
-struct HfMapping {
-  std::vector<NamedShape> theirs;  // tensors of the files, in the model's order
-  std::vector<NamedShape> ours;    // logical parameters, in the model's order
-  std::vector<HfLink> links;
+struct HfMapping : TensorMapping {
   std::string prefix;  // which some files leave out of the names: "transformer.", "model.", ...
   std::string head;    // name of the output head's tensor, also when tied
   std::string embedding;

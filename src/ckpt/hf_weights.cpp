@@ -57,22 +57,25 @@ std::optional<TensorView> find_view(const HfMapping& mapping, const HfSource& so
 }
 
 // Links by the tensor they fill: index lists parallel to HfMapping::theirs or ::ours.
-std::vector<std::vector<const HfLink*>> group_links(const HfMapping& mapping, std::size_t n, std::size_t HfLink::*key) {
-  std::vector<std::vector<const HfLink*>> groups(n);
-  for (const HfLink& link : mapping.links) groups[link.*key].push_back(&link);
+std::vector<std::vector<const TensorLink*>> group_links(const HfMapping& mapping, std::size_t n,
+                                                        std::size_t TensorLink::*key) {
+  std::vector<std::vector<const TensorLink*>> groups(n);
+  for (const TensorLink& link : mapping.links) groups[link.*key].push_back(&link);
   return groups;
 }
 
 struct Shard {
   std::string file;
-  std::vector<std::size_t> tensors;  // indices into HfMapping::theirs
+  std::vector<std::size_t> tensors;  // indices into the reader's list
 };
 
-std::vector<Shard> cut_shards(const HfMapping& mapping, DType dtype, i64 max_bytes) {
+i64 bytes_of(const TensorSpec& t) { return count(t.shape) * size_of(t.dtype); }
+
+std::vector<Shard> cut_shards(const TensorReader& tensors, i64 max_bytes) {
   std::vector<Shard> shards(1);
   i64 bytes = 0;
-  for (std::size_t i = 0; i < mapping.theirs.size(); ++i) {
-    const i64 n = count(mapping.theirs[i].shape) * size_of(dtype);
+  for (std::size_t i = 0; i < tensors.tensors().size(); ++i) {
+    const i64 n = bytes_of(tensors.tensors()[i]);
     if (bytes > 0 && bytes + n > max_bytes) shards.emplace_back(), bytes = 0;
     shards.back().tensors.push_back(i);
     bytes += n;
@@ -83,64 +86,31 @@ std::vector<Shard> cut_shards(const HfMapping& mapping, DType dtype, i64 max_byt
   return shards;
 }
 
-std::string format_index(const HfMapping& mapping, std::span<const Shard> shards, DType dtype) {
+std::string format_index(const TensorReader& tensors, std::span<const Shard> shards) {
   nlohmann::json map = nlohmann::json::object();
-  i64 elements = 0;
+  i64 elements = 0, bytes = 0;
   for (const Shard& shard : shards)
     for (const std::size_t i : shard.tensors) {
-      map[mapping.theirs[i].name] = shard.file;
-      elements += count(mapping.theirs[i].shape);
+      const TensorSpec& t = tensors.tensors()[i];
+      map[t.name] = shard.file;
+      elements += count(t.shape), bytes += bytes_of(t);
     }
-  const nlohmann::json index = {
-      {"metadata", {{"total_parameters", elements}, {"total_size", elements * size_of(dtype)}}}, {"weight_map", map}};
+  const nlohmann::json index = {{"metadata", {{"total_parameters", elements}, {"total_size", bytes}}},
+                                {"weight_map", map}};
   return index.dump(2) + "\n";
 }
 
-// Fills one tensor of a file from the logical parameters that share numbers with it.
-class Packer {
- public:
-  Packer(const HfMapping& mapping, DType dtype, const LogicalSource& source)
-      : mapping_(mapping),
-        dtype_(dtype),
-        source_(source),
-        groups_(group_links(mapping, mapping.theirs.size(), &HfLink::theirs)) {}
-
-  std::span<const std::byte> pack_tensor(std::size_t their) {
-    bytes_.resize(std::size_t(count(mapping_.theirs[their].shape) * size_of(dtype_)));
-    for (const HfLink* link : groups_[their]) {
-      load(link->ours);
-      pack(link->block, dtype_, values_.data(), bytes_.data());
-    }
-    return bytes_;
-  }
-
- private:
-  void load(std::size_t our) {
-    if (loaded_ == our) return;
-    const NamedShape& t = mapping_.ours[our];
-    values_.resize(std::size_t(count(t.shape)));
-    source_(t.name, t.shape, values_);
-    loaded_ = our;
-  }
-
-  const HfMapping& mapping_;
-  DType dtype_;
-  const LogicalSource& source_;
-  std::vector<std::vector<const HfLink*>> groups_;
-  std::size_t loaded_ = std::size_t(-1);
-  std::vector<float> values_;
-  std::vector<std::byte> bytes_;
-};
-
-void write_shard(const std::string& path, const HfMapping& mapping, const Shard& shard, DType dtype, Packer& packer) {
+void write_shard(const std::string& path, const TensorReader& tensors, const Shard& shard) {
   std::vector<TensorSpec> specs;
-  std::unordered_map<std::string, std::size_t> index;
-  for (const std::size_t i : shard.tensors) {
-    specs.push_back({mapping.theirs[i].name, dtype, mapping.theirs[i].shape});
-    index[mapping.theirs[i].name] = i;
-  }
+  for (const std::size_t i : shard.tensors) specs.push_back(tensors.tensors()[i]);
   SafetensorsWriter writer(path, std::move(specs));
-  for (const TensorSpec& t : writer.tensors()) writer.write(packer.pack_tensor(index.at(t.name)));
+  std::vector<std::byte> piece;
+  for (const TensorSpec& t : writer.tensors())
+    for_pieces(count(t.shape), [&](i64 begin, i64 n) {
+      piece.resize(std::size_t(n * size_of(t.dtype)));
+      tensors.read_range(tensors.at(t.name), begin, n, piece.data());
+      writer.write(piece);
+    });
   writer.finish();
 }
 
@@ -167,38 +137,39 @@ void import_hf(const HfMapping& mapping, const HfSource& source, const std::stri
   for (std::size_t i = 0; i < views.size(); ++i)
     check(is_float(views[i].dtype), "{}: tensor \"{}\" has type {}: want a floating-point type", where,
           mapping.theirs[i].name, name_of(views[i].dtype));
-  const auto groups = group_links(mapping, mapping.ours.size(), &HfLink::ours);
+  const auto groups = group_links(mapping, mapping.ours.size(), &TensorLink::ours);
   std::vector<float> values;
   for (std::size_t i = 0; i < mapping.ours.size(); ++i) {
     const NamedShape& t = mapping.ours[i];
     values.resize(std::size_t(count(t.shape)));
-    for (const HfLink* link : groups[i])
+    for (const TensorLink* link : groups[i])
       unpack(link->block, views[link->theirs].dtype, views[link->theirs].data, values.data());
     sink(t.name, t.shape, values);
   }
+}
+
+void check_hf_tensors(const TensorFiles& files, const HfMapping& mapping, const std::string& where) {
+  check_same_tensors(where, mapping.theirs, found_tensors(files, mapping));
 }
 
 void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink& sink) {
   const HfMapping mapping = hf_mapping(config.family, config.model);
   const TensorFiles files = TensorFiles::open_directory(dir);
   const std::string where = "[hf] " + files.where();
-  check_same_tensors(where, mapping.theirs, found_tensors(files, mapping));
+  check_hf_tensors(files, mapping, where);
   import_hf(
       mapping, [&](const std::string& name) { return files.view(name); }, where, sink);
 }
 
-void export_hf(const std::string& dir, const HfConfig& config, const LogicalSource& source,
-               const HfExportOptions& options) {
-  const std::string text = write_hf_config(config);
-  const HfMapping mapping = hf_mapping(config.family, config.model);
+void export_hf_as_is(const std::string& dir, const std::string& config_json, const TensorReader& tensors,
+                     const HfExportOptions& options) {
   make_directories(dir, {});
   refuse_existing_model(dir);
-  const auto shards = cut_shards(mapping, config.dtype, options.max_shard_bytes);
-  Packer packer(mapping, config.dtype, source);
+  const auto shards = cut_shards(tensors, options.max_shard_bytes);
   for (const Shard& shard : shards) {
     const std::string path = dir + "/" + shard.file;
     try {
-      write_shard(path + ".tmp", mapping, shard, config.dtype, packer);
+      write_shard(path + ".tmp", tensors, shard);
     } catch (const std::exception&) {
       std::error_code ignored;
       fs::remove(path + ".tmp", ignored);
@@ -206,9 +177,16 @@ void export_hf(const std::string& dir, const HfConfig& config, const LogicalSour
     }
     rename_path(path + ".tmp", path, {});
   }
-  if (shards.size() > 1)
-    replace_text(dir + "/model.safetensors.index.json", format_index(mapping, shards, config.dtype), {});
-  replace_text(dir + "/config.json", text, {});
+  if (shards.size() > 1) replace_text(dir + "/model.safetensors.index.json", format_index(tensors, shards), {});
+  replace_text(dir + "/config.json", config_json, {});
+}
+
+void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
+               const HfExportOptions& options) {
+  const std::string text = write_hf_config(config);
+  const MappedTensors theirs(std::move(logical), hf_mapping(config.family, config.model), MapTo::theirs,
+                             {.type = config.dtype});
+  export_hf_as_is(dir, text, theirs, options);
 }
 
 }  // namespace megalith

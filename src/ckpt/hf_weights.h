@@ -14,8 +14,6 @@ namespace megalith {
 
 // Gets each logical parameter, in the model's order; the values are valid during the call.
 using LogicalSink = std::function<void(const std::string& name, const Shape& shape, std::span<const float> values)>;
-// Fills a logical parameter; may be asked for the same one more than once.
-using LogicalSource = std::function<void(const std::string& name, const Shape& shape, std::span<float> values)>;
 // A tensor by its Hugging Face name, or nullopt.
 using HfSource = std::function<std::optional<TensorView>(const std::string& name)>;
 
@@ -27,14 +25,20 @@ void import_hf(const HfMapping& mapping, const HfSource& source, const std::stri
 // missing, misshapen and unexpected tensors.
 void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink& sink);
 
+// Error unless the files hold exactly the tensors of the mapping, whatever their spelling.
+void check_hf_tensors(const TensorFiles& files, const HfMapping& mapping, const std::string& where);
+
 struct HfExportOptions {
   i64 max_shard_bytes = 5'000'000'000;
 };
 
 // Writes config.json and the weights as config.dtype (f32, bf16 or f16), in one file or, above max_shard_bytes, in
-// shards with an index. Refuses a directory that already holds a model. config.json comes last: a directory without it
-// is unfinished.
-void export_hf(const std::string& dir, const HfConfig& config, const LogicalSource& source,
+// shards with an index; holds one piece of bounded size at a time. `logical` has our parameters. Refuses a directory
+// that already holds a model. config.json comes last: a directory without it is unfinished.
+void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options = {});
+// The same with tensors and config.json as they are.
+void export_hf_as_is(const std::string& dir, const std::string& config_json, const TensorReader& tensors,
+                     const HfExportOptions& options = {});
 
 }  // namespace megalith

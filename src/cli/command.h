@@ -9,6 +9,7 @@ int command_preprocess_data(int argc, const char* const* argv);
 int command_generate(int argc, const char* const* argv);
 int command_evaluate(int argc, const char* const* argv);
 int command_convert(int argc, const char* const* argv);
+int command_inspect(int argc, const char* const* argv);
 int command_flags(int argc, const char* const* argv);
 
 }  // namespace megalith

@@ -42,7 +42,7 @@ int command_evaluate(int argc, const char* const* argv) {
   LoaderConfig config = loader_config(o.data);
   config.micro_batch_size = o.train.micro_batch_size;
   DataLoader loader(sets.valid, config);
-  Trainer trainer(step, *interpreter, o.optimizer, make_schedules(o));
+  Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));
   const auto e = trainer.evaluate(loader, batches);
   log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", batches * o.train.micro_batch_size,
            e.tokens, e.mean(), perplexity(e.mean()));

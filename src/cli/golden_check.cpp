@@ -146,7 +146,7 @@ class GoldenCheck {
 
   void forward() {
     const Batch batch = read_batch(golden_, 0);
-    Feed(step_.plan, *interpreter_)(batch);
+    Feed(step_.plan, *interpreter_, Coord{})(batch);
     const int p = program("evaluate");
     interpreter_->run(p, true);
     const i64 V = golden_.at("logits").shape.at(2), S = batch.seq_length, B = batch.sequences;
@@ -172,7 +172,7 @@ class GoldenCheck {
     for (size_t i = 0; i < mapping.theirs.size(); ++i) {
       const NamedShape& theirs = mapping.theirs[i];
       std::vector<float> packed(size_t(count(theirs.shape)));
-      for (const HfLink& link : mapping.links) {
+      for (const TensorLink& link : mapping.links) {
         if (link.theirs != i) continue;
         const Leaf& leaf = step_.plan.leaf(gradient_name(mapping.ours[link.ours].name));
         std::vector<float> ours(size_t(leaf.type.elements()));
@@ -192,7 +192,7 @@ class GoldenCheck {
   }
 
   void train() {
-    Feed feed(step_.plan, *interpreter_);
+    Feed feed(step_.plan, *interpreter_, Coord{});
     const auto losses = golden_.read_f32("train.losses"), norms = golden_.read_f32("train.grad_norms");
     const OptimizerConfig c = golden_optimizer();
     for (int i = 0; i < kSteps; ++i) {

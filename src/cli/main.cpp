@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "cli/command.h"
+#include "train/together.h"
 
 namespace {
 
@@ -21,7 +22,8 @@ constexpr Entry kCommands[] = {
     {"generate", "continue a prompt with a checkpoint or a Hugging Face model", megalith::command_generate},
     {"evaluate", "loss and perplexity of a checkpoint or a Hugging Face model on a dataset",
      megalith::command_evaluate},
-    {"convert", "checkpoints to and from Hugging Face directories", megalith::command_convert},
+    {"convert", "checkpoints between native, Megatron's and Hugging Face's formats", megalith::command_convert},
+    {"inspect", "what is in a checkpoint or an .idx file; differences of two", megalith::command_inspect},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 
@@ -42,6 +44,8 @@ int main(int argc, char** argv) {
     if (e.name != name) continue;
     try {
       return e.run(argc - 1, argv + 1);
+    } catch (const megalith::ToldElsewhere&) {
+      return 1;
     } catch (const std::exception& error) {
       fmt::print(stderr, "megalith {}: {}\n", name, error.what());
       return 1;

@@ -95,7 +95,7 @@ std::string arguments_text(const FieldList& fields) {
   for (const Field& field : fields.all()) {
     const std::string key = field.key();
     lines.push_back(
-        fmt::format("  {} {} {}", key, std::string(48 - std::min<size_t>(48, key.size()), '.'), field.text()));
+        fmt::format("  {} {} {}", key, std::string(48 - std::min<size_t>(47, key.size()), '.'), field.text()));
   }
   std::sort(lines.begin(), lines.end());
   return fmt::format(

@@ -32,11 +32,11 @@ static CudaOptions cuda_options(const DeviceOptions& options) {
   return {.gemm_cache = file};
 }
 
-std::unique_ptr<Backend> make_backend(const DeviceOptions& options) {
+std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks) {
   const bool given = options.kind != DeviceKind::automatic;
   const std::string missing = options.kind == DeviceKind::cpu ? "" : why_no_cuda();
   const bool cuda = options.kind == DeviceKind::cuda || (!given && missing.empty());
-  auto backend = cuda ? make_cuda_backend(cuda_options(options)) : make_cpu_backend();
+  auto backend = cuda ? make_cuda_backend(cuda_options(options)) : make_cpu_backend(ranks);
   const std::string why = given  ? (cuda ? "--device cuda" : "--device cpu")
                           : cuda ? "there is a GPU; --device cpu computes on the CPU"
                                  : missing;

@@ -2,13 +2,15 @@
 #pragma once
 #include <memory>
 
+#include "comm/ranks.h"
 #include "plan/interpreter.h"
 #include "train/device_options.h"
 
 namespace megalith {
 
 // Says in one line which device it is and why (stderr). Error if it can't be had.
-std::unique_ptr<Backend> make_backend(const DeviceOptions& options);
+// `ranks`: whom plans for several ranks talk to.
+std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks = nullptr);
 
 // The file of chosen matrix-product algorithms: the one named, or megalith/gemm-algorithms.json in $XDG_CACHE_HOME or
 // ~/.cache; empty for "none", or without a home.

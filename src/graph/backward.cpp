@@ -4,13 +4,18 @@ namespace megalith {
 
 std::map<Value, Value> backward(Builder& b, Value loss) {
   Graph& g = b.graph();
-  const int forward_nodes = int(g.nodes.size());
   b.set_phase(Phase::backward);
   const Value seed = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
   g.values[seed.id].wants_grad = true;
-  std::map<Value, Value> cot = {{loss, seed}};
-  for (int i = forward_nodes - 1; i >= 0; --i) {
+  return backward(b, std::map<Value, Value>{{loss, seed}});
+}
+
+std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cot) {
+  Graph& g = b.graph();
+  b.set_phase(Phase::backward);
+  for (int i = int(g.nodes.size()) - 1; i >= 0; --i) {
     const Node n = g.nodes[i];  // a copy: the rules append nodes
+    if (n.phase != Phase::forward) continue;
     std::vector<Value> dys;
     bool any = false;
     for (Value out : n.outs) {

@@ -53,21 +53,49 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
   return outs;
 }
 
+RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, Order order) const {
+  try {
+    return relayout_plan(g_.mesh, type(v).shape, type(v).layout, axes, to, order);
+  } catch (const Error& e) {
+    fail("[relayout] {} {}: {}", name_of(phase_), tag_, e.what());
+  }
+}
+
 Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order order) {
-  const Type& t = type(v);
-  RelayoutPlan p = [&] {
-    try {
-      return relayout_plan(g_.mesh, t.shape, t.layout, axes, to, order);
-    } catch (const Error& e) {
-      fail("[relayout] {} {}: {}", name_of(phase_), tag_, e.what());
-    }
-  }();
-  if (p.to == t.layout) return v;
+  const RelayoutPlan p = plan_of(v, axes, to, order);
+  if (p.to == type(v).layout) return v;
   const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), int(phase_));
   if (auto it = relayouts_.find(key); it != relayouts_.end()) return it->second;
   const Value out = add1(Relayout{axes, p.from, to, p.from_order, order, p.transfer}, {v});
   relayouts_.emplace(key, out);
   return out;
+}
+
+Value Builder::move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane) {
+  const RelayoutPlan p = plan_of(v, axes, to, Order::block);
+  Relayout op{axes, p.from, to, p.from_order, Order::block, p.transfer, lane};
+  op.into = true;
+  return add1(op, {v, leaf});
+}
+
+Value Builder::begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane) {
+  const RelayoutPlan p = plan_of(v, axes, to, Order::block);
+  return add1(Relayout{axes, p.from, to, p.from_order, Order::block, p.transfer, lane}, {v});
+}
+
+Value Builder::wait(Value moved) {
+  const auto* r = g_.nodes[g_.info(moved).node].op.get_if<Relayout>();
+  if (!r || r->lane == 0) return moved;
+  std::vector<Value> ins = {moved};
+  if (!r->in_place) ins.push_back(g_.nodes[g_.info(moved).node].ins[0]);
+  return add1(Wait{}, ins);
+}
+
+Value Builder::reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane) {
+  const RelayoutPlan p = plan_of(leaf, axes, kSame, Order::block);
+  Relayout op{axes, p.from, kSame, p.from_order, Order::block, p.transfer, lane};
+  op.in_place = true;
+  return add1(op, {leaf});
 }
 
 Value Builder::saved(Value v) {

@@ -42,6 +42,14 @@ class Builder {
   // same phase is one node.
   Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block);
 
+  // The same into a leaf, whose value it becomes; on a lane if that is not 0.
+  Value move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane = 0);
+  // A relayout on a lane: begun here, to be ended by wait().
+  Value begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane);
+  Value wait(Value moved);
+  // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
+  Value reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane = 0);
+
   // A forward value as the backward may read it: what came out of an all-gather is gathered again, not kept.
   Value saved(Value v);
 
@@ -49,6 +57,7 @@ class Builder {
 
  private:
   Value find_leaf(const std::string& name);
+  RelayoutPlan plan_of(Value v, const std::vector<Axis>& axes, State to, Order order) const;
 
   Graph& g_;
   std::map<std::string, Value> leaves_;  // of the first `indexed_` values
@@ -61,6 +70,8 @@ class Builder {
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution
 // always has the dual type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
 std::map<Value, Value> backward(Builder& b, Value loss);
+// The same from given cotangents.
+std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cotangents);
 
 // For ops that have no gradient: an Error if the walk ever asks.
 [[noreturn]] void no_grad(std::string_view op);

@@ -2,16 +2,18 @@
 
 #include <set>
 
+#include "graph/relayout_op.h"
+
 namespace megalith {
 
 std::string_view name_of(Phase p) {
-  constexpr std::string_view names[] = {"forward", "backward", "update"};
+  constexpr std::string_view names[] = {"forward", "backward", "update", "weights"};
   return names[int(p)];
 }
 
 std::string_view name_of(Role r) {
-  constexpr std::string_view names[] = {"activation", "input",     "parameter", "main parameter",
-                                        "gradient",   "optimizer", "cache",     "scalar"};
+  constexpr std::string_view names[] = {"activation", "input", "parameter", "main parameter",  "gradient",
+                                        "optimizer",  "cache", "scalar",    "kept activations"};
   return names[int(r)];
 }
 
@@ -76,7 +78,10 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
   }
   for (const Alias& al : n.op.aliases()) {
     if (!al.must) continue;
-    check(g.type(n.outs.at(al.out)) == g.type(n.ins.at(al.in)), "updates input {} in place with another type", al.in);
+    const auto* r = n.op.get_if<Relayout>();
+    const Type &out = g.type(n.outs.at(al.out)), &in = g.type(n.ins.at(al.in));
+    check(out == in || (r && r->in_place && local_type(g.mesh, out).bytes() == local_type(g.mesh, in).bytes()),
+          "updates input {} in place with another type", al.in);
     stale.insert(n.ins[al.in]);
   }
 }

@@ -8,21 +8,25 @@
 
 namespace megalith {
 
-enum class Phase : u8 {
-  forward,
-  backward,
-  update
-};  // forward and backward run once per micro-batch, update once per step
+// weights: what of the backward only adds to parameters' gradients, where that is run apart. All but update run once
+// per micro-batch, update once per step.
+enum class Phase : u8 { forward, backward, update, weights };
 std::string_view name_of(Phase p);
 
 // What a value is for; the memory plan adds up bytes by it.
-enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar };
+enum class Role : u8 { activation, input, parameter, main_parameter, gradient, optimizer, cache, scalar, kept };
 std::string_view name_of(Role r);
 
 // A piece of a leaf that has a name of its own: leaves packed of several parameters keep each one's name.
 struct LeafPart {
   std::string name;
   Shape shape;  // parts lie one after another, and fill the leaf
+};
+
+// Where a leaf lies in the memory of a larger one; pool: none.
+struct InPool {
+  Value pool;
+  i64 element = 0;  // of the pool's local memory
 };
 
 struct ValueInfo {
@@ -33,6 +37,7 @@ struct ValueInfo {
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
   std::vector<LeafPart> parts = {};  // of a leaf; none: it is of one piece
+  InPool pool = {};                  // of a leaf
 };
 
 struct Node {

@@ -42,10 +42,10 @@ struct Cost {
 };
 
 // Result `out` may take the memory of input `in` when nobody needs it later; `must`: it is that memory, updated in
-// place.
+// place; `view`: it is that memory, unchanged, so both may be read as long as either is needed.
 struct Alias {
   int out, in;
-  bool must = false;
+  bool must = false, view = false;
 };
 
 using Types = std::span<const Type>;

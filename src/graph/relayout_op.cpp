@@ -1,5 +1,7 @@
 #include "graph/relayout_op.h"
 
+#include <algorithm>
+
 namespace megalith {
 
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
@@ -7,7 +9,10 @@ std::vector<Type> Relayout::infer(const InferArgs& a) const {
   RelayoutPlan p = relayout_plan(a.mesh, t.shape, t.layout, axes, to, order);
   check(p.from == from && p.transfer == transfer && p.from_order == from_order,
         "relayout over {}: the value is {}, not {}", to_string(axes), to_string(p.from), to_string(from));
-  return {{t.dtype, t.shape, std::move(p.to)}};
+  const Type result{t.dtype, t.shape, std::move(p.to)};
+  if (into && a.ins.at(1) != result)
+    fail("relayout into a leaf: it is {}, the result {}", to_string(a.ins[1]), to_string(result));
+  return {result};
 }
 
 std::vector<Value> Relayout::grad(Builder& b, const Node&, std::span<const Value> dys) const {
@@ -15,7 +20,36 @@ std::vector<Value> Relayout::grad(Builder& b, const Node&, std::span<const Value
 }
 
 Cost Relayout::cost(Types ins, Types outs) const {
-  return {0, transfer == Transfer::none ? 0 : total_bytes(ins, outs)};
+  return {0, transfer == Transfer::none ? 0 : total_bytes(ins.first(1), outs)};
+}
+
+std::vector<int> Relayout::group(const Mesh& mesh, const Coord& coord) const {
+  std::vector<int> out;
+  for (int r = 0; r < mesh.num_ranks(); ++r) {
+    const Coord c = mesh.coord(r);
+    bool in = true;
+    for (Axis a : kAllAxes) in &= c[int(a)] == coord[int(a)] || std::find(axes.begin(), axes.end(), a) != axes.end();
+    if (ends) in &= c[int(Axis::pp)] == 0 || c[int(Axis::pp)] == mesh.n(Axis::pp) - 1;
+    if (in) out.push_back(r);
+  }
+  return out;
+}
+
+std::vector<Type> StageTerm::infer(const InferArgs& a) const {
+  Type t = a.ins.at(0);
+  check(t.layout.state(Axis::pp) == kSame, "a stage's term is {} over pp", to_string(t.layout.state(Axis::pp)));
+  t.layout.partial.insert(Axis::pp);
+  return {t};
+}
+
+// Equal bits either way: nothing is moved. A reduction leaves its result where its terms were.
+std::vector<Alias> Relayout::aliases() const {
+  if (into) return {{0, 1, true}};
+  if (in_place) return {{0, 0, true}};
+  if (transfer == Transfer::none) return {{.out = 0, .in = 0, .view = true}};
+  const bool reduces = transfer == Transfer::all_reduce || transfer == Transfer::all_reduce_max;
+  if (reduces && lane == 0) return {{0, 0}};
+  return {};
 }
 
 std::string letters(int ndim) { return std::string("abcdefgh").substr(0, ndim); }

@@ -11,14 +11,59 @@ struct Relayout {  // x -> x, in another layout
   State from, to;
   Order from_order = Order::block, order = Order::block;
   Transfer transfer = Transfer::none;
+  // 0: done when the node is done. Others: begun by the node and ended by a Wait, in a queue of its own beside the work
+  // between the two.
+  int lane = 0;
+  bool in_place = false;  // a reduction of a leaf that nobody reads afterwards: the result is in its memory
+  bool into = false;      // (x, leaf): the result becomes the leaf's value
+  bool ends = false;      // over pp: between the first and the last stage only
 
   void fields(auto&& v) const {
     v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
+    if (lane) v("lane", lane);
+    if (in_place) v("in_place", true);
+    if (into) v("into", true);
+    if (ends) v("ends", true);
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+  // The ranks that the one at `coord` exchanges with, itself included, in the mesh's order.
+  std::vector<int> group(const Mesh& mesh, const Coord& coord) const;
+};
+
+// The end of a relayout that was begun on a lane. Its result y, the value x that it was made of -> y, which may be read
+// from here on; x stays as it is until here. (Without x where the result is in x's memory.)
+struct Wait {
+  static constexpr std::string_view name = "wait";
+  void fields(auto&&) const {}
+  std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types) const { return {}; }
+  std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
+};
+
+// What each pipeline stage has of its own, which its type can't tell, as a term of the sum over the stages.
+struct StageTerm {
+  static constexpr std::string_view name = "stage_term";
+  void fields(auto&&) const {}
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types) const { return {}; }
+  std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
+};
+
+// Many leaves as the pool that they lie in: pool, leaves... -> pool. Reads and moves nothing; says that the leaves are
+// done.
+struct JoinPool {
+  static constexpr std::string_view name = "join_pool";
+  void fields(auto&&) const {}
+  std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types) const { return {}; }
+  std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
 struct Ones {  // -> a constant 1 on every rank, also where the type is a partial sum's dual

@@ -38,12 +38,17 @@ class GptBuilder {
   }
 
   Gpt build() {
-    rows_ = b_.leaf({"rows", {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
-    const Value table =
-        param("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
-    Value x = embed(table);
-    for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
-    loss(x, table);
+    const i64 end = shape_.last_layer ? shape_.last_layer : c_.num_layers;
+    const bool first = shape_.first_layer == 0, last = end == c_.num_layers;
+    rows_ = b_.leaf({"rows" + shape_.suffix, {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
+    Value table;
+    if (first || (last && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first != last);
+    Value x = first ? embed(table) : received();
+    for (i64 i = shape_.first_layer; i < end; ++i) x = layer(i, x);
+    if (last)
+      loss(x, table);
+    else
+      out_.output = x;
     return std::move(out_);
   }
 
@@ -69,7 +74,8 @@ class GptBuilder {
     if (cache_length_)                                // a few new tokens: cp has nothing to split
       return b_.leaf(
           {fmt::format("{}/{}", name, seq_), {dtype, {seq_, shape_.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
-    return b_.leaf({name, {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
+    return b_.leaf({name + shape_.suffix,
+                    {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
   }
 
   // ---- between the residual stream and the tensor-parallel parts
@@ -85,6 +91,23 @@ class GptBuilder {
     const Value w = param(name + ".weight", {c_.hidden_size}, 0, 1);
     if (c_.normalization == Normalization::rms_norm) return rms_norm(b_, "sbh", x, w, c_.norm_epsilon);
     return layer_norm(b_, "sbh", x, w, param(name + ".bias", {c_.hidden_size}, 0), c_.norm_epsilon);
+  }
+
+  // `one_of_two`: another stage holds it too, as the head's weight.
+  Value word_embeddings(bool one_of_two) {
+    Parameter p =
+        declare("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
+    p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
+    return add_parameter(std::move(p));
+  }
+
+  // The residual stream as the stage before sends it.
+  Value received() {
+    Layout l{{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}, {}}, {}, {}, {}};
+    if (style_.sequence_parallel)
+      for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
+    const Type type{shape_.dtype, {seq_, shape_.batch, c_.hidden_size}, l};
+    return out_.input = b_.leaf({"in" + shape_.suffix, type, Role::input, true});
   }
 
   Value biased(const std::string& name, const std::string& spec, Value y, Shape shape, bool has_bias) {

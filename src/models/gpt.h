@@ -16,10 +16,16 @@ struct GptShape {
   bool document_starts = false;  // attention stays inside documents
   bool dropout = true;           // off for evaluation
   u64 seed = 1234;               // of dropout
+  // A pipeline stage's piece: the layers [first_layer, last_layer); 0: to the end. The first has the embedding, the last
+  // the head and the loss.
+  i64 first_layer = 0, last_layer = 0;
+  std::string suffix{};  // of its data leaves' names, where a rank has several pieces
 };
 
 struct Gpt {
   std::vector<Parameter> parameters;
+  Value input;   // [s,b,h]: a leaf, "in" and the suffix; of pieces after the first
+  Value output;  // [s,b,h], of pieces before the last
   Value logits;  // [s,b,v]
   Value loss;    // []: sum of the masked losses; its type says over which axes it is still to be reduced
   Value tokens;  // []: sum of the mask

@@ -17,6 +17,7 @@ struct Parameter {
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value;        // the leaf in the graph
   std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
+  bool tied = false;  // the first and the last pipeline stage hold it both: its gradient is the sum of theirs
 
   Shape true_shape() const {
     Shape s = type.shape;

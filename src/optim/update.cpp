@@ -8,12 +8,22 @@ std::string main_name(const std::string& parameter) { return parameter + ".main"
 std::string first_moment_name(const std::string& parameter) { return parameter + ".exp_avg"; }
 std::string second_moment_name(const std::string& parameter) { return parameter + ".exp_avg_sq"; }
 
-namespace {
-
-// Over every axis where v is still a sum: reduced, equal on all ranks.
 Value reduced(Builder& b, Value v) {
   const std::vector<Axis> axes = b.type(v).layout.partial.list();
   return axes.empty() ? v : b.relayout(v, axes, kSame);
+}
+
+namespace {
+
+// With pipeline stages: what each of them has of its own, as terms of one sum.
+Value stage_term(Builder& b, Value v) { return b.mesh().n(Axis::pp) > 1 ? b.add1(StageTerm{}, {v}) : v; }
+
+// The sum of what the first and the last stage have.
+Value sum_of_ends(Builder& b, Value v) {
+  const Value term = stage_term(b, v);
+  Relayout op{{Axis::pp}, kPartial, kSame, Order::block, Order::block, Transfer::all_reduce};
+  op.ends = true;
+  return b.add1(op, {term});
 }
 
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
@@ -24,42 +34,105 @@ Value owned_total(Builder& b, Value v) {
   return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 
-void update_parameter(Builder& b, const Parameter& p, Value g, Value scalars, Value hyper, const OptimizerConfig& c) {
+// What one optimizer node updates: a parameter, or a rank's part of a pool.
+struct Target {
+  Value main, weights;  // weights: the copy in compute precision, if there is one
+  Value first_moment, second_moment;
+  bool decay;
+};
+
+// The node's results.
+std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value scalars, Value hyper,
+                                 const OptimizerConfig& c) {
+  const int ndim = b.type(t.main).ndim();
+  const bool adam = c.optimizer == OptimizerKind::adam, copy = bool(t.weights);
+  std::vector<Value> ins = {t.main, g, t.first_moment};
+  if (adam) ins.push_back(t.second_moment);
+  ins.push_back(scalars), ins.push_back(hyper);
+  if (copy) ins.push_back(t.weights);
+  if (adam) return b.add(AdamW{ndim, c.adam_beta1, c.adam_beta2, c.adam_eps, t.decay, copy}, ins);
+  return b.add(Sgd{ndim, c.sgd_momentum, t.decay, copy}, ins);
+}
+
+Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c) {
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
-  const Value w = copy ? b.leaf(leaf_of(p, main_name, wide, Role::main_parameter)) : p.value;
-  const Value m = b.leaf(leaf_of(p, first_moment_name, wide, Role::optimizer));
-  std::vector<Value> ins = {w, g, m};
-  if (c.optimizer == OptimizerKind::adam) ins.push_back(b.leaf(leaf_of(p, second_moment_name, wide, Role::optimizer)));
-  ins.push_back(scalars), ins.push_back(hyper);
-  if (copy) ins.push_back(p.value);
+  Target t{.main = p.value, .decay = p.decay};
+  if (copy) t.main = b.leaf(leaf_of(p, main_name, wide, Role::main_parameter)), t.weights = p.value;
+  t.first_moment = b.leaf(leaf_of(p, first_moment_name, wide, Role::optimizer));
   if (c.optimizer == OptimizerKind::adam)
-    b.add(AdamW{p.type.ndim(), c.adam_beta1, c.adam_beta2, c.adam_eps, p.decay, copy}, ins);
-  else
-    b.add(Sgd{p.type.ndim(), c.sgd_momentum, p.decay, copy}, ins);
+    t.second_moment = b.leaf(leaf_of(p, second_moment_name, wide, Role::optimizer));
+  return t;
+}
+
+Target target_of(Builder& b, const Pool& pool, const OptimizerConfig& c) {
+  Target t{.main = state_leaf(b, pool, main_name), .decay = pool.decay};
+  if (pool.weights.dtype != pool.shard.dtype) t.weights = weights_shard_leaf(b, pool);
+  t.first_moment = state_leaf(b, pool, first_moment_name);
+  if (c.optimizer == OptimizerKind::adam) t.second_moment = state_leaf(b, pool, second_moment_name);
+  return t;
+}
+
+// Each parameter's gradient, summed over the ranks that have terms of it.
+std::vector<Value> reduce_each(Builder& b, const std::vector<Value>& sums, int lane) {
+  std::vector<Value> moved, out;
+  for (Value sum : sums) {
+    const std::vector<Axis> axes = b.type(sum).layout.partial.list();
+    moved.push_back(axes.empty() ? sum : b.reduce_in_place(sum, axes, lane));
+  }
+  for (Value v : moved) out.push_back(b.wait(v));
+  return out;
+}
+
+// Each pool's, of which every rank gets its part.
+std::vector<Value> reduce_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& sums, int lane) {
+  std::vector<Value> moved, out;
+  for (const Pool& pool : pools) {
+    std::vector<Value> ins = {gradient_leaf(b, pool)};
+    for (size_t m : pool.members) ins.push_back(sums[m]);
+    moved.push_back(b.begin_relayout(b.add1(JoinPool{}, ins), pool.reduced, split(1), lane));
+  }
+  for (Value v : moved) out.push_back(b.wait(v));
+  return out;
 }
 
 }  // namespace
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config) {
+                const OptimizerConfig& config, const std::vector<Pool>& pools, const Overlap& overlap,
+                bool last_stage) {
   b.set_phase(Phase::update);
   b.set_tag("gradient norm");
-  std::vector<Value> gradients;
+  if (!pools.empty()) place_members(b, pools, parameters);
+  const int lane = overlap.grad_reduce ? kGradientLane : 0;
+  std::vector<Value> gradients =
+      pools.empty() ? reduce_each(b, sums.gradients, lane) : reduce_pools(b, pools, sums.gradients, lane);
   Value squares;
-  for (Value sum : sums.gradients) {
-    gradients.push_back(reduced(b, sum));
-    const int ndim = b.type(sum).ndim();
-    const Value s = owned_total(b, b.add1(SumSquares{ndim}, {gradients.back()}));
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const bool tied = pools.empty() ? parameters[i].tied : pools[i].tied;
+    if (tied) gradients[i] = sum_of_ends(b, gradients[i]);
+    if (tied && last_stage) continue;  // the first counts it
+    const Value g = gradients[i];
+    const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
   }
   const Value hyper = b.leaf({"hyper", {DType::f64, {hyper::kSize}, whole(1)}, Role::scalar, false});
   const Value scalars =
-      b.add1(StepScalars{config.clip_grad}, {reduced(b, squares), reduced(b, sums.loss), reduced(b, sums.tokens)});
+      b.add1(StepScalars{config.clip_grad},
+             {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
   b.graph().outputs["step"] = scalars;
   b.set_tag("optimizer");
-  for (size_t i = 0; i < parameters.size(); ++i)
-    update_parameter(b, parameters[i], gradients[i], scalars, hyper, config);
+  if (pools.empty())
+    for (size_t i = 0; i < parameters.size(); ++i)
+      add_optimizer(b, target_of(b, parameters[i], config), gradients[i], scalars, hyper, config);
+  std::vector<Value> gathers;
+  for (size_t i = 0; i < pools.size(); ++i) {
+    const Target t = target_of(b, pools[i], config);
+    const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hyper, config);
+    gathers.push_back(b.move_into(t.weights ? results.back() : results[0], pools[i].reduced, kCopy,
+                                  weights_leaf(b, pools[i]), overlap.param_gather ? kWeightLane : 0));
+  }
+  for (Value v : gathers) b.wait(v);
 }
 
 }  // namespace megalith

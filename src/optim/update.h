@@ -6,6 +6,7 @@
 #include "graph/builder.h"
 #include "models/parameter.h"
 #include "optim/config.h"
+#include "optim/pools.h"
 
 namespace megalith {
 
@@ -14,14 +15,27 @@ std::string main_name(const std::string& parameter);          // fp32 copy, when
 std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
 std::string second_moment_name(const std::string& parameter);
 
+// What goes on beside other work. Lanes are queues: one for gradients, one for weights.
+struct Overlap {
+  bool grad_reduce = false, param_gather = false;
+  bool tensor = false;  // transfers between tensor-parallel ranks
+};
+constexpr int kGradientLane = 1, kWeightLane = 2;
+
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
   Value loss, tokens;
 };
 
+// Over every axis where v is still a sum: added up, equal on all ranks. v itself if there is none.
+Value reduced(Builder& b, Value v);
+
 // Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
 // output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
+// `last_stage`: of a pipeline: what it shares with the first is counted there.
+// `pools`: the distributed optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config);
+                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Overlap& overlap = {},
+                bool last_stage = false);
 
 }  // namespace megalith

@@ -50,7 +50,8 @@ bool erase_unit_axes(Graph& g) {
     Node& n = g.nodes[i];
     n.op = rewritten(g.mesh, n.op);
     const auto* r = n.op.get_if<Relayout>();
-    if (r && r->axes.empty()) drop[i] = true, same[n.outs[0]] = n.ins[0];
+    const bool waits_for_none = n.op.get_if<Wait>() && same.count(n.ins[0]);
+    if ((r && r->axes.empty()) || waits_for_none) drop[i] = true, same[n.outs[0]] = n.ins[0];
   }
   replace_uses(g, same);
   drop_nodes(g, drop);

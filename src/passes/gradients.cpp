@@ -22,17 +22,24 @@ Accumulators add_loss_sums(Builder& b, Value loss, Value tokens) {
   return out;
 }
 
-Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens) {
-  const std::map<Value, Value> cot = backward(b, loss);
-  Accumulators out = add_loss_sums(b, loss, tokens);
+std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
+                                        const std::map<Value, Value>& cot) {
+  std::vector<Value> out;
   b.set_tag("accumulate");
   for (const Parameter& p : parameters) {
     const auto g = cot.find(p.value);
     check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
     const Type type = b.type(p.value).dual(b.grad_dtype(p.value));
     const Value acc = b.leaf(leaf_of(p, gradient_name, type, Role::gradient));
-    out.gradients.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
+    out.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
   }
+  return out;
+}
+
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens) {
+  const std::map<Value, Value> cot = backward(b, loss);
+  Accumulators out = add_loss_sums(b, loss, tokens);
+  out.gradients = accumulate_gradients(b, parameters, cot);
   return out;
 }
 

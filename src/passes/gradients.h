@@ -17,6 +17,10 @@ struct Accumulators {
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
 
+// Adds each parameter's cotangent to its accumulator. A parameter without one is an Error.
+std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
+                                        const std::map<Value, Value>& cotangents);
+
 // Appends the backward of `loss` and the accumulations. A parameter that the loss does not depend on is an Error.
 Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens);
 

@@ -3,6 +3,7 @@
 // activations and output gradients end layer by layer, and a gradient's squares are read while it is in cache.
 #include <algorithm>
 
+#include "graph/relayout_op.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -14,18 +15,27 @@ bool updates_in_place(const AnyOp& op) {
   return std::any_of(aliases.begin(), aliases.end(), [](const Alias& a) { return a.must; });
 }
 
+// Stages of a pipeline have different graphs: only an order that is kept is the same on all of them.
+bool meets_other_stages(const AnyOp& op) {
+  const auto* r = op.get_if<Relayout>();
+  return r && std::find(r->axes.begin(), r->axes.end(), Axis::pp) != r->axes.end();
+}
+
 }  // namespace
 
 bool hoist(Graph& g) {
+  int last_meeting = 0;                                            // its anchor
   std::vector<int> anchor(g.nodes.size()), order(g.nodes.size());  // anchor: the node that node i follows, or itself
   bool changed = false;
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const Node& n = g.nodes[i];
     order[i] = anchor[i] = i;
+    if (n.op.get_if<Wait>()) continue;  // as late as possible
     if (n.phase != Phase::update && !updates_in_place(n.op)) continue;
     anchor[i] = 0;
     for (Value v : n.ins)
       if (g.info(v).node >= 0) anchor[i] = std::max(anchor[i], anchor[g.info(v).node]);
+    if (meets_other_stages(n.op)) last_meeting = anchor[i] = std::max(anchor[i], last_meeting);
     changed |= anchor[i] != i - 1;
   }
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return anchor[a] < anchor[b]; });

@@ -138,9 +138,13 @@ bool join_squares(Graph& g) {
 // All AdamW nodes that differ in their parameter and its decay alone, in place of the last.
 bool join_adamw(Graph& g) {
   std::map<std::string, std::vector<int>> groups;
+  const std::vector<int> uses = count_uses(g);
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const auto* op = g.nodes[i].op.get_if<AdamW>();
     if (!op) continue;
+    bool read = false;  // by what gathers the weights, beside the next updates
+    for (Value v : g.nodes[i].outs) read |= uses[size_t(v.id)] > 0;
+    if (read) continue;
     AdamW alike = *op;
     alike.ndim = 0, alike.decay = true;
     const std::vector<Value>& ins = g.nodes[i].ins;

@@ -2,6 +2,8 @@
 
 #include <chrono>
 
+#include "graph/relayout_op.h"
+
 namespace megalith {
 
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off) {
@@ -88,6 +90,7 @@ bool remove_dead(Graph& g) {
     bool live = false;
     for (Value v : n.outs) live |= bool(used[v.id]);
     for (const Alias& a : n.op.aliases()) live |= a.must;  // it changes a leaf
+    live |= n.op.get_if<Wait>() != nullptr;                // what was begun must end
     drop[i] = !live, changed |= !live;
     if (live)
       for (Value v : n.ins) used[v.id] = true;

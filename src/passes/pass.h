@@ -40,6 +40,9 @@ bool multi_tensor(Graph& g);     // the squares of all gradients are one node, a
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need
 
+// Not among them, as it is the user's choice: transfers between tensor-parallel ranks beside products.
+bool overlap_tensor(Graph& g);
+
 // Tools for passes: how often each value is read (by nodes, or as an output), replacing every use of the keys, and
 // dropping the marked nodes, which keeps the values' node numbers right.
 std::vector<int> count_uses(const Graph& g);

@@ -18,11 +18,19 @@ class Interpreter {
  public:
   virtual ~Interpreter() = default;
   // Runs a program of the plan, or puts it in the device's queue and returns. `first`: accumulators start anew (a
-  // step's first micro-batch).
-  virtual void run(int program, bool first) = 0;
+  // step's first micro-batch). `slot`: which copy of those leaves that have several.
+  virtual void run(int program, bool first, int slot = 0) = 0;
+  // A copy of a leaf goes to the rank `peer`, or comes from there, beside the work that is queued later; each waits for
+  // the work queued before. Between two ranks, what is sent on a channel is received on it, in the same order. Returns a
+  // ticket. Both are for pipelines; other transfers are relayouts within programs.
+  virtual int send(const Leaf& leaf, int slot, int peer, int channel) = 0;
+  virtual int receive(const Leaf& leaf, int slot, int peer, int channel) = 0;
+  // Work queued from here on waits for the transfer.
+  virtual void join(int ticket) = 0;
+
   // Copies a leaf's local block from or to host memory; sizes are the leaf's. A write takes its place in the queue, and
   // `data` is free again on return; reading waits.
-  virtual void write(const Leaf& leaf, const void* data) = 0;
+  virtual void write(const Leaf& leaf, const void* data, int slot = 0) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
   // Fills a leaf's local block (f32 or bf16) with random numbers.
   virtual void draw(const Leaf& leaf, const Draw& draw) = 0;

@@ -4,6 +4,7 @@
 #include <numeric>
 #include <set>
 
+#include "graph/relayout_op.h"
 #include "plan/plan.h"
 
 namespace megalith {
@@ -15,14 +16,52 @@ struct Slot {  // a piece of memory: one buffer, or several that share it in tur
   int first, last;
 };
 
+bool runs(const ProgramSpec& spec, const Node& n) {
+  return std::find(spec.phases.begin(), spec.phases.end(), n.phase) != spec.phases.end();
+}
+
+// The value whose memory v lies in by ops that change in place or only look at it.
+Value memory_of(const Graph& g, Value v) {
+  for (bool moved = true; moved && g.info(v).node >= 0;) {
+    moved = false;
+    const Node& n = g.nodes[g.info(v).node];
+    for (const Alias& a : n.op.aliases())
+      if ((a.must || a.view) && n.outs[a.out] == v && !moved) v = n.ins[a.in], moved = true;
+  }
+  return v;
+}
+
+// Values that have leaves of their own because another program, or another rank, reads them.
+using Kept = std::map<std::pair<const Graph*, Value>, std::string>;
+
+Kept find_kept(const std::vector<ProgramSpec>& programs) {
+  Kept kept;
+  for (const ProgramSpec& reader : programs) {
+    const Graph& g = *reader.graph;
+    for (const std::string& name : reader.sent) kept[{&g, memory_of(g, g.outputs.at(name))}] = name;
+    std::set<Value> defined;
+    for (const Node& n : g.nodes) {
+      if (!runs(reader, n)) continue;
+      for (Value in : n.ins) {
+        const Value v = memory_of(g, in);
+        if (g.info(v).node < 0 || defined.count(v)) continue;
+        kept.emplace(std::pair(&g, v), fmt::format("kept {} {}", reader.name, v.id));
+      }
+      defined.insert(n.outs.begin(), n.outs.end());
+    }
+  }
+  return kept;
+}
+
 class ProgramPlanner {
  public:
-  ProgramPlanner(Plan& plan, const ProgramSpec& spec, const std::function<i64(const Graph&, const Node&)>& workspace)
-      : plan_(plan), g_(*spec.graph), workspace_(workspace) {
+  ProgramPlanner(Plan& plan, const ProgramSpec& spec, const Kept& kept,
+                 const std::function<i64(const Graph&, const Node&)>& workspace)
+      : plan_(plan), g_(*spec.graph), kept_(kept), workspace_(workspace) {
     program_.name = spec.name;
     for (size_t i = 0; i < plan.leaves.size(); ++i) leaf_index_[plan.leaves[i].name] = int(i);
     for (const Node& n : g_.nodes)
-      if (std::find(spec.phases.begin(), spec.phases.end(), n.phase) != spec.phases.end()) nodes_.push_back(&n);
+      if (runs(spec, n)) nodes_.push_back(&n);
   }
 
   Program run() {
@@ -39,6 +78,7 @@ class ProgramPlanner {
     const ValueInfo& info = g_.info(v);
     Buffer b{info.type, local_type(g_.mesh, info.type).bytes()};
     if (info.node < 0) b.leaf = leaf_index_.at(info.name);
+    if (const auto kept = kept_.find({&g_, v}); kept != kept_.end()) b.leaf = leaf_index_.at(kept->second);
     program_.buffers.push_back(std::move(b));
     slot_.push_back(-1);
     return index_[v] = int(program_.buffers.size()) - 1;
@@ -55,23 +95,18 @@ class ProgramPlanner {
       }
       for (Value v : n->outs) in.outs.push_back(buffer_of(v)), defined.insert(v);
       for (const Alias& a : n->op.aliases())
-        if (a.must) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
+        if (a.must || a.view) program_.buffers[in.outs[a.out]].leaf = program_.buffers[in.ins[a.in]].leaf;
       program_.instructions.push_back(std::move(in));
     }
     for (auto& [name, v] : g_.outputs)
       if (index_.count(v)) program_.outputs[name] = index_[v];
   }
 
-  // A value that an earlier program computed: it must be a leaf updated in place.
+  // Of a value that another program computed: it lies in a leaf that is updated in place, or is kept.
   int carried_leaf(Value v) {
-    const Node& n = g_.nodes[g_.info(v).node];
-    for (const Alias& a : n.op.aliases()) {
-      if (!a.must || n.outs[a.out] != v) continue;
-      const Value in = n.ins[a.in];
-      if (g_.info(in).node >= 0) return carried_leaf(in);
-      return leaf_index_.at(g_.info(in).name);
-    }
-    fail("program {} reads {} of another program, which is not kept in a leaf", program_.name, print(g_, n));
+    const Value root = memory_of(g_, v);
+    if (g_.info(root).node < 0) return leaf_index_.at(g_.info(root).name);
+    return leaf_index_.at(kept_.at({&g_, root}));
   }
 
   void find_lifetimes() {
@@ -97,7 +132,7 @@ class ProgramPlanner {
         if (out.leaf >= 0 || slot_[in.outs[k]] >= 0) continue;
         int taken = -1;
         for (const Alias& a : in.op.aliases())
-          if (a.out == int(k) && taken < 0 && can_take(in, a, i)) taken = slot_[in.ins[a.in]];
+          if (a.out == int(k) && taken < 0 && (a.view || can_take(in, a, i))) taken = slot_[in.ins[a.in]];
         if (taken < 0) {
           taken = int(slots_.size());
           slots_.push_back({out.bytes, 0, out.first, out.last});
@@ -107,9 +142,14 @@ class ProgramPlanner {
       }
       if (in.workspace_bytes > 0) {
         workspace_slot_[i] = int(slots_.size());
-        slots_.push_back({in.workspace_bytes, 0, i, i});
+        slots_.push_back({in.workspace_bytes, 0, i, std::max(i, end_of(in))});
       }
     }
+  }
+  // A relayout on a lane works until its Wait, which is all that reads its result.
+  int end_of(const Instruction& in) const {
+    const auto* r = in.op.get_if<Relayout>();
+    return r && r->lane ? program_.buffers[in.outs[0]].last : -1;
   }
   bool can_take(const Instruction& in, const Alias& a, int i) const {
     const int from = in.ins[a.in];
@@ -157,6 +197,7 @@ class ProgramPlanner {
 
   Plan& plan_;
   const Graph& g_;
+  const Kept& kept_;
   const std::function<i64(const Graph&, const Node&)>& workspace_;
   Program program_;
   std::vector<const Node*> nodes_;
@@ -182,23 +223,47 @@ void add_parts(Plan& plan, const ValueInfo& v) {
   check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
 }
 
-void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs) {
+void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const Kept& kept) {
   std::map<std::string, size_t> index;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values) {
       if (v.node >= 0) continue;
       const auto [it, is_new] = index.emplace(v.name, plan.leaves.size());
       if (!is_new) {
-        const Leaf& old = plan.leaves[it->second];
+        Leaf& old = plan.leaves[it->second];
+        if (v.pool.pool) old.pool = 0;  // which one is told below
+        if (v.role == Role::input) old.slots = std::max(old.slots, spec.slots);
         check(old.type == v.type && old.role == v.role, "leaf {} is {} in one program and {} in another", v.name,
               to_string(old.type), to_string(v.type));
         continue;
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
+      if (v.pool.pool) plan.leaves.back().pool = 0;
+      if (v.role == Role::input) plan.leaves.back().slots = spec.slots;
     }
-  std::stable_sort(plan.leaves.begin(), plan.leaves.end(),
-                   [](const Leaf& a, const Leaf& b) { return a.role < b.role; });
-  for (Leaf& l : plan.leaves) l.offset = plan.leaf_bytes, plan.leaf_bytes += align_up(l.bytes);
+  std::map<std::string, std::pair<const Graph*, Value>> by_name;  // pointers have another order on each rank
+  for (const auto& [value, name] : kept) by_name[name] = value;
+  for (const auto& [name, value] : by_name) {
+    const auto& [g, v] = value;
+    int slots = 1;
+    for (const ProgramSpec& spec : programs)
+      if (spec.graph == g) slots = std::max(slots, spec.slots);
+    plan.leaves.push_back({name, g->type(v), Role::kept, local_type(g->mesh, g->type(v)).bytes(), 0, slots});
+  }
+  std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
+    return std::pair(a.pool >= 0, a.role) < std::pair(b.pool >= 0, b.role);
+  });
+  index.clear();
+  for (size_t i = 0; i < plan.leaves.size(); ++i) index[plan.leaves[i].name] = i;
+  for (Leaf& l : plan.leaves)
+    if (l.pool < 0) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
+  for (const ProgramSpec& spec : programs)
+    for (const ValueInfo& v : spec.graph->values) {
+      if (v.node >= 0 || !v.pool.pool) continue;
+      Leaf& l = plan.leaves[index.at(v.name)];
+      l.pool = int(index.at(spec.graph->info(v.pool.pool).name));
+      l.offset = plan.leaves[size_t(l.pool)].offset + v.pool.element * size_of(v.type.dtype);
+    }
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values)
       if (v.node < 0 && (v.parts.empty() || !plan.find_leaf(v.parts[0].name))) add_parts(plan, v);
@@ -210,10 +275,11 @@ Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
                  const std::function<i64(const Graph&, const Node&)>& workspace) {
   Plan plan;
   plan.mesh = mesh;
-  collect_leaves(plan, programs);
+  const Kept kept = find_kept(programs);
+  collect_leaves(plan, programs, kept);
   i64 most = 0;
   for (const ProgramSpec& spec : programs) {
-    plan.programs.push_back(ProgramPlanner(plan, spec, workspace).run());
+    plan.programs.push_back(ProgramPlanner(plan, spec, kept, workspace).run());
     most = std::max(most, plan.programs.back().activation_bytes);
   }
   plan.arena_bytes = plan.leaf_bytes + most;

@@ -19,17 +19,27 @@ const Leaf& Plan::leaf(const std::string& name) const {
   return *l;
 }
 
-const Program& Plan::program(const std::string& name) const {
+const Program* Plan::find_program(const std::string& name) const {
   for (const Program& p : programs)
-    if (p.name == name) return p;
-  fail("the plan has no program '{}'", name);
+    if (p.name == name) return &p;
+  return nullptr;
+}
+
+const Program& Plan::program(const std::string& name) const {
+  const Program* p = find_program(name);
+  check(p, "the plan has no program '{}'", name);
+  return *p;
 }
 
 i64 Plan::bytes(Role role) const {
   i64 sum = 0;
   for (const Leaf& l : leaves)
-    if (l.role == role) sum += align_up(l.bytes);
+    if (l.role == role && l.pool < 0) sum += l.stride() * l.slots;
   return sum;
+}
+
+i64 Plan::slot_stride(const Buffer& b) const {
+  return b.leaf >= 0 && leaves[size_t(b.leaf)].slots > 1 ? leaves[size_t(b.leaf)].stride() : 0;
 }
 
 Cost cost_of(const Plan& plan, const Program& p, const Instruction& in) {
@@ -70,8 +80,8 @@ std::string memory_table(const Plan& p) {
   auto row = [&](std::string_view what, i64 bytes) {
     out += fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, double(bytes) / (1 << 20));
   };
-  for (Role r :
-       {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache, Role::scalar})
+  for (Role r : {Role::input, Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer, Role::cache,
+                 Role::scalar, Role::kept})
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);
@@ -108,7 +118,7 @@ static void verify(const Plan& plan, const Program& p) {
         if (b == o || out.leaf >= 0) continue;
         bool shares = false;
         for (const Alias& a : in.op.aliases())
-          shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
+          shares |= in.outs[a.out] == o && in.ins[a.in] == b && (a.view || live.last == int(i));
         require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }
@@ -116,9 +126,16 @@ static void verify(const Plan& plan, const Program& p) {
 }
 
 void verify(const Plan& plan) {
+  for (const Leaf& l : plan.leaves)
+    if (l.pool >= 0) {
+      const Leaf& pool = plan.leaves[size_t(l.pool)];
+      check(l.offset >= pool.offset && l.offset + l.bytes <= pool.offset + pool.bytes, "plan: leaf {} lies outside {}",
+            l.name, pool.name);
+    }
   for (size_t a = 0; a + 1 < plan.leaves.size(); ++a)
-    check(plan.leaves[a].offset + plan.leaves[a].bytes <= plan.leaves[a + 1].offset, "plan: leaf {} overlaps leaf {}",
-          plan.leaves[a].name, plan.leaves[a + 1].name);
+    check(plan.leaves[a].pool >= 0 || plan.leaves[a + 1].pool >= 0 ||
+              plan.leaves[a].offset + plan.leaves[a].stride() * plan.leaves[a].slots <= plan.leaves[a + 1].offset,
+          "plan: leaf {} overlaps leaf {}", plan.leaves[a].name, plan.leaves[a + 1].name);
   for (const Program& p : plan.programs) verify(plan, p);
 }
 

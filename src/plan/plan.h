@@ -14,13 +14,16 @@ namespace megalith {
 constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries ask for
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
-// State that lives from step to step: parameters, gradients, optimizer state, inputs, scalars. Offsets are bytes in the
-// arena.
+// State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and what a pipeline stage
+// keeps for the backward. Offsets are bytes in the arena.
 struct Leaf {
   std::string name;
   Type type;  // logical
   Role role;
   i64 bytes = 0, offset = 0;  // of one rank
+  int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
+  int pool = -1;              // the leaf in whose memory it lies
+  i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
 struct Buffer {
@@ -57,7 +60,9 @@ struct Plan {
   const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
-  i64 bytes(Role role) const;                             // of the leaves of this role
+  const Program* find_program(const std::string& name) const;
+  i64 bytes(Role role) const;                             // of the leaves of this role, all slots
+  i64 slot_stride(const Buffer& b) const;                 // from one slot to the next; 0: there is one
 };
 
 std::string print(const Plan& p);         // every instruction with its buffers' places
@@ -67,12 +72,14 @@ void verify(const Plan& p);  // buffers live at once do not overlap, nothing lie
 // What an instruction costs one rank, by its op's rule.
 Cost cost_of(const Plan& plan, const Program& program, const Instruction& in);
 
-// One program to be planned: the nodes of `graph` whose phase is in `phases`. What passes between programs of a graph
-// must lie in leaves.
+// One program to be planned: the nodes of `graph` whose phase is in `phases`. What another program of the graph reads
+// of it is kept in leaves of its own, "kept PROGRAM NUMBER".
 struct ProgramSpec {
   std::string name;
   const Graph* graph;
   std::vector<Phase> phases;
+  int slots = 1;                          // copies of the graph's inputs and of what is kept
+  std::vector<std::string> sent = {};     // outputs that are leaves too, by the same names
 };
 
 // Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the

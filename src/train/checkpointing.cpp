@@ -4,10 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "ckpt/checkpoint_layout.h"
+#include "ckpt/convert.h"
 #include "ckpt/hf_weights.h"
 #include "config/file.h"
 #include "train/resume.h"
 #include "train/schedules.h"
+#include "train/state_tensors.h"
 
 namespace megalith {
 
@@ -31,17 +34,17 @@ std::string state_json(const RunProgress& p, const Schedules& schedules) {
       .dump(2);
 }
 
-json parse_state(const Checkpoint& c) {
-  json j = json::parse(c.manifest().state_json, nullptr, false);
-  check(j.is_object(), "{}: its training state is not a JSON object", c.path());
+json parse_state(const AnyCheckpoint& c) {
+  json j = json::parse(c.manifest.state_json, nullptr, false);
+  check(j.is_object(), "{}: its training state is not a JSON object", c.path);
   return j;
 }
 
-RunProgress read_progress(const Checkpoint& c, const json& j) {
+RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
   try {
     RunProgress p;
-    p.state = {.iteration = c.manifest().iteration,
-               .consumed_samples = c.manifest().consumed_samples,
+    p.state = {.iteration = c.manifest.iteration,
+               .consumed_samples = c.manifest.consumed_samples,
                .schedule_samples = j.at("schedule_samples"),
                .optimizer_steps = j.at("optimizer_steps"),
                .skipped_iterations = j.at("skipped_iterations")};
@@ -51,40 +54,44 @@ RunProgress read_progress(const Checkpoint& c, const json& j) {
     p.interval.advanced = i.at("advanced"), p.interval.skipped = i.at("skipped"), p.interval.nan = i.at("nan");
     return p;
   } catch (const json::exception& e) {
-    fail("{}: its training state cannot be read: {}", c.path(), e.what());
+    fail("{}: its training state cannot be read: {}", c.path, e.what());
   }
 }
 
-Options stored_options(const Checkpoint& c) {
+Options stored_options(const AnyCheckpoint& c) {
+  check(!c.foreign(), "{} holds a model of an architecture that is not built yet", c.path);
   Options stored;
   config::FieldList fields = config::fields_of(stored);
-  config::from_json(fields, c.manifest().config_json, c.path() + "/manifest.json");
+  config::from_json(fields, c.manifest.config_json, c.path);
   return stored;
 }
 
 bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
 
-bool has_optimizer(const Checkpoint& c) {
-  for (const CheckpointTensor& t : c.tensors())
-    if (is_optimizer_tensor(t.name)) return true;
-  return false;
-}
-
-void read_tensors(const Checkpoint& c, ModelState& model, bool with_optimizer) {
-  std::vector<NamedShape> expected;
+void read_tensors(const AnyCheckpoint& c, ModelState& model, bool with_optimizer) {
+  std::vector<NamedShape> expected, found;
   for (const StateTensor& t : model.tensors())
     if (t.is_weight || with_optimizer) expected.push_back({t.name, t.shape});
-  c.check_tensors(expected, [&](const std::string& name) { return !with_optimizer && is_optimizer_tensor(name); });
+  for (const TensorSpec& t : c.tensors->tensors()) {
+    if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
+    if (model.is_stage() && !model.has(t.name)) continue;  // another stage's
+    found.push_back({t.name, t.shape});
+  }
+  check_same_tensors("[load] " + c.path, expected, found);
   for (const StateTensor& t : model.tensors()) {
     if (!t.is_weight && !with_optimizer) continue;
-    check(c.find(t.name)->dtype == DType::f32, "{}: tensor {} is {}, want f32", c.path(), t.name,
-          name_of(c.find(t.name)->dtype));
-    model.write(t, [&](std::span<float> values) { c.read(t.name, std::as_writable_bytes(values)); });
+    const std::size_t stored = c.tensors->at(t.name);
+    check(is_float(c.tensors->tensors()[stored].dtype), "{}: tensor {} is {}, want a floating-point type", c.path,
+          t.name, name_of(c.tensors->tensors()[stored].dtype));
+    model.write(t, [&](std::span<float> values) {
+      c.tensors->read_range_as(stored, 0, i64(values.size()), DType::f32, std::as_writable_bytes(values).data());
+    });
   }
+  model.finish();
 }
 
-OpenOptions open_options(i64 iteration) {
-  OpenOptions o;
+AnyOpenOptions open_options(i64 iteration) {
+  AnyOpenOptions o;
   if (iteration > 0) o.iteration = iteration;
   return o;
 }
@@ -97,30 +104,48 @@ void read_hf_weights(const std::string& dir, ModelState& model) {
       check(t.shape == shape, "{}: {} is {}, the model's is {}", dir, name, to_string(shape), to_string(t.shape));
       return model.write(t, values);
     }
-    fail("{}: the model has no parameter {}", dir, name);
+    check(model.is_stage(), "{}: the model has no parameter {}", dir, name);
   });
+  model.finish();
 }
 
 }  // namespace
 
-bool save_run(const Options& options, const ModelState& model, const RunProgress& progress,
-              const Schedules& schedules) {
-  const TrainConfig& train = options.train;
-  const RunState& state = progress.state;
+static void save_native(const TrainConfig& train, const Manifest& manifest, const ModelState& model,
+                        const SaveOptions& keep) {
   std::vector<SaveTensor> tensors;
   std::vector<float> copy;  // of memory that the host can't see
+  model.begin_reading();
   for (const StateTensor& t : model.tensors()) {
     if (train.no_save_optim && !t.is_weight) continue;
     SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::f32});
     if (t.leaf->type.dtype == DType::f32) out.data = model.host_view(t);
     if (!out.data) out.fetch = [&model, &copy, &t] { return (copy = model.read(t)).data(); };
   }
+  save_checkpoint(train.save, manifest, tensors, keep);
+}
+
+static void save_torch_dist(const Options& options, const Manifest& manifest, const ModelState& model,
+                            const SaveOptions& keep) {
+  AnyCheckpoint run{.path = options.train.save, .manifest = manifest, .model = options.model};
+  run.tensors = std::make_shared<StateTensors>(model, !options.train.no_save_optim);
+  convert_checkpoint(run, CkptFormat::torch_dist, options.train.save, {});
+  remove_old_checkpoints(options.train.save, manifest.iteration, keep);
+}
+
+bool save_run(const Options& options, const ModelState& model, const RunProgress& progress,
+              const Schedules& schedules) {
+  const TrainConfig& train = options.train;
+  const RunState& state = progress.state;
   Options stored = options;
   const Manifest manifest{state.iteration, state.consumed_samples, config::to_json(config::fields_of(stored)),
                           state_json(progress, schedules)};
+  const SaveOptions keep{.keep_last = train.most_recent_k, .keep_multiples = train.save_retain_interval};
   try {
-    save_checkpoint(train.save, manifest, tensors,
-                    {.keep_last = train.most_recent_k, .keep_multiples = train.save_retain_interval});
+    if (train.ckpt_format == SaveFormat::torch_dist)
+      save_torch_dist(options, manifest, model, keep);
+    else
+      save_native(train, manifest, model, keep);
   } catch (const std::exception& e) {
     log::warn("checkpoint at iteration {} was not saved, training goes on: {}", state.iteration, e.what());
     return false;
@@ -148,26 +173,28 @@ RunStart::RunStart(const Options& options)
 
 void RunStart::open_checkpoint_of(const Options& options) {
   const TrainConfig& t = options.train;
-  checkpoint_ = open_checkpoint(load_, open_options(t.ckpt_step));
-  const Checkpoint& c = *checkpoint_;
+  AnyOpenOptions open = open_options(t.ckpt_step);
+  open.vocab_size = options.model.vocab_size;
+  checkpoint_ = open_any_checkpoint(load_, open);
+  const AnyCheckpoint& c = *checkpoint_;
   const Options stored = stored_options(c);
-  check_same_model(options.model, stored.model, c.path());
-  const bool weights_only = !has_optimizer(c);
-  from_zero_ = t.finetune || (c.manifest().iteration == 0 && weights_only);
+  check_same_model(options.model, *c.model, c.path);
+  const bool weights_only = !c.has_optimizer();
+  from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
   if (from_zero_) return;
   check(!with_optimizer_ || !weights_only,
         "{} was saved without the optimizer's state: give --no-load-optim, or --finetune to start from iteration 0",
-        c.path());
+        c.path);
   check(!with_optimizer_ || stored.optimizer.optimizer == options.optimizer.optimizer,
-        "{} was saved with another --optimizer: give the same one, or --no-load-optim", c.path());
+        "{} was saved with another --optimizer: give the same one, or --no-load-optim", c.path);
   const json state = parse_state(c);
   progress_ = read_progress(c, state);
   if (t.no_load_optim) progress_.state.optimizer_steps = 0;
-  schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path());
+  schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path);
+  if (c.format != CkptFormat::native) return;  // Megatron's arguments say too little about the rest
   const std::string changed = changed_settings(options, stored);
-  if (!changed.empty())
-    log::warn("{} was saved with other settings, the run goes on with these: {}", c.path(), changed);
+  if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
 }
 
 void RunStart::fill(ModelState& model) const {
@@ -177,7 +204,7 @@ void RunStart::fill(ModelState& model) const {
   } else if (checkpoint_) {
     read_tensors(*checkpoint_, model, with_optimizer_);
     log::say("  successfully loaded checkpoint from {} [ t 1/1, p 1/1 ] at iteration {}", load_,
-             checkpoint_->manifest().iteration);
+             checkpoint_->manifest.iteration);
   } else {
     model.initialise(seed_);
   }
@@ -185,21 +212,22 @@ void RunStart::fill(ModelState& model) const {
 
 void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
   if (is_hf_directory(dir)) return read_hf_weights(dir, model);
-  read_tensors(open_checkpoint(dir, open_options(iteration)), model, false);
+  read_tensors(open_any_checkpoint(dir, open_options(iteration)), model, false);
 }
 
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   if (is_hf_directory(dir)) return {read_hf_config(dir).model, {}};
-  OpenOptions open = open_options(iteration);
+  AnyOpenOptions open = open_options(iteration);
   open.verify = false;  // whoever loads the weights verifies them
-  const Options stored = stored_options(open_checkpoint(dir, open));
-  return {stored.model, stored.tokenizer};
+  const AnyCheckpoint c = open_any_checkpoint(dir, open);
+  const Options stored = stored_options(c);
+  return {*c.model, stored.tokenizer};
 }
 
 bool is_loadable(const std::string& dir) {
   check(!fs::exists(dir) || fs::is_directory(dir), "--load {}: this is a file, want a directory", dir);
-  return is_hf_directory(dir) || has_checkpoint(dir);
+  return find_ckpt_format(dir).has_value();
 }
 
 }  // namespace megalith

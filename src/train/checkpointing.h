@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/any_checkpoint.h"
 #include "train/interval_stats.h"
 #include "train/model_state.h"
 #include "train/options.h"
@@ -21,8 +21,9 @@ struct RunProgress {
 // it was saved.
 bool save_run(const Options& options, const ModelState& model, const RunProgress& progress, const Schedules& schedules);
 
-// Where a run begins: nowhere (random weights), in a native checkpoint or in a Hugging Face model directory (its
-// weights only). Opening it reads and checks everything but tensors, so that mistakes are told before memory is taken.
+// Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
+// directory (its weights only). Opening it reads and checks everything but tensors, so that mistakes are told before
+// memory is taken.
 class RunStart {
  public:
   // Follows --load. Error if there is something else than a checkpoint of this model, if its schedule is another (see
@@ -43,7 +44,7 @@ class RunStart {
   bool hub_ = false;
   bool from_zero_ = false;  // weights only, from iteration 0
   bool with_optimizer_ = false;
-  std::optional<Checkpoint> checkpoint_;
+  std::optional<AnyCheckpoint> checkpoint_;
   RunProgress progress_;
   Schedules schedules_;
 };

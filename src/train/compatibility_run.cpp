@@ -1,4 +1,4 @@
-// Rules about batches, ranks, checkpoints and what is not built yet.
+// Rules about batches, data and checkpoints.
 #include "train/compatibility.h"
 
 namespace megalith {
@@ -6,34 +6,6 @@ namespace {
 
 using Topic = Rule::Topic;
 using Action = Rule::Action;
-
-std::string one_rank(const Options& o) {
-  const ParallelConfig& p = o.parallel;
-  struct Axis {
-    const char* flag;
-    i64 size;
-  };
-  for (const Axis& axis : {Axis{"--tensor-model-parallel-size", p.tensor_model_parallel_size},
-                           {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
-                           {"--context-parallel-size", p.context_parallel_size},
-                           {"--expert-model-parallel-size", p.expert_model_parallel_size},
-                           {"--expert-tensor-parallel-size", p.expert_tensor_parallel_size}})
-    if (axis.size != 1) return fmt::format("{} {}: more than one rank is not built yet; give 1", axis.flag, axis.size);
-  return {};
-}
-
-std::string sequence_parallel(const Options& o) {
-  if (!o.parallel.sequence_parallel || o.parallel.tensor_model_parallel_size > 1) return {};
-  return "--sequence-parallel has no effect with --tensor-model-parallel-size 1";
-}
-
-std::string batch_divides(const Options& o) {
-  const i64 step = o.train.micro_batch_size * o.parallel.data_parallel_size();
-  if (step == 0 || o.train.global_batch_size % step == 0) return {};
-  return fmt::format(
-      "--global-batch-size {} is not divisible by --micro-batch-size {} times data-parallel size {}: change one",
-      o.train.global_batch_size, o.train.micro_batch_size, o.parallel.data_parallel_size());
-}
 
 std::string whole_batches(const Options& o) {
   if (o.train.train_samples == 0 || o.train.train_samples >= o.train.global_batch_size) return {};
@@ -61,6 +33,11 @@ std::string save_interval(const Options& o) {
 std::string save_place(const Options& o) {
   if (!o.train.save.empty() || o.train.save_interval == 0) return {};
   return "--save-interval has no effect without --save: nothing will be saved";
+}
+
+std::string saved_format(const Options& o) {
+  if (o.train.ckpt_format != SaveFormat::torch || o.train.save.empty()) return {};
+  return "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for Megatron)";
 }
 
 std::string retained(const Options& o) {
@@ -110,10 +87,6 @@ std::string data_surplus(const Options& o) {
 
 std::vector<Rule> run_rules() {
   return {
-      {"every parallel size is 1", Topic::run, Action::refuse, one_rank},
-      {"sequence-parallel comes with tensor parallelism", Topic::run, Action::warn, sequence_parallel},
-      {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
-       batch_divides},
       {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
       {"the seed is below 2^32", Topic::run, Action::refuse, data_seed},
       {"there is one source of data", Topic::run, Action::refuse, one_data_source},
@@ -122,6 +95,7 @@ std::vector<Rule> run_rules() {
       {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"save-interval comes with save", Topic::run, Action::warn, save_place},
+      {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},
       {"flags about loading come with load", Topic::run, Action::warn, load_place},
   };

@@ -34,23 +34,24 @@ constexpr Row kAccepted[] = {
      "--disable-jit-fuser --cross-entropy-loss-fusion --cross-entropy-fusion-impl= --use-fused-weighted-squared-relu "
      "--fused-residual-rmsnorm"},
     {"one rank has nothing to share, overlap or send",
-     "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --delay-grad-reduce "
+     "--delay-grad-reduce "
      "--delay-param-gather "
-     "--no-align-grad-reduce --no-align-param-gather --ddp-bucket-size= --ddp-num-buckets= --ddp-average-in-collective "
-     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap --tp-comm-overlap-cfg= "
+     "--no-align-grad-reduce --no-align-param-gather --ddp-num-buckets= --ddp-average-in-collective "
+     "--ddp-pad-buckets-for-high-nccl-busbw --no-gradient-reduce-div-fusion --tp-comm-overlap-cfg= "
      "--tp-comm-overlap-rs-dgrad --tp-comm-bootstrap-backend= --no-clone-scatter-output-in-embedding "
      "--no-overlap-p2p-communication --overlap-p2p-communication-warmup-flush --use-tp-pp-dp-mapping "
      "--distributed-backend= "
-     "--distributed-timeout-minutes= --distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
+     "--distributed-timeout-seconds-after-init= --disable-gloo-process-groups "
      "--local-rank= "
-     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline --cp-comm-type=* "
+     "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
-     "--ckpt-format= --use-dist-ckpt --dist-ckpt-format= --auto-detect-ckpt-format --ckpt-fully-parallel-save "
+     "--use-dist-ckpt --dist-ckpt-format= --ckpt-fully-parallel-save "
      "--no-ckpt-fully-parallel-save --ckpt-fully-parallel-load --ckpt-assume-constant-structure --dist-ckpt-workers= "
      "--dist-ckpt-optim-fully-reshardable --distrib-optim-fully-reshardable-mem-efficient "
      "--ckpt-pg-tensors-cache-path= "
      "--no-save-tokenizer-assets"},
+    {"what --load holds is found by itself always", "--auto-detect-ckpt-format"},
     {"checkpoints are written in the foreground",
      "--async-save --async-strategy= --use-persistent-ckpt-worker "
      "--async-ckpt-cpu-priority= --async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},
@@ -106,11 +107,11 @@ constexpr Row kNotBuilt[] = {
     {"multi-token prediction is not built yet",
      "--mtp-num-layers --mtp-loss-scaling-factor --mtp-use-repeated-layer --mtp-detach-heads --mtp-hsm "
      "--mtp-standalone"},
-    {"pipeline parallelism is not built yet",
-     "--num-layers-per-virtual-pipeline-stage --num-virtual-stages-per-pipeline-rank "
-     "--microbatch-group-size-per-virtual-pipeline-stage --decoder-first-pipeline-num-layers "
-     "--decoder-last-pipeline-num-layers "
-     "--account-for-embedding-in-pipeline-split --account-for-loss-in-pipeline-split --pipeline-model-parallel-layout "
+    {"this part of pipelines is not built yet",
+     ""
+     ""
+     ""
+     "--pipeline-model-parallel-layout "
      "--pipeline-model-parallel-comm-backend --use-ring-exchange-p2p --defer-embedding-wgrad-compute "
      "--wgrad-deferral-limit "
      "--delay-wgrad-compute --overlap-param-gather-with-optimizer-step --standalone-embedding-stage"},
@@ -227,7 +228,6 @@ constexpr Row kReplaced[] = {
     {"use --optimizer-cpu-offload, once offloading is built", "--cpu-optimizer --cpu-optimizer-type"},
     {"use --recompute-granularity, --recompute-method and --recompute-num-layers",
      "--checkpoint-activations --checkpoint-method --checkpoint-num-layers --distribute-checkpointed-activations"},
-    {"use --pipeline-model-parallel-layout, once pipelines are built", "--virtual-pipeline-model-parallel-size"},
     {"leave it out: one rank has no replicas to compare", "--consistency-check"},
     {"use --log-straggler, once it is built", "--enable-straggler-detection"},
 };

@@ -14,8 +14,11 @@
 #include "passes/recompute.h"
 #include "tokens/tokenizer.h"
 #include "train/device_options.h"
+#include "train/parallel.h"
 
 namespace megalith {
+
+enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
 
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
@@ -34,6 +37,7 @@ struct TrainConfig {
 
   std::string save;
   std::string load;
+  SaveFormat ckpt_format = SaveFormat::native;
   i64 save_interval = 0;
   i64 save_retain_interval = 0;  // older checkpoints at other multiples are deleted; 0: all stay
   i64 most_recent_k = 0;         // this many newest checkpoints stay; 0: all
@@ -63,19 +67,6 @@ struct TrainConfig {
   bool print_plan = false;
 
   bool operator==(const TrainConfig&) const = default;
-};
-
-// Sizes of the mesh's axes. More than one rank is not built yet, so each must be 1.
-struct ParallelConfig {
-  i64 tensor_model_parallel_size = 1;
-  i64 pipeline_model_parallel_size = 1;
-  i64 context_parallel_size = 1;
-  i64 expert_model_parallel_size = 1;
-  i64 expert_tensor_parallel_size = 1;
-  bool sequence_parallel = false;
-
-  i64 data_parallel_size() const { return 1; }
-  bool operator==(const ParallelConfig&) const = default;
 };
 
 struct Options {

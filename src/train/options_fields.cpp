@@ -30,7 +30,12 @@ void list_run(TrainConfig& c, config::FieldList& f) {
 void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.group("Checkpoints");
   f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
-  f.add("load", c.load, "Directory to load from: checkpoints, or a Hugging Face model.").shown_as("DIR");
+  f.add("load", c.load,
+        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; what it "
+        "holds is found by itself.")
+      .shown_as("DIR");
+  f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
+        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.");
   f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
   f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
@@ -87,6 +92,34 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share the experts.");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size, "Ranks that share each expert's matrices.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
+  f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a"},
+        "Attention over context-parallel ranks: gather keys and values, or exchange heads for sequence.");
+  f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
+        "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
+  f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
+        "Interleave: pieces of so many layers, several to a rank; 0: one.");
+  f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
+        "The same by the number of pieces.")
+      .also("--virtual-pipeline-model-parallel-size");
+  f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
+        "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
+  f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
+        "Layers of the first pipeline rank; 0: as many as others.");
+  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
+  f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
+        "Count the embedding as a layer when layers are shared out.");
+  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
+  f.add("use-distributed-optimizer", c.use_distributed_optimizer,
+        "Cut main weights and moments over the data-parallel ranks; each updates its part.");
+  f.add("tp-comm-overlap", c.tp_comm_overlap,
+        "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
+  f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
+  f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside other work.");
+  f.add("ddp-bucket-size", c.ddp_bucket_size,
+        "Elements that are reduced at once; 0: the larger of 40 million and 1 million x data-parallel size.");
+  f.add("distributed-timeout-minutes", c.distributed_timeout_minutes,
+        "How long a rank waits for others before it gives up.");
+  f.add("world-size", c.world_size, "Ranks to plan for with --dry-run. Not in Megatron.");
 }
 
 void list_fields(RecomputeConfig& c, config::FieldList& f) {

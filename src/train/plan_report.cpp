@@ -79,16 +79,16 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   return out + "------------------------------------------------------";
 }
 
-static std::vector<i64> smaller_micro_batches(const TrainConfig& t) {
+static std::vector<i64> smaller_micro_batches(const Options& o) {
   std::vector<i64> out;
-  for (i64 b = 1; b < t.micro_batch_size; ++b)
-    if (t.global_batch_size % b == 0) out.push_back(b);
+  for (i64 b = 1; b < o.train.micro_batch_size; ++b)
+    if (o.train.global_batch_size % (b * o.parallel.data_parallel_size()) == 0) out.push_back(b);
   return out;
 }
 
 // The largest micro-batch below the given one that divides the global batch and fits in `have` bytes; 0 if none does.
 static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64 have, const Backend& backend) {
-  const std::vector<i64> sizes = smaller_micro_batches(options.train);
+  const std::vector<i64> sizes = smaller_micro_batches(options);
   const auto total = [&](i64 b) {
     Options smaller = options;
     smaller.train.micro_batch_size = b;
@@ -152,8 +152,8 @@ void check_sizes(const Options& o, const Backend& backend) {
   check(m.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers);
 }
 
-void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend) {
-  const i64 have = backend.available_bytes();
+void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place) {
+  const i64 have = backend.available_bytes() / (backend.host_bytes() ? 1 : place.local_size);
   if (need.total() <= have) return;
   const i64 b = largest_that_fits(options, need, have, backend);
   const std::string advice =

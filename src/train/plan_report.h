@@ -3,6 +3,7 @@
 #include <optional>
 #include <string>
 
+#include "comm/place.h"
 #include "train/options.h"
 #include "train/step.h"
 
@@ -33,7 +34,8 @@ void check_sizes(const Options& options, const Backend& backend);
 std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 
 // Error if the plan needs more memory than there is, with the largest micro-batch that fits.
-void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend);
+// Ranks of one host that share its memory each get their part.
+void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place = {});
 
 // At the end of a run: what was planned against what was used.
 std::string memory_line(const MemoryNeed& need, const Backend& backend);

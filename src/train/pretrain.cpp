@@ -1,6 +1,7 @@
 #include "train/pretrain.h"
 
 #include <chrono>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 
@@ -11,6 +12,7 @@
 #include "train/plan_report.h"
 #include "train/run_log.h"
 #include "train/schedules.h"
+#include "train/together.h"
 
 namespace megalith {
 
@@ -18,17 +20,19 @@ namespace {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, RunStart start, Datasets datasets,
-              const MemoryNeed& need)
+  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, Ranks& ranks, RunStart start,
+              Datasets datasets, const MemoryNeed& need)
       : o_(options),
         t_(o_.train),
         backend_(backend),
+        ranks_(ranks),
         need_(need),
         step_(std::move(step)),
-        interpreter_(backend.make_interpreter(step_.plan, Coord{})),
-        model_(step_, *interpreter_),
+        coord_(step_.plan.mesh.num_ranks() > 1 ? step_.plan.mesh.coord(ranks.rank()) : Coord{}),
+        interpreter_(backend.make_interpreter(step_.plan, coord_)),
+        model_(step_, *interpreter_, coord_),
         schedules_(start.schedules()),
-        trainer_(step_, *interpreter_, o_.optimizer, schedules_),
+        trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
         datasets_(std::move(datasets)),
         state_(start.progress().state),
         log_(o_, start.progress(), train_iters(o_), peak()) {
@@ -65,7 +69,7 @@ class TrainingRun {
   // What goes wrong in reading data must not cost the steps done since the last checkpoint.
   void start(DataLoader& loader) {
     try {
-      trainer_.start_step(loader, t_.global_batch_size / t_.micro_batch_size, state_);
+      trainer_.start_step(loader, t_.global_batch_size / samples_at_once(), state_);
     } catch (const Error&) {
       finish_all();
       if (!t_.save.empty() && saved_ != state_.iteration && state_.iteration > 0) save();
@@ -79,8 +83,8 @@ class TrainingRun {
 
   void finish() {
     StepResult r = trainer_.finish_step(state_);
-    if (t_.log_params_norm) r.params_norm = model_.norm();
-    if (t_.log_num_zeros_in_grad) r.num_zeros = model_.zeros_in_gradients();
+    if (t_.log_params_norm) r.params_norm = std::sqrt(sum_over(ranks_, model_.squares()));
+    if (t_.log_num_zeros_in_grad) r.num_zeros = i64(sum_over(ranks_, double(model_.zeros_in_gradients())));
     bad_in_a_row_ = r.counted ? 0 : bad_in_a_row_ + 1;
     if (!r.counted && t_.check_for_nan_in_loss_and_grad)
       log::warn("iteration {}: loss {}, gradient norm {}: the step is skipped ({} in a row)", state_.iteration, r.loss,
@@ -109,10 +113,21 @@ class TrainingRun {
            t_.log_num_zeros_in_grad;
   }
 
+  // What the first rank of the last stage has, where others have nothing or the same.
+  double from_last_stage(double x) {
+    Coord one{};
+    one[int(Axis::pp)] = step_.plan.mesh.n(Axis::pp) - 1;
+    return sum_over(ranks_, coord_ == one ? x : 0);
+  }
+
+  // Of all data-parallel ranks, in one micro-batch.
+  i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(Axis::dp); }
+
   LoaderConfig loader_config_at(i64 consumed) const {
     LoaderConfig c = loader_config(o_.data);
     c.consumed_samples = consumed;
     c.micro_batch_size = t_.micro_batch_size;
+    c.data_parallel_rank = coord_[int(Axis::dp)], c.data_parallel_size = step_.plan.mesh.n(Axis::dp);
     return c;
   }
 
@@ -123,7 +138,8 @@ class TrainingRun {
     const i64 samples = t_.eval_iters * t_.global_batch_size;
     const i64 first = set->size() >= (done + 1) * samples ? done * samples : 0;
     DataLoader loader(set, loader_config_at(first));
-    const auto e = trainer_.evaluate(loader, samples / t_.micro_batch_size);
+    auto e = trainer_.evaluate(loader, samples / samples_at_once());
+    if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
     log_.validation(where, state_, e.mean(), record);
     log_.resume();
   }
@@ -143,8 +159,10 @@ class TrainingRun {
   static double minutes_since(std::chrono::steady_clock::time_point began) {
     return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count() / 60;
   }
+  // By the clock of rank 0, so that all leave at one iteration.
   bool time_is_up(std::chrono::steady_clock::time_point began) const {
-    return t_.exit_duration_in_mins > 0 && minutes_since(began) >= t_.exit_duration_in_mins;
+    if (t_.exit_duration_in_mins <= 0) return false;
+    return ranks_.all_gather(minutes_since(began) >= t_.exit_duration_in_mins ? "up" : "")[0] == "up";
   }
 
   bool should_exit(std::chrono::steady_clock::time_point began) const {
@@ -158,8 +176,10 @@ class TrainingRun {
   const Options& o_;
   const TrainConfig& t_;
   const Backend& backend_;
+  Ranks& ranks_;
   MemoryNeed need_;
   PlannedStep step_;
+  Coord coord_;
   std::unique_ptr<Interpreter> interpreter_;
   ModelState model_;
   Schedules schedules_;
@@ -212,27 +232,62 @@ std::string throughput_line(const Options& o, const Backend& backend) {
       100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
 }
 
+// All that is checked and opened before memory is taken.
+struct Opened {
+  RunStart start;
+  PlannedStep step;
+  Datasets datasets;
+  MemoryNeed need;
+};
+
+int stage_of(const Options& o, const Ranks& ranks) {
+  return o.train.dry_run ? 0 : mesh_of(o.parallel, o.model).coord(ranks.rank())[int(Axis::pp)];
+}
+
+Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
+  std::optional<RunStart> start;
+  PlannedStep step;
+  const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
+  together(ranks, [&] {
+    if (!o.train.dry_run) check_sizes(o, backend);
+    start.emplace(o);
+    step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
+    if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
+  });
+  Datasets datasets;
+  const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
+  for (const bool turn : {true, false})
+    together(ranks, [&] {
+      if (builds == turn) datasets = open_data(o);
+    });
+  MemoryNeed total;
+  together(ranks, [&] {
+    if (o.train.print_graph) log::say("{}", print(step.train));
+    if (o.train.print_plan) log::say("{}", print(step.plan));
+    total = need();
+    log::say("{}", plan_report(o, step, total));
+    if (!o.train.dry_run) check_memory(o, total, backend, ranks.place()), check_save_place(o.train);
+  });
+  return {std::move(*start), std::move(step), std::move(datasets), total};
+}
+
 }  // namespace
 
-int pretrain_gpt(Options options, const Backend& backend) {
+int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
+  if (ranks.size() > 1)
+    check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   log::say("{}", arguments_text(options));
   for (const std::string& note : options.notes) log::say("{}", note);
-  if (!options.train.dry_run) check_sizes(options, backend);
-  RunStart start(options);
-  PlannedStep step = plan_step(step_spec(options), backend);
-  const auto need = [&] { return memory_need(options, step, backend, start.resumes()); };
-  if (!options.train.dry_run) check_memory(options, need(), backend);  // first: an index may take long to build
-  Datasets datasets = open_data(options);
-  if (options.train.print_graph) log::say("{}", print(step.train));
-  if (options.train.print_plan) log::say("{}", print(step.plan));
-  const MemoryNeed total = need();
-  log::say("{}", plan_report(options, step, total));
+  const std::string map = rank_map(mesh_of(options.parallel, options.model));
+  if (!map.empty()) log::say("{}", map);
+  Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
-  check_memory(options, total, backend);
-  check_save_place(options.train);
+  if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
-  return TrainingRun(options, std::move(step), backend, std::move(start), std::move(datasets), total).train();
+  return TrainingRun(options, std::move(run.step), backend, ranks, std::move(run.start), std::move(run.datasets),
+                     run.need)
+      .train();
 }
 
 }  // namespace megalith

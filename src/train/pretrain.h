@@ -1,11 +1,13 @@
 // A training run from its options to its last checkpoint.
 #pragma once
+#include "comm/ranks.h"
 #include "plan/interpreter.h"
 #include "train/options.h"
 
 namespace megalith {
 
-// What a run's end means for the process's exit code: 0 also for --exit-interval and --exit-duration-in-mins.
-int pretrain_gpt(Options options, const Backend& backend);
+// What a run's end means for the process's exit code: 0 also for --exit-interval and --exit-duration-in-mins. All ranks
+// call it, with options that are the same but for what the launcher says of the place.
+int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks);
 
 }  // namespace megalith

@@ -38,16 +38,23 @@ RunLength run_length(const Options& o) {
   return r;
 }
 
-StepSpec step_spec(const Options& o) {
+StepSpec step_spec(const Options& o, int stage) {
   StepSpec s;
   s.model = o.model, s.optimizer = o.optimizer;
-  s.shape.batch = o.train.micro_batch_size;
+  s.mesh = mesh_of(o.parallel, o.model), s.style = style_of(o.parallel);
+  s.shape.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
   s.shape.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
   s.shape.position_ids = o.data.reset_position_ids;
   s.shape.document_starts = o.data.reset_attention_mask;
   s.shape.seed = u64(o.train.seed);
   s.recompute = o.recompute;
+  s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
+  s.overlap = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap};
   s.evaluate = o.train.eval_iters > 0;
+  if (o.parallel.pipeline_model_parallel_size > 1) {
+    const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();
+    s.pipeline = pipeline_of(o.parallel, o.model, stage, int(o.train.global_batch_size / at_once));
+  }
   return s;
 }
 

@@ -10,6 +10,6 @@ namespace megalith {
 i64 train_iters(const Options& o);  // also with --train-samples
 Schedules make_schedules(const Options& o);
 RunLength run_length(const Options& o);
-StepSpec step_spec(const Options& o);
+StepSpec step_spec(const Options& o, int stage = 0);  // of a rank of that pipeline stage
 
 }  // namespace megalith

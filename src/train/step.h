@@ -1,11 +1,14 @@
 // From a model's numbers to the planned step: graph, backward, accumulation, update, passes, memory.
 #pragma once
+#include <list>
+#include <optional>
 #include <set>
 
 #include "models/gpt.h"
-#include "optim/config.h"
+#include "optim/update.h"
 #include "passes/recompute.h"
 #include "plan/interpreter.h"
+#include "train/pipeline_step.h"
 
 namespace megalith {
 
@@ -19,17 +22,30 @@ struct StepSpec {
   bool train = true;         // false: only the evaluation program
   bool keep_logits = false;  // the evaluation's logits are an output
   RecomputeConfig recompute;
+  bool shard_optimizer = false;  // over the data-parallel ranks
+  i64 pool_size = 0;             // then; 0: by Megatron's rule
+  Overlap overlap;
+  PipelineSpec pipeline;
   std::set<std::string> passes_off;  // beside the backend's own
 };
 
 // Programs "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate" (evaluate).
 struct PlannedStep {
   std::vector<Parameter> parameters;
+  std::vector<Pool> pools;  // of a cut optimizer; its state moves by programs "take NAME" and "give NAME"
   Graph train, evaluate;
+  std::optional<PipelineStage> pipeline;  // then the programs are those of plan_stage(), and the graphs:
+  std::vector<Graph> pieces;
   std::vector<PassReport> passes;
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
 };
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
+
+// For plan_stage(): how a cut optimizer's state comes in and goes out (`graphs` keeps what the programs are of), and
+// what a backend's kernels need beside their buffers.
+void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& graphs, const PlannedStep& step,
+                        const StepSpec& spec, const std::set<std::string>& passes_off);
+std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backend);
 
 }  // namespace megalith

@@ -19,12 +19,14 @@ void RunState::advance(i64 samples, bool counted) {
     ++skipped_iterations;
 }
 
-Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
-                 const Schedules& schedules)
+Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord,
+                 const OptimizerConfig& optimizer, const Schedules& schedules)
     : plan_(step.plan),
       interpreter_(interpreter),
       rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
-      feed_(step.plan, interpreter) {}
+      pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
+  if (!pipeline_) feed_.emplace(step.plan, interpreter, coord);
+}
 
 void Trainer::Rates::write(const RunState& state, double* out) const {
   const double t = double(state.optimizer_steps + 1);
@@ -57,11 +59,15 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
   check(started_.size() < 2, "a third step is started before the first is finished");
   write_hyper(state);
   const i64 before = loader.consumed_samples();
-  for (i64 m = 0; m < micro_batches; ++m) {
-    feed_(loader.next());
+  if (pipeline_) {
+    pipeline_->step([&] { return loader.next(); });
+    interpreter_.run(index_of(plan_, "update"), false);
+  }
+  for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
+    (*feed_)(loader.next());
     interpreter_.run(index_of(plan_, m + 1 < micro_batches ? "micro-batch" : "last-micro-batch"), m == 0);
   }
-  const int ticket = interpreter_.request(index_of(plan_, "last-micro-batch"), "step");
+  const int ticket = interpreter_.request(index_of(plan_, updating()), "step");
   started_.push_back({ticket, loader.consumed_samples() - before});
 }
 
@@ -77,9 +83,16 @@ StepResult Trainer::finish_step(RunState& state) {
 }
 
 Trainer::Evaluation Trainer::evaluate(DataLoader& loader, i64 micro_batches) {
+  if (pipeline_) {
+    pipeline_->evaluate([&] { return loader.next(); }, micro_batches);
+    const StagePiece& last = pipeline_->last_piece();
+    if (!last.last) return {};
+    const int program = index_of(plan_, "evaluate" + last.suffix);
+    return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
+  }
   const int program = index_of(plan_, "evaluate");
   for (i64 m = 0; m < micro_batches; ++m) {
-    feed_(loader.next());
+    (*feed_)(loader.next());
     interpreter_.run(program, m == 0);
   }
   return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};

@@ -11,7 +11,7 @@
 
 #include "optim/lr_schedule.h"
 #include "optim/wd_schedule.h"
-#include "train/feed.h"
+#include "train/pipeline.h"
 #include "train/step.h"
 
 namespace megalith {
@@ -43,7 +43,8 @@ struct StepResult {
 
 class Trainer {
  public:
-  Trainer(const PlannedStep& step, Interpreter& interpreter, const OptimizerConfig& optimizer,
+  // `coord`: this rank's place.
+  Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord, const OptimizerConfig& optimizer,
           const Schedules& schedules);
 
   // Starts a step over `micro_batches` batches of the loader. `state`: after the finished steps; at most one more may
@@ -58,7 +59,7 @@ class Trainer {
     double loss_sum = 0, tokens = 0;
     double mean() const { return loss_sum / tokens; }
   };
-  // The loss over so many batches, without updates.
+  // The loss over so many batches, without updates. Only the last stage of a pipeline knows it: zero on others.
   Evaluation evaluate(DataLoader& loader, i64 micro_batches);
 
  private:
@@ -73,11 +74,13 @@ class Trainer {
     void write(const RunState& state, double* hyper) const;
   };
   void write_hyper(const RunState& state);
+  const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;
   Interpreter& interpreter_;
   Rates rates_;
-  Feed feed_;
+  std::optional<Pipeline> pipeline_;
+  std::optional<Feed> feed_;  // without a pipeline
   std::deque<Started> started_;
 };
 

@@ -1,6 +1,8 @@
 #include "ckpt/hf_weights.h"
 
+#include <cstring>
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -16,13 +18,20 @@ LogicalSink into(Weights& w) {
     EXPECT_TRUE(w.emplace(name, std::pair(shape, std::vector<float>(v.begin(), v.end()))).second) << name;
   };
 }
-LogicalSource from(const Weights& w) {
-  return [&w](const std::string& name, const Shape& shape, std::span<float> v) {
-    const auto& [stored, values] = w.at(name);
-    EXPECT_EQ(stored, shape);
-    std::ranges::copy(values, v.begin());
-  };
-}
+// The weights as a set of tensors.
+class MemoryTensors final : public TensorReader {
+ public:
+  explicit MemoryTensors(const Weights& w) : TensorReader("memory"), weights_(w) {
+    for (const auto& [name, t] : w) add({name, DType::f32, t.first});
+  }
+
+ private:
+  void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override {
+    std::memcpy(out, weights_.at(tensors()[tensor].name).second.data() + begin, std::size_t(n) * sizeof(float));
+  }
+  const Weights& weights_;
+};
+std::shared_ptr<const TensorReader> from(const Weights& w) { return std::make_shared<MemoryTensors>(w); }
 
 // Names and numbers that no two elements of a model share.
 Weights numbered(const HfMapping& mapping) {
@@ -97,7 +106,7 @@ TEST(HfWeights, head_order_agrees_with_the_vectors) {
     import_hf(separate, source, "x", into(w));
     const HfMapping fused = hf_mapping(HfFamily::falcon, m);
     std::vector<float> result(rows.size());
-    for (const HfLink& link : fused.links)
+    for (const TensorLink& link : fused.links)
       if (fused.theirs[link.theirs].name.ends_with("query_key_value.weight"))
         pack(link.block, DType::f32, w.at(fused.ours[link.ours].name).second.data(),
              reinterpret_cast<std::byte*>(result.data()));
@@ -177,7 +186,7 @@ TEST(HfWeights, links_cover_everything_once) {
     std::map<float, int> seen;
     std::vector<std::vector<float>> files;
     for (const NamedShape& t : mapping.theirs) files.emplace_back(std::size_t(count(t.shape)), 0.0f);
-    for (const HfLink& link : mapping.links)
+    for (const TensorLink& link : mapping.links)
       pack(link.block, DType::f32, w.at(mapping.ours[link.ours].name).second.data(),
            reinterpret_cast<std::byte*>(files[link.theirs].data()));
     for (const auto& f : files)

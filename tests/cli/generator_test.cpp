@@ -66,7 +66,7 @@ class WholeModel {
     b.tokens.resize(kLongest, 0);  // causal: what follows does not matter
     b.labels.assign(kLongest, 0), b.loss_mask.assign(kLongest, 1), b.sample_numbers = {0};
     for (i32 i = 0; i < kLongest; ++i) b.position_ids.push_back(i);
-    Feed(step_.plan, *interpreter_)(b);
+    Feed(step_.plan, *interpreter_, Coord{})(b);
     interpreter_->run(0, true);
     const Program& p = step_.plan.programs[0];
     const Type& type = p.buffers[size_t(p.outputs.at("logits"))].type;

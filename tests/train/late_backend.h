@@ -14,13 +14,20 @@ class LateInterpreter final : public Interpreter {
   LateInterpreter(std::unique_ptr<Interpreter> inner, std::vector<int>& profiled)
       : inner_(std::move(inner)), profiled_(profiled) {}
 
-  void run(int program, bool first) override {
-    queue_.push_back([=, this] { inner_->run(program, first); });
+  void run(int program, bool first, int slot) override {
+    queue_.push_back([=, this] { inner_->run(program, first, slot); });
   }
-  void write(const Leaf& leaf, const void* data) override {
+  int send(const Leaf& leaf, int slot, int peer, int channel) override {
+    return now()->send(leaf, slot, peer, channel);
+  }
+  int receive(const Leaf& leaf, int slot, int peer, int channel) override {
+    return now()->receive(leaf, slot, peer, channel);
+  }
+  void join(int ticket) override { now()->join(ticket); }
+  void write(const Leaf& leaf, const void* data, int slot) override {
     const auto* bytes = static_cast<const std::byte*>(data);
     queue_.push_back(
-        [=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] { inner_->write(leaf, copy.data()); });
+        [=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] { inner_->write(leaf, copy.data(), slot); });
   }
   void draw(const Leaf& leaf, const Draw& draw) override { now()->draw(leaf, draw); }
   void read(const Leaf& leaf, void* data) override { now()->read(leaf, data); }

@@ -49,8 +49,11 @@ class ScriptedInterpreter final : public Interpreter {
   ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
   std::vector<double> hyper;  // of all steps, one after the other
 
-  void run(int, bool) override {}
-  void write(const Leaf& leaf, const void* data) override {
+  void run(int, bool, int) override {}
+  int send(const Leaf&, int, int, int) override { return 0; }
+  int receive(const Leaf&, int, int, int) override { return 0; }
+  void join(int) override {}
+  void write(const Leaf& leaf, const void* data, int) override {
     if (leaf.name != "hyper") return;
     const auto* values = static_cast<const double*>(data);
     hyper.insert(hyper.end(), values, values + hyper::kSize);
@@ -67,7 +70,7 @@ class ScriptedInterpreter final : public Interpreter {
     EXPECT_TRUE(late_);
     std::vector<std::byte> data(size_t(leaf.bytes));
     fill(take(ticket), data.data());
-    write(leaf, data.data());
+    write(leaf, data.data(), 0);
   }
   void profile(bool) override {}
   double busy_seconds() override { return 0; }
@@ -91,7 +94,7 @@ TEST(Trainer, RatesFollowTheStepsThatCounted) {
   const std::vector<bool> counts = {true, false, true, false, false, true, true};
   const auto train = [&](bool late) {
     ScriptedInterpreter device(counts, late);
-    Trainer trainer(step, device, options.optimizer, make_schedules(options));
+    Trainer trainer(step, device, Coord{}, options.optimizer, make_schedules(options));
     DataLoader loader(set, {.micro_batch_size = 2});
     RunState state;
     for (size_t i = 0; i < counts.size(); ++i) {

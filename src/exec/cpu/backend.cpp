@@ -17,14 +17,23 @@ namespace {
 
 class CpuInterpreter final : public Interpreter {
  public:
-  CpuInterpreter(const Plan& plan, const Coord& coord) : executor_(plan, coord) {}
-  void run(int program, bool first) override {
+  CpuInterpreter(const Plan& plan, const Coord& coord, Ranks* ranks) : executor_(plan, coord, ranks), ranks_(ranks) {}
+  void run(int program, bool first, int slot) override {
     const double began = now();
-    executor_.run(program, first);
+    executor_.run(program, first, slot);
     busy_ += now() - began;
   }
-  void write(const Leaf& leaf, const void* data) override {
-    std::memcpy(executor_.leaf(leaf.name), data, size_t(leaf.bytes));
+  int send(const Leaf& leaf, int slot, int peer, int channel) override {
+    const Piece piece{peer, place(leaf, slot), leaf.bytes};
+    return others().exchange(kFirstChannel + channel, {&piece, 1}, {});
+  }
+  int receive(const Leaf& leaf, int slot, int peer, int channel) override {
+    const Piece piece{peer, place(leaf, slot), leaf.bytes};
+    return others().exchange(kFirstChannel + channel, {}, {&piece, 1});
+  }
+  void join(int ticket) override { others().wait(ticket); }
+  void write(const Leaf& leaf, const void* data, int slot) override {
+    std::memcpy(place(leaf, slot), data, size_t(leaf.bytes));
   }
   void read(const Leaf& leaf, void* data) override { std::memcpy(data, executor_.leaf(leaf.name), size_t(leaf.bytes)); }
   void draw(const Leaf& leaf, const Draw& d) override {
@@ -66,6 +75,12 @@ class CpuInterpreter final : public Interpreter {
   }
 
  private:
+  static constexpr int kFirstChannel = 64;  // of tags; below: the lanes of relayouts
+  std::byte* place(const Leaf& leaf, int slot) { return executor_.leaf(leaf.name) + slot * leaf.stride(); }
+  Ranks& others() {
+    check(ranks_ != nullptr, "a transfer between pipeline stages on a single rank");
+    return *ranks_;
+  }
   const Buffer& buffer(int program, const std::string& output) const {
     const Program& p = executor_.plan().programs[program];
     return p.buffers[p.outputs.at(output)];
@@ -74,6 +89,7 @@ class CpuInterpreter final : public Interpreter {
     return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
   }
   cpu::Executor executor_;
+  Ranks* ranks_;
   std::map<int, std::vector<double>> requested_;  // by ticket
   int tickets_ = 0;
   double busy_ = 0;
@@ -81,6 +97,7 @@ class CpuInterpreter final : public Interpreter {
 
 class CpuBackend final : public Backend {
  public:
+  explicit CpuBackend(Ranks* ranks) : ranks_(ranks) {}
   std::string name() const override { return "cpu"; }
   std::string device_name() const override { return "CPU"; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
@@ -96,12 +113,15 @@ class CpuBackend final : public Backend {
   // A bias costs the same before the product and after it, and a gradient is squared best while it is in cache.
   std::set<std::string> passes_off() const override { return {"fuse-bias", "multi-tensor"}; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
-    return std::make_unique<CpuInterpreter>(plan, coord);
+    return std::make_unique<CpuInterpreter>(plan, coord, ranks_);
   }
+
+ private:
+  Ranks* ranks_;
 };
 
 }  // namespace
 
-std::unique_ptr<Backend> make_cpu_backend() { return std::make_unique<CpuBackend>(); }
+std::unique_ptr<Backend> make_cpu_backend(Ranks* ranks) { return std::make_unique<CpuBackend>(ranks); }
 
 }  // namespace megalith

@@ -1,9 +1,11 @@
 // The CPU as a backend of the training loop.
 #pragma once
+#include "comm/ranks.h"
 #include "plan/interpreter.h"
 
 namespace megalith {
 
-std::unique_ptr<Backend> make_cpu_backend();
+// `ranks`: whom plans for several ranks talk to.
+std::unique_ptr<Backend> make_cpu_backend(Ranks* ranks = nullptr);
 
 }  // namespace megalith

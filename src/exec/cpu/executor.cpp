@@ -4,17 +4,14 @@
 
 namespace megalith::cpu {
 
-static bool moves_data(const AnyOp& op) { return op.get_if<Relayout>() != nullptr; }
-
 i64 workspace_bytes(const Graph& g, const Node& n) {
-  if (moves_data(n.op)) return 0;
   Site site{g.mesh, Coord{}, {}, {}};
   for (Value v : n.ins) site.ins.push_back(g.type(v));
   for (Value v : n.outs) site.outs.push_back(g.type(v));
   return prepare_any(n.op, site).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord) : plan_(plan), coord_(coord) {
+Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(plan), coord_(coord) {
   const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(memory != MAP_FAILED,
@@ -23,13 +20,18 @@ Executor::Executor(const Plan& plan, const Coord& coord) : plan_(plan), coord_(c
   arena_ = static_cast<std::byte*>(memory);
   for (const Program& p : plan.programs) {
     std::vector<Step> steps;
+    std::vector<int> producer(p.buffers.size(), -1);
     for (const Instruction& in : p.instructions) {
       Step s;
-      Site site{plan.mesh, coord, {}, {}};
+      Site site{plan.mesh, coord, {}, {}, ranks, in.tag};
       for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
       for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
+      for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));
+      for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
       s.workspace = arena_ + in.workspace;
-      if (!moves_data(in.op)) s.kernel = prepare_any(in.op, site);
+      s.kernel = prepare_any(in.op, site);
+      if (in.op.get_if<Wait>()) s.begun_by = producer[size_t(in.ins[0])];
+      for (int b : in.outs) producer[size_t(b)] = int(steps.size());
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
             in.op.name(), s.kernel.workspace, in.workspace_bytes);
       steps.push_back(std::move(s));
@@ -42,15 +44,20 @@ Executor::~Executor() { munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1
 
 int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
 
-void Executor::run_instruction(int program, int instruction, bool first) {
+void Executor::run_instruction(int program, int instruction, bool first, int slot) {
   const Step& s = programs_[program][instruction];
-  check(bool(s.kernel.run), "a relayout between ranks on a single one: the plan was made for {} ranks",
-        plan_.mesh.num_ranks());
-  s.kernel.run({s.ins, s.outs, s.workspace, first});
+  const Step& works = s.begun_by < 0 ? s : programs_[program][s.begun_by];
+  const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
+    for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];
+    return at;
+  };
+  const auto ins = placed(works.ins, works.in_strides), outs = placed(works.outs, works.out_strides);
+  const Args args{ins, outs, works.workspace, first};
+  s.begun_by < 0 ? works.kernel.run(args) : works.kernel.finish(args);
 }
 
-void Executor::run(int program, bool first) {
-  for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first);
+void Executor::run(int program, bool first, int slot) {
+  for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first, slot);
 }
 
 std::byte* Executor::leaf(const std::string& name) { return arena_ + plan_.leaf(name).offset; }

@@ -13,16 +13,16 @@ i64 workspace_bytes(const Graph& g, const Node& n);
 
 class Executor {
  public:
-  // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had.
-  Executor(const Plan& plan, const Coord& coord);
+  // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had. `ranks`: the plan's, by
+  // the mesh's numbers; may be missing where the plan is for one.
+  explicit Executor(const Plan& plan, const Coord& coord = {}, Ranks* ranks = nullptr);
   ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
-  // Runs a program. `first`: of a step's micro-batches. A relayout in it is an Error: moving data between ranks takes
-  // more than one.
-  void run(int program, bool first = false);
-  void run_instruction(int program, int instruction, bool first);
+  // Runs a program. `first`: of a step's micro-batches; `slot`: which copy of leaves that have several.
+  void run(int program, bool first = false, int slot = 0);
+  void run_instruction(int program, int instruction, bool first, int slot = 0);
   int program_index(const std::string& name) const;
 
   std::byte* leaf(const std::string& name);  // a leaf's memory
@@ -34,9 +34,12 @@ class Executor {
  private:
   struct Step {
     std::vector<std::byte*> ins, outs;
+    std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
+    int begun_by = -1;  // of a Wait: the step whose relayout it ends
   };
+
   const Plan& plan_;
   Coord coord_;
   std::byte* arena_ = nullptr;

@@ -4,6 +4,7 @@
 #pragma once
 #include <functional>
 
+#include "comm/ranks.h"
 #include "ops/all.h"
 
 namespace megalith::cpu {
@@ -13,6 +14,8 @@ struct Site {
   const Mesh& mesh;
   Coord coord;
   std::vector<Type> ins, outs;  // logical types
+  Ranks* ranks = nullptr;       // whom relayouts move data between; not there while memory is planned
+  std::string tag = {};         // where in the model
 
   Shape in_shape(int i) const { return local_shape(mesh, ins[i].shape, ins[i].layout); }
   Shape out_shape(int i) const { return local_shape(mesh, outs[i].shape, outs[i].layout); }
@@ -38,13 +41,14 @@ struct Args {
 struct Kernel {
   i64 workspace = 0;  // bytes
   std::function<void(const Args&)> run;
+  std::function<void(const Args&)> finish = {};  // of a relayout on a lane: ends what run() began
 };
 
 #define OP(T) Kernel prepare(const T& op, const Site& site);
 #include "ops/ops.def"
 #undef OP
 
-// The same for any op, by ops.def. Error for an op that is not listed (relayout belongs to the interpreter).
+// The same for any op, by ops.def.
 Kernel prepare_any(const AnyOp& op, const Site& site);
 
 }  // namespace megalith::cpu

@@ -16,8 +16,13 @@ class CudaInterpreter final : public Interpreter {
  public:
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device)
       : executor_(plan, coord, device), staging_(device.stream()), requests_(device.stream()) {}
-  void run(int program, bool first) override { executor_.run(program, first); }
-  void write(const Leaf& leaf, const void* data) override { staging_.write(executor_.leaf(leaf), data, leaf.bytes); }
+  void run(int program, bool first, int slot) override { executor_.run(program, first, slot); }
+  int send(const Leaf&, int, int, int) override { fail("pipeline stages on GPUs are not built yet"); }
+  int receive(const Leaf&, int, int, int) override { fail("pipeline stages on GPUs are not built yet"); }
+  void join(int) override {}
+  void write(const Leaf& leaf, const void* data, int slot) override {
+    staging_.write(executor_.leaf(leaf) + slot * leaf.stride(), data, leaf.bytes);
+  }
   void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
   void draw(const Leaf& leaf, const Draw& d) override {
     cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),

@@ -4,10 +4,7 @@
 
 namespace megalith::cuda {
 
-static bool moves_data(const AnyOp& op) { return op.get_if<Relayout>() != nullptr; }
-
 i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
-  if (moves_data(n.op)) return 0;
   Site site{g.mesh, Coord{}, {}, {}, device};
   for (Value v : n.ins) site.ins.push_back(g.type(v));
   for (Value v : n.outs) site.outs.push_back(g.type(v));
@@ -27,8 +24,6 @@ Executor::Executor(const Plan& plan, const Coord& coord, Device& device) : plan_
       for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
       for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
       s.workspace = arena_ + in.workspace;
-      check(!moves_data(in.op), "a relayout between ranks on a single one: the plan was made for {} ranks",
-            plan.mesh.num_ranks());
       s.kernel = prepare_any(in.op, site);
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
             in.op.name(), s.kernel.workspace, in.workspace_bytes);
@@ -78,7 +73,8 @@ void Executor::launch(int program, bool first) {
   check_cuda(cudaGraphLaunch(programs_[program].graphs[first], device_.stream()), "launching a program");
 }
 
-void Executor::run(int program, bool first) {
+void Executor::run(int program, bool first, int slot) {
+  check(slot == 0, "pipeline stages on GPUs are not built yet");
   if (timed_) marks_.push_back(mark());
   launch(program, first);
   if (timed_) marks_.push_back(mark());

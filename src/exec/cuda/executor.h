@@ -22,7 +22,7 @@ class Executor {
   Executor& operator=(const Executor&) = delete;
 
   // Enqueues a program on the device's stream. `first`: of a step's micro-batches.
-  void run(int program, bool first);
+  void run(int program, bool first, int slot = 0);
 
   // Off: programs are enqueued kernel by kernel, so that profilers see the ranges.
   void set_graphs(bool on) { graphs_ = on; }

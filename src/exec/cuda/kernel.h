@@ -51,7 +51,7 @@ struct Kernel {
 #include "ops/ops.def"
 #undef OP
 
-// The same for any op, by ops.def. Error for an op that is not listed (relayout belongs to the interpreter).
+// The same for any op, by ops.def.
 Kernel prepare_any(const AnyOp& op, const Site& site);
 
 }  // namespace megalith::cuda

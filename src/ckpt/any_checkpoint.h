@@ -1,0 +1,52 @@
+// A checkpoint of any format as one thing: what run it is of, and its tensors under our logical names.
+//
+// Tensors are named as in native checkpoints: parameters by their names, moments as optimizer.exp_avg.NAME and
+// optimizer.exp_avg_sq.NAME. Where a file holds a parameter in compute precision beside its f32 main value, it is the
+// main value. Of a Hugging Face model whose architecture we don't have yet the tensors keep their own names
+// (`foreign`): they can be copied from format to format, not trained.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/checkpoint.h"
+#include "ckpt/tensor_reader.h"
+#include "models/config.h"
+
+namespace megalith {
+
+enum class CkptFormat { native, torch_dist, torch, hf };
+
+std::string_view name_of(CkptFormat format);  // "native", "torch_dist", "torch", "hf"
+CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag);
+
+struct AnyCheckpoint {
+  CkptFormat format = CkptFormat::native;
+  std::string path{};                   // of the one that was opened: SAVE/iter_0000010, or the model directory
+  Manifest manifest{};                   // config_json holds at least the model
+  std::optional<ModelConfig> model{};  // resolved; none if it is foreign
+  std::string hf_config{};             // the config.json that it came from, if from one
+  std::shared_ptr<const TensorReader> tensors{};
+
+  bool foreign() const { return !model.has_value(); }
+  bool has_optimizer() const;
+};
+
+struct AnyOpenOptions {
+  std::optional<CkptFormat> format{};  // none: found by what is there
+  std::optional<i64> iteration{};      // none: the latest
+  bool verify = true;                  // read every byte and compare checksums, where there are any
+  i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
+};
+
+// What `dir` (a --save directory, one iter_XXXXXXX of it, or a model directory) holds; none if nothing that we read.
+std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});
+
+// Error if there is nothing, or it is damaged.
+AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
+
+inline constexpr const char* kFirstMoment = "optimizer.exp_avg.";
+inline constexpr const char* kSecondMoment = "optimizer.exp_avg_sq.";
+
+}  // namespace megalith

@@ -1,0 +1,166 @@
+#include "ckpt/convert.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "ckpt/hf_weights.h"
+#include "ckpt/joined_tensors.h"
+#include "ckpt/open_formats.h"
+#include "ckpt/torch/megatron_common.h"
+#include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/torch_dist_save.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
+
+// The set without what stays behind.
+std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const ConvertOptions& options) {
+  if (options.with_optimizer) return from.tensors;
+  auto weights = std::make_shared<JoinedTensors>(from.tensors->where());
+  weights->join(from.tensors, [](const std::string& name) { return !is_optimizer_tensor(name); });
+  return weights;
+}
+
+i64 write_native(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
+  const auto tensors = chosen(from, options);
+  std::vector<SaveTensor> list;
+  for (std::size_t i = 0; i < tensors->tensors().size(); ++i) {
+    const TensorSpec& t = tensors->tensors()[i];
+    const DType type = options.type && is_float(t.dtype) && !is_optimizer_tensor(t.name) ? *options.type : t.dtype;
+    SaveTensor& out = list.emplace_back(SaveTensor{t.name, t.shape, type});
+    out.fill = [&tensors, i, type](i64 begin, i64 n, std::byte* to) { tensors->read_range_as(i, begin, n, type, to); };
+  }
+  save_checkpoint(dir, from.manifest, list);
+  return i64(list.size());
+}
+
+// The type of the run's parameters: bf16 where it computed so and has main values beside them.
+DType parameter_type(const AnyCheckpoint& from, const TensorReader& tensors, const ConvertOptions& options) {
+  if (options.type) return *options.type;
+  const auto config = ordered_json::parse(from.manifest.config_json, nullptr, false);
+  const bool bf16 = config.is_object() && config.contains("bf16") && config["bf16"] == true;
+  const bool moments = tensors.find(kFirstMoment + std::string("embedding.word_embeddings.weight")).has_value();
+  return bf16 && moments ? DType::bf16 : tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
+}
+
+i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir) {
+  log::warn(
+      "this architecture is not built yet: its tensors keep their Hugging Face names, which Megatron-LM does not "
+      "know");
+  const ModelConfig none;
+  const std::string common = pickle_common({.manifest = from.manifest, .model = none});
+  save_torch_dist(dir, {from.manifest.iteration, common}, *from.tensors);
+  return i64(from.tensors->tensors().size());
+}
+
+i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
+  if (from.foreign()) return write_foreign_torch_dist(from, dir);
+  const auto tensors = chosen(from, options);
+  const ModelConfig& m = *from.model;
+  const i64 rows = std::max(m.padded_vocab_size, padded_vocab(m.vocab_size, m.make_vocab_size_divisible_by, 1));
+  const TensorMapping mapping = megatron_mapping(m, MegatronLayers::stacked, rows);
+  const DType type = parameter_type(from, *tensors, options);
+  JoinedTensors all(from.path);
+  const auto add = [&](const std::string& ours, const std::string& theirs, DType as) {
+    const auto spell = [ours](const std::string& name) { return ours + name; };
+    all.join(std::make_shared<MappedTensors>(tensors, mapping, MapTo::theirs,
+                                             MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
+  };
+  add("", "", type);
+  const std::string state = kMegatronState, probe = mapping.ours[0].name;
+  const bool first = tensors->find(kFirstMoment + probe).has_value();
+  const bool second = tensors->find(kSecondMoment + probe).has_value();
+  if (first) add("", state + "param.", DType::f32), add(kFirstMoment, state + "exp_avg.", DType::f32);
+  if (second) add(kSecondMoment, state + "exp_avg_sq.", DType::f32);
+  const std::string common =
+      pickle_common({.manifest = from.manifest, .model = m, .rows = rows, .has_optimizer = first, .params = type});
+  save_torch_dist(dir, {from.manifest.iteration, common, extra_state_names(m)}, all);
+  return i64(all.tensors().size());
+}
+
+// Family and token ids from where the model came from, if it still can be such a one.
+HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) {
+  HfConfig hf;
+  const bool has_origin = !from.hf_config.empty();
+  if (has_origin) hf = parse_hf_config(from.hf_config, "[hf] the config.json that " + from.path + " came from");
+  hf.model = *from.model;
+  hf.model.padded_vocab_size = 0;
+  hf.dtype = options.type.value_or(from.tensors->tensors()[from.tensors->at("embedding.word_embeddings.weight")].dtype);
+  if (!options.family.empty())
+    hf.family = hf_family(options.family);
+  else if (!has_origin)
+    hf.family = choose_hf_family(hf.model);
+  return hf;
+}
+
+i64 write_hf(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
+  const HfExportOptions shards{.max_shard_bytes = options.max_shard_bytes};
+  if (from.foreign()) {
+    check(!options.type && options.family.empty(),
+          "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
+    export_hf_as_is(dir, from.hf_config, *from.tensors, shards);
+    return i64(from.tensors->tensors().size());
+  }
+  const HfConfig hf = hf_config_of(from, options);
+  export_hf(dir, hf, from.tensors, shards);
+  return i64(hf_mapping(hf.family, hf.model).theirs.size());
+}
+
+constexpr const char* kAssets[] = {"tokenizer.json",
+                                   "tokenizer_config.json",
+                                   "special_tokens_map.json",
+                                   "tokenizer.model",
+                                   "vocab.json",
+                                   "merges.txt",
+                                   "vocab.txt",
+                                   "added_tokens.json",
+                                   "spiece.model",
+                                   "chat_template.jinja",
+                                   "generation_config.json"};
+
+void copy_asset(const fs::path& from, const fs::path& to) {
+  std::error_code error;
+  if (!fs::is_regular_file(from, error) || fs::exists(to, error)) return;
+  fs::copy_file(from, to, error);
+  if (error) log::warn("{} could not be copied to {}: {}", from.string(), to.string(), error.message());
+}
+
+// The tokenizer's files of the directories, else those that the run was told by flags.
+void copy_assets(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
+  for (const std::string& source : options.asset_dirs)
+    for (const char* name : kAssets) copy_asset(fs::path(source) / name, fs::path(dir) / name);
+  const auto config = ordered_json::parse(from.manifest.config_json, nullptr, false);
+  const auto path_of = [&](const char* key) {
+    return config.is_object() && config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
+  };
+  const std::string model = path_of("tokenizer_model"), vocab = path_of("vocab_file"), merges = path_of("merge_file");
+  if (!vocab.empty()) copy_asset(vocab, dir + "/vocab.json");
+  if (!merges.empty()) copy_asset(merges, dir + "/merges.txt");
+  if (model.ends_with(".json")) copy_asset(model, dir + "/tokenizer.json");
+  if (model.ends_with(".model")) copy_asset(model, dir + "/tokenizer.model");
+  if (fs::is_directory(model))
+    for (const char* name : kAssets) copy_asset(fs::path(model) / name, fs::path(dir) / name);
+}
+
+}  // namespace
+
+i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::string& dir,
+                       const ConvertOptions& options) {
+  check(to != CkptFormat::torch,
+        "checkpoints of format torch are only read: write torch_dist, which Megatron-LM loads");
+  const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options)
+                      : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options)
+                                                     : write_hf(from, dir, options);
+  copy_assets(from, dir, options);
+  return tensors;
+}
+
+}  // namespace megalith

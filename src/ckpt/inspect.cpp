@@ -1,0 +1,142 @@
+#include "ckpt/inspect.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <limits>
+
+#include "base/check.h"
+#include "ckpt/checkpoint_layout.h"
+#include "ckpt/open_formats.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+void read_parts(const TensorStore& store, RawCheckpoint& raw) {
+  for (std::size_t i = 0; i < store.tensors().size(); ++i) raw.parts.push_back(i64(store.boxes(i).size()));
+}
+
+void read_native(const std::string& path, RawCheckpoint& raw) {
+  Checkpoint checkpoint = Checkpoint::open_directory(path);
+  for (const CheckpointTensor& t : checkpoint.tensors()) raw.parts.push_back(i64(t.blocks.size()));
+  const std::string sums = read_text(path + "/" + kChecksumFile);
+  raw.checksums = fmt::format("xxh64 of {} files", std::ranges::count(sums, '\n'));
+  raw.tensors = read_native_files(std::move(checkpoint));
+}
+
+void read_torch_dist(const std::string& path, RawCheckpoint& raw) {
+  const TorchDist dist(path);
+  read_parts(dist.tensors(), raw);
+  raw.tensors = dist.share();
+  raw.checksums = "crc32 of every tensor";
+  if (!dist.objects().empty()) raw.notes.push_back(fmt::format("{} objects beside the tensors", dist.objects().size()));
+  for (const std::string& name : dist.unread()) raw.notes.push_back("of a type that is not read: " + name);
+}
+
+void read_legacy(const std::string& path, RawCheckpoint& raw) {
+  const TorchLegacy files(path);
+  read_parts(files.tensors(), raw);
+  raw.tensors = files.share();
+  raw.checksums = "crc32 of every file's records";
+}
+
+// The iteration's directory: `dir` itself, the one asked for, or the latest.
+std::string place_of(const std::string& dir, std::optional<i64> iteration) {
+  for (const char* sign : {kManifestFile, ".metadata"})
+    if (fs::exists(dir + "/" + sign)) return dir;
+  if (is_torch_legacy(dir)) return dir;
+  if (iteration) return dir + "/" + iteration_name(*iteration);
+  std::string latest = fs::exists(dir + "/" + kLatestFile) ? read_text(dir + "/" + kLatestFile).substr(0, 40) : "";
+  while (!latest.empty() && std::isspace(static_cast<unsigned char>(latest.back()))) latest.pop_back();
+  if (latest == "release") return dir + "/release";
+  const std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  for (const FoundCheckpoint& c : found)
+    if (std::to_string(c.iteration) == latest) return c.path;
+  check(!found.empty(), "[load] {} holds no checkpoint (no iter_* directory)", dir);
+  return found.back().path;
+}
+
+// f(values of a, values of b or none) over pieces, as doubles would not fit the piece: floats hold all our types but
+// f64, whose digits beyond them do not matter here.
+template <class F>
+void for_values(const TensorReader& tensors, std::size_t i, F&& f) {
+  std::vector<float> values;
+  for_pieces(count(tensors.tensors()[i].shape), [&](i64 begin, i64 n) {
+    values.resize(std::size_t(n));
+    tensors.read_range_as(i, begin, n, DType::f32, std::as_writable_bytes(std::span(values)).data());
+    f(begin, values);
+  });
+}
+
+}  // namespace
+
+RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
+  const auto found = options.format ? options.format : find_ckpt_format(dir, options.iteration);
+  check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  RawCheckpoint raw{.format = *found};
+  raw.path = *found == CkptFormat::hf ? dir : place_of(dir, options.iteration);
+  switch (*found) {
+    case CkptFormat::native:
+      read_native(raw.path, raw);
+      break;
+    case CkptFormat::torch_dist:
+      read_torch_dist(raw.path, raw);
+      break;
+    case CkptFormat::torch:
+      read_legacy(raw.path, raw);
+      break;
+    case CkptFormat::hf:
+      raw.tensors = read_hf_files(dir);
+      raw.parts.assign(raw.tensors->tensors().size(), 1);
+  }
+  return raw;
+}
+
+TensorStats stats_of(const TensorReader& tensors, std::size_t i) {
+  TensorStats s{.elements = count(tensors.tensors()[i].shape),
+                .min = std::numeric_limits<double>::infinity(),
+                .max = -std::numeric_limits<double>::infinity()};
+  double sum = 0, squares = 0;
+  for_values(tensors, i, [&](i64, const std::vector<float>& values) {
+    for (const float f : values) {
+      const double x = f;
+      if (std::isnan(x)) ++s.nan;
+      if (std::isinf(x)) ++s.infinite;
+      if (!std::isfinite(x)) continue;
+      if (x == 0) ++s.zero;
+      s.min = std::min(s.min, x), s.max = std::max(s.max, x);
+      sum += x, squares += x * x;
+    }
+  });
+  const auto finite = double(s.elements - s.nan - s.infinite);
+  if (finite == 0) s.min = s.max = 0;
+  s.mean = finite > 0 ? sum / finite : 0;
+  s.deviation = finite > 0 ? std::sqrt(std::max(0.0, squares / finite - s.mean * s.mean)) : 0;
+  s.norm = std::sqrt(squares);
+  return s;
+}
+
+TensorDifference difference(const TensorReader& a, std::size_t i, const TensorReader& b, std::size_t k) {
+  TensorDifference d;
+  std::vector<float> others;
+  for_values(a, i, [&](i64 begin, const std::vector<float>& values) {
+    others.resize(values.size());
+    b.read_range_as(k, begin, i64(values.size()), DType::f32, std::as_writable_bytes(std::span(others)).data());
+    for (std::size_t n = 0; n < values.size(); ++n) {
+      const double x = values[n], y = others[n];
+      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+      const double gap =
+          std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : std::numeric_limits<double>::infinity();
+      ++d.differing;
+      d.max_abs = std::max(d.max_abs, gap);
+      d.max_rel = std::max(d.max_rel, std::isfinite(gap) ? gap / std::max(std::abs(x), std::abs(y)) : gap);
+    }
+  });
+  return d;
+}
+
+}  // namespace megalith

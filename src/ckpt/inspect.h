@@ -1,0 +1,34 @@
+// Looking into checkpoints: what files hold under their own names, numbers about a tensor, differences of two.
+#pragma once
+#include "ckpt/any_checkpoint.h"
+
+namespace megalith {
+
+struct RawCheckpoint {
+  CkptFormat format = CkptFormat::native;
+  std::string path{};
+  std::shared_ptr<const TensorReader> tensors{};  // under the files' names
+  std::vector<i64> parts{};                       // in how many pieces each lies; one that is whole: 1
+  std::vector<std::string> notes{};               // what else is there: objects, tensors of types that we don't read
+  std::string checksums{};                        // what was compared: "xxh64 of 3 files"; "": the format has none
+};
+
+// What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know, and a damaged
+// checkpoint is an error, never replaced by an older one.
+RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
+
+struct TensorStats {
+  i64 elements = 0, nan = 0, infinite = 0, zero = 0;
+  double min = 0, max = 0, mean = 0, deviation = 0, norm = 0;  // of the finite ones
+};
+TensorStats stats_of(const TensorReader& tensors, std::size_t i);  // float types only
+
+struct TensorDifference {
+  i64 differing = 0;   // elements that are not equal
+  double max_abs = 0;  // |a - b|; infinity where one is not finite
+  double max_rel = 0;  // |a - b| / max(|a|, |b|)
+};
+// Of two tensors of the same shape.
+TensorDifference difference(const TensorReader& a, std::size_t i, const TensorReader& b, std::size_t k);
+
+}  // namespace megalith

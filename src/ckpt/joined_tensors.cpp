@@ -1,0 +1,19 @@
+#include "ckpt/joined_tensors.h"
+
+namespace megalith {
+
+void JoinedTensors::join(std::shared_ptr<const TensorReader> part,
+                         const std::function<bool(const std::string&)>& wanted) {
+  for (std::size_t i = 0; i < part->tensors().size(); ++i) {
+    if (wanted && !wanted(part->tensors()[i].name)) continue;
+    add(part->tensors()[i]);
+    places_.push_back({part.get(), i});
+  }
+  parts_.push_back(std::move(part));
+}
+
+void JoinedTensors::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const {
+  places_[tensor].part->read_range(places_[tensor].tensor, begin, n, out);
+}
+
+}  // namespace megalith

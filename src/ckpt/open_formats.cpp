@@ -1,0 +1,203 @@
+#include "ckpt/open_formats.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "ckpt/block_copy.h"
+#include "ckpt/hf_weights.h"
+#include "ckpt/joined_tensors.h"
+#include "ckpt/model_json.h"
+#include "ckpt/tensor_store.h"
+#include "ckpt/torch/megatron_args.h"
+#include "ckpt/torch/megatron_mapping.h"
+
+namespace megalith {
+namespace {
+
+using nlohmann::ordered_json;
+
+class NativeTensors final : public TensorReader {
+ public:
+  explicit NativeTensors(Checkpoint checkpoint) : TensorReader(checkpoint.path()), checkpoint_(std::move(checkpoint)) {
+    for (const CheckpointTensor& t : checkpoint_.tensors()) add({t.name, t.dtype, t.shape});
+  }
+
+ private:
+  void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override {
+    const TensorSpec& t = tensors()[tensor];
+    for_boxes(t.shape, begin, n, [&](const Shape& offset, const Shape& shape) {
+      const auto bytes = std::size_t(count(shape) * size_of(t.dtype));
+      checkpoint_.read_block(t.name, offset, shape, {out, bytes});
+      out += bytes;
+    });
+  }
+
+  Checkpoint checkpoint_;
+};
+
+// What convert leaves in the training state: where the model came from.
+void read_origin(const std::string& state_json, AnyCheckpoint& c) {
+  const auto state = ordered_json::parse(state_json, nullptr, false);
+  check(state.is_object(), "[load] {}: its training state is not a JSON object", c.path);
+  if (state.contains("hf_config") && state["hf_config"].is_string())
+    c.hf_config = state["hf_config"].get<std::string>();
+  if (!state.value("hf_foreign", false)) c.model = model_from_json(c.manifest.config_json, "[load] " + c.path);
+}
+
+std::string hf_state(const std::string& hf_config, bool foreign) {
+  ordered_json state = {
+      {"schedule_samples", 0}, {"optimizer_steps", 0}, {"skipped_iterations", 0}, {"hf_config", hf_config}};
+  if (foreign) state["hf_foreign"] = true;
+  return state.dump();
+}
+
+HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
+  return [&tensors, layers](const std::string& name) {
+    constexpr std::string_view kLayers = "decoder.layers.";
+    std::string full = name;
+    if (layers == MegatronLayers::separate && name.starts_with(kLayers)) full.insert(kLayers.size(), "0.");
+    return tensors.find(full).has_value();
+  };
+}
+
+i64 embedding_rows(const TensorReader& tensors) {
+  const auto i = tensors.find("embedding.word_embeddings.weight");
+  check(i && tensors.tensors()[*i].shape.size() == 2,
+        "[load] {} holds no embedding.word_embeddings.weight: not a GPT of Megatron Core", tensors.where());
+  return tensors.tensors()[*i].shape[0];
+}
+
+bool holds_all(const TensorReader& tensors, const TensorMapping& mapping, const std::string& prefix) {
+  return std::ranges::all_of(mapping.theirs,
+                             [&](const NamedShape& t) { return tensors.find(prefix + t.name).has_value(); });
+}
+
+void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& files, const TensorMapping& mapping,
+                const std::string& their_prefix, const std::string& our_prefix) {
+  const auto spell = [their_prefix](const std::string& name) { return their_prefix + name; };
+  all.join(std::make_shared<MappedTensors>(files, mapping, MapTo::ours,
+                                           MappedTensors::Options{.spell = spell, .prefix = our_prefix}));
+}
+
+// Main values where the optimizer has them, and its moments.
+std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
+                                                    const TensorMapping& mapping) {
+  auto all = std::make_shared<JoinedTensors>(files->where());
+  const std::string state = kMegatronState;
+  std::string main;
+  for (const char* name : {"param.", "fp32_param."})
+    if (holds_all(*files, mapping, state + name)) main = state + name;
+  add_mapped(*all, files, mapping, main, "");
+  for (const auto& [theirs, ours] : {std::pair("exp_avg.", kFirstMoment), std::pair("exp_avg_sq.", kSecondMoment)})
+    if (holds_all(*files, mapping, state + theirs)) add_mapped(*all, files, mapping, state + theirs, ours);
+  const bool unread = std::ranges::any_of(files->tensors(), [](const TensorSpec& t) {
+    return t.name.starts_with("optimizer.distributed.") || t.name.starts_with("chained_");
+  });
+  if (unread)
+    log::warn(
+        "[load] {}: its optimizer state is in buckets of one layout (dp_reshardable): only weights are read; "
+        "Megatron's --dist-ckpt-optim-fully-reshardable saves it for any",
+        files->where());
+  return all;
+}
+
+void read_own_state(const PickleValue& common, AnyCheckpoint& c) {
+  const PickleValue* own = common.find("megalith");
+  if (own == nullptr) return;
+  c.manifest.config_json = pickle_text(own->find("config"), "[load] " + c.path + ": our settings");
+  c.manifest.state_json = pickle_text(own->find("state"), "[load] " + c.path + ": our state");
+  if (const PickleValue* args = common.find("args"))
+    if (const PickleValue* samples = args->find("consumed_train_samples"))
+      c.manifest.consumed_samples = pickle_integer(samples, "[load] consumed_train_samples");
+  c.manifest.iteration = pickle_integer(common.find("iteration"), "[load] iteration");
+  read_origin(c.manifest.state_json, c);
+}
+
+// The model and run, and the logical tensors, of Megatron's files.
+void read_megatron(const std::shared_ptr<const TensorReader>& files, const PickleValue& common, i64 vocab_size,
+                   AnyCheckpoint& c) {
+  read_own_state(common, c);
+  if (!c.hf_config.empty() && c.foreign()) {
+    c.tensors = files;
+    return;
+  }
+  const auto layers =
+      files->find("decoder.layers.0.mlp.linear_fc1.weight") ? MegatronLayers::separate : MegatronLayers::stacked;
+  const i64 rows = embedding_rows(*files);
+  if (!c.model) {
+    const PickleValue* args = common.find("args");
+    check(args != nullptr, "[load] {} holds no arguments of Megatron", c.path);
+    c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
+    c.manifest = manifest_of_common(common, *c.model);
+  }
+  c.tensors = logical_tensors(files, megatron_mapping(*c.model, layers, rows));
+}
+
+}  // namespace
+
+std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint) {
+  return std::make_shared<NativeTensors>(std::move(checkpoint));
+}
+
+std::shared_ptr<const TensorReader> read_hf_files(const std::string& dir) {
+  const TensorFiles files = TensorFiles::open_directory(dir);
+  auto store = std::make_shared<TensorStore>(files.where());
+  for (const TensorInfo& t : files.tensors())
+    store->add_tensor({t.name, t.dtype(), t.shape}, {{.offset = Shape(t.shape.size(), 0),
+                                                      .shape = t.shape,
+                                                      .strides = row_major_strides(t.shape),
+                                                      .file = store->add_file(t.file),
+                                                      .position = t.offset}});
+  return store;
+}
+
+AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
+  Checkpoint checkpoint = open_checkpoint(dir, {options.iteration, options.verify});
+  AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
+  read_origin(c.manifest.state_json, c);
+  c.tensors = read_native_files(std::move(checkpoint));
+  return c;
+}
+
+AnyCheckpoint open_hf(const std::string& dir) {
+  const std::string path = dir + "/config.json";
+  AnyCheckpoint c{.format = CkptFormat::hf, .path = dir, .hf_config = read_text(path)};
+  if (!is_our_hf_architecture(c.hf_config, "[hf] " + path)) {
+    c.manifest.state_json = hf_state(c.hf_config, true);
+    c.tensors = read_hf_files(dir);
+    return c;
+  }
+  const HfConfig config = read_hf_config(dir);
+  const HfMapping mapping = hf_mapping(config.family, config.model);
+  check_hf_tensors(TensorFiles::open_directory(dir), mapping, "[hf] " + dir);
+  const auto files = read_hf_files(dir);
+  const auto spell = [&](const std::string& name) {
+    for (const std::string& spelling : spellings(mapping, name))
+      if (files->find(spelling)) return spelling;
+    return name;
+  };
+  c.model = config.model;
+  c.model->resolve();
+  c.manifest.config_json = model_to_json(*c.model);
+  c.manifest.state_json = hf_state(c.hf_config, false);
+  c.tensors = std::make_shared<MappedTensors>(files, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
+  return c;
+}
+
+AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
+  AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
+  const TorchDist dist(dir, options.verify);
+  check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
+  read_megatron(dist.share(), *dist.common(), options.vocab_size, c);
+  return c;
+}
+
+AnyCheckpoint open_torch_legacy(const std::string& dir, const AnyOpenOptions& options) {
+  AnyCheckpoint c{.format = CkptFormat::torch, .path = dir};
+  const TorchLegacy files(dir, options.verify);
+  read_megatron(files.share(), files.common(), options.vocab_size, c);
+  return c;
+}
+
+}  // namespace megalith

@@ -1,0 +1,77 @@
+#include "ckpt/tensor_reader.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "base/check.h"
+#include "ckpt/block_copy.h"
+#include "ckpt/strided.h"
+
+namespace megalith {
+
+std::optional<std::size_t> TensorReader::find(const std::string& name) const {
+  const auto it = index_.find(name);
+  return it == index_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::size_t TensorReader::at(const std::string& name) const {
+  const auto i = find(name);
+  check(i.has_value(), "[load] {} has no tensor {}", where_, name);
+  return *i;
+}
+
+std::size_t TensorReader::add(TensorSpec spec) {
+  check(index_.emplace(spec.name, tensors_.size()).second, "[load] {} has two tensors {}", where_, spec.name);
+  tensors_.push_back(std::move(spec));
+  return tensors_.size() - 1;
+}
+
+void TensorReader::read_range(std::size_t tensor, i64 begin, i64 n, std::byte* out) const {
+  const TensorSpec& t = tensors_.at(tensor);
+  check(begin >= 0 && n >= 0 && begin <= count(t.shape) && n <= count(t.shape) - begin,
+        "[load] tensor {} has shape {}, no elements {} to {}", t.name, to_string(t.shape), begin, begin + n);
+  if (n > 0) do_read(tensor, begin, n, out);
+}
+
+void TensorReader::read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const {
+  const DType stored = tensors_.at(tensor).dtype;
+  if (stored == type) return read_range(tensor, begin, n, out);
+  std::vector<std::byte> piece(std::size_t(std::min(n, kPieceElements) * size_of(stored)));
+  for_pieces(n, [&](i64 at, i64 part) {
+    read_range(tensor, begin + at, part, piece.data());
+    convert_elements(stored, piece.data(), type, out + at * size_of(type), part);
+  });
+}
+
+void TensorReader::read_box_as(std::size_t tensor, const Shape& offset, const Shape& shape, DType type,
+                               std::span<std::byte> out) const {
+  const TensorSpec& t = tensors_.at(tensor);
+  bool inside = offset.size() == t.shape.size() && shape.size() == t.shape.size();
+  for (std::size_t d = 0; inside && d < shape.size(); ++d)
+    inside = offset[d] >= 0 && shape[d] >= 0 && shape[d] <= t.shape[d] && offset[d] <= t.shape[d] - shape[d];
+  check(inside, "[load] tensor {} has shape {}, not a block {} at {}", t.name, to_string(t.shape), to_string(shape),
+        to_string(offset));
+  check(i64(out.size()) == count(shape) * size_of(type),
+        "[load] block {} of tensor {} has {} bytes, its destination {}", to_string(shape), t.name,
+        count(shape) * size_of(type), out.size());
+  std::byte* to = out.data();
+  for_runs(t.shape, offset, shape, [&](i64 begin, i64 n) {
+    read_range_as(tensor, begin, n, type, to);
+    to += n * size_of(type);
+  });
+}
+
+void convert_elements(DType from, const std::byte* in, DType to, std::byte* out, i64 n) {
+  if (from == to) return void(std::memcpy(out, in, std::size_t(n * size_of(from))));
+  if (to == DType::f32) return unpack(Strides::flat(n), from, in, reinterpret_cast<float*>(out));
+  if (from == DType::f32) return pack(Strides::flat(n), to, reinterpret_cast<const float*>(in), out);
+  constexpr i64 kStep = 1 << 14;
+  std::vector<float> middle(std::size_t(std::min(n, kStep)));
+  for (i64 at = 0; at < n; at += kStep) {
+    const i64 part = std::min(kStep, n - at);
+    unpack(Strides::flat(part), from, in + at * size_of(from), middle.data());
+    pack(Strides::flat(part), to, middle.data(), out + at * size_of(to));
+  }
+}
+
+}  // namespace megalith

@@ -1,0 +1,55 @@
+// A set of tensors that can be read piece by piece, whatever holds them: files of any format, or another set under
+// other names and orders. What reads a checkpoint asks for the part it needs; no reader holds a tensor.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "ckpt/safetensors.h"
+
+namespace megalith {
+
+class TensorReader {
+ public:
+  virtual ~TensorReader() = default;
+
+  const std::vector<TensorSpec>& tensors() const { return tensors_; }
+  const std::string& where() const { return where_; }  // for messages
+  std::optional<std::size_t> find(const std::string& name) const;
+  std::size_t at(const std::string& name) const;  // Error if absent
+
+  // Elements [begin, begin + n) of a tensor in row-major order and stored type. May be called by several threads.
+  void read_range(std::size_t tensor, i64 begin, i64 n, std::byte* out) const;
+  // The same as another float type.
+  void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
+  // The box of shape `shape` at `offset`, as `type`; memory beside `out` is bounded.
+  void read_box_as(std::size_t tensor, const Shape& offset, const Shape& shape, DType type,
+                   std::span<std::byte> out) const;
+
+ protected:
+  explicit TensorReader(std::string where) : where_(std::move(where)) {}
+  std::size_t add(TensorSpec spec);  // Error if there is one of this name
+  virtual void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const = 0;
+
+ private:
+  std::string where_;
+  std::vector<TensorSpec> tensors_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+// Elements of the largest piece that conversions hold at once.
+inline constexpr i64 kPieceElements = i64{1} << 22;
+
+// f(begin, n) for pieces of a tensor of so many elements.
+template <class F>
+void for_pieces(i64 elements, F&& f) {
+  for (i64 begin = 0; begin < elements; begin += kPieceElements)
+    f(begin, elements - begin < kPieceElements ? elements - begin : kPieceElements);
+}
+
+// Elements of one type as another, rounded to nearest even; types other than floats only as themselves.
+void convert_elements(DType from, const std::byte* in, DType to, std::byte* out, i64 n);
+
+}  // namespace megalith

@@ -1,0 +1,40 @@
+// Tensors as files hold them: each in disjoint boxes that lie somewhere in mapped files. All formats that we read end
+// as one of these; what sets them apart is only how their boxes are found.
+#pragma once
+#include <atomic>
+#include <memory>
+
+#include "base/mapped_file.h"
+#include "ckpt/tensor_reader.h"
+
+namespace megalith {
+
+struct StoredBox {
+  Shape offset, shape;
+  Shape strides;         // in elements; of the box in its file
+  std::size_t file = 0;  // as add_file numbered it
+  i64 position = 0;      // of the box's first element, in bytes
+  bool swapped = false;  // bytes of each element in the other order
+};
+
+class TensorStore final : public TensorReader {
+ public:
+  explicit TensorStore(std::string where) : TensorReader(std::move(where)) {}
+
+  std::size_t add_file(const std::string& path);  // maps it, once
+  const MappedFile& file(std::size_t number) const { return *files_[number]; }
+  // Error if boxes leave the tensor or the file, overlap, or leave gaps.
+  void add_tensor(TensorSpec spec, std::vector<StoredBox> boxes);
+  const std::vector<StoredBox>& boxes(std::size_t tensor) const { return boxes_[tensor]; }
+
+ private:
+  void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
+  void check_boxes(const TensorSpec& spec, const std::vector<StoredBox>& boxes) const;
+
+  std::vector<std::unique_ptr<MappedFile>> files_;
+  std::unordered_map<std::string, std::size_t> file_index_;
+  std::vector<std::vector<StoredBox>> boxes_;
+  mutable std::atomic<i64> unreleased_ = 0;  // bytes read since pages were last dropped
+};
+
+}  // namespace megalith

@@ -1,0 +1,244 @@
+#include "ckpt/torch/megatron_args.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "base/check.h"
+#include "ckpt/model_json.h"
+
+namespace megalith {
+namespace {
+
+using Kind = PickleValue::Kind;
+using nlohmann::ordered_json;
+
+// Arguments by name; None counts as absent.
+class Args {
+ public:
+  explicit Args(const PickleValue& args) : args_(args) {}
+
+  const PickleValue* find(std::string_view name) const {
+    const PickleValue* v = args_.find(name);
+    return v == nullptr || v->is_none() ? nullptr : v;
+  }
+  std::optional<bool> flag(std::string_view name) const {
+    const PickleValue* v = find(name);
+    return v == nullptr || v->kind != Kind::boolean ? std::nullopt : std::optional(v->integer != 0);
+  }
+  std::optional<double> number(std::string_view name) const {
+    const PickleValue* v = find(name);
+    if (v == nullptr) return std::nullopt;
+    check(v->kind == Kind::integer || v->kind == Kind::real, "[megatron] the argument {} is {}: want a number", name,
+          v->describe());
+    return v->kind == Kind::integer ? double(v->integer) : v->real;
+  }
+  std::optional<i64> size(std::string_view name) const {
+    const PickleValue* v = find(name);
+    if (v == nullptr) return std::nullopt;
+    const i64 value = pickle_integer(v, fmt::format("[megatron] the argument {}", name));
+    check(value >= 0 && value < i64{1} << 40, "[megatron] the argument {} is {}", name, value);
+    return value;
+  }
+  i64 required(std::string_view name) const {
+    const auto value = size(name);
+    check(value.has_value() && *value > 0, "[megatron] the saved arguments do not give {}", name);
+    return *value;
+  }
+  std::string text(std::string_view name) const {
+    const PickleValue* v = find(name);
+    return v != nullptr && v->kind == Kind::text ? v->text : "";
+  }
+
+ private:
+  const PickleValue& args_;
+};
+
+void refuse(const Args& a, std::initializer_list<const char*> flags, std::initializer_list<const char*> sizes) {
+  for (const char* name : flags)
+    check(!a.flag(name).value_or(false), "[megatron] the model was trained with {}, which is not built yet", name);
+  for (const char* name : sizes)
+    check(a.find(name) == nullptr || (a.find(name)->kind == Kind::integer && a.find(name)->integer == 0),
+          "[megatron] the model was trained with {}, which is not built yet", name);
+}
+
+void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
+  m.num_layers = a.required("num_layers"), m.hidden_size = a.required("hidden_size");
+  m.num_attention_heads = a.required("num_attention_heads");
+  m.ffn_hidden_size = a.size("ffn_hidden_size").value_or(0);
+  m.kv_channels = a.size("kv_channels").value_or(0);
+  // Without grouped-query attention the argument is 1 and means nothing.
+  if (a.flag("group_query_attention").value_or(true)) m.num_query_groups = a.size("num_query_groups").value_or(0);
+  m.seq_length = a.size("seq_length").value_or(0);
+  m.max_position_embeddings = a.size("max_position_embeddings").value_or(m.seq_length);
+  m.make_vocab_size_divisible_by = a.size("make_vocab_size_divisible_by").value_or(128);
+  m.vocab_size = a.size("vocab_size").value_or(vocab_size > 0 ? vocab_size : rows);
+  check(m.num_layers <= 100000 && m.hidden_size <= 1 << 24 && m.num_attention_heads <= m.hidden_size * 64,
+        "[megatron] the saved arguments give {} layers of width {}: no such model fits any machine", m.num_layers,
+        m.hidden_size);
+  check(m.vocab_size > 0 && m.vocab_size <= rows,
+        "[megatron] a vocabulary of {} does not fit the embedding of {} rows: give another --vocab-size", m.vocab_size,
+        rows);
+}
+
+void read_positions(const Args& a, const HasTensor& has, ModelConfig& m) {
+  const std::string type = a.text("position_embedding_type");
+  const bool rope = type == "rope" || a.flag("use_rotary_position_embeddings").value_or(false);
+  check(type.empty() || type == "rope" || type == "learned_absolute" || type == "none",
+        "[megatron] position_embedding_type {} is not built; rope, learned_absolute and none are", type);
+  m.position_embedding_type = rope                                          ? PositionEmbedding::rope
+                              : has("embedding.position_embeddings.weight") ? PositionEmbedding::learned_absolute
+                                                                            : PositionEmbedding::none;
+  m.rotary_base = a.number("rotary_base").value_or(10000);
+  m.rotary_percent = a.number("rotary_percent").value_or(1);
+  m.rotary_seq_len_interpolation_factor = a.number("rotary_seq_len_interpolation_factor").value_or(1);
+  m.use_rope_scaling = a.flag("use_rope_scaling").value_or(false);
+  m.rope_scaling_factor = a.number("rope_scaling_factor").value_or(8);
+  const PickleValue* window = a.find("window_size");
+  if (window != nullptr && window->sequence() != nullptr && !window->sequence()->empty()) {
+    const i64 left = pickle_integer(window->sequence()->front(), "[megatron] the argument window_size");
+    m.sliding_window = left < 0 ? 0 : left + 1;  // the query itself comes on top there
+  }
+}
+
+void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
+  const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false);
+  m.activation = a.flag("swiglu").value_or(false)         ? Activation::swiglu
+                 : a.flag("squared_relu").value_or(false) ? Activation::squared_relu
+                 : gelu                                   ? Activation::gelu
+                                                          : Activation::gelu_tanh;
+  const bool biased_norm = has("decoder.final_layernorm.bias");
+  m.normalization = biased_norm ? Normalization::layer_norm : Normalization::rms_norm;
+  const std::string norm = a.text("normalization");
+  check(norm.empty() || norm == (biased_norm ? "LayerNorm" : "RMSNorm"),
+        "[megatron] normalization is {}, but the final norm has {} bias", norm, biased_norm ? "a" : "no");
+  m.norm_epsilon = a.number("norm_epsilon").value_or(a.number("layernorm_epsilon").value_or(1e-5));
+  m.qk_layernorm = has("decoder.layers.self_attention.q_layernorm.weight");
+  m.add_bias_linear = has("decoder.layers.self_attention.linear_proj.bias");
+  m.add_qkv_bias = has("decoder.layers.self_attention.linear_qkv.bias") && !m.add_bias_linear;
+  m.untie_embeddings_and_output_weights = has("output_layer.weight");
+  m.attention_dropout = a.number("attention_dropout").value_or(0);
+  m.hidden_dropout = a.number("hidden_dropout").value_or(0);
+  m.init_method_std = a.number("init_method_std").value_or(0.02);
+}
+
+ordered_json to_json(const PickleValue& v) {
+  if (v.kind == Kind::boolean) return v.integer != 0;
+  if (v.kind == Kind::integer) return v.integer;
+  if (v.kind == Kind::real) return v.real;
+  return v.text;
+}
+
+// Settings of the run that have the same names and kinds here.
+void copy_settings(const PickleValue& args, ordered_json& config) {
+  struct Setting {
+    const char* name;
+    Kind kind;
+  };
+  constexpr Setting kSettings[] = {{"bf16", Kind::boolean},
+                                   {"global_batch_size", Kind::integer},
+                                   {"micro_batch_size", Kind::integer},
+                                   {"train_iters", Kind::integer},
+                                   {"train_samples", Kind::integer},
+                                   {"seed", Kind::integer},
+                                   {"lr", Kind::real},
+                                   {"min_lr", Kind::real},
+                                   {"weight_decay", Kind::real},
+                                   {"adam_beta1", Kind::real},
+                                   {"adam_beta2", Kind::real},
+                                   {"adam_eps", Kind::real},
+                                   {"clip_grad", Kind::real}};
+  for (const Setting& s : kSettings) {
+    const PickleValue* v = args.find(s.name);
+    const bool whole = v != nullptr && s.kind == Kind::real && v->kind == Kind::integer;
+    if (v != nullptr && (v->kind == s.kind || whole)) config[s.name] = to_json(*v);
+  }
+}
+
+// Under our names; both count in samples.
+ordered_json schedules_of(const PickleValue& scheduler, const Args& args) {
+  const Args s(scheduler);
+  const auto number = [&](const char* name) { return s.number(name).value_or(0); };
+  ordered_json j = {{"lr", number("max_lr")},
+                    {"min_lr", number("min_lr")},
+                    {"lr_decay_style", s.text("lr_decay_style")},
+                    {"lr_decay_samples", number("lr_decay_steps")},
+                    {"lr_warmup_samples", number("lr_warmup_steps")},
+                    {"lr_warmup_init", args.number("lr_warmup_init").value_or(0)},
+                    {"weight_decay_incr_style", s.text("wd_incr_style")},
+                    {"start_weight_decay", number("start_wd")},
+                    {"end_weight_decay", number("end_wd")}};
+  if (s.text("lr_decay_style") == "WSD") {
+    j["lr_wsd_decay_style"] = args.text("lr_wsd_decay_style").empty() ? "exponential" : args.text("lr_wsd_decay_style");
+    j["lr_wsd_decay_samples"] =
+        args.number("lr_wsd_decay_samples")
+            .value_or(args.number("lr_wsd_decay_iters").value_or(0) * args.number("global_batch_size").value_or(1));
+  }
+  if (s.text("wd_incr_style") != "constant") j["weight_decay_samples"] = number("wd_incr_steps");
+  return j;
+}
+
+// Adam's count of steps: of the first parameter group that has one.
+i64 optimizer_steps(const PickleValue& common, i64 fallback) {
+  const PickleValue* optimizer = common.find("optimizer");
+  if (optimizer == nullptr) return fallback;
+  if (const PickleValue* step = optimizer->find("common_step"); step != nullptr && step->kind == Kind::integer)
+    return step->integer;
+  const PickleValue* inner = optimizer->find("optimizer");
+  const PickleValue* groups = inner == nullptr ? nullptr : inner->find("param_groups");
+  if (groups == nullptr || groups->sequence() == nullptr) return fallback;
+  for (const PickleValue* group : *groups->sequence())
+    if (const PickleValue* step = group->find("step"); step != nullptr && step->kind == Kind::integer)
+      return step->integer;
+  return fallback;
+}
+
+}  // namespace
+
+ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size) {
+  check(args.kind == Kind::object, "[megatron] the saved arguments are {}: want a Namespace", args.describe());
+  const Args a(args);
+  refuse(a,
+         {"multi_latent_attention", "apply_layernorm_1p", "rotary_interleaved", "is_hybrid_model", "fp8_param_gather",
+          "apply_residual_connection_post_layernorm", "quick_geglu"},
+         {"num_experts", "mtp_num_layers"});
+  ModelConfig m;
+  read_sizes(a, m, rows, vocab_size);
+  read_positions(a, has, m);
+  read_layers(a, has, m);
+  m.resolve();
+  check(m.num_query_groups > 0 && m.kv_channels > 0 && m.num_attention_heads % m.num_query_groups == 0 &&
+            m.ffn_hidden_size > 0,
+        "[megatron] the saved arguments give no whole model: {} heads in {} groups of width {}, ffn_hidden_size {}",
+        m.num_attention_heads, m.num_query_groups, m.kv_channels, m.ffn_hidden_size);
+  return m;
+}
+
+Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model) {
+  Manifest manifest;
+  const PickleValue* args = common.find("args");
+  check(args != nullptr, "[megatron] the checkpoint holds no arguments");
+  const Args a(*args);
+  if (const PickleValue* iteration = common.find("iteration"); iteration != nullptr && iteration->kind == Kind::integer)
+    manifest.iteration = iteration->integer;
+  manifest.consumed_samples = a.size("consumed_train_samples").value_or(0);
+  check(manifest.iteration >= 0, "[megatron] the checkpoint is of iteration {}", manifest.iteration);
+  ordered_json config = ordered_json::parse(model_to_json(model));
+  copy_settings(*args, config);
+  manifest.config_json = config.dump();
+  const PickleValue* scheduler = common.find("opt_param_scheduler");
+  const bool scheduled = scheduler != nullptr && scheduler->is_dict();
+  const i64 counted =
+      scheduled ? pickle_integer(scheduler->find("num_steps"), "[megatron] the schedule's num_steps") : 0;
+  ordered_json state = {
+      {"schedule_samples", counted},
+      {"optimizer_steps", optimizer_steps(common, manifest.iteration)},
+      {"skipped_iterations", 0},
+      {"interval", {{"losses", ordered_json::object()}, {"advanced", 0}, {"skipped", 0}, {"nan", 0}}}};
+  if (scheduled) state["schedules"] = schedules_of(*scheduler, a);
+  manifest.state_json = state.dump();
+  return manifest;
+}
+
+}  // namespace megalith

@@ -1,0 +1,23 @@
+// Megatron-LM's saved arguments (an argparse.Namespace) and schedule as our settings.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "ckpt/checkpoint.h"
+#include "ckpt/torch/pickle.h"
+#include "models/config.h"
+
+namespace megalith {
+
+// Whether the checkpoint has a tensor, by Megatron's name without layer numbers: "decoder.layers.mlp.linear_fc1.bias".
+using HasTensor = std::function<bool(const std::string& name)>;
+
+// The model that the arguments describe, resolved; tensors tell what they leave open (biases, tied output). `rows`: of
+// the embedding; the vocabulary's size where they don't give it, unless `vocab_size` (0: unknown) does. Error, naming
+// it, for a setting that our models don't have.
+ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size);
+
+// Iteration, samples, model and schedule of a checkpoint's common state, as a native manifest has them.
+Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model);
+
+}  // namespace megalith

@@ -1,0 +1,208 @@
+#include "ckpt/torch/megatron_common.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+#include "ckpt/torch/pickle_writer.h"
+#include "ckpt/torch/torch_file.h"
+
+namespace megalith {
+namespace {
+
+using nlohmann::ordered_json;
+
+// Whole numbers as integers, as Megatron's flags of that kind have them.
+void put_number(PickleWriter& p, const char* key, double value) {
+  if (value == std::floor(value) && std::abs(value) < 1e15)
+    p.entry(key, i64(value));
+  else
+    p.entry(key, value);
+}
+
+void put_json(PickleWriter& p, const std::string& key, const ordered_json& value) {
+  if (value.is_boolean())
+    p.flag(key, value.get<bool>());
+  else if (value.is_number_integer())
+    p.entry(key, value.get<i64>());
+  else if (value.is_number())
+    p.entry(key, value.get<double>());
+  else if (value.is_string())
+    p.entry(key, value.get<std::string>());
+}
+
+void put_sizes(PickleWriter& p, const MegatronState& s) {
+  const ModelConfig& m = s.model;
+  p.entry("num_layers", m.num_layers);
+  p.entry("hidden_size", m.hidden_size);
+  p.entry("ffn_hidden_size", m.ffn_hidden_size);
+  p.entry("num_attention_heads", m.num_attention_heads);
+  p.flag("group_query_attention", m.num_query_groups != m.num_attention_heads);
+  p.entry("num_query_groups", m.num_query_groups);
+  p.entry("kv_channels", m.kv_channels);
+  p.entry("seq_length", m.seq_length);
+  p.entry("max_position_embeddings", m.max_position_embeddings);
+  p.entry("vocab_size", m.vocab_size);
+  p.entry("padded_vocab_size", s.rows);
+  p.entry("make_vocab_size_divisible_by", m.make_vocab_size_divisible_by);
+}
+
+void put_positions(PickleWriter& p, const ModelConfig& m) {
+  constexpr const char* kTypes[] = {"learned_absolute", "rope", "alibi", "none"};
+  const bool rope = m.position_embedding_type == PositionEmbedding::rope;
+  p.entry("position_embedding_type", std::string_view(kTypes[int(m.position_embedding_type)]));
+  p.flag("add_position_embedding", m.position_embedding_type == PositionEmbedding::learned_absolute);
+  p.flag("use_rotary_position_embeddings", rope);
+  put_number(p, "rotary_base", m.rotary_base);
+  p.entry("rotary_percent", m.rotary_percent);
+  p.flag("rotary_interleaved", false);
+  p.text("rotary_seq_len_interpolation_factor");
+  if (m.rotary_seq_len_interpolation_factor == 1)
+    p.none();
+  else
+    p.integer(i64(m.rotary_seq_len_interpolation_factor));
+  p.flag("use_rope_scaling", m.use_rope_scaling);
+  p.entry("rope_scaling_factor", m.rope_scaling_factor);
+  p.text("window_size");
+  if (m.sliding_window == 0) return p.none();
+  const i64 window[] = {m.sliding_window - 1, 0};
+  p.sizes(window);
+}
+
+void put_layers(PickleWriter& p, const ModelConfig& m) {
+  p.flag("swiglu", m.gated());
+  p.flag("squared_relu", m.activation == Activation::squared_relu);
+  // Megatron's tanh approximation is its fused kernel with a bias, or --openai-gelu without one.
+  p.flag("bias_gelu_fusion", m.activation == Activation::gelu_tanh && m.add_bias_linear);
+  p.flag("openai_gelu", m.activation == Activation::gelu_tanh && !m.add_bias_linear);
+  p.entry("normalization", std::string_view(m.normalization == Normalization::layer_norm ? "LayerNorm" : "RMSNorm"));
+  p.entry("norm_epsilon", m.norm_epsilon);
+  p.entry("layernorm_epsilon", m.norm_epsilon);
+  p.flag("qk_layernorm", m.qk_layernorm);
+  p.flag("apply_layernorm_1p", false);
+  p.flag("add_bias_linear", m.add_bias_linear);
+  p.flag("add_qkv_bias", m.add_qkv_bias);
+  p.flag("untie_embeddings_and_output_weights", m.untie_embeddings_and_output_weights);
+  p.entry("attention_dropout", m.attention_dropout);
+  p.entry("hidden_dropout", m.hidden_dropout);
+  p.entry("init_method_std", m.init_method_std);
+  p.text("num_experts"), p.none();
+  p.flag("multi_latent_attention", false);
+}
+
+void put_args(PickleWriter& p, const MegatronState& s, const ordered_json& config) {
+  put_sizes(p, s), put_positions(p, s.model), put_layers(p, s.model);
+  for (const char* one : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
+                          "expert_model_parallel_size", "world_size", "data_parallel_size"})
+    p.entry(one, i64{1});
+  p.text("virtual_pipeline_model_parallel_size"), p.none();
+  p.entry("ckpt_format", std::string_view("torch_dist"));
+  p.flag("async_save", false);
+  p.flag("ckpt_fully_parallel_save", false);
+  p.flag("no_save_rng", true);
+  p.flag("no_save_optim", !s.has_optimizer);
+  p.flag("use_distributed_optimizer", s.has_optimizer);
+  p.flag("bf16", s.params == DType::bf16);
+  p.flag("fp16", s.params == DType::f16);
+  p.text("params_dtype"), p.global("torch", std::string(torch_name_of(s.params)));
+  p.entry("iteration", s.manifest.iteration);
+  p.entry("consumed_train_samples", s.manifest.consumed_samples);
+  p.entry("consumed_valid_samples", i64{0});
+  p.entry("skipped_train_samples", i64{0});
+  for (const char* name : {"global_batch_size", "micro_batch_size", "train_iters", "train_samples", "seed", "lr",
+                           "min_lr", "lr_decay_style", "lr_warmup_init", "weight_decay", "adam_beta1", "adam_beta2",
+                           "adam_eps", "clip_grad", "optimizer", "tokenizer_type", "tokenizer_model"})
+    if (config.contains(name)) put_json(p, name, config[name]);
+}
+
+double number(const ordered_json& j, const char* key, double fallback) {
+  return j.contains(key) && j[key].is_number() ? j[key].get<double>() : fallback;
+}
+
+// Two groups: matrices decay, vectors don't.
+void put_param_groups(PickleWriter& p, const ordered_json& config, i64 steps) {
+  p.list([&] {
+    for (const double decay : {1.0, 0.0})
+      p.dict([&] {
+        p.entry("wd_mult", decay), p.entry("lr_mult", 1.0);
+        p.flag("is_expert_parallel", false), p.flag("is_decoupled_lr", false), p.flag("default_config", true);
+        p.entry("max_lr", number(config, "lr", 0)), p.entry("min_lr", number(config, "min_lr", 0));
+        p.entry("lr", number(config, "lr", 0));
+        p.entry("weight_decay", decay * number(config, "weight_decay", 0.01));
+        p.text("betas");
+        p.tuple([&] { p.real(number(config, "adam_beta1", 0.9)), p.real(number(config, "adam_beta2", 0.999)); });
+        p.entry("eps", number(config, "adam_eps", 1e-8));
+        p.flag("bias_correction", true);
+        p.entry("step", steps);
+      });
+  });
+}
+
+void put_scheduler(PickleWriter& p, const ordered_json& s, i64 samples) {
+  const auto text = [&](const char* key, const char* fallback) {
+    return s.contains(key) && s[key].is_string() ? s[key].get<std::string>() : std::string(fallback);
+  };
+  p.text("opt_param_scheduler");
+  p.dict([&] {
+    p.entry("max_lr", number(s, "lr", 0)), p.entry("min_lr", number(s, "min_lr", 0));
+    put_number(p, "lr_warmup_steps", number(s, "lr_warmup_samples", 0));
+    p.entry("num_steps", samples);
+    p.entry("lr_decay_style", text("lr_decay_style", "constant"));
+    put_number(p, "lr_decay_steps", number(s, "lr_decay_samples", 1));
+    p.entry("start_wd", number(s, "start_weight_decay", 0)), p.entry("end_wd", number(s, "end_weight_decay", 0));
+    p.entry("wd_incr_style", text("weight_decay_incr_style", "constant"));
+    put_number(p, "wd_incr_steps", number(s, "weight_decay_samples", number(s, "lr_decay_samples", 1)));
+  });
+}
+
+void put_optimizer(PickleWriter& p, const ordered_json& config, i64 steps) {
+  p.text("optimizer");
+  p.dict([&] {
+    p.text("optimizer");
+    p.dict([&] { p.text("param_groups"), put_param_groups(p, config, steps); });
+    p.entry("param_state_sharding_type", std::string_view("fully_reshardable"));
+  });
+}
+
+}  // namespace
+
+std::string pickle_common(const MegatronState& s) {
+  const ordered_json config = ordered_json::parse(s.manifest.config_json, nullptr, false);
+  const ordered_json state = ordered_json::parse(s.manifest.state_json, nullptr, false);
+  check(config.is_object() && state.is_object(), "[save] the manifest's settings are not JSON objects");
+  PickleWriter p;
+  p.dict([&] {
+    p.text("args");
+    p.object("argparse", "Namespace", [&] { p.dict([&] { put_args(p, s, config); }); });
+    p.entry("checkpoint_version", 3.0);
+    p.entry("iteration", s.manifest.iteration);
+    if (s.has_optimizer) put_optimizer(p, config, i64(number(state, "optimizer_steps", 0)));
+    if (state.contains("schedules")) put_scheduler(p, state["schedules"], i64(number(state, "schedule_samples", 0)));
+    p.entry("num_floating_point_operations_so_far", i64{0});
+    p.text("content_metadata");
+    p.dict([&] {
+      p.entry("distrib_optim_sharding_type", std::string_view("fully_reshardable"));
+      p.flag("distrib_optim_fully_reshardable_mem_efficient", false);
+      p.flag("singleton_local_shards", false), p.flag("chained_optim_avoid_prefix", true);
+    });
+    p.text("megalith");
+    p.dict([&] { p.entry("config", s.manifest.config_json), p.entry("state", s.manifest.state_json); });
+  });
+  return p.finish();
+}
+
+std::vector<std::string> extra_state_names(const ModelConfig& m) {
+  std::vector<std::string> modules = {"self_attention.linear_qkv", "self_attention.linear_proj", "mlp.linear_fc1",
+                                      "mlp.linear_fc2"};
+  if (m.qk_layernorm) modules.insert(modules.end(), {"self_attention.q_layernorm", "self_attention.k_layernorm"});
+  std::vector<std::string> names;
+  for (const std::string& module : modules)
+    for (i64 n = 0; n < m.num_layers; ++n)
+      names.push_back(fmt::format("decoder.layers.{}._extra_state/shard_{}_{}", module, n, m.num_layers));
+  names.push_back("decoder.final_layernorm._extra_state/shard_0_1");
+  return names;
+}
+
+}  // namespace megalith

@@ -1,0 +1,26 @@
+// What Megatron-LM keeps beside the tensors (common.pt), from our manifest: arguments, schedule, the optimizer's
+// settings. Plain values only, since Megatron loads it with weights_only.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ckpt/checkpoint.h"
+#include "models/config.h"
+
+namespace megalith {
+
+struct MegatronState {
+  const Manifest& manifest;
+  const ModelConfig& model;
+  i64 rows = 0;  // of the embedding, padding included
+  bool has_optimizer = false;
+  DType params = DType::f32;  // type of the weights
+};
+
+// The pickle. Our own settings and state go along as text under "megalith", so that reading it back loses nothing.
+std::string pickle_common(const MegatronState& state);
+
+// The objects that transformer-engine layers ask for when they load, one for each module.
+std::vector<std::string> extra_state_names(const ModelConfig& model);
+
+}  // namespace megalith

@@ -1,0 +1,148 @@
+#include "ckpt/torch/megatron_mapping.h"
+
+#include <unordered_map>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+class Builder {
+ public:
+  Builder(const ModelConfig& m, MegatronLayers layers, i64 rows) : m_(m), layers_(layers), rows_(rows) {}
+
+  TensorMapping build() {
+    const i64 h = m_.hidden_size;
+    whole("embedding.word_embeddings.weight", {rows_, h}, {m_.vocab_size, h});
+    if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
+      whole("embedding.position_embeddings.weight", {m_.max_position_embeddings, h}, {m_.max_position_embeddings, h});
+    if (m_.embedding_layernorm)
+      for (const char* part : {"weight", "bias"}) whole(std::string("embedding.layernorm.") + part, {h}, {h});
+    for (layer_ = 0; layer_ < m_.num_layers; ++layer_) add_layer();
+    whole("decoder.final_layernorm.weight", {h}, {h});
+    if (has_norm_bias()) whole("decoder.final_layernorm.bias", {h}, {h});
+    if (m_.untie_embeddings_and_output_weights) whole("output_layer.weight", {rows_, h}, {m_.vocab_size, h});
+    return std::move(map_);
+  }
+
+ private:
+  bool has_norm_bias() const { return m_.normalization == Normalization::layer_norm; }
+
+  std::size_t theirs(const std::string& name, const Shape& shape) {
+    const auto [it, added] = index_.emplace(name, map_.theirs.size());
+    if (added) map_.theirs.push_back({name, shape});
+    return it->second;
+  }
+  std::size_t ours(const std::string& name, const Shape& shape) {
+    map_.ours.push_back({name, shape});
+    return map_.ours.size() - 1;
+  }
+  void whole(const std::string& name, const Shape& their_shape, const Shape& our_shape) {
+    map_.links.push_back({theirs(name, their_shape), ours(name, our_shape), Strides::flat(count(our_shape))});
+  }
+
+  // A block of a layer's tensor there, the elements of one here in their order.
+  void add(const std::string& their, Shape their_shape, const std::string& our, const Shape& our_shape, Strides block) {
+    std::string name = "decoder.layers." + std::to_string(layer_) + "." + their;
+    if (layers_ == MegatronLayers::stacked) {
+      name = "decoder.layers." + their;
+      block.their_start += layer_ * count(their_shape);
+      their_shape.insert(their_shape.begin(), m_.num_layers);
+    }
+    const std::string logical = "decoder.layers." + std::to_string(layer_) + "." + our;
+    map_.links.push_back({theirs(name, their_shape), ours(logical, our_shape), block});
+  }
+  void flat(const std::string& their, const Shape& their_shape, const std::string& our, const Shape& our_shape) {
+    add(their, their_shape, our, our_shape, Strides::flat(count(our_shape)));
+  }
+  void norm(const std::string& linear, const std::string& our) {
+    flat(linear + ".layer_norm_weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
+    if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
+  }
+
+  void add_layer();
+  void add_qkv(bool bias);
+
+  const ModelConfig& m_;
+  MegatronLayers layers_;
+  i64 rows_;
+  i64 layer_ = 0;
+  TensorMapping map_;
+  std::unordered_map<std::string, std::size_t> index_;
+};
+
+void Builder::add_qkv(bool bias) {
+  const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = bias ? 1 : m_.hidden_size;
+  const Shape shape = bias ? Shape{g * (r + 2) * d} : Shape{g * (r + 2) * d, h};
+  const char* end = bias ? ".bias" : ".weight";
+  i64 row = 0;  // of this part in its group
+  for (const char* part : {"q", "k", "v"}) {
+    const i64 rows = *part == 'q' ? r * d : d;
+    Shape logical = *part == 'q' ? Shape{g, r, d} : Shape{g, d};
+    if (!bias) logical.push_back(h);
+    const Strides block{
+        .size = {1, g, rows * h}, .ours = {0, rows * h, 1}, .theirs = {0, (r + 2) * d * h, 1}, .their_start = row * h};
+    add(std::string("self_attention.linear_qkv") + end, shape, std::string("self_attention.linear_") + part + end,
+        logical, block);
+    row += rows;
+  }
+}
+
+void Builder::add_layer() {
+  const i64 h = m_.hidden_size, f = m_.ffn_hidden_size, d = m_.kv_channels;
+  const i64 g = m_.groups(), r = m_.heads_per_group(), halves = m_.gated() ? 2 : 1;
+  const bool bias = m_.add_bias_linear;
+  norm("self_attention.linear_qkv", "input_layernorm");
+  add_qkv(false);
+  if (m_.qkv_bias()) add_qkv(true);
+  if (m_.qk_layernorm)
+    for (const char* name : {"self_attention.q_layernorm.weight", "self_attention.k_layernorm.weight"})
+      flat(name, {d}, name, {d});
+  flat("self_attention.linear_proj.weight", {h, g * r * d}, "self_attention.linear_proj.weight", {h, g, r, d});
+  if (bias) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
+  if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
+  flat("mlp.linear_fc1.weight", {halves * f, h}, "mlp.linear_fc1.weight", m_.gated() ? Shape{2, f, h} : Shape{f, h});
+  if (bias) flat("mlp.linear_fc1.bias", {halves * f}, "mlp.linear_fc1.bias", m_.gated() ? Shape{2, f} : Shape{f});
+  flat("mlp.linear_fc2.weight", {h, f}, "mlp.linear_fc2.weight", {h, f});
+  if (bias) flat("mlp.linear_fc2.bias", {h}, "mlp.linear_fc2.bias", {h});
+}
+
+struct Rename {
+  std::string_view from, to;
+};
+constexpr Rename kEnds[] = {{".input_layernorm.", ".self_attention.linear_qkv.layer_norm_"},
+                            {".input_norm.", ".self_attention.linear_qkv.layer_norm_"},
+                            {".pre_mlp_layernorm.", ".mlp.linear_fc1.layer_norm_"},
+                            {".post_attention_layernorm.", ".mlp.linear_fc1.layer_norm_"},
+                            {".post_attention_norm.", ".mlp.linear_fc1.layer_norm_"},
+                            {".self_attention.query_key_value.", ".self_attention.linear_qkv."},
+                            {".self_attention.dense.", ".self_attention.linear_proj."},
+                            {".mlp.dense_h_to_4h.", ".mlp.linear_fc1."},
+                            {".mlp.dense_4h_to_h.", ".mlp.linear_fc2."},
+                            {".final_norm.", ".final_layernorm."}};
+constexpr Rename kBegins[] = {{"language_model.", ""},
+                              {"encoder.", "decoder."},
+                              {"transformer.", "decoder."},
+                              {"decoder.final_norm.", "decoder.final_layernorm."},
+                              {"word_embeddings_for_head.", "output_layer."}};
+
+}  // namespace
+
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows) {
+  check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
+        "[megatron] a model with unresolved sizes has no mapping");
+  check(rows >= model.vocab_size, "[megatron] the embedding has {} rows, fewer than the vocabulary's {}", rows,
+        model.vocab_size);
+  return Builder(model, layers, rows).build();
+}
+
+std::string canonical_megatron_name(const std::string& name) {
+  std::string result = name;
+  for (const Rename& r : kBegins)
+    if (result.starts_with(r.from)) result.replace(0, r.from.size(), r.to);
+  for (const Rename& r : kEnds)
+    if (const auto at = result.find(r.from); at != std::string::npos) result.replace(at, r.from.size(), r.to);
+  return result;
+}
+
+}  // namespace megalith

@@ -1,0 +1,26 @@
+// Which numbers of Megatron-LM's parameters (mcore GPTModel) are which numbers of ours.
+//
+//   Megatron                                          ours                                   link
+//   linear_qkv [g*(r+2)*d, h]                         linear_q, linear_k, linear_v           slices of each group
+//   linear_qkv.layer_norm_weight [h]                  input_layernorm.weight                 flat
+//   mlp.linear_fc1 [2f, h] (gates, then ups)          linear_fc1 [2, f, h]                   flat
+//   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
+//
+// Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
+// What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
+#pragma once
+#include "ckpt/mapped_tensors.h"
+#include "models/config.h"
+
+namespace megalith {
+
+enum class MegatronLayers { stacked, separate };
+
+// `rows`: of the embedding and the output layer there; at least model.vocab_size.
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows);
+
+// A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
+// Megatron Core, call some of them otherwise.
+std::string canonical_megatron_name(const std::string& name);
+
+}  // namespace megalith

@@ -1,0 +1,90 @@
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "ckpt/torch/pickle.h"
+
+namespace megalith {
+
+using Kind = PickleValue::Kind;
+
+const std::vector<const PickleValue*>* PickleValue::sequence() const {
+  if (kind == Kind::list || kind == Kind::tuple) return &items;
+  if (is("torch.Size") && args != nullptr && args->items.size() == 1) {
+    const PickleValue& inner = *args->items[0];
+    if (inner.kind == Kind::list || inner.kind == Kind::tuple) return &inner.items;
+  }
+  return nullptr;
+}
+
+const PickleValue* PickleValue::find(std::string_view key) const {
+  const PickleValue* dict = kind == Kind::object ? state : this;
+  if (dict == nullptr || dict->kind != Kind::dict) return nullptr;
+  // The last of equal keys counts, as in Python.
+  for (std::size_t i = dict->items.size(); i >= 2; i -= 2)
+    if (dict->items[i - 2]->kind == Kind::text && dict->items[i - 2]->text == key) return dict->items[i - 1];
+  return nullptr;
+}
+
+void PickleValue::for_entries(const std::function<void(const PickleValue& key, const PickleValue& value)>& f) const {
+  for (std::size_t i = 0; kind == Kind::dict && i + 1 < items.size(); i += 2) f(*items[i], *items[i + 1]);
+}
+
+std::string PickleValue::describe() const {
+  switch (kind) {
+    case Kind::none:
+      return "None";
+    case Kind::boolean:
+      return integer != 0 ? "True" : "False";
+    case Kind::integer:
+      return fmt::format("the integer {}", integer);
+    case Kind::real:
+      return fmt::format("the number {}", real);
+    case Kind::text:
+      return fmt::format("\"{}\"", text.substr(0, 60));
+    case Kind::bytes:
+      return "bytes";
+    case Kind::list:
+      return fmt::format("a list of {}", items.size());
+    case Kind::tuple:
+      return fmt::format("a tuple of {}", items.size());
+    case Kind::dict:
+      return fmt::format("a dict of {}", items.size() / 2);
+    case Kind::set:
+      return "a set";
+    case Kind::global:
+      return text;
+    case Kind::object:
+      return "a " + text;
+    case Kind::persistent:
+      return "a storage";
+  }
+  return "nothing";
+}
+
+i64 pickle_integer(const PickleValue* v, const std::string& what) {
+  check(v != nullptr, "{} is missing", what);
+  check(v->kind == Kind::integer, "{} is {}: want an integer", what, v->describe());
+  return v->integer;
+}
+
+const std::string& pickle_text(const PickleValue* v, const std::string& what) {
+  check(v != nullptr, "{} is missing", what);
+  check(v->kind == Kind::text, "{} is {}: want text", what, v->describe());
+  return v->text;
+}
+
+std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what) {
+  check(v != nullptr, "{} is missing", what);
+  const auto* list = v->sequence();
+  check(list != nullptr, "{} is {}: want a tuple of integers", what, v->describe());
+  std::vector<i64> sizes;
+  i64 bits = 64;  // the largest element's
+  for (const PickleValue* item : *list) {
+    const i64 size = pickle_integer(item, what);
+    check(size >= 0 && !__builtin_mul_overflow(bits, size > 0 ? size : 1, &bits), "{} has the size {}", what, size);
+    sizes.push_back(size);
+  }
+  return sizes;
+}
+
+}  // namespace megalith

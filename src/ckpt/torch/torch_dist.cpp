@@ -1,0 +1,143 @@
+#include "ckpt/torch/torch_dist.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+
+#include "base/check.h"
+#include "ckpt/files.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kMetadata = "torch.distributed.checkpoint.metadata.";
+constexpr const char* kCommonObject = "common_state/shard_0_1";
+
+std::string key_of(const std::string& name, const Shape& offset) {
+  return fmt::format("{}@{}", name, fmt::join(offset, ","));
+}
+
+// The name of a dtype: `torch.bfloat16`, first of the properties' tuple.
+std::string type_of(const PickleValue* properties, const std::string& what) {
+  const auto* state = properties == nullptr || properties->state == nullptr ? nullptr : properties->state->sequence();
+  const PickleValue* type = state != nullptr && !state->empty() ? (*state)[0] : nullptr;
+  if (type == nullptr && properties != nullptr) type = properties->find("dtype");
+  check(type != nullptr && type->kind == PickleValue::Kind::global && type->text.starts_with("torch."),
+        "{} has no dtype", what);
+  return type->text.substr(std::string_view("torch.").size());
+}
+
+}  // namespace
+
+TorchDist::TorchDist(const std::string& dir, bool verify) : dir_(dir), store_(std::make_shared<TensorStore>(dir)) {
+  const std::string path = dir + "/.metadata";
+  check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
+  const std::string text = read_text(path);
+  const Pickle pickle(std::as_bytes(std::span(text)), "[load] " + path);
+  const PickleValue& metadata = pickle.root();
+  check(metadata.is(std::string(kMetadata) + "Metadata") || metadata.text.ends_with(".MCoreMetadata"),
+        "[load] {} holds {}: want the metadata of a distributed checkpoint", path, metadata.describe());
+  const PickleValue* entries = metadata.find("state_dict_metadata");
+  check(entries != nullptr && entries->is_dict(), "[load] {} lists no tensors", path);
+  const Items items = read_items(metadata);
+  entries->for_entries([&](const PickleValue& key, const PickleValue& entry) {
+    const std::string& name = pickle_text(&key, "[load] " + path + ": a tensor's name");
+    if (entry.is(std::string(kMetadata) + "TensorStorageMetadata"))
+      add_tensor(name, entry, items, verify);
+    else
+      objects_.push_back(name);
+  });
+  read_common(items);
+}
+
+TorchDist::Items TorchDist::read_items(const PickleValue& metadata) const {
+  const std::string what = "[load] " + dir_ + "/.metadata: ";
+  const PickleValue* table = metadata.find("storage_data");
+  check(table != nullptr && table->is_dict(), "{}it says not where the tensors are", what);
+  Items items;
+  table->for_entries([&](const PickleValue& key, const PickleValue& value) {
+    const std::string& name = pickle_text(key.find("fqn"), what + "a tensor's name");
+    const PickleValue* offset = key.find("offset");
+    const PickleValue* transforms = value.find("transform_descriptors");
+    check(transforms == nullptr || transforms->is_none() || transforms->items.empty(),
+          "{}tensor {} is compressed or otherwise transformed: save it without", what, name);
+    Item item{pickle_text(value.find("relative_path"), what + "the file of " + name),
+              pickle_integer(value.find("offset"), what + "the offset of " + name),
+              pickle_integer(value.find("length"), what + "the length of " + name)};
+    check(item.file.find('/') == std::string::npos && item.file != ".." && !item.file.empty(),
+          "{}tensor {} is in \"{}\", outside the checkpoint", what, name, item.file);
+    const bool has_offset = offset != nullptr && !offset->is_none();
+    items[has_offset ? key_of(name, pickle_sizes(offset, what + "the place of " + name)) : name] = std::move(item);
+  });
+  return items;
+}
+
+std::span<const std::byte> TorchDist::bytes_of(const Item& item) {
+  const std::string path = dir_ + "/" + item.file;
+  check(fs::exists(path), "[load] {} is missing", path);
+  const MappedFile& file = store_->file(store_->add_file(path));
+  check(item.offset >= 0 && item.length >= 0 && item.offset <= file.size() && item.length <= file.size() - item.offset,
+        "[load] {} is truncated: bytes {} to {} should be there, it has {}", path, item.offset,
+        item.offset + item.length, file.size());
+  return std::as_bytes(file.bytes()).subspan(std::size_t(item.offset), std::size_t(item.length));
+}
+
+void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, const Items& items, bool verify) {
+  const std::string what = fmt::format("[load] {}/.metadata: tensor {}", dir_, name);
+  const std::string type = type_of(entry.find("properties"), what);
+  const auto dtype = dtype_of_torch(type);
+  if (!dtype) return unread_.push_back(name + " (" + type + ")");
+  TensorSpec spec{name, *dtype, pickle_sizes(entry.find("size"), what + "'s size")};
+  const PickleValue* chunks = entry.find("chunks");
+  check(chunks != nullptr && chunks->sequence() != nullptr, "{} has no parts", what);
+  std::vector<StoredBox> boxes;
+  for (const PickleValue* chunk : *chunks->sequence()) {
+    const Shape offset = pickle_sizes(chunk->find("offsets"), what + "'s part");
+    auto item = items.find(key_of(name, offset));
+    if (item == items.end()) item = items.find(name);
+    check(item != items.end(), "{}: the part at {} is in no file", what, to_string(offset));
+    boxes.push_back(read_box(name, *chunk, *dtype, item->second, verify));
+  }
+  store_->add_tensor(std::move(spec), std::move(boxes));
+}
+
+StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item,
+                              bool verify) {
+  const std::string where = fmt::format("[load] {}/{}: tensor {}", dir_, item.file, name);
+  const TorchFile file(bytes_of(item), where);
+  const MappedFile& mapped = store_->file(store_->add_file(dir_ + "/" + item.file));
+  if (verify) file.verify([&](i64 begin, i64 bytes) { mapped.release(item.offset + begin, bytes); });
+  const auto t = file.tensor(file.root());
+  check(t.has_value(), "{} is {}", where, file.root().describe());
+  StoredBox box{.offset = pickle_sizes(chunk.find("offsets"), where),
+                .shape = pickle_sizes(chunk.find("sizes"), where),
+                .strides = t->strides,
+                .file = store_->add_file(dir_ + "/" + item.file),
+                .position = item.offset + t->position,
+                .swapped = t->swapped};
+  check(dtype_of_torch(t->type) == type && t->shape == box.shape, "{}: {} of {} is not what .metadata says, {} of {}",
+        where, to_string(t->shape), t->type, to_string(box.shape), torch_name_of(type));
+  return box;
+}
+
+void TorchDist::read_common(const Items& items) {
+  Item item{"common.pt"};
+  const auto object = items.find(kCommonObject);
+  if (fs::exists(dir_ + "/common.pt"))
+    item.length = i64(fs::file_size(dir_ + "/common.pt"));
+  else if (object != items.end())
+    item = object->second;
+  else
+    return;
+  const std::string where = fmt::format("[load] {}/{}", dir_, item.file);
+  common_ = std::make_unique<TorchFile>(bytes_of(item), where);
+  common_root_ = &common_->root();
+  // As an object it is a list of one.
+  if (common_root_->kind == PickleValue::Kind::list && common_root_->items.size() == 1)
+    common_root_ = common_root_->items[0];
+  check(common_root_->is_dict(), "{} holds {}: want a dict", where, common_root_->describe());
+}
+
+}  // namespace megalith

@@ -1,0 +1,48 @@
+// Megatron's torch_dist checkpoints, which PyTorch's distributed checkpoint (DCP) writes: a pickled table of contents
+// (.metadata), tensors and objects as torch.save archives back to back in .distcp files, and common.pt.
+#pragma once
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/tensor_store.h"
+#include "ckpt/torch/torch_file.h"
+
+namespace megalith {
+
+class TorchDist {
+ public:
+  // One iter_XXXXXXX directory. `verify` reads every tensor and compares checksums. Error if anything is damaged.
+  explicit TorchDist(const std::string& dir, bool verify = true);
+
+  const TensorStore& tensors() const { return *store_; }
+  std::shared_ptr<const TensorStore> share() const { return store_; }
+  const std::vector<std::string>& objects() const { return objects_; }
+  const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
+  const std::string& path() const { return dir_; }
+  // The dict that Megatron keeps beside the tensors (common.pt, or the object common_state); nullptr if there is none.
+  const PickleValue* common() const { return common_ ? common_root_ : nullptr; }
+
+ private:
+  struct Item {
+    std::string file;
+    i64 offset = 0, length = 0;
+  };
+  using Items = std::map<std::string, Item>;  // by the tensor's name and offset, or the object's name
+
+  Items read_items(const PickleValue& metadata) const;
+  void add_tensor(const std::string& name, const PickleValue& entry, const Items& items, bool verify);
+  StoredBox read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item, bool verify);
+  void read_common(const Items& items);
+  std::span<const std::byte> bytes_of(const Item& item);
+
+  std::string dir_;
+  std::shared_ptr<TensorStore> store_;
+  std::vector<std::string> objects_, unread_;
+  std::unique_ptr<TorchFile> common_;
+  const PickleValue* common_root_ = nullptr;
+};
+
+}  // namespace megalith

@@ -1,0 +1,130 @@
+#include "ckpt/torch/torch_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+struct TorchType {
+  std::string_view name, storage;
+  i64 bytes;
+  std::optional<DType> ours;
+};
+
+constexpr TorchType kTypes[] = {{"float32", "FloatStorage", 4, DType::f32},
+                                {"float64", "DoubleStorage", 8, DType::f64},
+                                {"bfloat16", "BFloat16Storage", 2, DType::bf16},
+                                {"float16", "HalfStorage", 2, DType::f16},
+                                {"int32", "IntStorage", 4, DType::i32},
+                                {"int64", "LongStorage", 8, DType::i64},
+                                {"uint8", "ByteStorage", 1, DType::u8},
+                                {"uint16", "", 2, DType::u16},
+                                {"int16", "ShortStorage", 2, {}},
+                                {"int8", "CharStorage", 1, {}},
+                                {"bool", "BoolStorage", 1, {}},
+                                {"uint32", "", 4, {}},
+                                {"uint64", "", 8, {}},
+                                {"float8_e4m3fn", "", 1, {}},
+                                {"float8_e5m2", "", 1, {}},
+                                {"complex64", "ComplexFloatStorage", 8, {}},
+                                {"complex128", "ComplexDoubleStorage", 16, {}}};
+
+const TorchType* find_type(std::string_view name, std::string_view TorchType::*key) {
+  const auto it = std::ranges::find(kTypes, name, key);
+  return it == std::end(kTypes) ? nullptr : &*it;
+}
+
+std::string_view after_dot(std::string_view name) { return name.substr(name.rfind('.') + 1); }
+
+Pickle read_pickle(const TorchZip& zip) {
+  const ZipRecord& record = zip.at("data.pkl");
+  zip.verify(record);
+  return Pickle(zip.bytes(record), zip.where() + "/data.pkl");
+}
+
+bool is_big_endian(const TorchZip& zip) {
+  const ZipRecord* record = zip.find("byteorder");
+  if (record == nullptr) return false;
+  const auto bytes = zip.bytes(*record);
+  const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  check(order == "little" || order == "big", "{}: byteorder is \"{}\": want little or big", zip.where(),
+        order.substr(0, 20));
+  return order == "big";
+}
+
+}  // namespace
+
+DType TorchTensor::dtype() const {
+  const auto type_of = dtype_of_torch(type);
+  check(type_of.has_value(), "torch.{} is no type that we read", type);
+  return *type_of;
+}
+
+std::optional<DType> dtype_of_torch(std::string_view type) {
+  const TorchType* t = find_type(type, &TorchType::name);
+  return t == nullptr ? std::nullopt : t->ours;
+}
+
+std::string_view torch_name_of(DType type) {
+  return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->name;
+}
+
+TorchFile::TorchFile(std::span<const std::byte> bytes, const std::string& where)
+    : zip_(bytes, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
+
+std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value) const {
+  if (value.kind != PickleValue::Kind::object) return std::nullopt;
+  const bool parameter = value.text.starts_with("torch._utils._rebuild_parameter");
+  if (parameter && value.args != nullptr && !value.args->items.empty()) {
+    const PickleValue& inner = *value.args->items[0];
+    return inner.is("torch._utils._rebuild_tensor_v2") || inner.is("torch._utils._rebuild_tensor_v3")
+               ? std::optional(place(inner))
+               : std::nullopt;
+  }
+  if (!value.text.starts_with("torch._utils._rebuild_tensor")) return std::nullopt;
+  return place(value);
+}
+
+TorchTensor TorchFile::place(const PickleValue& value) const {
+  const std::string what = zip_.where() + ": a tensor";
+  const auto& args = value.args->items;
+  check(args.size() >= 4 && args[0]->kind == PickleValue::Kind::persistent, "{} has no storage", what);
+  const auto* id = args[0]->items[0]->sequence();
+  check(id != nullptr && id->size() == 5 && pickle_text((*id)[0], what) == "storage" &&
+            (*id)[1]->kind == PickleValue::Kind::global,
+        "{} has a strange storage", what);
+  const TorchType* type = find_type(after_dot((*id)[1]->text), &TorchType::storage);
+  if (value.is("torch._utils._rebuild_tensor_v3")) {
+    check(args.size() >= 7 && args[6]->kind == PickleValue::Kind::global, "{} has no type", what);
+    type = find_type(after_dot(args[6]->text), &TorchType::name);
+  }
+  check(type != nullptr, "{} has the storage {}, which is unknown", what, (*id)[1]->text);
+  const ZipRecord& record = zip_.at("data/" + pickle_text((*id)[2], what + "'s storage"));
+  TorchTensor t{.type = std::string(type->name),
+                .shape = pickle_sizes(args[2], what + "'s shape"),
+                .strides = pickle_sizes(args[3], what + "'s strides"),
+                .swapped = swapped_};
+  const i64 first = pickle_integer(args[1], what + "'s offset"), stored = record.size / type->bytes;
+  i64 last = first;
+  bool fits = first >= 0 && t.strides.size() == t.shape.size();
+  for (std::size_t d = 0; fits && d < t.shape.size(); ++d) {
+    i64 reach = 0;
+    fits = !__builtin_mul_overflow(t.strides[d], std::max<i64>(t.shape[d] - 1, 0), &reach) &&
+           !__builtin_add_overflow(last, reach, &last);
+  }
+  check(fits && (count(t.shape) == 0 || last < stored), "{} of shape {} goes beyond its storage of {} elements", what,
+        to_string(t.shape), stored);
+  t.position = record.begin + (count(t.shape) == 0 ? 0 : first * type->bytes);
+  return t;
+}
+
+void TorchFile::verify(const TorchZip::Done& done) const {
+  for (const ZipRecord& record : zip_.records()) zip_.verify(record, done);
+}
+
+}  // namespace megalith

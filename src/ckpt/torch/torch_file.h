@@ -1,0 +1,44 @@
+// One file of torch.save, or one item of a .distcp file: a pickle whose tensors lie beside it in a zip archive.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+
+#include "ckpt/torch/pickle.h"
+#include "ckpt/torch/torch_zip.h"
+
+#include "base/shape.h"
+
+namespace megalith {
+
+struct TorchTensor {
+  std::string type;      // torch's word: "bfloat16"
+  Shape shape, strides;  // in elements
+  i64 position = 0;      // of the first element, in bytes from the start of the archive
+  bool swapped = false;  // stored big-endian
+
+  DType dtype() const;  // Error for types that we have no DType for
+};
+
+std::optional<DType> dtype_of_torch(std::string_view type);  // "bfloat16"
+std::string_view torch_name_of(DType type);
+
+class TorchFile {
+ public:
+  TorchFile(std::span<const std::byte> bytes, const std::string& where);
+
+  const PickleValue& root() const { return pickle_.root(); }
+  const TorchZip& zip() const { return zip_; }
+  // nullopt if the value is no tensor; Error if it is one that leaves its storage.
+  std::optional<TorchTensor> tensor(const PickleValue& value) const;
+  void verify(const TorchZip::Done& done = {}) const;  // every record's checksum
+
+ private:
+  TorchTensor place(const PickleValue& value) const;
+
+  TorchZip zip_;
+  Pickle pickle_;
+  bool swapped_;
+};
+
+}  // namespace megalith

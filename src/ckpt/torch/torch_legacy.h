@@ -1,0 +1,34 @@
+// Megatron's `torch` checkpoints: one torch.save file for each pair of a tensor and a pipeline rank,
+// mp_rank_TT[_PPP]/model_optim_rng.pt. Their tensors are put side by side again: cut along one axis by tensor
+// parallelism (gated fc1: each rank has its gates, then its ups), layers numbered from 0 on every stage. Weights only.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "ckpt/tensor_store.h"
+#include "ckpt/torch/torch_file.h"
+
+namespace megalith {
+
+class TorchLegacy {
+ public:
+  // One iter_XXXXXXX directory. `verify` compares checksums of everything. Error if a rank's file is missing or
+  // damaged.
+  explicit TorchLegacy(const std::string& dir, bool verify = true);
+
+  // Under canonical_megatron_name, each layer by its number in the model.
+  const TensorStore& tensors() const { return *store_; }
+  std::shared_ptr<const TensorStore> share() const { return store_; }
+  const std::string& path() const { return dir_; }
+  const PickleValue& common() const { return common_->root(); }  // the first rank's file
+
+ private:
+  std::string dir_;
+  std::shared_ptr<TensorStore> store_;
+  std::unique_ptr<TorchFile> common_;
+};
+
+// Whether the directory holds mp_rank_* directories.
+bool is_torch_legacy(const std::string& dir);
+
+}  // namespace megalith

@@ -1,0 +1,58 @@
+// Writes the zip container of torch.save front to back: nothing is held but the directory. Each record's bytes begin at
+// a multiple of 64 from the archive's start, as PyTorch wants them.
+#pragma once
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/shape.h"
+
+namespace megalith {
+
+class TorchZipWriter {
+ public:
+  using Sink = std::function<void(std::span<const std::byte>)>;
+
+  // Sizes and places above `limit` are written with 64 bits; tests lower it.
+  explicit TorchZipWriter(Sink sink, std::string folder = "archive", i64 limit = 0xfffffffe)
+      : sink_(std::move(sink)), folder_(std::move(folder)), limit_(limit) {}
+
+  void begin(const std::string& name, i64 size);  // then write() exactly so many bytes, then end()
+  void write(std::span<const std::byte> bytes);
+  void end();
+  void record(const std::string& name, std::string_view bytes);
+  i64 finish();  // writes the directory; the archive's size
+
+ private:
+  struct Record {
+    std::string name;
+    i64 header = 0, size = 0, written = 0;
+    u32 crc = 0;
+  };
+  void put(const std::string& bytes);
+  std::string directory_entry(const Record& r) const;
+
+  Sink sink_;
+  std::string folder_;
+  i64 limit_, at_ = 0;
+  std::vector<Record> records_;
+};
+
+// A whole archive of one tensor: header() and footer() around its bytes, which `write` takes.
+class TorchTensorWriter {
+ public:
+  TorchTensorWriter(TorchZipWriter::Sink sink, DType type, const Shape& shape);
+  void write(std::span<const std::byte> bytes) { zip_.write(bytes); }
+  i64 finish();
+
+ private:
+  TorchZipWriter zip_;
+};
+
+// A whole archive of a pickle without tensors.
+std::string torch_archive(std::string_view pickle, const std::string& folder);
+// A whole archive of a list that holds one empty tensor of bytes.
+std::string torch_archive_of_empty_tensor();
+
+}  // namespace megalith

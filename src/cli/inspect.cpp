@@ -1,0 +1,185 @@
+// megalith inspect PATH [--tensor NAME], megalith inspect --diff A B
+#include "ckpt/inspect.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "ckpt/hf_config.h"
+#include "cli/command.h"
+#include "cli/own_flags.h"
+#include "data/indexed_dataset.h"
+
+namespace megalith {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+struct InspectFlags {
+  std::string load, from, tensor;
+  std::vector<std::string> diff;
+  i64 ckpt_step = 0;
+  bool all = false;
+};
+
+void list_fields(InspectFlags& c, config::FieldList& f) {
+  f.group("Inspection");
+  f.add("load", c.load, "What to look at: a checkpoint, a Hugging Face model or an .idx file; also without the flag.")
+      .shown_as("PATH");
+  f.add("tensor", c.tensor, "Print numbers about this tensor, and its first values.").shown_as("NAME");
+  f.add("diff", c.diff, "Compare the tensors of two checkpoints, of any formats.").shown_as("A B");
+  f.add("all", c.all, "With --diff: list equal tensors too.");
+  f.add("from", c.from, "Format: native, torch_dist, torch or hf; default: found by what is there.").shown_as("FORMAT");
+  f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
+}
+
+AnyOpenOptions open_options(const InspectFlags& c) {
+  AnyOpenOptions o;
+  if (!c.from.empty()) o.format = parse_ckpt_format(c.from, "--from");
+  if (c.ckpt_step > 0) o.iteration = c.ckpt_step;
+  return o;
+}
+
+std::string size_text(double bytes) {
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB"};
+  int unit = 0;
+  while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
+  return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
+}
+
+void print_index(const std::string& path) {
+  const IndexedDataset data(path.substr(0, path.size() - 4));
+  log::say("format      indexed dataset\ndocuments   {}\nsequences   {}\ntokens      {}\ntype        {}",
+           data.documents(), data.sequences(), data.tokens(), name_of(data.type()));
+}
+
+// What run it is of, where it is a model that we know.
+void print_run(const RawCheckpoint& raw, const AnyOpenOptions& options) {
+  AnyOpenOptions again = options;
+  again.verify = false;
+  again.iteration.reset();
+  again.format = raw.format;
+  try {
+    const AnyCheckpoint c = open_any_checkpoint(raw.path, again);
+    log::say("iteration   {}\nsamples     {}\noptimizer   {}", c.manifest.iteration, c.manifest.consumed_samples,
+             c.has_optimizer() ? "its moments are here" : "none");
+    if (c.foreign()) return log::say("model       of an architecture that is not built yet");
+    std::string model;
+    for (const auto& [name, value] : describe(*c.model)) model += (model.empty() ? "" : ", ") + name + " " + value;
+    log::say("model       {}", model);
+  } catch (const Error& e) {
+    log::say("model       unknown: {}", e.what());
+  }
+}
+
+void print_tensors(const RawCheckpoint& raw) {
+  const auto& list = raw.tensors->tensors();
+  std::size_t name = 6, shape = 5;
+  for (const TensorSpec& t : list)
+    name = std::max(name, t.name.size()), shape = std::max(shape, to_string(t.shape).size());
+  log::say("\n{:<{}}  {:<4}  {:<{}}  {:>12}  parts", "tensor", name, "type", "shape", shape, "bytes");
+  for (std::size_t i = 0; i < list.size(); ++i)
+    log::say("{:<{}}  {:<4}  {:<{}}  {:>12}  {}", list[i].name, name, name_of(list[i].dtype), to_string(list[i].shape),
+             shape, count(list[i].shape) * size_of(list[i].dtype), raw.parts[i]);
+  for (const std::string& note : raw.notes) log::say("{}", note);
+}
+
+void print_checkpoint(const InspectFlags& c) {
+  const AnyOpenOptions options = open_options(c);
+  const RawCheckpoint raw = open_raw_checkpoint(c.load, options);
+  i64 elements = 0;
+  double bytes = 0;
+  for (const TensorSpec& t : raw.tensors->tensors())
+    elements += count(t.shape), bytes += double(count(t.shape) * size_of(t.dtype));
+  log::say("format      {}\npath        {}", name_of(raw.format), raw.path);
+  print_run(raw, options);
+  log::say("tensors     {} of {} elements, {}\nchecksums   {}", raw.tensors->tensors().size(), elements,
+           size_text(bytes), raw.checksums.empty() ? "this format has none" : raw.checksums + ": all right");
+  print_tensors(raw);
+}
+
+void print_tensor(const InspectFlags& c) {
+  RawCheckpoint raw = open_raw_checkpoint(c.load, open_options(c));
+  auto tensors = raw.tensors;
+  if (!tensors->find(c.tensor)) {  // perhaps one of our names
+    AnyOpenOptions again{.format = raw.format, .verify = false};
+    tensors = open_any_checkpoint(raw.path, again).tensors;
+  }
+  const std::size_t i = tensors->at(c.tensor);
+  const TensorSpec& t = tensors->tensors()[i];
+  log::say("{}\ntype        {}\nshape       {}", t.name, name_of(t.dtype), to_string(t.shape));
+  check(is_float(t.dtype), "tensor {} is {}: its values are not shown", t.name, name_of(t.dtype));
+  const TensorStats s = stats_of(*tensors, i);
+  log::say("elements    {}, {} of them 0, {} NaN, {} infinite", s.elements, s.zero, s.nan, s.infinite);
+  log::say("min, max    {:.9g}, {:.9g}\nmean        {:.9g}\ndeviation   {:.9g}\nnorm        {:.9g}", s.min, s.max,
+           s.mean, s.deviation, s.norm);
+  std::vector<float> first(std::size_t(std::min<i64>(s.elements, 8)));
+  tensors->read_range_as(i, 0, i64(first.size()), DType::f32, std::as_writable_bytes(std::span(first)).data());
+  std::string values;
+  for (const float v : first) values += fmt::format(" {:.9g}", v);
+  log::say("first      {}", values);
+}
+
+// Tensors of both under our names, or, where a model is unknown, under the files'.
+struct Pair {
+  std::shared_ptr<const TensorReader> a, b;
+};
+Pair open_pair(const InspectFlags& c) {
+  const AnyOpenOptions options = open_options(c);
+  try {
+    return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
+  } catch (const Error&) {
+    return {open_raw_checkpoint(c.diff[0], options).tensors, open_raw_checkpoint(c.diff[1], options).tensors};
+  }
+}
+
+// 0: all equal, 1: something differs.
+int print_difference(const InspectFlags& c) {
+  check(c.diff.size() == 2, "--diff wants two checkpoints, not {}", c.diff.size());
+  const auto [a, b] = open_pair(c);
+  std::size_t name = 6;
+  for (const TensorSpec& t : a->tensors()) name = std::max(name, t.name.size());
+  i64 equal = 0, different = 0;
+  log::say("{:<{}}  {:>12}  {:>12}  {:>12}", "tensor", name, "max |a-b|", "relative", "elements");
+  for (std::size_t i = 0; i < a->tensors().size(); ++i) {
+    const TensorSpec& t = a->tensors()[i];
+    const auto k = b->find(t.name);
+    if (!k || b->tensors()[*k].shape != t.shape || !is_float(t.dtype) || !is_float(b->tensors()[*k].dtype)) {
+      log::say("{:<{}}  {}", t.name, name,
+               !k ? "only in the first"
+                  : fmt::format("{} {} and {} {}", name_of(t.dtype), to_string(t.shape),
+                                name_of(b->tensors()[*k].dtype), to_string(b->tensors()[*k].shape)));
+      ++different;
+      continue;
+    }
+    const TensorDifference d = difference(*a, i, *b, *k);
+    d.differing == 0 ? ++equal : ++different;
+    if (d.differing > 0 || c.all)
+      log::say("{:<{}}  {:>12.4g}  {:>12.4g}  {:>12}", t.name, name, d.max_abs, d.max_rel, d.differing);
+  }
+  for (const TensorSpec& t : b->tensors())
+    if (!a->find(t.name)) log::say("{:<{}}  only in the second", t.name, name), ++different;
+  log::say("{} tensors equal, {} different", equal, different);
+  return different == 0 ? 0 : 1;
+}
+
+}  // namespace
+
+int command_inspect(int argc, const char* const* argv) {
+  InspectFlags c;
+  std::vector<const char*> words(argv, argv + argc);
+  if (words.size() > 1 && words[1][0] != '-') c.load = words[1], words.erase(words.begin() + 1);
+  if (!read_flags(c, int(words.size()), words.data())) return 0;
+  if (!c.diff.empty()) return print_difference(c);
+  check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
+  check(fs::exists(c.load), "{} is not there", c.load);
+  if (c.load.ends_with(".idx"))
+    print_index(c.load);
+  else if (!c.tensor.empty())
+    print_tensor(c);
+  else
+    print_checkpoint(c);
+  return 0;
+}
+
+}  // namespace megalith

@@ -1,0 +1,35 @@
+// A socket that carries frames: a length (4 bytes, little-endian) and so many bytes, of which the first is the frame's
+// kind by the custom of its users. Never waits: frames wait in memory until the socket takes them.
+#pragma once
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/dtype.h"
+#include "comm/socket.h"
+
+namespace megalith {
+
+class Connection {
+ public:
+  // Of longer frames than this the connection counts as closed.
+  Connection(Socket socket, i64 longest_frame) : socket_(std::move(socket)), longest_(longest_frame) {}
+
+  void send(std::string_view frame);
+  void flush();                       // writes what the socket takes
+  std::optional<std::string> next();  // reads what has come; the next whole frame
+  bool is_flushed() const { return out_.empty(); }
+  bool is_closed() const { return is_closed_; }  // by the other side; frames that came before still come from next()
+  int fd() const { return socket_.fd(); }
+  void allow(i64 longest_frame) { longest_ = longest_frame; }
+
+ private:
+  void read();
+
+  Socket socket_;
+  i64 longest_;
+  std::string in_, out_;
+  bool is_closed_ = false;
+};
+
+}  // namespace megalith

@@ -1,0 +1,71 @@
+#include "comm/desk.h"
+
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include "base/check.h"
+#include "base/dtype.h"
+
+namespace megalith {
+
+Desk::Desk() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
+  check(bool(wake_), "too many open files: raise ulimit -n");
+}
+
+void Desk::doing(const std::string* what) {
+  const std::lock_guard lock(mutex_);
+  if (what)
+    doing_ = *what;  // into memory that it has
+  else
+    doing_.clear();
+}
+
+bool Desk::ask(Wish wish, const std::string& error) {
+  std::unique_lock lock(mutex_);
+  wish_ = wish;
+  error_ = error;
+  wake();
+  changed_.wait(lock, [&] { return is_settled_; });
+  return ok_;
+}
+
+void Desk::wake() {
+  const u64 one = 1;
+  if (write(wake_.fd(), &one, sizeof one) < 0) return;  // a full counter: it is awake
+}
+
+std::string Desk::said(const char* otherwise) const {
+  const std::lock_guard lock(mutex_);
+  return one_line(doing_.empty() ? otherwise : doing_, 300);
+}
+
+Desk::Wish Desk::wish() const {
+  const std::lock_guard lock(mutex_);
+  return wish_;
+}
+
+std::string Desk::error() const {
+  const std::lock_guard lock(mutex_);
+  return one_line(error_, 2000);
+}
+
+void Desk::settle(bool ok) {
+  const std::lock_guard lock(mutex_);
+  is_settled_ = true;
+  ok_ = ok;
+  changed_.notify_all();
+}
+
+void Desk::clear_wake() const {
+  u64 count = 0;
+  while (read(wake_.fd(), &count, sizeof count) > 0) continue;
+}
+
+std::string one_line(std::string_view text, size_t longest) {
+  std::string line(text.substr(0, longest));
+  for (char& c : line)
+    if (u8(c) < 32 || c == 127) c = ' ';
+  return line;
+}
+
+}  // namespace megalith

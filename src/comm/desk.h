@@ -1,0 +1,45 @@
+// Where a rank's main thread and its watch thread leave word for each other.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <string>
+
+#include "comm/socket.h"
+
+namespace megalith {
+
+// One of each rank.
+class Desk {
+ public:
+  enum class Wish { none, farewell, failed };
+
+  Desk();
+
+  // The main thread's side.
+  void doing(const std::string* what);
+  bool ask(Wish wish, const std::string& error = {});  // until it is settled; what settle() was told
+
+  void wake();
+
+  // The watch thread's.
+  // What this rank is at, short and in one line.
+  std::string said(const char* otherwise = "work of its own") const;
+  Wish wish() const;
+  std::string error() const;
+  void settle(bool ok);
+  int wake_fd() const { return wake_.fd(); }  // readable when there is word
+  void clear_wake() const;
+
+ private:
+  mutable std::mutex mutex_;
+  std::condition_variable changed_;
+  std::string doing_;  // a copy: an error's unwinding may take the text away while the watch reads
+  Wish wish_ = Wish::none;
+  std::string error_;
+  bool is_settled_ = false, ok_ = false;
+  Socket wake_;
+};
+
+std::string one_line(std::string_view text, size_t longest);  // without control characters
+
+}  // namespace megalith

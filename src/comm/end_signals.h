@@ -1,0 +1,18 @@
+// SIGTERM and SIGINT while ranks are joined. Launchers send SIGTERM to all ranks as soon as one has died, before
+// anybody could say which: so it does not end this process at once, but wakes the watch thread, which ends it soon.
+#pragma once
+
+namespace megalith {
+
+class EndSignals {
+ public:
+  // Writes to an eventfd from now on. A signal that something else handles or ignores is left alone.
+  explicit EndSignals(int wake_fd);
+  ~EndSignals();
+  EndSignals(const EndSignals&) = delete;
+  EndSignals& operator=(const EndSignals&) = delete;
+
+  int told() const;  // the signal that came, or 0
+};
+
+}  // namespace megalith

@@ -1,0 +1,135 @@
+// A rank among others: waiting with deadlines over a transport.
+#include <exception>
+#include <mutex>
+#include <set>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "comm/gather.h"
+#include "comm/join.h"
+#include "comm/own_pieces.h"
+#include "comm/patience.h"
+#include "comm/watch.h"
+
+namespace megalith {
+namespace {
+
+// Lets other threads use the transport between the looks at it.
+class LockedMail final : public Mail {
+ public:
+  LockedMail(Mail& mail, std::mutex& mutex) : mail_(mail), mutex_(mutex) {}
+
+  void send(int peer, std::string text) override {
+    const std::lock_guard lock(mutex_);
+    mail_.send(peer, std::move(text));
+  }
+  bool receive(int peer, std::string& text) override {
+    const std::lock_guard lock(mutex_);
+    return mail_.receive(peer, text);
+  }
+  bool sent() override {
+    const std::lock_guard lock(mutex_);
+    return mail_.sent();
+  }
+
+ private:
+  Mail& mail_;
+  std::mutex& mutex_;
+};
+
+class Joined final : public Ranks {
+ public:
+  Joined(const Place& place, const JoinOptions& options, std::unique_ptr<Transport> transport)
+      : place_(place),
+        options_(options),
+        transport_(std::move(transport)),
+        watch_(place, options.silence_seconds, [this](const std::string& mine) {
+          return gather_texts(*transport_, place_, mine, options_.timeout_seconds, "joining the run");
+        }) {}
+
+  // While an error unwinds, the others are not waited for, and the library is not given back.
+  ~Joined() override {
+    if (has_failed_) return;
+    if (std::uncaught_exceptions() > exceptions_) {
+      watch_.failed("see its own message");
+      return;
+    }
+    try {
+      close();
+    } catch (const std::exception& e) {
+      const std::string error = fmt::format("could not end together with the others: {}", e.what());
+      if (!watch_.failed(error)) log::warn("rank {} {}", place_.rank, error);
+    }
+  }
+
+  const Place& place() const override { return place_; }
+
+  std::vector<std::string> all_gather(const std::string& mine) override {
+    LockedMail mail(*transport_, transport_mutex_);
+    return gather_texts(mail, place_, mine, options_.timeout_seconds, at("all_gather of texts"));
+  }
+
+  int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {
+    const std::vector<Piece> to = pieces_of_others(place_, sends), from = pieces_of_others(place_, receives);
+    copy_own_pieces(place_.rank, sends, receives);
+    const std::lock_guard lock(transport_mutex_);
+    return *under_way_.insert(transport_->exchange(tag, to, from)).first;
+  }
+
+  void wait(int ticket) override {
+    Patience patience(options_.timeout_seconds);
+    while (!is_done(ticket)) {
+      if (patience.is_over()) fail_waiting(ticket);
+      patience.pause();
+    }
+  }
+
+  void doing(const std::string* what) override { watch_.doing(what); }
+
+  bool failed(const std::string& error) override {
+    has_failed_ = true;
+    return watch_.failed(error);
+  }
+
+ private:
+  bool is_done(int ticket) {
+    const std::lock_guard lock(transport_mutex_);
+    check(under_way_.contains(ticket), "exchange {} is not under way: wait() once for each exchange()", ticket);
+    if (!transport_->done(ticket)) return false;
+    under_way_.erase(ticket);
+    return true;
+  }
+
+  [[noreturn]] void fail_waiting(int ticket) {
+    const std::lock_guard lock(transport_mutex_);
+    fail("{}: rank {} waited {} s for {}", at("exchange"), place_.rank, options_.timeout_seconds,
+         list_ranks(transport_->missing(ticket)));
+  }
+
+  std::string at(const char* otherwise) { return watch_.said(otherwise); }
+
+  void close() {
+    while (!under_way_.empty()) wait(*under_way_.begin());
+    barrier();
+    transport_->close();
+    watch_.farewell();
+  }
+
+  const Place place_;
+  const JoinOptions options_;
+  const int exceptions_ = std::uncaught_exceptions();
+  std::mutex transport_mutex_;
+  std::unique_ptr<Transport> transport_;
+  std::set<int> under_way_;
+  bool has_failed_ = false;
+  Watch watch_;  // goes first: it may end this process as long as it lives
+};
+
+}  // namespace
+
+std::unique_ptr<Ranks> make_joined(const Place& place, const JoinOptions& options,
+                                   std::unique_ptr<Transport> transport) {
+  return std::make_unique<Joined>(place, options, std::move(transport));
+}
+
+}  // namespace megalith

@@ -1,0 +1,27 @@
+// What the ranks of a run tell one another about themselves when they join.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct Member {
+  int rank = 0;
+  std::string host;
+  i64 pid = 0;
+  std::string network, processes;  // equal where loopback, and process numbers, mean the same
+
+  std::string text() const;
+  static Member from_text(const std::string& text);
+  static Member self(int rank);
+};
+
+// "rank 3 (pid 4711 on node-a)"
+std::string name_of(const Member& m);
+
+// Ends a stopped process that would stay for ever, if it is one of this host's and can be reached from here.
+void kill_if_near(const Member& culprit, const Member& self);
+
+}  // namespace megalith

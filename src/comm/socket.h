@@ -1,0 +1,45 @@
+// TCP sockets: nonblocking, closed on exec and by their destructor.
+#pragma once
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace megalith {
+
+class Socket {
+ public:
+  Socket() = default;
+  explicit Socket(int fd) : fd_(fd) {}
+  Socket(Socket&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Socket& operator=(Socket&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Socket();
+
+  int fd() const { return fd_; }
+  explicit operator bool() const { return fd_ >= 0; }
+
+ private:
+  int fd_ = -1;
+};
+
+struct Listener {
+  Socket socket;
+  int port = 0;
+
+  Socket accept() const;  // empty if nobody has come
+};
+
+// Listens at a host's first address; "" for all addresses of this host; port 0 for any free one. Error if it can't.
+Listener listen_at(const std::string& host, int port);
+
+// Tries all addresses of a host. Empty, and why, if none answers within so many seconds each.
+Socket connect_to(const std::string& host, int port, double seconds, std::string& why);
+
+bool is_loopback(const std::string& host);  // all its addresses are
+
+std::vector<std::string> own_addresses();  // numeric, of interfaces that are up; loopback left out
+
+}  // namespace megalith

@@ -1,0 +1,155 @@
+#include "comm/watch.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <sstream>
+
+#include "base/check.h"
+#include "comm/patience.h"
+#include "comm/watch_posts.h"
+
+namespace megalith {
+namespace {
+
+std::string random_token() {
+  u64 words[2] = {};
+  check(getrandom(words, sizeof words, 0) == sizeof words, "the system gives no random numbers");
+  return fmt::format("{:016x}{:016x}", words[0], words[1]);
+}
+
+// The hub holds a connection to each rank.
+void allow_files(size_t ranks) {
+  rlimit files{};
+  const rlim_t needed = 2 * ranks + 256;
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) return;
+  files.rlim_cur = std::min(needed, files.rlim_max);
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
+bool share_network(const std::vector<Member>& members) {
+  bool all = true;
+  for (const Member& m : members) all = all && m.network == members[0].network;
+  return all;
+}
+
+// "port token address...": where the hub can be reached.
+std::string invitation(const Place& place, int port, const std::string& token, bool is_near) {
+  std::string text = fmt::format("{} {}", port, token);
+  if (is_near) return text + " 127.0.0.1";
+  if (!place.master_address.empty()) text += " " + place.master_address;
+  for (const std::string& address : own_addresses()) text += " " + address;
+  return text;
+}
+
+// The answer to a hello is a beat.
+bool is_hub(Connection& c, const std::string& token, int rank) {
+  c.send(fmt::format("{}{} {}", frame::kHello, token, rank));
+  Patience patience(10);
+  while (!c.is_closed() && !patience.is_over()) {
+    if (const auto answer = c.next()) return answer->starts_with(frame::kBeat);
+    patience.pause();
+  }
+  return false;
+}
+
+std::optional<Connection> reach_hub(const std::string& invitation, int rank, std::string& why) {
+  std::istringstream in(invitation);
+  int port = 0;
+  std::string token, address, reason;
+  in >> port >> token;
+  while (in >> address) {
+    Connection c(connect_to(address, port, 3, reason), frame::kLongest);
+    if (c.fd() >= 0 && is_hub(c, token, rank)) return c;
+    why += fmt::format("{}{} port {}: {}", why.empty() ? "" : ", ", address, port, c.fd() < 0 ? reason : "not rank 0");
+  }
+  return {};
+}
+
+}  // namespace
+
+double OwnClock::advance() {
+  const auto now = std::chrono::steady_clock::now();
+  now_ += std::min(std::chrono::duration<double>(now - last_).count(), kLongestStep);
+  last_ = now;
+  return now_;
+}
+
+Watch::Watch(const Place& place, double silence_seconds, const Gather& gather) {
+  WatchPlace at{.rank = place.rank, .silence_seconds = silence_seconds, .members = {}};
+  for (const std::string& text : gather(Member::self(place.rank).text())) at.members.push_back(Member::from_text(text));
+  std::string problem;
+  try {
+    if (place.rank == 0) {
+      allow_files(at.members.size());
+      const bool is_near = share_network(at.members);
+      Listener listener = listen_at(is_near ? "127.0.0.1" : "", 0);
+      const std::string token = random_token();
+      const std::string text = invitation(place, listener.port, token, is_near);
+      post_ = make_hub(at, desk_, std::move(listener), token);
+      thread_ = std::thread([this] { run(); });
+      gather(text);
+    } else if (auto hub = reach_hub(gather("")[0], place.rank, problem)) {
+      problem.clear();
+      post_ = make_spoke(at, desk_, std::move(*hub));
+      thread_ = std::thread([this] { run(); });
+    }
+    const std::vector<std::string> problems = gather(problem);
+    for (size_t r = 0; r < problems.size(); ++r)
+      check(problems[r].empty(), "{} can't reach rank 0 on {} ({}): allow TCP connections between these hosts",
+            name_of(at.members[r]), at.members[0].host, problems[r]);
+  } catch (...) {
+    stop();
+    throw;
+  }
+}
+
+Watch::~Watch() { stop(); }
+
+void Watch::stop() {
+  is_stopped_ = true;
+  desk_.wake();
+  if (thread_.joinable()) thread_.join();
+}
+
+void Watch::run() {
+  sigset_t all;
+  sigfillset(&all);
+  for (const int s : {SIGTERM, SIGINT}) sigdelset(&all, s);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  try {
+    OwnClock clock;
+    while (!post_->is_over() && !is_stopped_) {
+      constexpr int kTickMilliseconds = 100;
+      constexpr std::chrono::milliseconds kRest(20);  // of a hub of a thousand ranks, which beat at different times
+      std::vector<pollfd> wait = {{desk_.wake_fd(), POLLIN, 0}};
+      for (const int fd : post_->fds()) wait.push_back({fd, POLLIN, 0});
+      poll(wait.data(), wait.size(), kTickMilliseconds);
+      std::this_thread::sleep_for(kRest);
+      desk_.clear_wake();
+      post_->step(clock.advance(), signals_.told());
+    }
+  } catch (const std::exception& e) {
+    write_end(fmt::format("the watch over the ranks failed: {}", e.what()));
+    leave(kEndedByOthers);
+  }
+}
+
+void Watch::farewell() { desk_.ask(Desk::Wish::farewell); }
+
+bool Watch::failed(const std::string& error) { return desk_.ask(Desk::Wish::failed, error); }
+
+void write_end(const std::string& line) {
+  const char* clear = isatty(STDERR_FILENO) ? "\r\x1b[K" : "";  // of a status line
+  const std::string text = fmt::format("{}megalith: {}\n", clear, line);
+  if (write(STDERR_FILENO, text.data(), text.size()) < 0) return;  // nobody reads it: all end in any case
+}
+
+std::string signal_name(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+
+void leave(int code) { _exit(code); }
+
+}  // namespace megalith

@@ -1,0 +1,39 @@
+// The two sides of the watch, and what they say to each other. A frame's first character is its kind.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "comm/connection.h"
+#include "comm/watch.h"
+
+namespace megalith {
+
+namespace frame {
+constexpr char kHello = 'H';      // from a rank: the watch's token, a space and the rank; the answer is a beat
+constexpr char kBeat = 'B';       // what the sender is at
+constexpr char kFarewell = 'F';   // from a rank that ends well; the answer is the same
+constexpr char kFailed = 'X';     // from a rank: its error
+constexpr char kTold = 'T';       // from a rank that got SIGTERM or SIGINT: its name
+constexpr char kHubSilent = 'Q';  // from a rank that ends as the hub was silent
+constexpr char kEnd = 'E';  // from the hub: the rank that all end for, and 'k' if it is to be killed where it is near
+constexpr i64 kLongest = 4096;
+}  // namespace frame
+
+struct WatchPlace {
+  int rank = 0;
+  double silence_seconds = 0;
+  std::vector<Member> members;
+};
+
+constexpr double kBeatSeconds = 0.5;
+
+std::unique_ptr<Post> make_hub(const WatchPlace& place, Desk& desk, Listener listener, const std::string& token);
+std::unique_ptr<Post> make_spoke(const WatchPlace& place, Desk& desk, Connection hub);
+
+// Writes the one line about what ended a run: at once, whatever other threads are in.
+void write_end(const std::string& line);
+std::string signal_name(int signal);
+[[noreturn]] void leave(int code);  // without finalising anything
+
+}  // namespace megalith

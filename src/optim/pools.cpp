@@ -1,0 +1,130 @@
+#include "optim/pools.h"
+
+#include <map>
+
+#include "ops/scale.h"
+#include "ops/update.h"
+#include "optim/update.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr i64 kStep = 128;  // elements between possible places: 256 bytes in bf16
+
+i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
+
+struct Kind {  // what members of a pool have in common
+  std::vector<Axis> reduced, split;
+  bool decay, tied;
+  DType dtype;
+  auto operator<=>(const Kind&) const = default;
+};
+
+Kind kind_of(const Parameter& p) {
+  Kind k{p.type.layout.copy.list(), {}, p.decay, p.tied, p.type.dtype};  // a cotangent's sums are its weight's copies
+  for (Axis a : kAllAxes)
+    if (p.type.layout.state(a).is_split()) k.split.push_back(a);
+  return k;
+}
+
+Type flat(const Mesh& mesh, const Kind& k, DType dtype, i64 n) {
+  Type t{dtype, {mesh.n(k.split), n}, whole(2)};
+  for (Axis a : k.split) t.layout.dims[0].push_back({a});
+  return t;
+}
+
+void close(const Mesh& mesh, const Kind& k, i64 n, Pool& pool) {
+  n = rounded_up(n, kStep * mesh.n(k.reduced));
+  const DType wide = accum_of(k.dtype);
+  pool.gradient = flat(mesh, k, wide, n), pool.weights = flat(mesh, k, k.dtype, n);
+  pool.shard = flat(mesh, k, wide, n);
+  for (Axis a : k.reduced) {
+    pool.gradient.layout.partial.insert(a), pool.weights.layout.copy.insert(a);
+    pool.shard.layout.dims[1].push_back({a});
+  }
+}
+
+Type in_compute_precision(const Pool& pool) { return {pool.weights.dtype, pool.shard.shape, pool.shard.layout}; }
+
+}  // namespace
+
+std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size) {
+  if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(Axis::dp));
+  struct Open {
+    size_t pool;
+    i64 n = 0;
+  };
+  std::vector<Pool> pools;
+  std::map<Kind, Open> open;
+  for (size_t i = parameters.size(); i-- > 0;) {
+    const Kind k = kind_of(parameters[i]);
+    auto it = open.find(k);
+    if (it == open.end()) {
+      it = open.emplace(k, Open{pools.size()}).first;
+      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay, k.tied});
+    }
+    auto& [at, n] = it->second;
+    pools[at].members.push_back(i), pools[at].places.push_back(n);
+    n = rounded_up(n + local_type(mesh, parameters[i].type).elements(), kStep);
+    if (n < size) continue;
+    close(mesh, k, n, pools[at]);
+    open.erase(it);
+  }
+  for (const auto& [k, o] : open) close(mesh, k, o.n, pools[o.pool]);
+  return pools;
+}
+
+Value gradient_leaf(Builder& b, const Pool& pool) {
+  return b.leaf({pool.name + ".grad", pool.gradient, Role::gradient});
+}
+Value weights_leaf(Builder& b, const Pool& pool) { return b.leaf({pool.name, pool.weights, Role::parameter}); }
+Value weights_shard_leaf(Builder& b, const Pool& pool) {
+  return b.leaf({pool.name + ".shard", in_compute_precision(pool), Role::parameter});
+}
+Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&)) {
+  return b.leaf({name(pool.name), pool.shard, name == main_name ? Role::main_parameter : Role::optimizer});
+}
+
+void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
+  Graph& g = b.graph();
+  for (const Pool& pool : pools) {
+    const Value gradients = gradient_leaf(b, pool), weights = weights_leaf(b, pool);
+    for (size_t i = 0; i < pool.members.size(); ++i) {
+      const Parameter& p = parameters[pool.members[i]];
+      g.values[g.find_leaf(p.name + ".grad").id].pool = {gradients, pool.places[i]};
+      g.values[p.value.id].pool = {weights, pool.places[i]};
+    }
+  }
+}
+
+Graph take_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&)) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  b.set_phase(Phase::update), b.set_tag("take state");
+  for (const Pool& pool : pools) {
+    const Value part = b.move_into(gradient_leaf(b, pool), pool.reduced, split(1), state_leaf(b, pool, name));
+    if (name != main_name) continue;
+    const bool narrow = pool.weights.dtype != pool.shard.dtype;
+    const Value weights = narrow ? b.add1(Cast{2, pool.weights.dtype}, {part}) : part;
+    Value shard = weights;
+    if (narrow) shard = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), weights});
+    b.move_into(shard, pool.reduced, kCopy, weights_leaf(b, pool));
+  }
+  return g;
+}
+
+Graph give_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&)) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  b.set_phase(Phase::update), b.set_tag("give state");
+  for (const Pool& pool : pools) {
+    const Value all = b.relayout(state_leaf(b, pool, name), pool.reduced, kCopy);
+    b.move_into(all, pool.reduced, kPartial, gradient_leaf(b, pool));
+  }
+  return g;
+}
+
+}  // namespace megalith

@@ -1,0 +1,47 @@
+// Pools: flat stretches of memory that hold many parameters' gradients, or their weights, so that data-parallel ranks
+// can reduce, cut and gather them as one. As the distributed optimizer (ZeRO-1; Rajbhandari et al. 2020) has it: each
+// rank reduces and updates its part of a pool, and the new weights are gathered. docs/layouts.md, section 6.
+//
+// A pool's value is [t, n]: t runs over the ranks that hold different parts of its parameters (split over tp), n over
+// one rank's memory: the local blocks of the members one behind another, each in memory order.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "models/parameter.h"
+#include "optim/config.h"
+
+namespace megalith {
+
+struct Pool {
+  std::string name;             // "pool 3"
+  std::vector<size_t> members;  // parameters, in the order in which the backward ends
+  std::vector<i64> places;      // of each in n
+  std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
+  bool decay = true;
+  bool tied = false;  // see Parameter
+  Type gradient, weights;  // whole on each of the reduced ranks
+  Type shard;              // cut; in accumulation precision
+};
+
+// Parameters whose gradients are sums over the same ranks, with the same decay, in pools of about `size` elements (on
+// one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
+std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size);
+
+// The pool's leaves. Gradients and weights lie where their members do; the state is one rank's part.
+Value gradient_leaf(Builder& b, const Pool& pool);
+Value weights_leaf(Builder& b, const Pool& pool);
+Value weights_shard_leaf(Builder& b, const Pool& pool);                                   // in compute precision
+Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&));  // main, moments
+
+// Lets the members' weights and gradients in b's graph lie in the pools.
+void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
+
+// Programs that bring state into its parts and back, through the gradients' memory. A tensor's local block is whole in
+// its gradient leaf on the first of the reduced ranks; for `take` the others' are zero. take() of the main weights sets
+// the weights in compute precision too.
+Graph take_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&));
+Graph give_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&));
+
+}  // namespace megalith

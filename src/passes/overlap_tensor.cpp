@@ -1,0 +1,133 @@
+// Tensor-parallel transfers of the backward, beside products that do not need them (--tp-comm-overlap).
+//   - A reduction of an input's gradient is begun on a lane; the weight gradients that stood before it come behind it,
+//   so
+//     that they are computed meanwhile.
+//   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
+//     earlier.
+// Each is waited for where it is read first.
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "graph/relayout_op.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr int kLane = 3;
+
+bool over_tensor_axes(const Relayout& r) {
+  const auto& tp = tensor_parallel_axes();
+  return std::all_of(r.axes.begin(), r.axes.end(), [&](Axis a) { return std::count(tp.begin(), tp.end(), a) > 0; });
+}
+
+class Overlap {
+ public:
+  explicit Overlap(Graph& g) : g_(g) {}
+
+  bool run() {
+    std::vector<Node> nodes = std::move(g_.nodes);
+    find_makers(nodes);
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      Node& n = nodes[i];
+      if (is_put_off(n)) {
+        for (Value v : n.outs) put_off_values_.insert(v);
+        put_off_.push_back(std::move(n));
+      } else if (is_transfer(n)) {
+        begin(std::move(n));
+      } else {
+        out_.push_back(std::move(n));
+      }
+    }
+    emit_put_off();
+    if (moved_.empty()) return set_nodes(g_, std::move(out_)), false;
+    set_nodes(g_, with_waits());
+    return true;
+  }
+
+ private:
+  void find_makers(const std::vector<Node>& nodes) {
+    forward_.resize(g_.values.size(), true);  // leaves too
+    for (const Node& n : nodes)
+      for (Value v : n.outs) forward_[size_t(v.id)] = n.phase == Phase::forward;
+  }
+
+  bool is_transfer(const Node& n) const {
+    const auto* r = n.op.get_if<Relayout>();
+    return r && n.phase == Phase::backward && r->lane == 0 && !is_local(r->transfer) && !r->into && !r->in_place &&
+           over_tensor_axes(*r);
+  }
+
+  // Weight gradients, and what of the update needs nothing but them.
+  bool is_put_off(const Node& n) const {
+    const bool needs = std::any_of(n.ins.begin(), n.ins.end(), [&](Value v) { return put_off_values_.count(v) > 0; });
+    if (n.phase == Phase::update) return needs;
+    if (n.phase != Phase::backward) return false;
+    for (const Alias& a : n.op.aliases())
+      if (a.must && g_.info(n.ins[size_t(a.in)]).role == Role::gradient) return true;
+    return needs;  // the same accumulator once more
+  }
+
+  void begin(Node n) {
+    Relayout op = *n.op.get_if<Relayout>();
+    const bool again = op.transfer == Transfer::all_gather && forward_[size_t(n.ins[0].id)];
+    const bool sums = op.transfer == Transfer::reduce_scatter || op.transfer == Transfer::all_reduce;
+    if (!again && !sums) {  // needed at once
+      last_transfer_ = out_.size();
+      out_.push_back(std::move(n));
+      return;
+    }
+    op.lane = kLane;
+    n.op = op;
+    moved_.insert(n.outs[0]);
+    if (again) {
+      const size_t place = last_transfer_.value_or(out_.size());
+      out_.insert(out_.begin() + i64(place), std::move(n));
+      last_transfer_ = place + 1;
+    } else {
+      last_transfer_ = out_.size();
+      out_.push_back(std::move(n));
+      emit_put_off();
+    }
+  }
+
+  void emit_put_off() {
+    for (Node& n : put_off_) out_.push_back(std::move(n));
+    put_off_.clear(), put_off_values_.clear();
+  }
+
+  std::vector<Node> with_waits() {
+    std::map<Value, Value> done, source;
+    std::vector<Node> nodes;
+    for (Node& n : out_) {
+      for (Value& v : n.ins) {
+        if (!moved_.count(v)) continue;
+        const auto [it, is_first] = done.try_emplace(v);
+        if (is_first) {
+          it->second = Value{int(g_.values.size())};
+          ValueInfo info = g_.info(v);
+          g_.values.push_back(std::move(info));
+          nodes.push_back({Wait{}, {v, source.at(v)}, {it->second}, n.phase, n.tag});
+        }
+        v = it->second;
+      }
+      if (const auto* r = n.op.get_if<Relayout>(); r && moved_.count(n.outs[0])) source[n.outs[0]] = n.ins[0];
+      nodes.push_back(std::move(n));
+    }
+    return nodes;
+  }
+
+  Graph& g_;
+  std::vector<bool> forward_;  // by value: it is there when the backward begins
+  std::vector<Node> out_, put_off_;
+  std::set<Value> put_off_values_, moved_;
+  std::optional<size_t> last_transfer_;  // where the transfer before stands
+};
+
+}  // namespace
+
+bool overlap_tensor(Graph& g) { return Overlap(g).run(); }
+
+}  // namespace megalith

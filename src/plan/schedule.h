@@ -1,0 +1,67 @@
+// Pipeline schedules: which task a rank runs when, as a list made from numbers alone. Virtual stages are numbered along
+// the model, chunk * stages + stage: with chunks > 1 a rank holds several pieces of the model, and the last rank's
+// output goes to the first rank's next chunk.
+//
+// Activations and gradients travel between neighbours in FIFO channels, one per sender and kind: forward tasks send to
+// the next virtual stage, backward tasks to the one before. The lists are made so that for every channel the order in
+// which the sender's tasks produce is the order in which the receiver's tasks consume: messages need no tags.
+//
+// Sources: 1F1B is PipeDream-Flush (Narayanan et al. 2021, arXiv 2006.09503); interleaving is Narayanan et al. 2021
+// (arXiv 2104.04473) in the order of Megatron-LM, so that its counts in flight hold; split weights are ZB-H1 of Qi et
+// al. 2023 (arXiv 2401.10241).
+#pragma once
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct Task {
+  // backward: gradients of inputs and, unless the schedule splits them off as weights, of parameters
+  enum class Kind : u8 { forward, backward, weights } kind;
+  int micro_batch, chunk;
+  bool operator==(const Task&) const = default;
+};
+using TaskList = std::vector<Task>;
+
+struct ScheduleSpec {
+  int stages = 1, chunks = 1,
+      micro_batches = 1;       // ranks along the pipeline, virtual stages a rank, a step's micro-batches
+  int group = 0;               // chunks > 1: contiguous micro-batches of a chunk before the next chunk; 0: stages
+  bool split_weights = false;  // weight gradients are tasks of their own (zero-bubble)
+
+  int group_or_default() const { return group ? group : stages; }
+};
+
+// Error if a number is below 1 or Megatron refuses the combination: chunks > 1 need two stages, a group in [stages,
+// micro_batches], and a last group that is full or has at least `stages` micro-batches.
+void check_schedule(const ScheduleSpec& spec);
+
+// The tasks of a rank in the order it runs them. Forwards run ahead of backwards by a warm-up of stages - stage - 1
+// tasks, with chunks > 1 by 2 (stages - stage - 1) + (chunks - 1) group; then one forward, one backward; then the
+// backwards that are left. Split weights follow `stage` backwards behind theirs: what is left of them fills the end of
+// the step.
+TaskList schedule(const ScheduleSpec& spec, int stage);
+
+// Where the task of the same kind and micro-batch runs that makes this task's input, or takes its output; none at the
+// ends of the model and for weights, which stay on their rank.
+struct StageChunk {
+  int stage, chunk;
+  bool operator==(const StageChunk&) const = default;
+};
+std::optional<StageChunk> source(const ScheduleSpec& spec, int stage, const Task& task);
+std::optional<StageChunk> target(const ScheduleSpec& spec, int stage, const Task& task);
+
+// Copies of a chunk's saved activations that a rank needs: with slot = micro_batch % slots no two micro-batches that
+// are between their forward and their last task (backward, or weights) share one. At least 1.
+int slots(const TaskList& tasks, int chunk);
+
+// The most (micro-batch, chunk) pairs between their forward and their last task at once: what a rank's activations
+// cost.
+int in_flight(const TaskList& tasks);
+
+std::string print(const Task& task);  // "backward of micro-batch 3, chunk 1"
+
+}  // namespace megalith

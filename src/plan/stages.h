@@ -1,0 +1,35 @@
+// How layers are shared out over pipeline stages: by measured or estimated cost, or by Megatron's rules. Virtual stage
+// chunk * stages + stage is piece `chunk` of rank `stage`; the embedding belongs to the first, head and loss to the
+// last.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Layers of each of `parts` virtual stages, in order, such that the largest cost of a part is as small as can be; among
+// those the most even (least sum of squares), then the one with the fewest layers in the first parts, which hold the
+// most micro-batches. `first_extra` is the embedding's cost, `last_extra` that of head and loss. Parts have at least
+// one layer, but for a first or last one with an extra cost: it may stand alone. Exact, by dynamic programming,
+// O(layers^2 parts). Error if there are too few layers or a cost is negative or not finite.
+std::vector<i64> balance(const std::vector<double>& layer_costs, double first_extra, double last_extra, i64 parts);
+
+struct LayerSplit {
+  i64 layers = 0;
+  int stages = 1, chunks = 1;
+  std::optional<i64> first = {}, last = {};  // --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: of a rank
+  bool embedding_counts = false;   // --account-for-embedding-in-pipeline-split: as a layer of the first virtual stage
+  bool loss_counts = false;        // --account-for-loss-in-pipeline-split: as a layer of the last
+};
+
+// Layers of each virtual stage, stages * chunks of them: even shares, but for what the options say. A rank's layers are
+// cut evenly into its chunks. Error where a share is not whole, naming the shares that would be.
+std::vector<i64> split_layers(const LayerSplit& split);
+
+// Virtual stages a rank if each is to have `layers_a_chunk` layers (--num-layers-per-virtual-pipeline-stage);
+// split.chunks is not looked at. Error if they do not divide a rank's layers, or ranks have different numbers of them.
+int chunks_of(const LayerSplit& split, i64 layers_a_chunk);
+
+}  // namespace megalith

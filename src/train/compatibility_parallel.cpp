@@ -1,0 +1,181 @@
+// Rules about how ranks share the work. Megatron's divisibility rules, each with its values and a way out.
+#include <numeric>
+
+#include "train/compatibility.h"
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+
+std::string sizes(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  struct Size {
+    const char* flag;
+    i64 size;
+  };
+  for (const Size& s : {Size{"--tensor-model-parallel-size", p.tensor_model_parallel_size},
+                        {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
+                        {"--context-parallel-size", p.context_parallel_size},
+                        {"--world-size", p.world_size}})
+    if (s.size < 1 || s.size > 1 << 20) return fmt::format("{} {} is out of range: give 1 or more", s.flag, s.size);
+  return {};
+}
+
+std::string not_built(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  struct Size {
+    const char* flag;
+    i64 size;
+  };
+  for (const Size& s : {Size{"--expert-model-parallel-size", p.expert_model_parallel_size},
+                        {"--expert-tensor-parallel-size", p.expert_tensor_parallel_size}})
+    if (s.size != 1) return fmt::format("{} {}: this is not built yet; give 1", s.flag, s.size);
+  return {};
+}
+
+std::string world_divides(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const i64 each = p.model_parallel_size();
+  if (p.world_size % each == 0) return {};
+  return fmt::format(
+      "{} ranks are not divisible by tensor {} x pipeline {} x context {} = {}: start a multiple of {} ranks, or "
+      "change "
+      "a size",
+      p.world_size, p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, each, each);
+}
+
+std::string heads_divide(const Options& o) {
+  const i64 tp = o.parallel.tensor_model_parallel_size, heads = o.model.num_attention_heads;
+  if (heads % tp == 0) return {};
+  return fmt::format(
+      "--num-attention-heads {} is not a multiple of --tensor-model-parallel-size {}: use {} or another divisor of the "
+      "heads",
+      heads, tp, std::gcd(heads, tp));
+}
+
+std::string groups_divide(const Options& o) {
+  const i64 tp = o.parallel.tensor_model_parallel_size, groups = o.model.groups();
+  if (groups % tp == 0 || tp % groups == 0) return {};
+  return fmt::format(
+      "--num-query-groups {} is neither a multiple nor a divisor of --tensor-model-parallel-size {}: use {} for the "
+      "latter",
+      groups, tp, std::gcd(groups, tp));
+}
+
+std::string ffn_divides(const Options& o) {
+  const i64 tp = o.parallel.tensor_model_parallel_size, f = o.model.ffn_hidden_size;
+  if (f % tp == 0) return {};
+  return fmt::format("--ffn-hidden-size {} is not a multiple of --tensor-model-parallel-size {}: use {} for the latter",
+                     f, tp, std::gcd(f, tp));
+}
+
+std::string sequence_divides(const Options& o) {
+  const i64 cp = o.parallel.context_parallel_size, s = o.model.seq_length;
+  if (cp == 1 || s % (2 * cp) == 0) return {};
+  return fmt::format(
+      "--seq-length {} is not a multiple of 2 x --context-parallel-size {}: each rank takes two chunks; use a "
+      "--seq-length of {}",
+      s, cp, (s / (2 * cp) + 1) * 2 * cp);
+}
+
+std::string sequence_parallel_divides(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const i64 tp = p.tensor_model_parallel_size, cp = p.context_parallel_size, s = o.model.seq_length;
+  if (!p.sequence_parallel || s % (tp * cp) == 0) return {};
+  return fmt::format(
+      "--sequence-parallel: --seq-length {} is not a multiple of tensor {} x context {} = {} ranks: change one", s, tp,
+      cp, tp * cp);
+}
+
+std::string all_to_all_divides(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const i64 tk = std::gcd(p.tensor_model_parallel_size, o.model.groups()), groups = o.model.groups() / tk;
+  if (p.cp_comm_type != CpCommType::a2a || p.context_parallel_size == 1 || groups % p.context_parallel_size == 0)
+    return {};
+  return fmt::format(
+      "--cp-comm-type a2a splits the {} KV groups of a tensor-parallel rank over --context-parallel-size {}, which "
+      "does "
+      "not divide: use all_gather",
+      groups, p.context_parallel_size);
+}
+
+std::string batch_divides(const Options& o) {
+  const i64 dp = o.parallel.data_parallel_size(), step = o.train.micro_batch_size * dp;
+  if (step == 0 || o.train.global_batch_size % step == 0) return {};
+  return fmt::format(
+      "--global-batch-size {} is not divisible by --micro-batch-size {} times data-parallel size {}: change one",
+      o.train.global_batch_size, o.train.micro_batch_size, dp);
+}
+
+std::string pipeline_splits(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (p.pipeline_model_parallel_size == 1) return {};
+  const i64 at_once = o.train.micro_batch_size * p.data_parallel_size();
+  try {
+    pipeline_of(p, o.model, 0, int(o.train.global_batch_size / std::max<i64>(1, at_once)));
+    return {};
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::string one_interleaving(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!p.num_layers_per_virtual_pipeline_stage || !p.num_virtual_stages_per_pipeline_rank) return {};
+  return fmt::format(
+      "--num-layers-per-virtual-pipeline-stage {} and --num-virtual-stages-per-pipeline-rank {} say the same: give one",
+      p.num_layers_per_virtual_pipeline_stage, p.num_virtual_stages_per_pipeline_rank);
+}
+
+std::string world_is_real(const Options& o) {
+  if (!o.given.has("world-size") || o.train.dry_run) return {};
+  return "--world-size is for --dry-run: in a run the launcher says how many ranks there are";
+}
+
+std::string sequence_parallel(const Options& o) {
+  if (!o.parallel.sequence_parallel || o.parallel.tensor_model_parallel_size > 1) return {};
+  return "--sequence-parallel has no effect with --tensor-model-parallel-size 1";
+}
+
+std::string saves(const Options& o) {
+  if (o.train.save.empty() || o.parallel.world_size == 1) return {};
+  return fmt::format("--save {}: checkpoints of several ranks are not built yet: leave it out", o.train.save);
+}
+
+std::string zeros(const Options& o) {
+  const i64 ranks = o.parallel.data_parallel_size() * o.parallel.context_parallel_size;
+  if (!o.train.log_num_zeros_in_grad || ranks == 1) return {};
+  return "--log-num-zeros-in-grad: gradients of several data- or context-parallel ranks are not counted yet: leave it "
+         "out";
+}
+
+}  // namespace
+
+std::vector<Rule> parallel_rules() {
+  return {
+      {"parallel sizes are at least 1", Topic::run, Action::refuse, sizes},
+      {"experts are not built yet", Topic::run, Action::refuse, not_built},
+      {"world-size comes with dry-run", Topic::run, Action::refuse, world_is_real},
+      {"the number of ranks is a multiple of tensor x pipeline x context", Topic::run, Action::refuse, world_divides},
+      {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, heads_divide},
+      {"num-query-groups is a multiple or divisor of the tensor-parallel size", Topic::run, Action::refuse,
+       groups_divide},
+      {"ffn-hidden-size is a multiple of the tensor-parallel size", Topic::run, Action::refuse, ffn_divides},
+      {"seq-length is a multiple of 2 x context-parallel size", Topic::run, Action::refuse, sequence_divides},
+      {"with sequence-parallel, seq-length is a multiple of tensor x context", Topic::run, Action::refuse,
+       sequence_parallel_divides},
+      {"with cp-comm-type a2a, a rank's KV groups are a multiple of the context-parallel size", Topic::run,
+       Action::refuse, all_to_all_divides},
+      {"sequence-parallel comes with tensor parallelism", Topic::run, Action::warn, sequence_parallel},
+      {"global-batch-size is a multiple of micro-batch-size x data-parallel size", Topic::run, Action::refuse,
+       batch_divides},
+      {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::refuse, zeros},
+      {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
+      {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
+      {"checkpoints of several ranks are not built yet", Topic::run, Action::refuse, saves},
+  };
+}
+
+}  // namespace megalith

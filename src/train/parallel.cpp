@@ -1,0 +1,60 @@
+#include "train/parallel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "plan/stages.h"
+
+namespace megalith {
+
+Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
+  const i64 tk = std::gcd(p.tensor_model_parallel_size, model.groups());
+  Mesh m = make_mesh(int(p.data_parallel_size()), int(p.context_parallel_size), int(tk),
+                     int(p.tensor_model_parallel_size / tk));
+  m.size[int(Axis::pp)] = int(p.pipeline_model_parallel_size);
+  return m;
+}
+
+PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
+  LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
+  if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
+  if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;
+  split.embedding_counts = p.account_for_embedding_in_pipeline_split;
+  split.loss_counts = p.account_for_loss_in_pipeline_split;
+  if (p.num_virtual_stages_per_pipeline_rank) split.chunks = int(p.num_virtual_stages_per_pipeline_rank);
+  if (p.num_layers_per_virtual_pipeline_stage) split.chunks = chunks_of(split, p.num_layers_per_virtual_pipeline_stage);
+  PipelineSpec out{stage, {split.stages, split.chunks, micro_batches}, split_layers(split)};
+  out.schedule.group = int(p.microbatch_group_size_per_vp_stage);
+  out.schedule.split_weights = p.pipeline_schedule == PipelineSchedule::zero_bubble;
+  check_schedule(out.schedule);
+  return out;
+}
+
+ParallelStyle style_of(const ParallelConfig& p) {
+  return {.sequence_parallel = p.sequence_parallel && p.tensor_model_parallel_size > 1,
+          .cp_all_to_all = p.cp_comm_type == CpCommType::a2a,
+          .pack_qkv = true};
+}
+
+std::string rank_map(const Mesh& mesh) {
+  constexpr size_t kShown = 8;  // groups of an axis; runs of thousands of ranks have as many
+  if (mesh.num_ranks() == 1) return {};
+  std::string out = fmt::format("ranks: {} = pp {} x dp {} x cp {} x tp {} (neighbours in tp)", mesh.num_ranks(),
+                                mesh.n(Axis::pp), mesh.n(Axis::dp), mesh.n(Axis::cp), mesh.n(tensor_parallel_axes()));
+  const auto row = [&](const char* name, const std::vector<Axis>& axes) {
+    if (mesh.n(axes) == 1) return;
+    const auto groups = mesh.groups(axes);
+    out += fmt::format("\n  {:<17} groups:", name);
+    for (size_t i = 0; i < std::min(groups.size(), kShown); ++i) out += fmt::format(" [{}]", fmt::join(groups[i], " "));
+    if (groups.size() > kShown) out += fmt::format(" and {} more", groups.size() - kShown);
+  };
+  row("tensor-parallel", tensor_parallel_axes());
+  row("context-parallel", {Axis::cp});
+  row("data-parallel", {Axis::dp});
+  row("pipeline", {Axis::pp});
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,97 @@
+#include "train/pipeline.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr int channel_of(Task::Kind kind) { return kind == Task::Kind::forward ? 0 : 1; }
+
+}  // namespace
+
+Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
+    : step_(step), stage_(*step.pipeline), interpreter_(interpreter), coord_(coord) {
+  for (const StagePiece& piece : stage_.pieces) feeds_.emplace_back(step.plan, interpreter, coord, piece.suffix);
+}
+
+int Pipeline::rank_of(int stage) const {
+  Coord c = coord_;
+  c[int(Axis::pp)] = stage;
+  return step_.plan.mesh.rank(c);
+}
+
+// Micro-batches come in order; each is read once and kept until the rank's last piece has it.
+const Batch& Pipeline::batch(int micro_batch, const Next& next) {
+  while (first_batch_ + int(batches_.size()) <= micro_batch) batches_.push_back(next());
+  return batches_[size_t(micro_batch - first_batch_)];
+}
+
+void Pipeline::forget_batches_before(int micro_batch) {
+  for (; first_batch_ < micro_batch && !batches_.empty(); ++first_batch_) batches_.pop_front();
+}
+
+void Pipeline::await_sent(const std::string& leaf, int slot) {
+  const auto it = sent_.find({leaf, slot});
+  if (it == sent_.end()) return;
+  interpreter_.join(it->second);
+  sent_.erase(it);
+}
+
+void Pipeline::await_all_sent() {
+  for (const auto& [where, ticket] : sent_) interpreter_.join(ticket);
+  sent_.clear();
+}
+
+void Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
+  const auto from = source(stage_.spec.schedule, stage_.spec.stage, task);
+  interpreter_.join(interpreter_.receive(step_.plan.leaf(leaf), slot, rank_of(from->stage), channel_of(task.kind)));
+}
+
+void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
+  const auto to = target(stage_.spec.schedule, stage_.spec.stage, task);
+  sent_[{leaf, slot}] = interpreter_.send(step_.plan.leaf(leaf), slot, rank_of(to->stage), channel_of(task.kind));
+}
+
+void Pipeline::run(const Task& task, const std::string& program) {
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  const int index = int(&step_.plan.program(program + piece.suffix) - step_.plan.programs.data());
+  interpreter_.run(index, task.micro_batch == 0, task.micro_batch % piece.slots);
+}
+
+void Pipeline::forward(const Task& task, const std::string& program, const Next& next) {
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  const int slot = task.micro_batch % piece.slots;
+  feeds_[size_t(task.chunk)](batch(task.micro_batch, next), slot);
+  if (task.chunk + 1 == int(stage_.pieces.size())) forget_batches_before(task.micro_batch + 1);
+  if (!piece.first) receive("in" + piece.suffix, slot, task);
+  await_sent("out" + piece.suffix, slot);
+  run(task, program);
+  if (!piece.last) send("out" + piece.suffix, slot, task);
+}
+
+void Pipeline::backward(const Task& task) {
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  const int slot = task.micro_batch % piece.slots;
+  if (!piece.last) receive("dout" + piece.suffix, slot, task);
+  await_sent("din" + piece.suffix, slot);
+  run(task, "backward");
+  if (!piece.first) send("din" + piece.suffix, slot, task);
+}
+
+void Pipeline::step(const Next& next) {
+  for (const Task& task : stage_.tasks) {
+    if (task.kind == Task::Kind::forward) forward(task, "forward", next);
+    if (task.kind == Task::Kind::backward) backward(task);
+    if (task.kind == Task::Kind::weights) run(task, "weights");
+  }
+  await_all_sent();
+  batches_.clear(), first_batch_ = 0;
+}
+
+void Pipeline::evaluate(const Next& next, i64 micro_batches) {
+  for (int m = 0; m < int(micro_batches); ++m)
+    for (int c = 0; c < int(stage_.pieces.size()); ++c) forward({Task::Kind::forward, m, c}, "evaluate", next);
+  await_all_sent();
+  batches_.clear(), first_batch_ = 0;
+}
+
+}  // namespace megalith

@@ -1,0 +1,46 @@
+// Runs a stage's list of tasks: data in, activations and gradients from and to the neighbours, and the pieces' programs
+// between. What is sent travels beside the tasks behind it.
+#pragma once
+#include <deque>
+#include <functional>
+#include <map>
+
+#include "train/feed.h"
+#include "train/step.h"
+
+namespace megalith {
+
+class Pipeline {
+ public:
+  Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord);
+
+  using Next = std::function<Batch()>;  // the next micro-batch
+  // Forward and backward of all micro-batches of a step.
+  void step(const Next& next);
+  // The forward alone, of so many micro-batches; the last stage's programs add up the loss.
+  void evaluate(const Next& next, i64 micro_batches);
+  const StagePiece& last_piece() const { return stage_.pieces.back(); }
+
+ private:
+  void run(const Task& task, const std::string& program);
+  void forward(const Task& task, const std::string& program, const Next& next);
+  void backward(const Task& task);
+  const Batch& batch(int micro_batch, const Next& next);
+  void forget_batches_before(int micro_batch);
+  void receive(const std::string& leaf, int slot, const Task& task);
+  void send(const std::string& leaf, int slot, const Task& task);
+  void await_sent(const std::string& leaf, int slot);
+  void await_all_sent();
+  int rank_of(int stage) const;
+
+  const PlannedStep& step_;
+  const PipelineStage& stage_;
+  Interpreter& interpreter_;
+  Coord coord_;
+  std::vector<Feed> feeds_;    // by chunk
+  std::deque<Batch> batches_;  // from the first that is still needed on
+  int first_batch_ = 0;
+  std::map<std::pair<std::string, int>, int> sent_;  // tickets, by leaf and slot
+};
+
+}  // namespace megalith

@@ -1,0 +1,167 @@
+#include "train/pipeline_step.h"
+
+#include <list>
+
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "train/step.h"
+
+namespace megalith {
+
+namespace {
+
+std::vector<StagePiece> pieces_of(const PipelineSpec& p, const TaskList& tasks) {
+  std::vector<StagePiece> out;
+  i64 layer = 0;
+  for (int v = 0; v < int(p.layers.size()); ++v) {
+    const i64 begin = layer;
+    layer += p.layers[size_t(v)];
+    if (v % p.schedule.stages != p.stage) continue;
+    const int chunk = int(out.size());
+    out.push_back({begin, layer, v == 0, v + 1 == int(p.layers.size()), slots(tasks, chunk),
+                   chunk ? fmt::format("/{}", chunk) : ""});
+  }
+  return out;
+}
+
+// Gradients' products and sums that only add to accumulators: what may wait while the gradient of the input goes on.
+void split_weights(Graph& g) {
+  for (Node& n : g.nodes) {
+    if (n.phase != Phase::backward) continue;
+    bool adds = !n.outs.empty();
+    const auto aliases = n.op.aliases();
+    for (size_t k = 0; k < n.outs.size(); ++k) {
+      bool in_gradient = false;
+      for (const Alias& a : aliases)
+        in_gradient |= a.must && a.out == int(k) && g.info(n.ins[size_t(a.in)]).role == Role::gradient;
+      adds &= in_gradient;
+    }
+    if (adds) n.phase = Phase::weights;
+  }
+}
+
+class StagePlanner {
+ public:
+  StagePlanner(const StepSpec& spec, const Backend& backend) : spec_(spec), passes_off_(backend.passes_off()) {
+    passes_off_.insert(spec.passes_off.begin(), spec.passes_off.end());
+    PipelineStage stage{spec.pipeline, schedule(spec.pipeline.schedule, spec.pipeline.stage), {}};
+    stage.pieces = pieces_of(stage.spec, stage.tasks);
+    out_.pipeline = std::move(stage);
+  }
+
+  PlannedStep plan(const std::function<i64(const Graph&, const Node&)>& workspace) {
+    const std::vector<StagePiece>& pieces = out_.pipeline->pieces;
+    if (spec_.train) {
+      for (const StagePiece& piece : pieces) add_training(piece);
+      add_update_program();
+      add_state_programs(programs_, graphs_, out_, spec_, passes_off_);
+    }
+    if (spec_.evaluate)
+      for (const StagePiece& piece : pieces) add_evaluation(piece);
+    out_.plan = plan_memory(spec_.mesh, programs_, workspace);
+    out_.parameters = unpacked(parameters_);
+    out_.pieces.assign(graphs_.begin(), graphs_.end());
+    return std::move(out_);
+  }
+
+ private:
+  Graph& new_graph() {
+    graphs_.emplace_back().mesh = spec_.mesh;
+    return graphs_.back();
+  }
+  GptShape shape_of(const StagePiece& piece) const {
+    GptShape shape = spec_.shape;
+    shape.first_layer = piece.first_layer, shape.last_layer = piece.last_layer, shape.suffix = piece.suffix;
+    return shape;
+  }
+
+  void add_training(const StagePiece& piece) {
+    Graph& g = new_graph();
+    Builder b(g);
+    const Gpt gpt = build_gpt(b, spec_.model, shape_of(piece), spec_.style);
+    std::map<Value, Value> cotangents;
+    if (piece.last) {
+      cotangents = backward(b, gpt.loss);
+      add_loss_sums(b, gpt.loss, gpt.tokens);
+    } else {
+      const Type type = b.type(gpt.output).dual(b.grad_dtype(gpt.output));
+      cotangents =
+          backward(b, std::map<Value, Value>{{gpt.output, b.leaf({"dout" + piece.suffix, type, Role::input, true})}});
+      g.outputs["out" + piece.suffix] = gpt.output;
+    }
+    if (!piece.first) g.outputs["din" + piece.suffix] = cotangents.at(gpt.input);
+    accumulate_gradients(b, gpt.parameters, cotangents);
+    verify(g);
+    for (const Parameter& p : gpt.parameters) parameters_.push_back(p);
+    const auto reports = run_passes(g, standard_passes(), passes_off_);
+    if (out_.passes.empty()) out_.passes = reports;
+    if (spec_.overlap.tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
+    if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
+      run_passes(g, {recompute_pass(spec_.recompute)});
+    const bool apart = spec_.pipeline.schedule.split_weights;
+    if (apart) split_weights(g);
+    ProgramSpec forward{"forward" + piece.suffix, &g, {Phase::forward}, piece.slots};
+    ProgramSpec back{"backward" + piece.suffix, &g, {Phase::backward}, piece.slots};
+    if (!piece.last) forward.sent = {"out" + piece.suffix};
+    if (!piece.first) back.sent = {"din" + piece.suffix};
+    programs_.push_back(forward), programs_.push_back(back);
+    if (apart) programs_.push_back({"weights" + piece.suffix, &g, {Phase::weights}, piece.slots});
+  }
+
+  // Of all the rank's pieces. The loss is the last stage's; the others' sums stay zero.
+  void add_update_program() {
+    Graph& g = new_graph();
+    Builder b(g);
+    Type sum{DType::f64, {}, whole(0)};
+    sum.layout.partial = {Axis::dp, Axis::cp};
+    GradientSums sums;
+    for (Parameter& p : parameters_) {
+      p.value = b.leaf(leaf_of(p, own_name, p.type, Role::parameter));
+      sums.gradients.push_back(b.leaf(leaf_of(p, gradient_name, p.type.dual(b.grad_dtype(p.value)), Role::gradient)));
+    }
+    sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
+    const bool cut = spec_.shard_optimizer && spec_.mesh.n(Axis::dp) * spec_.mesh.n(Axis::cp) > 1;
+    if (cut) out_.pools = make_pools(spec_.mesh, parameters_, spec_.pool_size);
+    add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.overlap,
+               spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages);
+    verify(g);
+    run_passes(g, standard_passes(), passes_off_);
+    programs_.push_back({"update", &g, {Phase::update}});
+  }
+
+  void add_evaluation(const StagePiece& piece) {
+    Graph& g = new_graph();
+    Builder b(g);
+    GptShape shape = shape_of(piece);
+    shape.dropout = false;
+    const Gpt gpt = build_gpt(b, spec_.model, shape, spec_.style);
+    if (!spec_.train) parameters_.insert(parameters_.end(), gpt.parameters.begin(), gpt.parameters.end());
+    ProgramSpec program{"evaluate" + piece.suffix, &g, {Phase::forward}, piece.slots};
+    if (piece.last) {
+      const Accumulators sums = add_loss_sums(b, gpt.loss, gpt.tokens);
+      g.outputs["loss"] = reduced(b, sums.loss), g.outputs["tokens"] = reduced(b, sums.tokens);
+    } else {
+      g.outputs["out" + piece.suffix] = gpt.output;
+      program.sent = {"out" + piece.suffix};
+    }
+    run_passes(g, standard_passes(), passes_off_);
+    programs_.push_back(program);
+  }
+
+  static std::string own_name(const std::string& name) { return name; }
+
+  const StepSpec& spec_;
+  std::set<std::string> passes_off_;
+  std::list<Graph> graphs_;
+  std::vector<ProgramSpec> programs_;
+  std::vector<Parameter> parameters_;
+  PlannedStep out_;
+};
+
+}  // namespace
+
+PlannedStep plan_stage(const StepSpec& spec, const Backend& backend) {
+  return StagePlanner(spec, backend).plan(workspace_of(backend));
+}
+
+}  // namespace megalith

@@ -1,0 +1,41 @@
+// The planned step of one pipeline stage: its pieces of the model as programs of their own, whose kept activations lie
+// in as many slots as the schedule has micro-batches in flight.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "plan/interpreter.h"
+#include "plan/schedule.h"
+
+namespace megalith {
+
+struct StepSpec;
+struct PlannedStep;
+
+// The user's choice of stages, for the rank at one of them.
+struct PipelineSpec {
+  int stage = 0;
+  ScheduleSpec schedule{};    // stages 1: no pipeline
+  std::vector<i64> layers{};  // of each virtual stage, along the model
+};
+
+// One of the pieces that a rank holds.
+struct StagePiece {
+  i64 first_layer = 0, last_layer = 0;  // [first, last)
+  bool first = false, last = false;     // of the whole model
+  int slots = 1;
+  std::string suffix;  // of its programs' and leaves' names
+};
+
+struct PipelineStage {
+  PipelineSpec spec;
+  TaskList tasks;
+  std::vector<StagePiece> pieces;  // by chunk
+};
+
+// Programs "forward", "backward", "weights" (where they are tasks of their own) and "evaluate" of each piece, with its
+// suffix, and "update". What goes to neighbours lies in leaves: "in" and "out" of the forward, "dout" and "din" of the
+// backward, with the suffix.
+PlannedStep plan_stage(const StepSpec& spec, const Backend& backend);
+
+}  // namespace megalith

@@ -1,0 +1,67 @@
+#include "train/together.h"
+
+#include <xxhash.h>
+
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+namespace megalith {
+
+void together(Ranks& ranks, const std::function<void()>& f) {
+  std::string error;
+  try {
+    f();
+  } catch (const Error& e) {
+    error = e.what();
+    if (error.empty()) error = "failed";
+  }
+  if (ranks.size() == 1) {
+    if (!error.empty()) throw Error(error);
+    return;
+  }
+  const std::vector<std::string> errors = ranks.all_gather(error);
+  for (int r = 0; r < ranks.size(); ++r) {
+    if (errors[size_t(r)].empty()) continue;
+    if (r != ranks.rank()) throw ToldElsewhere(errors[size_t(r)]);
+    throw Error(r == 0 ? error : fmt::format("rank {}: {}", r, error));
+  }
+}
+
+static std::string hash_of(const std::string& text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
+  std::string hashes;
+  for (const Agreed& a : mine) hashes += hash_of(a.text) + "\n";
+  const std::string tail = fmt::format("among {}", among);
+  const std::vector<std::string> all = ranks.all_gather(hashes + tail);
+  together(ranks, [&] {
+    size_t first = 0;
+    while (!all[first].ends_with(tail)) ++first;
+    constexpr size_t kLine = 17;
+    for (size_t i = 0; i < mine.size(); ++i)
+      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0,
+            "{} here differ from rank {}'s: start the same program with the same flags on every host", mine[i].what,
+            first);
+  });
+}
+
+std::string program_identity() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+double sum_over(Ranks& ranks, double mine) {
+  double sum = 0;
+  for (const std::string& text : ranks.all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
+    double term;
+    std::memcpy(&term, text.data(), sizeof term);
+    sum += term;
+  }
+  return sum;
+}
+
+}  // namespace megalith

@@ -1,0 +1,278 @@
+// Conversions between all formats, judged bit by bit, and by PyTorch and transformers where those are installed.
+#include "ckpt/convert.h"
+
+#include <cstring>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "ckpt/safetensors.h"
+#include "ckpt/torch/torch_dist.h"
+#include "tests/ckpt/torch/python.h"
+#include "tests/ckpt/torch/sha256.h"
+
+namespace megalith {
+namespace {
+
+const char* const kAll[] = {"bert",  "bloom_alibi", "deepseek_v3",   "falcon",      "gpt2",    "gpt_neox",
+                            "llama", "llama31",     "megatron_bert", "mistral_swa", "mixtral", "qwen2",
+                            "qwen3", "qwen3_moe",   "t5_v10",        "t5_v11"};
+
+std::vector<std::byte> read_all(const TensorReader& reader, std::size_t i) {
+  const TensorSpec& t = reader.tensors()[i];
+  std::vector<std::byte> bytes(std::size_t(count(t.shape) * size_of(t.dtype)));
+  reader.read_range(i, 0, count(t.shape), bytes.data());
+  return bytes;
+}
+
+void convert(const std::string& from, CkptFormat to, const std::string& dir, const ConvertOptions& options = {}) {
+  convert_checkpoint(open_any_checkpoint(from), to, dir, options);
+}
+
+// Every tensor of two sets, by name.
+void expect_same(const TensorReader& a, const TensorReader& b, const std::string& what) {
+  EXPECT_EQ(a.tensors().size(), b.tensors().size()) << what;
+  for (std::size_t i = 0; i < a.tensors().size(); ++i) {
+    const TensorSpec& t = a.tensors()[i];
+    const auto k = b.find(t.name);
+    ASSERT_TRUE(k.has_value()) << what << " " << t.name;
+    EXPECT_EQ(b.tensors()[*k].shape, t.shape) << what << " " << t.name;
+    EXPECT_EQ(b.tensors()[*k].dtype, t.dtype) << what << " " << t.name;
+    EXPECT_TRUE(read_all(a, i) == read_all(b, *k)) << what << " " << t.name;
+  }
+}
+
+TEST(Convert, every_fixture_survives_native_and_torch_dist) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  for (const char* name : kAll)
+    for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
+      TempDir dir;
+      convert(fixture(name), middle, dir / "middle");
+      EXPECT_EQ(find_ckpt_format(dir / "middle"), middle) << name;
+      convert(dir / "middle", CkptFormat::hf, dir / "back", {});
+      EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture(name) + "/model.safetensors"))
+          << name << " through " << name_of(middle);
+      const auto config = [](const std::string& path) { return nlohmann::json::parse(slurp(path + "/config.json")); };
+      EXPECT_EQ(config(dir / "back")["model_type"], config(fixture(name))["model_type"]);
+      EXPECT_EQ(config(dir / "back")["architectures"], config(fixture(name))["architectures"]);
+    }
+}
+
+TEST(Convert, shards_join_again) {
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  convert(fixture("qwen2"), CkptFormat::hf, dir / "shards", {.max_shard_bytes = 20000});
+  EXPECT_FALSE(fs::exists(dir / "shards/model.safetensors"));
+  convert(dir / "shards", CkptFormat::torch_dist, dir / "middle");
+  convert(dir / "middle", CkptFormat::hf, dir / "back");
+  EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture("qwen2") + "/model.safetensors"));
+}
+
+// A run's checkpoint: weights, moments, settings; made of a fixture's weights.
+std::string make_run(const TempDir& dir, const std::string& name) {
+  const AnyCheckpoint model = open_any_checkpoint(fixture(name));
+  auto config = nlohmann::ordered_json::parse(model.manifest.config_json);
+  config["bf16"] = true, config["lr"] = 3e-4, config["adam_beta2"] = 0.95;
+  const std::string state = R"({"schedule_samples": 70, "optimizer_steps": 9, "skipped_iterations": 1,
+    "interval": {"losses": {}, "advanced": 0, "skipped": 0, "nan": 0}, "schedules": {"lr": 3e-4, "min_lr": 3e-5,
+    "lr_decay_style": "cosine", "lr_decay_samples": 800, "lr_warmup_samples": 10, "lr_warmup_init": 0.0,
+    "weight_decay_incr_style": "constant", "start_weight_decay": 0.1, "end_weight_decay": 0.1}})";
+  std::vector<std::vector<std::byte>> values;
+  std::vector<SaveTensor> tensors;
+  float next = 0;
+  for (const char* prefix : {"", "optimizer.exp_avg.", "optimizer.exp_avg_sq."})
+    for (const TensorSpec& t : model.tensors->tensors()) {
+      std::vector<float> v(std::size_t(count(t.shape)));
+      for (float& x : v) x = next += 0.25f;
+      const auto bytes = std::as_bytes(std::span(v));
+      values.emplace_back(bytes.begin(), bytes.end());
+      tensors.push_back({prefix + t.name, t.shape, DType::f32});
+    }
+  for (std::size_t i = 0; i < values.size(); ++i) tensors[i].data = values[i].data();
+  save_checkpoint(dir / "run", {10, 80, config.dump(), state}, tensors);
+  return dir / "run";
+}
+
+TEST(Convert, a_run_survives_torch_dist_with_its_moments) {
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  for (const char* name : {"qwen2", "gpt2", "qwen3"}) {
+    TempDir dir;
+    const std::string run = make_run(dir, name);
+    convert(run, CkptFormat::torch_dist, dir / "dist");
+    convert(dir / "dist", CkptFormat::native, dir / "back");
+    const AnyCheckpoint a = open_any_checkpoint(run), b = open_any_checkpoint(dir / "back");
+    expect_same(*a.tensors, *b.tensors, name);
+    EXPECT_EQ(b.manifest.iteration, 10);
+    EXPECT_EQ(b.manifest.consumed_samples, 80);
+    const auto json = [](const std::string& text) { return nlohmann::json::parse(text); };
+    EXPECT_EQ(json(b.manifest.config_json), json(a.manifest.config_json));
+    EXPECT_EQ(json(b.manifest.state_json), json(a.manifest.state_json));
+    // Parameters are bf16, main values and moments f32.
+    const TorchDist dist(dir / "dist/iter_0000010");
+    const TensorReader& t = dist.tensors();
+    EXPECT_EQ(t.tensors()[t.at("decoder.layers.mlp.linear_fc1.weight")].dtype, DType::bf16);
+    EXPECT_EQ(t.tensors()[t.at("optimizer.state.exp_avg_sq.decoder.layers.mlp.linear_fc1.weight")].dtype, DType::f32);
+    convert(run, CkptFormat::native, dir / "weights", {.with_optimizer = false});
+    EXPECT_FALSE(open_any_checkpoint(dir / "weights").has_optimizer());
+  }
+}
+
+// The example of the format's description: two tensor ranks, bf16 weights, master weights, no own settings.
+TEST(Convert, reads_the_example_of_torch_dist) {
+  const std::string example = kShared + "/formats/vectors/torch_dist_example";
+  if (!fs::exists(example)) GTEST_SKIP() << example << " is not here";
+  const AnyCheckpoint c = open_any_checkpoint(example, {.vocab_size = 13});
+  EXPECT_EQ(c.format, CkptFormat::torch_dist);
+  ASSERT_TRUE(c.model.has_value());
+  EXPECT_EQ(c.model->num_layers, 2);
+  EXPECT_EQ(c.model->num_query_groups, 2);
+  EXPECT_EQ(c.model->vocab_size, 13);
+  EXPECT_EQ(c.model->activation, Activation::swiglu);
+  EXPECT_EQ(c.model->normalization, Normalization::rms_norm);
+  EXPECT_TRUE(c.model->untie_embeddings_and_output_weights);
+  EXPECT_FALSE(c.model->add_bias_linear);
+  EXPECT_EQ(c.manifest.iteration, 10);
+  EXPECT_EQ(c.manifest.consumed_samples, 80);
+  const auto state = nlohmann::json::parse(c.manifest.state_json);
+  EXPECT_EQ(state["optimizer_steps"], 10);
+  EXPECT_EQ(state["schedule_samples"], 80);
+  EXPECT_EQ(state["schedules"]["lr_decay_style"], "cosine");
+  // Rows of linear_qkv [g, r + 2, d, h]: group 1's key begins at row (1 * 4 + 2) * 2 of 16.
+  const TorchDist raw(example + "/iter_0000010");
+  const std::size_t qkv = raw.tensors().at("optimizer.state.param.decoder.layers.self_attention.linear_qkv.weight");
+  const auto all = read_all(raw.tensors(), qkv);
+  const auto key = read_all(*c.tensors, c.tensors->at("decoder.layers.1.self_attention.linear_k.weight"));
+  ASSERT_EQ(key.size(), 2u * 2 * 8 * 4);
+  const std::size_t group = 2 * 8 * 4;  // bytes of one group's key
+  EXPECT_EQ(std::memcmp(key.data() + group, all.data() + (16 * 8 + 12 * 8) * 4, group), 0);
+  EXPECT_TRUE(c.has_optimizer());
+}
+
+TEST(Convert, pytorch_reads_our_torch_dist) {
+  if (!python_has("torch, numpy")) GTEST_SKIP() << python() << " has no torch and numpy";
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  const std::string run = make_run(dir, "qwen2");
+  convert(run, CkptFormat::torch_dist, dir / "dist");
+  ASSERT_EQ(run_python("read_dcp.py", {dir / "dist/iter_0000010", dir / "found.json"}, dir / "log"), "");
+  const auto found = nlohmann::json::parse(slurp(dir / "found.json"));
+  const TorchDist dist(dir / "dist/iter_0000010");
+  EXPECT_EQ(found["tensors"].size(), dist.tensors().tensors().size());
+  for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) {
+    const TensorSpec& t = dist.tensors().tensors()[i];
+    EXPECT_EQ(found["tensors"][t.name]["shape"], nlohmann::json(t.shape)) << t.name;
+    EXPECT_EQ(found["tensors"][t.name]["sha256"], sha256(read_all(dist.tensors(), i))) << t.name;
+  }
+  EXPECT_EQ(found["common"]["iteration"], 10);
+  EXPECT_EQ(found["common"]["num_query_groups"], 2);
+  EXPECT_EQ(found["common"]["step"], 9);
+  EXPECT_EQ(found["objects"], dist.objects().size());
+}
+
+// Megatron's own files of two tensor and two pipeline ranks, written by PyTorch from the fixture's weights.
+TEST(Convert, reads_torch_of_several_ranks) {
+  if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  const std::pair<const char*, const char*> cases[] = {
+      {"qwen2", "2 2 1"}, {"llama", "1 1 2"}, {"llama", "2 1 1"}, {"qwen2", "1 1 1"}};
+  for (const auto& [name, shape] : cases) {
+    TempDir dir;
+    ASSERT_EQ(run_python("write_megatron.py", {fixture(name), dir / "torch", shape}, dir / "log"), "");
+    convert(dir / "torch", CkptFormat::hf, dir / "back", {.family = name});
+    EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture(name) + "/model.safetensors"))
+        << name << " " << shape;
+  }
+}
+
+// A flipped bit or a cut in any file is one line of error, or changes nothing that is read.
+void expect_no_silent_damage(const std::string& dir, const std::string& place, std::initializer_list<const char*> files,
+                             int tries) {
+  const auto load = [&] {
+    const AnyCheckpoint c = open_any_checkpoint(dir);
+    std::string all;
+    for (std::size_t i = 0; i < c.tensors->tensors().size(); ++i)
+      all += c.tensors->tensors()[i].name + sha256(read_all(*c.tensors, i));
+    return all;
+  };
+  const std::string good = load();
+  std::mt19937 random(5);
+  for (const char* name : files) {
+    const std::string path = place + "/" + name, text = slurp(path);
+    int found = 0;
+    for (int n = 0; n < tries; ++n) {
+      std::string bad = text;
+      if (n % 4 == 0)
+        bad.resize(random() % bad.size());
+      else
+        bad[random() % bad.size()] ^= char(1 << random() % 8);
+      spit(path, bad);
+      try {
+        EXPECT_TRUE(load() == good) << name << " try " << n;
+      } catch (const Error& e) {
+        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+        ++found;
+      }
+    }
+    EXPECT_GT(found, tries / 4) << name;
+    spit(path, text);
+  }
+}
+
+TEST(Convert, damage_to_torch_is_found) {
+  if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  ASSERT_EQ(run_python("write_megatron.py", {fixture("qwen2"), dir / "torch", "2 1 1"}, dir / "log"), "");
+  expect_no_silent_damage(dir / "torch", dir / "torch/iter_0000003",
+                          {"mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"}, 60);
+}
+
+TEST(Convert, damage_to_our_torch_dist_is_found) {
+  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  convert(make_run(dir, "qwen2"), CkptFormat::torch_dist, dir / "dist");
+  expect_no_silent_damage(dir / "dist", dir / "dist/iter_0000010", {"__0_0.distcp", "common.pt"}, 80);
+}
+
+TEST(Convert, transformers_computes_the_same) {
+  if (!python_has("torch, transformers, safetensors")) GTEST_SKIP() << python() << " has no transformers";
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  std::vector<std::string> pairs;
+  for (const char* name : kFixtures) {
+    convert(fixture(name), CkptFormat::torch_dist, dir / name + ".dist");
+    convert(dir / name + ".dist", CkptFormat::hf, dir / name);
+    pairs.push_back(fixture(name)), pairs.push_back(dir / name);
+  }
+  EXPECT_EQ(run_python("same_logits.py", pairs, dir / "log"), "");
+}
+
+TEST(Convert, copies_the_tokenizer) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  fs::create_directories(dir / "words");
+  spit(dir / "words/tokenizer.json", "{}");
+  spit(dir / "words/other.txt", "no");
+  convert(fixture("llama"), CkptFormat::native, dir / "n", {.asset_dirs = {dir / "words", fixture("llama")}});
+  convert(dir / "n", CkptFormat::hf, dir / "hf", {.asset_dirs = {dir / "n"}});
+  EXPECT_EQ(slurp(dir / "hf/tokenizer.json"), "{}");
+  EXPECT_EQ(slurp(dir / "hf/generation_config.json"), slurp(fixture("llama") + "/generation_config.json"));
+  EXPECT_FALSE(fs::exists(dir / "hf/other.txt"));
+}
+
+TEST(Convert, refuses_what_is_not_there) {
+  TempDir dir;
+  expect_error([&] { open_any_checkpoint(dir / "x"); }, "neither a checkpoint nor");
+  spit(dir / "file", "x");
+  expect_error([&] { open_any_checkpoint(dir / "file"); }, "is a file");
+  fs::create_directories(dir / "d/iter_0000003/mp_rank_00");
+  spit(dir / "d/latest_checkpointed_iteration.txt", "3");
+  expect_error([&] { open_any_checkpoint(dir / "d"); }, "model_optim_rng.pt is missing");
+  spit(dir / "d/iter_0000003/mp_rank_00/model_optim_rng.pt", "not a zip at all, but long enough for one");
+  expect_error([&] { open_any_checkpoint(dir / "d"); }, "not a zip archive of torch.save");
+  expect_error([&] { open_any_checkpoint(dir / "d", {.iteration = 4}); }, "holds iterations [3]");
+  EXPECT_EQ(error_of([] { parse_ckpt_format("zarr", "--to"); }), "--to 'zarr': want native, torch_dist, torch, hf");
+}
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,154 @@
+#include "ckpt/torch/torch_zip.h"
+
+#include <cstring>
+#include <numeric>
+
+#include "ckpt/block_copy.h"
+#include "ckpt/tensor_store.h"
+#include "ckpt/torch/pickle_writer.h"
+#include "ckpt/torch/torch_file.h"
+#include "ckpt/torch/torch_zip_writer.h"
+#include "tests/ckpt/torch/python.h"
+
+namespace megalith {
+namespace {
+
+std::span<const std::byte> bytes_of(const std::string& text) { return std::as_bytes(std::span(text)); }
+
+// Three records of which, by the limit, some need 64-bit sizes or places.
+std::string write_zip(i64 limit) {
+  std::string out;
+  TorchZipWriter zip(
+      [&](std::span<const std::byte> b) { out.append(reinterpret_cast<const char*>(b.data()), b.size()); }, "archive",
+      limit);
+  zip.record("data.pkl", "\x80\x02N.");
+  zip.record("data/0", std::string(1000, 'x'));
+  zip.record("data/1", "");
+  const i64 size = zip.finish();
+  EXPECT_EQ(size, i64(out.size()));
+  return out;
+}
+
+TEST(TorchZip, wide_sizes) {
+  for (const i64 limit : {i64{0xfffffffe}, i64{500}, i64{100}, i64{0}}) {
+    const std::string text = write_zip(limit);
+    const TorchZip zip(bytes_of(text), "x");
+    ASSERT_EQ(zip.records().size(), 3u);
+    for (const ZipRecord& r : zip.records()) {
+      zip.verify(r);
+      if (r.size > 0) {
+        EXPECT_EQ(r.begin % 64, 0) << r.name;
+      }
+    }
+    EXPECT_EQ(zip.at("data/0").size, 1000);
+    EXPECT_EQ(zip.at("data/1").size, 0);
+    expect_error([&] { (void)zip.at("data/2"); }, "no record data/2");
+    if (!python_has("zipfile")) continue;
+    TempDir dir;
+    spit(dir / "x.zip", text);
+    const std::string program = "import zipfile; z = zipfile.ZipFile(\"" + dir / "x.zip" +
+                                "\"); assert z.testzip() is None; assert z.read(\"archive/data/0\") == b\"x\" * 1000";
+    EXPECT_EQ(std::system((python() + " -c '" + program + "'").c_str()), 0) << limit;
+  }
+}
+
+TEST(TorchZip, refuses_damage) {
+  const std::string good = write_zip(500);
+  for (std::size_t n = 0; n < good.size(); n += 7)
+    EXPECT_EQ(error_of([&] { TorchZip(bytes_of(good.substr(0, n)), "x"); }).find('\n'), std::string::npos);
+  for (std::size_t n = 0; n < good.size() * 8; ++n) {
+    std::string bad = good;
+    bad[n / 8] ^= char(1 << n % 8);
+    try {
+      const TorchZip zip(bytes_of(bad), "x");
+      for (const ZipRecord& r : zip.records()) zip.verify(r);
+    } catch (const Error&) {
+    }
+  }
+}
+
+// A tensor that a big-endian machine saved, and one seen through strides.
+TEST(TorchFile, byte_order_and_strides) {
+  PickleWriter p;
+  p.dict([&] {
+    for (const bool turned : {false, true}) {
+      p.text(turned ? "turned" : "plain");
+      p.call("torch._utils", "_rebuild_tensor_v2", [&] {
+        p.persistent(
+            [&] { p.text("storage"), p.global("torch", "IntStorage"), p.text("0"), p.text("cuda:3"), p.integer(6); });
+        const i64 shape[] = {turned ? 3 : 2, turned ? 2 : 3}, strides[] = {turned ? 1 : 3, turned ? 3 : 1};
+        p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false);
+        p.call("collections", "OrderedDict", [] {});
+      });
+    }
+  });
+  std::string out, data;
+  for (int i = 0; i < 6; ++i) data += std::string("\0\0\1", 3) + char(i);  // 256 + i
+  TorchZipWriter zip(
+      [&](std::span<const std::byte> b) { out.append(reinterpret_cast<const char*>(b.data()), b.size()); });
+  zip.record("data.pkl", p.finish());
+  zip.record("byteorder", "big");
+  zip.record("data/0", data);
+  zip.finish();
+  TempDir dir;
+  spit(dir / "x.pt", out);
+  const TorchFile file(bytes_of(out), "x.pt");
+  TensorStore store("x");
+  store.add_file(dir / "x.pt");
+  for (const char* name : {"plain", "turned"}) {
+    const auto t = file.tensor(*file.root().find(name));
+    ASSERT_TRUE(t.has_value() && t->swapped);
+    store.add_tensor({name, t->dtype(), t->shape}, {{{0, 0}, t->shape, t->strides, 0, t->position, t->swapped}});
+  }
+  i32 values[6];
+  store.read_range(0, 0, 6, reinterpret_cast<std::byte*>(values));
+  EXPECT_EQ(std::vector<i32>(values, values + 6), (std::vector<i32>{256, 257, 258, 259, 260, 261}));
+  store.read_range(1, 0, 6, reinterpret_cast<std::byte*>(values));
+  EXPECT_EQ(std::vector<i32>(values, values + 6), (std::vector<i32>{256, 259, 257, 260, 258, 261}));
+}
+
+TEST(TensorStore, refuses_parts_that_do_not_fit) {
+  TempDir dir;
+  spit(dir / "x", std::string(96, 'x'));
+  const auto add = [&](std::vector<StoredBox> boxes) {
+    TensorStore store("x");
+    store.add_file(dir / "x");
+    store.add_tensor({"t", DType::f32, {4, 6}}, std::move(boxes));
+  };
+  add({{{0, 0}, {4, 6}, {6, 1}, 0, 0}});
+  add({{{0, 0}, {4, 3}, {3, 1}, 0, 0}, {{0, 3}, {4, 3}, {3, 1}, 0, 48}});
+  expect_error([&] { add({{{0, 0}, {4, 6}, {6, 1}, 0, 4}}); }, "does not fit");   // beyond the file
+  expect_error([&] { add({{{1, 0}, {4, 6}, {6, 1}, 0, 0}}); }, "does not fit");   // beyond the tensor
+  expect_error([&] { add({{{0, 0}, {4, 5}, {5, 1}, 0, 0}}); }, "hold 20 of 24");  // a gap
+  expect_error([&] { add({{{0, 0}, {4, 6}, {i64{1} << 62, 1}, 0, 0}}); }, "does not fit");
+  expect_error([&] { add({{{0, 0}, {2, 6}, {6, 1}, 0, 0}, {{1, 0}, {2, 6}, {6, 1}, 0, 0}}); }, "overlap");
+}
+
+// Ranges as boxes, and boxes as runs, against counting.
+TEST(BlockCopy, ranges_and_runs) {
+  const Shape shape = {3, 4, 5};
+  for (i64 begin = 0; begin < 60; ++begin)
+    for (i64 n = 0; begin + n <= 60; ++n) {
+      std::vector<i64> seen;
+      int boxes = 0;
+      for_boxes(shape, begin, n, [&](const Shape& offset, const Shape& box) {
+        ++boxes;
+        for (i64 a = 0; a < box[0]; ++a)
+          for (i64 b = 0; b < box[1]; ++b)
+            for (i64 c = 0; c < box[2]; ++c) seen.push_back(((offset[0] + a) * 4 + offset[1] + b) * 5 + offset[2] + c);
+      });
+      std::vector<i64> expected(static_cast<std::size_t>(n));
+      std::iota(expected.begin(), expected.end(), begin);
+      ASSERT_EQ(seen, expected) << begin << " " << n;
+      ASSERT_LE(boxes, 5);
+    }
+  std::vector<std::pair<i64, i64>> runs;
+  for_runs(shape, {1, 0, 0}, {2, 4, 5}, [&](i64 first, i64 n) { runs.emplace_back(first, n); });
+  EXPECT_EQ(runs, (std::vector<std::pair<i64, i64>>{{20, 40}}));
+  runs.clear();
+  for_runs(shape, {0, 1, 2}, {2, 2, 3}, [&](i64 first, i64 n) { runs.emplace_back(first, n); });
+  EXPECT_EQ(runs, (std::vector<std::pair<i64, i64>>{{7, 3}, {12, 3}, {27, 3}, {32, 3}}));
+}
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,30 @@
+"""Writes a distributed checkpoint with PyTorch, and what is in it: write_dcp.py DIR"""
+import hashlib
+import json
+import sys
+
+import torch
+import torch.distributed.checkpoint as dcp
+
+torch.manual_seed(1)
+state = {
+    "decoder.layers.mlp.linear_fc1.weight": torch.randn(3, 8, 5).bfloat16(),
+    "embedding.word_embeddings.weight": torch.randn(7, 5),
+    "scalar": torch.tensor(2.5),
+    "half": torch.randn(4).half(),
+    "double": torch.randn(4, 2).double(),
+    "bytes": torch.arange(9, dtype=torch.uint8),
+    "long": torch.arange(9),
+    "strided": torch.randn(6, 4).t(),
+    "empty": torch.zeros(0, 3),
+    "flags": torch.tensor([True, False]),
+    "step": 17,
+    "args": {"a": [1, 2, "three"]},
+}
+dcp.save(state, checkpoint_id=sys.argv[1])
+expected = {}
+for name, t in state.items():
+    if torch.is_tensor(t) and t.dtype != torch.bool:
+        data = t.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes() if t.numel() else b""
+        expected[name] = {"shape": list(t.shape), "sha256": hashlib.sha256(data).hexdigest()}
+json.dump(expected, open(sys.argv[1] + "/expected.json", "w"))

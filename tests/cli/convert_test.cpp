@@ -1,0 +1,114 @@
+// Checkpoints in Megatron's format from training, `inspect`, and conversions that never hold the model.
+#include <filesystem>
+#include <fstream>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class Formats : public Workshop {
+ protected:
+  std::string run(const std::string& more) {
+    return pretrain(
+        "--lr-decay-iters 20 --lr-decay-style cosine --bf16 --swiglu --normalization RMSNorm --disable-bias-linear "
+        "--position-embedding-type rope --log-interval 1 " +
+        more);
+  }
+};
+
+// What is resumed from torch_dist goes on as what is resumed from our own format.
+TEST_F(Formats, TrainingGoesOnFromTorchDist) {
+  for (const char* format : {"native", "torch_dist"}) {
+    const std::string dir = *this / format;
+    must(run("--train-iters 4 --save-interval 2 --most-recent-k 1 --save " + dir + " --ckpt-format " + format));
+    EXPECT_FALSE(fs::exists(dir + "/iter_0000002"));
+    const Ran ran = must(
+        run("--train-iters 6 --auto-detect-ckpt-format --metrics-file " + *this / format + ".jsonl --load " + dir));
+    EXPECT_NE(ran.out.find("at iteration 4"), std::string::npos) << ran.out;
+  }
+  const auto a = digits(*this / "native.jsonl"), b = digits(*this / "torch_dist.jsonl");
+  EXPECT_GT(a.size(), 4u);
+  EXPECT_EQ(a, b);
+  const Ran same = must("inspect --diff " + *this / "native" + " " + *this / "torch_dist");
+  EXPECT_NE(same.out.find(" tensors equal, 0 different"), std::string::npos) << same.out;
+  must(run("--train-iters 2 --finetune --load " + *this / "torch_dist"));
+  must(run("--train-iters 6 --no-load-optim --load " + *this / "torch_dist"));
+  expect_refused(run("--train-iters 6 --hidden-size 64 --load " + *this / "torch_dist"), "holds another model");
+  expect_refused(run("--train-iters 6 --lr 1 --load " + *this / "torch_dist"), "another schedule");
+  expect_refused(run("--train-iters 6 --ckpt-format zarr"), "ckpt-format");
+}
+
+TEST_F(Formats, Inspect) {
+  must(run("--train-iters 4 --save-interval 2 --save " + *this / "ck"));
+  const Ran list = must("inspect " + *this / "ck");
+  for (const char* part : {"format      native", "iteration   4", "num_layers 2",
+                           "checksums   xxh64 of 2 files: all right", "\ndecoder.layers.1.mlp.linear_fc1.weight "})
+    EXPECT_NE(list.out.find(part), std::string::npos) << part << "\n" << list.out;
+  const Ran one = must("inspect " + *this / "ck" + " --tensor decoder.final_layernorm.weight --ckpt-step 2");
+  EXPECT_NE(one.out.find("shape       [32]"), std::string::npos) << one.out;
+  EXPECT_NEAR(last_number(one.out, "mean "), 1, 0.1);
+  const Ran differ = megalith("inspect --diff " + *this / "ck/iter_0000002" + " " + *this / "ck/iter_0000004");
+  EXPECT_EQ(differ.exit_code, 1);
+  EXPECT_NE(differ.out.find(" tensors equal, "), std::string::npos) << differ.out;
+  EXPECT_GT(last_number(differ.out, "embedding.word_embeddings.weight "), 0);
+  const Ran index = must("inspect " + data() + ".idx");
+  EXPECT_NE(index.out.find("format      indexed dataset\ndocuments   "), std::string::npos) << index.out;
+  expect_refused("inspect " + *this / "nothing", "is not there");
+  expect_refused("inspect " + *this / "ck" + " --tensor x", "no tensor x");
+  expect_refused("inspect", "nothing to look at");
+  // Damage is told, never stepped over.
+  std::string shard = slurp(*this / "ck/iter_0000004/shard_00000.safetensors");
+  shard[shard.size() - 100] ^= 1;
+  spit(*this / "ck/iter_0000004/shard_00000.safetensors", shard);
+  expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
+}
+
+// A model of a few hundred megabytes goes through every format in a fraction of its size.
+TEST_F(Formats, ConversionsHoldPiecesOnly) {
+  const i64 vocab = 60000, hidden = 1024;
+  const auto bytes = vocab * hidden * 4;  // of the embedding; the output layer is as large
+  fs::create_directories(*this / "hf");
+  spit(*this / "hf/config.json", fmt::format(R"({{"model_type": "llama", "hidden_size": {}, "intermediate_size": 64,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": {}, "tie_word_embeddings": false}})",
+                                             hidden, vocab));
+  struct Tensor {
+    std::string name;
+    i64 rows, columns;
+  };
+  const std::string at = "model.layers.0.";
+  std::vector<Tensor> tensors = {{"lm_head.weight", vocab, hidden},
+                                 {"model.embed_tokens.weight", vocab, hidden},
+                                 {"model.norm.weight", hidden, 0},
+                                 {at + "input_layernorm.weight", hidden, 0},
+                                 {at + "post_attention_layernorm.weight", hidden, 0}};
+  for (const char* p : {"q", "k", "v", "o"})
+    tensors.push_back({at + "self_attn." + p + "_proj.weight", hidden, hidden});
+  for (const char* p : {"gate", "up"}) tensors.push_back({at + "mlp." + p + "_proj.weight", 64, hidden});
+  tensors.push_back({at + "mlp.down_proj.weight", hidden, 64});
+  std::string header = "{";
+  i64 end = 0;
+  for (const Tensor& t : tensors) {
+    const i64 begin = end;
+    end += t.rows * std::max<i64>(t.columns, 1) * 4;
+    header += fmt::format("{}\"{}\": {{\"dtype\": \"F32\", \"shape\": [{}{}], \"data_offsets\": [{}, {}]}}",
+                          header.size() > 1 ? ", " : "", t.name, t.rows,
+                          t.columns > 0 ? fmt::format(", {}", t.columns) : "", begin, end);
+  }
+  header += "}";
+  const u64 length = header.size();
+  spit(*this / "hf/model.safetensors", std::string(reinterpret_cast<const char*>(&length), 8) + header);
+  fs::resize_file(*this / "hf/model.safetensors", 8 + length + u64(end));  // zeros
+  for (const char* way : {"hf torch_dist", "torch_dist native", "native hf2"}) {
+    const auto words = words_of(way);
+    const Ran ran = must("convert --load " + *this / words[0] + " --to " + (words[1] == "hf2" ? "hf" : words[1]) +
+                         " --save " + *this / words[1]);
+    EXPECT_LT(ran.peak_bytes, bytes) << way << ": " << ran.peak_bytes << " bytes for a model of " << end;
+  }
+  EXPECT_GE(fs::file_size(*this / "hf2/model.safetensors"), u64(end));
+}
+
+}  // namespace
+}  // namespace megalith::test
