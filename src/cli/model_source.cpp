@@ -19,6 +19,9 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
     return make_tokenizer(c);
   }
   if (!stored.tokenizer.type.empty()) return make_tokenizer(stored.tokenizer);
+  TokenizerConfig hub;
+  hub.type = "HuggingFaceTokenizer", hub.tokenizer_model = dir;
+  if (fs::exists(dir + "/tokenizer.json")) return make_tokenizer(hub);
   if (!fs::exists(dir + "/vocab.json") || !fs::exists(dir + "/merges.txt")) return nullptr;
   TokenizerConfig c;
   c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
@@ -47,7 +50,8 @@ static StoredModel stored_model(Options& o) {
 void complete_options(Options& o) {
   const StoredModel stored = stored_model(o);
   if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;
-  if (o.tokenizer.type == "NullTokenizer") o.tokenizer.vocab_size = o.model.vocab_size;
+  if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
+    o.tokenizer.vocab_size = o.model.vocab_size;
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();
     check(o.model.vocab_size >= tokenizer->vocab_size(),

@@ -9,7 +9,7 @@
 
 namespace megalith {
 
-// The tokenizer of the flags, else of the checkpoint, else vocab.json and merges.txt in a hub directory; nullptr if
+// The tokenizer of the flags, else of the checkpoint, else tokenizer.json, or vocab.json and merges.txt, in a hub directory; nullptr if
 // there is none.
 std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
                                           const std::string& dir);

@@ -15,7 +15,8 @@ static void list_fields(PreprocessConfig& c, config::FieldList& f) {
   f.add("workers", c.workers, "Threads.");
   f.add("log-interval", c.log_interval, "Documents between two lines of progress.");
   list_fields(c.tokenizer, f);
-  f.add("vocab-size", c.tokenizer.vocab_size, "Tokens of NullTokenizer.");
+  f.add("vocab-size", c.tokenizer.vocab_size,
+        "Tokens of NullTokenizer, and of TikTokenizer with Megatron's file (0: 131072).");
 }
 
 int command_preprocess_data(int argc, const char* const* argv) {

@@ -28,12 +28,40 @@ void BpeMerges::insert(const Rule& rule) {
   slots_[at] = {key, rule.merge};
 }
 
+namespace {
+
+struct ByteWord {
+  const BpeMerges& merges;
+  const u8* bytes;
+  u32 symbol(size_t i) const { return merges.id_of_byte(bytes[i]); }
+  BpeMerges::Merge with_next(size_t i) const { return merges.find_bytes(bytes[i], bytes[i + 1]); }
+};
+
+struct SymbolWord {
+  const BpeMerges& merges;
+  const u32* symbols;
+  u32 symbol(size_t i) const { return symbols[i]; }
+  BpeMerges::Merge with_next(size_t i) const { return merges.find(symbols[i], symbols[i + 1]); }
+};
+
+}  // namespace
+
 size_t BpeEncoder::encode(const u8* word, size_t size, i32* out) {
+  return encode_word(ByteWord{merges_, word}, size, out);
+}
+
+size_t BpeEncoder::encode(const u32* symbols, size_t size, i32* out) {
+  return encode_word(SymbolWord{merges_, symbols}, size, out);
+}
+
+template <class Word>
+size_t BpeEncoder::encode_word(const Word& word, size_t size, i32* out) {
   return size <= kShort ? encode_short(word, size, out) : encode_long(word, size, out);
 }
 
 // No heap: the keys (rank << 8 | position) stand in an array whose minimum the compiler finds 16 at a time.
-size_t BpeEncoder::encode_short(const u8* word, size_t size, i32* out) const {
+template <class Word>
+size_t BpeEncoder::encode_short(const Word& word, size_t size, i32* out) const {
   constexpr u32 kNone = BpeMerges::kNoRank << 8;
   constexpr size_t kLanes = 16;
   u32 key[kShort];
@@ -41,10 +69,10 @@ size_t BpeEncoder::encode_short(const u8* word, size_t size, i32* out) const {
   u16 next[kShort + 1], previous[kShort + 1];
   const size_t padded = (size + kLanes - 1) / kLanes * kLanes;
   for (size_t i = 0; i < size; ++i) {
-    symbol[i] = merges_.id_of_byte(word[i]);
+    symbol[i] = word.symbol(i);
     next[i] = u16(i + 1);
     previous[i + 1] = u16(i);
-    const BpeMerges::Merge m = i + 1 < size ? merges_.find_bytes(word[i], word[i + 1]) : BpeMerges::Merge{};
+    const BpeMerges::Merge m = i + 1 < size ? word.with_next(i) : BpeMerges::Merge{};
     key[i] = m.rank << 8 | u32(i);
     merged[i] = m.id;
   }
@@ -81,13 +109,14 @@ void BpeEncoder::set_pair(u32 at) {
   std::push_heap(heap_.begin(), heap_.end(), std::greater<>());
 }
 
-size_t BpeEncoder::encode_long(const u8* word, size_t size, i32* out) {
+template <class Word>
+size_t BpeEncoder::encode_long(const Word& word, size_t size, i32* out) {
   check(size < 0xFFFFFFFF, "a word of {} bytes is too long: at most 4 GiB without a space", size);
   nodes_.resize(size);
   heap_.clear();
   for (u32 i = 0; i < size; ++i) {
-    const BpeMerges::Merge m = i + 1 < size ? merges_.find_bytes(word[i], word[i + 1]) : BpeMerges::Merge{};
-    nodes_[i] = {merges_.id_of_byte(word[i]), i + 1, i - 1, m};
+    const BpeMerges::Merge m = i + 1 < size ? word.with_next(i) : BpeMerges::Merge{};
+    nodes_[i] = {word.symbol(i), i + 1, i - 1, m};
     if (m.rank != BpeMerges::kNoRank) heap_.push_back(u64(m.rank) << 32 | i);
   }
   std::make_heap(heap_.begin(), heap_.end(), std::greater<>());

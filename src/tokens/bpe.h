@@ -1,5 +1,5 @@
-// Byte-pair encoding of one word: from single bytes on, merge the neighbours whose pair has the lowest rank, the
-// leftmost of equal ones, until no pair has a rank. Symbols are token ids.
+// Byte-pair encoding of one word: from single bytes (or other first symbols) on, merge the neighbours whose pair has
+// the lowest rank, the leftmost of equal ones, until no pair has a rank. Symbols are token ids.
 #pragma once
 #include <array>
 #include <vector>
@@ -61,12 +61,19 @@ class BpeEncoder {
   // Writes the ids of word[0, size) to out, which has room for `size` of them; returns their number.
   // Time: about size^2/16 steps up to kShort bytes, size log(size) beyond.
   size_t encode(const u8* word, size_t size, i32* out);
+  // The same from symbols on that need not be bytes.
+  size_t encode(const u32* symbols, size_t size, i32* out);
 
  private:
   static constexpr size_t kShort = 256;
 
-  size_t encode_short(const u8* word, size_t size, i32* out) const;
-  size_t encode_long(const u8* word, size_t size, i32* out);
+  // word: gives the first symbols, and the merges of neighbours among them.
+  template <class Word>
+  size_t encode_word(const Word& word, size_t size, i32* out);
+  template <class Word>
+  size_t encode_short(const Word& word, size_t size, i32* out) const;
+  template <class Word>
+  size_t encode_long(const Word& word, size_t size, i32* out);
   void set_pair(u32 at);
 
   struct Node {

@@ -14,4 +14,6 @@ const std::array<u32, 256>& byte_alphabet();  // byte -> code point
 // The bytes that a token of the file stands for; a token with a character outside the alphabet is its own UTF-8 bytes.
 std::string bytes_of_token(std::string_view token);
 
+bool is_in_byte_alphabet(std::string_view token);  // all its characters
+
 }  // namespace megalith

@@ -5,13 +5,15 @@
 
 #include "base/check.h"
 #include "tokens/byte_alphabet.h"
-#include "tokens/gpt2_tokenizer.h"
+#include "tokens/byte_bpe_tokenizer.h"
 #include "tokens/json_text.h"
 #include "tokens/unicode.h"
 
 namespace megalith {
 
 namespace {
+
+constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 using Vocab = std::unordered_map<std::string, i32>;
 
@@ -83,13 +85,19 @@ std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config) {
   check(!config.merge_file.empty(), "GPT2BPETokenizer needs --merge-file: give the path of merges.txt");
   Vocab vocab;
   for (auto& [token, id] : read_json_numbers(config.vocab_file)) vocab.insert_or_assign(std::move(token), id);
-  vocab.try_emplace(std::string(Gpt2Tokenizer::kEndOfText), i32(vocab.size()));
+  vocab.try_emplace(std::string(kEndOfText), i32(vocab.size()));
   std::vector<std::string> tokens = tokens_by_id(vocab, config.vocab_file);
   for (std::string& token : tokens) token = bytes_of_token(token);
   const std::array<u32, 256> byte_ids = ids_of_bytes(vocab, config.vocab_file);
-  BpeMerges merges(byte_ids, read_merges(config.merge_file, vocab));
-  const i32 eod = vocab.at(std::string(Gpt2Tokenizer::kEndOfText));
-  return std::make_unique<Gpt2Tokenizer>(std::move(merges), std::move(tokens), eod, config.special_tokens_in_text);
+  const i32 eod = vocab.at(std::string(kEndOfText));
+  ByteBpeParts parts{.name = kGpt2Type,
+                     .bpe = {BpeMerges(byte_ids, read_merges(config.merge_file, vocab))},
+                     .pattern = SplitPattern::gpt2,
+                     .token_bytes = std::move(tokens),
+                     .eod = eod,
+                     .bos = eod};  // GPT-2 uses the one token for both
+  if (config.special_tokens_in_text) parts.special.add(kEndOfText, eod);
+  return std::make_unique<ByteBpeTokenizer>(std::move(parts));
 }
 
 }  // namespace megalith

@@ -28,6 +28,28 @@ std::vector<std::pair<std::string, i32>> read_json_numbers(const std::string& fi
   return pairs;
 }
 
+std::vector<std::string> read_json_ranks(const std::string& file) {
+  simdjson::dom::parser parser;
+  simdjson::dom::array list;
+  element root;
+  if (const auto error = parser.load(file).get(root)) {
+    fail("{}: {}: want a file with one JSON list", file, simdjson::error_message(error));
+  }
+  check(!root.get(list), "{}: not a JSON list: want [{{\"rank\": 0, \"token_bytes\": \"...\"}}, ...]", file);
+  std::vector<std::string> tokens;
+  for (const element item : list) {
+    i64 rank = -1;
+    std::string_view bytes;
+    const bool ok = !item["rank"].get(rank) && !item["token_bytes"].get(bytes);
+    check(ok, "{}: entry {} is {}: want {{\"rank\": {}, \"token_bytes\": \"...\"}}", file, tokens.size(),
+          simdjson::minify(item).substr(0, 80), tokens.size());
+    check(rank == i64(tokens.size()), "{}: entry {} has rank {}: ranks must follow one another from 0 on", file,
+          tokens.size(), rank);
+    tokens.emplace_back(bytes);
+  }
+  return tokens;
+}
+
 struct JsonObject::State {
   simdjson::dom::parser parser;
   simdjson::dom::object object;

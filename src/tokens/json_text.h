@@ -13,6 +13,9 @@ namespace megalith {
 // The pairs of a file that holds one JSON object of whole numbers. `file` names it in errors.
 std::vector<std::pair<std::string, i32>> read_json_numbers(const std::string& file);
 
+// The tokens of Megatron's tiktoken file, [{"rank": i, "token_bytes": base64, ...}, ...], by rank and still in base64.
+std::vector<std::string> read_json_ranks(const std::string& file);
+
 // Parses objects one after another in the same memory.
 class JsonObject {
  public:

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
-#include "tokens/gpt2_tokenizer.h"
+#include "tokens/byte_bpe_tokenizer.h"
+#include "tokens/hf/hf_tokenizer.h"
+#include "tokens/sentencepiece_tokenizer.h"
 #include "tokens/simple_tokenizers.h"
 #include "tokens/unicode.h"
 
@@ -15,6 +17,8 @@ std::vector<i32> Tokenizer::encode(std::string_view text) const {
   return out;
 }
 
+i32 Tokenizer::find(std::string_view) const { return kNone; }
+
 std::string Tokenizer::decode(std::span<const i32> ids) const { return replace_invalid_utf8(decode_bytes(ids)); }
 
 namespace {
@@ -24,7 +28,15 @@ struct Kind {
   std::unique_ptr<Tokenizer> (*make)(const TokenizerConfig&);
 };
 constexpr Kind kKinds[] = {
-    {Gpt2Tokenizer::kType, make_gpt2_tokenizer},
+    {kGpt2Type, make_gpt2_tokenizer},
+    {hf::kHuggingFaceType, hf::make_hugging_face_tokenizer},
+    {"BertWordPieceLowerCase", hf::make_bert_lower_tokenizer},
+    {"BertWordPieceCase", hf::make_bert_case_tokenizer},
+    {"SentencePieceTokenizer", make_sentencepiece_tokenizer},
+    {"GPTSentencePieceTokenizer", make_sentencepiece_tokenizer},
+    {"Llama2Tokenizer", make_sentencepiece_tokenizer},
+    {kTikType, make_tik_tokenizer},
+    {kLlama3Type, make_llama3_tokenizer},
     {NullTokenizer::kType, make_null_tokenizer},
     {ByteTokenizer::kType, make_byte_tokenizer},
 };

@@ -14,7 +14,7 @@ namespace megalith {
 class TextEncoder {
  public:
   virtual ~TextEncoder() = default;
-  // Appends the ids of `text` to `out`. Adds no bos or eod.
+  // Appends the ids of `text` to `out`. Adds no bos or eod, but for what a tokenizer.json says to add.
   virtual void encode(std::string_view text, std::vector<i32>& out) = 0;
 };
 
@@ -30,6 +30,9 @@ class Tokenizer {
   virtual i32 bos() const { return kNone; }
   virtual i32 pad() const { return kNone; }
 
+  // The id of the token that is written so in the vocabulary; kNone if there is none, or tokens have no names.
+  virtual i32 find(std::string_view token) const;
+
   // An encoder; must not outlive the tokenizer.
   virtual std::unique_ptr<TextEncoder> encoder() const = 0;
   std::vector<i32> encode(std::string_view text) const;
@@ -41,16 +44,26 @@ class Tokenizer {
 };
 
 struct TokenizerConfig {
-  std::string type = {};             // GPT2BPETokenizer, NullTokenizer or ByteTokenizer
+  std::string type = {};             // one of those that make_tokenizer knows
   std::string vocab_file = {};       // GPT2BPETokenizer: vocab.json
   std::string merge_file = {};       // GPT2BPETokenizer: merges.txt
-  std::string tokenizer_model = {};  // none of the present types reads it
-  i64 vocab_size = 0;                // NullTokenizer
+  std::string tokenizer_model = {};  // the file, or directory, of all others
+  i64 vocab_size = 0;                // NullTokenizer; TikTokenizer with Megatron's file, where 0 means 131072
   i32 null_eod_id = -1;              // NullTokenizer: -1 means vocab_size - 1
   i32 null_pad_id = -1;              // NullTokenizer
-  // GPT2BPETokenizer: the text "<|endoftext|>" is the token eod, as in Megatron since February 2026 and in Hugging
-  // Face; false splits it like any other text, as tiktoken and older releases do.
+  // TikTokenizer: v1 or v2 with Megatron's file (empty: v2); with a file of ranks any name of split_pattern.h (empty:
+  // told from the number of ranks).
+  std::string tiktoken_pattern = {};
+  i64 tiktoken_num_special = 1000;  // TikTokenizer with Megatron's file: ids before the ranks
+  // TikTokenizer: names of the special tokens; empty means <unk> ... with Megatron's file, OpenAI's with a file of
+  // ranks.
+  std::vector<std::string> tiktoken_special_tokens = {};
+  // The texts of special tokens, e.g. "<|endoftext|>", are these tokens, as in Megatron since February 2026 and in
+  // Hugging Face; false splits them like any other text, as tiktoken's encode_ordinary and older releases do.
   bool special_tokens_in_text = true;
+  // HuggingFaceTokenizer, BertWordPiece*: encode() leaves out what the tokenizer puts around a text ([CLS] ... [SEP], a
+  // bos).
+  bool hf_no_special_tokens = false;
 };
 
 // Fails if the type is unknown, a file it needs is missing or broken, or a number is out of range.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <span>
 
 #include "tokens/unicode_ranges.h"
 
@@ -69,22 +70,90 @@ std::string replace_invalid_utf8(std::string_view bytes) {
   return out;
 }
 
-ClassTable::ClassTable() {
-  std::vector<CharClass> all(0x110000, CharClass::other);
-  const auto fill = [&](const auto& ranges, CharClass c) {
-    for (const CodeRange& r : ranges) std::fill(all.begin() + r.first, all.begin() + r.last + 1, c);
-  };
-  fill(kLetters, CharClass::letter);
-  fill(kNumbers, CharClass::number);
-  fill(kSpaces, CharClass::space);
-  std::map<std::vector<CharClass>, u8> seen;
+CodeTable::CodeTable(const std::vector<u8>& all) {
+  std::map<std::string, u16> seen;
   for (size_t at = 0; at < all.size(); at += 256) {
-    std::vector<CharClass> block(all.begin() + at, all.begin() + at + 256);
-    const auto [found, is_new] = seen.try_emplace(block, u8(seen.size()));
-    if (is_new) classes_.insert(classes_.end(), block.begin(), block.end());
+    const std::string block(all.begin() + i64(at), all.begin() + i64(at) + 256);
+    const auto [found, is_new] = seen.try_emplace(block, u16(seen.size()));
+    if (is_new) values_.insert(values_.end(), block.begin(), block.end());
     block_.push_back(found->second);
   }
 }
+
+namespace {
+
+std::vector<u8> all_categories() {
+  std::vector<u8> all(0x110000, u8(Category::unassigned));
+  const auto fill = [&](std::span<const CodeRange> ranges, Category c) {
+    for (const CodeRange& r : ranges) {
+      for (u32 code = r.first; code <= r.last; code += r.step) all[code] = u8(c);
+    }
+  };
+  fill(kLu, Category::uppercase), fill(kLt, Category::titlecase), fill(kLl, Category::lowercase);
+  fill(kLm, Category::modifier), fill(kLo, Category::other_letter);
+  fill(kMn, Category::nonspacing), fill(kMc, Category::spacing), fill(kMe, Category::enclosing);
+  fill(kNd, Category::digit), fill(kNl, Category::letter_number), fill(kNo, Category::other_number);
+  fill(kPc, Category::connector), fill(kPd, Category::dash), fill(kPs, Category::open), fill(kPe, Category::close);
+  fill(kPi, Category::initial), fill(kPf, Category::final), fill(kPo, Category::other_punctuation);
+  fill(kSm, Category::math), fill(kSc, Category::currency), fill(kSk, Category::modifier_symbol);
+  fill(kSo, Category::other_symbol), fill(kZs, Category::space), fill(kZl, Category::line);
+  fill(kZp, Category::paragraph), fill(kCc, Category::control), fill(kCf, Category::format);
+  fill(kCo, Category::private_use);
+  std::fill(all.begin() + 0xD800, all.begin() + 0xE000, u8(Category::surrogate));
+  return all;
+}
+
+const CodeTable& category_table() {
+  static const CodeTable table(all_categories());
+  return table;
+}
+
+CharClass class_of(u32 code) {
+  const Category c = category_of(code);
+  if (is_space(code)) return CharClass::space;
+  if (is_number(c)) return CharClass::number;
+  if (is_mark(c)) return CharClass::mark;
+  if (c == Category::uppercase || c == Category::titlecase) return CharClass::upper;
+  if (c == Category::lowercase) return CharClass::lower;
+  return is_letter(c) ? CharClass::letter : CharClass::other;
+}
+
+std::vector<u8> all_classes() {
+  std::vector<u8> all(0x110000);
+  for (u32 code = 0; code < all.size(); ++code) all[code] = u8(class_of(code));
+  return all;
+}
+
+}  // namespace
+
+Category category_of(u32 code_point) { return Category(category_table()[code_point]); }
+
+bool is_space(u32 code) {
+  if (code < 0x80) return code == ' ' || (code >= 9 && code <= 13);
+  return std::any_of(std::begin(kSpaces), std::end(kSpaces),
+                     [&](const CodeRange& r) { return code >= r.first && code <= r.last; });
+}
+
+bool is_word(u32 code) {
+  const Category c = category_of(code);
+  if (is_letter(c) || is_mark(c)) return true;
+  if (c == Category::digit || c == Category::letter_number || c == Category::connector) return true;
+  // ZWNJ and ZWJ, and the circled and squared letters, which are symbols but alphabetic.
+  return code == 0x200C || code == 0x200D || (code >= 0x24B6 && code <= 0x24E9) ||
+         (code >= 0x1F130 && code <= 0x1F149) || (code >= 0x1F150 && code <= 0x1F169) ||
+         (code >= 0x1F170 && code <= 0x1F189);
+}
+
+std::vector<u32> code_points_of(Category first, Category last) {
+  std::vector<u32> found;
+  for (u32 code = 0; code <= 0x10FFFF; ++code) {
+    const Category c = category_of(code);
+    if (c >= first && c <= last) found.push_back(code);
+  }
+  return found;
+}
+
+ClassTable::ClassTable() : table_(all_classes()) {}
 
 const ClassTable& class_table() {
   static const ClassTable table;

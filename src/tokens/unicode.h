@@ -1,5 +1,6 @@
 // What the splitters need to know of Unicode: reading UTF-8 that may be broken, and the class of a code point.
 #pragma once
+#include <array>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -8,8 +9,55 @@
 
 namespace megalith {
 
-// \p{L}, \p{N}, \s (the property White_Space), and all the rest.
-enum class CharClass : u8 { other, letter, number, space };
+// General categories of Unicode, grouped as regular expressions do: from `from` to `to` stands for \p{L} and so on.
+enum class Category : u8 {
+  unassigned,
+  uppercase,
+  titlecase,
+  lowercase,
+  modifier,
+  other_letter,  // L
+  nonspacing,
+  spacing,
+  enclosing,  // M
+  digit,
+  letter_number,
+  other_number,  // N
+  connector,
+  dash,
+  open,
+  close,
+  initial,
+  final,
+  other_punctuation,  // P
+  math,
+  currency,
+  modifier_symbol,
+  other_symbol,  // S
+  space,
+  line,
+  paragraph,  // Z
+  control,
+  format,
+  private_use,
+  surrogate,  // C, with unassigned
+};
+constexpr bool is_letter(Category c) { return c >= Category::uppercase && c <= Category::other_letter; }
+constexpr bool is_mark(Category c) { return c >= Category::nonspacing && c <= Category::enclosing; }
+constexpr bool is_number(Category c) { return c >= Category::digit && c <= Category::other_number; }
+constexpr bool is_punctuation(Category c) { return c >= Category::connector && c <= Category::other_punctuation; }
+
+Category category_of(u32 code_point);  // kInvalid and what is above U+10FFFF: unassigned
+bool is_space(u32 code_point);         // the property White_Space, \s
+// \w of Rust's regular expressions: Alphabetic, \p{M}, \p{Nd}, \p{Pc} and the two joiners.
+bool is_word(u32 code_point);
+// Code points from the range of `first` to that of `last`, e.g. \p{L} from uppercase to other_letter, in order.
+std::vector<u32> code_points_of(Category first, Category last);
+
+// What the splitters tell apart. \p{L} in four parts, since some patterns look at the case: letters that may stand in
+// an upper-case run only, in a lower-case run only, in both; marks stand in both too but are no letters.
+enum class CharClass : u8 { other, number, space, mark, letter, upper, lower };
+constexpr bool is_letter(CharClass c) { return c >= CharClass::letter; }
 
 struct Utf8Char {
   static constexpr u32 kInvalid = ~0u;
@@ -25,17 +73,26 @@ void append_utf8(std::string& out, u32 code_point);
 // `bytes` with each invalid sequence replaced by one U+FFFD, as Python's decode(errors="replace") does.
 std::string replace_invalid_utf8(std::string_view bytes);
 
-// Classes in two steps: blocks of 256 code points, equal blocks stored once.
-class ClassTable {
+// Values of code points in two steps: blocks of 256, equal blocks stored once.
+class CodeTable {
  public:
-  ClassTable();
-  CharClass operator[](u32 code_point) const {
-    return code_point > 0x10FFFF ? CharClass::other : classes_[block_[code_point >> 8] * 256u + (code_point & 255)];
+  explicit CodeTable(const std::vector<u8>& all);  // of each code point, 0x110000 of them
+  u8 operator[](u32 code_point) const {
+    return code_point > 0x10FFFF ? u8{0} : values_[block_[code_point >> 8] * 256u + (code_point & 255)];
   }
 
  private:
-  std::vector<u8> block_;
-  std::vector<CharClass> classes_;
+  std::vector<u16> block_;
+  std::vector<u8> values_;
+};
+
+class ClassTable {
+ public:
+  ClassTable();
+  CharClass operator[](u32 code_point) const { return CharClass(table_[code_point]); }
+
+ private:
+  CodeTable table_;
 };
 const ClassTable& class_table();  // the one table, made on first use
 

@@ -161,15 +161,32 @@ void list_fields(DataConfig& c, config::FieldList& f) {
 void list_fields(TokenizerConfig& c, config::FieldList& f) {
   f.group("Tokenizer");
   f.add("tokenizer-type", c.type,
-        "GPT2BPETokenizer (vocab.json and merges.txt), NullTokenizer (numbers) or ByteTokenizer (bytes).")
+        "GPT2BPETokenizer, HuggingFaceTokenizer, SentencePieceTokenizer (also GPTSentencePieceTokenizer, "
+        "Llama2Tokenizer), "
+        "TikTokenizer, Llama3Tokenizer, BertWordPieceLowerCase, BertWordPieceCase, NullTokenizer (numbers) or "
+        "ByteTokenizer "
+        "(bytes): see docs/tokenizers.md.")
       .shown_as("TYPE");
-  f.add("vocab-file", c.vocab_file, "vocab.json of GPT2BPETokenizer.").shown_as("FILE");
+  f.add("vocab-file", c.vocab_file, "vocab.json of GPT2BPETokenizer, vocab.txt of BertWordPiece*.").shown_as("FILE");
   f.add("merge-file", c.merge_file, "merges.txt of GPT2BPETokenizer.").shown_as("FILE");
-  f.add("tokenizer-model", c.tokenizer_model, "Model file of a tokenizer that has one.").shown_as("FILE");
+  f.add("tokenizer-model", c.tokenizer_model,
+        "HuggingFaceTokenizer: tokenizer.json or its directory; SentencePieceTokenizer: .model; TikTokenizer: "
+        "Megatron's .json "
+        "or tiktoken's ranks; Llama3Tokenizer: tokenizer.model.")
+      .shown_as("FILE");
+  f.add("tiktoken-pattern", c.tiktoken_pattern,
+        "v1 or v2 (the default with Megatron's .json), gpt2, cl100k, o200k, llama3 or qwen (else told from the ranks).")
+      .shown_as("NAME");
+  f.add("tiktoken-num-special-tokens", c.tiktoken_num_special, "Ids before the ranks of Megatron's .json.");
+  f.add("tiktoken-special-tokens", c.tiktoken_special_tokens,
+        "Names of TikTokenizer's special tokens, in the order of ids.");
+  f.add("tokenizer-hf-no-include-special-tokens", c.hf_no_special_tokens,
+        "Do not put the special tokens of the tokenizer ([CLS] and [SEP], a bos) around each text.");
   f.add("null-tokenizer-eod-id", c.null_eod_id, "NullTokenizer's end of document; -1: vocab-size - 1.");
   f.add("null-tokenizer-pad-id", c.null_pad_id, "NullTokenizer's padding; -1: none.");
   f.add_on("special-tokens-in-text", c.special_tokens_in_text,
-           "Split the text <|endoftext|> like any other, as older Megatron did. Not in Megatron.");
+           "Split the texts of special tokens, such as <|endoftext|>, like any other, as older Megatron did. Not in "
+           "Megatron.");
 }
 
 void list_fields(Options& c, config::FieldList& f) {

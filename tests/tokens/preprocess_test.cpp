@@ -73,17 +73,24 @@ TEST(Preprocess, tiny_shakespeare_equals_megatron) {
     GTEST_SKIP() << "no " << shared("formats/vectors/tiny_shakespeare_tokens.json");
   const TempDir dir;
   const auto all = nlohmann::json::parse(read_all(shared("formats/vectors/tiny_shakespeare_tokens.json")));
-  const auto& want = all.at("gpt2_eod50256");
-  const PreprocessResult r = preprocess({.input = {shared("data/tiny-shakespeare.jsonl")},
-                                         .output_prefix = dir.file("ts"),
-                                         .append_eod = true,
-                                         .workers = 2,
-                                         .tokenizer = gpt2_config()});
-  EXPECT_EQ(r.documents, want.at("docs").get<i64>());
-  EXPECT_EQ(r.tokens, want.at("tokens").get<i64>());
-  EXPECT_EQ(r.bytes, i64(std::filesystem::file_size(shared("data/tiny-shakespeare.jsonl"))));
-  EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.bin"))), want.at("sha256_le").get<std::string>());
-  EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.idx"))), want.at("idx_sha256").get<std::string>());
+  const std::pair<const char*, TokenizerConfig> cases[] = {
+      {"gpt2_eod50256", gpt2_config()},
+      {"cl100k_eod100257", {.type = "TikTokenizer", .tokenizer_model = shared("data/cl100k_base.tiktoken")}},
+      {"mistral_spm_eos2",
+       {.type = "SentencePieceTokenizer", .tokenizer_model = shared("data/mistral-v1.tokenizer.model")}}};
+  for (const auto& [name, tokenizer] : cases) {
+    const auto& want = all.at(name);
+    const PreprocessResult r = preprocess({.input = {shared("data/tiny-shakespeare.jsonl")},
+                                           .output_prefix = dir.file("ts"),
+                                           .append_eod = true,
+                                           .workers = 2,
+                                           .tokenizer = tokenizer});
+    EXPECT_EQ(r.documents, want.at("docs").get<i64>());
+    EXPECT_EQ(r.tokens, want.at("tokens").get<i64>());
+    EXPECT_EQ(r.bytes, i64(std::filesystem::file_size(shared("data/tiny-shakespeare.jsonl"))));
+    EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.bin"))), want.at("sha256_le").get<std::string>());
+    EXPECT_EQ(sha256(read_all(dir.file("ts_text_document.idx"))), want.at("idx_sha256").get<std::string>());
+  }
 }
 
 TEST(Preprocess, any_number_of_workers_gives_the_same_bytes) {

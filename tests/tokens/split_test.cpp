@@ -1,7 +1,10 @@
-// The splitter against PCRE2 with GPT-2's pattern. PCRE2 may know another version of Unicode: only code points that it
+// The splitters against PCRE2 with their patterns. PCRE2 may know another version of Unicode: only code points that it
 // has assigned are used.
 #define PCRE2_CODE_UNIT_WIDTH 8
+#include "tokens/cased_split.h"
 #include "tokens/gpt2_split.h"
+#include "tokens/llama_split.h"
+#include "tokens/split_pattern.h"
 
 #include <pcre2.h>
 
@@ -24,6 +27,8 @@ class Pcre {
     EXPECT_NE(code_, nullptr) << "error " << error << " at " << at;
     match_ = pcre2_match_data_create_from_pattern(code_, nullptr);
   }
+  Pcre(const Pcre&) = delete;
+  Pcre& operator=(const Pcre&) = delete;
   ~Pcre() {
     pcre2_match_data_free(match_);
     pcre2_code_free(code_);
@@ -63,8 +68,8 @@ bool pcre_is_newer() {
 }
 
 std::string random_text(std::mt19937& random, const std::vector<u32>& points) {
-  const std::string marks[] = {" ",   "  ", "\n", "\r\n", "\t", "'",      "'s",    "'ll",
-                               "'re", "'S", "a",  "9",    ".",  "\u3000", "\u00a0"};
+  const std::string marks[] = {" ", "  ", "\n",     "\r\n",   "\t",      "'", "'s", "'ll",    "'re", "'S",    "a",
+                               "9", ".",  "\u3000", "\u00a0", "'\u017f", "/", "A",  "\u0301", "Ab",  "\u4e00"};
   std::string text;
   const u32 length = random() % 40, near = random() % points.size();
   for (u32 i = 0; i < length; ++i) {
@@ -88,29 +93,58 @@ std::string random_text(std::mt19937& random, const std::vector<u32>& points) {
 }  // namespace
 
 TEST(Unicode, classes_equal_pcre2) {
-  const Pcre letter(R"(\p{L})"), number(R"(\p{N})"), space("[" + kSpace + "]");
+  const struct {
+    CharClass type;
+    Pcre pattern;
+  } classes[] = {
+      {CharClass::upper, Pcre(R"([\p{Lu}\p{Lt}])")},  {CharClass::lower, Pcre(R"(\p{Ll})")},
+      {CharClass::letter, Pcre(R"([\p{Lm}\p{Lo}])")}, {CharClass::mark, Pcre(R"(\p{M})")},
+      {CharClass::number, Pcre(R"(\p{N})")},          {CharClass::space, Pcre("[" + kSpace + "]")},
+  };
+  // Letters to which later versions of Unicode gave another kind of letter.
   const bool newer = pcre_is_newer();
   for (u32 c : assigned()) {
     const std::string s = utf8(c);
-    const auto is = [&](const Pcre& p) { return p.match(s) != std::string::npos; };
-    const CharClass want = is(letter)   ? CharClass::letter
-                           : is(number) ? CharClass::number
-                           : is(space)  ? CharClass::space
-                                        : CharClass::other;
+    CharClass want = CharClass::other;
+    for (const auto& [type, pattern] : classes) {
+      if (pattern.match(s) != std::string::npos) want = type;
+    }
     if (newer && class_table()[c] == CharClass::other) continue;
     ASSERT_EQ(class_table()[c], want) << std::hex << c;
   }
 }
 
-TEST(Gpt2Split, equals_pcre2_on_random_text) {
-  const Pcre pattern(R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^)" + kSpace + R"(\p{L}\p{N}]+|[)" + kSpace +
-                     R"(]+(?![^)" + kSpace + R"(])|[)" + kSpace + "]+");
+namespace {
+
+std::string without_perl_space(std::string_view regex) {
+  std::string out;
+  bool in_class = false;
+  for (size_t i = 0; i < regex.size(); ++i) {
+    if (regex[i] == '[') in_class = true;
+    if (regex[i] == ']') in_class = false;
+    const std::string two(regex.substr(i, 2));
+    if (two == "\\s") {
+      out += in_class ? kSpace : "[" + kSpace + "]", ++i;
+    } else if (two == "\\S") {
+      out += "[^" + kSpace + "]", ++i;
+    } else if (two[0] == '\\') {
+      out += two, ++i;
+    } else {
+      out += regex[i];
+    }
+  }
+  return out;
+}
+
+template <class Split>
+void expect_equal_to_pcre2(SplitPattern name) {
+  const Pcre pattern(without_perl_space(regex_of(name)));
   std::vector<u32> points = assigned();
-  if (pcre_is_newer()) points.resize(std::lower_bound(points.begin(), points.end(), 0x1000u) - points.begin());
+  if (pcre_is_newer()) points.resize(size_t(std::lower_bound(points.begin(), points.end(), 0x1000u) - points.begin()));
   std::mt19937 random(7);
-  for (int round = 0; round < 50000; ++round) {
+  for (int round = 0; round < 30000; ++round) {
     const std::string text = random_text(random, points);
-    const Gpt2Split split(text);
+    const Split split(text);
     for (size_t i = 0; i < text.size();) {
       const size_t end = split.piece_end(i);
       ASSERT_EQ(end, pattern.match(text, i)) << "round " << round << ", from byte " << i << " of: " << text;
@@ -119,19 +153,41 @@ TEST(Gpt2Split, equals_pcre2_on_random_text) {
   }
 }
 
-TEST(Gpt2Split, covers_bytes_that_are_not_utf8) {
+template <class Split>
+void expect_covers_any_bytes() {
   std::mt19937 random(1);
   for (int round = 0; round < 2000; ++round) {
     const std::string text = random_bytes(random, random() % 60);
-    const Gpt2Split split(text);
-    size_t i = 0;
-    while (i < text.size()) {
+    const Split split(text);
+    for (size_t i = 0; i < text.size();) {
       const size_t end = split.piece_end(i);
       ASSERT_GT(end, i);
       ASSERT_LE(end, text.size());
       i = end;
     }
   }
+}
+
+}  // namespace
+
+TEST(Split, gpt2_equals_pcre2_on_random_text) { expect_equal_to_pcre2<Gpt2Split>(SplitPattern::gpt2); }
+TEST(Split, llama3_equals_pcre2_on_random_text) { expect_equal_to_pcre2<Llama3Split>(SplitPattern::llama3); }
+TEST(Split, qwen_equals_pcre2_on_random_text) { expect_equal_to_pcre2<QwenSplit>(SplitPattern::qwen); }
+TEST(Split, cl100k_equals_pcre2_on_random_text) { expect_equal_to_pcre2<Cl100kSplit>(SplitPattern::cl100k); }
+TEST(Split, o200k_equals_pcre2_on_random_text) { expect_equal_to_pcre2<O200kSplit>(SplitPattern::o200k); }
+TEST(Split, megatron_v1_equals_pcre2_on_random_text) {
+  expect_equal_to_pcre2<MegatronV1Split>(SplitPattern::megatron_v1);
+}
+TEST(Split, megatron_v2_equals_pcre2_on_random_text) {
+  expect_equal_to_pcre2<MegatronV2Split>(SplitPattern::megatron_v2);
+}
+
+TEST(Split, covers_bytes_that_are_not_utf8) {
+  expect_covers_any_bytes<Gpt2Split>();
+  expect_covers_any_bytes<Llama3Split>();
+  expect_covers_any_bytes<Cl100kSplit>();
+  expect_covers_any_bytes<O200kSplit>();
+  expect_covers_any_bytes<MegatronV2Split>();
 }
 
 TEST(Unicode, broken_utf8_becomes_one_mark_per_sequence) {

@@ -133,7 +133,7 @@ TEST(Gpt2Tokenizer, says_what_is_wrong_with_its_files) {
            ":3: \"th\" is not a merge rule");
   contains(error([&](auto& c) { c.merge_file = dir.write("m", "t h\nq q\n"); }),
            ":2: token \"qq\" is not in the vocabulary");
-  contains(error([&](auto& c) { c.type = "GPT3"; }), "GPT2BPETokenizer, NullTokenizer, ByteTokenizer");
+  contains(error([&](auto& c) { c.type = "GPT3"; }), "GPT2BPETokenizer, HuggingFaceTokenizer");
 }
 
 TEST(Tokenizer, refuses_ids_outside_the_vocabulary) {

@@ -1,0 +1,61 @@
+// The added tokens of a tokenizer.json: found in the text before anything else looks at it, some before it is
+// normalized, some after.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokens/hf/json.h"
+#include "tokens/hf/normalizer.h"
+#include "tokens/hf/vocabulary.h"
+#include "tokens/special_tokens.h"
+
+namespace megalith::hf {
+
+struct AddedToken {
+  std::string content;
+  std::string decoded;  // what it stands for: the content, normalized if that is what is looked for
+  i32 id = -1;
+  bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
+};
+
+class AddedTokens {
+ public:
+  // `list`: the file's "added_tokens", or nullptr. A token that the vocabulary has keeps its id, others follow behind
+  // the last. normalizer: may be nullptr. split_special: special ones are not looked for.
+  AddedTokens(const Json* list, const Vocabulary& v, Normalizer* normalizer, bool split_special,
+              std::string_view where);
+
+  const std::vector<AddedToken>& tokens() const { return tokens_; }
+
+  // Calls found(id, begin, end) for each token in the text and plain(begin, end) for what is between. normalized: those
+  // that are looked for in normalized text.
+  template <class Found, class Plain>
+  void split(std::string_view text, bool normalized, Found&& found, Plain&& plain) const {
+    const SpecialTokens& tokens = normalized ? in_normalized_ : in_raw_;
+    size_t done = 0;
+    for (size_t from = 0; !tokens.empty();) {
+      SpecialTokens::Match m = tokens.find(text, from);
+      if (m.begin == SpecialTokens::npos) break;
+      from = m.end;
+      const AddedToken& token = tokens_[size_t(m.value)];
+      if ((split_special_ && token.special) || (token.single_word && !stands_alone(text, m))) continue;
+      widen(text, token, done, m);
+      if (done < m.begin) plain(done, m.begin);
+      found(token.id, m.begin, m.end);
+      done = m.end;
+    }
+    if (done < text.size()) plain(done, text.size());
+  }
+
+ private:
+  void add(const Json& item, const Vocabulary& v, std::string_view where);
+  static bool stands_alone(std::string_view text, const SpecialTokens::Match& m);
+  static void widen(std::string_view text, const AddedToken& token, size_t done, SpecialTokens::Match& m);
+
+  std::vector<AddedToken> tokens_;
+  SpecialTokens in_raw_, in_normalized_;
+  bool split_special_;
+};
+
+}  // namespace megalith::hf

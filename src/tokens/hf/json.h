@@ -1,0 +1,38 @@
+// A parsed JSON file as a plain tree, with errors that name the file and the place.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith::hf {
+
+struct Json {
+  enum class Kind { null, boolean, number, string, list, object };
+  Kind kind = Kind::null;
+  bool boolean = false;
+  double number = 0;
+  std::string string;
+  std::vector<Json> items;  // of a list; of an object its values
+  std::vector<std::string> keys;
+
+  bool is_null() const { return kind == Kind::null; }
+  bool is_string() const { return kind == Kind::string; }
+  bool is_list() const { return kind == Kind::list; }
+  bool is_object() const { return kind == Kind::object; }
+  const Json* find(std::string_view key) const;  // of equal keys the last; nullptr if there is none, or no object
+
+  // Members of an object with a given type. Absent or null gives `otherwise`, another type is an error that names
+  // `where`.
+  std::string text(std::string_view key, std::string_view otherwise, std::string_view where) const;
+  bool flag(std::string_view key, bool otherwise, std::string_view where) const;
+  i64 whole(std::string_view key, i64 otherwise, std::string_view where) const;
+  const std::vector<Json>& list(std::string_view key, std::string_view where) const;  // must be there
+  std::string type(std::string_view where) const;                                     // "type", which must be there
+};
+
+Json read_json(const std::string& file);  // fails if the file is not there or not JSON
+
+}  // namespace megalith::hf

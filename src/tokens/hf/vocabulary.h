@@ -1,0 +1,32 @@
+// Tokens and their ids, as the model of a tokenizer.json lists them.
+#pragma once
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tokens/byte_bpe.h"
+#include "tokens/hf/json.h"
+
+namespace megalith::hf {
+
+class Vocabulary {
+ public:
+  static constexpr i32 kNone = -1;
+
+  // {"token": id, ...}. Ids may leave holes, but not too many; fails, naming `where`, otherwise.
+  static Vocabulary of_object(const Json& vocab, std::string_view where);
+
+  i32 find(std::string_view token) const {
+    const auto found = ids_.find(token);
+    return found == ids_.end() ? kNone : found->second;
+  }
+  void add(std::string token, i32 id);                                // of equal tokens the later counts
+  i64 count() const { return i64(ids_.size()); }                      // of tokens
+  const std::vector<std::string>& tokens() const { return tokens_; }  // by id; empty in holes
+
+ private:
+  StringMap<i32> ids_;
+  std::vector<std::string> tokens_;
+};
+
+}  // namespace megalith::hf

@@ -1,0 +1,100 @@
+#include "tokens/sentencepiece_tokenizer.h"
+
+#include <sentencepiece_processor.h>
+
+#include <fstream>
+#include <iterator>
+
+#include "base/check.h"
+#include "tokens/sentencepiece_check.h"
+#include "tokens/sentencepiece_unigram.h"
+
+namespace megalith {
+
+namespace {
+
+using sentencepiece::SentencePieceProcessor;
+
+class SentencePieceEncoder : public TextEncoder {
+ public:
+  explicit SentencePieceEncoder(const SentencePieceProcessor& model) : model_(model) {}
+  void encode(std::string_view text, std::vector<i32>& out) override {
+    const auto status = model_.Encode(text, &ids_);
+    check(status.ok(), "SentencePiece cannot encode a text of {} bytes: {}", text.size(), status.ToString());
+    out.insert(out.end(), ids_.begin(), ids_.end());
+  }
+
+ private:
+  const SentencePieceProcessor& model_;
+  std::vector<int> ids_;
+};
+
+// Older libraries break ties otherwise than newer ones: the library cuts and normalizes, the best path is found here.
+class UnigramEncoder : public TextEncoder {
+ public:
+  UnigramEncoder(const SentencePieceProcessor& model, const SentencePieceUnigram& unigram)
+      : model_(model), unigram_(unigram) {}
+  void encode(std::string_view text, std::vector<i32>& out) override {
+    const auto status = model_.Encode(text, &pieces_);
+    check(status.ok(), "SentencePiece cannot encode a text of {} bytes: {}", text.size(), status.ToString());
+    unigram_.encode(unigram_.normalized(pieces_), path_, out);
+  }
+
+ private:
+  const SentencePieceProcessor& model_;
+  const SentencePieceUnigram& unigram_;
+  std::vector<std::string> pieces_;
+  UnigramPath<float> path_;
+};
+
+class SentencePieceTokenizer : public Tokenizer {
+ public:
+  SentencePieceTokenizer(const std::string& file, const std::string& bytes, std::string type) : type_(std::move(type)) {
+    const SentencePieceModel model = read_sentencepiece_model(bytes, file);
+    const auto status = model_.LoadFromSerializedProto(bytes);
+    check(status.ok(), "--tokenizer-model {}: SentencePiece cannot read it: {}", file, status.ToString());
+    if (model.unigram) unigram_ = std::make_unique<SentencePieceUnigram>(model);
+  }
+
+  std::string_view name() const override { return type_; }
+  i64 vocab_size() const override { return model_.GetPieceSize(); }
+  i32 eod() const override { return model_.eos_id(); }
+  i32 bos() const override { return model_.bos_id(); }
+  i32 pad() const override { return model_.pad_id(); }
+  i32 find(std::string_view token) const override {
+    const int id = model_.PieceToId(token);
+    return id == model_.unk_id() && model_.IdToPiece(id) != token ? kNone : id;
+  }
+  std::unique_ptr<TextEncoder> encoder() const override {
+    if (unigram_) return std::make_unique<UnigramEncoder>(model_, *unigram_);
+    return std::make_unique<SentencePieceEncoder>(model_);
+  }
+
+  std::string decode_bytes(std::span<const i32> ids) const override {
+    for (i32 id : ids) {
+      check(id >= 0 && id < vocab_size(), "token id {} is outside the vocabulary: want 0 to {}", id, vocab_size() - 1);
+    }
+    std::string text;
+    const auto status = model_.Decode(std::vector<int>(ids.begin(), ids.end()), &text);
+    check(status.ok(), "SentencePiece cannot decode {} ids: {}", ids.size(), status.ToString());
+    return text;
+  }
+
+ private:
+  SentencePieceProcessor model_;
+  std::unique_ptr<SentencePieceUnigram> unigram_;  // of a unigram model
+  std::string type_;
+};
+
+}  // namespace
+
+std::unique_ptr<Tokenizer> make_sentencepiece_tokenizer(const TokenizerConfig& c) {
+  check(!c.tokenizer_model.empty(), "{} needs --tokenizer-model: give SentencePiece's .model file", c.type);
+  std::ifstream in(c.tokenizer_model, std::ios::binary);
+  const std::string bytes{std::istreambuf_iterator<char>(in), {}};
+  check(!bytes.empty(), "--tokenizer-model {}: cannot be read, or is empty: give SentencePiece's .model file",
+        c.tokenizer_model);
+  return std::make_unique<SentencePieceTokenizer>(c.tokenizer_model, bytes, c.type);
+}
+
+}  // namespace megalith

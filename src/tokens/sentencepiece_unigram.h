@@ -1,0 +1,34 @@
+// The best path of a unigram .model, as SentencePiece 0.2 finds it: sums of 32-bit floats.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "tokens/byte_bpe.h"
+#include "tokens/sentencepiece_check.h"
+#include "tokens/unigram_path.h"
+
+namespace megalith {
+
+class SentencePieceUnigram {
+ public:
+  explicit SentencePieceUnigram(const SentencePieceModel& model);
+
+  // The normalized text that was cut into these pieces, among them those of single bytes.
+  std::string normalized(const std::vector<std::string>& pieces) const;
+
+  void encode(std::string_view normalized, UnigramPath<float>& path, std::vector<i32>& out) const;
+
+ private:
+  struct Piece {
+    float score;
+    bool user_defined;
+  };
+  ByteTrie trie_;
+  std::vector<Piece> pieces_;
+  StringMap<u8> byte_pieces_;  // "<0x41>" -> 0x41
+  std::vector<i32> byte_ids_;  // of bytes; empty if the model has not all
+  float unknown_score_, most_;
+  i32 unknown_ = 0;
+};
+
+}  // namespace megalith

@@ -1,0 +1,62 @@
+// The way to write a text as tokens with the highest sum of scores, by dynamic programming over the places in it:
+// starts from left to right, tokens from short to long, and of equal sums the first.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "tokens/byte_trie.h"
+#include "tokens/unicode.h"
+
+namespace megalith {
+
+// Score: the type that sums are kept in, float for SentencePiece, double for Hugging Face tokenizers.
+template <class Score>
+class UnigramPath {
+ public:
+  static constexpr i32 kUnknown = -1;  // one character that no token covers
+  struct Step {
+    size_t begin, end;
+    i32 id;
+  };
+
+  // The steps from the end of the text to its begin. trie: token ids; score_of(id, bytes): of a token.
+  template <class ScoreOf>
+  const std::vector<Step>& find(std::string_view text, const ByteTrie& trie, Score unknown, ScoreOf&& score_of) {
+    const auto* bytes = reinterpret_cast<const u8*>(text.data());
+    best_.assign(text.size() + 1, {});
+    for (size_t i = 0; i < text.size();) {
+      const size_t next = i + read_utf8(bytes + i, text.size() - i).length;
+      const Score so_far = best_[i].score;
+      bool has_char = false;
+      u32 node = ByteTrie::root();
+      for (size_t k = i; k < text.size(); ++k) {
+        node = trie.step(node, bytes[k]);
+        if (node == ByteTrie::kDead) break;
+        const i32 id = trie.value(node);
+        if (id == ByteTrie::kNone) continue;
+        offer(k + 1, {Score(score_of(id, k + 1 - i) + so_far), i, id});
+        has_char |= k + 1 == next;
+      }
+      if (!has_char) offer(next, {Score(unknown + so_far), i, kUnknown});
+      i = next;
+    }
+    steps_.clear();
+    for (size_t at = text.size(); at > 0; at = best_[at].begin) steps_.push_back({best_[at].begin, at, best_[at].id});
+    return steps_;
+  }
+
+ private:
+  struct Node {
+    Score score = 0;
+    size_t begin = std::string_view::npos;  // npos: not reached yet
+    i32 id = kUnknown;
+  };
+  void offer(size_t at, const Node& candidate) {
+    if (best_[at].begin == std::string_view::npos || candidate.score > best_[at].score) best_[at] = candidate;
+  }
+
+  std::vector<Node> best_;  // by place: the best way to reach it
+  std::vector<Step> steps_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,214 @@
+// tokenizer.json: the vectors, what is refused and how, and that the fast ways give what the slow ones give.
+#include <nlohmann/json.hpp>
+
+#include "tests/tokens/helpers.h"
+
+namespace megalith {
+
+using nlohmann::json;
+
+namespace {
+
+TokenizerConfig hugging_face(const std::string& file) {
+  return {.type = "HuggingFaceTokenizer", .tokenizer_model = file};
+}
+
+std::string style(const std::string& name) { return shared("formats/vectors/" + name + "-style-mini.tokenizer.json"); }
+
+// A byte-level file with the merges of "the" and " the", and one special token.
+json tiny_file() {
+  json vocab = json::object();
+  const auto add = [&](const std::string& token) { vocab[token] = vocab.size(); };
+  for (u32 c : byte_alphabet()) {
+    std::string letter;
+    append_utf8(letter, c);
+    add(letter);
+  }
+  for (const char* token : {"th", "the", "Ġthe"}) add(token);
+  const json byte_level = {
+      {"type", "ByteLevel"}, {"add_prefix_space", false}, {"trim_offsets", true}, {"use_regex", true}};
+  return {{"version", "1.0"},
+          {"added_tokens", {{{"id", 259}, {"content", "<|end|>"}, {"special", true}, {"normalized", false}}}},
+          {"normalizer", nullptr},
+          {"pre_tokenizer", byte_level},
+          {"post_processor", nullptr},
+          {"decoder", byte_level},
+          {"model", {{"type", "BPE"}, {"vocab", vocab}, {"merges", {"t h", "th e", "Ġ the"}}}}};
+}
+
+std::string error_with(const TempDir& dir, const json& file) {
+  const std::string said = error_of(
+      [&] { make_tokenizer(hugging_face(dir.write("tokenizer.json", file.dump())))->encode("the \u00e9 12"); });
+  EXPECT_EQ(said.find('\n'), std::string::npos);
+  return said;
+}
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "\"" << text << "\" does not have \"" << part << "\"";
+}
+
+}  // namespace
+
+TEST(HuggingFaceTokenizer, encodes_the_vectors) {
+  if (!has_shared("formats/vectors/tokenizers.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
+  const json vectors = json::parse(read_all(shared("formats/vectors/tokenizers.json")));
+  for (const std::string name : {"llama3", "qwen", "mistral"}) {
+    const auto t = make_tokenizer(hugging_face(style(name)));
+    const auto encoder = t->encoder();
+    for (const json& v : vectors.at("cases")) {
+      std::vector<i32> ids;
+      encoder->encode(v.at("text").get<std::string>(), ids);
+      EXPECT_EQ(ids, v.at(name + "_style_mini").get<std::vector<i32>>()) << name << ": " << v.at("text");
+    }
+  }
+}
+
+TEST(BertWordPiece, encodes_the_vectors) {
+  if (!has_shared("formats/vectors/tokenizers.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
+  TokenizerConfig c{.type = "BertWordPieceLowerCase", .vocab_file = shared("data/bert-base-uncased-vocab.txt")};
+  const auto t = make_tokenizer(c);
+  EXPECT_EQ(t->vocab_size(), 30522);
+  EXPECT_EQ(t->eod(), 102);
+  EXPECT_EQ(t->find("[MASK]"), 103);
+  const json vectors = json::parse(read_all(shared("formats/vectors/tokenizers.json")));
+  for (const json& v : vectors.at("cases")) {
+    EXPECT_EQ(t->encode(v.at("text").get<std::string>()), v.at("bert_base_uncased").get<std::vector<i32>>())
+        << v.at("text");
+  }
+  c.hf_no_special_tokens = true;
+  EXPECT_EQ(make_tokenizer(c)->encode(read_all(shared("data/tiny-shakespeare.txt"))).size(), 288719u);
+  EXPECT_EQ(t->decode(t->encode("Hello world")), "[CLS] hello world [SEP]");
+}
+
+TEST(SentencePieceTokenizer, encodes_and_decodes_the_vectors) {
+  if (!has_shared("formats/vectors/tokenizers.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
+  const json encode = json::parse(read_all(shared("formats/vectors/tokenizers.json")));
+  const json decode = json::parse(read_all(shared("formats/vectors/tokenizer_decode.json")));
+  for (const auto& [file, key, decode_key] :
+       {std::tuple{"mistral-v1.tokenizer.model", "mistral_v1_spm", "spm_mistral"},
+        std::tuple{"spm-unigram-test.model", "spm_unigram_test", "spm_unigram"}}) {
+    const auto t =
+        make_tokenizer({.type = "SentencePieceTokenizer", .tokenizer_model = shared(std::string("data/") + file)});
+    for (const json& v : encode.at("cases")) {
+      EXPECT_EQ(t->encode(v.at("text").get<std::string>()), v.at(key).get<std::vector<i32>>()) << v.at("text");
+    }
+    for (const json& v : decode.at(decode_key)) {
+      EXPECT_EQ(t->decode(v.at("ids").get<std::vector<i32>>()), v.at("text").get<std::string>());
+    }
+  }
+}
+
+TEST(HuggingFaceTokenizer, equals_gpt2_from_its_own_files) {
+  if (!has_shared("data/olmo-tokenizer.json")) GTEST_SKIP() << "no " << shared("data/olmo-tokenizer.json");
+  const auto a = make_tokenizer(hugging_face(shared("data/olmo-tokenizer.json"))), b = make_tokenizer(gpt2_config());
+  EXPECT_EQ(a->vocab_size(), b->vocab_size());
+  EXPECT_EQ(a->eod(), b->eod());
+  std::mt19937 random(4);
+  const auto encode_a = a->encoder(), encode_b = b->encoder();
+  for (int round = 0; round < 2000; ++round) {
+    const std::string text = random_bytes(random, random() % 80) + (round % 5 ? "" : "<|endoftext|> \u4e00don't");
+    std::vector<i32> ids_a, ids_b;
+    encode_a->encode(text, ids_a), encode_b->encode(text, ids_b);
+    ASSERT_EQ(ids_a, ids_b);
+    ASSERT_EQ(a->decode_bytes(ids_a), text);  // bytes that are not UTF-8 come back too
+  }
+}
+
+// The same pattern written so that no scanner knows it goes through PCRE2.
+TEST(HuggingFaceTokenizer, scanners_equal_pcre2) {
+  if (!has_shared("formats/vectors/tokenizers.json"))
+    GTEST_SKIP() << "no " << shared("formats/vectors/tokenizers.json");
+  const TempDir dir;
+  for (const std::string name : {"llama3", "qwen"}) {
+    json file = json::parse(read_all(style(name)));
+    json& regex = file["pre_tokenizer"]["pretokenizers"][0]["pattern"]["Regex"];
+    regex = "(?:" + regex.get<std::string>() + ")";
+    const auto fast = make_tokenizer(hugging_face(style(name)));
+    const auto slow = make_tokenizer(hugging_face(dir.write(name + ".json", file.dump())));
+    const std::string text = read_all(std::string(SOURCE_DIR) + "/README.md") + "\xff\xfe \u0e01\u0e31 \n\n  x";
+    EXPECT_EQ(fast->encode(text), slow->encode(text));
+  }
+}
+
+TEST(HuggingFaceTokenizer, finds_added_tokens_and_the_eod) {
+  const TempDir dir;
+  json file = tiny_file();
+  const auto load = [&] { return make_tokenizer(hugging_face(dir.write("tokenizer.json", file.dump()))); };
+  auto t = load();
+  EXPECT_EQ(t->vocab_size(), 260);
+  EXPECT_EQ(t->eod(), Tokenizer::kNone);  // no common name
+  EXPECT_EQ(t->encode("the the<|end|>"), (std::vector<i32>{257, 258, 259}));
+  EXPECT_EQ(t->decode(std::vector<i32>{257, 258, 259}), "the the<|end|>");
+  dir.write("tokenizer_config.json", R"({"eos_token": {"content": "<|end|>"}, "pad_token": "th"})");
+  t = load();
+  EXPECT_EQ(t->eod(), 259);
+  EXPECT_EQ(t->pad(), 256);
+  EXPECT_EQ(t->bos(), Tokenizer::kNone);
+  TokenizerConfig c = hugging_face(dir.path.string());  // the directory will do
+  c.special_tokens_in_text = false;
+  EXPECT_EQ(make_tokenizer(c)->encode("<|end|>").size(), 7u);
+  file["post_processor"] = {{"type", "BertProcessing"}, {"sep", {"<|end|>", 259}}, {"cls", {"th", 256}}};
+  EXPECT_EQ(load()->encode("the"), (std::vector<i32>{256, 257, 259}));
+  c.special_tokens_in_text = true, c.hf_no_special_tokens = true;
+  EXPECT_EQ(make_tokenizer(c)->encode("the"), std::vector<i32>{257});
+  dir.write(
+      "tokenizer_config.json",
+      R"({"tokenizer_class": "LlamaTokenizerFast", "add_bos_token": true, "bos_token": "th", "eos_token": "<|end|>"})");
+  EXPECT_EQ(load()->encode("the"), (std::vector<i32>{256, 257}));
+}
+
+TEST(HuggingFaceTokenizer, names_what_it_does_not_have) {
+  const TempDir dir;
+  const auto with = [&](const std::string& key, const json& value) {
+    json file = tiny_file();
+    file[json::json_pointer(key)] = value;
+    return error_with(dir, file);
+  };
+  EXPECT_EQ(error_with(dir, tiny_file()), "");
+  expect_contains(with("/normalizer", {{"type", "Rot13"}}), "the normalizer Rot13 is not one we have");
+  expect_contains(with("/pre_tokenizer", {{"type", "UnicodeScripts"}}), "the pre-tokenizer UnicodeScripts is not one");
+  expect_contains(with("/post_processor", {{"type", "Foo"}}), "the post-processor Foo is not one we have");
+  expect_contains(with("/decoder", {{"type", "Foo"}}), "the decoder Foo is not one we have");
+  expect_contains(with("/model/type", "LSTM"), "the model LSTM is not one we have");
+  expect_contains(with("/model/dropout", 0.1), "dropout is not one we have");
+  expect_contains(with("/normalizer", 3), "an object with a \"type\" is wanted");
+  expect_contains(with("/model/merges", {"t q"}), "needs the token \"tq\"");
+  expect_contains(with("/model/merges", {"tq"}), "want two tokens and one space");
+  expect_contains(with("/model/merges", {{1, 2}}), "merge 0 is neither");
+  expect_contains(with("/model/vocab/th", 1e9), "the id of \"th\" is not a whole number from 0 to");
+  expect_contains(with("/model/vocab/th", -1), "the id of \"th\"");
+  expect_contains(with("/model/vocab", nullptr), "\"vocab\" is missing");
+  expect_contains(with("/added_tokens/0/content", std::string(2000, 'x')), "2000 bytes long");
+  expect_contains(with("/post_processor", {{"type", "BertProcessing"}, {"sep", {"x", 9999}}, {"cls", {"x", 1}}}),
+                  "adds the id 9999");
+  const auto split = [&](const std::string& regex) {
+    return with("/pre_tokenizer",
+                {{"type", "Split"}, {"pattern", {{"Regex", regex}}}, {"behavior", "Isolated"}, {"invert", false}});
+  };
+  expect_contains(split("(a"), "the pattern \"(a\" cannot be used");
+  expect_contains(split("[a&&b]"), "a class intersection");
+  expect_contains(split("[a[bc]]"), "a class within a class");
+  expect_contains(split("a{1,3}+"), "{n,m}+");
+  expect_contains(split(std::string(30000, 'a')), "30000 bytes long");
+  expect_contains(with("/pre_tokenizer", {{"type", "Split"}, {"pattern", {{"String", "a"}}}, {"behavior", "Wild"}}),
+                  "the behavior \"Wild\" is not one we have");
+  expect_contains(error_of([&] { make_tokenizer(hugging_face("/no/such")); }), "/no/such: cannot be read");
+  expect_contains(error_of([&] { make_tokenizer(hugging_face(dir.write("broken.json", "{\"model\""))); }),
+                  "want a JSON file");
+  std::filesystem::create_directory(dir.path / "empty");
+  expect_contains(error_of([&] { make_tokenizer(hugging_face(dir.file("empty"))); }), "no tokenizer.json there");
+}
+
+TEST(HuggingFaceTokenizer, a_pattern_that_takes_too_long_is_an_error) {
+  const TempDir dir;
+  json file = tiny_file();
+  file["pre_tokenizer"] = {
+      {"type", "Split"}, {"pattern", {{"Regex", "(a|aa)+[bc]d"}}}, {"behavior", "Isolated"}, {"invert", false}};
+  const auto t = make_tokenizer(hugging_face(dir.write("tokenizer.json", file.dump())));
+  expect_contains(error_of([&] { t->encode(std::string(60, 'a') + "d"); }), "needs too many steps");
+}
+
+}  // namespace megalith
