@@ -19,8 +19,8 @@ std::vector<i64> balance(const std::vector<double>& layer_costs, double first_ex
 struct LayerSplit {
   i64 layers = 0;
   int stages = 1, chunks = 1;
-  std::optional<i64> first = {},
-                     last = {};   // --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers: of a rank
+  // Of a rank: --decoder-first-pipeline-num-layers, --decoder-last-pipeline-num-layers.
+  std::optional<i64> first = {}, last = {};
   bool embedding_counts = false;  // --account-for-embedding-in-pipeline-split: as a layer of the first virtual stage
   bool loss_counts = false;       // --account-for-loss-in-pipeline-split: as a layer of the last
 };

@@ -134,7 +134,7 @@ TEST(Pipeline, NamesStagesAndTasksThatWaitForEachOther) {
 }
 
 TEST(Pipeline, ATooSmallWindowStandsStill) {
-  for (const ScheduleSpec& spec : {ScheduleSpec{2, 2, 4}, ScheduleSpec{2, 2, 8, 4}, ScheduleSpec{3, 4, 9, 9}}) {
+  for (const ScheduleSpec& spec : {ScheduleSpec{2, 2, 4}, ScheduleSpec{2, 2, 8, 4}, ScheduleSpec{3, 2, 10, 5}}) {
     PipelineSpec pipeline = even_pipeline(spec, {1, 1, 1});
     pipeline.window = channel_window(spec) - 1;
     EXPECT_NE(refusal(pipeline, all_stages(spec)).find("to take what it sent before"), std::string::npos) << text(spec);
