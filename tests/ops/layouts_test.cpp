@@ -14,6 +14,10 @@ std::set<std::string> listed_ops() {
 #define OP(T) out.insert(std::string(T::name));
 #include "ops/ops.def"
 #undef OP
+  // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
+  // and, in whole runs, tests/parallel.
+  for (const std::string_view between : {Relayout::name, Wait::name, JoinPool::name, StageTerm::name})
+    out.erase(std::string(between));
   return out;
 }
 
