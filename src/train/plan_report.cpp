@@ -97,6 +97,34 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   return out + "------------------------------------------------------";
 }
 
+std::string stages_report(const Options& o, const Backend& backend) {
+  const int stages = int(o.parallel.pipeline_model_parallel_size);
+  if (stages == 1) return {};
+  std::string out;
+  for (int stage = 0; stage < stages; ++stage) {
+    const PlannedStep step = plan_step(step_spec(o, stage), backend);
+    std::string layers;
+    int in_flight = 0;
+    for (const StagePiece& piece : step.pipeline->pieces) {
+      layers += fmt::format("{}{}{}", layers.empty() ? "" : ", ", piece.first ? "embedding, " : "",
+                            piece.last_layer > piece.first_layer
+                                ? fmt::format("layers {} to {}", piece.first_layer, piece.last_layer - 1)
+                                : "no layers");
+      if (piece.last) layers += ", head";
+      in_flight = std::max(in_flight, piece.slots);
+    }
+    out += fmt::format("stage {}: {}; {} micro-batches in flight; arena {:.1f} MiB, kept activations {:.1f} MiB\n",
+                       stage, layers, in_flight, mib(step.plan.arena_bytes), mib(step.plan.bytes(Role::kept)));
+  }
+  const ScheduleSpec s = step_spec(o, 0).pipeline.schedule;
+  if (!s.split_weights)
+    out += fmt::format(
+        "bubble: {:.1f}% of the work's time, (stages - 1) / (micro-batches x pieces), if stages are alike\n",
+        100.0 * (s.stages - 1) / (double(s.micro_batches) * s.chunks));
+  out.pop_back();
+  return out;
+}
+
 static std::vector<i64> smaller_micro_batches(const Options& o) {
   std::vector<i64> out;
   for (i64 b = 1; b < o.train.micro_batch_size; ++b)

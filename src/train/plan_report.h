@@ -33,6 +33,10 @@ void check_sizes(const Options& options, const Backend& backend);
 // Bytes per category, parameters, flops, instructions.
 std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 
+// A line for each stage of a pipeline, planned here without its ranks: its layers, micro-batches in flight, bytes a
+// rank; and the bubble. Empty without a pipeline.
+std::string stages_report(const Options& options, const Backend& backend);
+
 // Error if the plan needs more memory than there is, with the largest micro-batch that fits.
 // Ranks of one host that share its memory each get their part.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place = {});

@@ -276,6 +276,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (o.train.print_plan) log::say("{}", print(step.plan));
     total = need();
     log::say("{}", plan_report(o, step, total));
+    if (const std::string stages = o.train.dry_run ? stages_report(o, backend) : ""; !stages.empty())
+      log::say("{}", stages);
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place()), check_save_place(o.train);
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
