@@ -3,11 +3,13 @@
 //   layouts   every layout of the matrix against one rank, at every step
 //   again     the same layout twice: the same bits
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
+//   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
 //   one       the layouts that follow, in the matrix's words, one an argument
 //   list      the matrix
 #include <omp.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <map>
@@ -16,6 +18,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "ckpt/checkpoint.h"
 #include "exec/cpu/backend.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/jobs.h"
@@ -48,6 +51,19 @@ const char* const kMistaken[] = {
     "tp4 cp2 groups2 qwen sp",
     "tp2 dp2 pp2 sp groups2 llama distopt",
 };
+
+// One model; each of these is saved, and loaded under each other.
+const char* const kSaved[] = {"tp1",
+                              "tp2",
+                              "tp4 sp",
+                              "cp2",
+                              "dp4 distopt",
+                              "tp2 dp2 sp distopt-overlap",
+                              "pp2 micro2",
+                              "pp4-zb",
+                              "pp2-vp2 dp2 distopt-small",
+                              "pp2-uneven tp2 cp2 distopt",
+                              "cp2-a2a dp4"};
 
 struct Hall {
   Ranks& ranks;
@@ -126,6 +142,69 @@ int again(const Hall& at) {
   return bad;
 }
 
+// How many tensors of two checkpoints differ in a bit, or are in one alone.
+int differing_tensors(const std::string& a, const std::string& b) {
+  const Checkpoint x = open_checkpoint(a), y = open_checkpoint(b);
+  int bad = int(x.tensors().size() != y.tensors().size());
+  for (const CheckpointTensor& t : x.tensors()) {
+    const CheckpointTensor* other = y.find(t.name);
+    if (!other || other->shape != t.shape || other->dtype != t.dtype) {
+      ++bad;
+      continue;
+    }
+    std::vector<std::byte> left(size_t(count(t.shape) * size_of(t.dtype))), right(left.size());
+    x.read(t.name, left), y.read(t.name, right);
+    bad += left != right;
+  }
+  return bad;
+}
+
+// Four steps with a checkpoint after the third; from that, under each other layout, a new checkpoint without a step
+// between, and the fourth step.
+int checkpoints(const Hall& at) {
+  const std::string common = " --lr-decay-iters 4 --eval-iters 1 ";
+  const auto saved = [&](size_t a) { return fmt::format("{}/saved-{}", at.folder, a); };
+  const auto again = [&](size_t a, size_t b) { return fmt::format("{}/saved-{}-{}", at.folder, a, b); };
+  std::vector<Layout> all;
+  std::vector<Job> whole, loads, steps;
+  for (const char* words : kSaved) all.push_back(layout_of(std::string(words) + " llama groups2"));
+  for (size_t a = 0; a < all.size(); ++a)
+    whole.push_back({all[a].name,
+                     all[a].model + all[a].ranks + common +
+                         fmt::format("--train-iters 4 --exit-interval 4 --save {} --save-interval 3", saved(a)),
+                     all[a].size});
+  const std::vector<Outcome> uninterrupted = run_jobs(at.ranks, whole, at.folder);
+  for (size_t a = 0; a < all.size(); ++a)
+    for (size_t b = 0; b < all.size(); ++b) {
+      if (a == b) continue;
+      const std::string flags =
+          all[b].model + all[b].ranks + common + fmt::format("--load {} --ckpt-step 3 ", saved(a));
+      const std::string name = all[a].name + " -> " + all[b].name;
+      loads.push_back(
+          {name, flags + fmt::format("--train-iters 3 --save {} --save-interval 100", again(a, b)), all[b].size});
+      steps.push_back({name, flags + "--train-iters 4", all[b].size});
+    }
+  run_jobs(at.ranks, loads, at.folder);
+  const std::vector<Outcome> fourth = run_jobs(at.ranks, steps, at.folder);
+  int bad = 0;
+  double worst = 0;
+  for (size_t a = 0, pair = 0; a < all.size(); ++a)
+    for (size_t b = 0; b < all.size(); ++b) {
+      if (a == b) continue;
+      const Outcome& o = fourth[pair++];
+      const bool there = o.losses.size() == 1 && uninterrupted[a].losses.size() == 4;
+      const double off = there ? std::abs(o.losses[0] / uninterrupted[a].losses[3] - 1) : 1;
+      const int tensors = at.ranks.rank() == 0 ? differing_tensors(saved(a) + "/iter_0000003", again(a, b)) : 0;
+      const bool good = off <= kTolerance && tensors == 0;
+      bad += !good, worst = std::max(worst, off);
+      if (!good)
+        at.say("FAIL  {} -> {}: {} tensors differ, the next loss by {:.0e}", all[a].name, all[b].name, tensors, off);
+    }
+  at.say("{} ordered pairs of layouts: {} wrong; the next loss differs by {:.1e} at most", loads.size(), bad, worst);
+  check(loads.size() >= 100, "{} pairs: at least 100 are wanted", loads.size());
+  return bad;
+}
+
 int mistakes(const Hall& at) {
   const std::string short_run = " --train-iters 3 --eval-interval 3 --eval-iters 1";
   std::vector<Job> jobs;
@@ -177,10 +256,11 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
   try {
     std::vector<Layout> named;
     for (const std::string& w : words) named.push_back(layout_of(w));
-    const int bad = mode == "layouts" ? layouts(at)
-                    : mode == "again" ? again(at)
-                    : mode == "one"   ? compare(at, named)
-                                      : mistakes(at);
+    const int bad = mode == "layouts"       ? layouts(at)
+                    : mode == "again"       ? again(at)
+                    : mode == "checkpoints" ? checkpoints(at)
+                    : mode == "one"         ? compare(at, named)
+                                            : mistakes(at);
     ranks->barrier();
     if (place.rank == 0) std::filesystem::remove_all(folder);
     return bad == 0 ? 0 : 1;
@@ -196,9 +276,10 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "again", "mistakes", "one", "list"};
+  const std::set<std::string> modes = {"layouts", "again", "mistakes", "checkpoints", "one", "list"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
-    fmt::print(stderr, "usage: mpirun -n 8 parity layouts | again | mistakes | one LAYOUT..., or parity list\n");
+    fmt::print(stderr,
+               "usage: mpirun -n 8 parity layouts | again | mistakes | checkpoints | one LAYOUT..., or parity list\n");
     return 2;
   }
   try {
