@@ -1,8 +1,13 @@
 #include "train/plan_report.h"
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include <algorithm>
+#include <functional>
 
 #include "train/communication.h"
+#include "train/compatibility.h"
 #include "train/flops.h"
 #include "train/schedules.h"
 
@@ -205,13 +210,67 @@ void check_sizes(const Options& o, const Backend& backend) {
   check(m.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers);
 }
 
+// The same run with one thing changed, and the flags that change it.
+struct Neighbour {
+  std::string flags;
+  Options options;
+};
+
+static std::vector<Neighbour> neighbours(const Options& o) {
+  std::vector<Neighbour> out;
+  const auto add = [&](const std::string& flags, const std::function<void(Options&)>& change) {
+    Neighbour n{flags, o};
+    change(n.options);
+    const i64 tp = n.options.parallel.tensor_model_parallel_size;
+    ModelConfig& m = n.options.model;
+    if (tp != o.parallel.tensor_model_parallel_size)
+      m.padded_vocab_size = padded_vocab(m.vocab_size, m.make_vocab_size_divisible_by, tp);
+    out.push_back(std::move(n));
+  };
+  const ParallelConfig& p = o.parallel;
+  if (!p.use_distributed_optimizer && p.data_parallel_size() * p.context_parallel_size > 1)
+    add("--use-distributed-optimizer", [](Options& n) { n.parallel.use_distributed_optimizer = true; });
+  if (p.world_size > 1) {
+    const i64 tp = 2 * p.tensor_model_parallel_size, pp = 2 * p.pipeline_model_parallel_size;
+    add(fmt::format("--tensor-model-parallel-size {} --sequence-parallel", tp),
+        [&](Options& n) { n.parallel.tensor_model_parallel_size = tp, n.parallel.sequence_parallel = true; });
+    add(fmt::format("--pipeline-model-parallel-size {}", pp),
+        [&](Options& n) { n.parallel.pipeline_model_parallel_size = pp; });
+  }
+  if (o.recompute.granularity != RecomputeConfig::Granularity::full)
+    add("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", [](Options& n) {
+      n.recompute = {RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
+    });
+  return out;
+}
+
+// Flags of the neighbours that keep the rules and fit in `have` bytes.
+static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have,
+                                                    const Backend& backend) {
+  std::vector<std::string> out;
+  for (const Neighbour& n : neighbours(o)) {
+    try {
+      check_compatibility(n.options);
+      const PlannedStep step = plan_step(step_spec(n.options), backend);
+      if (memory_need(n.options, step, backend, need.resumes).total() <= have) out.push_back(n.flags);
+    } catch (const Error&) {
+      continue;  // a layout that cannot be
+    }
+  }
+  return out;
+}
+
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place) {
   const i64 have = backend.available_bytes() / (backend.host_bytes() ? 1 : place.local_size);
   if (need.total() <= have) return;
   const i64 b = largest_that_fits(options, need, have, backend);
-  const std::string advice =
-      b > 0 ? fmt::format("--micro-batch-size {} fits", b)
-            : "no micro-batch size fits: use a smaller model or --seq-length, --bf16, or --recompute-granularity full";
+  std::vector<std::string> fitting = neighbours_that_fit(options, need, have, backend);
+  if (b > 0) fitting.insert(fitting.begin(), fmt::format("--micro-batch-size {}", b));
+  std::string advice = b > 0 ? "" : "no micro-batch size fits: ";
+  if (fitting.empty())
+    advice += "use a smaller model or --seq-length, or --bf16";
+  else
+    advice += fmt::format("{} fits", fmt::join(fitting, ", or "));
   fail("the plan needs {:.1f} MiB of {}, {:.1f} MiB are available: {}", mib(need.total()), memory_of(backend),
        mib(have), advice);
 }

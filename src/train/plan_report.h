@@ -37,7 +37,8 @@ std::string plan_report(const Options& options, const PlannedStep& step, const M
 // rank; and the bubble. Empty without a pipeline.
 std::string stages_report(const Options& options, const Backend& backend);
 
-// Error if the plan needs more memory than there is, with the largest micro-batch that fits.
+// Error if the plan needs more memory than there is, with the largest micro-batch and the nearest layouts that fit: the
+// distributed optimizer, twice the tensor- or pipeline-parallel ranks, layers computed again.
 // Ranks of one host that share its memory each get their part.
 void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place = {});
 

@@ -71,6 +71,26 @@ TEST(PlanReport, SaysWhenNothingFitsAndWhenAllDoes) {
   EXPECT_EQ(refusal(options, machine), "");
 }
 
+// What is named fits, what is not does not: found here by planning it.
+TEST(PlanReport, NamesTheNearestLayoutsThatFit) {
+  Options options = options_of(std::string(kSmallRun) + "--micro-batch-size 1 --global-batch-size 8");
+  options.parallel.world_size = 4;
+  Memory machine;
+  Options cut = options, split = options;
+  cut.parallel.use_distributed_optimizer = true;
+  split.parallel.tensor_model_parallel_size = 2, split.parallel.sequence_parallel = true;
+  const i64 whole = need_of(options, machine).total(), less = need_of(cut, machine).total();
+  const i64 half = need_of(split, machine).total();
+  ASSERT_LT(less, whole);
+  ASSERT_LT(half, whole);
+  for (const i64 memory : {whole - 1, std::max(less, half), std::min(less, half)}) {
+    machine.memory = memory;
+    const std::string text = refusal(options, machine);
+    EXPECT_EQ(text.find("--use-distributed-optimizer") != text.npos, less <= memory) << text;
+    EXPECT_EQ(text.find("--tensor-model-parallel-size 2 --sequence-parallel") != text.npos, half <= memory) << text;
+  }
+}
+
 TEST(PlanReport, TellsWhatRecomputationSavesAndCosts) {
   const std::string run = std::string(kSmallRun) + "--num-layers 6 --micro-batch-size 8 --global-batch-size 16 ";
   const std::string full = "--recompute-granularity full --recompute-method uniform --recompute-num-layers 1";
