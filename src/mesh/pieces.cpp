@@ -105,22 +105,22 @@ i64 elements(const std::vector<Box>& boxes) {
   return n;
 }
 
-std::vector<Box> packed_to(std::vector<Box> boxes, i64 start) {
+// One side of the boxes laid out as a message from `start` on: `place` and `strides` are that side's.
+static std::vector<Box> packed(std::vector<Box> boxes, i64 start, i64 Box::*place, std::vector<i64> Box::*strides) {
   for (Box& b : boxes) {
-    b.to = start, start += b.elements();
-    b.to_strides = dense_strides(b.sizes);
+    b.*place = start, start += b.elements();
+    b.*strides = dense_strides(b.sizes);
     merge_dims(b);
   }
   return boxes;
 }
 
+std::vector<Box> packed_to(std::vector<Box> boxes, i64 start) {
+  return packed(std::move(boxes), start, &Box::to, &Box::to_strides);
+}
+
 std::vector<Box> packed_from(std::vector<Box> boxes, i64 start) {
-  for (Box& b : boxes) {
-    b.from = start, start += b.elements();
-    b.from_strides = dense_strides(b.sizes);
-    merge_dims(b);
-  }
-  return boxes;
+  return packed(std::move(boxes), start, &Box::from, &Box::from_strides);
 }
 
 namespace {
