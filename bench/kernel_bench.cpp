@@ -19,6 +19,7 @@ struct Case {
   std::vector<Type> ins;
   bool in_place = false;  // results lie over inputs wherever the op allows it
   i64 ids_below = 0;      // i32 inputs are random in [0, ids_below)
+  int cp = 1;             // context-parallel ranks, of which this is the first; each has the same work
 };
 
 Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape.size()))}; }
@@ -101,15 +102,16 @@ class Bench {
   }
 
   void run(const Case& c) {
-    const Mesh mesh = make_mesh(1, 1, 1, 1);
-    const std::vector<Type> outs = c.op.infer({mesh, c.ins, std::vector<bool>(c.ins.size(), false)});
-    const Kernel kernel = prepare_any(c.op, {mesh, Coord{}, c.ins, outs, device_});
+    const Mesh mesh = make_mesh(1, c.cp, 1, 1);
+    const std::vector<Type> types = c.op.infer({mesh, c.ins, std::vector<bool>(c.ins.size(), false)});
+    const Kernel kernel = prepare_any(c.op, {mesh, Coord{}, c.ins, types, device_});
+    const std::vector<Type> ins = local(mesh, c.ins), outs = local(mesh, types);
     i64 bytes = 0;
-    for (const Type& t : c.ins) bytes += t.bytes();
+    for (const Type& t : ins) bytes += t.bytes();
     constexpr i64 kBeyondCache = i64{256} << 20;
     const int sets = int(std::clamp<i64>(kBeyondCache / std::max<i64>(1, bytes) + 1, 1, 16));
     std::vector<Set> all;
-    for (int i = 0; i < sets; ++i) all.push_back(make_set(c, outs));
+    for (int i = 0; i < sets; ++i) all.push_back(make_set(c, ins, outs));
     const Memory workspace(kernel.workspace);
     const auto args = [&](int i) {
       const Set& s = all[size_t(i % sets)];
@@ -117,9 +119,9 @@ class Bench {
     };
     if (kernel.tune) kernel.tune(args(0));
     const double ms = timed(device_.stream(), [&](int i) { kernel.run(args(i)); });
-    const Cost cost = c.op.cost(c.ins, outs);
-    log::say("{:<44} {:>9.3f} {:>10.0f} {:>7.1f}% {:>9.1f}", c.name, ms, cost.bytes / ms / 1e6,
-             100 * cost.bytes / ms / 1e6 / copy_, cost.flops / ms / 1e9);
+    const double flops = c.op.cost(c.ins, types).flops / c.cp, moved = c.op.cost(ins, outs).bytes;
+    log::say("{:<44} {:>9.3f} {:>10.0f} {:>7.1f}% {:>9.1f}", c.name, ms, moved / ms / 1e6,
+             100 * moved / ms / 1e6 / copy_, flops / ms / 1e9);
   }
 
  private:
@@ -127,9 +129,14 @@ class Bench {
     std::vector<Memory> memory;
     std::vector<std::byte*> ins, outs;
   };
-  Set make_set(const Case& c, const std::vector<Type>& outs) {
+  static std::vector<Type> local(const Mesh& mesh, const std::vector<Type>& types) {
+    std::vector<Type> out;
+    for (const Type& t : types) out.push_back(local_type(mesh, t));
+    return out;
+  }
+  Set make_set(const Case& c, const std::vector<Type>& ins, const std::vector<Type>& outs) {
     Set s;
-    for (const Type& t : c.ins) {
+    for (const Type& t : ins) {
       s.memory.emplace_back(t.bytes());
       s.ins.push_back(s.memory.back().at());
       fill(s.ins.back(), t, c.ids_below);
@@ -137,7 +144,7 @@ class Bench {
     for (size_t i = 0; i < outs.size(); ++i) {
       std::byte* at = nullptr;
       for (const Alias& a : c.op.aliases())
-        if (a.out == int(i) && (a.must || (c.in_place && c.ins[size_t(a.in)].bytes() == outs[i].bytes())))
+        if (a.out == int(i) && (a.must || (c.in_place && ins[size_t(a.in)].bytes() == outs[i].bytes())))
           at = s.ins[size_t(a.in)];
       if (!at) s.memory.emplace_back(outs[i].bytes()), at = s.memory.back().at();
       s.outs.push_back(at);
@@ -251,10 +258,43 @@ std::vector<Case> attention_cases() {
   return all;
 }
 
+// Queries split over context-parallel ranks, keys and values gathered.
+std::vector<Case> context_parallel_cases() {
+  struct Size {
+    i64 s, g, r, d;
+    int cp;
+  };
+  std::vector<Case> all;
+  for (const Size& n : {Size{8192, 8, 4, 128, 4},
+                        {32768, 8, 4, 128, 4},
+                        {65536, 8, 4, 128, 2},
+                        {131072, 8, 4, 128, 4},
+                        {32768, 16, 1, 64, 4}}) {
+    const auto split = [](Type t) {
+      t.layout.dims[0].push_back({Axis::cp, Order::zigzag});
+      return t;
+    };
+    const auto copied = [](Type t) {
+      t.layout.copy = {Axis::cp};
+      return t;
+    };
+    const DType b = DType::bf16;
+    const Type q = split(of(b, {n.s, 1, n.g, n.r, n.d})), k = copied(of(b, {n.s, 1, n.g, n.d}));
+    const Type lse = split(of(DType::f32, {n.s, 1, n.g, n.r})), rows = of(DType::i64, {1});
+    AttentionSpec at;
+    at.scale = 1 / std::sqrt(double(n.d));
+    const std::string size = fmt::format(" s{} cp{} {}x{} d{}", n.s, n.cp, n.g, n.r, n.d);
+    all.push_back({"attention" + size, Attention{at}, {q, k, k, rows}, false, 1, n.cp});
+    all.push_back({"attention_grad" + size, AttentionGrad{at}, {q, q, k, k, q, lse, rows}, false, 1, n.cp});
+  }
+  return all;
+}
+
 void run_all(const std::string& part) {
   Device device(0, "");
   Bench bench(device);
-  for (const auto& cases : {attention_cases(), norm_cases(), elementwise_cases(), loss_and_update_cases()})
+  for (const auto& cases :
+       {attention_cases(), context_parallel_cases(), norm_cases(), elementwise_cases(), loss_and_update_cases()})
     for (const Case& c : cases)
       if (c.name.find(part) != std::string::npos) bench.run(c);
 }

@@ -227,7 +227,7 @@ void measure(const Flags& f, i64 batch, i64 seq, DType dtype, const Backend& bac
   const double planned = double(bench.planned()), used = double(backend.peak_bytes());
   fmt::print(
       "  memory: planned {:.1f} MiB, used {:.1f} MiB ({:.2f} %); {:.2f} s to the first step's end ({:.2f} s of "
-      "them planning); loss {:.4f}\n",
+      "them planning); loss {:.12f}\n",
       planned / mib, used / mib, 100 * used / planned, start, start - bench.first_step(), bench.loss());
   if (f.ops) bench.print_ops();
   std::fflush(stdout);

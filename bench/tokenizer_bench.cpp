@@ -34,7 +34,7 @@ void run(int argc, char** argv) {
     i = end + 1;
   }
   const double seconds = cpu_seconds() - loaded;
-  log::say("{} bytes, {} tokens, {:.2f} s, {:.1f} MiB/s, loaded in {:.2f} s", all.size(), tokens, seconds,
+  log::say("{} bytes, {} tokens, {:.3f} s, {:.1f} MiB/s, loaded in {:.2f} s", all.size(), tokens, seconds,
            double(all.size()) / 1048576 / seconds, loaded - start);
 }
 

@@ -3,6 +3,8 @@
 #include <omp.h>
 
 #include <algorithm>
+#include <exception>
+#include <vector>
 
 #include "base/dtype.h"
 
@@ -29,6 +31,23 @@ void parallel_for(i64 n, i64 grain, F&& f) {
   parallel_ranges(n, grain, [&](i64 begin, i64 end) {
     for (i64 i = begin; i < end; ++i) f(i);
   });
+}
+
+// Calls f(i) for each i of [0, n), which may take very different times; the earlier begin first. Throws what the lowest
+// failing one threw, when all are done.
+template <class F>
+void parallel_tasks(i64 n, F&& f) {
+  std::vector<std::exception_ptr> errors(std::size_t(std::max<i64>(n, 0)));
+#pragma omp parallel for schedule(dynamic, 1) if (n > 1)
+  for (i64 i = 0; i < n; ++i) {
+    try {
+      f(i);
+    } catch (...) {
+      errors[std::size_t(i)] = std::current_exception();
+    }
+  }
+  for (const std::exception_ptr& error : errors)
+    if (error) std::rethrow_exception(error);
 }
 
 }  // namespace megalith

@@ -1,8 +1,8 @@
 // Native checkpoints: sets of logical tensors, whole or in blocks at global offsets, that any layout can read.
 //
 //   SAVE/latest_checkpointed_iteration.txt      "10"
-//   SAVE/iter_0000010/manifest.json             iteration, samples, config, training state, every tensor and where it
-//   is
+//   SAVE/iter_0000010/manifest.json             iteration, samples, config, training state; every tensor, where it is,
+//                                               and xxh64 of each 4 MiB of it
 //                     shard_00000.safetensors   the tensors' bytes, readable by other tools too
 //                     checksums.txt             xxh64 of the other files; `xxh64sum -c` reads it
 //
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "ckpt/files.h"
+#include "ckpt/read_mark.h"
 #include "ckpt/safetensors.h"
 #include "ckpt/tensor_table.h"
 
@@ -37,12 +38,9 @@ struct SaveTensor {
   const void* data = nullptr;  // row-major
   Shape global_shape{};        // empty: shape
   Shape offset{};              // of the block in the whole; empty: zeros
-  // Instead of `data`: called once, when the tensor is to be written; what it returns is good until the next one's
-  // call.
-  std::function<const void*()> fetch{};
-  // Instead of both: fills the elements [begin, begin + n), asked for in order, piece by piece.
+  // Instead of `data`: fills the elements [begin, begin + n), asked for in order, piece by piece; with several writers
+  // tensors are asked for by several threads.
   std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
-  int group = 0;  // see SaveOptions
 };
 
 // The ranks that save one checkpoint together: each its own tensors and blocks, in files of its own. All call
@@ -57,13 +55,11 @@ struct SaveOptions {
   // else all) or if their iteration is a multiple of `keep_multiples` (0: none).
   i64 keep_last = 0;
   i64 keep_multiples = 0;
-  bool exchange =
-      true;  // replace a checkpoint of the same iteration by swapping directories, where the file system can
-  StepHook hook{};
+  // Replace a checkpoint of the same iteration by swapping directories, where the file system can.
+  bool exchange = true;
+  int writers = 1;  // threads that write, each a file of its own
+  StepHook hook{};  // with several writers, called by each of them
   Sharing sharing{};
-  // Tensors are written group by group, each into a file of its own, and this is called before each, on all ranks.
-  int groups = 1;
-  std::function<void(int group)> begin_group{};
 };
 
 // Saves SAVE/iter_XXXXXXX and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step
@@ -76,7 +72,8 @@ struct TensorBlock {
   std::string file;  // in the checkpoint's directory
   std::string key;   // the tensor's name in the file
   Shape offset, shape;
-  u64 checksum = 0;  // xxh64 of its bytes
+  i64 chunk_bytes = 0;
+  std::vector<u64> checksums{};  // xxh64 of each chunk of its bytes; the last may be shorter
 };
 
 struct CheckpointTensor {
@@ -89,7 +86,9 @@ struct CheckpointTensor {
 class Checkpoint {
  public:
   // One iter_XXXXXXX. Error if anything about its files is wrong; `verify` reads every byte and compares checksums.
-  static Checkpoint open_directory(const std::string& path, bool verify = true);
+  // What is read later is compared then, chunk by chunk. `whole`: blocks must make up whole tensors; a rank's own copy
+  // holds only its blocks.
+  static Checkpoint open_directory(const std::string& path, bool verify = true, bool whole = true);
 
   const std::string& path() const { return path_; }  // SAVE/iter_XXXXXXX
   const Manifest& manifest() const { return manifest_; }
@@ -98,7 +97,9 @@ class Checkpoint {
 
   // The whole tensor, in its stored type, row-major. `out` must have its size in bytes.
   void read(const std::string& name, std::span<std::byte> out) const;
-  // The block of shape `shape` at `offset`, from whatever blocks were saved.
+  // The block of shape `shape` at `offset`, from whatever blocks were saved: reads the chunks of the files that hold
+  // parts of it, each once, with a chunk as memory beside `out`. DamagedCheckpoint if one is not what was saved. May be
+  // called by several threads.
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
 
   // Error with a table unless the checkpoint holds exactly these tensors, those for which `ignore` is true aside.
@@ -106,19 +107,32 @@ class Checkpoint {
                      const std::function<bool(const std::string& name)>& ignore = {}) const;
 
  private:
-  void open_blocks();
+  void open_blocks(const std::map<std::string, u64>& headers);
   const CheckpointTensor& at(const std::string& name) const;
 
   std::string path_;
+  ReadMark mark_;
   Manifest manifest_;
   std::vector<CheckpointTensor> tensors_;
   std::unordered_map<std::string, std::size_t> index_;
-  std::unordered_map<std::string, TensorFiles> files_;
+  struct File {
+    explicit File(const std::string& path) : tensors(TensorFiles::open_file(path)), bytes(path) {}
+    TensorFiles tensors;
+    PlainFile bytes;
+  };
+  // Returns how many elements they share.
+  i64 read_common(const CheckpointTensor& t, const TensorBlock& block, const Shape& offset, const Shape& shape,
+                  std::byte* out) const;
+  void check_chunk(const CheckpointTensor& t, const TensorBlock& block, i64 chunk,
+                   std::span<const std::byte> bytes) const;
+  std::unordered_map<std::string, std::shared_ptr<const File>> files_;
 };
 
 struct OpenOptions {
-  std::optional<i64> iteration{};  // none: the latest
-  bool verify = true;              // read every byte and compare checksums
+  std::optional<i64> iteration{};      // none: the latest
+  bool verify = true;                  // read every byte and compare checksums
+  std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
+  bool whole = true;                   // see Checkpoint::open_directory
 };
 
 // Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_XXXXXXX itself. If the latest is

@@ -14,17 +14,31 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 1;
+constexpr int kVersion = 2;  // of version 1, each block is one chunk and headers have no checksums
 constexpr const char* kFormat = "megalith-checkpoint";
+
+std::string hex(u64 sum) { return fmt::format("{:016x}", sum); }
+u64 parse_hex(const ordered_json& j) { return std::stoull(j.get<std::string>(), nullptr, 16); }
+
+ordered_json to_json(const std::map<std::string, u64>& sums) {
+  ordered_json out = ordered_json::object();
+  for (const auto& [name, sum] : sums) out[name] = hex(sum);
+  return out;
+}
+
+std::map<std::string, u64> parse_checksums(const ordered_json& j) {
+  std::map<std::string, u64> out;
+  for (const auto& [name, sum] : j.items()) out[name] = parse_hex(sum);
+  return out;
+}
 
 ordered_json to_json(const CheckpointTensor& t) {
   ordered_json blocks = ordered_json::array();
-  for (const TensorBlock& b : t.blocks)
-    blocks.push_back({{"file", b.file},
-                      {"key", b.key},
-                      {"offset", b.offset},
-                      {"shape", b.shape},
-                      {"xxh64", fmt::format("{:016x}", b.checksum)}});
+  for (const TensorBlock& b : t.blocks) {
+    ordered_json sums = ordered_json::array();
+    for (const u64 sum : b.checksums) sums.push_back(hex(sum));
+    blocks.push_back({{"file", b.file}, {"key", b.key}, {"offset", b.offset}, {"shape", b.shape}, {"xxh64", sums}});
+  }
   return {{"name", t.name}, {"dtype", name_of(t.dtype)}, {"shape", t.shape}, {"blocks", blocks}};
 }
 
@@ -44,7 +58,17 @@ Shape parse_shape(const ordered_json& j, std::size_t rank) {
   return shape;
 }
 
-CheckpointTensor parse_tensor(const ordered_json& j, bool whole) {
+void parse_checksums(const ordered_json& sums, i64 chunk_bytes, i64 bytes, TensorBlock& block) {
+  block.chunk_bytes = sums.is_string() ? std::max<i64>(1, bytes) : chunk_bytes;
+  check(block.chunk_bytes > 0, "chunks of {} bytes are impossible", block.chunk_bytes);
+  if (sums.is_string()) return void(block.checksums = {parse_hex(sums)});
+  for (const ordered_json& sum : sums) block.checksums.push_back(parse_hex(sum));
+  const i64 chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
+  check(i64(block.checksums.size()) == chunks, "{} has {} checksums for {} chunks", block.key, block.checksums.size(),
+        chunks);
+}
+
+CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole) {
   CheckpointTensor t;
   t.name = j.at("name").get<std::string>();
   t.dtype = parse_dtype(j.at("dtype").get<std::string>());
@@ -54,8 +78,8 @@ CheckpointTensor parse_tensor(const ordered_json& j, bool whole) {
     TensorBlock block{.file = b.at("file").get<std::string>(),
                       .key = b.at("key").get<std::string>(),
                       .offset = parse_shape(b.at("offset"), t.shape.size()),
-                      .shape = parse_shape(b.at("shape"), t.shape.size()),
-                      .checksum = std::stoull(b.at("xxh64").get<std::string>(), nullptr, 16)};
+                      .shape = parse_shape(b.at("shape"), t.shape.size())};
+    parse_checksums(b.at("xxh64"), chunk_bytes, count(block.shape) * size_of(t.dtype), block);
     check(block.file.find('/') == std::string::npos, "file \"{}\" is outside the checkpoint", block.file);
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       check(block.offset[d] + block.shape[d] <= t.shape[d], "a block of {} lies outside its shape", t.name);
@@ -87,7 +111,10 @@ std::string format_manifest(const ManifestFile& file) {
                     {"iteration", file.manifest.iteration},
                     {"consumed_samples", file.manifest.consumed_samples},
                     {"state", parse_part(file.manifest.state_json, "training state")},
-                    {"config", parse_part(file.manifest.config_json, "config")}};
+                    {"config", parse_part(file.manifest.config_json, "config")},
+                    {"chunk_bytes", kChunkBytes},
+                    {"headers", to_json(file.headers)},
+                    {"files", to_json(file.files)}};
   std::string text = j.dump(2);
   text.resize(text.size() - 2);  // "\n}": the tensors follow, one a line
   text += ",\n  \"tensors\": [";
@@ -109,7 +136,9 @@ ManifestFile parse_manifest(const std::string& text, const std::string& path, bo
     file.manifest.consumed_samples = j.at("consumed_samples").get<i64>();
     file.manifest.config_json = j.at("config").dump();
     file.manifest.state_json = j.at("state").dump();
-    for (const ordered_json& t : j.at("tensors")) file.tensors.push_back(parse_tensor(t, whole));
+    const i64 chunk_bytes = j.value("chunk_bytes", i64{0});
+    for (const ordered_json& t : j.at("tensors")) file.tensors.push_back(parse_tensor(t, chunk_bytes, whole));
+    if (version > 1) file.headers = parse_checksums(j.at("headers")), file.files = parse_checksums(j.at("files"));
     return file;
   } catch (const NewerCheckpoint&) {
     throw;

@@ -24,9 +24,12 @@ struct NewerCheckpoint : Error {
   using Error::Error;
 };
 
+inline constexpr i64 kChunkBytes = i64{4} << 20;  // that a checksum is of
+
 struct ManifestFile {
   Manifest manifest;
   std::vector<CheckpointTensor> tensors;
+  std::map<std::string, u64> headers{}, files{};  // xxh64 of the shards' headers, and of all of them
 };
 
 std::string format_manifest(const ManifestFile& file);

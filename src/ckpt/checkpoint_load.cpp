@@ -10,6 +10,8 @@
 #include "base/log.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/safetensors_header.h"
+#include "ckpt/shards.h"
 
 namespace megalith {
 namespace {
@@ -29,9 +31,10 @@ std::string find_damage(const std::string& path, const std::string& file,
     for (const CheckpointTensor& t : tensors)
       for (const TensorBlock& b : t.blocks) {
         const TensorInfo* stored = b.file == file ? content.find(b.key) : nullptr;
-        if (stored != nullptr && xxh64(content.raw(*stored)) != b.checksum) return "tensor " + t.name;
+        if (stored != nullptr && chunk_sums(content.raw(*stored), b.chunk_bytes) != b.checksums)
+          return "tensor " + t.name;
       }
-    return "its header";
+    return fmt::format("its header, or {}", kChecksumFile);
   } catch (const Error& e) {
     return e.what();
   }
@@ -50,8 +53,13 @@ std::vector<std::string> listed_files(std::string_view checksums) {
 
 // checksums.txt must be exactly the text that the files as they are now would give.
 void verify_files(const std::string& path, const std::string& checksums, const std::vector<CheckpointTensor>& tensors) {
+  std::set<std::string> files = {kManifestFile};
+  for (const CheckpointTensor& t : tensors)
+    for (const TensorBlock& b : t.blocks) files.insert(b.file);
   std::map<std::string, u64> actual;
   for (const std::string& name : listed_files(checksums)) {
+    check_whole(files.contains(name) || fs::exists(path + "/" + name), "{}/{} is damaged: no file has the name {}",
+                path, kChecksumFile, name);
     actual[name] = xxh64_of_file(path + "/" + name);
     const bool same = checksums.find(format_checksums({{name, actual[name]}})) != std::string::npos;
     check_whole(same, "{}/{} is damaged: wrong checksum; {}", path, name,
@@ -72,11 +80,16 @@ std::optional<i64> read_latest(const std::string& dir) {
 }
 
 // The checkpoint that `latest` names, else the newest.
-Checkpoint open_latest(const std::string& dir, bool verify) {
+Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  auto latest = read_latest(dir);
+  if (options.no_later_than) {
+    std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > *options.no_later_than; });
+    latest = std::min(latest, options.no_later_than);
+  }
   std::ranges::reverse(found);
-  check(!found.empty(), "[load] {} holds no checkpoint (no iter_* directory)", dir);
-  const auto latest = read_latest(dir);
+  check(!found.empty(), "[load] {} holds no {}", dir,
+        options.no_later_than ? "older checkpoint" : "checkpoint (no iter_* directory)");
   const auto named = std::ranges::find_if(found, [&](const FoundCheckpoint& c) { return c.iteration == latest; });
   std::string problems;
   if (named == found.end()) {
@@ -89,7 +102,7 @@ Checkpoint open_latest(const std::string& dir, bool verify) {
   }
   for (const FoundCheckpoint& c : found) {
     try {
-      Checkpoint result = Checkpoint::open_directory(c.path, verify);
+      Checkpoint result = Checkpoint::open_directory(c.path, options.verify, options.whole);
       if (!problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
       return result;
     } catch (const DamagedCheckpoint& e) {
@@ -101,19 +114,25 @@ Checkpoint open_latest(const std::string& dir, bool verify) {
 
 }  // namespace
 
-Checkpoint Checkpoint::open_directory(const std::string& path, bool verify) {
+Checkpoint Checkpoint::open_directory(const std::string& path, bool verify, bool whole) {
   Checkpoint c;
   c.path_ = path;
+  c.mark_ = ReadMark(path);
   try {
     const std::string text = read_text(path + "/" + kManifestFile);
     const std::string checksums = read_text(path + "/" + kChecksumFile);
     check_whole(checksums.find(format_checksums({{kManifestFile, xxh64(text)}})) != std::string::npos,
-                "{}/{} is damaged: wrong checksum", path, kManifestFile);
-    ManifestFile file = parse_manifest(text, path + "/" + kManifestFile);
+                "{}/{}, or its line in {}, is damaged: wrong checksum", path, kManifestFile, kChecksumFile);
+    ManifestFile file = parse_manifest(text, path + "/" + kManifestFile, whole);
+    if (!file.files.empty()) {
+      file.files[kManifestFile] = xxh64(text);
+      check_whole(checksums == format_checksums(file.files), "{}/{} is damaged: it is not what {} says", path,
+                  kChecksumFile, kManifestFile);
+    }
     if (verify) verify_files(path, checksums, file.tensors);
     c.manifest_ = std::move(file.manifest);
     c.tensors_ = std::move(file.tensors);
-    c.open_blocks();
+    c.open_blocks(file.headers);
   } catch (const NewerCheckpoint&) {
     throw;
   } catch (const Error& e) {
@@ -123,14 +142,19 @@ Checkpoint Checkpoint::open_directory(const std::string& path, bool verify) {
 }
 
 // Each block must be in its file with the type and shape that the manifest gives.
-void Checkpoint::open_blocks() {
+void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const CheckpointTensor& t = tensors_[i];
     index_[t.name] = i;
     for (const TensorBlock& b : t.blocks) {
       const std::string path = path_ + "/" + b.file;
-      if (!files_.contains(b.file)) files_.emplace(b.file, TensorFiles::open_file(path));
-      const TensorInfo& stored = files_.at(b.file).at(b.key);
+      if (!files_.contains(b.file)) {
+        const auto sum = headers.find(b.file);
+        check(sum == headers.end() || safetensors_header_checksum(path) == sum->second,
+              "{} is damaged: wrong checksum; its header", path);
+        files_.emplace(b.file, std::make_shared<File>(path));
+      }
+      const TensorInfo& stored = files_.at(b.file)->tensors.at(b.key);
       check(stored.dtype() == t.dtype && stored.shape == b.shape, "{}: tensor {} is not what {} says", path, b.key,
             kManifestFile);
     }
@@ -138,15 +162,15 @@ void Checkpoint::open_blocks() {
 }
 
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
-  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options.verify);
-  if (!options.iteration) return open_latest(dir, options.verify);
+  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options.verify, options.whole);
+  if (!options.iteration) return open_latest(dir, options);
   const std::string path = dir + "/" + iteration_name(*options.iteration);
   if (!fs::exists(path)) {
     std::vector<i64> there;
     for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
     fail("[load] {} is not there; {} holds iterations [{}]", path, dir, fmt::join(there, ", "));
   }
-  return Checkpoint::open_directory(path, options.verify);
+  return Checkpoint::open_directory(path, options.verify, options.whole);
 }
 
 bool has_checkpoint(const std::string& dir) {

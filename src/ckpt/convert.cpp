@@ -11,6 +11,7 @@
 #include "ckpt/open_formats.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/megatron_save.h"
 #include "ckpt/torch/torch_dist_save.h"
 
 namespace megalith {
@@ -57,7 +58,7 @@ i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir) 
       "know");
   const ModelConfig none;
   const std::string common = pickle_common({.manifest = from.manifest, .model = none});
-  save_torch_dist(dir, {from.manifest.iteration, common}, *from.tensors);
+  save_torch_dist(dir, from.manifest.iteration, {common}, *from.tensors);
   return i64(from.tensors->tensors().size());
 }
 
@@ -65,7 +66,7 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
   if (from.foreign()) return write_foreign_torch_dist(from, dir);
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
-  const i64 rows = std::max(m.padded_vocab_size, padded_vocab(m.vocab_size, m.make_vocab_size_divisible_by, 1));
+  const i64 rows = megatron_rows(m);
   const TensorMapping mapping = megatron_mapping(m, MegatronLayers::stacked, rows);
   const DType type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
@@ -82,7 +83,7 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
   if (second) add(kSecondMoment, state + "exp_avg_sq.", DType::f32);
   const std::string common =
       pickle_common({.manifest = from.manifest, .model = m, .rows = rows, .has_optimizer = first, .params = type});
-  save_torch_dist(dir, {from.manifest.iteration, common, extra_state_names(m)}, all);
+  save_torch_dist(dir, from.manifest.iteration, {common, extra_state_names(m)}, all);
   return i64(all.tensors().size());
 }
 

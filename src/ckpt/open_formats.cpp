@@ -32,6 +32,10 @@ class NativeTensors final : public TensorReader {
       out += bytes;
     });
   }
+  void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override {
+    const TensorSpec& t = tensors()[tensor];
+    checkpoint_.read_block(t.name, offset, shape, {out, std::size_t(count(shape) * size_of(t.dtype))});
+  }
 
   Checkpoint checkpoint_;
 };
@@ -153,7 +157,8 @@ std::shared_ptr<const TensorReader> read_hf_files(const std::string& dir) {
 }
 
 AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
-  Checkpoint checkpoint = open_checkpoint(dir, {options.iteration, options.verify});
+  Checkpoint checkpoint = open_checkpoint(
+      dir, {options.iteration, options.verify && options.verify_native, options.no_later_than, options.whole});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
   read_origin(c.manifest.state_json, c);
   c.tensors = read_native_files(std::move(checkpoint));
@@ -188,6 +193,7 @@ AnyCheckpoint open_hf(const std::string& dir) {
 AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
   const TorchDist dist(dir, options.verify);
+  c.mark = ReadMark(dir);
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   read_megatron(dist.share(), *dist.common(), options.vocab_size, c);
   return c;

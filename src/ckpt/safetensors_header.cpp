@@ -148,6 +148,19 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
   return header;
 }
 
+u64 safetensors_header_checksum(const std::string& path) {
+  const PlainFile file(path);
+  std::vector<std::byte> header(8);
+  file.read_at(0, header);
+  u64 length = 0;
+  std::memcpy(&length, header.data(), 8);
+  check(length <= u64(kMaxHeader), "[safetensors] {}: a header of {} bytes; the format allows {}", path, length,
+        kMaxHeader);
+  header.resize(8 + length);
+  file.read_at(8, std::span(header).subspan(8));
+  return xxh64(header);
+}
+
 std::string format_safetensors_header(std::span<const TensorSpec> tensors,
                                       const std::map<std::string, std::string>& metadata) {
   std::string text = "{\"__metadata__\":" + json(metadata).dump();

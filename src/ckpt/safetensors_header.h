@@ -17,6 +17,9 @@ struct SafetensorsHeader {
 // Checks the header length, syntax, names, types and sizes, and that the tensors tile the file to its end.
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, const std::string& path);
 
+// xxh64 of a file's header length and header, as they are; of no more than the file has.
+u64 safetensors_header_checksum(const std::string& path);
+
 // Header length and header, padded; `tensors` must be in file order.
 std::string format_safetensors_header(std::span<const TensorSpec> tensors,
                                       const std::map<std::string, std::string>& metadata);

@@ -9,6 +9,11 @@
 
 namespace megalith {
 
+static Shape sum(Shape a, const Shape& b) {
+  for (std::size_t d = 0; d < a.size(); ++d) a[d] += b[d];
+  return a;
+}
+
 std::optional<std::size_t> TensorReader::find(const std::string& name) const {
   const auto it = index_.find(name);
   return it == index_.end() ? std::nullopt : std::optional(it->second);
@@ -54,10 +59,46 @@ void TensorReader::read_box_as(std::size_t tensor, const Shape& offset, const Sh
   check(i64(out.size()) == count(shape) * size_of(type),
         "[load] block {} of tensor {} has {} bytes, its destination {}", to_string(shape), t.name,
         count(shape) * size_of(type), out.size());
+  if (t.dtype == type) return do_read_box(tensor, offset, shape, out.data());
   std::byte* to = out.data();
-  for_runs(t.shape, offset, shape, [&](i64 begin, i64 n) {
-    read_range_as(tensor, begin, n, type, to);
-    to += n * size_of(type);
+  std::vector<std::byte> piece;
+  for_pieces(count(shape), [&](i64 begin, i64 n) {
+    for_boxes(shape, begin, n, [&](const Shape& at, const Shape& box) {
+      piece.resize(std::size_t(count(box) * size_of(t.dtype)));
+      do_read_box(tensor, sum(offset, at), box, piece.data());
+      convert_elements(t.dtype, piece.data(), type, to, count(box));
+      to += count(box) * size_of(type);
+    });
+  });
+}
+
+// Runs that are shorter than a disk reads at once are picked out of the whole stretch that they lie in.
+void TensorReader::do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const {
+  constexpr i64 kLong = i64{64} << 10;  // bytes
+  if (count(shape) == 0) return;
+  const TensorSpec& t = tensors_[tensor];
+  const i64 element = size_of(t.dtype);
+  i64 first = -1, last = 0, run = 0;
+  for_runs(t.shape, offset, shape,
+           [&](i64 begin, i64 n) { first = first < 0 ? begin : first, last = begin + n, run = n; });
+  if (run * element >= kLong || run == last - first) {
+    for_runs(t.shape, offset, shape, [&](i64 begin, i64 n) {
+      read_range(tensor, begin, n, out);
+      out += n * element;
+    });
+    return;
+  }
+  std::vector<std::byte> piece;
+  const Shape strides = row_major_strides(shape);
+  for_pieces(last - first, [&](i64 begin, i64 n) {
+    piece.resize(std::size_t(n * element));
+    read_range(tensor, first + begin, n, piece.data());
+    const std::byte* from = piece.data();
+    for_boxes(t.shape, first + begin, n, [&](const Shape& at, const Shape& box) {
+      const Shape box_strides = row_major_strides(box);
+      copy_common({at, box, box_strides}, from, {offset, shape, strides}, out, element);
+      from += count(box) * element;
+    });
   });
 }
 

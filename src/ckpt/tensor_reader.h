@@ -24,7 +24,8 @@ class TensorReader {
   void read_range(std::size_t tensor, i64 begin, i64 n, std::byte* out) const;
   // The same as another float type.
   void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
-  // The box of shape `shape` at `offset`, as `type`; memory beside `out` is bounded.
+  // The box of shape `shape` at `offset`, as `type`; memory beside `out` is bounded, and no more of the files is read
+  // than pages, or chunks with a checksum, that hold parts of it.
   void read_box_as(std::size_t tensor, const Shape& offset, const Shape& shape, DType type,
                    std::span<std::byte> out) const;
 
@@ -32,6 +33,8 @@ class TensorReader {
   explicit TensorReader(std::string where) : where_(std::move(where)) {}
   std::size_t add(TensorSpec spec);  // Error if there is one of this name
   virtual void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const = 0;
+  // A box in stored type; by ranges, where a set has no better way.
+  virtual void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const;
 
  private:
   std::string where_;

@@ -3,6 +3,7 @@
 #include "cli/model_source.h"
 #include "device/make_backend.h"
 #include "train/log_line.h"
+#include "train/open_data.h"
 #include "train/schedules.h"
 
 namespace megalith {
@@ -35,11 +36,11 @@ int command_evaluate(int argc, const char* const* argv) {
     counts.valid = o.train.eval_iters * o.train.global_batch_size;
   else
     counts.valid = std::nullopt;
-  const Datasets sets = build_datasets(o.data, counts);
+  const Datasets sets = open_datasets(o, counts);
   check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
   const i64 batches = (counts.valid ? *counts.valid : sets.valid->size()) / o.train.micro_batch_size;
   check(batches > 0, "{} samples do not fill one micro-batch of {}", sets.valid->size(), o.train.micro_batch_size);
-  LoaderConfig config = loader_config(o.data);
+  LoaderConfig config = loader_config(o.data, Split::valid);
   config.micro_batch_size = o.train.micro_batch_size;
   DataLoader loader(sets.valid, config);
   Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));

@@ -10,6 +10,7 @@
 #include "device/make_backend.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
+#include "train/checkpointing.h"
 #include "train/feed.h"
 #include "train/model_state.h"
 
@@ -111,8 +112,7 @@ class GoldenCheck {
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
     state_ = std::make_unique<ModelState>(step_, *interpreter_);
-    import_hf(dir, hf_,
-              [&](const std::string& name, const Shape&, std::span<const float> v) { state_->write(weight(name), v); });
+    load_weights(dir, 0, *state_);
   }
 
   bool run() {
@@ -125,12 +125,6 @@ class GoldenCheck {
 
  private:
   int program(const std::string& name) const { return int(&step_.plan.program(name) - step_.plan.programs.data()); }
-
-  const StateTensor& weight(const std::string& name) const {
-    for (const StateTensor& t : state_->tensors())
-      if (t.is_weight && t.name == name) return t;
-    fail("the model has no parameter {}", name);
-  }
 
   std::vector<float> read_logits(int program, const Type& type) const {
     std::vector<float> out(size_t(type.elements()));

@@ -1,4 +1,4 @@
-// megalith inspect PATH [--tensor NAME], megalith inspect --diff A B
+// megalith inspect PATH [--tensor NAME], megalith inspect FILE.idx [--tokenizer-type ...], megalith inspect --diff A B
 #include "ckpt/inspect.h"
 
 #include <algorithm>
@@ -6,8 +6,9 @@
 
 #include "ckpt/hf_config.h"
 #include "cli/command.h"
+#include "cli/inspect_index.h"
 #include "cli/own_flags.h"
-#include "data/indexed_dataset.h"
+#include "train/options.h"
 
 namespace megalith {
 
@@ -18,8 +19,9 @@ namespace fs = std::filesystem;
 struct InspectFlags {
   std::string load, from, tensor;
   std::vector<std::string> diff;
-  i64 ckpt_step = 0;
+  i64 ckpt_step = 0, document = 0;
   bool all = false;
+  TokenizerConfig tokenizer;
 };
 
 void list_fields(InspectFlags& c, config::FieldList& f) {
@@ -31,6 +33,9 @@ void list_fields(InspectFlags& c, config::FieldList& f) {
   f.add("all", c.all, "With --diff: list equal tensors too.");
   f.add("from", c.from, "Format: native, torch_dist, torch or hf; default: found by what is there.").shown_as("FORMAT");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
+  f.add("document", c.document, "Of an .idx file: the document to show, as text if --tokenizer-type is given.");
+  list_fields(c.tokenizer, f);
+  f.add("vocab-size", c.tokenizer.vocab_size, "Tokens of NullTokenizer, and of TikTokenizer with Megatron's file.");
 }
 
 AnyOpenOptions open_options(const InspectFlags& c) {
@@ -45,12 +50,6 @@ std::string size_text(double bytes) {
   int unit = 0;
   while (bytes >= 1024 && unit < 4) bytes /= 1024, ++unit;
   return unit == 0 ? fmt::format("{:.0f} B", bytes) : fmt::format("{:.2f} {}", bytes, kUnits[unit]);
-}
-
-void print_index(const std::string& path) {
-  const IndexedDataset data(path.substr(0, path.size() - 4));
-  log::say("format      indexed dataset\ndocuments   {}\nsequences   {}\ntokens      {}\ntype        {}",
-           data.documents(), data.sequences(), data.tokens(), name_of(data.type()));
 }
 
 // What run it is of, where it is a model that we know.
@@ -174,7 +173,7 @@ int command_inspect(int argc, const char* const* argv) {
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   check(fs::exists(c.load), "{} is not there", c.load);
   if (c.load.ends_with(".idx"))
-    print_index(c.load);
+    print_index(c.load, c.tokenizer, c.document);
   else if (!c.tensor.empty())
     print_tensor(c);
   else

@@ -11,21 +11,26 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
+TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir) {
+  TokenizerConfig c = flags;
+  if (!flags.type.empty()) {
+    if (c.vocab_size == 0) c.vocab_size = stored.model.vocab_size;  // NullTokenizer's, which is the model's
+    return c;
+  }
+  if (!stored.tokenizer.type.empty()) return stored.tokenizer;
+  c = {};
+  if (fs::exists(dir + "/tokenizer.json")) {
+    c.type = "HuggingFaceTokenizer", c.tokenizer_model = dir;
+  } else if (fs::exists(dir + "/vocab.json") && fs::exists(dir + "/merges.txt")) {
+    c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
+  }
+  return c;
+}
+
 std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
                                           const std::string& dir) {
-  if (!flags.type.empty()) {
-    TokenizerConfig c = flags;
-    if (c.vocab_size == 0) c.vocab_size = stored.model.vocab_size;  // NullTokenizer's, which is the model's
-    return make_tokenizer(c);
-  }
-  if (!stored.tokenizer.type.empty()) return make_tokenizer(stored.tokenizer);
-  TokenizerConfig hub;
-  hub.type = "HuggingFaceTokenizer", hub.tokenizer_model = dir;
-  if (fs::exists(dir + "/tokenizer.json")) return make_tokenizer(hub);
-  if (!fs::exists(dir + "/vocab.json") || !fs::exists(dir + "/merges.txt")) return nullptr;
-  TokenizerConfig c;
-  c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
-  return make_tokenizer(c);
+  const TokenizerConfig c = choose_tokenizer(flags, stored, dir);
+  return c.type.empty() ? nullptr : make_tokenizer(c);
 }
 
 // The model of --load, unless the flags describe one (--num-layers); of its settings, those given by flags win: if they
@@ -52,6 +57,8 @@ void complete_options(Options& o) {
   if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;
+  if (o.data.sft || o.data.fim.on)  // the run itself tokenizes texts
+    o.tokenizer = choose_tokenizer(o.tokenizer, stored, o.train.load);
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();
     check(o.model.vocab_size >= tokenizer->vocab_size(),

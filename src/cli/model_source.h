@@ -9,10 +9,13 @@
 
 namespace megalith {
 
-// The tokenizer of the flags, else of the checkpoint, else tokenizer.json, or vocab.json and merges.txt, in a hub directory; nullptr if
-// there is none.
+// The tokenizer of the flags, else of the checkpoint, else tokenizer.json, or vocab.json and merges.txt, in a hub
+// directory; nullptr if there is none.
 std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const StoredModel& stored,
                                           const std::string& dir);
+
+// The settings of the same; of no type if there is none.
+TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
 
 // Fills what the flags left open: the model from --load where it says what it holds, the vocabulary and special tokens
 // from the tokenizer; then finish_options().

@@ -7,11 +7,21 @@ namespace megalith {
 
 static void list_fields(PreprocessConfig& c, config::FieldList& f) {
   f.group("Input and output");
-  f.add("input", c.input, "Files: .txt is text, one document a file; others hold one JSON object a line.");
+  f.add("input", c.input,
+        "Files or patterns: .txt is text, one document a file; others hold one JSON object a line; .gz or .zst behind "
+        "either.");
   f.add("output-prefix", c.output_prefix, "Writes PREFIX_KEY_document.bin and .idx.").shown_as("PREFIX");
   f.add("json-keys", c.json_keys, "Members of each JSON object to tokenize.");
   f.add("append-eod", c.append_eod, "End every document with the end-of-document token.");
   f.add("split-lines", c.split_lines, "Each line of a .txt file is a document.");
+  f.add("split-sentences", c.split_sentences,
+        "Each sentence is a sequence of its document; writes PREFIX_KEY_sentence.bin and .idx.");
+  f.add("keep-newlines", c.keep_newlines, "With --split-sentences: keep the white space between sentences.");
+  f.add("lang", c.lang, "With --split-sentences: the language whose abbreviations are known.");
+  f.add("partitions", c.partitions,
+        "Deal documents to so many parts in turn and put the parts behind one another: Megatron's order.");
+  f.add("keep-sequential-samples", c.keep_sequential_samples, "With --partitions: keep the input's order.");
+  f.add("skip-bad-lines", c.skip_bad_lines, "Name and count broken lines instead of failing at the first.");
   f.add("workers", c.workers, "Threads.");
   f.add("log-interval", c.log_interval, "Documents between two lines of progress.");
   list_fields(c.tokenizer, f);
@@ -25,7 +35,8 @@ int command_preprocess_data(int argc, const char* const* argv) {
   check(!c.input.empty() && !c.output_prefix.empty() && !c.tokenizer.type.empty(),
         "--input, --output-prefix and --tokenizer-type are required");
   const PreprocessResult r = preprocess(c);
-  log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds);
+  log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s{}", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds,
+           r.bad_lines > 0 ? fmt::format(", {} broken lines skipped", r.bad_lines) : "");
   return 0;
 }
 

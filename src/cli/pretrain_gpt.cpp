@@ -14,7 +14,13 @@ namespace megalith {
 int command_pretrain_gpt(int argc, const char* const* argv) {
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
-  Options options = read_options(argc, argv);
+  Options options;
+  std::string mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
+  try {
+    options = read_options(argc, argv);
+  } catch (const Error& e) {
+    mistake = e.what();
+  }
   if (options.help) {
     log::say("{}", options_help());
     return 0;
@@ -27,6 +33,7 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     together(*ranks, [&] {
+      check(mistake.empty(), "{}", mistake);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       backend = make_backend(options.train.device, ranks.get());

@@ -1,18 +1,13 @@
 #include "data/blend.h"
 
-#include <algorithm>
 #include <charconv>
 #include <cmath>
-#include <limits>
-#include <numeric>
 #include <optional>
 
 #include "base/check.h"
 
 namespace megalith {
 namespace {
-
-constexpr double kLowest = std::numeric_limits<double>::lowest();
 
 std::string strip(const std::string& text) {
   constexpr const char* kBlanks = " \t\r\n\v\f";
@@ -27,35 +22,6 @@ std::optional<double> number(const std::string& text) {
   const auto [stop, error] = std::from_chars(begin, end, value);
   if (begin == end || error != std::errc{} || stop != end) return std::nullopt;
   return value;
-}
-
-// Which of the datasets that may still give a sample lags most: the greatest weight * max(k, 1) - taken.
-template <class MayGive>
-std::size_t most_behind(std::span<const double> weights, std::span<const i64> taken, i64 k, MayGive may_give) {
-  const double time = std::max(double(k), 1.0);
-  std::size_t best = 0;
-  double largest = kLowest;
-  for (std::size_t d = 0; d < weights.size(); ++d) {
-    const double due = weights[d] * time;  // rounded before the subtraction
-    const double error = due - double(taken[d]);
-    if (may_give(d) && error > largest) largest = error, best = d;
-  }
-  return best;
-}
-
-template <class MayGive>
-BlendIndex build(std::span<const double> weights, i64 size, MayGive may_give) {
-  constexpr std::size_t most = std::numeric_limits<std::int16_t>::max();
-  check(weights.size() <= most, "a blend of {} datasets is too large: at most {} can be mixed", weights.size(), most);
-  BlendIndex index;
-  index.datasets.resize(size), index.samples.resize(size);
-  std::vector<i64> taken(weights.size());
-  for (i64 k = 0; k < size; ++k) {
-    const std::size_t d = most_behind(weights, taken, k, [&](std::size_t i) { return may_give(i, taken[i]); });
-    index.datasets[k] = std::int16_t(d);
-    index.samples[k] = taken[d]++;
-  }
-  return index;
 }
 
 }  // namespace
@@ -84,17 +50,6 @@ i64 blend_used(double weight, i64 size) { return i64(std::ceil(double(size) * we
 
 i64 blend_built(double weight, i64 size, double surplus) {
   return i64(std::ceil(std::ceil(double(size) * weight) * (1 + surplus)));
-}
-
-BlendIndex build_blend_index(std::span<const double> weights, i64 size) {
-  return build(weights, size, [](std::size_t, i64) { return true; });
-}
-
-BlendIndex build_exhaustive_blend_index(std::span<const i64> sizes) {
-  const i64 total = std::accumulate(sizes.begin(), sizes.end(), i64{0});
-  std::vector<double> weights;
-  for (i64 size : sizes) weights.push_back(double(size) / double(total));
-  return build(weights, total, [&](std::size_t d, i64 taken) { return taken < sizes[d]; });
 }
 
 }  // namespace megalith

@@ -1,15 +1,12 @@
 #include "data/blended_dataset.h"
 
-#include <algorithm>
-
 #include "base/check.h"
 
 namespace megalith {
 
 BlendedDataset::BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts, BlendIndex index)
     : parts_(std::move(parts)), index_(std::move(index)) {
-  std::vector<i64> asked(parts_.size());
-  for (std::int16_t d : index_.datasets) ++asked[std::size_t(d)];
+  const std::vector<i64> asked = index_.taken_before(size());
   for (std::size_t d = 0; d < parts_.size(); ++d)
     check(asked[d] <= parts_[d]->size(),
           "dataset {} of the blend is asked for {} samples but has {}: change its weight", d, asked[d],
@@ -17,8 +14,16 @@ BlendedDataset::BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts
 }
 
 void BlendedDataset::get(i64 i, const SampleRow& row) const {
-  check(i >= 0 && i < size(), "the blend has {} samples: there is no sample {}", size(), i);
-  parts_[std::size_t(index_.datasets[std::size_t(i)])]->get(index_.samples[std::size_t(i)], row);
+  const BlendedSample sample = index_.at(i);
+  parts_[std::size_t(sample.dataset)]->get(sample.sample, row);
+}
+
+std::vector<DatasetUse> BlendedDataset::use(i64 samples) const {
+  const std::vector<i64> taken = index_.taken_before(samples);
+  std::vector<DatasetUse> all;
+  for (std::size_t d = 0; d < parts_.size(); ++d)
+    for (DatasetUse& part : parts_[d]->use(taken[d])) all.push_back(std::move(part));
+  return all;
 }
 
 }  // namespace megalith

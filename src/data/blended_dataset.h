@@ -3,7 +3,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/blend.h"
+#include "data/blend_index.h"
 #include "data/dataset.h"
 
 namespace megalith {
@@ -13,10 +13,11 @@ class BlendedDataset : public Dataset {
   // Error if the index asks a dataset for more samples than it has.
   BlendedDataset(std::vector<std::shared_ptr<const Dataset>> parts, BlendIndex index);
 
-  i64 size() const override { return i64(index_.samples.size()); }
+  i64 size() const override { return index_.size(); }
   i64 seq_length() const override { return parts_[0]->seq_length(); }
   bool has_document_starts() const override { return parts_[0]->has_document_starts(); }
   void get(i64 i, const SampleRow& row) const override;
+  std::vector<DatasetUse> use(i64 samples) const override;
 
  private:
   std::vector<std::shared_ptr<const Dataset>> parts_;

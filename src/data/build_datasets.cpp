@@ -1,12 +1,15 @@
 #include "data/build_datasets.h"
 
-#include <array>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 
 #include "base/check.h"
+#include "base/threads.h"
 #include "data/blend.h"
+#include "data/blend_builder.h"
 #include "data/blended_dataset.h"
+#include "data/data_paths.h"
 #include "data/gpt_dataset.h"
 #include "data/index_cache.h"
 #include "data/indexed_dataset.h"
@@ -16,26 +19,33 @@
 namespace megalith {
 namespace {
 
-constexpr const char* kDefaultSplit = "969, 30, 1";
 constexpr const char* kMockSplit = "1,1,1";
+
+using SourcePtr = std::shared_ptr<const TokenSource>;
 
 // Every file is opened once, however often a blend names it.
 class Sources {
  public:
-  std::shared_ptr<const TokenSource> open(const std::string& prefix) {
-    std::shared_ptr<const TokenSource>& source = open_[prefix];
-    if (!source) source = std::make_shared<IndexedDataset>(prefix);
-    return source;
+  // Opens what is not open yet, several at a time.
+  void open_all(const std::vector<std::string>& prefixes) {
+    std::vector<std::pair<const std::string*, SourcePtr*>> missing;
+    for (const std::string& prefix : prefixes)
+      if (const auto [at, is_new] = open_.try_emplace(prefix); is_new) missing.emplace_back(&at->first, &at->second);
+    parallel_tasks(i64(missing.size()), [&](i64 i) {
+      const auto [prefix, source] = missing[std::size_t(i)];
+      *source = std::make_shared<IndexedDataset>(*prefix);
+    });
   }
+  SourcePtr at(const std::string& prefix) const { return open_.at(prefix); }
 
-  std::shared_ptr<const TokenSource> mock(const DataConfig& c) {
+  SourcePtr mock(const DataConfig& c) {
     if (!mock_) mock_ = std::make_shared<MockSource>(c.vocab_size, c.eod);
     return mock_;
   }
 
  private:
-  std::map<std::string, std::shared_ptr<const TokenSource>> open_;
-  std::shared_ptr<const TokenSource> mock_;
+  std::map<std::string, SourcePtr> open_;
+  SourcePtr mock_;
 };
 
 GptSampleOptions sample_options(const DataConfig& c) {
@@ -53,72 +63,105 @@ GptSampleOptions sample_options(const DataConfig& c) {
 class SplitBuilder {
  public:
   // split_text is empty where each split has its own files, of which it takes everything.
-  SplitBuilder(const DataConfig& config, Sources& sources, Split split, std::string split_text)
-      : config_(config), sources_(sources), split_(split), split_text_(std::move(split_text)) {}
+  SplitBuilder(const DataConfig& config, Sources& sources, const TextEdit& edit, Split split, std::string split_text)
+      : config_(config), sources_(sources), edit_(edit), key_{config, split, std::move(split_text)} {}
 
   // Null if no samples are asked for, no data are named or the split has weight zero.
   std::shared_ptr<const Dataset> build(const Blend& blend, std::optional<i64> samples) const {
     const std::size_t n = blend.prefixes.size();
     if (n == 0 || !wanted(samples)) return nullptr;
-    if (n == 1 && (blend.weights.empty() || split_text_.empty())) return one(sources_.open(blend.prefixes[0]), samples);
+    sources_.open_all(blend.prefixes);
+    if (n == 1 && (blend.weights.empty() || key_.split_text.empty()))
+      return one(sources_.at(blend.prefixes[0]), samples);
     return blend.weights.empty() ? unweighted(blend, samples) : weighted(blend, samples);
   }
 
   bool wanted(std::optional<i64> samples) const { return samples != 0 && fraction(); }
 
-  // Samples of one source; at least one epoch, also for 0 samples (a dataset of weight 0 in a blend).
-  std::shared_ptr<const Dataset> one(std::shared_ptr<const TokenSource> source, std::optional<i64> samples) const {
-    const SplitRanges ranges = split_ranges(SplitMatrix{fraction(), {}, {}}, source->sequences());
-    const Range range = *ranges[0];
-    check(source->sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source->name());
-    check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split",
-          source->name(), source->sequences(), split_text_, name_of(split_));
-    const GptIndexRequest request{.sequences = range,
-                                  .samples = samples,
-                                  .seq_length = config_.seq_length,
-                                  .seed = u32(config_.seed),
-                                  .add_extra_token = config_.add_extra_token,
-                                  .drop_last = split_ != Split::valid || config_.drop_last_partial_validation_sequence};
-    GptIndex index = load_or_build_index(*source, request, {config_, split_, split_text_});
-    return std::make_shared<GptDataset>(std::move(source), std::move(index), sample_options(config_));
+  std::shared_ptr<const Dataset> one(const SourcePtr& source, std::optional<i64> samples) const {
+    const GptIndexRequest asked = request(*source, samples);
+    return std::make_shared<GptDataset>(source, load_or_build_index(*source, asked, key_), sample_options(config_),
+                                        plan_gpt_index(*source, asked).tokens_per_epoch, edit_);
   }
 
  private:
+  using Parts = std::vector<std::shared_ptr<const Dataset>>;
+
   std::optional<Fraction> fraction() const {
-    return split_text_.empty() ? Fraction{0, 1} : parse_split(split_text_)[std::size_t(split_)];
+    return key_.split_text.empty() ? Fraction{0, 1} : parse_split(key_.split_text)[std::size_t(key_.split)];
+  }
+
+  // Samples of one source; at least one epoch, also for 0 samples (a dataset of weight 0 in a blend).
+  GptIndexRequest request(const TokenSource& source, std::optional<i64> samples) const {
+    const Range range = *split_ranges(SplitMatrix{fraction(), {}, {}}, source.sequences())[0];
+    check(source.sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source.name());
+    check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split",
+          source.name(), source.sequences(), key_.split_text, name_of(key_.split));
+    return {.sequences = range,
+            .samples = samples,
+            .seq_length = config_.seq_length,
+            .seed = u32(config_.seed),
+            .add_extra_token = config_.add_extra_token,
+            .drop_last = key_.split != Split::valid || config_.drop_last_partial_validation_sequence};
   }
 
   std::shared_ptr<const Dataset> weighted(const Blend& blend, std::optional<i64> samples) const {
     check(samples.has_value(), "a blend with weights has no natural size: drop the weights, or --full-validation");
     const std::vector<double> weights = normalize(blend.weights, "the list of weights of the data");
-    std::vector<std::shared_ptr<const Dataset>> parts;
+    std::vector<std::optional<i64>> built;
     i64 size = 0;
-    for (std::size_t d = 0; d < weights.size(); ++d) {
-      const i64 built = blend_built(weights[d], *samples, config_.mid_level_dataset_surplus);
-      parts.push_back(one(sources_.open(blend.prefixes[d]), built));
-      size += blend_used(weights[d], *samples);
+    for (double w : weights) {
+      built.push_back(blend_built(w, *samples, config_.mid_level_dataset_surplus));
+      size += blend_used(w, *samples);
     }
     const std::vector<double> again = normalize(weights, "the list of weights of the data");  // as Megatron: twice
-    return std::make_shared<BlendedDataset>(std::move(parts), build_blend_index(again, size));
+    return blended(blend, built, plan_blend(again, size), again, size);
   }
 
   std::shared_ptr<const Dataset> unweighted(const Blend& blend, std::optional<i64> samples) const {
-    std::vector<std::shared_ptr<const Dataset>> parts;
+    const std::vector<std::optional<i64>> built(blend.prefixes.size());
     std::vector<i64> sizes;
     for (const std::string& prefix : blend.prefixes) {
-      parts.push_back(one(sources_.open(prefix), std::nullopt));
-      sizes.push_back(parts.back()->size());
+      const SourcePtr source = sources_.at(prefix);
+      sizes.push_back(plan_gpt_index(*source, request(*source, std::nullopt)).samples);
     }
-    const i64 total = std::accumulate(sizes.begin(), sizes.end(), i64{0});
-    if (!samples) return std::make_shared<BlendedDataset>(std::move(parts), build_exhaustive_blend_index(sizes));
+    if (!samples) return blended(blend, built, plan_exhaustive_blend(sizes), sizes, std::nullopt);
+    const i64 size = std::min(*samples, std::accumulate(sizes.begin(), sizes.end(), i64{0}));
     const std::vector<double> weights = normalize(std::vector<double>(sizes.begin(), sizes.end()), "the blend's sizes");
-    return std::make_shared<BlendedDataset>(std::move(parts), build_blend_index(weights, std::min(*samples, total)));
+    return blended(blend, built, plan_blend(weights, size), weights, size);
+  }
+
+  // The blend's index and those of its datasets, several at a time. `weights` and `size`: as they are in its name.
+  std::shared_ptr<const Dataset> blended(const Blend& blend, const std::vector<std::optional<i64>>& built,
+                                         const BlendPlan& plan, const nlohmann::ordered_json& weights,
+                                         std::optional<i64> size) const {
+    std::vector<nlohmann::ordered_json> descriptions;
+    for (std::size_t d = 0; d < built.size(); ++d)
+      descriptions.push_back(
+          gpt_description(blend.prefixes[d], request(*sources_.at(blend.prefixes[d]), built[d]), key_));
+    const auto name = blend_description(std::move(descriptions), key_.split, weights, size);
+    const bool keeps = !config_.data_cache_path.empty();
+    std::optional<BlendIndex> index;
+    BlendBuilder builder(plan);
+    const i64 blend_tasks = keeps ? 1 : builder.parts();
+    Parts parts(built.size());
+    parallel_tasks(i64(built.size()) + blend_tasks, [&](i64 task) {
+      if (task >= blend_tasks) {
+        const auto d = std::size_t(task - blend_tasks);
+        parts[d] = one(sources_.at(blend.prefixes[d]), built[d]);
+      } else if (keeps) {
+        index.emplace(load_or_build_blend(plan, name, blend.prefixes, key_));
+      } else {
+        builder.make(task);
+      }
+    });
+    return std::make_shared<BlendedDataset>(std::move(parts), keeps ? std::move(*index) : builder.finish());
   }
 
   const DataConfig& config_;
   Sources& sources_;
-  Split split_;
-  std::string split_text_;
+  const TextEdit& edit_;
+  IndexKey key_;
 };
 
 const std::vector<std::string>& own_path(const DataConfig& c, Split split) {
@@ -126,21 +169,22 @@ const std::vector<std::string>& own_path(const DataConfig& c, Split split) {
 }
 
 void check_config(const DataConfig& c) {
-  const bool own = !c.train_data_path.empty() || !c.valid_data_path.empty() || !c.test_data_path.empty();
-  const int ways = int(!c.data_path.empty()) + int(own) + int(c.mock_data);
-  check(ways > 0, "there is no training data: give --data-path PREFIX (made by preprocess-data) or --mock-data");
-  check(ways == 1, "--data-path, --train/valid/test-data-path and --mock-data are given together: give one of them");
-  check(!own || c.split.empty(), "--split \"{}\" has no meaning with --train/valid/test-data-path: drop one of them",
+  check(c.ways_to_name_data() > 0,
+        "there is no training data: give --data-path PREFIX (made by preprocess-data) or --mock-data");
+  check(c.ways_to_name_data() == 1,
+        "--data-path, --train/valid/test-data-path, --data-args-path, --per-split-data-args-path and --mock-data are "
+        "given together: give one of them");
+  check((!c.has_own_paths() && c.per_split_data_args_path.empty()) || c.split.empty(), "--split \"{}\" has no meaning with --train/valid/test-data-path: drop one of them",
         c.split);
   check(c.seq_length > 0 && c.seq_length < i64{1} << 31, "--seq-length is {}: want 1 to 2147483647", c.seq_length);
   check(c.seed >= 0 && c.seed < i64{1} << 32, "--seed is {}: the order of the data needs 0 to 4294967295", c.seed);
 }
 
-std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources, Split split,
+std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources, const TextEdit& edit, Split split,
                                            std::optional<i64> samples) {
   const std::vector<std::string>& own = own_path(c, split);
   const std::string default_split = c.mock_data ? kMockSplit : c.data_path.empty() ? "" : kDefaultSplit;
-  const SplitBuilder builder(c, sources, split, c.split.empty() ? default_split : c.split);
+  const SplitBuilder builder(c, sources, edit, split, c.split.empty() ? default_split : c.split);
   if (!own.empty()) return builder.build(parse_blend(own, fmt::format("--{}-data-path", name_of(split))), samples);
   if (!c.mock_data) return builder.build(parse_blend(c.data_path, "--data-path"), samples);
   return builder.wanted(samples) ? builder.one(sources.mock(c), samples) : nullptr;
@@ -148,10 +192,11 @@ std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources
 
 }  // namespace
 
-Datasets build_datasets(const DataConfig& config, const SampleCounts& counts) {
-  check_config(config);
+Datasets build_datasets(const DataConfig& given, const SampleCounts& counts, const TextEdit& edit) {
+  check_config(given);
+  const DataConfig config = with_paths_from_files(given);
   Sources sources;
-  const auto build = [&](Split split) { return build_split(config, sources, split, counts.of(split)); };
+  const auto build = [&](Split split) { return build_split(config, sources, edit, split, counts.of(split)); };
   return {.train = build(Split::train), .valid = build(Split::valid), .test = build(Split::test)};
 }
 

@@ -4,6 +4,7 @@
 
 #include "data/config.h"
 #include "data/dataset.h"
+#include "data/gpt_dataset.h"
 
 namespace megalith {
 
@@ -12,7 +13,8 @@ struct Datasets {
 };
 
 // Opens the files and builds or loads the indices. Error (one line) on missing or damaged files, on two ways of naming
-// data at once or none, and on a split that asks for samples but has no documents.
-Datasets build_datasets(const DataConfig& config, const SampleCounts& counts);
+// data at once or none, and on a split that asks for samples but has no documents. `edit` sees every sample, by its
+// number among those of its own prefix and split.
+Datasets build_datasets(const DataConfig& config, const SampleCounts& counts, const TextEdit& edit = {});
 
 }  // namespace megalith

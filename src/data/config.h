@@ -11,10 +11,24 @@
 
 namespace megalith {
 
+// Fill-in-the-middle: see data/fim.h.
+struct FimConfig {
+  bool on = false;
+  double rate = 0.5;              // of the documents that are changed
+  double spm_rate = 0.5;          // of these, in the order suffix, prefix, middle
+  std::string split_sample = {};  // the token between the fragments of a document; empty: documents stay whole
+  double fragment_rate = 0;       // of the fragments that are changed
+  std::string no_prefix = {};     // what begins so is left alone; empty: nothing is
+  std::string prefix_token = "<fim_prefix>", middle_token = "<fim_middle>", suffix_token = "<fim_suffix>",
+              pad_token = "<fim_pad>", eod_token = "<|endoftext|>";
+};
+
 struct DataConfig {
   std::vector<std::string> data_path = {};  // prefixes, or WEIGHT PREFIX pairs, cut by `split`
   std::vector<std::string> train_data_path = {}, valid_data_path = {},
                            test_data_path = {};  // instead: one list per split
+  std::string data_args_path = {};               // instead: a file with the items of data_path
+  std::string per_split_data_args_path = {};     // instead: a JSON file with a list for each split
   bool mock_data = false;                        // instead: made-up documents
   std::string split = {};                        // empty: "969, 30, 1", or "1,1,1" with mock data
   i64 seed = 1234;
@@ -30,15 +44,34 @@ struct DataConfig {
   bool drop_last_partial_validation_sequence = true;
   double mid_level_dataset_surplus = 0.005;  // how much more of each dataset of a blend is indexed
 
+  // The paths are files of chats (JSON lines), of which the assistant's turns are learned.
+  bool sft = false;
+  std::string sft_prompt_format = "nemotron-h-aligned";
+  bool sft_packing = true;
+  enum class TooLong { truncate, skip };
+  TooLong sft_too_long = TooLong::truncate;
+  bool sft_skip_bad_lines = false;
+  std::string sft_date = "2024-07-26";  // that templates which ask for it are told
+
+  FimConfig fim = {};
+
   SamplerType dataloader_type = SamplerType::single;
   bool data_sharding = true;
-  i64 num_workers = 2;  // 0: batches are read when asked for; else one is read ahead
+  std::string data_order_file = {};  // external only: a .npy of sample numbers
+  i64 num_workers = 2;               // threads that read batches ahead; 0: they are read when asked for
 
   std::string data_cache_path = {};  // empty: indices are not kept on disk
   // What the tokenizer was given, for the names of cached indices: path (empty: none) and arguments as Python prints
   // them.
   std::string tokenizer_path = {};
   std::vector<std::pair<std::string, std::string>> tokenizer_arguments = {};
+
+  bool has_own_paths() const { return !train_data_path.empty() || !valid_data_path.empty() || !test_data_path.empty(); }
+  // How many of the ways to name data are used: a run needs one.
+  int ways_to_name_data() const {
+    return int(!data_path.empty()) + int(has_own_paths()) + int(mock_data) + int(!data_args_path.empty()) +
+           int(!per_split_data_args_path.empty());
+  }
 };
 
 // Samples per split; nothing: one epoch. 0: the split is not needed.

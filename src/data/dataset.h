@@ -1,6 +1,8 @@
 // A training set that has samples of one length, by number.
 #pragma once
 #include <span>
+#include <string>
+#include <vector>
 
 #include "base/dtype.h"
 
@@ -14,6 +16,14 @@ struct SampleRow {
   std::span<i32> document_starts;  // per position the first position of its document
 };
 
+// How far a file of tokens has been read.
+struct DatasetUse {
+  std::string name;  // the prefix of its files
+  i64 samples = 0;
+  double epochs = 0;  // in tokens of the split
+  bool operator==(const DatasetUse&) const = default;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -22,6 +32,8 @@ class Dataset {
   virtual bool has_document_starts() const = 0;
   // Writes sample i, i in 0..size()-1. May be called by several threads.
   virtual void get(i64 i, const SampleRow& row) const = 0;
+  // What samples 0 .. samples - 1 take from each file that this consists of; samples <= size().
+  virtual std::vector<DatasetUse> use(i64 samples) const = 0;
 };
 
 }  // namespace megalith

@@ -6,11 +6,20 @@
 
 namespace megalith {
 
-GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options)
-    : source_(std::move(source)), index_(std::move(index)), options_(options) {}
+GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
+                       i64 tokens_per_epoch, TextEdit edit)
+    : source_(std::move(source)),
+      index_(std::move(index)),
+      options_(options),
+      samples_per_epoch_(double(tokens_per_epoch) / double(options.seq_length)),
+      edit_(std::move(edit)) {}
+
+std::vector<DatasetUse> GptDataset::use(i64 samples) const {
+  return {{source_->name(), samples, samples_per_epoch_ > 0 ? double(samples) / samples_per_epoch_ : 0}};
+}
 
 void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const {
-  const i64 document = index_.documents[std::size_t(entry)];
+  const i64 document = index_.documents[entry];
   begin = std::max<i64>(begin, 0);  // a cut after an empty last document lies at -1
   if (begin >= end) return;
   const std::size_t before = text.size();
@@ -25,20 +34,31 @@ void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) c
           source_->name(), part[i], begin + i64(i), document, options_.vocab_size);
 }
 
-// The tokens of a sample, padded to their full number.
+// Where a sample begins and ends.
+std::pair<SamplePosition, SamplePosition> GptDataset::bounds(i64 sample) const {
+  const i64 stride = index_.cut_stride, kept = sample / stride;
+  if (stride == 1) return {index_.cuts[kept], index_.cuts[kept + 1]};
+  SampleCutter cutter({*source_, index_.documents.all(), options_.seq_length, options_.add_extra_token},
+                      index_.cuts[kept], 64);
+  for (i64 k = kept * stride; k < sample; ++k) cutter.next();
+  const SamplePosition from = cutter.cut();
+  cutter.next();
+  return {from, cutter.cut()};
+}
+
+// The tokens of a sample; fewer than others have if it is the last one of a validation set.
 std::vector<i32> GptDataset::text(i64 sample) const {
-  const SamplePosition from = index_.samples[std::size_t(sample)], to = index_.samples[std::size_t(sample) + 1];
+  const auto [from, to] = bounds(sample);
   const i64 extra = options_.add_extra_token ? 1 : 0;
   std::vector<i32> text;
   text.reserve(std::size_t(options_.seq_length + extra));
   for (i64 entry = from.entry; entry <= to.entry; ++entry) {
-    const i64 length = source_->length(index_.documents[std::size_t(entry)]);
+    const i64 length = source_->length(index_.documents[entry]);
     append(text, entry, entry == from.entry ? from.offset : 0, entry == to.entry ? to.offset + extra : length);
   }
   check(i64(text.size()) <= options_.seq_length + extra,
         "sample {} of {} has {} tokens instead of {}: its index is wrong", sample, source_->name(), text.size(),
         options_.seq_length + extra);
-  text.resize(std::size_t(options_.seq_length + extra), i32(options_.pad));
   return text;
 }
 
@@ -56,9 +76,11 @@ void GptDataset::fill_marks(const SampleRow& row) const {
 
 void GptDataset::get(i64 i, const SampleRow& row) const {
   check(i >= 0 && i < size(), "{} has {} samples: there is no sample {}", source_->name(), size(), i);
-  const std::vector<i32> all = text(index_.shuffle[std::size_t(i)]);
+  std::vector<i32> all = text(index_.shuffle[i]);
+  if (edit_) edit_(i, all);
   const auto length = std::ptrdiff_t(options_.seq_length);
   const i32 pad = i32(options_.pad);
+  all.resize(std::size_t(options_.seq_length + (options_.add_extra_token ? 1 : 0)), pad);
   std::copy_n(all.begin(), length, row.tokens.begin());
   std::copy(all.begin() + 1, all.end(), row.labels.begin());
   if (!options_.add_extra_token) row.labels.back() = pad;

@@ -1,5 +1,6 @@
 // Samples for a language model, cut from a stream of documents: token t is trained to predict token t + 1.
 #pragma once
+#include <functional>
 #include <memory>
 #include <vector>
 
@@ -20,10 +21,15 @@ struct GptSampleOptions {
   bool eod_mask_loss = false;
 };
 
+// Changes the tokens of a sample, by its number, before labels and marks are made of them; keeps how many there are.
+// May be called by several threads.
+using TextEdit = std::function<void(i64 sample, std::vector<i32>& tokens)>;
+
 class GptDataset : public Dataset {
  public:
-  // The index must have been built from this source.
-  GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options);
+  // The index must have been built from this source, an epoch of which has so many tokens (0: unknown).
+  GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
+             i64 tokens_per_epoch = 0, TextEdit edit = {});
 
   i64 size() const override { return index_.size(); }
   i64 seq_length() const override { return options_.seq_length; }
@@ -31,15 +37,19 @@ class GptDataset : public Dataset {
 
   // Error if the sample holds an id outside the vocabulary: names the source, the document and the token.
   void get(i64 i, const SampleRow& row) const override;
+  std::vector<DatasetUse> use(i64 samples) const override;
 
  private:
   std::vector<i32> text(i64 sample) const;
   void append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) const;
+  std::pair<SamplePosition, SamplePosition> bounds(i64 sample) const;
   void fill_marks(const SampleRow& row) const;
 
   std::shared_ptr<const TokenSource> source_;
   GptIndex index_;
   GptSampleOptions options_;
+  double samples_per_epoch_;
+  TextEdit edit_;
 };
 
 }  // namespace megalith

@@ -30,28 +30,15 @@ std::vector<i32> build_documents(const Range& range, const GptIndexPlan& plan, R
   return documents;
 }
 
-std::vector<SamplePosition> build_samples(const TokenSource& source, const GptIndexRequest& request, i64 samples,
-                                          const std::vector<i32>& documents) {
-  const i64 extra = request.add_extra_token ? 1 : 0;
-  std::vector<SamplePosition> cuts{{0, 0}};
-  cuts.reserve(std::size_t(samples) + 1);
-  std::size_t entry = 0;
-  i64 offset = 0, length = source.length(documents[0]);
-  for (i64 k = 0; k < samples; ++k) {
-    i64 wanted = request.seq_length + extra;
-    while (wanted > length - offset) {
-      wanted -= length - offset;
-      if (entry + 1 == documents.size()) {
-        wanted = 0, offset = length - extra;  // the last sample is a partial one
-        break;
-      }
-      ++entry, offset = 0;
-      length = source.length(documents[entry]);
-    }
-    if (wanted > 0) offset += wanted - extra;  // the sample ends in this document, possibly with its last token
-    cuts.push_back({u32(entry), i32(offset)});
+std::vector<SamplePosition> build_cuts(const SampleStream& stream, i64 samples, i64 stride) {
+  std::vector<SamplePosition> cuts;
+  cuts.reserve(std::size_t(samples / stride) + 1);
+  SampleCutter cutter(stream, {0, 0}, SampleCutter::kMostAhead);
+  for (i64 k = 0;; ++k) {
+    if (k % stride == 0) cuts.push_back(cutter.cut());
+    if (k == samples) return cuts;
+    cutter.next();
   }
-  return cuts;
 }
 
 std::vector<u32> build_shuffle(const GptIndexPlan& plan, RandomState& random) {
@@ -66,6 +53,19 @@ std::vector<u32> build_shuffle(const GptIndexPlan& plan, RandomState& random) {
   random.shuffle(all.first(before));
   random.shuffle(all.subspan(before));
   return shuffle;
+}
+
+i64 tokens_of(const TokenSource& source, const Range& range) {
+  constexpr i64 kAtOnce = 512;
+  std::array<i32, kAtOnce> sequences, lengths;
+  i64 tokens = 0;
+  for (i64 begin = range.begin; begin < range.end; begin += kAtOnce) {
+    const auto count = std::size_t(std::min(kAtOnce, range.end - begin));
+    std::iota(sequences.begin(), sequences.begin() + count, i32(begin));
+    source.lengths(std::span(sequences).first(count), lengths);
+    tokens += std::accumulate(lengths.begin(), lengths.begin() + count, i64{0});
+  }
+  return tokens;
 }
 
 // The smallest number of epochs with epochs * tokens >= samples * seq_length + extra.
@@ -85,8 +85,7 @@ GptIndexPlan plan_gpt_index(const TokenSource& source, const GptIndexRequest& re
   check(length > 0, "--seq-length is {}: want 1 or more", length);
   check(range.end <= std::numeric_limits<i32>::max(), "{} has more than 2147483647 sequences: split it", source.name());
   GptIndexPlan plan;
-  i64& tokens = plan.tokens_per_epoch;
-  for (i64 s = range.begin; s < range.end; ++s) tokens += source.length(s);
+  const i64 tokens = plan.tokens_per_epoch = tokens_of(source, range);
   check(tokens > 0, "sequences {} to {} of {} hold no tokens: give more data, or another --split", range.begin,
         range.end, source.name());
   if (request.samples) plan.epochs = epochs_for(*request.samples, tokens, request, source.name());
@@ -108,14 +107,13 @@ GptIndexPlan plan_gpt_index(const TokenSource& source, const GptIndexRequest& re
   return plan;
 }
 
-GptIndex build_gpt_index(const TokenSource& source, const GptIndexRequest& request) {
+GptIndex build_gpt_index(const TokenSource& source, const GptIndexRequest& request, i64 cut_stride) {
   const GptIndexPlan plan = plan_gpt_index(source, request);
   RandomState random(request.seed);
-  GptIndex index;
-  index.documents = build_documents(request.sequences, plan, random);
-  index.samples = build_samples(source, request, plan.samples, index.documents);
-  index.shuffle = build_shuffle(plan, random);
-  return index;
+  std::vector<i32> documents = build_documents(request.sequences, plan, random);
+  const SampleStream stream{source, documents, request.seq_length, request.add_extra_token};
+  std::vector<SamplePosition> cuts = build_cuts(stream, plan.samples, cut_stride);
+  return {std::move(documents), std::move(cuts), cut_stride, build_shuffle(plan, random)};
 }
 
 }  // namespace megalith

@@ -7,8 +7,9 @@
 #include <optional>
 #include <vector>
 
+#include "data/sample_cuts.h"
 #include "data/split.h"
-#include "data/token_source.h"
+#include "data/stored_array.h"
 
 namespace megalith {
 
@@ -21,20 +22,17 @@ struct GptIndexRequest {
   bool drop_last = true;        // false: the last, partial sample counts too
 };
 
-// A cut: the token `offset` of the sequence that documents[entry] names.
-struct SamplePosition {
-  u32 entry = 0;
-  i32 offset = 0;
-  bool operator==(const SamplePosition&) const = default;
-};
-
 struct GptIndex {
-  std::vector<i32> documents;           // sequences of the source, in reading order, all epochs
-  std::vector<SamplePosition> samples;  // one more than there are samples: sample j lies between samples[j] and [j + 1]
-  std::vector<u32> shuffle;             // sample i that is asked for is sample shuffle[i]
+  StoredArray<i32> documents;  // sequences of the source, in reading order, all epochs
+  // Every cut_stride-th cut between samples: sample j lies between cuts j and j + 1. Others follow from the one before,
+  // so an index in memory keeps a sixteenth of them.
+  StoredArray<SamplePosition> cuts;
+  i64 cut_stride = 1;
+  StoredArray<u32> shuffle;  // sample i that is asked for is sample shuffle[i]
 
-  i64 size() const { return i64(shuffle.size()); }
+  i64 size() const { return shuffle.size(); }
 };
+inline constexpr i64 kCutStride = 16;
 
 // The sizes of an index, known before it is built.
 struct GptIndexPlan {
@@ -47,6 +45,6 @@ struct GptIndexPlan {
 
 // Error, naming the source, if the range holds no tokens or the index would be too large.
 GptIndexPlan plan_gpt_index(const TokenSource& source, const GptIndexRequest& request);
-GptIndex build_gpt_index(const TokenSource& source, const GptIndexRequest& request);
+GptIndex build_gpt_index(const TokenSource& source, const GptIndexRequest& request, i64 cut_stride = kCutStride);
 
 }  // namespace megalith

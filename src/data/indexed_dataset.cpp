@@ -101,6 +101,11 @@ i64 IndexedDataset::length(i64 sequence) const {
   return load<i32>(idx_.bytes().data() + kIndexHeaderBytes + 4 * sequence);
 }
 
+void IndexedDataset::lengths(std::span<const i32> sequences, std::span<i32> out) const {
+  const u8* all = idx_.bytes().data() + kIndexHeaderBytes;
+  for (std::size_t i = 0; i < sequences.size(); ++i) out[i] = load<i32>(all + 4 * i64(sequences[i]));
+}
+
 i64 IndexedDataset::pointer(i64 sequence) const {
   return load<i64>(idx_.bytes().data() + kIndexHeaderBytes + 4 * sequences_ + 8 * sequence);
 }

@@ -22,6 +22,7 @@ class IndexedDataset : public TokenSource {
   const std::string& name() const override { return prefix_; }
   i64 sequences() const override { return sequences_; }
   i64 length(i64 sequence) const override;
+  void lengths(std::span<const i32> sequences, std::span<i32> out) const override;
   void read(i64 sequence, i64 offset, std::span<i32> out) const override;
 
   TokenType type() const { return type_; }

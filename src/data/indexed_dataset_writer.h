@@ -1,11 +1,12 @@
 // Writes Megatron's indexed dataset: PREFIX.bin as tokens come, PREFIX.idx at the end. Both have temporary names until
-// finish().
+// finish(). Memory does not grow with what is written.
 #pragma once
 #include <span>
 #include <string>
 #include <vector>
 
 #include "data/output_file.h"
+#include "data/spool.h"
 #include "data/token_type.h"
 
 namespace megalith {
@@ -24,21 +25,29 @@ class IndexedDatasetWriter {
   // One document whose sequences have the given lengths, laid end to end in tokens. Error if they don't add up.
   void add_document(std::span<const i32> tokens, std::span<const i32> lengths);
 
-  // Publishes both files. Without it (an error, a crash) no file is left under the final names.
-  void finish();
+  // All documents of another dataset, as they are. Error if its type is another, or if it has modes.
+  void add_dataset(const std::string& prefix);
 
-  i64 sequences() const { return i64(lengths_.size()); }
-  i64 documents() const { return i64(documents_.size()) - 1; }
+  // Everything reaches the disk, still under temporary names; then publish() gives both files their own. Without it
+  // (an error, a crash) no file is left under the final names.
+  void close();
+  void publish();
+  void finish() { close(), publish(); }
+
+  i64 sequences() const { return lengths_.size(); }
+  i64 documents() const { return document_ends_.size(); }
   i64 tokens() const { return tokens_; }
 
  private:
+  void fail_token(std::span<const i32> tokens) const;  // Error naming the first that does not fit
   void write_index();
 
   std::string prefix_;
   TokenType type_;
   OutputFile bin_, idx_;
-  std::vector<i32> lengths_;
-  std::vector<i64> documents_{0};
+  Spool<i32> lengths_;
+  Spool<i64> document_ends_;  // the number of sequences up to there
+  std::vector<u8> values_;    // a sequence in the type of the file
   i64 tokens_ = 0;
 };
 

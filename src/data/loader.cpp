@@ -1,5 +1,7 @@
 #include "data/loader.h"
 
+#include <chrono>
+
 #include "base/check.h"
 
 namespace megalith {
@@ -18,7 +20,8 @@ SamplerConfig sampler_config(const Dataset* dataset, const LoaderConfig& c) {
           .micro_batch_size = c.micro_batch_size,
           .data_parallel_rank = c.data_parallel_rank,
           .data_parallel_size = c.data_parallel_size,
-          .data_sharding = c.data_sharding};
+          .data_sharding = c.data_sharding,
+          .order_file = c.order_file};
 }
 
 }  // namespace
@@ -28,12 +31,23 @@ DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const LoaderConfi
       sampler_(make_sampler(sampler_config(dataset_.get(), config))),
       consumed_(config.consumed_samples),
       chunk_(config.micro_batch_size * config.data_parallel_size),
-      read_ahead_(config.read_ahead) {}
+      ahead_(std::size_t(2 * config.num_workers)) {
+  for (i64 w = 0; w < config.num_workers; ++w) workers_.emplace_back([this] { work(); });
+}
 
-Batch DataLoader::read() {
+DataLoader::~DataLoader() {
+  const std::lock_guard lock(mutex_);
+  ends_ = true;
+  wanted_.notify_all();
+}
+
+std::vector<i64> DataLoader::draw(i64& first) {
   const SamplerConfig& c = sampler_->config();
-  const i64 first = c.consumed_samples + c.data_parallel_rank * c.micro_batch_size;
-  const std::vector<i64> indices = sampler_->next();
+  first = c.consumed_samples + c.data_parallel_rank * c.micro_batch_size;
+  return sampler_->next();
+}
+
+Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   Batch batch;
   batch.sequences = i64(indices.size()), batch.seq_length = dataset_->seq_length();
   const auto elements = std::size_t(batch.sequences * batch.seq_length);
@@ -52,15 +66,56 @@ Batch DataLoader::read() {
   return batch;
 }
 
+void DataLoader::work() {
+  std::unique_lock lock(mutex_);
+  for (;;) {
+    wanted_.wait(lock, [&] { return ends_ || begun_ - taken_ < i64(ahead_.size()); });
+    if (ends_) return;
+    Slot made;
+    Slot& slot = ahead_[std::size_t(begun_++) % ahead_.size()];
+    try {
+      i64 first;
+      const std::vector<i64> indices = draw(first);
+      lock.unlock();
+      made.batch = read(first, indices);
+    } catch (...) {
+      made.error = std::current_exception();
+    }
+    if (!lock.owns_lock()) lock.lock();
+    slot = std::move(made), slot.ready = true;
+    made_.notify_one();
+  }
+}
+
+Batch DataLoader::take() {
+  if (ahead_.empty()) {
+    i64 first;
+    const std::vector<i64> indices = draw(first);
+    return read(first, indices);
+  }
+  std::unique_lock lock(mutex_);
+  Slot& slot = ahead_[std::size_t(taken_) % ahead_.size()];
+  made_.wait(lock, [&] { return slot.ready; });
+  if (slot.error) std::rethrow_exception(slot.error);  // it stays there
+  ++taken_, slot.ready = false;
+  wanted_.notify_one();
+  return std::move(slot.batch);
+}
+
 Batch DataLoader::next() {
-  Batch batch = ahead_.valid() ? ahead_.get() : read();
+  const auto began = std::chrono::steady_clock::now();
+  Batch batch = take();
+  seconds_waited_ += std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   consumed_ += chunk_;
-  if (read_ahead_) ahead_ = std::async(std::launch::async, [this] { return read(); });
   return batch;
 }
 
-LoaderConfig loader_config(const DataConfig& config) {
-  return {.type = config.dataloader_type, .data_sharding = config.data_sharding, .read_ahead = config.num_workers > 0};
+LoaderConfig loader_config(const DataConfig& config, Split split) {
+  const bool in_order = config.dataloader_type == SamplerType::external && split != Split::train;
+  return {.type = in_order ? SamplerType::single : config.dataloader_type,
+          .data_sharding = config.data_sharding,
+          .order_file = in_order ? "" : config.data_order_file,
+          .num_workers = config.num_workers};
 }
 
 }  // namespace megalith

@@ -1,8 +1,11 @@
 // The one way the trainer reads data: build_datasets() makes the sets, a DataLoader hands out micro batches of one of
 // them.
 #pragma once
-#include <future>
+#include <condition_variable>
+#include <exception>
 #include <memory>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include "data/build_datasets.h"
@@ -29,33 +32,55 @@ struct LoaderConfig {
   i64 data_parallel_rank = 0;
   i64 data_parallel_size = 1;
   bool data_sharding = true;
-  bool read_ahead = true;  // the next batch is made on another thread
+  std::string order_file{};  // with the type external
+  i64 num_workers = 1;       // threads that read batches ahead; 0: batches are read in next()
 };
 
+// Worker threads take batches by number and read them, two for each worker ahead of the one that is handed out next;
+// which thread reads a batch makes no difference to it.
 class DataLoader {
  public:
   // Error if the dataset is missing (null) or empty, or the sizes do not fit it.
   DataLoader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
+  ~DataLoader();
 
-  // The next micro batch. Error if a `single` dataset is used up or a sample holds a bad token. Not for several
-  // threads.
+  // The next micro batch. Error if a `single` dataset is used up or a sample holds a bad token, then and afterwards.
+  // Not for several threads.
   Batch next();
 
   // Samples that all ranks have consumed, counting the batches handed out so far.
   i64 consumed_samples() const { return consumed_; }
   i64 dataset_size() const { return dataset_->size(); }
+  // How long next() has taken so far, in all: what the step waited for data.
+  double seconds_waited() const { return seconds_waited_; }
 
  private:
-  Batch read();
+  struct Slot {
+    bool ready = false;
+    Batch batch;
+    std::exception_ptr error;
+  };
+
+  Batch take();
+  Batch read(i64 first, const std::vector<i64>& indices) const;
+  void work();
+  // Draws the numbers of the next batch; `first` is that of its first sample. Not by several threads at once.
+  std::vector<i64> draw(i64& first);
 
   std::shared_ptr<const Dataset> dataset_;
   std::unique_ptr<Sampler> sampler_;
   i64 consumed_, chunk_;
-  bool read_ahead_;
-  std::future<Batch> ahead_;  // last, so that it ends before what it uses
+  double seconds_waited_ = 0;
+
+  std::mutex mutex_;  // of what follows, and of the sampler
+  std::condition_variable wanted_, made_;
+  std::vector<Slot> ahead_;            // batch n is in slot n modulo their number
+  i64 begun_ = 0, taken_ = 0;          // batches that workers have begun, and that were handed out
+  bool ends_ = false;
+  std::vector<std::jthread> workers_;  // last, so that they end before what they use
 };
 
-// The loader's settings that the data's config holds.
-LoaderConfig loader_config(const DataConfig& config);
+// The loader's settings that the data's config holds; an order from outside is that of the training set only.
+LoaderConfig loader_config(const DataConfig& config, Split split);
 
 }  // namespace megalith

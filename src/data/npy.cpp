@@ -1,13 +1,10 @@
 #include "data/npy.h"
 
-#include <unistd.h>
-
-#include <cstring>
-#include <fstream>
+#include <algorithm>
 
 #include <fmt/core.h>
 
-#include "data/output_file.h"
+#include "base/check.h"
 
 namespace megalith {
 namespace {
@@ -28,22 +25,28 @@ std::string npy_header(const NpyArray& array) {
   return header + text;
 }
 
-void save_npy(const std::string& path, const NpyArray& array, std::span<const u8> data) {
-  OutputFile file(path, fmt::format(".partial-{}", ::getpid()));
+NpyWriter::NpyWriter(const std::string& path, const NpyArray& array) : file_(path, unique_suffix()) {
   const std::string header = npy_header(array);
-  file.write(header.data(), header.size());
-  file.write_all(data);
-  file.close();
-  file.publish();
+  file_.write(header.data(), header.size());
 }
 
-bool load_npy(const std::string& path, const NpyArray& array, std::span<u8> data) {
-  std::ifstream file(path, std::ios::binary);
-  std::string header = npy_header(array);
-  const std::string expected = header;
-  if (!file.read(header.data(), std::streamsize(header.size())) || header != expected) return false;
-  if (!file.read(reinterpret_cast<char*>(data.data()), std::streamsize(data.size()))) return false;
-  return file.peek() == std::ifstream::traits_type::eof();
+void NpyWriter::finish() {
+  file_.close();
+  file_.publish();
+}
+
+std::shared_ptr<const MappedFile> map_npy(const std::string& path, const NpyArray& array) {
+  const std::string header = npy_header(array);
+  try {
+    auto file = std::make_shared<const MappedFile>(path);
+    const std::span<const u8> bytes = file->bytes();
+    if (file->size() != i64(header.size()) + array.bytes()) return nullptr;
+    if (!std::equal(header.begin(), header.end(), bytes.begin(), [](char a, u8 b) { return u8(a) == b; }))
+      return nullptr;
+    return file;
+  } catch (const Error&) {
+    return nullptr;
+  }
 }
 
 }  // namespace megalith

@@ -1,10 +1,11 @@
 // NumPy's .npy files (version 1.0) of one- and two-dimensional integer arrays.
 #pragma once
-#include <optional>
+#include <memory>
 #include <span>
 #include <string>
 
-#include "base/dtype.h"
+#include "base/mapped_file.h"
+#include "data/output_file.h"
 
 namespace megalith {
 
@@ -13,15 +14,35 @@ struct NpyArray {
   i64 rows = 0;
   i64 columns = 0;  // 0: one dimension
   bool operator==(const NpyArray&) const = default;
+
+  i64 bytes() const { return rows * (columns > 0 ? columns : 1) * (descr.back() - '0'); }
 };
 
 // Everything before the data, a multiple of 64 bytes.
 std::string npy_header(const NpyArray& array);
 
-// Writes the file; `data` must hold the whole array in C order. Other processes see it whole or not at all.
-void save_npy(const std::string& path, const NpyArray& array, std::span<const u8> data);
+// Writes a file part by part. Other processes and threads see it whole or not at all, and may write it too.
+class NpyWriter {
+ public:
+  NpyWriter(const std::string& path, const NpyArray& array);
+  template <class T>
+  void write(std::span<const T> part) {
+    file_.write_all(part);
+  }
+  void finish();  // when the whole array is written, in C order
 
-// Fills `data` from a file of exactly this array; false if the file is missing or is anything else.
-bool load_npy(const std::string& path, const NpyArray& array, std::span<u8> data);
+ private:
+  OutputFile file_;
+};
+
+template <class T>
+void save_npy(const std::string& path, const NpyArray& array, std::span<T> data) {
+  NpyWriter writer(path, array);
+  writer.write(std::span<const std::remove_const_t<T>>(data));
+  writer.finish();
+}
+
+// A file that holds exactly this array, behind npy_header's bytes; null if it is missing or anything else.
+std::shared_ptr<const MappedFile> map_npy(const std::string& path, const NpyArray& array);
 
 }  // namespace megalith

@@ -1,6 +1,10 @@
 #include "data/numpy_random.h"
 
+#include <algorithm>
 #include <bit>
+#include <cmath>
+#include <numeric>
+#include <vector>
 
 namespace megalith {
 
@@ -20,6 +24,34 @@ u64 RandomState::interval(u64 max) {
   for (;;) {
     const u64 value = (max > 0xffffffffu ? next64() : next32()) & mask;
     if (value <= max) return value;
+  }
+}
+
+i64 RandomState::choice(std::span<const double> weights) {
+  std::vector<double> sums(weights.size());
+  std::partial_sum(weights.begin(), weights.end(), sums.begin());
+  for (double& s : sums) s /= sums.back();
+  return std::upper_bound(sums.begin(), sums.end(), next_double()) - sums.begin();
+}
+
+// By inversion, as numpy: its q = 1 - p is the power of a logarithm.
+bool RandomState::binomial(double p) {
+  const double less = std::min(p, 1 - p);
+  const bool rare = next_double() > std::exp(std::log(1 - less));
+  return rare == (p <= 0.5);
+}
+
+i64 RandomState::geometric(double p) { return i64(std::ceil(std::log1p(-next_double()) / std::log(1 - p))); }
+
+void RandomState::draw_down(u32 from, std::span<u32> out) {
+  for (std::size_t k = 0; k < out.size();) {
+    const u32 mask = ~u32{0} >> std::countl_zero(u32(from - k));
+    const std::size_t end = std::min<std::size_t>(out.size(), from - (mask >> 1));  // the mask holds so far
+    while (k < end) {  // no branch on the draw, which could not be foreseen
+      const u32 value = next32() & mask;
+      out[k] = value;
+      k += value <= from - k;
+    }
   }
 }
 

@@ -1,6 +1,8 @@
 // The legacy random numbers of NumPy (numpy.random.RandomState), bit for bit: Megatron's order of documents and samples
 // hangs on them. The generator is MT19937 seeded with an integer, which is std::mt19937.
 #pragma once
+#include <algorithm>
+#include <array>
 #include <random>
 #include <span>
 #include <utility>
@@ -20,13 +22,35 @@ class RandomState {
   // A uniform integer in [0, max]; nothing is drawn for max = 0.
   u64 interval(u64 max);
 
-  // numpy.random.RandomState.shuffle, in place.
+  // An index of the weights, which sum up to 1, drawn by them: RandomState.choice(n, p=weights).
+  i64 choice(std::span<const double> weights);
+
+  // Whether an event of probability p in [0, 1] happens: RandomState.binomial(1, p), one double.
+  bool binomial(double p);
+
+  // How many tries a success of probability p < 1/3 takes: RandomState.geometric(p).
+  i64 geometric(double p);
+
+  // numpy.random.RandomState.shuffle, in place. Draws are made some way ahead of the exchanges, so that what these
+  // touch, which is anywhere, is on its way from memory by then.
   template <class T>
   void shuffle(std::span<T> values) {
-    for (std::size_t i = values.size(); i-- > 1;) std::swap(values[i], values[interval(i)]);
+    constexpr u64 kAhead = 64, kWide = u64{1} << 32;
+    std::array<u32, kAhead> draws;
+    u64 i = std::max<u64>(values.size(), 1) - 1;
+    for (; i >= kWide; --i) std::swap(values[i], values[interval(i)]);
+    while (i > 0) {
+      const std::span<u32> some = std::span(draws).first(std::min(kAhead, i));
+      draw_down(u32(i), some);
+      for (const u32 other : some) __builtin_prefetch(&values[other], 1);
+      for (const u32 other : some) std::swap(values[i--], values[other]);
+    }
   }
 
  private:
+  // out[k] = interval(from - k); out has at most `from` elements.
+  void draw_down(u32 from, std::span<u32> out);
+
   std::mt19937 engine_;
 };
 

@@ -3,6 +3,8 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "data/npy.h"
+#include "data/stored_array.h"
 #include "data/torch_randperm.h"
 
 namespace megalith {
@@ -24,6 +26,44 @@ class SingleSampler : public Sampler {
     consumed += chunk();
     return indices;
   }
+};
+
+// The numbers of a .npy file instead of 0, 1, 2, ...
+class ExternalSampler : public SingleSampler {
+ public:
+  explicit ExternalSampler(const SamplerConfig& config)
+      : SingleSampler(with_total(config, open(config.order_file).size())),
+        order_(open(config.order_file)),
+        samples_(config.total_samples) {}
+
+  std::vector<i64> next() override {
+    std::vector<i64> indices = SingleSampler::next();
+    for (i64& i : indices) {
+      const i64 sample = order_[i];
+      check(sample >= 0 && sample < samples_,
+            "--data-order-file {}: entry {} is sample {}, but the training set has {} samples", config_.order_file, i,
+            sample, samples_);
+      i = sample;
+    }
+    return indices;
+  }
+
+ private:
+  static SamplerConfig with_total(SamplerConfig config, i64 total) {
+    config.total_samples = total;
+    return config;
+  }
+  static StoredArray<i64> open(const std::string& path) {
+    const i64 header = i64(npy_header({"<i8", 0, 0}).size()), bytes = MappedFile(path).size();
+    const NpyArray array{"<i8", (bytes - header) / i64(sizeof(i64)), 0};
+    const auto file = map_npy(path, array);
+    check(file && array.rows > 0,
+          "--data-order-file {}: want a .npy file of one dimension of int64 with at least one number (numpy.save)", path);
+    return {file, header};
+  }
+
+  StoredArray<i64> order_;
+  i64 samples_;
 };
 
 class CyclicSampler : public Sampler {
@@ -76,6 +116,7 @@ std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config) {
         "data-parallel rank {} is not one of {}", config.data_parallel_rank, config.data_parallel_size);
   check(config.consumed_samples >= 0, "{} samples are consumed: want 0 or more", config.consumed_samples);
   check(config.total_samples > 0, "the dataset has no samples: give more data or a shorter --seq-length");
+  if (config.type == SamplerType::external) return std::make_unique<ExternalSampler>(config);
   if (config.type == SamplerType::cyclic) return std::make_unique<CyclicSampler>(config);
   return std::make_unique<SingleSampler>(config);
 }

@@ -2,13 +2,14 @@
 // Nothing else is remembered, so that training resumes from that number alone.
 #pragma once
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/dtype.h"
 
 namespace megalith {
 
-enum class SamplerType : u8 { single, cyclic };
+enum class SamplerType : u8 { single, cyclic, external };
 
 struct SamplerConfig {
   SamplerType type = SamplerType::single;
@@ -18,6 +19,7 @@ struct SamplerConfig {
   i64 data_parallel_rank = 0;
   i64 data_parallel_size = 1;
   bool data_sharding = true;  // cyclic only: each rank keeps to its own part of the dataset
+  std::string order_file{};   // external only: .npy of int64 sample numbers
 };
 
 class Sampler {
@@ -39,7 +41,8 @@ class Sampler {
 };
 
 // single: samples in order, chunk after chunk of all ranks' micro batches, an incomplete last chunk left out.
-// cyclic: without end, in an order that is drawn anew for every epoch. Error if the sizes make no sense.
+// cyclic: without end, in an order that is drawn anew for every epoch. external: as single, of the numbers in the order
+// file, which may leave out and repeat samples. Error if the sizes make no sense or the order file does not fit.
 std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config);
 
 }  // namespace megalith

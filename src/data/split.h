@@ -13,6 +13,8 @@ inline constexpr std::array<const char*, 3> kSplitNames = {"train", "valid", "te
 inline constexpr std::array kSplits = {Split::train, Split::valid, Split::test};
 inline const char* name_of(Split s) { return kSplitNames[int(s)]; }
 
+inline constexpr const char* kDefaultSplit = "969, 30, 1";
+
 // Consecutive elements [begin, end).
 struct Range {
   i64 begin = 0, end = 0;

@@ -15,6 +15,11 @@ class TokenSource {
   virtual i64 sequences() const = 0;
   virtual i64 length(i64 sequence) const = 0;  // in tokens
 
+  // The lengths of many sequences, in any order: out[i] = length(sequences[i]).
+  virtual void lengths(std::span<const i32> sequences, std::span<i32> out) const {
+    for (std::size_t i = 0; i < sequences.size(); ++i) out[i] = i32(length(sequences[i]));
+  }
+
   // Tokens offset .. offset + out.size() - 1 of a sequence. Error if they are not all there.
   virtual void read(i64 sequence, i64 offset, std::span<i32> out) const = 0;
 };

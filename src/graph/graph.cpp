@@ -79,8 +79,9 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
   for (const Alias& al : n.op.aliases()) {
     if (!al.must) continue;
     const auto* r = n.op.get_if<Relayout>();
+    const bool sums = (r && r->in_place) || n.op.get_if<PutBack>();  // over ranks, where the terms were
     const Type &out = g.type(n.outs.at(al.out)), &in = g.type(n.ins.at(al.in));
-    check(out == in || (r && r->in_place && local_type(g.mesh, out).bytes() == local_type(g.mesh, in).bytes()),
+    check(out == in || (sums && local_type(g.mesh, out).bytes() == local_type(g.mesh, in).bytes()),
           "updates input {} in place with another type", al.in);
     stale.insert(n.ins[al.in]);
   }

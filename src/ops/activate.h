@@ -39,7 +39,6 @@ struct ActivateGrad {
     return {.spec = letters(ndim) + "," + letters(ndim) + "->" + letters(ndim), .linear = {{0}}};
   }
   std::vector<Type> infer(const InferArgs& a) const;
-  std::string bias_spec() const;  // "sbf->f"
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {20.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const {

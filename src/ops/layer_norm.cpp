@@ -1,5 +1,7 @@
 #include "ops/layer_norm.h"
 
+#include "ops/sum.h"
+
 namespace megalith {
 
 LayoutRule LayerNorm::rule() const {
@@ -30,6 +32,7 @@ std::vector<Type> LayerNormGrad::infer(const InferArgs& a) const {
         a.mesh, {a.ins[1], a.ins[2], a.ins.back()}, {a.wants_grad[1], a.wants_grad[2], a.wants_grad.back()}};
     out.push_back(infer_by_rule(LayerNorm{x}.rule(), forward, {})[0]);
   }
+  if (bias) out.push_back(sum_of_rows(a.mesh, x, out[0]));
   return out;
 }
 

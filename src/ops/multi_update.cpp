@@ -2,6 +2,28 @@
 
 namespace megalith {
 
+std::vector<Type> MultiAccumulate::infer(const InferArgs& a) const {
+  check(tensors > 0 && a.ins.size() == size_t(2 * tensors), "{} inputs for {} tensors", a.ins.size(), tensors);
+  std::vector<Type> out;
+  for (size_t i = 0; i < a.ins.size(); i += 2) {
+    const InferArgs one{a.mesh, {a.ins[i], a.ins[i + 1]}, {a.wants_grad[i], a.wants_grad[i + 1]}};
+    out.push_back(infer_by_rule(Accumulate{a.ins[i].ndim()}.rule(), one, {})[0]);
+  }
+  return out;
+}
+
+Cost MultiAccumulate::cost(Types ins, Types outs) const {
+  double elements = 0;
+  for (const Type& t : outs) elements += double(t.elements());
+  return {elements, total_bytes(ins, outs)};
+}
+
+std::vector<Alias> MultiAccumulate::aliases() const {
+  std::vector<Alias> out;
+  for (int i = 0; i < tensors; ++i) out.push_back({i, 2 * i, true});
+  return out;
+}
+
 std::vector<Type> MultiSumSquares::infer(const InferArgs& a) const {
   check(!a.ins.empty(), "no inputs");
   Type sum;

@@ -1,9 +1,21 @@
-// Ops of the update over many tensors at once, for backends where starting an op costs time: each is the same as a node
-// for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
+// Ops of accumulation and update over many tensors at once, for backends where starting an op costs time: each is the
+// same as a node for every tensor. The pass multi-tensor makes them. Each tensor has its own shape and layout.
 #pragma once
 #include "ops/update.h"
 
 namespace megalith {
+
+// acc + x, in place, or x alone as Accumulate has it. Inputs: acc, x for each -> acc for each.
+struct MultiAccumulate {
+  static constexpr std::string_view name = "multi_accumulate";
+  int tensors = 0;
+  bool starts = false;
+  void fields(auto&& v) const { v("tensors", tensors), v("starts", starts); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+};
 
 // x... -> [] f64: the sum of all their squares, one SumSquares after the other.
 struct MultiSumSquares {

@@ -1,5 +1,7 @@
 #include "ops/rms_norm.h"
 
+#include "ops/sum.h"
+
 namespace megalith {
 
 LayoutRule RmsNorm::rule() const {
@@ -27,6 +29,7 @@ std::vector<Type> RmsNormGrad::infer(const InferArgs& a) const {
     const InferArgs forward{a.mesh, {a.ins[1], a.ins[2]}, {a.wants_grad[1], a.wants_grad[2]}};
     out.push_back(infer_by_rule(RmsNorm{x}.rule(), forward, {})[0]);
   }
+  if (bias) out.push_back(sum_of_rows(a.mesh, x, out[0]));
   return out;
 }
 

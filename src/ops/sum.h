@@ -16,6 +16,9 @@ struct Sum {
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 
+// The type of the sum of x (of these letters) over all but its last letter, in f32 at least.
+Type sum_of_rows(const Mesh& mesh, const std::string& letters, const Type& x);
+
 struct Broadcast {
   static constexpr std::string_view name = "broadcast";
   std::string spec;

@@ -98,31 +98,28 @@ void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector
   }
 }
 
-Graph take_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&)) {
+Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  b.set_phase(Phase::update), b.set_tag("take state");
-  for (const Pool& pool : pools) {
-    const Value part = b.move_into(gradient_leaf(b, pool), pool.reduced, split(1), state_leaf(b, pool, name));
-    if (name != main_name) continue;
-    const bool narrow = pool.weights.dtype != pool.shard.dtype;
-    const Value weights = narrow ? b.add1(Cast{2, pool.weights.dtype}, {part}) : part;
-    Value shard = weights;
-    if (narrow) shard = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), weights});
-    b.move_into(shard, pool.reduced, kCopy, weights_leaf(b, pool));
-  }
+  b.set_phase(Phase::update), b.set_tag("take main");
+  for (const Pool& pool : pools)
+    b.move_into(gradient_leaf(b, pool), pool.reduced, split(1), state_leaf(b, pool, main_name));
   return g;
 }
 
-Graph give_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&)) {
+Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  b.set_phase(Phase::update), b.set_tag("give state");
+  b.set_phase(Phase::update), b.set_tag("spread weights");
   for (const Pool& pool : pools) {
-    const Value all = b.relayout(state_leaf(b, pool, name), pool.reduced, kCopy);
-    b.move_into(all, pool.reduced, kPartial, gradient_leaf(b, pool));
+    Value part = state_leaf(b, pool, main_name);
+    if (pool.weights.dtype != pool.shard.dtype) {
+      const Value narrow = b.add1(Cast{2, pool.weights.dtype}, {part});
+      part = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), narrow});
+    }
+    b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool));
   }
   return g;
 }

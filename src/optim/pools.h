@@ -38,10 +38,10 @@ Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::st
 // Lets the members' weights and gradients in b's graph lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
-// Programs that bring state into its parts and back, through the gradients' memory. A tensor's local block is whole in
-// its gradient leaf on the first of the reduced ranks; for `take` the others' are zero. take() of the main weights sets
-// the weights in compute precision too.
-Graph take_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&));
-Graph give_state(const Mesh& mesh, const std::vector<Pool>& pools, std::string (*name)(const std::string&));
+// Programs for the start of a run. take_main: the main weights into their parts, from the gradients' memory, where a
+// tensor's local block is whole on the first of the reduced ranks and zero on the others. spread_weights: the weights
+// in compute precision, on all ranks, from the parts of the main ones.
+Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools);
+Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools);
 
 }  // namespace megalith

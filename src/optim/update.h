@@ -15,10 +15,11 @@ std::string main_name(const std::string& parameter);          // fp32 copy, when
 std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
 std::string second_moment_name(const std::string& parameter);
 
-// What goes on beside other work. Lanes are queues: one for gradients, one for weights.
-struct Overlap {
-  bool grad_reduce = false, param_gather = false;
-  bool tensor = false;  // transfers between tensor-parallel ranks
+// How data goes between ranks. Beside other work: lanes are queues, one for gradients, one for weights.
+struct Traffic {
+  bool overlap_gradients = false, overlap_weights = false;
+  bool overlap_tensor = false;  // transfers between tensor-parallel ranks
+  bool bf16_gradients = false;  // f32 accumulators are rounded once, and summed over the ranks as bf16
 };
 constexpr int kGradientLane = 1, kWeightLane = 2;
 
@@ -35,7 +36,7 @@ Value reduced(Builder& b, Value v);
 // `last_stage`: of a pipeline: what it shares with the first is counted there.
 // `pools`: the distributed optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Overlap& overlap = {},
+                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Traffic& traffic = {},
                 bool last_stage = false);
 
 }  // namespace megalith

@@ -1,10 +1,34 @@
-// The gradient of the bias before an activation is the sum of the activation's gradient over all tokens: an
-// activate_grad that adds up what it writes (`bias`), so that it is not read once more.
+// The gradient of a bias is the sum over all tokens of the gradient behind it. If that is of an activation or a norm,
+// the activation's or norm's gradient adds up what it writes (`bias`), so that it is not read once more.
+#include <optional>
+
 #include "ops/activate.h"
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
 #include "ops/sum.h"
 #include "passes/pass.h"
 
 namespace megalith {
+
+namespace {
+
+template <class Gradient>
+std::optional<AnyOp> with_bias(const AnyOp& op) {
+  const auto* gradient = op.get_if<Gradient>();
+  if (!gradient || gradient->bias) return {};
+  Gradient out = *gradient;
+  out.bias = true;
+  return AnyOp(out);
+}
+
+// The op that also adds up its first result, if there is one and it does not yet.
+std::optional<AnyOp> with_bias_of_any(const AnyOp& op) {
+  if (auto out = with_bias<ActivateGrad>(op)) return out;
+  if (auto out = with_bias<LayerNormGrad>(op)) return out;
+  return with_bias<RmsNormGrad>(op);
+}
+
+}  // namespace
 
 bool fuse_bias_grad(Graph& g) {
   std::vector<bool> drop(g.nodes.size());
@@ -16,14 +40,12 @@ bool fuse_bias_grad(Graph& g) {
     const int at = g.info(dx).node;
     if (at < 0) continue;
     Node& n = g.nodes[at];
-    const auto* gradient = n.op.get_if<ActivateGrad>();
-    if (!gradient || gradient->bias || n.outs[0] != dx || n.phase != g.nodes[i].phase) continue;
-    ActivateGrad fused = *gradient;
-    fused.bias = true;
+    const std::optional<AnyOp> fused = with_bias_of_any(n.op);
+    if (!fused || n.outs[0] != dx || n.phase != g.nodes[i].phase) continue;
     const auto [ins, outs] = split_spec(sum->spec);
     if (outs[0] != ins[0].substr(ins[0].size() - 1)) continue;
-    if (fused.infer(infer_args(g, n.ins, n.phase)).back() != g.type(result)) continue;
-    n.op = fused;
+    if (fused->infer(infer_args(g, n.ins, n.phase)).back() != g.type(result)) continue;
+    n.op = *fused;
     n.outs.push_back(result);
     g.values[result.id].node = at;
     drop[i] = changed = true;

@@ -1,6 +1,6 @@
-// The update's nodes of one kind become one: the squares of all gradients that are added up, and AdamW on all
-// parameters. For backends where starting an op costs time. (On a CPU it is the other way round: a gradient that is
-// squared right behind its product is still in cache.)
+// Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
+// and AdamW on all parameters. For backends where starting an op costs time. (On a CPU it is the other way round: a
+// gradient that is squared right behind its product is still in cache.)
 #include <algorithm>
 
 #include "graph/relayout_op.h"
@@ -14,6 +14,57 @@ namespace {
 bool adds_numbers(const Node& n) {
   const auto* add = n.op.get_if<AddGrad>();
   return add && add->ndim == 0;
+}
+
+// Accumulations of up to so many elements take less time than they take to start; until the last of them is made, their
+// gradients are kept.
+constexpr i64 kSmall = 1 << 16;
+
+// Where the value is read first; behind all nodes if it is not.
+std::vector<int> first_readers(const Graph& g) {
+  std::vector<int> out(g.values.size(), int(g.nodes.size()));
+  for (int i = int(g.nodes.size()) - 1; i >= 0; --i)
+    for (Value v : g.nodes[i].ins) out[size_t(v.id)] = i;
+  return out;
+}
+
+bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<AdamW>() || op.get_if<Sgd>(); }
+
+// Small accumulations into leaves become one in place of the last: those that only the update reads, and not before.
+// What is then joined to a pool or moved between ranks stays as it is, so that it can go as soon as it is there.
+bool join_accumulations(Graph& g) {
+  const std::vector<int> readers = first_readers(g);
+  std::map<std::string, std::vector<int>> groups;
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    const Node& n = g.nodes[i];
+    const auto* op = n.op.get_if<Accumulate>();
+    if (!op || g.info(n.ins[0]).node >= 0) continue;
+    const Type& type = g.type(n.outs[0]);
+    const int reader = readers[size_t(n.outs[0].id)];
+    const bool can_wait = reader == int(g.nodes.size()) || is_update(g.nodes[reader].op);
+    if (type.dtype != DType::f32 || type.elements() > kSmall || !can_wait) continue;
+    groups[fmt::format("{} {}", int(n.phase), op->starts)].push_back(i);
+  }
+  std::vector<bool> drop(g.nodes.size());
+  bool changed = false;
+  for (auto& [key, nodes] : groups) {
+    const int last = nodes.back();
+    std::erase_if(nodes, [&](int i) { return readers[size_t(g.nodes[i].outs[0].id)] < last; });
+    if (nodes.size() < 2) continue;
+    Node joined = g.nodes[nodes.back()];
+    joined.op = MultiAccumulate{int(nodes.size()), joined.op.get_if<Accumulate>()->starts};
+    joined.ins.clear(), joined.outs.clear();
+    for (int i : nodes) {
+      const Node& n = g.nodes[i];
+      joined.ins.insert(joined.ins.end(), n.ins.begin(), n.ins.end());
+      joined.outs.push_back(n.outs[0]);
+      drop[i] = true;
+    }
+    g.nodes[nodes.back()] = std::move(joined);
+    drop[nodes.back()] = false, changed = true;
+  }
+  drop_nodes(g, drop);
+  return changed;
 }
 
 // One term of a sum: the squares of a gradient, perhaps moved between ranks; or anything else.
@@ -178,8 +229,8 @@ bool join_adamw(Graph& g) {
 }  // namespace
 
 bool multi_tensor(Graph& g) {
-  const bool squares = join_squares(g), updates = join_adamw(g);
-  return squares || updates;
+  const bool gradients = join_accumulations(g), squares = join_squares(g), updates = join_adamw(g);
+  return gradients || squares || updates;
 }
 
 }  // namespace megalith

@@ -35,9 +35,9 @@ bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
 bool fuse_add(Graph& g);         // a sum is made by the product that gives its last term
 bool fuse_residual(Graph& g);    // the same for the gradient of a norm
-bool fuse_bias_grad(Graph& g);   // an activation's gradient adds up that of the bias before it
+bool fuse_bias_grad(Graph& g);   // an activation's or a norm's gradient adds up that of the bias before it
 bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once
-bool multi_tensor(Graph& g);     // the squares of all gradients are one node, and the update of all parameters
+bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool remake(Graph& g);           // the backward makes activations' and norms' results again instead of keeping them
 bool hoist(Graph& g);            // accumulations and the update's nodes stand right behind what they need

@@ -32,10 +32,27 @@ class Interpreter {
   // `data` is free again on return; reading waits.
   virtual void write(const Leaf& leaf, const void* data, int slot = 0) = 0;
   virtual void read(const Leaf& leaf, void* data) = 0;
+  // The same of a part of it, from its byte `begin` on.
+  virtual void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) = 0;
+  virtual void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) = 0;
+
+  // Memory of the host that copies of leaves go to, at least so many bytes; the same each time, kept until the end.
+  virtual std::byte* host_memory(i64 bytes) = 0;
+  // Starts copying parts of leaves there, as the work queued so far leaves them. The copies are made beside the work
+  // that is queued later; what changes the leaves is queued behind hold_for_copies().
+  struct Copy {
+    const Leaf* leaf;
+    i64 begin;  // byte of its local block
+    std::span<std::byte> to;
+  };
+  virtual void begin_copies(std::span<const Copy> copies) = 0;
+  virtual void hold_for_copies() = 0;
+  virtual void wait_for_copies() = 0;  // until they are made; on any thread
+
   // Fills a leaf's local block (f32 or bf16) with random numbers.
   virtual void draw(const Leaf& leaf, const Draw& draw) = 0;
   // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
-  virtual const std::byte* host_view(const Leaf& leaf) = 0;
+  virtual std::byte* host_view(const Leaf& leaf) = 0;
   // An f64 output of a program's last run; waits for it.
   virtual std::span<const double> scalars(int program, const std::string& output) = 0;
   // Any output's bytes, likewise.
@@ -56,6 +73,9 @@ class Interpreter {
   virtual void profile(bool on) = 0;
   // Seconds that the runs since the last call took by the device's own clock; waits. Counted from the first call on.
   virtual double busy_seconds() = 0;
+  // Seconds of the runs that ended since the last call in which this rank worked by itself: without its transfers and
+  // what it waited for other ranks. Does not wait. Counted from the first call on, which comes before the first run.
+  virtual double own_seconds() = 0;
   // Runs a program and times each of its instructions, in seconds.
   virtual std::vector<double> time_instructions(int program) = 0;
 };

@@ -12,18 +12,6 @@ namespace {
 
 using Kind = Task::Kind;
 
-// A rank's forwards: groups of micro-batches, each through all chunks. The backwards take chunks from the last to the
-// first.
-TaskList forwards(const ScheduleSpec& spec) {
-  TaskList order;
-  const int group = spec.chunks > 1 ? spec.group_or_default() : spec.micro_batches;
-  for (int first = 0; first < spec.micro_batches; first += group)
-    for (int chunk = 0; chunk < spec.chunks; ++chunk)
-      for (int m = first; m < std::min(first + group, spec.micro_batches); ++m)
-        order.push_back({Kind::forward, m, chunk});
-  return order;
-}
-
 size_t warm_up(const ScheduleSpec& spec, int stage) {
   const int after = spec.stages - stage - 1;
   return spec.chunks == 1 ? after : 2 * after + (spec.chunks - 1) * spec.group_or_default();
@@ -78,6 +66,17 @@ void check_schedule(const ScheduleSpec& spec) {
         "or batch size that leaves none or "
         "at least {}",
         spec.micro_batches, group, rest, spec.stages, spec.stages);
+}
+
+// The backwards take chunks from the last to the first.
+TaskList forwards(const ScheduleSpec& spec) {
+  TaskList order;
+  const int group = spec.chunks > 1 ? spec.group_or_default() : spec.micro_batches;
+  for (int first = 0; first < spec.micro_batches; first += group)
+    for (int chunk = 0; chunk < spec.chunks; ++chunk)
+      for (int m = first; m < std::min(first + group, spec.micro_batches); ++m)
+        order.push_back({Kind::forward, m, chunk});
+  return order;
 }
 
 TaskList schedule(const ScheduleSpec& spec, int stage) {

@@ -45,6 +45,10 @@ void check_schedule(const ScheduleSpec& spec);
 // the step.
 TaskList schedule(const ScheduleSpec& spec, int stage);
 
+// A rank's forwards in their order, the same on every stage: groups of micro-batches, each through all chunks. By
+// themselves they are an evaluation, of any number of micro-batches.
+TaskList forwards(const ScheduleSpec& spec);
+
 // Where the task of the same kind and micro-batch runs that makes this task's input, or takes its output; none at the
 // ends of the model and for weights, which stay on their rank.
 struct StageChunk {

@@ -33,6 +33,7 @@ namespace {
 struct ByteWord {
   const BpeMerges& merges;
   const u8* bytes;
+  ByteWord from(size_t i) const { return {merges, bytes + i}; }
   u32 symbol(size_t i) const { return merges.id_of_byte(bytes[i]); }
   BpeMerges::Merge with_next(size_t i) const { return merges.find_bytes(bytes[i], bytes[i + 1]); }
 };
@@ -40,6 +41,7 @@ struct ByteWord {
 struct SymbolWord {
   const BpeMerges& merges;
   const u32* symbols;
+  SymbolWord from(size_t i) const { return {merges, symbols + i}; }
   u32 symbol(size_t i) const { return symbols[i]; }
   BpeMerges::Merge with_next(size_t i) const { return merges.find(symbols[i], symbols[i + 1]); }
 };
@@ -56,7 +58,11 @@ size_t BpeEncoder::encode(const u32* symbols, size_t size, i32* out) {
 
 template <class Word>
 size_t BpeEncoder::encode_word(const Word& word, size_t size, i32* out) {
-  return size <= kShort ? encode_short(word, size, out) : encode_long(word, size, out);
+  if (size <= kShort) return encode_short(word, size, out);
+  check(size < 0xFFFFFFFF, "a word of {} bytes is too long: at most 4 GiB without a space", size);
+  i32* end = out;
+  for (size_t window = window_; !encode_windows(word, size, window, end); window *= 2) end = out;
+  return size_t(end - out);
 }
 
 // No heap: the keys (rank << 8 | position) stand in an array whose minimum the compiler finds 16 at a time.
@@ -110,8 +116,7 @@ void BpeEncoder::set_pair(u32 at) {
 }
 
 template <class Word>
-size_t BpeEncoder::encode_long(const Word& word, size_t size, i32* out) {
-  check(size < 0xFFFFFFFF, "a word of {} bytes is too long: at most 4 GiB without a space", size);
+void BpeEncoder::merge(const Word& word, size_t size) {
   nodes_.resize(size);
   heap_.clear();
   for (u32 i = 0; i < size; ++i) {
@@ -135,9 +140,38 @@ size_t BpeEncoder::encode_long(const Word& word, size_t size, i32* out) {
     set_pair(at);
     if (at > 0) set_pair(node.previous);
   }
-  i32* end = out;
-  for (size_t i = 0; i < size; i = nodes_[i].next) *end++ = i32(nodes_[i].symbol);
-  return size_t(end - out);
+}
+
+template <class Word>
+bool BpeEncoder::stay_apart(const Word& text, size_t size, i32 left, i32 right) const {
+  std::vector<i32> ids(size);
+  const size_t count = BpeEncoder(merges_).encode_word(text, size, ids.data());
+  return count == 2 && ids[0] == left && ids[1] == right;
+}
+
+// Tokens are the encoding of a word exactly if each two neighbours are the encoding of their own text: merges go by
+// rank and place, so up to the first one across a border all are those that the two texts see alone. Within a window
+// that holds by itself; where a window follows another it is checked. A window starts at a border in the one before it,
+// a quarter before its end, so that what the end did to the tokens there is hardly ever seen.
+template <class Word>
+bool BpeEncoder::encode_windows(const Word& word, size_t size, size_t window, i32*& out) {
+  size_t before = 0;  // symbols of the last token
+  for (size_t from = 0; from < size;) {
+    const size_t here = std::min(window, size - from);
+    const bool is_last = from + here == size;
+    merge(word.from(from), here);
+    const size_t first = nodes_[0].next;
+    if (from > 0 && !stay_apart(word.from(from - before), before + first, out[-1], i32(nodes_[0].symbol))) return false;
+    const size_t enough = is_last ? here : here - window / 4;
+    size_t i = 0;
+    while (i < enough) {
+      before = nodes_[i].next - i;
+      *out++ = i32(nodes_[i].symbol);
+      i += before;
+    }
+    from += i;
+  }
+  return true;
 }
 
 }  // namespace megalith

@@ -56,10 +56,11 @@ class BpeMerges {
 // Encodes words one after another; holds the working memory of long ones, so one per thread.
 class BpeEncoder {
  public:
-  explicit BpeEncoder(const BpeMerges& merges) : merges_(merges) {}
+  // Long words are encoded in windows of so many bytes, at least 8; by default their nodes fit the second-level cache.
+  explicit BpeEncoder(const BpeMerges& merges, size_t window = 4096) : merges_(merges), window_(window) {}
 
   // Writes the ids of word[0, size) to out, which has room for `size` of them; returns their number.
-  // Time: about size^2/16 steps up to kShort bytes, size log(size) beyond.
+  // Time: about size^2/16 steps up to kShort bytes, linear beyond: long words are encoded in windows.
   size_t encode(const u8* word, size_t size, i32* out);
   // The same from symbols on that need not be bytes.
   size_t encode(const u32* symbols, size_t size, i32* out);
@@ -72,8 +73,15 @@ class BpeEncoder {
   size_t encode_word(const Word& word, size_t size, i32* out);
   template <class Word>
   size_t encode_short(const Word& word, size_t size, i32* out) const;
+  // In windows of at most `window` symbols; false if their ends could show in the result.
   template <class Word>
-  size_t encode_long(const Word& word, size_t size, i32* out);
+  bool encode_windows(const Word& word, size_t size, size_t window, i32*& out);
+  // Merges all symbols of the word; leaves the tokens as the list in nodes_ that begins at 0.
+  template <class Word>
+  void merge(const Word& word, size_t size);
+  // Whether two tokens one behind the other come out of their text alone.
+  template <class Word>
+  bool stay_apart(const Word& text, size_t size, i32 left, i32 right) const;
   void set_pair(u32 at);
 
   struct Node {
@@ -81,6 +89,7 @@ class BpeEncoder {
     BpeMerges::Merge merge;  // with the next node
   };
   const BpeMerges& merges_;
+  size_t window_;
   std::vector<Node> nodes_;
   std::vector<u64> heap_;  // rank and position; an entry is stale if the node's rank is another by now
 };

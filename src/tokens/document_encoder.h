@@ -8,35 +8,60 @@
 
 #include "tokens/input_reader.h"
 #include "tokens/json_text.h"
+#include "tokens/sentence_splitter.h"
 #include "tokens/tokenizer.h"
 
 namespace megalith {
 
-// Documents end to end: tokens, the lengths of their sequences, and how many sequences each document has.
+// Documents of one key end to end: tokens, the lengths of their sequences, and how many sequences each document has.
 struct EncodedDocuments {
   std::vector<i32> tokens;
   std::vector<i32> lengths;
   std::vector<i32> sequences;  // per document; 0 for text without tokens
 
-  void clear() { tokens.clear(), lengths.clear(), sequences.clear(); }
+  struct Size {
+    size_t tokens = 0, lengths = 0, sequences = 0;
+  };
+  Size size() const { return {tokens.size(), lengths.size(), sequences.size()}; }
+  void cut(Size s) { tokens.resize(s.tokens), lengths.resize(s.lengths), sequences.resize(s.sequences); }
+};
+
+// The documents of one chunk.
+struct EncodedChunk {
+  static constexpr size_t kMostTold = 100;
+
+  std::vector<EncodedDocuments> keys;  // of each key, equally many
+  i64 bad_lines = 0;
+  std::vector<std::string> told;  // what was wrong with the first kMostTold of them, with file and line
+};
+
+struct DocumentOptions {
+  std::vector<std::string> keys;  // members of a JSON object; text has one
+  i32 eod = Tokenizer::kNone;     // appended to each document that has tokens; kNone: nothing
+  bool split_sentences = false;   // each sentence is a sequence
+  bool keep_newlines = false;     // with the white space behind it
+  bool skip_bad_lines = false;    // and count them
 };
 
 class DocumentEncoder {
  public:
-  // eod: appended to each document that has tokens; Tokenizer::kNone for none.
-  DocumentEncoder(const Tokenizer& tokenizer, std::vector<std::string> keys, i32 eod);
+  DocumentEncoder(const Tokenizer& tokenizer, DocumentOptions options);
 
-  // out[k]: the documents of key k. An error names the file and the line.
-  void encode(const InputChunk& chunk, std::vector<EncodedDocuments>& out);
+  // An error names the file and the line.
+  void encode(const InputChunk& chunk, EncodedChunk& out);
 
  private:
-  void encode_line(InputKind kind, std::string_view line, std::vector<EncodedDocuments>& out);
-  void add_document(std::span<const std::string_view> sentences, EncodedDocuments& out);
+  void encode_lines(const InputChunk& chunk, EncodedChunk& out);
+  void encode_whole(const InputChunk& chunk, EncodedChunk& out);
+  void encode_line(InputKind kind, std::string_view line, EncodedChunk& out);
+  void add_document(std::span<const std::string_view> texts, EncodedDocuments& out);
+  void add_sequence(std::string_view text, EncodedDocuments& out);
 
   std::unique_ptr<TextEncoder> encoder_;
-  std::vector<std::string> keys_;
-  i32 eod_;
+  DocumentOptions options_;
+  SentenceSplitter splitter_;
   JsonObject json_;
+  std::vector<std::vector<std::string_view>> texts_;  // of each key
   std::vector<std::string_view> sentences_;
 };
 

@@ -60,6 +60,7 @@ JsonObject::~JsonObject() = default;
 
 void JsonObject::parse(std::string_view line) {
   if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is blank: remove it");
+  check(!line.starts_with("\xef\xbb\xbf"), "the line begins with a byte order mark (EF BB BF): remove these bytes");
   element root;
   if (const auto error = state_->parser.parse(line.data(), line.size(), false).get(root)) {
     fail("not valid JSON ({}): mend or remove the line", simdjson::error_message(error));

@@ -1,95 +1,60 @@
 #include "tokens/preprocess.h"
 
 #include <algorithm>
-#include <chrono>
 #include <condition_variable>
 #include <exception>
 #include <mutex>
-#include <numeric>
 #include <thread>
 
 #include "base/check.h"
 #include "base/log.h"
-#include "data/indexed_dataset_writer.h"
 #include "tokens/document_encoder.h"
+#include "tokens/preprocess_output.h"
+#include "tokens/preprocess_progress.h"
 
 namespace megalith {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
-
-class Progress {
- public:
-  Progress(i64 log_interval, i64 total_bytes) : log_interval_(log_interval), total_bytes_(total_bytes) {}
-
-  void add(i64 documents, i64 tokens, i64 bytes) {
-    so_far_.documents += documents;
-    so_far_.tokens += tokens;
-    so_far_.bytes += bytes;
-    so_far_.seconds = seconds_since(start_);
-    if (so_far_.documents < next_documents_ || so_far_.seconds < next_seconds_) return;
-    next_documents_ = so_far_.documents + log_interval_;
-    next_seconds_ = so_far_.seconds + 1;
-    const double rate = double(so_far_.bytes) / so_far_.seconds, left = double(total_bytes_ - so_far_.bytes) / rate;
-    log::info("Processed {} documents, {} tokens ({:.0f} docs/s, {:.2f} MB/s, {:.2f} M tokens/s){}", so_far_.documents,
-              so_far_.tokens, double(so_far_.documents) / so_far_.seconds, rate / 1e6,
-              double(so_far_.tokens) / so_far_.seconds / 1e6, left >= 1 ? fmt::format(", {:.0f} s left", left) : "");
-  }
-
-  PreprocessResult result() const { return so_far_; }
-
- private:
-  i64 log_interval_, total_bytes_;
-  i64 next_documents_ = 0;
-  double next_seconds_ = 1;
-  Clock::time_point start_ = Clock::now();
-  PreprocessResult so_far_;
-};
-
-void write(const EncodedDocuments& documents, IndexedDatasetWriter& writer) {
-  std::span<const i32> tokens = documents.tokens, lengths = documents.lengths;
-  for (i32 sequences : documents.sequences) {
-    const std::span<const i32> mine = lengths.first(size_t(sequences));
-    const size_t count = std::accumulate(mine.begin(), mine.end(), size_t{0});
-    writer.add_document(tokens.first(count), mine);
-    tokens = tokens.subspan(count);
-    lengths = lengths.subspan(size_t(sequences));
-  }
+std::vector<std::string> output_names(const PreprocessConfig& c) {
+  std::vector<std::string> names;
+  for (const std::string& key : c.json_keys)
+    names.push_back(fmt::format("{}_{}_{}", c.output_prefix, key, c.split_sentences ? "sentence" : "document"));
+  return names;
 }
 
 // Workers take chunks in turn, encode them side by side, and write them in the order of the turns. An error waits for
 // its turn too, so the first one in the input is the one that is told.
 class Pipeline {
  public:
-  Pipeline(const PreprocessConfig& config, const Tokenizer& tokenizer)
-      : config_(config),
+  Pipeline(const PreprocessConfig& config, const Tokenizer& tokenizer, const InputFiles& files)
+      : workers_(config.workers),
         tokenizer_(tokenizer),
-        reader_(config.input, config.split_lines, JsonObject::kPadding),
-        progress_(config.log_interval, reader_.total_bytes()) {
-    for (const std::string& key : config.json_keys) {
-      writers_.push_back(std::make_unique<IndexedDatasetWriter>(config.output_prefix + "_" + key + "_document",
-                                                                token_type_for_vocab(tokenizer.vocab_size())));
-    }
-  }
+        options_{.keys = config.json_keys,
+                 .eod = config.append_eod ? tokenizer.eod() : Tokenizer::kNone,
+                 .split_sentences = config.split_sentences,
+                 .keep_newlines = config.keep_newlines,
+                 .skip_bad_lines = config.skip_bad_lines},
+        reader_(files.names, config.split_lines, JsonObject::kPadding),
+        output_(output_names(config), config.keep_sequential_samples ? 1 : config.partitions,
+                token_type_for_vocab(tokenizer.vocab_size())),
+        progress_(config.log_interval, files.bytes) {}
 
   PreprocessResult run() {
     {
       std::vector<std::jthread> threads;
-      for (int i = 0; i < config_.workers; ++i) threads.emplace_back([this] { work(); });
+      for (int i = 0; i < workers_; ++i) threads.emplace_back([this] { work(); });
     }
     if (failure_) std::rethrow_exception(failure_);
-    for (auto& writer : writers_) writer->finish();
+    output_.finish();
     return progress_.result();
   }
 
  private:
   void work() {
-    DocumentEncoder encoder(tokenizer_, config_.json_keys, config_.append_eod ? tokenizer_.eod() : Tokenizer::kNone);
+    DocumentEncoder encoder(tokenizer_, options_);
     InputChunk chunk;
-    std::vector<EncodedDocuments> encoded;
+    EncodedChunk encoded;
     for (;;) {
       i64 turn = 0;
       std::exception_ptr error;
@@ -110,19 +75,18 @@ class Pipeline {
   }
 
   // Writes when the turn has come; false if the run has failed.
-  bool finish_turn(i64 turn, std::exception_ptr error, const InputChunk& chunk,
-                   const std::vector<EncodedDocuments>& encoded) {
+  bool finish_turn(i64 turn, std::exception_ptr error, const InputChunk& chunk, const EncodedChunk& encoded) {
     std::unique_lock lock(output_mutex_);
     turn_changed_.wait(lock, [&] { return turns_done_ == turn || failure_; });
     if (failure_) return false;
     try {
       if (error) std::rethrow_exception(error);
-      i64 tokens = 0;
-      for (size_t k = 0; k < encoded.size(); ++k) {
-        write(encoded[k], *writers_[k]);
-        tokens += i64(encoded[k].tokens.size());
-      }
-      progress_.add(i64(encoded[0].sequences.size()), tokens, i64(chunk.size));
+      tell_bad_lines(encoded);
+      output_.add(encoded);
+      PreprocessResult done{
+          .documents = i64(encoded.keys[0].sequences.size()), .bytes = i64(chunk.size), .bad_lines = encoded.bad_lines};
+      for (const EncodedDocuments& documents : encoded.keys) done.tokens += i64(documents.tokens.size());
+      progress_.add(done, chunk.file_bytes);
     } catch (...) {
       failure_ = std::current_exception();
     }
@@ -131,15 +95,25 @@ class Pipeline {
     return !failure_;
   }
 
-  const PreprocessConfig& config_;
+  void tell_bad_lines(const EncodedChunk& encoded) const {
+    constexpr i64 kMost = EncodedChunk::kMostTold;
+    const i64 before = progress_.result().bad_lines;
+    for (i64 i = 0; i < i64(encoded.told.size()) && before + i < kMost; ++i)
+      log::warn("skipped {}", encoded.told[size_t(i)]);
+    if (before < kMost && before + encoded.bad_lines >= kMost)
+      log::warn("{} broken lines so far: from here on they are only counted", kMost);
+  }
+
+  const int workers_;
   const Tokenizer& tokenizer_;
+  const DocumentOptions options_;
   InputReader reader_;
-  Progress progress_;
-  std::vector<std::unique_ptr<IndexedDatasetWriter>> writers_;
+  PreprocessOutput output_;
+  PreprocessProgress progress_;
 
   std::mutex input_mutex_;  // guards reader_ and turns_taken_
   i64 turns_taken_ = 0;
-  std::mutex output_mutex_;  // guards all below, writers_ and progress_
+  std::mutex output_mutex_;  // guards all below, output_ and progress_
   std::condition_variable turn_changed_;
   i64 turns_done_ = 0;
   std::exception_ptr failure_;
@@ -154,24 +128,38 @@ void check_config(const PreprocessConfig& c) {
     const bool twice = std::count(c.json_keys.begin(), c.json_keys.end(), c.json_keys[i]) > 1;
     check(!twice, "--json-keys names \"{}\" twice: each key gives one output", c.json_keys[i]);
   }
-  const bool text =
-      std::any_of(c.input.begin(), c.input.end(), [](const auto& file) { return file.ends_with(".txt"); });
-  check(!text || c.json_keys.size() == 1, "--json-keys names {} keys, but a .txt file is one text: name one key",
-        c.json_keys.size());
+  check(c.partitions >= 1 && c.partitions <= 1024, "--partitions is {}: want a number from 1 to 1024", c.partitions);
+  check(c.lang == "english",
+        "--lang is {}: only the abbreviations of english are known; with it, texts of other "
+        "languages are cut too, after each full stop",
+        c.lang);
+  check(c.split_sentences || !c.keep_newlines, "--keep-newlines is for --split-sentences: give both or neither");
+}
+
+void check_files(const PreprocessConfig& c, const InputFiles& files) {
+  for (const std::string& file : files.names) {
+    const bool text = unpacked_name(file).ends_with(".txt");
+    check(!text || c.json_keys.size() == 1,
+          "--json-keys names {} keys, but a .txt file is one text: name one key, or leave {} out", c.json_keys.size(),
+          file);
+  }
 }
 
 }  // namespace
 
 PreprocessResult preprocess(const PreprocessConfig& config) {
   check_config(config);
+  const InputFiles files = find_input_files(config.input);
+  check_files(config, files);
   const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(config.tokenizer);
   check(!config.append_eod || tokenizer->eod() != Tokenizer::kNone,
         "--append-eod: {} has no end-of-document token: leave the flag out", tokenizer->name());
-  const PreprocessResult r = Pipeline(config, *tokenizer).run();
-  log::info("Wrote {} documents, {} tokens to {}_{}_document.{{bin,idx}}{} in {:.1f} s ({:.2f} MB/s)", r.documents,
-            r.tokens, config.output_prefix, config.json_keys[0],
-            config.json_keys.size() > 1 ? fmt::format(" and {} more", config.json_keys.size() - 1) : "", r.seconds,
+  const PreprocessResult r = Pipeline(config, *tokenizer, files).run();
+  const std::vector<std::string> names = output_names(config);
+  log::info("Wrote {} documents, {} tokens to {}.{{bin,idx}}{} in {:.1f} s ({:.2f} MB/s)", r.documents, r.tokens,
+            names[0], names.size() > 1 ? fmt::format(" and {} more", names.size() - 1) : "", r.seconds,
             r.seconds > 0 ? double(r.bytes) / r.seconds / 1e6 : 0.0);
+  if (r.bad_lines > 0) log::warn("skipped {} broken lines", r.bad_lines);
   return r;
 }
 

@@ -9,14 +9,24 @@
 namespace megalith {
 
 struct SentencePieceModel {
+  enum Algorithm : u64 { unigram = 1, bpe = 2, word = 3, character = 4 };
   enum Type : u64 { normal = 1, unknown = 2, control = 3, user_defined = 4, unused = 5, byte = 6 };
   struct Piece {
     std::string text;
     float score = 0;
     u64 type = normal;
   };
-  bool unigram = true;
+  struct Normalizer {
+    std::string table;  // of replacements; empty: none
+    bool dummy_prefix = true, remove_extra_spaces = true, escape_spaces = true, space_as_suffix = false;
+  };
+  u64 algorithm = unigram;
+  bool byte_fallback = false;  // characters that are no piece become bytes
+  Normalizer normalizer;
   std::vector<Piece> pieces;  // by id
+
+  bool has_user_defined() const;
+  std::vector<i32> byte_ids() const;  // of the pieces of all 256 bytes; empty if one is missing
 };
 
 // The pieces of a model. Fails, naming `file`, if the bytes are not a protobuf message, or the table of replacements in

@@ -6,6 +6,7 @@
 #include <iterator>
 
 #include "base/check.h"
+#include "tokens/sentencepiece_bpe.h"
 #include "tokens/sentencepiece_check.h"
 #include "tokens/sentencepiece_unigram.h"
 
@@ -29,31 +30,48 @@ class SentencePieceEncoder : public TextEncoder {
   std::vector<int> ids_;
 };
 
-// Older libraries break ties otherwise than newer ones: the library cuts and normalizes, the best path is found here.
+// Older libraries break ties otherwise than newer ones: the best path is found here, in the text as `Normalize` leaves
+// it.
+template <class Normalize>
 class UnigramEncoder : public TextEncoder {
  public:
-  UnigramEncoder(const SentencePieceProcessor& model, const SentencePieceUnigram& unigram)
-      : model_(model), unigram_(unigram) {}
+  UnigramEncoder(Normalize normalize, const SentencePieceUnigram& unigram)
+      : normalize_(std::move(normalize)), unigram_(unigram) {}
   void encode(std::string_view text, std::vector<i32>& out) override {
-    const auto status = model_.Encode(text, &pieces_);
-    check(status.ok(), "SentencePiece cannot encode a text of {} bytes: {}", text.size(), status.ToString());
-    unigram_.encode(unigram_.normalized(pieces_), path_, out);
+    normalize_(text, normalized_);
+    unigram_.encode(normalized_, path_, out);
   }
 
  private:
-  const SentencePieceProcessor& model_;
+  Normalize normalize_;
   const SentencePieceUnigram& unigram_;
-  std::vector<std::string> pieces_;
-  UnigramPath<float> path_;
+  std::string normalized_;
+  UnigramPath<float> path_{SentencePieceUnigram::kLowest};
+};
+
+// Where user-defined pieces are kept from normalization only the library knows how: put together again what it cut.
+struct NormalizeByLibrary {
+  const SentencePieceProcessor& model;
+  const SentencePieceUnigram& unigram;
+  std::vector<std::string> pieces = {};
+  void operator()(std::string_view text, std::string& out) {
+    const auto status = model.Encode(text, &pieces);
+    check(status.ok(), "SentencePiece cannot encode a text of {} bytes: {}", text.size(), status.ToString());
+    out = unigram.normalized(pieces);
+  }
 };
 
 class SentencePieceTokenizer : public Tokenizer {
  public:
   SentencePieceTokenizer(const std::string& file, const std::string& bytes, std::string type) : type_(std::move(type)) {
     const SentencePieceModel model = read_sentencepiece_model(bytes, file);
-    const auto status = model_.LoadFromSerializedProto(bytes);
-    check(status.ok(), "--tokenizer-model {}: SentencePiece cannot read it: {}", file, status.ToString());
-    if (model.unigram) unigram_ = std::make_unique<SentencePieceUnigram>(model);
+    load(file, bytes);
+    check(model_.GetPieceSize() == int(model.pieces.size()),
+          "--tokenizer-model {}: SentencePiece finds {} tokens in it where {} are: the file is broken", file,
+          model_.GetPieceSize(), model.pieces.size());
+    if (model.algorithm == SentencePieceModel::unigram) unigram_ = std::make_unique<SentencePieceUnigram>(model);
+    if (!model.has_user_defined()) normalizer_ = std::make_unique<SentencePieceNormalizer>(model);
+    if (SentencePieceBpe::covers(model)) bpe_ = std::make_unique<SentencePieceBpe>(model);
   }
 
   std::string_view name() const override { return type_; }
@@ -66,7 +84,14 @@ class SentencePieceTokenizer : public Tokenizer {
     return id == model_.unk_id() && model_.IdToPiece(id) != token ? kNone : id;
   }
   std::unique_ptr<TextEncoder> encoder() const override {
-    if (unigram_) return std::make_unique<UnigramEncoder>(model_, *unigram_);
+    if (bpe_) return bpe_->encoder();
+    if (unigram_ && normalizer_) {
+      const auto normalize = [&n = *normalizer_](std::string_view text, std::string& out) { n.normalize(text, out); };
+      return std::make_unique<UnigramEncoder<decltype(normalize)>>(normalize, *unigram_);
+    }
+    if (unigram_) {
+      return std::make_unique<UnigramEncoder<NormalizeByLibrary>>(NormalizeByLibrary{model_, *unigram_}, *unigram_);
+    }
     return std::make_unique<SentencePieceEncoder>(model_);
   }
 
@@ -81,8 +106,22 @@ class SentencePieceTokenizer : public Tokenizer {
   }
 
  private:
+  // The library tells most of what it cannot read by its status, the rest by exceptions of its parts.
+  void load(const std::string& file, const std::string& bytes) {
+    std::string what;
+    try {
+      const auto status = model_.LoadFromSerializedProto(bytes);
+      if (!status.ok()) what = status.ToString();
+    } catch (const std::exception& e) {
+      what = e.what();
+    }
+    check(what.empty(), "--tokenizer-model {}: SentencePiece cannot read it: {}", file, what);
+  }
+
   SentencePieceProcessor model_;
-  std::unique_ptr<SentencePieceUnigram> unigram_;  // of a unigram model
+  std::unique_ptr<SentencePieceNormalizer> normalizer_;  // of a model without user-defined pieces
+  std::unique_ptr<SentencePieceUnigram> unigram_;        // of a unigram model
+  std::unique_ptr<SentencePieceBpe> bpe_;                // of a BPE model that it covers
   std::string type_;
 };
 

@@ -16,6 +16,8 @@ class SentencePieceUnigram {
   // The normalized text that was cut into these pieces, among them those of single bytes.
   std::string normalized(const std::vector<std::string>& pieces) const;
 
+  static constexpr float kLowest = -100000;  // see UnigramPath
+
   void encode(std::string_view normalized, UnigramPath<float>& path, std::vector<i32>& out) const;
 
  private:

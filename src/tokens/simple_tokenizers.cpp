@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/escape.h"
 
 namespace megalith {
 
@@ -28,8 +29,9 @@ class NullEncoder : public TextEncoder {
     i64 value = 0;
     const auto [stop, error] = std::from_chars(word.data(), word.data() + word.size(), value);
     const bool ok = error == std::errc() && stop == word.data() + word.size();
-    check(ok, "\"{}\" is not a token id: with NullTokenizer the text holds whole numbers apart by spaces",
-          word.substr(0, 40));
+    if (!ok)
+      fail("\"{}\" is not a token id: with NullTokenizer the text holds whole numbers apart by spaces",
+           escape_controls(word.substr(0, 40)));
     check(value >= 0 && value < vocab_size_, "token id {} is outside the vocabulary: want 0 to {} (--vocab-size {})",
           value, vocab_size_ - 1, vocab_size_);
     return i32(value);

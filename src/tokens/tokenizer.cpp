@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/escape.h"
 #include "tokens/byte_bpe_tokenizer.h"
 #include "tokens/hf/hf_tokenizer.h"
 #include "tokens/sentencepiece_tokenizer.h"
@@ -30,6 +31,7 @@ struct Kind {
 constexpr Kind kKinds[] = {
     {kGpt2Type, make_gpt2_tokenizer},
     {hf::kHuggingFaceType, hf::make_hugging_face_tokenizer},
+    {"SFTTokenizer", hf::make_hugging_face_tokenizer},
     {"BertWordPieceLowerCase", hf::make_bert_lower_tokenizer},
     {"BertWordPieceCase", hf::make_bert_case_tokenizer},
     {"SentencePieceTokenizer", make_sentencepiece_tokenizer},
@@ -41,12 +43,21 @@ constexpr Kind kKinds[] = {
     {ByteTokenizer::kType, make_byte_tokenizer},
 };
 
+// Messages quote what files hold, which may have more than one line.
+std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config) {
+  try {
+    return kind.make(config);
+  } catch (const Error& e) {
+    throw Error(escape_controls(e.what()));
+  }
+}
+
 }  // namespace
 
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config) {
   std::string known;
   for (const Kind& kind : kKinds) {
-    if (kind.type == config.type) return kind.make(config);
+    if (kind.type == config.type) return make(kind, config);
     known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.type);
   }
   fail("--tokenizer-type \"{}\" is not one we have: use one of {}", config.type, known);

@@ -1,6 +1,9 @@
 // The way to write a text as tokens with the highest sum of scores, by dynamic programming over the places in it:
-// starts from left to right, tokens from short to long, and of equal sums the first.
+// starts from left to right, tokens from short to long, and of equal sums the first. What is equal depends on rounding,
+// so sums are kept as the program keeps them whose tokens are wanted.
 #pragma once
+#include <algorithm>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -10,10 +13,15 @@
 namespace megalith {
 
 // Score: the type that sums are kept in, float for SentencePiece, double for Hugging Face tokenizers.
+// Where the best sum falls below `lowest`, it is subtracted from all: SentencePiece does so since 0.2.2, since a float
+// that large cannot tell sums apart.
 template <class Score>
 class UnigramPath {
  public:
   static constexpr i32 kUnknown = -1;  // one character that no token covers
+
+  explicit UnigramPath(Score lowest = std::numeric_limits<Score>::lowest()) : lowest_(lowest) {}
+
   struct Step {
     size_t begin, end;
     i32 id;
@@ -24,8 +32,10 @@ class UnigramPath {
   const std::vector<Step>& find(std::string_view text, const ByteTrie& trie, Score unknown, ScoreOf&& score_of) {
     const auto* bytes = reinterpret_cast<const u8*>(text.data());
     best_.assign(text.size() + 1, {});
+    furthest_ = 0;
     for (size_t i = 0; i < text.size();) {
       const size_t next = i + read_utf8(bytes + i, text.size() - i).length;
+      if (best_[i].score < lowest_) subtract(best_[i].score, i);
       const Score so_far = best_[i].score;
       bool has_char = false;
       u32 node = ByteTrie::root();
@@ -53,10 +63,17 @@ class UnigramPath {
   };
   void offer(size_t at, const Node& candidate) {
     if (best_[at].begin == std::string_view::npos || candidate.score > best_[at].score) best_[at] = candidate;
+    furthest_ = std::max(furthest_, at);
   }
+  void subtract(Score score, size_t from) {
+    for (size_t at = from; at <= furthest_; ++at) best_[at].score -= score;  // of what is not reached no sum is looked at
+  }
+
+  Score lowest_;
 
   std::vector<Node> best_;  // by place: the best way to reach it
   std::vector<Step> steps_;
+  size_t furthest_ = 0;  // place reached
 };
 
 }  // namespace megalith

@@ -5,13 +5,11 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/convert.h"
 #include "ckpt/hf_weights.h"
 #include "config/file.h"
 #include "train/resume.h"
 #include "train/schedules.h"
-#include "train/state_tensors.h"
+#include "train/state_load.h"
 
 namespace megalith {
 
@@ -26,11 +24,19 @@ json interval_json(const Interval& i) {
   return {{"losses", losses}, {"advanced", i.advanced}, {"skipped", i.skipped}, {"nan", i.nan}};
 }
 
+json data_json(const std::vector<DatasetUse>& data) {
+  json list = json::array();
+  for (const DatasetUse& use : data)
+    list.push_back({{"path", use.name}, {"samples", use.samples}, {"epochs", use.epochs}});
+  return list;
+}
+
 std::string state_json(const RunProgress& p, const Schedules& schedules) {
   return json{{"schedule_samples", p.state.schedule_samples},
               {"optimizer_steps", p.state.optimizer_steps},
               {"skipped_iterations", p.state.skipped_iterations},
               {"interval", interval_json(p.interval)},
+              {"data", data_json(p.data)},
               {"schedules", schedules_to_json(schedules)}}
       .dump(2);
 }
@@ -52,6 +58,8 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
     const json& i = j.at("interval");
     for (const auto& [name, sum] : i.at("losses").items())
       p.interval.mean_losses.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
+    for (const json& use : j.value("data", json::array()))
+      p.data.push_back({use.at("path"), use.at("samples"), use.at("epochs")});
     p.interval.advanced = i.at("advanced"), p.interval.skipped = i.at("skipped"), p.interval.nan = i.at("nan");
     return p;
   } catch (const json::exception& e) {
@@ -67,105 +75,26 @@ Options stored_options(const AnyCheckpoint& c) {
   return stored;
 }
 
-bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
-
-void read_tensors(const AnyCheckpoint& c, ModelState& model, bool with_optimizer) {
-  std::vector<NamedShape> expected, found;
-  for (const StateTensor& t : model.tensors())
-    if (t.is_weight || with_optimizer) expected.push_back({t.name, t.shape});
-  for (const TensorSpec& t : c.tensors->tensors()) {
-    if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
-    if (model.is_stage() && !model.has(t.name)) continue;  // another stage's
-    found.push_back({t.name, t.shape});
-  }
-  check_same_tensors("[load] " + c.path, expected, found);
-  for (const StateTensor& t : model.tensors()) {
-    if (!t.is_weight && !with_optimizer) continue;
-    const std::size_t stored = c.tensors->at(t.name);
-    check(is_float(c.tensors->tensors()[stored].dtype), "{}: tensor {} is {}, want a floating-point type", c.path,
-          t.name, name_of(c.tensors->tensors()[stored].dtype));
-    model.write(t, [&](std::span<float> values) {
-      c.tensors->read_range_as(stored, 0, i64(values.size()), DType::f32, std::as_writable_bytes(values).data());
-    });
-  }
-  model.finish();
-}
-
 AnyOpenOptions open_options(i64 iteration) {
   AnyOpenOptions o;
+  o.verify_native = false;  // what is read is compared as it is read
   if (iteration > 0) o.iteration = iteration;
   return o;
 }
 
-void read_hf_weights(const std::string& dir, ModelState& model) {
-  const HfConfig hf = read_hf_config(dir);
-  import_hf(dir, hf, [&](const std::string& name, const Shape& shape, std::span<const float> values) {
-    for (const StateTensor& t : model.tensors()) {
-      if (!t.is_weight || t.name != name) continue;
-      check(t.shape == shape, "{}: {} is {}, the model's is {}", dir, name, to_string(shape), to_string(t.shape));
-      return model.write(t, values);
-    }
-    check(model.is_stage(), "{}: the model has no parameter {}", dir, name);
-  });
-  model.finish();
-}
-
 }  // namespace
 
-// Each rank its blocks. State that is cut over data-parallel ranks is put together first, one kind after the other.
-static void save_native(const TrainConfig& train, const Manifest& manifest, const ModelState& model, Ranks& ranks,
-                        SaveOptions options) {
-  std::vector<std::string> kinds;
-  std::vector<SaveTensor> tensors;
-  std::vector<float> copy;  // of memory that the host can't see
-  model.begin_reading();
-  for (const StateTensor& t : model.tensors()) {
-    if (train.no_save_optim && !t.is_weight) continue;
-    if (kinds.empty() || kinds.back() != t.cut) kinds.push_back(t.cut);
-    const auto block = model.block(t);
-    if (!block) continue;
-    SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, block->shape, DType::f32});
-    out.global_shape = t.shape, out.offset = block->offset, out.group = int(kinds.size()) - 1;
-    if (t.leaf->type.dtype == DType::f32 && t.cut.empty()) out.data = model.host_view(t);
-    if (!out.data) out.fetch = [&model, &copy, &t] { return (copy = model.read_block(t)).data(); };
-  }
-  options.groups = int(kinds.size());
-  options.begin_group = [&](int group) { model.begin_reading(kinds[size_t(group)]); };
-  options.sharing = {ranks.rank(), ranks.size(), [&](const std::string& text) { return ranks.all_gather(text); }};
-  save_checkpoint(train.save, manifest, tensors, options);
-}
-
-static void save_torch_dist(const Options& options, const Manifest& manifest, const ModelState& model,
-                            const SaveOptions& keep) {
-  AnyCheckpoint run{.path = options.train.save, .manifest = manifest, .model = options.model};
-  run.tensors = std::make_shared<StateTensors>(model, !options.train.no_save_optim);
-  convert_checkpoint(run, CkptFormat::torch_dist, options.train.save, {});
-  remove_old_checkpoints(options.train.save, manifest.iteration, keep);
-}
-
-bool save_run(const Options& options, const ModelState& model, Ranks& ranks, const RunProgress& progress,
-              const Schedules& schedules) {
-  const TrainConfig& train = options.train;
-  const RunState& state = progress.state;
+Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
   Options stored = options;
-  const Manifest manifest{state.iteration, state.consumed_samples, config::to_json(config::fields_of(stored)),
-                          state_json(progress, schedules)};
-  const SaveOptions keep{.keep_last = train.most_recent_k, .keep_multiples = train.save_retain_interval};
-  try {
-    if (train.ckpt_format == SaveFormat::torch_dist)
-      save_torch_dist(options, manifest, model, keep);
-    else
-      save_native(train, manifest, model, ranks, keep);
-  } catch (const std::exception& e) {
-    log::warn("checkpoint at iteration {} was not saved, training goes on: {}", state.iteration, e.what());
-    return false;
-  }
-  log::say("  successfully saved checkpoint from iteration {:7d} to {}", state.iteration, train.save);
-  return true;
+  return {progress.state.iteration, progress.state.consumed_samples, config::to_json(config::fields_of(stored)),
+          state_json(progress, schedules)};
 }
 
-RunStart::RunStart(const Options& options)
-    : load_(options.train.load), seed_(u64(options.train.seed)), schedules_(make_schedules(options)) {
+RunStart::RunStart(const Options& options, const StartChoice& choice)
+    : load_(choice.copy ? choice.copy->dir : options.train.load),
+      parallel_(options.parallel),
+      seed_(u64(options.train.seed)),
+      schedules_(make_schedules(options)) {
   if (load_.empty()) return;
   if (!is_loadable(load_)) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
@@ -174,18 +103,19 @@ RunStart::RunStart(const Options& options)
     log::say("  no checkpoint in {}: starting from random weights", load_);
     return;
   }
-  hub_ = is_hf_directory(load_);
-  if (hub_)
-    check_same_model(options.model, read_hf_config(load_).model, load_);
+  AnyOpenOptions open = open_options(choice.copy ? choice.copy->iteration : options.train.ckpt_step);
+  open.vocab_size = options.model.vocab_size;
+  open.no_later_than = choice.no_later_than;
+  open.whole = !choice.copy || !choice.copy->own;
+  checkpoint_ = open_any_checkpoint(load_, open);
+  if (checkpoint_->format == CkptFormat::hf)
+    check_same_model(options.model, *checkpoint_->model, load_);
   else
-    open_checkpoint_of(options);
+    read_run(options);
 }
 
-void RunStart::open_checkpoint_of(const Options& options) {
+void RunStart::read_run(const Options& options) {
   const TrainConfig& t = options.train;
-  AnyOpenOptions open = open_options(t.ckpt_step);
-  open.vocab_size = options.model.vocab_size;
-  checkpoint_ = open_any_checkpoint(load_, open);
   const AnyCheckpoint& c = *checkpoint_;
   const Options stored = stored_options(c);
   check_same_model(options.model, *c.model, c.path);
@@ -205,31 +135,49 @@ void RunStart::open_checkpoint_of(const Options& options) {
   if (c.format != CkptFormat::native) return;  // Megatron's arguments say too little about the rest
   const std::string changed = changed_settings(options, stored);
   if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
+  const std::string samples = changed_samples(options, stored, progress_.state.consumed_samples);
+  if (!samples.empty()) log::warn("{}: {}", c.path, samples);
+  const std::string layout = layout_text(stored.parallel);
+  if (layout != layout_text(parallel_)) log::say("  {} was saved under {}", c.path, layout);
+}
+
+std::optional<i64> RunStart::iteration() const {
+  return checkpoint_ ? std::optional(checkpoint_->manifest.iteration) : std::nullopt;
+}
+
+// Megatron's line, for the rank that prints it: its place among the tensor- and pipeline-parallel ranks of this run.
+static std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration) {
+  return fmt::format("  successfully loaded checkpoint from {} [ t 1/{}, p 1/{} ] at iteration {}", dir,
+                     p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
 }
 
 void RunStart::fill(ModelState& model) const {
-  if (hub_) {
-    read_hf_weights(load_, model);
-    log::say("  successfully loaded weights from {}", load_);
-  } else if (checkpoint_) {
-    read_tensors(*checkpoint_, model, with_optimizer_);
-    log::say("  successfully loaded checkpoint from {} [ t 1/1, p 1/1 ] at iteration {}", load_,
-             checkpoint_->manifest.iteration);
-  } else {
+  if (checkpoint_)
+    read_state(*checkpoint_->tensors, with_optimizer_, model);
+  else
     model.initialise(seed_);
-  }
+}
+
+void RunStart::say_filled() const {
+  if (!checkpoint_) return;
+  if (checkpoint_->format == CkptFormat::hf) return log::say("  successfully loaded weights from {}", load_);
+  log::say("{}", loaded_line(load_, parallel_, checkpoint_->manifest.iteration));
+}
+
+void RunStart::let_go() {
+  if (checkpoint_) checkpoint_->tensors.reset(), checkpoint_->mark = {};
 }
 
 void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
-  if (is_hf_directory(dir)) return read_hf_weights(dir, model);
-  read_tensors(open_any_checkpoint(dir, open_options(iteration)), model, false);
+  read_state(*open_any_checkpoint(dir, open_options(iteration)).tensors, false, model);
+  model.finish();
 }
 
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   if (is_hf_directory(dir)) return {read_hf_config(dir).model, {}};
   AnyOpenOptions open = open_options(iteration);
-  open.verify = false;  // whoever loads the weights verifies them
+  open.verify = open.verify_native = false;  // whoever loads the weights verifies them
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);
   return {*c.model, stored.tokenizer};

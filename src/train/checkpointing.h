@@ -4,7 +4,8 @@
 #include <string>
 
 #include "ckpt/any_checkpoint.h"
-#include "comm/ranks.h"
+#include "data/dataset.h"
+#include "train/copies.h"
 #include "train/interval_stats.h"
 #include "train/model_state.h"
 #include "train/options.h"
@@ -15,13 +16,18 @@ namespace megalith {
 // What a run is at some iteration, beside its tensors.
 struct RunProgress {
   RunState state;
-  Interval interval;  // since the last log line: sums
+  Interval interval;               // since the last log line: sums
+  std::vector<DatasetUse> data{};  // how far the training data were read, if they are read in order
 };
 
-// Saves under --save. A failure is a warning: training goes on and earlier checkpoints are untouched. Returns whether
-// it was saved.
-bool save_run(const Options& options, const ModelState& model, Ranks& ranks, const RunProgress& progress,
-              const Schedules& schedules);
+// What a checkpoint says beside its tensors.
+Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules);
+
+// Where to begin instead of with the latest checkpoint of --load.
+struct StartChoice {
+  std::optional<FoundCopy> copy{};     // a copy that is newer than it
+  std::optional<i64> no_later_than{};  // newer checkpoints are as if they were not there
+};
 
 // Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
 // directory (its weights only). Opening it reads and checks everything but tensors, so that mistakes are told before
@@ -30,20 +36,26 @@ class RunStart {
  public:
   // Follows --load. Error if there is something else than a checkpoint of this model, if its schedule is another (see
   // choose_schedules), or if nothing is there with --exit-on-missing-checkpoint; a warning where settings changed.
-  explicit RunStart(const Options& options);
+  explicit RunStart(const Options& options, const StartChoice& choice = {});
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }
-  bool resumes() const { return checkpoint_ && !from_zero_; }
-  // Reads or draws the weights, and reads the optimizer's state if there is one.
+  std::optional<i64> iteration() const;  // of the checkpoint; none if there is none
+  const std::string& directory() const { return load_; }
+  bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
+  // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
+  // checkpoint every byte is verified: DamagedCheckpoint if it is not what was saved. ModelState::finish() is left to
+  // the caller.
   void fill(ModelState& model) const;
+  void say_filled() const;  // a line for the log
+  void let_go();            // of the checkpoint's files, which may then be deleted
 
  private:
-  void open_checkpoint_of(const Options& options);
+  void read_run(const Options& options);
 
   std::string load_;
+  ParallelConfig parallel_;
   u64 seed_;
-  bool hub_ = false;
   bool from_zero_ = false;  // weights only, from iteration 0
   bool with_optimizer_ = false;
   std::optional<AnyCheckpoint> checkpoint_;

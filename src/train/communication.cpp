@@ -6,14 +6,6 @@
 
 namespace megalith {
 
-static double runs_a_step(const std::string& program, i64 micro_batches) {
-  for (const char* other : {"evaluate", "take", "give"})
-    if (program.starts_with(other)) return 0;
-  if (program == "micro-batch") return double(micro_batches - 1);
-  if (program == "last-micro-batch" || program == "update") return 1;
-  return double(micro_batches);  // a pipeline's
-}
-
 std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
   const Plan& plan = step.plan;
   std::vector<Sent> out;

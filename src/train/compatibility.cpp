@@ -36,8 +36,7 @@ std::string missing(const Options& o) {
   need(o.train.train_iters != 0 || o.train.train_samples != 0, "--train-iters (or --train-samples)");
   need(o.optimizer.lr != 0 || o.given.has("lr"), "--lr");
   const DataConfig& d = o.data;
-  const bool data = d.mock_data || !d.data_path.empty() || !d.train_data_path.empty() || !d.valid_data_path.empty() ||
-                    !d.test_data_path.empty();
+  const bool data = d.ways_to_name_data() > 0;
   need(data || o.train.dry_run, "--data-path (or --mock-data)");
   return flags.empty() ? "" : fmt::format("missing required flags: {}", fmt::join(flags, ", "));
 }
@@ -76,6 +75,7 @@ std::string bad_run_sizes(const Options& o) {
                        {"--most-recent-k", t.most_recent_k, 0},
                        {"--ckpt-step", t.ckpt_step, 0},
                        {"--log-interval", t.log_interval, 1},
+                       {"--straggler-minmax-count", t.straggler_minmax_count, 1},
                        {"--profile-step-start", t.profile_step_start, 0},
                        {"--profile-step-end", t.profile_step_end, 0},
                        {"--tensorboard-log-interval", t.tensorboard_log_interval, 1},

@@ -139,10 +139,15 @@ std::string sequence_parallel(const Options& o) {
   return "--sequence-parallel has no effect with --tensor-model-parallel-size 1";
 }
 
-std::string saves(const Options& o) {
-  if (o.train.save.empty() || o.parallel.world_size == 1 || o.train.ckpt_format == SaveFormat::native) return {};
-  return fmt::format("--save {}: several ranks save native checkpoints only: leave out --ckpt-format, and convert",
-                     o.train.save);
+std::string narrow_gradients(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!p.grad_reduce_in_bf16 || p.world_size > p.pipeline_model_parallel_size) return {};
+  return "--grad-reduce-in-bf16 has no effect where no ranks share a gradient: leave it out";
+}
+
+std::string one_precision_of_sums(const Options& o) {
+  const std::string flags = o.given.contradiction("grad-reduce-in-bf16");
+  return flags.empty() ? "" : fmt::format("{} contradict each other: give one", flags);
 }
 
 std::string zeros(const Options& o) {
@@ -175,7 +180,8 @@ std::vector<Rule> parallel_rules() {
       {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::refuse, zeros},
       {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
-      {"several ranks save native checkpoints", Topic::run, Action::refuse, saves},
+      {"sums of gradients have one precision", Topic::run, Action::refuse, one_precision_of_sums},
+      {"grad-reduce-in-bf16 comes with ranks that share gradients", Topic::run, Action::warn, narrow_gradients},
   };
 }
 

@@ -42,6 +42,7 @@ struct Speed {
   double tokens_per_second = 0;
   std::optional<double> tflops{};
   std::optional<double> mfu{};
+  double data_wait = 0;  // seconds per iteration in which the step waited for a batch to be read
 };
 
 }  // namespace megalith

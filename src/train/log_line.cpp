@@ -26,6 +26,7 @@ std::string iteration_line(WallTime time, const IterationRecord& r, const Interv
   if (speed && speed->tflops) add(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", *speed->tflops);
   if (speed) add(" tokens per second per GPU: {:.1f} |", speed->tokens_per_second);
   if (speed && speed->mfu) add(" MFU (%): {:.1f} |", 100 * *speed->mfu);
+  if (speed) add(" data wait per iteration (ms): {:.1f} |", speed->data_wait * 1000);
   add(" learning rate: {:.6E} |", r.learning_rate);
   add(" global batch size: {:5d} |", r.global_batch_size);
   for (const NamedValue& loss : interval.mean_losses) add(" {}: {:.6E} |", loss.name, loss.value);

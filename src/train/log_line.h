@@ -14,7 +14,7 @@ namespace megalith {
 using WallTime = std::chrono::system_clock::time_point;
 
 // One line, no newline. The time is printed as local time with microseconds. `speed`, with --log-throughput: Megatron's
-// key with TFLOP/s, and behind it two of our own, tokens/s and, where known, MFU.
+// key with TFLOP/s, and behind it some of our own: tokens/s, MFU where it is known, and the wait for data.
 std::string iteration_line(WallTime time, const IterationRecord& record, const Interval& interval,
                            const std::optional<Speed>& speed = {});
 

@@ -23,8 +23,7 @@ constexpr Row kAccepted[] = {
      "--no-create-attention-mask-in-dataloader"},
     {"softmax, norms' statistics and the loss are in f32 always",
      "--attention-softmax-in-fp32 --disable-bf16-reduced-precision-matmul"},
-    {"gradients are accumulated in f32 always",
-     "--accumulate-allreduce-grads-in-fp32 --no-gradient-accumulation-fusion"},
+    {"gradients are accumulated in f32 always", "--no-gradient-accumulation-fusion"},
     {"loss and gradients are normalised per token over the global batch always", "--calculate-per-token-loss"},
     {"runs are deterministic always", "--deterministic-mode"},
     {"initial weights and dropout are keyed by the element, the same under every layout",
@@ -46,14 +45,15 @@ constexpr Row kAccepted[] = {
      "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"checkpoints have one form, which every layout reads",
-     "--use-dist-ckpt --dist-ckpt-format= --ckpt-fully-parallel-save "
-     "--no-ckpt-fully-parallel-save --ckpt-fully-parallel-load --ckpt-assume-constant-structure --dist-ckpt-workers= "
+     "--use-dist-ckpt --dist-ckpt-format= "
+     "--ckpt-fully-parallel-load --ckpt-assume-constant-structure "
      "--dist-ckpt-optim-fully-reshardable --distrib-optim-fully-reshardable-mem-efficient "
      "--ckpt-pg-tensors-cache-path= "
      "--no-save-tokenizer-assets"},
     {"what --load holds is found by itself always", "--auto-detect-ckpt-format"},
-    {"checkpoints are written in the foreground",
-     "--async-save --async-strategy= --use-persistent-ckpt-worker "
+    {"SIGTERM, or another --exit-signal, saves and leaves always", "--exit-signal-handler"},
+    {"--async-save writes by threads of the run itself",
+     "--async-strategy= --use-persistent-ckpt-worker --non-persistent-local-ckpt-algo= "
      "--async-ckpt-cpu-priority= --async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},
     {"datasets are memory-mapped and their indices are made in one pass",
      "--no-mmap-bin-files --dataloader-fast-cache-load --dataloader-defer-npy-index-mmap "
@@ -124,7 +124,7 @@ constexpr Row kNotBuilt[] = {
      "--suggested-communication-unit-size --data-parallel-random-init"},
     {"tuning of communication is not built yet",
      "--high-priority-stream-groups --use-sharp --sharp-enabled-group --use-nccl-ub --disable-symmetric-registration "
-     "--symmetric-ar-type --fake-process-group --flight-recorder-dump-path --grad-reduce-in-bf16 "
+     "--symmetric-ar-type --fake-process-group --flight-recorder-dump-path "
      "--ddp-reduce-scatter-with-fp32-accumulation --ddp-param-name-patterns-for-fp32-local-accumulation "
      "--check-for-large-grads "
      "--check-weight-hash-across-dp-replicas-interval"},
@@ -171,10 +171,8 @@ constexpr Row kNotBuilt[] = {
      "--perform-rl-step --grpo-prompts-per-step --grpo-group-size --grpo-iterations --grpo-kl-beta --langrl-env-config "
      "--rl-generation-lag --refit-method"},
     {"this way to feed data is not built yet",
-     "--data-args-path --per-split-data-args-path --per-dataset-sequences-path --dataloader-inter-document-masking "
-     "--object-storage-cache-path --enable-msc --fim-data --fim-rate --fim-spm-rate --sft "
-     "--sft-tokenizer-prompt-format "
-     "--phase-transition-iterations --iterations-to-skip --result-rejected-tracker-filename "
+     "--per-dataset-sequences-path --dataloader-inter-document-masking "
+     "--object-storage-cache-path --enable-msc --phase-transition-iterations --iterations-to-skip --result-rejected-tracker-filename "
      "--allow-ambiguous-pad-tokens"},
     {"this way to evaluate is not built yet",
      "--full-validation --multiple-validation-sets --validation-set-names --eval-global-batch-size "
@@ -185,7 +183,7 @@ constexpr Row kNotBuilt[] = {
      "--chat-template --tokenizer-sentencepiece-legacy"},
     {"this checkpoint setting is not built yet",
      "--pretrained-checkpoint --load-main-params-from-ckpt --override-ckpt-iteration --use-checkpoint-args "
-     "--use-mp-args-from-checkpoint-args --non-persistent-save-interval --non-persistent-ckpt-type --replication "
+     "--use-mp-args-from-checkpoint-args --replication "
      "--replication-jump --replication-factor --ckpt-convert-format --ckpt-convert-save "
      "--ckpt-convert-update-legacy-dist-opt-format --dist-ckpt-save-pre-mcore-014 --dist-ckpt-strictness "
      "--verify-integrity "
@@ -195,13 +193,13 @@ constexpr Row kNotBuilt[] = {
     {"this kind of logging is not built yet: --tensorboard-dir and --metrics-file are there",
      "--wandb-project --wandb-exp-name --wandb-save-dir --wandb-entity --log-memory-interval --log-device-memory-used "
      "--log-energy "
-     "--log-progress --otel-enabled --otel-service-name --otel-span-groups --config-logger-dir --log-straggler "
-     "--straggler-ctrlr-port --straggler-minmax-count --disable-straggler-on-startup"},
+     "--log-progress --otel-enabled --otel-service-name --otel-span-groups --config-logger-dir"},
+    {"there is no port to switch the detector on and off: --log-straggler reports with every log line",
+     "--straggler-ctrlr-port"},
     {"this kind of resilience is not built yet",
      "--check-for-spiky-loss --error-injection-rate --error-injection-type --gpu-sniff-test-interval "
      "--enable-ft-package "
-     "--calc-ft-timeouts --ft-num-warmup-iters --inprocess-restart --exit-signal-handler --exit-signal "
-     "--adlr-autoresume "
+     "--calc-ft-timeouts --ft-num-warmup-iters --inprocess-restart --adlr-autoresume "
      "--adlr-autoresume-interval --run-workload-inspector-server"},
     {"this kind of profiling is not built: --profile works with nsys, --print-plan and --dry-run show what a step does",
      "--use-pytorch-profiler --record-memory-history --memory-snapshot-path"},
@@ -229,7 +227,7 @@ constexpr Row kReplaced[] = {
     {"use --recompute-granularity, --recompute-method and --recompute-num-layers",
      "--checkpoint-activations --checkpoint-method --checkpoint-num-layers --distribute-checkpointed-activations"},
     {"leave it out: one rank has no replicas to compare", "--consistency-check"},
-    {"use --log-straggler, once it is built", "--enable-straggler-detection"},
+    {"use --log-straggler", "--enable-straggler-detection"},
 };
 
 std::vector<config::OtherFlag> read_row(const Row& row, bool accepted) {

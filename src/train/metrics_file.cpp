@@ -88,6 +88,7 @@ std::vector<Metric> iteration_metrics(const IterationRecord& r, const Interval& 
   if (r.grad_norm) m.push_back({"grad_norm", *r.grad_norm});
   m.push_back({"iteration_ms", interval.seconds_per_iteration * 1000});
   m.push_back({"tokens_per_second", speed.tokens_per_second});
+  m.push_back({"data_wait_ms", speed.data_wait * 1000});
   if (speed.tflops) m.push_back({"tflops", *speed.tflops});
   if (speed.mfu) m.push_back({"mfu", *speed.mfu});
   m.push_back({"global_batch_size", r.global_batch_size});

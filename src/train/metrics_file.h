@@ -39,8 +39,8 @@ class MetricsFile {
 std::string metrics_line(i64 iteration, std::span<const Metric> metrics);
 
 // The metrics of a logged iteration: consumed_samples, the mean losses of the interval under their names with _ for
-// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, tflops, mfu, global_batch_size, loss_scale,
-// skipped_iterations, nan_iterations, and num_zeros and params_norm where known.
+// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, data_wait_ms, tflops, mfu, global_batch_size,
+// loss_scale, skipped_iterations, nan_iterations, and num_zeros and params_norm where known.
 std::vector<Metric> iteration_metrics(const IterationRecord& record, const Interval& interval, const Speed& speed);
 
 }  // namespace megalith

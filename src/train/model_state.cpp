@@ -3,79 +3,137 @@
 #include <algorithm>
 #include <cmath>
 
-#include "mesh/pieces.h"
+#include "ckpt/block_copy.h"
 #include "passes/gradients.h"
 
 namespace megalith {
 
 ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
     : step_(step), interpreter_(interpreter), coord_(coord) {
-  const Plan& plan = step.plan;
-  const auto add = [&](const std::string& name, const Parameter& p, std::string (*state)(const std::string&)) {
-    const bool is_weight = state == main_name;
-    const Leaf* leaf = plan.find_leaf(state(p.name));
-    if (!step.pools.empty()) leaf = plan.find_leaf(gradient_name(p.name));
-    if (!leaf && is_weight) leaf = plan.find_leaf(p.name);
-    if (leaf) tensors_.push_back({name, p.true_shape(), &p, leaf, is_weight, step.pools.empty() ? "" : state("")});
+  const auto add = [&](const std::string& prefix, std::string (*kind)(const std::string&)) {
+    for (const Parameter& p : step.parameters) {
+      tensors_.push_back({prefix + p.name, p.true_shape(), &p, kind == main_name, kind});
+      if (!place_of(tensors_.back()).leaf) tensors_.pop_back();
+    }
   };
-  for (const Parameter& p : step.parameters) add(p.name, p, main_name);
-  for (const Parameter& p : step.parameters) add("optimizer.exp_avg." + p.name, p, first_moment_name);
-  const bool adam = step.pools.empty() || plan.find_program("take" + second_moment_name(""));
-  for (const Parameter& p : step.parameters)
-    if (adam) add("optimizer.exp_avg_sq." + p.name, p, second_moment_name);
-}
-
-bool ModelState::has(const std::string& name) const {
-  return std::any_of(tensors_.begin(), tensors_.end(), [&](const StateTensor& t) { return t.name == name; });
+  add("", main_name), add("optimizer.exp_avg.", first_moment_name), add("optimizer.exp_avg_sq.", second_moment_name);
+  for (const StateTensor& t : tensors_) names_.insert(t.name);
 }
 
 void ModelState::run(const std::string& program) const {
   interpreter_.run(int(step_.plan.find_program(program) - step_.plan.programs.data()), true);
 }
 
-void ModelState::begin_writing(const std::string& cut) {
-  if (writing_ == cut) return;
-  finish();
-  writing_ = cut;
-}
-
 void ModelState::finish() {
-  if (!writing_.empty()) run("take" + writing_);
-  writing_.clear(), reading_.clear();
+  if (!step_.pools.empty()) run("spread weights");
 }
 
-static void write_as(Interpreter& to, const Leaf& leaf, const std::vector<float>& values) {
-  if (leaf.type.dtype == DType::f32) return to.write(leaf, values.data());
-  check(leaf.type.dtype == DType::bf16, "{} is {}: weights are written as f32 or bf16", leaf.name,
-        name_of(leaf.type.dtype));
-  const std::vector<bf16> narrow(values.begin(), values.end());
-  to.write(leaf, narrow.data());
+namespace {
+
+bool lies_in(const Leaf& member, const Leaf& pool) {
+  return member.offset >= pool.offset && member.offset + member.bytes <= pool.offset + pool.bytes;
 }
 
-static std::vector<float> block_of(const std::vector<float>& whole, const Mesh& mesh, const Type& t, const Coord& at) {
-  std::vector<float> out(size_t(local_type(mesh, t).elements()));
-  const Layout nowhere = megalith::whole(t.shape.size());
-  for (Box& b : common_boxes(megalith::block_of(mesh, t.shape, nowhere, at), block_of(mesh, t.shape, t.layout, at)))
-    copy_box(b, whole.data(), out.data());
+}  // namespace
+
+// A cut optimizer's state: where the parameter's gradient lies in its pool, and what of the pool is this rank's.
+ModelState::Place ModelState::place_of(const StateTensor& t) const {
+  const Plan& plan = step_.plan;
+  const Parameter& p = *t.parameter;
+  const i64 elements = local_type(plan.mesh, p.type).elements();
+  if (step_.pools.empty()) {
+    const Leaf* leaf = plan.find_leaf(t.kind(p.name));
+    if (!leaf && t.is_weight) leaf = plan.find_leaf(p.name);
+    return {leaf, 0, 0, elements};
+  }
+  const Leaf& gradient = plan.leaf(gradient_name(p.name));
+  for (const Pool& pool : step_.pools) {
+    const Leaf& whole = plan.leaf(pool.name + ".grad");
+    if (!lies_in(gradient, whole)) continue;
+    const Leaf* leaf = plan.find_leaf(t.kind(pool.name));
+    const i64 start = (gradient.offset - whole.offset) / size_of(whole.type.dtype);
+    const Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, 1).at(0);
+    const i64 begin = std::max(start, mine.start), end = std::min(start + elements, mine.start + mine.length);
+    return {leaf, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
+  }
+  fail("{} lies in no pool", p.name);
+}
+
+// Of elements of the local block those in rows that exist: rows are dim 0, so they come first.
+std::vector<StatePiece> ModelState::boxes(const StateTensor& t, const Place& place) const {
+  const Parameter& p = *t.parameter;
+  Shape offset, shape;
+  for (int d = 0; d < p.type.ndim(); ++d) {
+    const std::vector<Run> runs = index_runs(step_.plan.mesh, p.type.shape, p.type.layout, coord_, d);
+    check(runs.size() == 1, "{} is not one block on each rank", t.name);
+    offset.push_back(runs[0].start);
+    shape.push_back(std::clamp<i64>(t.shape[size_t(d)] - runs[0].start, 0, runs[0].length));
+  }
+  std::vector<StatePiece> out;
+  const i64 n = std::min(place.count, megalith::count(shape) - place.first);
+  i64 begin = place.begin;
+  if (n > 0)
+    for_boxes(shape, place.first, n, [&](const Shape& at, const Shape& box) {
+      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, begin, at, box});
+      for (size_t d = 0; d < at.size(); ++d) piece.offset[d] += offset[d];
+      begin += megalith::count(box);
+    });
   return out;
 }
 
-void ModelState::write(const StateTensor& t, const Fill& fill) {
-  const Type& type = t.leaf->type;
-  begin_writing(t.cut);
-  std::vector<float> padded(size_t(type.elements()));
-  fill(std::span(padded).first(size_t(count(t.shape))));
-  if (local_type(step_.plan.mesh, type).elements() != type.elements())
-    padded = block_of(padded, step_.plan.mesh, type, coord_);
-  if (!t.cut.empty() && !gives_values(*t.leaf)) padded.assign(padded.size(), 0);
-  write_as(interpreter_, *t.leaf, padded);
-  if (t.is_weight && t.cut.empty() && t.leaf->name != t.parameter->name)
-    write_as(interpreter_, step_.plan.leaf(t.parameter->name), padded);
+std::vector<StatePiece> ModelState::pieces(const StateTensor& t) const { return boxes(t, place_of(t)); }
+
+// The ranks that hold the same elements each save a stretch of them.
+std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shared) const {
+  if (counts_elsewhere(*t.parameter)) return {};
+  const Mesh& mesh = step_.plan.mesh;
+  const Type& type = t.parameter->type;
+  const bool cut = !step_.pools.empty();  // then over all ranks that have copies of the weight
+  i64 holders = 1, mine = 0;
+  for (Axis a : kAllAxes) {
+    if (a == Axis::pp || type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
+    mine = mine * mesh.n(a) + coord_[int(a)], holders *= mesh.n(a);
+  }
+  if (!shared && mine > 0) return {};
+  if (!shared) holders = 1;
+  Place place = place_of(t);
+  const Type local = local_type(mesh, type);
+  i64 rows = 1, row = local.elements();  // a row is never cut
+  for (int d = 0; d < local.ndim() && rows < holders; ++d) rows *= local.dim(d), row /= local.dim(d);
+  if (cut) rows = place.count, row = 1;
+  const i64 first = rows * mine / holders * row;
+  place.count = rows * (mine + 1) / holders * row - first;
+  place.first += first, place.begin += first;
+  return boxes(t, place);
 }
 
-void ModelState::write(const StateTensor& t, std::span<const float> values) {
-  check(i64(values.size()) == count(t.shape), "{} has {} values, not {}", t.name, count(t.shape), values.size());
-  write(t, [&](std::span<float> to) { std::copy(values.begin(), values.end(), to.begin()); });
+bool ModelState::has_copy(const StateTensor& t) const {
+  return t.is_weight && step_.pools.empty() && t.kind(t.parameter->name) != t.parameter->name &&
+         step_.plan.find_leaf(t.kind(t.parameter->name)) != nullptr;
+}
+
+// Elements [begin, begin + values) of a leaf, f32 or bf16.
+static void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values) {
+  if (leaf.type.dtype == DType::f32)
+    return interpreter.write_part(leaf, begin * i64(sizeof(float)), std::as_bytes(values));
+  check(leaf.type.dtype == DType::bf16, "{} is {}: weights are written as f32 or bf16", leaf.name,
+        name_of(leaf.type.dtype));
+  const std::vector<bf16> narrow(values.begin(), values.end());
+  interpreter.write_part(leaf, begin * i64(sizeof(bf16)), std::as_bytes(std::span(narrow)));
+}
+
+void ModelState::write(const StateTensor& t, const StatePiece& piece, i64 begin, std::span<const float> values) {
+  write_elements(interpreter_, *piece.leaf, piece.begin + begin, values);
+  if (has_copy(t)) write_elements(interpreter_, step_.plan.leaf(t.parameter->name), piece.begin + begin, values);
+}
+
+void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
+  interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
+}
+
+float* ModelState::host_view(const StatePiece& piece) const {
+  std::byte* leaf = piece.leaf->type.dtype == DType::f32 ? interpreter_.host_view(*piece.leaf) : nullptr;
+  return leaf ? reinterpret_cast<float*>(leaf) + piece.begin : nullptr;
 }
 
 template <class F>
@@ -95,53 +153,15 @@ void ModelState::with_values(const Leaf& leaf, F&& f) const {
   f(std::span<const float>(copy));
 }
 
-std::vector<float> ModelState::read(const StateTensor& t) const {
-  if (t.cut != reading_) run("give" + t.cut), reading_ = t.cut;
-  std::vector<float> out;
-  with_values(*t.leaf, [&](std::span<const float> values) {
-    const auto n = size_t(count(t.shape));
-    check(values.size() >= n, "{} is split over ranks: one of them cannot read all of it", t.name);
-    out.assign(values.begin(), values.begin() + i64(n));
-  });
-  return out;
-}
-
-std::optional<ModelState::StateBlock> ModelState::block(const StateTensor& t) const {
-  if (!counts(*t.leaf) || counts_elsewhere(*t.parameter)) return std::nullopt;
-  const Mesh& mesh = step_.plan.mesh;
-  StateBlock out;
-  for (int d = 0; d < t.leaf->type.ndim(); ++d) {
-    const std::vector<Run> runs = index_runs(mesh, t.leaf->type.shape, t.leaf->type.layout, coord_, d);
-    check(runs.size() == 1, "{} is not one block on each rank", t.name);
-    out.offset.push_back(runs[0].start);
-    out.shape.push_back(std::clamp<i64>(t.shape[size_t(d)] - runs[0].start, 0, runs[0].length));
-  }
-  if (count(out.shape) == 0) return std::nullopt;
-  return out;
-}
-
-void ModelState::begin_reading(const std::string& cut) const {
-  if (!cut.empty()) run("give" + cut);
-  reading_ = cut;
-}
-
-std::vector<float> ModelState::read_block(const StateTensor& t) const {
-  std::vector<float> out;
-  with_values(*t.leaf, [&](std::span<const float> values) {
-    out.assign(values.begin(), values.begin() + count(block(t)->shape));  // padding rows are the last
-  });
-  return out;
-}
-
 void ModelState::initialise(u64 seed) {
-  for (const StateTensor& t : tensors_) {
-    if (!t.is_weight) continue;
-    const Draw start = start_of(*t.parameter, seed);
-    begin_writing(t.cut);
-    if (t.cut.empty() || gives_values(*t.leaf)) interpreter_.draw(*t.leaf, start);
-    if (t.cut.empty() && t.leaf->name != t.parameter->name)
-      interpreter_.draw(step_.plan.leaf(t.parameter->name), start);
+  const bool cut = !step_.pools.empty();
+  for (const Parameter& p : step_.parameters) {
+    const Draw start = start_of(p, seed);
+    const Leaf& gradient = cut ? step_.plan.leaf(gradient_name(p.name)) : step_.plan.leaf(p.name);
+    if (!cut || gives_values(gradient)) interpreter_.draw(gradient, start);
+    if (const Leaf* main = cut ? nullptr : step_.plan.find_leaf(main_name(p.name))) interpreter_.draw(*main, start);
   }
+  if (cut) run("take main");
   finish();
 }
 
@@ -169,13 +189,16 @@ i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
 }
 
 double ModelState::squares() const {
+  constexpr i64 kAtOnce = i64{1} << 20;
   double sum = 0;
-  if (!step_.pools.empty()) run("give" + main_name("")), reading_ = main_name("");
+  std::vector<float> values;
   for (const StateTensor& t : tensors_)
-    if (t.is_weight && counts(*t.leaf) && !counts_elsewhere(*t.parameter))
-      with_values(*t.leaf, [&](std::span<const float> values) {
-        for (const float x : values) sum += double(x) * x;  // padding is 0
-      });
+    for (const StatePiece& piece : t.is_weight ? saved_pieces(t, false) : std::vector<StatePiece>())
+      for (i64 begin = 0, n = count(piece.shape); begin < n; begin += kAtOnce) {
+        values.resize(size_t(std::min(kAtOnce, n - begin)));
+        read(piece, begin, values);
+        for (const float x : values) sum += double(x) * x;
+      }
   return sum;
 }
 

@@ -1,9 +1,9 @@
 // A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
 #pragma once
 #include <functional>
-#include <optional>
 #include <span>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "optim/update.h"
@@ -11,61 +11,67 @@
 
 namespace megalith {
 
-// One tensor of the model's state, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and are
-// not part of it.
+// One tensor of the model's state, f32, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and
+// are not part of it.
 struct StateTensor {
   std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
   Shape shape;       // true sizes
   const Parameter* parameter;
-  const Leaf* leaf;  // where it lies, in accumulation precision; of a cut optimizer the gradient's, on its way
   bool is_weight;
-  std::string cut;  // the kind of state, ".main", where it is cut over data-parallel ranks; else empty
+  std::string (*kind)(const std::string&);  // main_name, first_moment_name, second_moment_name
+};
+
+// A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory.
+struct StatePiece {
+  const Leaf* leaf;
+  i64 begin;            // element of the leaf's local block
+  Shape offset, shape;  // in the tensor
 };
 
 class ModelState {
  public:
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
-  using Fill = std::function<void(std::span<float>)>;
-
   void initialise(u64 seed);  // every parameter drawn by name and global index
-  void finish();              // after the last write
+  void finish();              // after the last write, on all ranks: weights in compute precision are everywhere
 
-  bool has(const std::string& name) const;
+  bool has(const std::string& name) const { return names_.contains(name); }
   bool is_stage() const { return step_.pipeline.has_value(); }          // a pipeline's: only part of the model is here
   const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
-  // Writes a tensor's true values, which `fill` puts into the span it gets (or `values` are); padding rows become 0. Of
-  // a weight also the copy in compute precision. The values are the whole tensor's; a rank keeps its block of them.
-  // Memory beside the model's own: that of the tensor, with bf16 half of it on top.
-  void write(const StateTensor& t, const Fill& fill);
-  void write(const StateTensor& t, std::span<const float> values);
-  // After steps were run and before the first read.
-  void begin_reading() const { reading_.clear(); }
-  // This rank's block of a tensor, without padding rows; nothing if another rank has the same one to save, or if all
-  // of it is padding.
-  struct StateBlock {
-    Shape offset, shape;
-  };
-  std::optional<StateBlock> block(const StateTensor& t) const;
-  // Its values. Of cut state, after begin_reading(cut).
-  std::vector<float> read_block(const StateTensor& t) const;
-  void begin_reading(const std::string& cut) const;  // on all ranks
-  // For one rank, which holds all of it.
-  std::vector<float> read(const StateTensor& t) const;
-  const void* host_view(const StateTensor& t) const { return interpreter_.host_view(*t.leaf); }
+
+  // All that this rank holds of a tensor, in disjoint boxes.
+  std::vector<StatePiece> pieces(const StateTensor& t) const;
+  // Of that what it saves: together the ranks save every element once. What several of them hold they share evenly,
+  // or, unless `shared`, leave to the first of them.
+  std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
+
+  // Elements [begin, begin + values) of a piece, in its order. To write a weight also writes its copy in compute
+  // precision. Reading a piece is possible once the steps before it were finished.
+  void write(const StateTensor& t, const StatePiece& piece, i64 begin, std::span<const float> values);
+  void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
+  // Its memory where the host can see it as f32, else nullptr. What is written there counts for a tensor without a copy.
+  float* host_view(const StatePiece& piece) const;
+  bool has_copy(const StateTensor& t) const;  // in compute precision, beside it
+  Interpreter& interpreter() const { return interpreter_; }
 
   // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
   double squares() const;          // of all weights
   i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0
 
  private:
+  struct Place {  // of a rank's elements of a parameter's local block
+    const Leaf* leaf;
+    i64 begin;         // where they lie in the leaf
+    i64 first, count;  // elements of the block, row-major
+  };
+  Place place_of(const StateTensor& t) const;
+  std::vector<StatePiece> boxes(const StateTensor& t, const Place& place) const;
   template <class F>
   void with_values(const Leaf& leaf, F&& f) const;  // f(its local elements as f32)
   bool counts(const Leaf& leaf) const;  // this rank is the first of those of its stage that hold the same block
-  // Of cut state on its way through gradients' memory: this rank has the value, others of the sum have zero.
+  // For `take main`: this rank has the value, others of the sum have zero.
   bool gives_values(const Leaf& gradient) const;
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
-  void begin_writing(const std::string& cut);
   void run(const std::string& program) const;
   i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 
@@ -73,8 +79,7 @@ class ModelState {
   Interpreter& interpreter_;
   Coord coord_;
   std::vector<StateTensor> tensors_;
-  std::string writing_;          // the kind of cut state that gradients' memory takes in
-  mutable std::string reading_;  // or holds
+  std::unordered_set<std::string> names_;
 };
 
 }  // namespace megalith

@@ -24,6 +24,8 @@ void finish_options(Options& options) {
   RecomputeConfig& recompute = options.recompute;
   if (recompute.granularity == RecomputeConfig::Granularity::selective && recompute.modules.empty())
     recompute.modules = {"core_attn"};
+  if (options.data.sft)  // conversations in a sample are documents
+    options.data.reset_position_ids = options.data.reset_attention_mask = true;
   TrainConfig& train = options.train;
   if (train.global_batch_size == 0)
     train.global_batch_size = train.micro_batch_size * options.parallel.data_parallel_size();
@@ -67,7 +69,15 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
       fmt::format("--num-query-groups {} holds by itself (there it is ignored without --group-query-attention)",
                   o.model.num_query_groups));
   add(!o.given.has("max-position-embeddings"), "max-position-embeddings is seq-length unless given (there required)");
+  add(o.data.sft && o.data.sft_prompt_format == "default",
+      "--sft-tokenizer-prompt-format default learns the assistant's turns only (there the whole text)");
+  add(o.data.sft && o.data.sft_packing,
+      "--sft packs as many conversations into a sample as fit (there those of one line)");
+  add(o.data.fim.on,
+      "--fim-data draws each sample's random numbers by its number (there by the order in which a process reads)");
   add(!o.train.bf16, "gradients are accumulated in f32 always (there only with --bf16 or on request)");
+  add(o.parallel.grad_reduce_in_bf16,
+      "--grad-reduce-in-bf16 is for sums over ranks, each rank's own stay f32 (there they are bf16 too)");
   add(o.model.padded_vocab_size > o.model.vocab_size,
       "padded rows of the vocabulary are masked in the loss and never saved (there they take part and are saved)");
   return lines;

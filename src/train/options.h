@@ -18,7 +18,12 @@
 
 namespace megalith {
 
+// What saves and leaves like SIGTERM, by its own number.
+enum class ExitSignal { term, interrupt, user1, user2, hang_up };
+
 enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
+
+enum class CopyType { none, global, local };  // of saves of which only the latest stays
 
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
@@ -27,6 +32,7 @@ struct TrainConfig {
   i64 train_samples = 0;
   i64 exit_interval = 0;             // leave after an iteration that is a multiple of this; 0: never
   double exit_duration_in_mins = 0;  // leave after this time; 0: never
+  ExitSignal exit_signal = ExitSignal::term;
   i64 seed = 1234;
   bool bf16 = false;
   DeviceOptions device;
@@ -39,10 +45,17 @@ struct TrainConfig {
   std::string load;
   SaveFormat ckpt_format = SaveFormat::native;
   i64 save_interval = 0;
-  i64 save_retain_interval = 0;  // older checkpoints at other multiples are deleted; 0: all stay
-  i64 most_recent_k = 0;         // this many newest checkpoints stay; 0: all
-  i64 ckpt_step = 0;             // load this iteration; 0: the latest
-  bool finetune = false;         // weights only, from iteration 0
+  i64 save_retain_interval = 0;          // older checkpoints at other multiples are deleted; 0: all stay
+  i64 most_recent_k = 0;                 // this many newest checkpoints stay; 0: all
+  bool async_save = false;               // written beside the training
+  bool ckpt_fully_parallel_save = true;  // ranks that hold the same state share the writing
+  i64 dist_ckpt_workers = 2;             // threads of a rank that write
+  i64 non_persistent_save_interval = 0;  // more saves, of which only the latest stays; 0: none
+  CopyType non_persistent_ckpt_type = CopyType::none;
+  std::string non_persistent_global_ckpt_dir;
+  std::string non_persistent_local_ckpt_dir;
+  i64 ckpt_step = 0;      // load this iteration; 0: the latest
+  bool finetune = false;  // weights only, from iteration 0
   bool no_load_optim = false;
   bool no_load_rng = false;
   bool no_save_optim = false;
@@ -53,7 +66,10 @@ struct TrainConfig {
   bool log_throughput = false;
   bool log_params_norm = false;
   bool log_num_zeros_in_grad = false;
-  bool progress = true;  // a live line, on a terminal
+  bool log_straggler = false;                 // with each line, which ranks are slow by themselves
+  i64 straggler_minmax_count = 1;             // so many at either end
+  bool disable_straggler_on_startup = false;  // and nothing switches it on later
+  bool progress = true;                       // a live line, on a terminal
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;
   std::string metrics_file;

@@ -13,6 +13,9 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
   f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
   f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
+  f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},
+        "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too with exit code 85, and "
+        "SIGUSR1 saves and goes on.");
   f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
   f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
@@ -39,6 +42,22 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
   f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
+  f.add("async-save", c.async_save,
+        "Write checkpoints beside the training, which waits only until the state is copied to the host's memory.");
+  f.add_on("ckpt-fully-parallel-save", c.ckpt_fully_parallel_save,
+           "Let the first of the ranks that hold the same state write all of it, instead of each a part.");
+  f.add("dist-ckpt-workers", c.dist_ckpt_workers,
+        "Threads of each rank that write checkpoints, each a file of its own.");
+  f.add("non-persistent-save-interval", c.non_persistent_save_interval,
+        "Save also every so many iterations a checkpoint of which only the latest stays; 0: none.");
+  f.add(
+      "non-persistent-ckpt-type", c.non_persistent_ckpt_type, {"none", "global", "local"},
+      "Where those go: into one directory for all ranks, or for each rank on a disk of its host, for the same layout.");
+  f.add("non-persistent-global-ckpt-dir", c.non_persistent_global_ckpt_dir,
+        "Directory of global ones; left out: non_persistent under --save.")
+      .shown_as("DIR");
+  f.add("non-persistent-local-ckpt-dir", c.non_persistent_local_ckpt_dir, "Directory of local ones, on each host.")
+      .shown_as("DIR");
   f.add("ckpt-step", c.ckpt_step, "Iteration to load; 0: the latest.");
   f.add("finetune", c.finetune, "Load weights only and start from iteration 0.");
   f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
@@ -56,6 +75,11 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
         "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
   f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
   f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add("log-straggler", c.log_straggler,
+        "Name the slowest and the fastest ranks too, by the time that each computes without waiting for others.");
+  f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");
+  f.add("disable-straggler-on-startup", c.disable_straggler_on_startup,
+        "Leave --log-straggler off; there is no port to switch it on later.");
   f.add("profile", c.profile,
         "Let a profiler (nsys --capture-range=cudaProfilerApi) record some steps on a GPU, with a range for each op.");
   f.add("profile-step-start", c.profile_step_start, "Iterations that are done when the profiler starts.");
@@ -65,6 +89,21 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
   f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
   f.add("metrics-file", c.metrics_file, "File of one JSON object for each logged iteration. Not in Megatron.")
       .shown_as("FILE");
+}
+
+void list_fim(FimConfig& c, config::FieldList& f) {
+  f.add("fim-data", c.on, "Fill-in-the-middle: cut documents in three and have the middle written last.");
+  f.add("fim-rate", c.rate, "Part of the documents that are cut.");
+  f.add("fim-spm-rate", c.spm_rate, "Part of those in the order suffix, prefix, middle, not prefix, suffix, middle.");
+  f.add("fim-split-sample", c.split_sample, "Token between the fragments (files) of a document, which are cut each.")
+      .shown_as("TOKEN");
+  f.add("fim-fragment-rate", c.fragment_rate, "Part of the fragments that are cut.");
+  f.add("fim-no-prefix", c.no_prefix, "Leave alone what begins with this text.").shown_as("TEXT");
+  f.add("fim-prefix-token", c.prefix_token, "Token before a prefix.").shown_as("TOKEN");
+  f.add("fim-middle-token", c.middle_token, "Token before a middle.").shown_as("TOKEN");
+  f.add("fim-suffix-token", c.suffix_token, "Token before a suffix.").shown_as("TOKEN");
+  f.add("fim-pad-token", c.pad_token, "Token that fills a sample which has become shorter.").shown_as("TOKEN");
+  f.add("fim-eod-token", c.eod_token, "Token between documents.").shown_as("TOKEN");
 }
 
 }  // namespace
@@ -80,7 +119,8 @@ void list_fields(DeviceOptions& c, config::FieldList& f) {
         "Where to compute; auto: on a GPU if there is one. Not in Megatron.");
   f.add("gemm-cache-file", c.gemm_cache_file,
         "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
-        "megalith/gemm-algorithms.json in the user's cache directory; none: they are chosen anew. Not in Megatron.")
+        "megalith/gemm-algorithms.json in the user's cache directory; none: nothing is measured, and the library's own "
+        "first suggestions are taken, the same in every run. Not in Megatron.")
       .shown_as("FILE");
 }
 
@@ -115,6 +155,10 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
   f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside other work.");
+  f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,
+        "Sum gradients over the ranks in bf16, which halves what is sent; each rank's own sums stay f32.")
+      .means("--accumulate-allreduce-grads-in-fp32", "false",
+             "Sum gradients over the ranks in f32, as is the default.");
   f.add("ddp-bucket-size", c.ddp_bucket_size,
         "Elements that are reduced at once; 0: the larger of 40 million and 1 million x data-parallel size.");
   f.add("distributed-timeout-minutes", c.distributed_timeout_minutes,
@@ -142,6 +186,10 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add("train-data-path", c.train_data_path, "Datasets to train on, instead of --data-path.").shown_as(paths);
   f.add("valid-data-path", c.valid_data_path, "Datasets to evaluate on while training.").shown_as(paths);
   f.add("test-data-path", c.test_data_path, "Datasets to evaluate on at the end.").shown_as(paths);
+  f.add("data-args-path", c.data_args_path, "File with what --data-path would hold.").shown_as("FILE");
+  f.add("per-split-data-args-path", c.per_split_data_args_path,
+        "JSON file with what --train-, --valid- and --test-data-path would hold, under train, valid and test.")
+      .shown_as("FILE");
   f.add("mock-data", c.mock_data, "Made-up documents, to try things out.");
   f.add("split", c.split, "Parts of --data-path for training, validation and test; left out: 969, 30, 1.")
       .shown_as("A,B,C");
@@ -149,19 +197,40 @@ void list_fields(DataConfig& c, config::FieldList& f) {
       .shown_as("DIR");
   f.add("mid-level-dataset-surplus", c.mid_level_dataset_surplus,
         "How much more of each dataset of a blend is indexed.");
-  f.add("dataloader-type", c.dataloader_type, {"single", "cyclic"},
-        "single: in order; cyclic: each epoch in an order of its own.");
+  f.add("dataloader-type", c.dataloader_type, {"single", "cyclic", "external"},
+        "single: in order; cyclic: each epoch in an order of its own; external: in that of --data-order-file.");
+  f.add("data-order-file", c.data_order_file,
+        "external: the numbers of the training samples in the order to read them, a .npy file of 64-bit integers "
+        "(int64), one "
+        "dimension; validation and test stay in order. Not in Megatron.")
+      .shown_as("FILE.npy");
   f.add_on("data-sharding", c.data_sharding, "cyclic: every rank reads from the whole dataset.");
-  f.add("num-workers", c.num_workers, "0: batches are read when they are needed; else ahead of that.");
+  f.add("num-workers", c.num_workers,
+        "Threads that read batches ahead, two for each; 0: batches are read when they are needed.");
   f.add("reset-position-ids", c.reset_position_ids, "Positions begin anew after each end of document.");
   f.add("reset-attention-mask", c.reset_attention_mask, "Tokens do not attend across an end of document.");
   f.add("eod-mask-loss", c.eod_mask_loss, "What follows an end of document has no part in the loss.");
+  f.add("sft", c.sft,
+        "Fine-tune on chats: the paths are JSON lines with \"messages\", and only the assistant's turns are learned.");
+  f.add("sft-tokenizer-prompt-format", c.sft_prompt_format,
+        "Chat template: default (the tokenizer's own), nemotron-h-aligned, nemotron-nano-v2, identity, chatml, llama3, "
+        "mistral, or a FILE.jinja.")
+      .shown_as("NAME");
+  f.add_on("sft-packing", c.sft_packing, "One conversation in each sample, not as many as fit. Not in Megatron.");
+  f.add("sft-too-long", c.sft_too_long, {"truncate", "skip"},
+        "What to do with conversations longer than seq-length. Not in Megatron.");
+  f.add("sft-skip-bad-lines", c.sft_skip_bad_lines,
+        "Leave out, and count, lines that are no chat or that the template refuses. Not in Megatron.");
+  f.add("sft-date", c.sft_date, "The day that templates which ask for it are told. Not in Megatron.")
+      .shown_as("YYYY-MM-DD");
+  list_fim(c.fim, f);
 }
 
 void list_fields(TokenizerConfig& c, config::FieldList& f) {
   f.group("Tokenizer");
   f.add("tokenizer-type", c.type,
-        "GPT2BPETokenizer, HuggingFaceTokenizer, SentencePieceTokenizer (also GPTSentencePieceTokenizer, "
+        "GPT2BPETokenizer, HuggingFaceTokenizer (also SFTTokenizer), SentencePieceTokenizer (also "
+        "GPTSentencePieceTokenizer, "
         "Llama2Tokenizer), "
         "TikTokenizer, Llama3Tokenizer, BertWordPieceLowerCase, BertWordPieceCase, NullTokenizer (numbers) or "
         "ByteTokenizer "

@@ -1,5 +1,7 @@
 #include "train/peak_flops.h"
 
+#include "train/flops.h"
+
 namespace megalith {
 
 std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
@@ -14,6 +16,20 @@ std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
   for (const Row& row : kTable)
     if (device_name.find(row.part) != device_name.npos) return row.bf16;
   return std::nullopt;
+}
+
+std::string throughput_line(const Options& o, const Backend& backend) {
+  const DType dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  const auto peak = peak_flops(backend.device_name(), dtype);
+  const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
+                                             backend.device_name(), name_of(dtype))
+                               : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
+                                             backend.device_name(), name_of(dtype));
+  return fmt::format(
+      "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
+      "would "
+      "be {:.1f} % more); {}",
+      100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
 }
 
 }  // namespace megalith

@@ -2,13 +2,18 @@
 // (the figure with sparsity, twice as large, is a frequent mistake).
 #pragma once
 #include <optional>
+#include <string>
 #include <string_view>
 
-#include "base/dtype.h"
+#include "plan/interpreter.h"
+#include "train/options.h"
 
 namespace megalith {
 
 // Flop/s of a device, by the name its driver reports, in a compute precision; nothing if it is not in the table.
 std::optional<double> peak_flops(std::string_view device_name, DType dtype);
+
+// What the figures of --log-throughput mean.
+std::string throughput_line(const Options& o, const Backend& backend);
 
 }  // namespace megalith

@@ -109,8 +109,9 @@ void Pipeline::step(const Next& next) {
 }
 
 void Pipeline::evaluate(const Next& next, i64 micro_batches) {
-  for (int m = 0; m < int(micro_batches); ++m)
-    for (int c = 0; c < int(stage_.pieces.size()); ++c) forward({Task::Kind::forward, m, c}, "evaluate", next);
+  ScheduleSpec spec = stage_.spec.schedule;
+  spec.micro_batches = int(micro_batches);
+  for (const Task& task : forwards(spec)) forward(task, "evaluate", next);
   await_all_sent();
   batches_.clear(), first_batch_ = 0;
 }

@@ -20,7 +20,7 @@ class Pipeline {
   using Next = std::function<Batch()>;  // the next micro-batch
   // Forward and backward of all micro-batches of a step.
   void step(const Next& next);
-  // The forward alone, of so many micro-batches; the last stage's programs add up the loss.
+  // The forwards alone, of so many micro-batches, in the schedule's order; the last stage's programs add up the loss.
   void evaluate(const Next& next, i64 micro_batches);
   const StagePiece& last_piece() const { return stage_.pieces.back(); }
 

@@ -95,7 +95,7 @@ class StagePlanner {
     for (const Parameter& p : gpt.parameters) parameters_.push_back(p);
     const auto reports = run_passes(g, standard_passes(), passes_off_);
     if (out_.passes.empty()) out_.passes = reports;
-    if (spec_.overlap.tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
+    if (spec_.traffic.overlap_tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
     if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
       run_passes(g, {recompute_pass(spec_.recompute)});
     const bool apart = spec_.pipeline.schedule.split_weights;
@@ -122,7 +122,7 @@ class StagePlanner {
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
     const bool cut = spec_.shard_optimizer && spec_.mesh.n(Axis::dp) * spec_.mesh.n(Axis::cp) > 1;
     if (cut) out_.pools = make_pools(spec_.mesh, parameters_, spec_.pool_size);
-    add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.overlap,
+    add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.traffic,
                spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages);
     verify(g);
     run_passes(g, standard_passes(), passes_off_);

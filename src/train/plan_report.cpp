@@ -10,6 +10,8 @@
 #include "train/compatibility.h"
 #include "train/flops.h"
 #include "train/schedules.h"
+#include "train/state_load.h"
+#include "train/state_save.h"
 
 namespace megalith {
 
@@ -19,15 +21,20 @@ static std::string row(std::string_view what, i64 bytes) {
   return fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, mib(bytes));
 }
 
-// One tensor at a time is read or drawn as f32, with its bf16 copy and the file's pages beside it.
+// Reading takes bounded pieces (train/state_load.h); drawing a tensor of bf16 its f32 values.
 static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
   const Plan& plan = step.plan;
   i64 largest = 0;
-  for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements());
-  if (backend.host_bytes()) return largest * 10;
+  for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
+  const i64 beside = resumes ? state_reading_bytes(largest) : largest;
+  if (backend.host_bytes()) return beside;
   const i64 touched =
       plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
-  return std::max<i64>(0, touched + largest * 10 - plan.arena_bytes);
+  return std::max<i64>(0, touched + beside - plan.arena_bytes);
+}
+
+static i64 copy_bytes(const Options& o, const PlannedStep& step) {
+  return o.train.async_save && !o.train.save.empty() ? state_share_bytes(step, largest_share(o.train)) : 0;
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
@@ -37,6 +44,7 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
           .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
           .start = start_bytes(step, backend, resumes),
           .process = backend.fixed_bytes(),
+          .copies = copy_bytes(o, step),
           .host = backend.host_bytes(),
           .resumes = resumes};
 }
@@ -96,6 +104,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
     out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);
+  if (need.copies > 0) out += row("copies for --async-save", need.copies);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);
   out += row("total", need.total());
   if (need.host) out += row("beside it, of the host's", need.host_total());
@@ -281,12 +290,6 @@ void check_host_memory(const MemoryNeed& need, i64 available) {
       "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
       "a smaller model",
       mib(need.host_total()), mib(available));
-}
-
-std::string memory_line(const MemoryNeed& need, const Backend& backend) {
-  const i64 used = backend.peak_bytes();
-  return fmt::format("memory: planned {:.1f} MiB, used {:.1f} MiB ({:.2f} %)", mib(need.total()), mib(used),
-                     100 * double(used) / double(need.total()));
 }
 
 }  // namespace megalith

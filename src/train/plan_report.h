@@ -18,10 +18,11 @@ struct MemoryNeed {
       0;  // what reading or drawing the weights takes beyond all that, while activations are untouched; likewise
   i64 process = 0;  // on the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the
                     // context and libraries hold of it
+  i64 copies = 0;   // of the state, while it is saved beside the training (--async-save); of the host's
   std::optional<i64> host{};  // of the process there, if the arena is elsewhere
   bool resumes = false;       // the optimizer's state is read at the start
-  i64 total() const { return arena + process + (host ? 0 : batches + start); }
-  i64 host_total() const { return host.value_or(0) + batches + start; }
+  i64 total() const { return arena + process + (host ? 0 : batches + start + copies); }
+  i64 host_total() const { return host.value_or(0) + batches + start + copies; }
 };
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);
@@ -45,8 +46,5 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
 // Error if a device's run needs more of the host's memory than the `available` bytes, which the process may have with
 // what it has now.
 void check_host_memory(const MemoryNeed& need, i64 available);
-
-// At the end of a run: what was planned against what was used.
-std::string memory_line(const MemoryNeed& need, const Backend& backend);
 
 }  // namespace megalith

@@ -111,37 +111,62 @@ Schedules choose_schedules(const Options& flags, const json& stored, const std::
   return ours;
 }
 
-std::string changed_settings(Options flags, Options stored) {
-  constexpr const char* kWatched[] = {"seed",
-                                      "global_batch_size",
-                                      "micro_batch_size",
-                                      "bf16",
-                                      "seq_length",
-                                      "attention_dropout",
-                                      "hidden_dropout",
-                                      "data_path",
-                                      "train_data_path",
-                                      "valid_data_path",
-                                      "test_data_path",
-                                      "mock_data",
-                                      "split",
-                                      "dataloader_type",
-                                      "data_sharding",
-                                      "mid_level_dataset_surplus",
-                                      "reset_position_ids",
-                                      "reset_attention_mask",
-                                      "eod_mask_loss",
-                                      "tokenizer_type",
-                                      "adam_beta1",
-                                      "adam_beta2",
-                                      "adam_eps",
-                                      "sgd_momentum",
-                                      "clip_grad"};
+namespace {
+
+// "NAME SAVED -> NOW, ..." of the fields named.
+std::string changed_fields(Options flags, Options stored, std::span<const char* const> names) {
   std::string text;
   for (const config::Difference& d : config::differences(config::fields_of(stored), config::fields_of(flags)))
-    if (std::ranges::find(kWatched, d.name) != std::end(kWatched))
+    if (std::ranges::find(names, d.name) != names.end())
       text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", d.name, d.expected, d.found);
   return text;
+}
+
+// Samples of all ranks in one micro-batch.
+i64 samples_at_once(const Options& o) { return o.train.micro_batch_size * o.parallel.data_parallel_size(); }
+
+}  // namespace
+
+std::string changed_settings(const Options& flags, const Options& stored) {
+  constexpr const char* kWatched[] = {
+      "global_batch_size", "micro_batch_size",   "bf16",           "attention_dropout",
+      "hidden_dropout",    "valid_data_path",    "test_data_path", "eod_mask_loss",
+      "tokenizer_type",    "reset_position_ids", "adam_beta1",     "reset_attention_mask",
+      "adam_beta2",        "adam_eps",           "sgd_momentum",   "clip_grad",
+      "fim_data",          "fim_rate",           "fim_spm_rate",   "fim_split_sample",
+      "fim_fragment_rate", "fim_no_prefix"};
+  return changed_fields(flags, stored, kWatched);
+}
+
+std::string changed_samples(const Options& flags, const Options& stored, i64 consumed_samples) {
+  constexpr const char* kOrder[] = {
+      "data_path",     "train_data_path", "data_args_path",  "per_split_data_args_path",
+      "mock_data",     "split",           "seq_length",      "mid_level_dataset_surplus",
+      "data_sharding", "seed",            "dataloader_type", "data_order_file",
+      "sft",           "sft_packing",     "sft_too_long",    "sft_tokenizer_prompt_format",
+      "sft_date",      "sft_skip_bad_lines"};
+  std::string what = changed_fields(flags, stored, kOrder);
+  const i64 at_once[] = {samples_at_once(stored), samples_at_once(flags)};
+  if (flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
+    what += fmt::format("{}samples of all ranks in a micro-batch {} -> {}", what.empty() ? "" : ", ", at_once[0],
+                        at_once[1]);
+  const i64 asked[] = {*sample_counts(run_length(stored)).train, *sample_counts(run_length(flags)).train};
+  if (consumed_samples == 0 || (what.empty() && asked[0] == asked[1])) return {};
+  // Epochs are counted and shuffled for as many samples as a run asks for.
+  const std::string order =
+      what.empty()
+          ? fmt::format(
+                "the saved run asked for {} training samples, this one for {}: if that makes another number of "
+                "epochs, their order is another",
+                asked[0], asked[1])
+          : fmt::format("the order of training samples is another than the saved run's ({})", what);
+  return fmt::format("{}; the run goes on at sample {}, so that samples of before may come again, or others never",
+                     order, consumed_samples);
+}
+
+std::string layout_text(const ParallelConfig& p) {
+  return fmt::format("tp {}, pp {}, cp {}, dp {}", p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
+                     p.context_parallel_size, p.data_parallel_size());
 }
 
 }  // namespace megalith

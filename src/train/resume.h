@@ -20,8 +20,14 @@ Schedules schedules_from_json(const nlohmann::json& j, const std::string& where)
 // --use-checkpoint-opt-param-scheduler (the stored ones); with neither, both must agree: Error with a table.
 Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, const std::string& where);
 
-// Other settings that make a resumed run go on in another way than the saved one would have, "seed 1 -> 2, ..."; empty
-// if there are none.
-std::string changed_settings(Options flags, Options stored);
+// Other settings that make a resumed run go on in another way than the saved one would have, "clip_grad 1.0 -> 2.0,
+// ..."; empty if there are none.
+std::string changed_settings(const Options& flags, const Options& stored);
+
+// What makes the order of training samples another than the saved run's (a blend, a split, a seed, how many are asked
+// for, ...), and what that means after `consumed_samples`; empty if it is the same, also on other numbers of ranks.
+std::string changed_samples(const Options& flags, const Options& stored, i64 consumed_samples);
+
+std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
 
 }  // namespace megalith

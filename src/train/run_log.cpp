@@ -1,7 +1,5 @@
 #include "train/run_log.h"
 
-#include <utility>
-
 #include "base/log.h"
 #include "train/flops.h"
 
@@ -23,7 +21,7 @@ RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters
   if (t.progress) progress_ = std::make_unique<Progress>(start.state.iteration, train_iters);
 }
 
-void RunLog::step(const RunState& state, const StepResult& result, double next_lr) {
+bool RunLog::step(const RunState& state, const StepResult& result, double next_lr) {
   const NamedValue loss{"lm loss", result.loss};
   stats_.add(std::span(&loss, 1), !result.counted);
   record_.iteration = state.iteration;
@@ -34,16 +32,18 @@ void RunLog::step(const RunState& state, const StepResult& result, double next_l
   record_.grad_norm = result.grad_norm;
   record_.params_norm = result.params_norm;
   record_.num_zeros = result.num_zeros;
-  interval_samples_ += result.samples, ++timed_iterations_;
+  interval_samples_ += result.samples, interval_data_wait_ += result.data_wait, ++timed_iterations_;
   curve_.push_back({double(state.iteration), result.loss});
   const TrainConfig& t = options_.train;
   if (tensorboard_ && state.iteration % t.tensorboard_log_interval == 0) write_iteration(*tensorboard_, record_, {});
   if (progress_) progress_->update(state.iteration, result.loss, result.samples * tokens_per_sample_);
-  if (state.iteration % t.log_interval == 0 || (first_ && !resumed_))
+  const bool ends_interval = state.iteration % t.log_interval == 0 || (first_ && !resumed_);
+  if (ends_interval)
     interval_line();
   else if (first_)
     first_line();
   first_ = false;
+  return ends_interval;
 }
 
 std::string RunLog::console_line(const Interval& interval, const Speed& speed) const {
@@ -54,7 +54,8 @@ std::string RunLog::console_line(const Interval& interval, const Speed& speed) c
 Speed RunLog::speed(double seconds) const {
   const double flops = flops_per_sample_ * double(interval_samples_);
   Speed s{.tokens_per_second = double(interval_samples_ * tokens_per_sample_) / seconds,
-          .tflops = tflops_per_device(flops, seconds, 1)};
+          .tflops = tflops_per_device(flops, seconds, 1),
+          .data_wait = interval_data_wait_ / double(timed_iterations_)};
   if (peak_) s.mfu = *s.tflops * 1e12 / *peak_;
   return s;
 }
@@ -70,9 +71,8 @@ void RunLog::first_line() {
 
 void RunLog::interval_line() {
   const double seconds = watch_.take();
-  const i64 iterations = std::exchange(timed_iterations_, 0);
   Interval interval = stats_.take(seconds);
-  interval.seconds_per_iteration = seconds / double(iterations);
+  interval.seconds_per_iteration = seconds / double(timed_iterations_);
   const Speed fast = speed(seconds);
   log::say("{}", console_line(interval, fast));
   if (metrics_) metrics_->write(record_.iteration, iteration_metrics(record_, interval, fast));
@@ -80,7 +80,7 @@ void RunLog::interval_line() {
     write_interval(*tensorboard_, record_.iteration, interval, fast.tflops);
     tensorboard_->flush();
   }
-  interval_samples_ = 0;
+  interval_samples_ = 0, timed_iterations_ = 0, interval_data_wait_ = 0;
 }
 
 void RunLog::validation(const std::string& where, const RunState& state, double loss, bool record) {

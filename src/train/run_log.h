@@ -25,8 +25,8 @@ class RunLog {
   RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
          bool speaks = true);
 
-  // After each step. `next_lr`: the rate of the next one.
-  void step(const RunState& state, const StepResult& result, double next_lr);
+  // After each step. `next_lr`: the rate of the next one. True if an interval ends here and its line was said.
+  bool step(const RunState& state, const StepResult& result, double next_lr);
   // `where`: "iteration 100", "iteration 100 on test set". Goes to TensorBoard and the metrics only with `record`.
   void validation(const std::string& where, const RunState& state, double loss, bool record);
 
@@ -47,6 +47,7 @@ class RunLog {
   i64 tokens_per_sample_;
   i64 interval_samples_ = 0;  // of this process since the last line, and the iterations they took
   i64 timed_iterations_ = 0;
+  double interval_data_wait_ = 0;  // seconds, of these
   bool first_ = true;
   bool resumed_;
   IterationRecord record_;

@@ -26,11 +26,11 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
   const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
   if (cut) out.pools = make_pools(spec.mesh, gpt.parameters, spec.pool_size);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer, out.pools, spec.overlap);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer, out.pools, spec.traffic);
   verify(out.train);
   out.parameters = unpacked(gpt.parameters);
   out.passes = run_passes(out.train, standard_passes(), passes_off);
-  if (spec.overlap.tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
+  if (spec.traffic.overlap_tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
 }
 
 void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
@@ -48,6 +48,14 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
 }
 
 }  // namespace
+
+double runs_a_step(const std::string& program, i64 micro_batches) {
+  for (const char* other : {"evaluate", "take", "spread"})
+    if (program.starts_with(other)) return 0;
+  if (program == "micro-batch") return double(micro_batches - 1);
+  if (program == "last-micro-batch" || program == "update") return 1;
+  return double(micro_batches);  // a pipeline's
+}
 
 // Layers are alike: the backend is asked once for each kind of node.
 std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backend) {
@@ -68,11 +76,8 @@ void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& gr
     run_passes(graphs.emplace_back(std::move(graph)), standard_passes(), passes_off);
     programs.push_back({name, &graphs.back(), {Phase::update}});
   };
-  for (const auto name : {main_name, first_moment_name, second_moment_name}) {
-    if (name == second_moment_name && spec.optimizer.optimizer != OptimizerKind::adam) continue;
-    add("take" + name(""), take_state(spec.mesh, step.pools, name));
-    add("give" + name(""), give_state(spec.mesh, step.pools, name));
-  }
+  add("take main", take_main(spec.mesh, step.pools));
+  add("spread weights", spread_weights(spec.mesh, step.pools));
 }
 
 namespace {

@@ -24,7 +24,7 @@ struct StepSpec {
   RecomputeConfig recompute;
   bool shard_optimizer = false;  // over the data-parallel ranks
   i64 pool_size = 0;             // then; 0: by Megatron's rule
-  Overlap overlap;
+  Traffic traffic;
   PipelineSpec pipeline;
   std::set<std::string> passes_off;  // beside the backend's own
 };
@@ -32,7 +32,7 @@ struct StepSpec {
 // Programs "micro-batch" and "last-micro-batch", which updates too (train), and "evaluate" (evaluate).
 struct PlannedStep {
   std::vector<Parameter> parameters;
-  std::vector<Pool> pools;  // of a cut optimizer; its state moves by programs "take NAME" and "give NAME"
+  std::vector<Pool> pools;  // of a cut optimizer; its weights start by programs "take main" and "spread weights"
   Graph train, evaluate;
   std::optional<PipelineStage> pipeline;  // then the programs are those of plan_stage(), and the graphs:
   std::vector<Graph> pieces;
@@ -44,7 +44,10 @@ struct PlannedStep {
 // result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
-// For plan_stage(): how a cut optimizer's state comes in and goes out (`graphs` keeps what the programs are of), and
+// How often a program of the plan runs in a training step.
+double runs_a_step(const std::string& program, i64 micro_batches);
+
+// For plan_stage(): how a cut optimizer's weights start (`graphs` keeps what the programs are of), and
 // what a backend's kernels need beside their buffers.
 void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& graphs, const PlannedStep& step,
                         const StepSpec& spec, const std::set<std::string>& passes_off);

@@ -59,16 +59,20 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
   check(started_.size() < 2, "a third step is started before the first is finished");
   write_hyper(state);
   const i64 before = loader.consumed_samples();
+  const double waited = loader.seconds_waited();
   if (pipeline_) {
     pipeline_->step([&] { return loader.next(); });
+    interpreter_.hold_for_copies();
     interpreter_.run(index_of(plan_, "update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
     (*feed_)(loader.next());
-    interpreter_.run(index_of(plan_, m + 1 < micro_batches ? "micro-batch" : "last-micro-batch"), m == 0);
+    const bool updates = m + 1 == micro_batches;
+    if (updates) interpreter_.hold_for_copies();
+    interpreter_.run(index_of(plan_, updates ? "last-micro-batch" : "micro-batch"), m == 0);
   }
   const int ticket = interpreter_.request(index_of(plan_, updating()), "step");
-  started_.push_back({ticket, loader.consumed_samples() - before});
+  started_.push_back({ticket, loader.consumed_samples() - before, loader.seconds_waited() - waited});
 }
 
 StepResult Trainer::finish_step(RunState& state) {
@@ -77,7 +81,7 @@ StepResult Trainer::finish_step(RunState& state) {
   const std::vector<double> scalars = interpreter_.take(step.ticket);
   StepResult r;
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
-  r.counted = counts(scalars), r.samples = step.samples;
+  r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   state.advance(step.samples, r.counted);
   return r;
 }

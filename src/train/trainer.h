@@ -37,6 +37,7 @@ struct StepResult {
   double grad_norm = 0;                 // before clipping
   bool counted = true;                  // false: loss or norm were not finite and nothing was updated
   i64 samples = 0;                      // read for it
+  double data_wait = 0;                 // seconds that it waited for them
   std::optional<double> params_norm{};  // for the log, where wanted
   std::optional<i64> num_zeros{};       // of the gradient
 };
@@ -66,6 +67,7 @@ class Trainer {
   struct Started {
     int ticket;
     i64 samples;
+    double data_wait;
   };
   // What makes a step's `hyper` leaf.
   struct Rates {

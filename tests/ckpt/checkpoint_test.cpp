@@ -28,12 +28,16 @@ struct State {
     for (std::size_t i = 0; i < half.size(); ++i) half[i] = seed * float(i);
   }
   std::vector<SaveTensor> tensors() const {
-    return {{"w", {3, 4}, DType::f32, weight.data()},
-            {"optimizer.exp_avg.w", {3, 4}, DType::f32, moment.data()},
-            {"h", {5}, DType::bf16, half.data()},
-            {.name = "fetched", .shape = {2, 5}, .fetch = [this] { return weight.data(); }},
-            {"none", {0, 3}, DType::f32, nullptr},
-            {"scalar", {}, DType::f32, weight.data()}};
+    return {
+        {"w", {3, 4}, DType::f32, weight.data()},
+        {"optimizer.exp_avg.w", {3, 4}, DType::f32, moment.data()},
+        {"h", {5}, DType::bf16, half.data()},
+        {.name = "filled",
+         .shape = {2, 5},
+         .fill = [this](i64 begin, i64 n,
+                        std::byte* out) { std::memcpy(out, weight.data() + begin, std::size_t(n) * sizeof(float)); }},
+        {"none", {0, 3}, DType::f32, nullptr},
+        {"scalar", {}, DType::f32, weight.data()}};
   }
   void save(const std::string& dir, const SaveOptions& options = {}) const {
     save_checkpoint(dir, manifest, tensors(), options);
@@ -45,10 +49,11 @@ void expect_holds(const Checkpoint& c, const State& s) {
   EXPECT_EQ(c.manifest().consumed_samples, s.manifest.consumed_samples);
   EXPECT_EQ(c.manifest().config_json, s.manifest.config_json);
   EXPECT_EQ(nlohmann::json::parse(c.manifest().state_json), nlohmann::json::parse(s.manifest.state_json));
+  const void* weights = s.weight.data();
   for (const SaveTensor& t : s.tensors()) {
     std::vector<std::byte> out(std::size_t(count(t.shape) * size_of(t.dtype)));
     c.read(t.name, out);
-    const void* data = t.fetch ? t.fetch() : t.data;
+    const void* data = t.fill ? weights : t.data;
     EXPECT_TRUE(out.empty() || std::memcmp(out.data(), data, out.size()) == 0) << t.name;
   }
   EXPECT_EQ(c.tensors().size(), s.tensors().size());
@@ -115,16 +120,48 @@ TEST(Checkpoint, puts_blocks_together) {
   expect_error([&] { (void)open_checkpoint(dir.path(), {.iteration = 2}); }, "blocks of t have 20 of 60 elements");
 }
 
+TEST(Checkpoint, several_writers_share_the_tensors) {
+  TempDir dir;
+  const State s(10);
+  s.save(dir / "save", {.writers = 3});
+  const std::string at = dir / "save/iter_0000010";
+  for (int w = 0; w < 3; ++w) EXPECT_TRUE(fs::exists(fmt::format("{}/shard_00000_{}.safetensors", at, w))) << w;
+  expect_holds(open_checkpoint(dir / "save"), s);
+}
+
+// A tensor of several chunks: what is read is compared, and no more than the chunks that hold it.
+TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
+  TempDir dir;
+  std::vector<float> data(std::size_t{5} << 20);  // 20 MiB: five chunks
+  std::iota(data.begin(), data.end(), 0.0f);
+  const std::vector<SaveTensor> tensors = {{"t", {5, 1 << 20}, DType::f32, data.data()}};
+  save_checkpoint(dir.path(), {.iteration = 1}, tensors);
+  const std::string shard = dir / "iter_0000001/shard_00000.safetensors";
+  std::string bytes = slurp(shard);
+  bytes[bytes.size() - 100] ^= 1;  // in the last row
+  spit(shard, bytes);
+  const Checkpoint c = open_checkpoint(dir.path(), {.verify = false});
+  std::vector<float> row(std::size_t{1} << 20), column(4);
+  for (i64 r = 0; r < 4; ++r) {
+    c.read_block("t", {r, 0}, {1, 1 << 20}, std::as_writable_bytes(std::span(row)));
+    EXPECT_EQ(row.front(), data[std::size_t(r) << 20]);
+  }
+  c.read_block("t", {0, 7}, {4, 1}, std::as_writable_bytes(std::span(column)));
+  EXPECT_EQ(column, (std::vector<float>{data[7], data[(1 << 20) + 7], data[(2 << 20) + 7], data[(3 << 20) + 7]}));
+  expect_error([&] { c.read_block("t", {4, 0}, {1, 1}, std::as_writable_bytes(std::span(column).first(1))); },
+               "wrong checksum; tensor t");
+}
+
 TEST(Checkpoint, refuses_another_model_with_a_table) {
   TempDir dir;
   State(10).save(dir.path());
   const Checkpoint c = open_checkpoint(dir.path());
   const auto ignore = [](const std::string& name) { return name.starts_with("optimizer."); };
   const std::vector<NamedShape> same = {
-      {"w", {3, 4}}, {"h", {5}}, {"none", {0, 3}}, {"scalar", {}}, {"fetched", {2, 5}}};
+      {"w", {3, 4}}, {"h", {5}}, {"none", {0, 3}}, {"scalar", {}}, {"filled", {2, 5}}};
   EXPECT_NO_THROW(c.check_tensors(same, ignore));
   const std::vector<NamedShape> other = {
-      {"w", {4, 4}}, {"new", {2}}, {"none", {0, 3}}, {"scalar", {}}, {"fetched", {2, 5}}};
+      {"w", {4, 4}}, {"new", {2}}, {"none", {0, 3}}, {"scalar", {}}, {"filled", {2, 5}}};
   const std::string message = error_of([&] { c.check_tensors(other, ignore); });
   EXPECT_NE(message.find("1 tensors missing, 1 of another shape, 1 unexpected"), std::string::npos) << message;
   EXPECT_NE(message.find("[4, 4]"), std::string::npos) << message;
@@ -183,11 +220,13 @@ void crash_everywhere(i64 old_iteration, i64 new_iteration, bool exchange) {
       } catch (const Crash&) {
       }
       disk.cut_power(keep_percent);
-      const Checkpoint c = open_checkpoint(dir.path());
-      const bool is_old = c.manifest().state_json.find(":0.1") != std::string::npos;
-      EXPECT_FALSE(done && is_old);
-      expect_holds(c, is_old ? old_state : new_state);
-      finished += done;
+      {
+        const Checkpoint c = open_checkpoint(dir.path());
+        const bool is_old = c.manifest().state_json.find(":0.1") != std::string::npos;
+        EXPECT_FALSE(done && is_old);
+        expect_holds(c, is_old ? old_state : new_state);
+        finished += done;
+      }
       // The next save goes over whatever the crash left, and nothing of it remains.
       next.save(dir.path(), {.keep_last = 1});
       expect_holds(open_checkpoint(dir.path()), next);
@@ -310,12 +349,12 @@ TEST(Checkpoint, a_newer_format_is_no_reason_to_go_back) {
   State(20).save(dir.path());
   const std::string path = dir / "iter_0000020/manifest.json";
   std::string text = slurp(path), sums = slurp(dir / "iter_0000020/checksums.txt");
-  text.replace(text.find("\"format_version\": 1"), 19, "\"format_version\": 2");
+  text.replace(text.find("\"format_version\": 2"), 19, "\"format_version\": 3");
   const auto at = sums.find("  manifest.json");
   sums.replace(at - 16, 16, fmt::format("{:016x}", xxh64(text)));
   spit(path, text);
   spit(dir / "iter_0000020/checksums.txt", sums);
-  expect_error([&] { (void)open_checkpoint(dir.path()); }, "format version 2");
+  expect_error([&] { (void)open_checkpoint(dir.path()); }, "format version 3");
 }
 
 TEST(Checkpoint, keeps_the_last_ones_and_those_of_an_abandoned_future) {

@@ -6,7 +6,9 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "ckpt/block_copy.h"
 #include "ckpt/safetensors.h"
+#include "ckpt/torch/megatron_save.h"
 #include "ckpt/torch/torch_dist.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
@@ -167,6 +169,59 @@ TEST(Convert, pytorch_reads_our_torch_dist) {
   EXPECT_EQ(found["common"]["num_query_groups"], 2);
   EXPECT_EQ(found["common"]["step"], 9);
   EXPECT_EQ(found["objects"], dist.objects().size());
+}
+
+// A run's state cut over three ranks as tensor and data parallelism do: each writes files of its own, and together they
+// are the same tensors that one rank writes.
+TEST(Convert, several_ranks_write_torch_dist) {
+  for (const char* name : {"qwen2", "gpt2"}) {
+    if (!fs::exists(fixture(name))) GTEST_SKIP() << "fixtures are not here";
+    TempDir dir;
+    const AnyCheckpoint run = open_any_checkpoint(make_run(dir, name));
+    convert(run.path, CkptFormat::torch_dist, dir / "one");
+    std::vector<std::vector<SaveTensor>> ranks(3);
+    for (std::size_t i = 0; i < run.tensors->tensors().size(); ++i) {
+      const TensorSpec& t = run.tensors->tensors()[i];
+      const auto add = [&](int rank, const Shape& offset, const Shape& shape) {
+        SaveTensor& out = ranks[std::size_t(rank)].emplace_back(SaveTensor{t.name, shape, DType::f32});
+        out.global_shape = t.shape, out.offset = offset;
+        out.fill = [&run, i, offset, shape](i64 begin, i64 n, std::byte* to) {
+          std::vector<float> all(std::size_t(count(shape)));
+          run.tensors->read_box_as(i, offset, shape, DType::f32, std::as_writable_bytes(std::span(all)));
+          std::memcpy(to, all.data() + begin, std::size_t(n) * sizeof(float));
+        };
+      };
+      // The first half along the dimension before the last one, then ragged stretches of the rest.
+      const std::size_t d = t.shape.size() < 2 ? 0 : t.shape.size() - 2;
+      Shape half = t.shape, rest = t.shape, from(t.shape.size(), 0);
+      half[d] /= 2, rest[d] -= half[d], from[d] = half[d];
+      if (count(half) > 0) add(0, Shape(t.shape.size(), 0), half);
+      const i64 cut = count(rest) * 3 / 7;
+      for (const auto& [rank, begin, n] : {std::tuple(1, i64{0}, cut), {2, cut, count(rest) - cut}})
+        for_boxes(rest, begin, n, [&, r = rank](const Shape& at, const Shape& box) {
+          Shape offset = at;
+          offset[d] += from[d];
+          add(r, offset, box);
+        });
+    }
+    std::vector<std::string> accounts;
+    fs::create_directories(dir / "several/iter_0000010");
+    std::vector<std::unique_ptr<PartWriter>> writers;
+    for (int r = 0; r < 3; ++r) {
+      writers.push_back(
+          megatron_writer({run.manifest, *run.model, DType::bf16, true}, ranks[std::size_t(r)], r, {.writers = 2}));
+      accounts.push_back(writers.back()->write(dir / "several/iter_0000010"));
+    }
+    writers[0]->describe(dir / "several/iter_0000010", accounts);
+    EXPECT_TRUE(fs::exists(dir / "several/iter_0000010/__2_1.distcp"));
+    const TorchDist one(dir / "one/iter_0000010"), several(dir / "several/iter_0000010");
+    expect_same(one.tensors(), several.tensors(), name);
+    if (!python_has("torch, numpy")) continue;
+    ASSERT_EQ(run_python("read_dcp.py", {dir / "several/iter_0000010", dir / "found.json"}, dir / "log"), "");
+    const auto found = nlohmann::json::parse(slurp(dir / "found.json"));
+    for (std::size_t i = 0; i < one.tensors().tensors().size(); ++i)
+      EXPECT_EQ(found["tensors"][one.tensors().tensors()[i].name]["sha256"], sha256(read_all(one.tensors(), i)));
+  }
 }
 
 // Megatron's own files of two tensor and two pipeline ranks, written by PyTorch from the fixture's weights.

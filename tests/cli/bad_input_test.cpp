@@ -46,6 +46,15 @@ TEST_F(BadInput, Flags) {
   EXPECT_EQ(megalith("trian").exit_code, 2);
 }
 
+TEST_F(BadInput, FlagsOfSeveralRanksAreToldOnce) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun here";
+  const Ran ran = megalith("pretrain-gpt --num-layer 3", {.ranks = 3});
+  EXPECT_EQ(ran.exit_code, 1);
+  const size_t told = ran.err.find("unknown flag --num-layer");
+  ASSERT_NE(told, std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.rfind("unknown flag"), told) << ran.err;
+}
+
 TEST_F(BadInput, Places) {
   spit(*this / "file", "hello\n");
   fs::create_directories(*this / "empty");
@@ -155,12 +164,12 @@ TEST_F(BadInput, Preprocessing) {
   expect_refused(go + *this / "kind.jsonl", "1");
   expect_refused(go + *this / "missing.jsonl", "missing.jsonl");
   expect_refused(go + *this / "", "");
-  expect_refused("preprocess-data --input x", "required");
+  expect_refused("preprocess-data --input " + *this / "kind.jsonl", "required");
   spit(*this / "fine.txt", "fine\n");
   expect_refused("preprocess-data --tokenizer-type ByteTokenizer --input " + *this / "fine.txt" + " --output-prefix " +
                      *this / "no/such/folder",
                  "no/such/folder");
-  expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --input x --output-prefix y", "--vocab-file");
+  expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --output-prefix y --input " + *this / "fine.txt", "--vocab-file");
   for (const auto& entry : fs::directory_iterator(fs::path(*this / "x").parent_path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // nothing half-written stays
 }

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -45,7 +46,7 @@ std::string take_text(const fs::path& path) {
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);
-  execv(argv[0], argv.data());
+  execvp(argv[0], argv.data());
   _exit(127);
 }
 
@@ -62,12 +63,22 @@ std::vector<std::string> words_of(const std::string& line) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
+bool has_mpirun() {
+  std::istringstream folders(std::getenv("PATH") ? std::getenv("PATH") : "");
+  for (std::string folder; std::getline(folders, folder, ':');)
+    if (access((folder + "/mpirun").c_str(), X_OK) == 0) return true;
+  return false;
+}
+
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits) {
   using Clock = std::chrono::steady_clock;
   static int number = 0;
   const std::string base =
       fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
-  std::vector<std::string> all = {std::string(BINARY_DIR) + "/bin/" + program};
+  std::vector<std::string> all;
+  if (limits.ranks > 1)
+    all = {"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(limits.ranks)};
+  all.push_back(std::string(BINARY_DIR) + "/bin/" + program);
   all.insert(all.end(), words.begin(), words.end());
   if (computes(program, words)) all.insert(all.end(), {"--device", "cpu"});
   const auto began = Clock::now();

@@ -22,8 +22,11 @@ struct Ran {
 struct RunLimits {
   double seconds = 120;          // then it is killed
   i64 file_bytes = 0;            // no file may grow beyond this; 0: any size
+  int ranks = 1;                 // more: started by mpirun
   std::function<bool()> kill{};  // asked again and again; SIGKILL once it says so
 };
+
+bool has_mpirun();
 
 // build/bin/PROGRAM with these words; megalith's commands that compute do so on the CPU, unless the words say where.
 Ran run_program(const std::string& program, const std::vector<std::string>& words, const RunLimits& limits = {});

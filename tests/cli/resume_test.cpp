@@ -69,8 +69,10 @@ TEST_P(Resume, SameDigitsAfterKills) {
   EXPECT_GT(kills, 1);
   const Ran last = must(line("cut"));
   EXPECT_EQ(digits(*this / "cut.jsonl"), digits(*this / "whole.jsonl"));
-  for (const char* file : {"latest_checkpointed_iteration.txt", "iter_0000040/shard_00000.safetensors"})
+  for (const std::string file : {"latest_checkpointed_iteration.txt", "iter_0000040/shard_00000.safetensors"}) {
+    EXPECT_FALSE(slurp(*this / "whole/" + file).empty()) << file;
     EXPECT_TRUE(slurp(*this / "whole/" + file) == slurp(*this / "cut/" + file)) << file;
+  }
   EXPECT_FALSE(fs::exists(*this / "cut/iter_0000020"));  // --most-recent-k 3
   EXPECT_TRUE(fs::exists(*this / "cut/iter_0000030"));
 }
@@ -175,7 +177,7 @@ TEST_F(Checkpoints, FullDiskIsAWarning) {
   RunLimits full;
   full.file_bytes = 60000;  // less than the tensors of one checkpoint
   const Ran ran = megalith(run("--train-iters 6 --lr-decay-iters 9"), full);
-  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_EQ(ran.exit_code, 1) << "its last state is lost\n" << ran.err;
   EXPECT_NE(ran.err.find("was not saved, training goes on"), std::string::npos) << ran.err;
   EXPECT_NE(ran.err.find("File too large"), std::string::npos) << ran.err;
   EXPECT_EQ(kept(), std::vector<std::string>{"0000002"});

@@ -44,7 +44,7 @@ TEST_F(Training, PrintsMegatronsLines) {
   const std::regex line(
       R"( \[\d{4}-\d\d-\d\d \d\d:\d\d:\d\d\.\d{6}\] iteration {8}[124]/ {7}4 \| consumed samples: {12}\d \| )"
       R"(elapsed time per iteration \(ms\): \d+\.\d \| throughput per GPU \(TFLOP/s/GPU\): \d+\.\d \| )"
-      R"(tokens per second per GPU: \d+\.\d \| )"
+      R"(tokens per second per GPU: \d+\.\d \| data wait per iteration \(ms\): \d+\.\d \| )"
       R"(learning rate: \d\.\d{6}E[+-]\d\d \| global batch size: {5}2 \| lm loss: \d\.\d{6}E[+-]\d\d \| loss scale: 1\.0 \| )"
       R"(grad norm: \d+\.\d{3} \| num zeros: \d+ \| params norm: \d+\.\d{3} \| )"
       R"(number of skipped iterations: {3}0 \| number of nan iterations: {3}0 \|)");

@@ -1,5 +1,7 @@
 #include "data/gpt_dataset.h"
 
+#include <numeric>
+
 #include "tests/data/data_test_util.h"
 
 namespace megalith {
@@ -22,10 +24,11 @@ class ListSource : public TokenSource {
 };
 
 GptDataset dataset(std::vector<std::vector<i32>> documents, GptSampleOptions options, u32 last_entry, i32 last_offset) {
-  GptIndex index;
-  for (std::size_t d = 0; d < documents.size(); ++d) index.documents.push_back(i32(d));
-  index.samples = {{0, 0}, {last_entry, last_offset}};
-  index.shuffle = {0};
+  std::vector<i32> order(documents.size());
+  std::iota(order.begin(), order.end(), 0);
+  const GptIndex index{.documents = order,
+                       .cuts = std::vector<SamplePosition>{{0, 0}, {last_entry, last_offset}},
+                       .shuffle = std::vector<u32>{0}};
   return {std::make_shared<ListSource>(std::move(documents)), index, options};
 }
 

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <random>
 
+#include "data/merge_datasets.h"
 #include "tests/data/data_test_util.h"
 
 namespace megalith {
@@ -215,6 +216,19 @@ TEST(IndexedDatasetWriter, nothing_is_left_without_finish) {
   EXPECT_EQ(files, 2);
 }
 
+TEST(IndexedDatasetWriter, a_second_writer_of_one_dataset_is_refused) {
+  const TempDir dir;
+  IndexedDatasetWriter first(dir / "a", TokenType::uint16);
+  first.add_document(std::vector<i32>{1, 2, 3}, std::vector<i32>{3});
+  const auto second = [&] { IndexedDatasetWriter(dir / "a", TokenType::uint16); };
+  EXPECT_NE(error_of(second).find("being written by another run"), std::string::npos);
+  first.close();
+  EXPECT_NE(error_of(second).find("being written by another run"), std::string::npos);
+  first.publish();
+  EXPECT_EQ(tokens_of(IndexedDataset(dir / "a"), 0), (std::vector<i32>{1, 2, 3}));
+  write(dir / "a", TokenType::uint16, example());  // the lock has ended
+}
+
 TEST(IndexedDatasetWriter, bad_input_is_refused) {
   const TempDir dir;
   EXPECT_NE(error_of([&] { IndexedDatasetWriter(dir / "no/such/folder/a", TokenType::int32); }).find("no/such"),
@@ -238,6 +252,61 @@ TEST(IndexedDatasetWriter, a_full_disk_is_reported) {
             }).find("No space left"),
             std::string::npos);
   EXPECT_FALSE(std::filesystem::exists(dir / "a.idx"));
+}
+
+// More than fits the memory of a spool, so that files take part.
+TEST(MergeDatasets, gives_the_bytes_of_one_writing) {
+  const TempDir dir;
+  std::mt19937 random(4);
+  const std::string parts[] = {dir / "b", dir / "a", dir / "c"};
+  IndexedDatasetWriter whole(dir / "whole", TokenType::int32);
+  for (const std::string& part : {parts[1], parts[0], parts[2]}) {
+    IndexedDatasetWriter writer(part, TokenType::int32);
+    for (int d = part == parts[2] ? 0 : 150000; d > 0; --d) {
+      std::vector<i32> tokens, lengths;
+      for (u32 n = random() % 3; n > 0; --n) lengths.push_back(i32(1 + random() % 3));
+      for (i32 length : lengths) {
+        for (; length > 0; --length) tokens.push_back(i32(random() % 100000));
+      }
+      writer.add_document(tokens, lengths);
+      whole.add_document(tokens, lengths);
+    }
+    writer.finish();
+  }
+  whole.finish();
+  const std::vector<u8> bin = read_bytes(dir / "whole.bin"), idx = read_bytes(dir / "whole.idx");
+  for (const char* file : {"whole.bin", "whole.idx"}) std::filesystem::remove(dir / file);
+  write_bytes(dir / "notes.txt", {});
+  EXPECT_EQ(datasets_in(dir.path()), (std::vector<std::string>{parts[1], parts[0], parts[2]}));
+  const MergedDatasets merged = merge_datasets(datasets_in(dir.path()), dir / "merged");
+  EXPECT_EQ(merged.documents, 300000);
+  EXPECT_EQ(merged.tokens * 4, i64(bin.size()));
+  EXPECT_EQ(read_bytes(dir / "merged.bin"), bin);
+  EXPECT_EQ(read_bytes(dir / "merged.idx"), idx);
+}
+
+TEST(MergeDatasets, says_what_does_not_fit) {
+  const TempDir dir;
+  const auto error = [](auto&& f) -> std::string {
+    try {
+      f();
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  EXPECT_NE(error([&] { datasets_in(dir.path()); }).find("holds no dataset"), std::string::npos);
+  write(dir / "a", TokenType::uint16, example());
+  write(dir / "b", TokenType::int32, example());
+  EXPECT_NE(error([&] { merge_datasets(datasets_in(dir.path()), dir / "out"); }).find("b holds int32 where uint16"),
+            std::string::npos);
+  EXPECT_NE(error([&] {
+              merge_datasets({dir / "a", dir / "b"}, dir / "b");
+            }).find("both an input and the output"),
+            std::string::npos);
+  std::filesystem::remove(dir / "b.idx");
+  EXPECT_NE(error([&] { datasets_in(dir.path()); }).find("b.idx is not"), std::string::npos);
+  EXPECT_FALSE(std::filesystem::exists(dir / "out.bin"));
 }
 
 }  // namespace megalith

@@ -1,6 +1,10 @@
 #include "data/loader.h"
 
-#include "data/blend.h"
+#include <cstring>
+#include <map>
+#include <thread>
+
+#include "data/blend_index.h"
 #include "data/npy.h"
 #include "tests/data/data_test_util.h"
 
@@ -21,6 +25,18 @@ bool equal(const Batch& a, const Batch& b) {
   return a.tokens == b.tokens && a.labels == b.labels && a.loss_mask == b.loss_mask &&
          a.position_ids == b.position_ids && a.sample_numbers == b.sample_numbers &&
          a.document_starts == b.document_starts;
+}
+
+// The elements of a .npy file, whose header must be that of `array`.
+template <class T>
+std::vector<T> array_in(const std::string& path, const NpyArray& array) {
+  const std::vector<u8> bytes = read_bytes(path);
+  const std::string header = npy_header(array);
+  EXPECT_TRUE(bytes.size() > header.size() && std::equal(header.begin(), header.end(), (const char*)bytes.data()))
+      << path;
+  std::vector<T> values((bytes.size() - std::min(bytes.size(), header.size())) / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), bytes.data() + header.size(), values.size() * sizeof(T));
+  return values;
 }
 
 // Dataset sizes and the first tokens of a blend of the three datasets of gpt_blend_full.json.
@@ -115,7 +131,9 @@ TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
   ASSERT_EQ(sets.train->size(), 10);
   for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*alone.train, k).tokens);
   // As the first of the list it wins the tie at sample 1, in Megatron too.
-  EXPECT_EQ(build_blend_index(std::vector<double>{0, 1}, 4).datasets, (std::vector<std::int16_t>{1, 0, 1, 1}));
+  std::vector<int> first;
+  BlendIndex(plan_blend({0, 1}, 4), [&](const BlendedSample& s) { first.push_back(s.dataset); });
+  EXPECT_EQ(first, (std::vector<int>{1, 0, 1, 1}));
 }
 
 TEST(BuildDatasets, mock_data) {
@@ -204,8 +222,8 @@ TEST(DataLoader, reading_ahead_changes_nothing_and_resumes) {
   DataConfig config = config_in(dir);
   const Datasets sets = build_datasets(config, {.train = 40});
   for (SamplerType type : {SamplerType::single, SamplerType::cyclic}) {
-    DataLoader ahead(sets.train, {.type = type, .micro_batch_size = 2, .read_ahead = true});
-    DataLoader plain(sets.train, {.type = type, .micro_batch_size = 2, .read_ahead = false});
+    DataLoader ahead(sets.train, {.type = type, .micro_batch_size = 2, .num_workers = 3});
+    DataLoader plain(sets.train, {.type = type, .micro_batch_size = 2, .num_workers = 0});
     for (int i = 0; i < 20; ++i) {
       DataLoader resumed(sets.train,
                          {.type = type, .consumed_samples = ahead.consumed_samples(), .micro_batch_size = 2});
@@ -215,6 +233,151 @@ TEST(DataLoader, reading_ahead_changes_nothing_and_resumes) {
       EXPECT_EQ(batch.sample_numbers, (std::vector<i64>{2 * i, 2 * i + 1}));
     }
   }
+}
+
+// A dataset that takes its time.
+class SlowDataset : public Dataset {
+ public:
+  explicit SlowDataset(std::chrono::milliseconds time) : time_(time) {}
+  i64 size() const override { return 1000; }
+  i64 seq_length() const override { return 4; }
+  bool has_document_starts() const override { return false; }
+  void get(i64 i, const SampleRow& row) const override {
+    std::this_thread::sleep_for(time_);
+    std::ranges::fill(row.tokens, i32(i));
+  }
+  std::vector<DatasetUse> use(i64) const override { return {}; }
+
+ private:
+  std::chrono::milliseconds time_;
+};
+
+TEST(DataLoader, measures_the_wait_for_a_slow_source_and_workers_shorten_it) {
+  using namespace std::chrono_literals;
+  const auto waited = [](i64 workers, std::chrono::milliseconds read, std::chrono::milliseconds step) {
+    DataLoader loader(std::make_shared<SlowDataset>(read), {.num_workers = workers});
+    for (i32 i = 0; i < 10; ++i) {
+      EXPECT_EQ(loader.next().tokens[0], i);  // in order, whoever read it
+      std::this_thread::sleep_for(step);
+    }
+    return loader.seconds_waited();
+  };
+  EXPECT_GE(waited(0, 20ms, 0ms), 0.2);   // all of it
+  EXPECT_GE(waited(1, 20ms, 0ms), 0.19);  // one thread is no faster
+  EXPECT_LT(waited(8, 20ms, 0ms), 0.15);  // two rounds of eight
+  // Half as long as a step: only the first batch is waited for.
+  EXPECT_LT(waited(1, 20ms, 40ms), 0.1);
+}
+
+TEST(DataLoader, ends_while_its_workers_read) {
+  for (i64 workers : {1, 4}) {
+    DataLoader loader(std::make_shared<SlowDataset>(std::chrono::milliseconds(1)), {.num_workers = workers});
+    loader.next();
+  }
+}
+
+TEST(DataLoader, an_order_from_outside_is_that_of_the_training_set) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  const Datasets sets = build_datasets(config, {.train = 12});
+  const std::vector<i64> order = {20, 0, 3, 3};
+  save_npy(dir / "order.npy", {"<i8", 4, 0}, std::span(order));
+  config.dataloader_type = SamplerType::external, config.data_order_file = dir / "order.npy";
+  DataLoader train(sets.train, loader_config(config, Split::train));
+  for (i64 i : order) EXPECT_EQ(train.next().tokens, get_row(*sets.train, i).tokens);
+  DataLoader valid(sets.train, loader_config(config, Split::valid));
+  for (i64 i : {0, 1}) EXPECT_EQ(valid.next().tokens, get_row(*sets.train, i).tokens);
+}
+
+TEST(Dataset, tells_how_far_its_files_are_read) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 50});
+  config.data_path = {"1", dir / "a", "3", dir / "b"};
+  const Datasets sets = build_datasets(config, {.train = 40});
+  std::map<std::string, i64> counts;
+  BlendIndex(plan_blend({0.25, 0.75}, 40), [&](const BlendedSample& s) {
+    const std::vector<DatasetUse> use = sets.train->use(counts[dir / "a"] + counts[dir / "b"]);
+    EXPECT_EQ(use, (std::vector<DatasetUse>{{dir / "a", counts[dir / "a"], double(counts[dir / "a"]) * 8 / 88},
+                                            {dir / "b", counts[dir / "b"], double(counts[dir / "b"]) * 8 / 80}}));
+    ++counts[s.dataset == 0 ? dir / "a" : dir / "b"];
+  });
+  EXPECT_EQ(counts[dir / "b"], 30);
+}
+
+TEST(DataPaths, are_read_from_files) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2, 9});
+  const auto rows = [](const DataConfig& c, bool valid) {
+    const Datasets sets = build_datasets(c, {.train = 12, .valid = 4});
+    std::vector<std::vector<i32>> all;
+    const auto& set = valid ? sets.valid : sets.train;
+    for (i64 i = 0; set && i < set->size(); ++i) all.push_back(get_row(*set, i).tokens);
+    return all;
+  };
+  const auto write = [&](const std::string& text) { std::ofstream(dir / "args") << text; };
+  config.data_path = {"0.25", dir / "a", "0.75", dir / "b"};
+  const auto blended = rows(config, false);
+  DataConfig from_file = config;
+  from_file.data_path.clear(), from_file.data_args_path = dir / "args";
+  write(fmt::format("0.25 {}\n 0.75\t{}\n\n", dir / "a", dir / "b"));
+  EXPECT_EQ(rows(from_file, false), blended);
+
+  DataConfig own = config, own_file = config;
+  own.split = own_file.split = "";
+  own.data_path.clear(), own_file.data_path.clear();
+  own.train_data_path = {"0.25", dir / "a", "0.75", dir / "b"}, own.valid_data_path = {dir / "b"};
+  own_file.per_split_data_args_path = dir / "args";
+  write(fmt::format(R"({{"train": ["0.25", "{0}", 0.75, "{1}"], "valid": "{1}", "test": null}})", dir / "a", dir / "b"));
+  EXPECT_EQ(rows(own_file, false), rows(own, false));
+  EXPECT_EQ(rows(own_file, true), rows(own, true));
+  EXPECT_FALSE(rows(own_file, true).empty());
+
+  for (const char* bad : {"", "[]", "{}", R"({"train": 3})", R"({"train": [[]]})", R"({"training": "a"})", "{"}) {
+    write(bad);
+    EXPECT_TRUE(has(error_of([&] { rows(own_file, false); }), "--per-split-data-args-path " + (dir / "args"))) << bad;
+  }
+  write(" \n");
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "names no datasets"));
+  from_file.data_args_path = dir / "none";
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "none"));
+  from_file.data_args_path = dir.path();
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "--data-args-path"));
+  from_file.data_path = {dir / "a"};
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "give one of them"));
+}
+
+// Weights over all decades, and sizes that round badly: whatever is asked for is there.
+TEST(BuildDatasets, extreme_weights_and_sizes_stay_in_bounds) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2});
+  const auto read_all = [&](std::vector<std::string> weights, i64 samples, double surplus) {
+    config.data_path.clear();
+    for (std::size_t d = 0; d < weights.size(); ++d) {
+      config.data_path.push_back(weights[d]);
+      config.data_path.push_back(dir / (d % 2 ? "b" : "a"));
+    }
+    config.mid_level_dataset_surplus = surplus;
+    try {
+      const Datasets sets = build_datasets(config, {.train = samples});
+      EXPECT_GE(sets.train->size(), samples);
+      for (i64 i = 0; i < sets.train->size(); ++i) get_row(*sets.train, i);
+    } catch (const Error& e) {  // the rule may ask for more than the rule of sizes gives
+      EXPECT_TRUE(has(e.what(), "change its weight")) << e.what();
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+    }
+  };
+  for (i64 samples : {1, 2, 7, 8, 100, 101})
+    for (double surplus : {0.0, 0.005}) {
+      read_all({"1e-9", "0.999999999"}, samples, surplus);
+      read_all({"0.999999999", "1e-9"}, samples, surplus);
+      read_all({"0", "1", "0"}, samples, surplus);
+      read_all({"1e-300", "1", "1e300"}, samples, surplus);
+      read_all({"1", "1", "1", "1", "1", "1", "1"}, samples, surplus);
+      read_all({"0.1", "0.2", "0.7", "1e-12"}, samples, surplus);
+    }
 }
 
 TEST(DataLoader, errors_come_when_the_batch_is_asked_for) {
@@ -253,12 +416,84 @@ TEST(IndexCache, is_written_with_megatrons_names_and_read_again) {
   EXPECT_EQ(std::string(bytes.begin() + 10, bytes.begin() + 68),
             "{'descr': '<u4', 'fortran_order': False, 'shape': (21,), }");
   // A change of the file shows that it is what the next run reads.
+  const auto second = get_row(*built.train, 1).tokens, sixth = get_row(*built.train, 5).tokens;
   std::vector<u8> changed = bytes;
   std::swap_ranges(changed.begin() + 128, changed.begin() + 132, changed.begin() + 132);
   write_bytes(shuffle, changed);
   const Datasets loaded = build_datasets(config, {.train = 12});
-  EXPECT_EQ(get_row(*loaded.train, 0).tokens, get_row(*built.train, 1).tokens);
-  EXPECT_EQ(get_row(*loaded.train, 5).tokens, get_row(*built.train, 5).tokens);
+  EXPECT_EQ(get_row(*loaded.train, 0).tokens, second);
+  EXPECT_EQ(get_row(*loaded.train, 5).tokens, sixth);
+}
+
+// All files of a cache are those of the vector: names, bytes of the description, arrays.
+TEST(IndexCache, of_a_blend_equals_megatrons_byte_for_byte) {
+  NEED_VECTOR("gpt_blend_full.json");
+  const TempDir dir;
+  const Json all = read_vector("gpt_blend_full.json");
+  const auto previous = std::filesystem::current_path();
+  write_blend_files(dir, all["weighted"]);
+  std::filesystem::current_path(dir.path());  // the prefixes are in the names
+  for (const char* kind : {"weighted", "unweighted"}) {
+    const Json& v = all[kind];
+    DataConfig config{.split = "100,0,0",
+                      .seed = 1234,
+                      .seq_length = 8,
+                      .vocab_size = 5000,
+                      .data_cache_path = dir / kind,
+                      .tokenizer_arguments = {{"vocab_size", "5000"}}};
+    for (std::size_t d = 0; d < 3; ++d) {
+      if (!v["weights_in"].is_null()) config.data_path.push_back(fmt::format("{}", v["weights_in"][d].get<double>()));
+      config.data_path.push_back(all["weighted"]["blend"][d]);
+    }
+    for (int run = 0; run < 2; ++run) {  // the second one reads what the first wrote
+      const Datasets sets = build_datasets(config, {.train = 20});
+      ASSERT_EQ(sets.train->size(), 20);
+      for (std::size_t i = 0; i < all["weighted"]["first_tokens"].size() && kind == std::string("weighted"); ++i)
+        EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
+    }
+    const std::string stem = fmt::format("{}/{}-BlendedDataset-train-", dir / kind, v["hash"].get<std::string>());
+    EXPECT_EQ(array_in<std::int16_t>(stem + "dataset_index.npy", {"<i2", 20, 0}),
+              v["dataset_index"].get<std::vector<std::int16_t>>());
+    EXPECT_EQ(array_in<i64>(stem + "dataset_sample_index.npy", {"<i8", 20, 0}),
+              v["dataset_sample_index"].get<std::vector<i64>>());
+    const std::vector<u8> text = read_bytes(stem + "description.txt");
+    if (v.contains("unique_description")) {
+      EXPECT_EQ(std::string(text.begin(), text.end()), v["unique_description"].get<std::string>());
+    }
+    for (const Json& part : v["parts"]) {
+      const std::string name =
+          fmt::format("{}/{}-GPTDataset-train-", dir / kind, part["hash"].get<std::string>());
+      EXPECT_TRUE(std::filesystem::exists(name + "description.txt")) << name;
+      if (!part.contains("document_index")) continue;
+      const auto documents = part["document_index"].get<std::vector<i32>>();
+      EXPECT_EQ(array_in<i32>(name + "document_index.npy", {"<i4", i64(documents.size()), 0}), documents);
+      const auto shuffle = part["shuffle_index"].get<std::vector<u32>>();
+      EXPECT_EQ(array_in<u32>(name + "shuffle_index.npy", {"<u4", i64(shuffle.size()), 0}), shuffle);
+      std::vector<i32> cuts;
+      for (const Json& cut : part["sample_index"]) cuts.push_back(cut[0]), cuts.push_back(cut[1]);
+      EXPECT_EQ(array_in<i32>(name + "sample_index.npy", {"<i4", i64(cuts.size() / 2), 2}), cuts);
+    }
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir / kind), {}), 3 + 3 * 4);
+  }
+  std::filesystem::current_path(previous);
+}
+
+TEST(IndexCache, several_builders_at_once_do_no_harm) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  config.data_cache_path = dir / "cache";
+  config.data_path = {"1", dir / "a", "2", dir / "a", "1", dir / "a"};  // also the same index twice in one of them
+  const Datasets plain = build_datasets(config, {.train = 12});
+  std::filesystem::remove_all(config.data_cache_path);
+  std::vector<std::thread> builders;
+  std::array<Datasets, 6> sets;
+  for (Datasets& mine : sets) builders.emplace_back([&] { mine = build_datasets(config, {.train = 12}); });
+  for (std::thread& b : builders) b.join();
+  for (const Datasets& mine : sets)
+    for (i64 i = 0; i < plain.train->size(); ++i)
+      EXPECT_EQ(get_row(*mine.train, i).tokens, get_row(*plain.train, i).tokens);
+  for (const auto& entry : std::filesystem::directory_iterator(config.data_cache_path))
+    EXPECT_FALSE(has(entry.path().filename(), "partial")) << entry.path();
 }
 
 TEST(IndexCache, damaged_and_stale_files_are_built_again) {

@@ -1,22 +1,68 @@
 // Splits, blends and GPT indices against what Megatron gives.
+#include <cmath>
 #include <numeric>
+#include <random>
 
 #include "data/blend.h"
+#include "data/blend_builder.h"
+#include "data/blend_index.h"
 #include "data/gpt_dataset.h"
 #include "data/gpt_index.h"
-#include "data/index_cache.h"
+#include "data/index_description.h"
 #include "data/md5.h"
 #include "data/normalize.h"
+#include "data/python_json.h"
 #include "data/split.h"
 #include "tests/data/data_test_util.h"
 
 namespace megalith {
 namespace {
 
-std::vector<std::vector<i64>> pairs(const std::vector<SamplePosition>& cuts) {
+std::vector<std::vector<i64>> pairs(const StoredArray<SamplePosition>& cuts) {
   std::vector<std::vector<i64>> result;
-  for (const SamplePosition& c : cuts) result.push_back({i64(c.entry), c.offset});
+  for (const SamplePosition& c : cuts.all()) result.push_back({i64(c.entry), c.offset});
   return result;
+}
+
+template <class T>
+std::vector<T> list(const StoredArray<T>& array) {
+  return {array.all().begin(), array.all().end()};
+}
+
+struct BlendLists {
+  std::vector<std::int16_t> datasets;
+  std::vector<i64> samples;
+  bool operator==(const BlendLists&) const = default;
+};
+
+// What the index says of each sample as it is built; asked for single ones later it must say the same.
+BlendLists lists_of(const BlendPlan& plan) {
+  BlendLists built;
+  const BlendIndex index(plan, [&](const BlendedSample& s) {
+    built.datasets.push_back(s.dataset), built.samples.push_back(s.sample);
+  });
+  for (i64 k = 0; k < index.size(); k += 1 + index.size() / 100)
+    EXPECT_EQ(index.at(k), (BlendedSample{built.datasets[k], built.samples[k]})) << k;
+  return built;
+}
+
+// The definition: all datasets compared for every sample.
+std::vector<std::int16_t> plain_rule(const BlendPlan& plan) {
+  std::vector<std::int16_t> chosen;
+  std::vector<i64> taken(plan.weights.size());
+  for (i64 k = 0; k < plan.size; ++k) {
+    const double time = std::max(double(k), 1.0);
+    double greatest = std::numeric_limits<double>::lowest();
+    std::size_t best = 0;
+    for (std::size_t d = 0; d < taken.size(); ++d) {
+      const volatile double due = plan.weights[d] * time;
+      const double error = due - double(taken[d]);
+      if (taken[d] < plan.limits[d] && error > greatest) greatest = error, best = d;
+    }
+    ++taken[best];
+    chosen.push_back(std::int16_t(best));
+  }
+  return chosen;
 }
 
 void compare_rows(const Dataset& dataset, const Json& samples) {
@@ -46,10 +92,10 @@ void compare_split(const Json& v, const Json& expected, Split split) {
   const GptIndexPlan plan = plan_gpt_index(*source, request);
   EXPECT_EQ(plan.tokens_per_epoch, expected["num_tokens_per_epoch"].get<i64>());
   EXPECT_EQ(plan.epochs, expected["num_epochs"].get<i64>());
-  const GptIndex index = build_gpt_index(*source, request);
-  EXPECT_EQ(index.documents, expected["document_index"].get<std::vector<i32>>());
-  EXPECT_EQ(pairs(index.samples), expected["sample_index"].get<std::vector<std::vector<i64>>>());
-  EXPECT_EQ(index.shuffle, expected["shuffle_index"].get<std::vector<u32>>());
+  const GptIndex index = build_gpt_index(*source, request, 1);
+  EXPECT_EQ(list(index.documents), expected["document_index"].get<std::vector<i32>>());
+  EXPECT_EQ(pairs(index.cuts), expected["sample_index"].get<std::vector<std::vector<i64>>>());
+  EXPECT_EQ(list(index.shuffle), expected["shuffle_index"].get<std::vector<u32>>());
   const GptDataset dataset(
       source, index,
       {.seq_length = request.seq_length, .vocab_size = 5000, .eod = 4999, .add_extra_token = request.add_extra_token});
@@ -57,7 +103,7 @@ void compare_split(const Json& v, const Json& expected, Split split) {
   compare_rows(dataset, expected["first_samples"]);
 
   const DataConfig config{.tokenizer_arguments = {{"vocab_size", "5000"}}};
-  const std::string description = index_description("a", request, {config, split, v["split"]});
+  const std::string description = python_json(gpt_description("a", request, {config, split, v["split"]}));
   EXPECT_EQ(description, expected["unique_description"].get<std::string>());
   EXPECT_EQ(md5_hex(description), expected["unique_description_hash"].get<std::string>());
 }
@@ -110,17 +156,117 @@ TEST(Blend, indices_equal_megatron) {
   NEED_VECTOR("blending.json");
   const Json vectors = read_vector("blending.json");
   for (const Json& v : vectors["indices"]) {
-    BlendIndex index;
+    BlendLists index;
     if (v["kind"] == "weighted") {
       const std::vector<double> weights = normalize(v["weights"].get<std::vector<double>>(), "weights");
       EXPECT_EQ(weights, v["normalized"].get<std::vector<double>>());
-      index = build_blend_index(weights, v["size"]);
+      index = lists_of(plan_blend(weights, v["size"]));
     } else {
-      index = build_exhaustive_blend_index(v["sizes"].get<std::vector<i64>>());
+      index = lists_of(plan_exhaustive_blend(v["sizes"].get<std::vector<i64>>()));
     }
     EXPECT_EQ(index.datasets, v["dataset_index"].get<std::vector<std::int16_t>>());
     EXPECT_EQ(index.samples, v["dataset_sample_index"].get<std::vector<i64>>());
   }
+}
+
+TEST(Blend, choices_are_those_of_the_plain_rule) {
+  std::mt19937_64 random(7);
+  const auto uniform = [&] { return double(random() >> 11) / double(u64{1} << 53); };
+  for (int n : {1, 2, 3, 7, 100, 300})
+    for (int kind = 0; kind < 6; ++kind) {
+      std::vector<double> weights;
+      for (int d = 0; d < n; ++d)
+        weights.push_back(kind == 0   ? 1.0                                    // all tied
+                          : kind == 1 ? double(1 + d)                          // tied now and then
+                          : kind == 2 ? uniform()
+                          : kind == 3 ? std::exp(-40 * uniform())              // over seventeen decades
+                          : kind == 4 ? (d % 3 == 0 ? 0.0 : double(1 + d % 4)) // some never, the others in groups
+                                      : (d == n / 2 ? 1.0 : 1e-9));            // one has all but nothing
+      if (n == 1) weights[0] = 1;
+      const BlendPlan plan = plan_blend(normalize(normalize(weights, "w"), "w"), n < 100 ? 20000 : 4000);
+      EXPECT_EQ(lists_of(plan).datasets, plain_rule(plan)) << n << " datasets of kind " << kind;
+    }
+  for (int n : {1, 2, 10, 150}) {
+    std::vector<i64> sizes;
+    for (int d = 0; d < n; ++d) sizes.push_back(i64(random() % (d % 2 ? 10 : 300)));
+    sizes[0] = 1;
+    const BlendPlan plan = plan_exhaustive_blend(sizes);
+    EXPECT_EQ(lists_of(plan).datasets, plain_rule(plan)) << n << " datasets to their ends";
+  }
+}
+
+TEST(Blend, parts_made_apart_are_those_made_in_a_row) {
+  std::mt19937_64 random(11);
+  for (int kind = 0; kind < 5; ++kind) {
+    std::vector<double> weights;
+    for (int d = 0; d < 40; ++d)
+      weights.push_back(kind == 0   ? 1.0
+                        : kind == 1 ? 1.0 / (1 + d)
+                        : kind == 2 ? double(1 + random() % 1000)
+                        : kind == 3 ? (d == 0 ? 1.0 : 1e-9)  // rare ones: hardly any guess is right
+                                    : (d % 2 ? 0.0 : std::pow(0.3, d)));
+    const BlendPlan plan = plan_blend(normalize(weights, "w"), 500001);
+    const BlendIndex row(plan, [](const BlendedSample&) {});
+    BlendBuilder builder(plan);
+    EXPECT_EQ(builder.parts(), 3);
+    for (i64 part = builder.parts(); part-- > 0;) builder.make(part);
+    const BlendIndex apart = builder.finish();
+    for (i64 k = 0; k <= plan.size; k += k + 2048 < plan.size ? 2048 : 1)
+      ASSERT_EQ(row.taken_before(k), apart.taken_before(k)) << kind << " before " << k;
+  }
+  const std::vector<i64> sizes = {200000, 100, 70000};
+  BlendBuilder limited(plan_exhaustive_blend(sizes));
+  ASSERT_EQ(limited.parts(), 1);
+  limited.make(0);
+  EXPECT_EQ(limited.finish().taken_before(270100), sizes);
+}
+
+TEST(Blend, choices_far_from_the_beginning_follow_the_rule) {
+  const std::vector<double> weights = normalize(std::vector<double>{5, 3, 2, 1, 1, 1e-9}, "w");
+  const std::vector<i64> limits(6, GreedyBlend::kNoLimit);
+  const i64 far = i64{1} << 40;  // as if so many had been chosen
+  std::vector<i64> taken;
+  for (double w : weights) taken.push_back(i64(w * double(far)));
+  GreedyBlend rule(weights, limits, far, taken);
+  for (i64 k = far; k < far + 5000; ++k) {
+    double greatest = -1e300;
+    int best = 0;
+    for (int d = 0; d < 6; ++d) {
+      const volatile double due = weights[d] * double(k);
+      if (due - double(taken[d]) > greatest) greatest = due - double(taken[d]), best = d;
+    }
+    ASSERT_EQ(rule.next(), best) << k;
+    ++taken[best];
+  }
+}
+
+TEST(Blend, counts_what_precedes_a_sample) {
+  const BlendPlan plan = plan_blend(normalize(std::vector<double>{5, 3, 2, 1}, "w"), 5000);
+  const BlendLists all = lists_of(plan);
+  const BlendIndex index(plan, [](const BlendedSample&) {});
+  std::vector<i64> counts(4);
+  for (i64 k = 0; k <= 5000; ++k) {
+    if (k % 97 == 0 || k > 4990) {
+      EXPECT_EQ(index.taken_before(k), counts) << k;
+    }
+    if (k < 5000) ++counts[all.datasets[k]];
+  }
+  error_of([&] { index.at(5000); });
+  error_of([&] { index.at(-1); });
+  error_of([&] { BlendIndex(plan_blend({}, 0), [](const BlendedSample&) {}); });
+  error_of([&] { BlendIndex(plan_blend(std::vector<double>(32768, 1.0), 1), [](const BlendedSample&) {}); });
+}
+
+TEST(Blend, files_that_no_rule_gives_are_refused) {
+  const BlendPlan plan = plan_blend({0.5, 0.5}, 4);
+  using Datasets = std::vector<std::int16_t>;
+  using Samples = std::vector<i64>;
+  EXPECT_TRUE(BlendIndex::from_files(plan, Datasets{1, 0, 0, 1}, Samples{0, 0, 1, 1}).has_value());
+  EXPECT_FALSE(BlendIndex::from_files(plan, Datasets{1, 0, 0, 2}, Samples{0, 0, 1, 0}).has_value());
+  EXPECT_FALSE(BlendIndex::from_files(plan, Datasets{1, 0, 0, -1}, Samples{0, 0, 1, 0}).has_value());
+  EXPECT_FALSE(BlendIndex::from_files(plan, Datasets{1, 0, 0, 1}, Samples{0, 0, 2, 1}).has_value());
+  const BlendPlan limited = plan_exhaustive_blend(std::vector<i64>{1, 3});
+  EXPECT_FALSE(BlendIndex::from_files(limited, Datasets{1, 0, 0, 1}, Samples{0, 0, 1, 1}).has_value());
 }
 
 TEST(Blend, sizes_equal_megatron) {
@@ -160,6 +306,45 @@ TEST(GptIndex, equals_megatron) {
       if (found != v["splits"].end() && !found->is_null()) compare_split(v, *found, split);
     }
   }
+}
+
+TEST(GptIndex, kept_and_computed_cuts_give_the_same_samples) {
+  std::mt19937 random(3);
+  std::vector<i64> lengths;
+  for (int d = 0; d < 300; ++d) lengths.push_back(i64(random() % 3 ? random() % 40 : 0));
+  auto source = std::make_shared<RuleSource>(lengths);
+  for (bool extra : {true, false}) {
+    const GptIndexRequest request{.sequences = {0, 300},
+                                  .samples = 900,
+                                  .seq_length = 11,
+                                  .add_extra_token = extra,
+                                  .drop_last = false};
+    const GptSampleOptions options{.seq_length = 11, .vocab_size = 5000, .add_extra_token = extra};
+    const GptDataset kept(source, build_gpt_index(*source, request, 1), options);
+    const GptDataset computed(source, build_gpt_index(*source, request), options);
+    ASSERT_EQ(kept.size(), computed.size());
+    for (i64 i = 0; i < kept.size(); ++i) EXPECT_EQ(get_row(kept, i).tokens, get_row(computed, i).tokens) << i;
+  }
+}
+
+TEST(PythonJson, prints_numbers_and_texts_as_python) {
+  for (auto [value, text] : std::vector<std::pair<double, const char*>>{{0, "0.0"},
+                                                                        {1, "1.0"},
+                                                                        {0.1 + 0.2, "0.30000000000000004"},
+                                                                        {1e-4, "0.0001"},
+                                                                        {1e-5, "1e-05"},
+                                                                        {1.5e-9, "1.5e-09"},
+                                                                        {1e-100, "1e-100"},
+                                                                        {123456789012345680, "1.2345678901234568e+17"},
+                                                                        {1e15, "1000000000000000.0"},
+                                                                        {1e16, "1e+16"},
+                                                                        {5e-324, "5e-324"},
+                                                                        {9007199254740993, "9007199254740992.0"}})
+    EXPECT_EQ(python_repr(value), text);
+  const nlohmann::ordered_json value = {{"z", "a\"\u00e9\u4e2d"}, {"a", {1, nullptr, true}}, {"e", Json::array()}};
+  EXPECT_EQ(python_json(value),
+            "{\n    \"z\": \"a\\\"\\u00e9\\u4e2d\",\n    \"a\": [\n        1,\n        null,\n        true\n    ],\n    "
+            "\"e\": []\n}");
 }
 
 TEST(GptIndex, empty_documents_and_short_data) {

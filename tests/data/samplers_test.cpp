@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "data/npy.h"
 #include "data/torch_randperm.h"
 #include "tests/data/data_test_util.h"
 
@@ -61,6 +62,32 @@ TEST(CyclicSampler, unsharded_deals_one_permutation_to_the_ranks) {
       for (int row = 0; row < 2; ++row) EXPECT_EQ(got[batch][row], perm[batch % 3 * 6 + row * 3 + rank]);
     }
   }
+}
+
+TEST(ExternalSampler, takes_the_numbers_of_the_file) {
+  const TempDir dir;
+  const std::vector<i64> order = {9, 3, 3, 0, 7, 2, 5, 1};
+  const std::string file = dir / "order.npy";
+  save_npy(file, {"<i8", 8, 0}, std::span(order));
+  SamplerConfig config{.type = SamplerType::external,
+                       .total_samples = 10,
+                       .micro_batch_size = 2,
+                       .data_parallel_size = 2,
+                       .order_file = file};
+  EXPECT_EQ(take(config, 2), (std::vector<Indices>{{9, 3}, {7, 2}}));
+  config.data_parallel_rank = 1;
+  EXPECT_EQ(take(config, 2), (std::vector<Indices>{{3, 0}, {5, 1}}));
+  config.consumed_samples = 4;
+  EXPECT_EQ(take(config, 1), (std::vector<Indices>{{5, 1}}));
+  EXPECT_NE(error_of([&] { take(config, 2); }).find("8 samples, 8 are consumed"), std::string::npos);
+  config.consumed_samples = 0, config.data_parallel_rank = 0, config.total_samples = 9;
+  EXPECT_NE(error_of([&] { take(config, 1); }).find("entry 0 is sample 9"), std::string::npos);
+  save_npy(file, {"<i4", 16, 0}, std::span(order));  // other elements
+  EXPECT_NE(error_of([&] { make_sampler(config); }).find("int64"), std::string::npos);
+  write_bytes(file, {1, 2, 3});
+  EXPECT_NE(error_of([&] { make_sampler(config); }).find("int64"), std::string::npos);
+  std::filesystem::remove(file);
+  EXPECT_NE(error_of([&] { make_sampler(config); }).find("order.npy"), std::string::npos);
 }
 
 TEST(Samplers, resume_where_they_stopped) {

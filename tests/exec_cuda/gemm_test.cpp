@@ -216,6 +216,20 @@ TEST(Gemm, a_measured_choice_is_remembered) {
   std::filesystem::remove(file);
 }
 
+// Measured anew, a choice could come out otherwise and round otherwise.
+TEST(Gemm, nothing_is_measured_that_is_not_kept) {
+  Trial run({512, 384, 256, 1, kBf16, kF32, true, false, false, Case::kInPlace});
+  Device own(0, "");
+  Gemm tuned(own, run.problem), first(own, run.problem);
+  ASSERT_GT(tuned.num_algorithms(), 1);
+  Numbers y(kF32, 512 * 384, 5), workspace(kF32, tuned.workspace() / 4 + 1, 6);
+  tuned.tune({run.a.data(), run.b.data(), y.data(), y.data(), nullptr, workspace.data(), own.stream()});
+  EXPECT_TRUE(tuned.chosen());
+  EXPECT_EQ(own.gemm_choices().find(to_string(run.problem)), nullptr);
+  first.use_algorithm(0);
+  EXPECT_EQ(run.bits(tuned), run.bits(first));
+}
+
 // As the executor does it: all kernels are tuned, then the buffers get their contents.
 TEST(EinsumKernel, is_right_after_tuning) {
   Trial trial({96, 64, 128, 1, kBf16, kF32, true, true, false, Case::kInPlace});

@@ -32,9 +32,8 @@ TEST(AttentionChoice, own_kernel_for_the_rest) {
             "attention: own kernel, because cuDNN has none for f32");
   EXPECT_NE(reason([](AttentionCase& c) { c.alibi = true; }).find("ALiBi"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.documents = true; }).find("packed documents"), std::string::npos);
-  EXPECT_NE(reason([](AttentionCase& c) { c.whole = false; }).find("a part of the sequence"), std::string::npos);
-  EXPECT_NE(reason([](AttentionCase& c) { c.s = 2048; }).find("a part of the sequence"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.s = c.t = 1; }).find("one token"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.s = 1; }).find("one token"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.d = 100; }).find("no multiple of 8"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.d = 264; }).find("above cuDNN's 256"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.capability = 75; }).find("8.0"), std::string::npos);
@@ -49,6 +48,26 @@ TEST(AttentionChoice, gradient_of_a_short_window) {
             "attention: own kernel, because cuDNN's deterministic gradient does not profit from window 512");
   c.window += 1;
   EXPECT_NE(choose_attention(c).way, AttentionChoice::Way::own);
+}
+
+TEST(AttentionChoice, part_of_the_queries) {
+  AttentionCase c = kPlain;
+  c.s = 512;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention: cuDNN 9.19 (causal, a part of the sequence's queries, bf16, head size 128)");
+  c.backward = true;
+  EXPECT_EQ(
+      explain(choose_attention(c), 91900),
+      "attention backward: own kernel for Hopper (causal, a part of the sequence's queries, bf16, head size 128)");
+  const auto reason = [&](auto change) {
+    AttentionCase other = c;
+    change(other);
+    return explain(choose_attention(other), 91900);
+  };
+  const std::string part = "attention: own kernel, because this rank has a part of the sequence's queries";
+  EXPECT_EQ(reason([](AttentionCase& c) { c.window = 2048; }), part);
+  EXPECT_EQ(reason([](AttentionCase& c) { c.d = 96; }), part);
+  EXPECT_EQ(reason([](AttentionCase& c) { c.capability = 100; }), part);
 }
 
 TEST(AttentionChoice, wide_heads_on_hopper_only) {

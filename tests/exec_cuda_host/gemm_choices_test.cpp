@@ -47,6 +47,7 @@ TEST_F(GemmChoicesFile, come_back) {
   one.add("1x2x3", choice(1, 0.25));
   one.add("4x5x6", choice(2, 1e-3));
   const GemmChoices two(file_, "gpu");
+  EXPECT_TRUE(two.kept());
   ASSERT_TRUE(two.find("1x2x3") && two.find("4x5x6"));
   EXPECT_EQ(*two.find("1x2x3"), choice(1, 0.25));
   EXPECT_EQ(*two.find("4x5x6"), choice(2, 1e-3));
@@ -157,8 +158,9 @@ TEST_F(GemmChoicesFile, a_folder_in_its_place) {
 
 TEST_F(GemmChoicesFile, what_cannot_be_written_warns_once) {
   put("");
-  GemmChoices choices(file_ / "below" / "a" / "file", "gpu");
   testing::internal::CaptureStderr();
+  GemmChoices choices(file_ / "below" / "a" / "file", "gpu");
+  EXPECT_FALSE(choices.kept());
   choices.add("p", choice(1, 1));
   choices.add("q", choice(2, 2));
   const std::string warnings = testing::internal::GetCapturedStderr();
@@ -174,6 +176,7 @@ TEST_F(GemmChoicesFile, folders_above_it_are_made) {
 
 TEST_F(GemmChoicesFile, without_a_name_nothing_is_kept) {
   GemmChoices choices("", "gpu");
+  EXPECT_FALSE(choices.kept());
   choices.add("p", choice(1, 1));
   EXPECT_TRUE(choices.find("p"));
   EXPECT_EQ(GemmChoices("", "gpu").find("p"), nullptr);

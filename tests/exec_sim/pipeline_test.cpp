@@ -52,6 +52,33 @@ TEST(Pipeline, EvenStagesLoseWhatTheFormulasSay) {
     }
 }
 
+// An evaluation: all ranks work from when the first micro-batch has reached them on.
+TEST(Pipeline, ForwardsAloneLoseOnlyTheFilling) {
+  for (const ScheduleSpec& spec : all_schedules())
+    for (Send send : {Send::buffered, Send::rendezvous}) {
+      SCOPED_TRACE(text(spec));
+      PipelineSpec pipeline = even_pipeline(spec, {1, 1, 1});
+      pipeline.send = send;
+      pipeline.window = channel_window(spec);
+      const PipelineRun run = run_pipeline(pipeline, std::vector<TaskList>(size_t(spec.stages), forwards(spec)));
+      ASSERT_EQ(run.seconds, spec.micro_batches * spec.chunks + spec.stages - 1);
+    }
+}
+
+// Of any number of micro-batches, with the room that channels have in training.
+TEST(Pipeline, ForwardsAloneNeverStandStill) {
+  for (int stages = 2; stages <= 5; ++stages)
+    for (int chunks = 1; chunks <= 3; ++chunks)
+      for (int micro_batches = 1; micro_batches <= 11; ++micro_batches) {
+        const ScheduleSpec spec{stages, chunks, micro_batches};
+        SCOPED_TRACE(text(spec));
+        PipelineSpec pipeline = even_pipeline(spec, {1, 1, 1});
+        pipeline.window = channel_window(spec), pipeline.send = Send::rendezvous, pipeline.transfer = 0.25;
+        const PipelineRun run = run_pipeline(pipeline, std::vector<TaskList>(size_t(stages), forwards(spec)));
+        for (double busy : run.busy) ASSERT_EQ(busy, micro_batches * chunks);
+      }
+}
+
 TEST(Pipeline, NoneStandsStillWhateverTheSends) {
   for (const ScheduleSpec& spec : all_schedules())
     for (Send send : {Send::buffered, Send::rendezvous}) {

@@ -4,7 +4,6 @@
 
 #include <condition_variable>
 #include <cstring>
-#include <deque>
 #include <exception>
 #include <map>
 #include <mutex>
@@ -22,7 +21,7 @@ using Bytes = std::vector<std::byte>;
 struct Shared {
   std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::tuple<int, int, int>, std::deque<Bytes>> messages;  // from, to, tag
+  std::map<std::tuple<int, int, int, int>, Bytes> messages;  // from, to, tag, number
   std::exception_ptr error;
 };
 
@@ -38,7 +37,7 @@ class ThreadRanks final : public Ranks {
     for (int r = 0; r < size(); ++r) put(r, kTag, mine.data(), mine.size());
     std::vector<std::string> out;
     for (int r = 0; r < size(); ++r) {
-      const Bytes bytes = get(r, kTag);
+      const Bytes bytes = get(r, kTag, received_[{r, kTag}]++);
       out.emplace_back(reinterpret_cast<const char*>(bytes.data()), bytes.size());
     }
     return out;
@@ -49,14 +48,15 @@ class ThreadRanks final : public Ranks {
     for (const Piece& p : receives)
       if (p.peer != rank()) std::memset(p.data, 0xa5, size_t(p.bytes));
     for (const Piece& p : sends) put(p.peer, tag, p.data, size_t(p.bytes));
-    open_[++tickets_] = {tag, {receives.begin(), receives.end()}};
+    auto& open = open_[++tickets_];
+    for (const Piece& p : receives) open.push_back({p, tag, received_[{p.peer, tag}]++});
     return tickets_;
   }
 
   void wait(int ticket) override {
-    const auto [tag, pieces] = open_.extract(ticket).mapped();
-    for (const Piece& p : pieces) {
-      const Bytes bytes = get(p.peer, tag);
+    const std::vector<Expected> expected = open_.extract(ticket).mapped();
+    for (const auto& [p, tag, number] : expected) {
+      const Bytes bytes = get(p.peer, tag, number);
       check(i64(bytes.size()) == p.bytes, "rank {} sends {} bytes, rank {} expects {}", p.peer, bytes.size(), rank(),
             p.bytes);
       std::memcpy(p.data, bytes.data(), bytes.size());
@@ -68,22 +68,26 @@ class ThreadRanks final : public Ranks {
   void put(int to, int tag, const void* data, size_t n) {
     const auto* bytes = static_cast<const std::byte*>(data);
     std::lock_guard lock(shared_.mutex);
-    shared_.messages[{rank(), to, tag}].emplace_back(bytes, bytes + n);
+    shared_.messages[{rank(), to, tag, sent_[{to, tag}]++}] = Bytes(bytes, bytes + n);
     shared_.changed.notify_all();
   }
-  Bytes get(int from, int tag) {
+  Bytes get(int from, int tag, int number) {
     std::unique_lock lock(shared_.mutex);
-    auto& queue = shared_.messages[{from, rank(), tag}];
-    shared_.changed.wait(lock, [&] { return !queue.empty() || shared_.error; });
-    check(!queue.empty(), "another rank has failed");
-    Bytes out = std::move(queue.front());
-    queue.pop_front();
-    return out;
+    const std::tuple key{from, rank(), tag, number};
+    shared_.changed.wait(lock, [&] { return shared_.messages.contains(key) || shared_.error; });
+    check(shared_.messages.contains(key), "another rank has failed");
+    return std::move(shared_.messages.extract(key).mapped());
   }
 
   Shared& shared_;
   Place place_;
-  std::map<int, std::pair<int, std::vector<Piece>>> open_;
+  // Messages between two ranks on a tag are numbered in the order of exchange() on both sides.
+  struct Expected {
+    Piece piece;
+    int tag, number;
+  };
+  std::map<int, std::vector<Expected>> open_;           // by ticket
+  std::map<std::pair<int, int>, int> sent_, received_;  // by the other rank and tag
   int tickets_ = 0;
 };
 

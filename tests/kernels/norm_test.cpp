@@ -36,6 +36,21 @@ static Plain plain(const NormCase& k, const Array& dy, const Array& x, const Arr
   return out;
 }
 
+// As without the bias, and its gradient the sum of dx.
+template <class Gradient>
+static void compare_bias(Gradient op, const std::vector<Array>& ins, const std::vector<Array>& without) {
+  op.bias = true;
+  const auto with = run_checked(op, ins);
+  const Array& dx = without[0];
+  const i64 h = dx.type.shape.back(), rows = i64(dx.x.size()) / h;
+  std::vector<double> sums(size_t(h), 0);
+  double size = 0;
+  for (i64 i = 0; i < rows * h; ++i) sums[size_t(i % h)] += dx[i], size = std::max(size, std::abs(dx[i]));
+  for (size_t i = 0; i < without.size(); ++i) EXPECT_EQ(with[i].x, without[i].x) << i;
+  const double chain = std::sqrt(double(rows));
+  expect_near(with.back(), sums, {DType::f32, 4 + chain, size * chain}, "bias");
+}
+
 // With the statistics of the forward: y once more, to the bit, and the rest unchanged.
 static void compare_again(const NormCase& k, const std::vector<Array>& y, std::vector<Array> dy_x_w, const Array& c,
                           const Array& beside) {
@@ -49,9 +64,11 @@ static void compare_again(const NormCase& k, const std::vector<Array>& y, std::v
       plain = run_checked(LayerNormGrad{"sbh", at, residual}, ins);
       ins.push_back(c);
       again = run_checked(LayerNormGrad{"sbh", at, residual, true}, ins);
+      compare_bias(LayerNormGrad{"sbh", at, residual, true}, ins, again);
     } else {
       plain = run_checked(RmsNormGrad{"sbh", at, residual}, ins);
       again = run_checked(RmsNormGrad{"sbh", at, residual, true}, ins);
+      compare_bias(RmsNormGrad{"sbh", at, residual, true}, ins, again);
     }
     EXPECT_EQ(again.back().x, y[0].x);
     again.pop_back();
@@ -91,6 +108,10 @@ static void compare(const NormCase& k, DType t) {
   expect_near(y[0], want.y, {t, roundings, big}, "y");
   expect_near(g[0], want.dx, {t, roundings, big}, "dx");
   expect_near(both[0], sum, {t, roundings, big}, "dx with what passes by");
+  if (k.centred)
+    compare_bias(LayerNormGrad{"sbh", at}, {dy, x, w, mean, rstd}, g);
+  else
+    compare_bias(RmsNormGrad{"sbh", at}, {dy, x, w, rstd}, g);
   EXPECT_EQ(both[1].x, g[1].x);
   expect_near(g[1], want.dw, {t, 16 + std::sqrt(double(k.rows)), big * std::sqrt(double(k.rows))}, "dw");
 }

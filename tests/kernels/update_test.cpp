@@ -42,6 +42,24 @@ TEST(Accumulate, adds_or_starts) {
     }
 }
 
+// Accumulators of all sizes in one op: as each alone.
+TEST(MultiAccumulate, is_accumulate_on_each) {
+  for (bool starts : {false, true})
+    for (bool first : {false, true}) {
+      MultiAccumulate op{0, starts};
+      std::vector<Tensor> ins, want;
+      for (i64 n : {1, 7, 0, 33, 9001, 40000}) {
+        ins.push_back(random_tensor(DType::f32, {n}, u64(n))),
+            ins.push_back(random_tensor(DType::f32, {n}, u64(n) + 1));
+        want.push_back(run_kernel(Accumulate{1, starts}, {ins[ins.size() - 2], ins.back()}, {first})[0]);
+        ++op.tensors;
+      }
+      const auto got = run_kernel(op, ins, {first});
+      ASSERT_EQ(got.size(), want.size());
+      for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << "result " << i;
+    }
+}
+
 TEST(SumSquares, in_f64) {
   for (DType t : tested_dtypes())
     for (i64 n : {0, 1, 7, 33, 129, 100000}) {

@@ -119,8 +119,9 @@ class Table {
     grad(RmsNorm{"sbgrd"}, {value("sbgrd"), value("d")});
     plain(RmsNormGrad{"sbh", DType::f64}, {value("sbh"), value("sbh"), value("h"), positive("sb", false)});
     for (bool again : {false, true})
-      plain(RmsNormGrad{"sbh", DType::f64, true, again},
-            {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
+      for (bool bias : {false, true})
+        plain(RmsNormGrad{"sbh", DType::f64, true, again, bias},
+              {value("sbh"), value("sbh"), value("h"), positive("sb", false), value("sbh")});
     grad(LayerNorm{"sbh"}, {value("sbh"), value("h"), value("h")});
     plain(LayerNormGrad{"sbh", DType::f64},
           {value("sbh"), value("sbh"), value("h"), constant("sb"), positive("sb", false)});
@@ -129,8 +130,9 @@ class Table {
     plain(LayerNormGrad{"sbh", DType::f64, true}, {value("sbh"), value("sbh"), value("h"), mean, rstd, residual});
     plain(LayerNormGrad{"sbh", DType::f64, false, true},
           {value("sbh"), value("sbh"), value("h"), mean, rstd, value("h")});
-    plain(LayerNormGrad{"sbh", DType::f64, true, true},
-          {value("sbh"), value("sbh"), value("h"), mean, rstd, residual, value("h")});
+    for (bool bias : {false, true})
+      plain(LayerNormGrad{"sbh", DType::f64, true, true, bias},
+            {value("sbh"), value("sbh"), value("h"), mean, rstd, residual, value("h")});
   }
 
   void attention() {
@@ -177,6 +179,7 @@ class Table {
 
   void update() {
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
+    plain(MultiAccumulate{2, false}, {constant("ab"), value("ab"), constant("c"), value("c")});
     at_update(SumSquares{2}, {constant("ab")});
     at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
@@ -206,17 +209,29 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},        RmsNormGrad{},
-          LayerNormGrad{},    ActivateGrad{},
-          SwigluGrad{},       AttentionGrad{},
-          EmbeddingGrad{},    VocabMax{},
-          VocabMaxSums{},     VocabSumsGrad{},
-          CrossEntropyGrad{}, Ones{},
-          AddGrad{},          CacheWrite{},
-          CachedAttention{},  Accumulate{},
-          SumSquares{},       MultiSumSquares{},
-          StepScalars{},      AdamW{},
-          MultiAdamW{},       Sgd{}};
+  return {Broadcast{},
+          RmsNormGrad{},
+          LayerNormGrad{},
+          ActivateGrad{},
+          SwigluGrad{},
+          AttentionGrad{},
+          EmbeddingGrad{},
+          VocabMax{},
+          VocabMaxSums{},
+          VocabSumsGrad{},
+          CrossEntropyGrad{},
+          Ones{},
+          AddGrad{},
+          CacheWrite{},
+          CachedAttention{},
+          Accumulate{},
+          MultiAccumulate{},
+          SumSquares{},
+          MultiSumSquares{},
+          StepScalars{},
+          AdamW{},
+          MultiAdamW{},
+          Sgd{}};
 }
 
 }  // namespace megalith::harness

@@ -16,7 +16,7 @@ std::set<std::string> listed_ops() {
 #undef OP
   // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
   // and, in whole runs, tests/parallel.
-  for (const std::string_view between : {Relayout::name, Wait::name, JoinPool::name, StageTerm::name})
+  for (const std::string_view between : {Relayout::name, Wait::name, JoinPool::name, PutBack::name, StageTerm::name})
     out.erase(std::string(between));
   return out;
 }

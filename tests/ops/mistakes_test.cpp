@@ -41,10 +41,7 @@ void expect_noticed(const std::string& mistake, F&& change) {
       if (op->plus || op->bias) continue;  // likewise
     if constexpr (requires { op->again; })
       if (op->again) continue;  // nor its last result
-    if constexpr (requires {
-                    op->bias;
-                    op->act;
-                  })
+    if constexpr (requires { op->bias; })
       if (op->bias) continue;
     LayoutRule rule = op->rule();
     change(rule);

@@ -2,6 +2,7 @@
 // against one rank.
 //   layouts   every layout of the matrix against one rank, at every step
 //   again     the same layout twice: the same bits
+//   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
 //   one       the layouts that follow, in the matrix's words, one an argument
@@ -18,10 +19,10 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "ckpt/checkpoint.h"
 #include "exec/cpu/backend.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/jobs.h"
+#include "tests/parallel/saved.h"
 #include "tests/parallel/watched.h"
 #include "train/schedules.h"
 
@@ -42,7 +43,16 @@ const char* const kAgain[] = {
     "tp4 cp2 overlap qwen groups2",
     "cp4-a2a dp2 distopt-overlap neox hidden-drop",
     "tp8 sp bloom again-parts",
+    "pp4 dp2 overlap llama groups2 both-drop",
+    "pp2 dp2 tp2 sp distopt llama both-drop documents",
+    "pp2-vp2 dp2 cp2 distopt-small untied hidden-drop",
+    "pp2-vp2-zb dp4 distopt-overlap gpt2",
+    "pp4-zb dp2 distopt neox both-drop",
+    "pp2-zb tp2 cp2 again-layers qwen",
+    "pp2-uneven dp2 distopt-overlap bloom micro2",
 };
+const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
+                               "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
 // Each with a good share of the kinds of relayouts that there are.
 const char* const kMistaken[] = {
     "tp2 cp2 dp2 sp distopt-overlap llama groups2 untied documents",
@@ -124,6 +134,11 @@ int layouts(const Hall& at) {
   return bad;
 }
 
+bool same_bits(const Outcome& a, const Outcome& b) {
+  return a.state == b.state && a.losses == b.losses && a.norms == b.norms && a.validation == b.validation &&
+         a.losses.size() == kIterations;
+}
+
 int again(const Hall& at) {
   std::vector<Job> jobs;
   for (const char* words : kAgain) {
@@ -133,29 +148,39 @@ int again(const Hall& at) {
   const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
   int bad = 0;
   for (size_t i = 0; i < outcomes.size(); i += 2) {
-    const Outcome &a = outcomes[i], &b = outcomes[i + 1];
-    const bool same =
-        a.state == b.state && a.losses == b.losses && a.norms == b.norms && a.losses.size() == kIterations;
+    const bool same = same_bits(outcomes[i], outcomes[i + 1]);
     bad += !same;
     at.say("{}  {} ranks, twice  {}", same ? "same bits" : "FAIL", jobs[i].size, jobs[i].name);
   }
   return bad;
 }
 
-// How many tensors of two checkpoints differ in a bit, or are in one alone.
-int differing_tensors(const std::string& a, const std::string& b) {
-  const Checkpoint x = open_checkpoint(a), y = open_checkpoint(b);
-  int bad = int(x.tensors().size() != y.tensors().size());
-  for (const CheckpointTensor& t : x.tensors()) {
-    const CheckpointTensor* other = y.find(t.name);
-    if (!other || other->shape != t.shape || other->dtype != t.dtype) {
-      ++bad;
-      continue;
-    }
-    std::vector<std::byte> left(size_t(count(t.shape) * size_of(t.dtype))), right(left.size());
-    x.read(t.name, left), y.read(t.name, right);
-    bad += left != right;
+// Each layout's checkpoint saved beside the training in Megatron's form too: the same bits as our own. Where all ranks
+// hold the same weights they share the writing evenly.
+int other_ways(const Hall& at, const std::vector<Layout>& all, const std::vector<std::string>& saved,
+               const std::string& common) {
+  std::vector<Job> jobs;
+  const auto dir = [&](size_t a) { return fmt::format("{}/dist-{}", at.folder, a); };
+  for (size_t a = 0; a < all.size(); ++a)
+    jobs.push_back({all[a].name,
+                    all[a].model + all[a].ranks + common +
+                        fmt::format("--train-iters 4 --save-interval 3 --exit-interval 4 --save {} "
+                                    "--ckpt-format torch_dist --async-save",
+                                    dir(a)),
+                    all[a].size});
+  run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  for (size_t a = 0; a < all.size() && at.ranks.rank() == 0; ++a) {
+    const std::string words = kSaved[a], mine = saved[a] + "/iter_0000003";
+    const int tensors = differing_from_torch_dist(mine, dir(a) + "/iter_0000003");
+    const bool replicas = words.find("tp") == std::string::npos && words.find("pp") == std::string::npos;
+    const double more = replicas ? excess(mine, all[a].size) : 0;
+    bad += tensors > 0 || more > 0.05;
+    if (tensors > 0 || more > 0.05)
+      at.say("FAIL  {}: {} tensors differ in torch_dist; a rank wrote {:.0f}% more than its share", all[a].name,
+             tensors, 100 * more);
   }
+  at.say("{} layouts saved as torch_dist beside the training: {} wrong", all.size(), bad);
   return bad;
 }
 
@@ -171,7 +196,8 @@ int checkpoints(const Hall& at) {
   for (size_t a = 0; a < all.size(); ++a)
     whole.push_back({all[a].name,
                      all[a].model + all[a].ranks + common +
-                         fmt::format("--train-iters 4 --exit-interval 4 --save {} --save-interval 3", saved(a)),
+                         fmt::format("--train-iters 4 --exit-interval 4 --save {} --save-interval 3{}", saved(a),
+                                     a % 2 == 1 ? " --async-save" : ""),
                      all[a].size});
   const std::vector<Outcome> uninterrupted = run_jobs(at.ranks, whole, at.folder);
   for (size_t a = 0; a < all.size(); ++a)
@@ -200,8 +226,38 @@ int checkpoints(const Hall& at) {
       if (!good)
         at.say("FAIL  {} -> {}: {} tensors differ, the next loss by {:.0e}", all[a].name, all[b].name, tensors, off);
     }
+  std::vector<std::string> places;
+  for (size_t a = 0; a < all.size(); ++a) places.push_back(saved(a));
+  bad += other_ways(at, all, places, common);
   at.say("{} ordered pairs of layouts: {} wrong; the next loss differs by {:.1e} at most", loads.size(), bad, worst);
   check(loads.size() >= 100, "{} pairs: at least 100 are wanted", loads.size());
+  return bad;
+}
+
+// Each of n terms is rounded, and their sum: with u = 2^-9, half of bf16's epsilon, an error of u (sum of the terms'
+// norms + the sum's norm). Terms of one gradient do not point away from each other, so theirs are at most sqrt(n) times
+// the sum's.
+int bf16(const Hall& at) {
+  constexpr double kRounding = 0x1p-9;
+  std::vector<Job> jobs;
+  for (const char* words : kNarrow) {
+    const Layout l = layout_of(words);
+    const std::string flags = l.model + l.ranks;
+    jobs.push_back({l.name, flags + " --accumulate-allreduce-grads-in-fp32", l.size});
+    for (int time = 0; time < 2; ++time) jobs.push_back({l.name, flags + " --grad-reduce-in-bf16", l.size});
+  }
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  for (size_t i = 0; i < outcomes.size(); i += 3) {
+    const Distance d = distance(outcomes[i + 1], outcomes[i]);
+    const double bound = kRounding * (1 + std::sqrt(jobs[i].size));
+    const bool same = same_bits(outcomes[i + 1], outcomes[i + 2]);
+    const bool rounds = d.norm > kRounding / 1000;
+    const bool good = same && rounds && d.worst() <= bound && outcomes[i].losses[0] == outcomes[i + 1].losses[0];
+    bad += !good;
+    at.say("{}  {} ranks  loss {:.0e}  norm {:.0e}  validation {:.0e} (at most {:.0e}){}  {}", good ? "ok  " : "FAIL",
+           jobs[i].size, d.loss, d.norm, d.validation, bound, same ? "  same bits" : "", jobs[i].name);
+  }
   return bad;
 }
 
@@ -258,6 +314,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
     for (const std::string& w : words) named.push_back(layout_of(w));
     const int bad = mode == "layouts"       ? layouts(at)
                     : mode == "again"       ? again(at)
+                    : mode == "bf16"        ? bf16(at)
                     : mode == "checkpoints" ? checkpoints(at)
                     : mode == "one"         ? compare(at, named)
                                             : mistakes(at);
@@ -276,10 +333,11 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "again", "mistakes", "checkpoints", "one", "list"};
+  const std::set<std::string> modes = {"layouts", "again", "bf16", "mistakes", "checkpoints", "one", "list"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
-    fmt::print(stderr,
-               "usage: mpirun -n 8 parity layouts | again | mistakes | checkpoints | one LAYOUT..., or parity list\n");
+    fmt::print(
+        stderr,
+        "usage: mpirun -n 8 parity layouts | again | bf16 | mistakes | checkpoints | one LAYOUT..., or parity list\n");
     return 2;
   }
   try {

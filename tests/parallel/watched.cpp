@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "graph/relayout_op.h"
+#include "tests/harness/wrapped_backend.h"
 
 namespace megalith::parity {
 namespace {
@@ -22,7 +23,7 @@ std::string kind_of(const Plan& plan, const Instruction& in) {
 }
 
 bool trains(const Program& p) {
-  return !p.name.starts_with("evaluate") && !p.name.starts_with("take") && !p.name.starts_with("give");
+  return !p.name.starts_with("evaluate") && !p.name.starts_with("take") && !p.name.starts_with("spread");
 }
 
 // Each rank keeps its own term, or its own block with zeros around it.
@@ -78,8 +79,16 @@ class WatchedInterpreter final : public Interpreter {
   void join(int ticket) override { real_->join(ticket); }
   void write(const Leaf& leaf, const void* data, int slot) override { real_->write(leaf, data, slot); }
   void read(const Leaf& leaf, void* data) override { real_->read(leaf, data); }
+  void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
+    real_->write_part(leaf, begin, data);
+  }
+  void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override { real_->read_part(leaf, begin, out); }
+  std::byte* host_memory(i64 bytes) override { return real_->host_memory(bytes); }
+  void begin_copies(std::span<const Copy> copies) override { real_->begin_copies(copies); }
+  void hold_for_copies() override { real_->hold_for_copies(); }
+  void wait_for_copies() override { real_->wait_for_copies(); }
   void draw(const Leaf& leaf, const Draw& draw) override { real_->draw(leaf, draw); }
-  const std::byte* host_view(const Leaf& leaf) override { return real_->host_view(leaf); }
+  std::byte* host_view(const Leaf& leaf) override { return real_->host_view(leaf); }
   std::span<const double> scalars(int program, const std::string& output) override {
     return real_->scalars(program, output);
   }
@@ -94,6 +103,7 @@ class WatchedInterpreter final : public Interpreter {
   }
   void profile(bool on) override { real_->profile(on); }
   double busy_seconds() override { return real_->busy_seconds(); }
+  double own_seconds() override { return real_->own_seconds(); }
   std::vector<double> time_instructions(int program) override { return real_->time_instructions(program); }
 
  private:
@@ -102,23 +112,14 @@ class WatchedInterpreter final : public Interpreter {
   std::unique_ptr<Interpreter> real_;
 };
 
-class WatchedBackend final : public Backend {
+class WatchedBackend final : public test::WrappedBackend {
  public:
-  WatchedBackend(std::unique_ptr<Backend> real, Watch& watch) : real_(std::move(real)), watch_(watch) {}
-  std::string name() const override { return real_->name(); }
-  std::string device_name() const override { return real_->device_name(); }
-  i64 workspace_bytes(const Graph& g, const Node& n) const override { return real_->workspace_bytes(g, n); }
-  i64 fixed_bytes() const override { return real_->fixed_bytes(); }
-  i64 available_bytes() const override { return real_->available_bytes(); }
-  i64 peak_bytes() const override { return real_->peak_bytes(); }
-  std::optional<i64> host_bytes() const override { return real_->host_bytes(); }
-  std::set<std::string> passes_off() const override { return real_->passes_off(); }
+  WatchedBackend(std::unique_ptr<Backend> real, Watch& watch) : WrappedBackend(std::move(real)), watch_(watch) {}
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<WatchedInterpreter>(plan, coord, *real_, watch_);
   }
 
  private:
-  std::unique_ptr<Backend> real_;
   Watch& watch_;
 };
 

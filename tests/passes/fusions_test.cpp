@@ -107,14 +107,16 @@ TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 0);
 }
 
-// The bias before each activation, also where ranks share the MLP.
-TEST(Fusions, activations_gradients_add_up_those_of_biases) {
+// The biases before each activation and, with what passes by, before each norm but the first; also where ranks share
+// heads and MLP.
+TEST(Fusions, gradients_add_up_those_of_biases) {
   for (const Mesh& mesh : {kOne, kTwo}) {
     const Graph g = training(gpt2(), mesh).g, apart = training(gpt2(), mesh, {"fuse-bias-grad"}).g;
-    const auto fused = [](const ActivateGrad& a) { return a.bias; };
+    const auto fused = [](const auto& gradient) { return gradient.bias; };
     EXPECT_EQ(count_ops<ActivateGrad>(g, fused), kLayers);
-    EXPECT_EQ(count_ops<ActivateGrad>(apart, fused), 0);
-    EXPECT_EQ(count_ops<Sum>(apart) - count_ops<Sum>(g), kLayers);
+    EXPECT_EQ(count_ops<LayerNormGrad>(g, fused), 2 * kLayers);
+    EXPECT_EQ(count_ops<ActivateGrad>(apart, fused) + count_ops<LayerNormGrad>(apart, fused), 0);
+    EXPECT_EQ(count_ops<Sum>(apart) - count_ops<Sum>(g), 3 * kLayers);
   }
   Graph llama_like = training(llama(), kOne, {"fuse-bias-grad"}).g;
   EXPECT_FALSE(fuse_bias_grad(llama_like));
@@ -124,6 +126,42 @@ TEST(Fusions, the_logits_are_read_once) {
   const Graph g = training(llama(), kOne).g;
   EXPECT_EQ(count_ops<VocabMaxSums>(g), 1);
   EXPECT_EQ(count_ops<VocabMax>(g) + count_ops<VocabSums>(g), 0);
+}
+
+// The norms' and biases' gradients: all that products do not accumulate themselves.
+TEST(Fusions, small_gradients_are_accumulated_together) {
+  const Graph g = training(gpt2(), kOne).g, apart = training(gpt2(), kOne, {"multi-tensor"}).g;
+  const auto gradients = [](const Graph& in) {
+    int n = 0;
+    for (const Node& node : in.nodes)
+      if (node.op.get_if<Accumulate>()) n += in.type(node.outs[0]).dtype == DType::f32;
+    return n;
+  };
+  EXPECT_EQ(count_ops<MultiAccumulate>(apart), 0);
+  ASSERT_EQ(count_ops<MultiAccumulate>(g), 1);
+  EXPECT_EQ(gradients(g), 0);
+  for (const Node& n : g.nodes)
+    if (const auto* all = n.op.get_if<MultiAccumulate>()) EXPECT_EQ(all->tensors, gradients(apart));
+  EXPECT_GT(gradients(apart), 8 * kLayers);
+}
+
+// Read by something else than the update, or large: these stay.
+TEST(Fusions, accumulations_that_cannot_wait_stay) {
+  Graph g;
+  Builder b(g);
+  const Type small{DType::f32, {4}, whole(1)}, large{DType::f32, {1 << 17}, whole(1)};
+  std::vector<Value> sums;
+  for (const auto& [name, type] : std::map<std::string, Type>{{"a", small}, {"b", small}, {"c", small}, {"d", large}}) {
+    const Value acc = b.leaf({name, type}), x = b.leaf({name + " x", type});
+    sums.push_back(b.add1(Accumulate{1, true}, {acc, x}));
+    if (name == "a") g.outputs["early"] = b.add1(Scale{1, 2.0}, {sums[0]});
+  }
+  EXPECT_TRUE(multi_tensor(g));
+  verify(g);
+  EXPECT_EQ(count_ops<Accumulate>(g), 2);
+  ASSERT_EQ(count_ops<MultiAccumulate>(g), 1);
+  for (const Node& n : g.nodes)
+    if (const auto* all = n.op.get_if<MultiAccumulate>()) EXPECT_EQ(all->tensors, 2);
 }
 
 TEST(Fusions, the_update_is_one_node_for_all_parameters) {

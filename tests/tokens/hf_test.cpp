@@ -101,6 +101,48 @@ TEST(SentencePieceTokenizer, encodes_and_decodes_the_vectors) {
   }
 }
 
+// A field of a piece's number but another wire type is no piece; sentencepiece 0.2.3 gives these ids.
+TEST(SentencePieceTokenizer, fields_of_other_wire_types_are_unknown_ones) {
+  constexpr std::string_view kHex =
+      "0a0e0a053c756e6b3e150000000018020a0c0a033c733e150000000018030a0d0a043c2f733e150000000018030a0a0a"
+      "016c15000080bf1801090a0a016f15000000c018010a0c0a03e2968115080040c01801410affffffff0d0a04e296816c"
+      "15000080c018010a0b0a020000000018040a0a0a01781500980200c00200c80201d002021a06180120012801";
+  std::string model;
+  for (size_t i = 0; i < kHex.size(); i += 2) model += char(std::stoi(std::string(kHex.substr(i, 2)), nullptr, 16));
+  const TempDir dir;
+  const auto t = make_tokenizer({.type = "SentencePieceTokenizer", .tokenizer_model = dir.write("m.model", model)});
+  EXPECT_EQ(t->vocab_size(), 5);
+  EXPECT_EQ(t->encode("Hello world's don't x"), (std::vector<i32>{4, 0, 3, 3, 0, 4, 0, 3, 0, 4, 0, 4, 0}));
+}
+
+TEST(SentencePieceTokenizer, what_the_library_throws_is_an_error) {
+  const TempDir dir;
+  const std::string piece =
+                        std::string("\x0a\x02\x00x\x15\x00\x00\x80\xbf\x18\x04", 11),  // user-defined: a zero byte, x
+      unknown = std::string("\x0a\x0e\x0a\x05<unk>\x15\x00\x00\x00\x00\x18\x02", 16);
+  const std::string file = dir.write("m.model", unknown + "\x0a\x0b" + piece);
+  const std::string error =
+      error_of([&] { make_tokenizer({.type = "SentencePieceTokenizer", .tokenizer_model = file}); });
+  EXPECT_NE(error.find("SentencePiece cannot read it: "), std::string::npos) << error;
+}
+
+TEST(HuggingFaceTokenizer, an_error_is_one_line_whatever_it_quotes) {
+  const TempDir dir;
+  for (const char* type : {"BPE", "WordPiece", "WordLevel"}) {
+    const std::string model =
+        dir.write("u.json", fmt::format(R"({{"model": {{"type": "{}", "vocab": {{"a": 0}}, "merges": [],
+      "unk_token": "u\nk", "max_input_chars_per_word": 9, "continuing_subword_prefix": ""}}}})",
+                                        type));
+    const std::string told = error_of([&] { make_tokenizer(hugging_face(model))->encode("x"); });
+    EXPECT_NE(told.find("the unk_token \"u\\nk\""), std::string::npos) << type << ": " << told;
+  }
+  const std::string file = dir.write("t.json", R"({"model": {"type": "BPE", "vocab": {}, "merges": []},
+    "pre_tokenizer": {"type": "Split", "pattern": {"Regex": "(\n\u001b"}, "behavior": "Isolated", "invert": false}})");
+  const std::string error = error_of([&] { make_tokenizer(hugging_face(file)); });
+  EXPECT_NE(error.find("the pattern \"(\\n\\x1b\""), std::string::npos) << error;
+  EXPECT_EQ(error.find('\n'), std::string::npos);
+}
+
 TEST(HuggingFaceTokenizer, equals_gpt2_from_its_own_files) {
   if (!has_shared("data/olmo-tokenizer.json")) GTEST_SKIP() << "no " << shared("data/olmo-tokenizer.json");
   const auto a = make_tokenizer(hugging_face(shared("data/olmo-tokenizer.json"))), b = make_tokenizer(gpt2_config());

@@ -3,7 +3,7 @@
     reference.py FOLDER SHARED_DIR SOURCE_DIR [COUNT]
 
 FOLDER gets texts.bin and manifest.json: a list of cases, each with the tokenizer's settings and a file of its ids and of what it
-decodes them to. Exits with 77 where a package cannot be imported.
+decodes them to. Exits with 77 where a package cannot be imported or is too old.
 """
 import json
 import os
@@ -20,6 +20,9 @@ try:
     from tokenizers import Tokenizer
 except ImportError as e:
     print(e)
+    sys.exit(77)
+if tuple(int(n) for n in sentencepiece.__version__.split(".")[:3]) < (0, 2, 2):
+    print(f"sentencepiece {sentencepiece.__version__} rounds sums of scores otherwise: 0.2.2 or newer is needed")
     sys.exit(77)
 
 folder, shared, source = (pathlib.Path(p) for p in sys.argv[1:4])
@@ -62,7 +65,13 @@ def texts():
     shakespeare = (shared / "data/tiny-shakespeare.txt").read_text()
     out += shakespeare.split("\n\n")[:1500]
     out.append(shakespeare[:100000])
-    files = [p for p in sorted(source.rglob("*")) if p.suffix in (".cpp", ".h", ".md", ".py", ".cu", ".txt") and "build" not in p.parts]
+    out += ["a" * 20000, "ab" * 8000, "the" * 5000, " " * 9000, "1" * 9000, "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=20000)),
+            "".join(rng.choices("aetT", k=20000)), "".join(chr(rng.randrange(0x4E00, 0x9FA5)) for _ in range(6000))]  # long words
+    # Ways to cut a text whose sums of scores differ in their last bits only: near the start, and where sums are large.
+    out += ["." * n for n in range(5, 120, 3)] + [" ".join("." * rng.randrange(7, 60) for _ in range(1500))]
+    out += ["".join(f"{rng.choice(shakespeare.split())}_{rng.randrange(100)} {rng.random():.8f}\n" for _ in range(1000)) for _ in range(3)]
+    built = lambda p: any(part.startswith("build") for part in p.relative_to(source).parts)
+    files = [p for p in sorted(source.rglob("*")) if p.suffix in (".cpp", ".h", ".md", ".py", ".cu", ".txt") and not built(p)]
     out += [p.read_text(errors="replace") for p in files[:: max(1, len(files) // 150)] if p.stat().st_size < 60000]
     return out
 
@@ -236,10 +245,29 @@ def cases():
     for name in ("mistral-v1.tokenizer.model", "spm-unigram-test.model"):
         spm = sentencepiece.SentencePieceProcessor(str(data / name))
         yield name, dict(type="SentencePieceTokenizer", model=str(data / name)), lambda all, s=spm: [s.encode(t) for t in all], lambda ids, s=spm: s.decode(ids).encode()
+    for name, options in sentencepiece_models():
+        sentencepiece.SentencePieceTrainer.train(input=str(data / "tiny-shakespeare.txt"), model_prefix=str(folder / name), vocab_size=700, num_threads=1,
+                                                 character_coverage=0.98, minloglevel=2, input_sentence_size=2500,
+                                                 shuffle_input_sentence=False, **options)
+        spm = sentencepiece.SentencePieceProcessor(str(folder / f"{name}.model"))
+        yield name, dict(type="SentencePieceTokenizer", model=str(folder / f"{name}.model")), \
+            lambda all, s=spm: [s.encode(t) for t in all], lambda ids, s=spm: s.decode(ids).encode()
     for name, file in variants():
         path = folder / f"{name}.json"
         path.write_text(json.dumps(file))
         yield name, dict(type="HuggingFaceTokenizer", model=str(path)), *hugging(Tokenizer.from_file(str(path)))
+
+
+def sentencepiece_models():
+    """Models of our own with other normalizations, white space and unknown characters than the two files have."""
+    yield "spm-bpe", dict(model_type="bpe")
+    yield "spm-bpe-identity", dict(model_type="bpe", normalization_rule_name="identity", remove_extra_whitespaces=False, byte_fallback=True)
+    yield "spm-bpe-no-prefix", dict(model_type="bpe", normalization_rule_name="nfkc_cf", add_dummy_prefix=False, byte_fallback=True)
+    yield "spm-bpe-suffix", dict(model_type="bpe", treat_whitespace_as_suffix=True)
+    yield "spm-bpe-phrases", dict(model_type="bpe", split_by_whitespace=False, max_sentence_length=1000)
+    yield "spm-bpe-symbols", dict(model_type="bpe", user_defined_symbols=["<x>", "the", "  "])
+    yield "spm-unigram-identity", dict(normalization_rule_name="identity", remove_extra_whitespaces=False, byte_fallback=True)
+    yield "spm-unigram-symbols", dict(user_defined_symbols=["<x>", "the"])
 
 
 def encodings():

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "exec/cpu/backend.h"
+#include "tests/harness/wrapped_backend.h"
 
 namespace megalith {
 
@@ -29,9 +30,17 @@ class LateInterpreter final : public Interpreter {
     queue_.push_back(
         [=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] { inner_->write(leaf, copy.data(), slot); });
   }
+  void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
+    now()->write_part(leaf, begin, data);
+  }
+  void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override { now()->read_part(leaf, begin, out); }
+  std::byte* host_memory(i64 bytes) override { return inner_->host_memory(bytes); }
+  void begin_copies(std::span<const Copy> copies) override { now()->begin_copies(copies); }
+  void hold_for_copies() override { inner_->hold_for_copies(); }
+  void wait_for_copies() override { inner_->wait_for_copies(); }
   void draw(const Leaf& leaf, const Draw& draw) override { now()->draw(leaf, draw); }
   void read(const Leaf& leaf, void* data) override { now()->read(leaf, data); }
-  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::byte* host_view(const Leaf&) override { return nullptr; }
   std::span<const double> scalars(int program, const std::string& output) override {
     return now()->scalars(program, output);
   }
@@ -59,6 +68,7 @@ class LateInterpreter final : public Interpreter {
   }
   void profile(bool on) override { profiled_.push_back(on ? tickets_ : -tickets_); }
   double busy_seconds() override { return 0; }
+  double own_seconds() override { return 0; }
   std::vector<double> time_instructions(int program) override { return now()->time_instructions(program); }
 
  private:
@@ -79,24 +89,14 @@ class LateInterpreter final : public Interpreter {
   int tickets_ = 0;
 };
 
-class LateBackend final : public Backend {
+class LateBackend final : public test::WrappedBackend {
  public:
-  std::string name() const override { return cpu_->name(); }
-  std::string device_name() const override { return cpu_->device_name(); }
-  i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu_->workspace_bytes(g, n); }
-  i64 fixed_bytes() const override { return cpu_->fixed_bytes(); }
-  i64 available_bytes() const override { return cpu_->available_bytes(); }
-  i64 peak_bytes() const override { return cpu_->peak_bytes(); }
-  std::optional<i64> host_bytes() const override { return cpu_->host_bytes(); }
-  std::set<std::string> passes_off() const override { return cpu_->passes_off(); }
+  LateBackend() : WrappedBackend(make_cpu_backend()) {}
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
-    return std::make_unique<LateInterpreter>(cpu_->make_interpreter(plan, coord), profiled);
+    return std::make_unique<LateInterpreter>(real_->make_interpreter(plan, coord), profiled);
   }
 
   mutable std::vector<int> profiled;  // results requested when profiling began, and minus those when it ended
-
- private:
-  std::unique_ptr<Backend> cpu_ = make_cpu_backend();
 };
 
 }  // namespace megalith

@@ -59,8 +59,14 @@ class ScriptedInterpreter final : public Interpreter {
     hyper.insert(hyper.end(), values, values + hyper::kSize);
   }
   void read(const Leaf&, void*) override {}
+  void write_part(const Leaf&, i64, std::span<const std::byte>) override {}
+  void read_part(const Leaf&, i64, std::span<std::byte>) override {}
+  std::byte* host_memory(i64) override { return nullptr; }
+  void begin_copies(std::span<const Copy>) override {}
+  void hold_for_copies() override {}
+  void wait_for_copies() override {}
   void draw(const Leaf&, const Draw&) override {}
-  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::byte* host_view(const Leaf&) override { return nullptr; }
   std::span<const double> scalars(int, const std::string&) override { return {}; }
   void read_output(int, const std::string&, void*) override {}
   int request(int, const std::string&) override { return step_++; }
@@ -74,6 +80,7 @@ class ScriptedInterpreter final : public Interpreter {
   }
   void profile(bool) override {}
   double busy_seconds() override { return 0; }
+  double own_seconds() override { return 0; }
   std::vector<double> time_instructions(int) override { return {}; }
 
  private:

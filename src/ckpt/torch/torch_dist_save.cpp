@@ -1,14 +1,14 @@
 #include "ckpt/torch/torch_dist_save.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/shards.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
 #include "ckpt/torch/torch_zip_writer.h"
@@ -16,10 +16,10 @@
 namespace megalith {
 namespace {
 
-namespace fs = std::filesystem;
+using nlohmann::json;
 
 constexpr i64 kFileBytes = i64{4} << 30;   // a file gets no further item once it is as large
-constexpr i64 kChunkBytes = i64{1} << 30;  // of one item, where rows allow
+constexpr i64 kChunkLimit = i64{1} << 30;  // bytes of one item, where rows allow
 const std::string kModule = "torch.distributed.checkpoint.metadata";
 
 struct Item {
@@ -30,27 +30,16 @@ struct Chunk {
   Shape offset, shape;
   Item item;
 };
-
-// Along the first dimension: a layer each where layers are stacked, else as many rows as stay below the limit.
-std::vector<Chunk> cut_chunks(const TensorSpec& t) {
-  if (t.shape.empty() || count(t.shape) == 0) return {{Shape(t.shape.size(), 0), t.shape, {}}};
-  const i64 row = count(t.shape) / t.shape[0] * size_of(t.dtype);
-  const auto at = t.name.find("decoder.layers.");
-  const bool stacked = at != std::string::npos && std::isdigit(static_cast<unsigned char>(t.name[at + 15])) == 0;
-  const i64 rows = stacked ? 1 : std::max<i64>(1, kChunkBytes / row);
+struct DistTensor {
+  TensorSpec spec;
   std::vector<Chunk> chunks;
-  for (i64 first = 0; first < t.shape[0]; first += rows) {
-    Chunk c{Shape(t.shape.size(), 0), t.shape, {}};
-    c.offset[0] = first, c.shape[0] = std::min(rows, t.shape[0] - first);
-    chunks.push_back(std::move(c));
-  }
-  return chunks;
-}
+};
 
-// The .distcp files of one process, items back to back.
+// The .distcp files of one writer, items back to back. `name(n)`: of its n-th file.
 class ItemWriter {
  public:
-  explicit ItemWriter(std::string dir) : dir_(std::move(dir)) {}
+  ItemWriter(std::string dir, std::function<std::string(int)> name, const StepHook& hook)
+      : dir_(std::move(dir)), name_of_(std::move(name)), hook_(hook) {}
 
   Item write(const std::string& archive) {
     Item item = open();
@@ -58,17 +47,10 @@ class ItemWriter {
     item.length = i64(archive.size());
     return item;
   }
-  Item write(const TensorReader& tensors, std::size_t i, const Chunk& chunk) {
-    const TensorSpec& t = tensors.tensors()[i];
+  Item write(const SaveTensor& t) {
     Item item = open();
-    TorchTensorWriter writer([&](std::span<const std::byte> b) { file_->write(b); }, t.dtype, chunk.shape);
-    const i64 row = t.shape.empty() || t.shape[0] == 0 ? 0 : count(t.shape) / t.shape[0];
-    const i64 first = t.shape.empty() ? 0 : chunk.offset[0] * row;
-    for_pieces(count(chunk.shape), [&](i64 begin, i64 n) {
-      piece_.resize(std::size_t(n * size_of(t.dtype)));
-      tensors.read_range(i, first + begin, n, piece_.data());
-      writer.write(piece_);
-    });
+    TorchTensorWriter writer([&](std::span<const std::byte> b) { file_->write(b); }, t.dtype, t.shape);
+    for_bytes(t, piece_, [&](std::span<const std::byte> bytes) { writer.write(bytes); });
     item.length = writer.finish();
     return item;
   }
@@ -81,24 +63,50 @@ class ItemWriter {
   Item open() {
     if (file_ && file_->size() >= kFileBytes) finish();
     if (!file_) {
-      name_ = fmt::format("__0_{}.distcp", files_++);
-      file_ = std::make_unique<DurableFile>(dir_ + "/" + name_);
+      name_ = name_of_(files_++);
+      file_ = std::make_unique<DurableFile>(dir_ + "/" + name_, hook_);
     }
     return {name_, file_->size(), 0};
   }
 
   std::string dir_, name_;
+  std::function<std::string(int)> name_of_;
+  StepHook hook_;
   int files_ = 0;
   std::unique_ptr<DurableFile> file_;
   std::vector<std::byte> piece_;
 };
 
-struct Contents {
-  const TensorReader& tensors;
-  std::vector<std::vector<Chunk>> chunks;  // by tensor
-  const std::vector<std::string>& objects;
-  Item object;  // all of them
-};
+json to_json(const Item& item) { return {item.file, item.offset, item.length}; }
+Item item_of(const json& j) { return {j.at(0), j.at(1), j.at(2)}; }
+
+// A rank's account: the objects' item, if it wrote them, and for each block its tensor, place and item.
+json account_of(const SaveTensor& t, const Item& item) {
+  return {{"name", t.name},   {"dtype", int(t.dtype)},     {"global", global_shape(t)},
+          {"shape", t.shape}, {"offset", block_offset(t)}, {"item", to_json(item)}};
+}
+
+std::vector<DistTensor> join_accounts(const std::vector<std::string>& accounts, Item& objects) {
+  std::vector<DistTensor> all;
+  std::map<std::string, std::size_t> index;
+  for (const std::string& text : accounts) {
+    const json account = json::parse(text);
+    if (account.contains("objects")) objects = item_of(account["objects"]);
+    for (const json& b : account.at("blocks")) {
+      const auto [it, added] = index.emplace(b.at("name"), all.size());
+      if (added) all.push_back({{it->first, DType(b.at("dtype").get<int>()), b.at("global").get<Shape>()}, {}});
+      all[it->second].chunks.push_back(
+          {b.at("offset").get<Shape>(), b.at("shape").get<Shape>(), item_of(b.at("item"))});
+    }
+  }
+  for (const DistTensor& t : all) {
+    i64 elements = 0;
+    for (const Chunk& c : t.chunks) elements += count(c.shape);
+    check(elements == count(t.spec.shape), "the parts of tensor {} hold {} of {} elements", t.spec.name, elements,
+          count(t.spec.shape));
+  }
+  return all;
+}
 
 void pickle_tensor(PickleWriter& p, const TensorSpec& t, const std::vector<Chunk>& chunks) {
   p.object(kModule, "TensorStorageMetadata", [&] {
@@ -144,23 +152,22 @@ void pickle_place(PickleWriter& p, const std::string& name, const Shape* offset,
   });
 }
 
-std::string pickle_metadata(const Contents& c) {
+std::string pickle_metadata(const std::vector<std::string>& objects, const Item& object,
+                            const std::vector<DistTensor>& tensors) {
   PickleWriter p;
   p.object(kModule, "Metadata", [&] {
     p.dict([&] {
       p.text("state_dict_metadata");
       p.dict([&] {
-        for (const std::string& name : c.objects) p.text(name), p.object(kModule, "BytesStorageMetadata");
-        for (std::size_t i = 0; i < c.chunks.size(); ++i)
-          p.text(c.tensors.tensors()[i].name), pickle_tensor(p, c.tensors.tensors()[i], c.chunks[i]);
+        for (const std::string& name : objects) p.text(name), p.object(kModule, "BytesStorageMetadata");
+        for (const DistTensor& t : tensors) p.text(t.spec.name), pickle_tensor(p, t.spec, t.chunks);
       });
       p.text("planner_data"), p.none();
       p.text("storage_data");
       p.dict([&] {
-        for (const std::string& name : c.objects) pickle_place(p, name, nullptr, c.object);
-        for (std::size_t i = 0; i < c.chunks.size(); ++i)
-          for (const Chunk& chunk : c.chunks[i])
-            pickle_place(p, c.tensors.tensors()[i].name, &chunk.offset, chunk.item);
+        for (const std::string& name : objects) pickle_place(p, name, nullptr, object);
+        for (const DistTensor& t : tensors)
+          for (const Chunk& chunk : t.chunks) pickle_place(p, t.spec.name, &chunk.offset, chunk.item);
       });
       p.text("storage_meta"), p.none();
     });
@@ -168,40 +175,62 @@ std::string pickle_metadata(const Contents& c) {
   return p.finish();
 }
 
-void write_files(const std::string& at, const TorchDistContent& content, const TensorReader& tensors) {
-  ItemWriter items(at);
-  Contents contents{tensors, {}, content.empty_objects, {}};
-  if (!content.empty_objects.empty()) contents.object = items.write(torch_archive_of_empty_tensor());
-  for (std::size_t i = 0; i < tensors.tensors().size(); ++i) {
-    contents.chunks.push_back(cut_chunks(tensors.tensors()[i]));
-    for (Chunk& chunk : contents.chunks.back()) chunk.item = items.write(tensors, i, chunk);
-  }
-  items.finish();
-  write_text(at + "/common.pt", torch_archive(content.common, "common"), {});
-  write_text(at + "/.metadata", pickle_metadata(contents), {});
-  write_text(at + "/metadata.json", R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})", {});
-  sync_directory(at, {});
+// Along the first dimension: a layer each where layers are stacked, else as many rows as stay below the limit.
+void add_chunks(const TensorReader& tensors, std::size_t i, std::vector<SaveTensor>& out) {
+  const TensorSpec& t = tensors.tensors()[i];
+  const auto add = [&](i64 first, i64 rows, i64 row) {
+    SaveTensor& chunk = out.emplace_back(SaveTensor{t.name, t.shape, t.dtype});
+    chunk.global_shape = t.shape, chunk.offset = Shape(t.shape.size(), 0);
+    if (!t.shape.empty()) chunk.offset[0] = first, chunk.shape[0] = rows;
+    chunk.fill = [&tensors, i, from = first * row](i64 begin, i64 n, std::byte* to) {
+      tensors.read_range(i, from + begin, n, to);
+    };
+  };
+  if (t.shape.empty() || count(t.shape) == 0) return add(0, t.shape.empty() ? 1 : t.shape[0], 0);
+  const i64 row = count(t.shape) / t.shape[0];
+  const auto at = t.name.find("decoder.layers.");
+  const bool stacked = at != std::string::npos && std::isdigit(static_cast<unsigned char>(t.name[at + 15])) == 0;
+  const i64 rows = stacked ? 1 : std::max<i64>(1, kChunkLimit / (row * size_of(t.dtype)));
+  for (i64 first = 0; first < t.shape[0]; first += rows) add(first, std::min(rows, t.shape[0] - first), row);
 }
 
 }  // namespace
 
-void save_torch_dist(const std::string& dir, const TorchDistContent& content, const TensorReader& tensors) {
-  const std::string place = dir + "/" + iteration_name(content.iteration);
-  const std::string temporary = fmt::format("{}{}{}", place, kTemporary, ::getpid());
-  const std::string aside = fmt::format("{}{}{}", place, kReplaced, ::getpid());
-  try {
-    make_directories(temporary, {});
-    write_files(temporary, content, tensors);
-    if (fs::exists(place)) rename_path(place, aside, {});
-    rename_path(temporary, place, {});
-    sync_directory(dir, {});
-    remove_tree(aside, {});
-    replace_text(dir + "/" + kLatestFile, std::to_string(content.iteration), {});
-  } catch (const std::exception&) {
-    std::error_code ignored;
-    fs::remove_all(temporary, ignored);
-    throw;
-  }
+std::string DistcpWriter::write(const std::string& at) {
+  const int writers = options_.writers;
+  const auto parts = split_by_size(tensors_, writers);
+  std::vector<json> blocks(parts.size(), json::array());
+  json account = json::object();
+  in_parallel(writers, [&](int w) {
+    ItemWriter items(
+        at, [&](int n) { return fmt::format("__{}_{}.distcp", rank_, n * writers + w); }, options_.hook);
+    if (w == 0 && rank_ == 0 && !content_.empty_objects.empty())
+      account["objects"] = to_json(items.write(torch_archive_of_empty_tensor()));
+    for (const SaveTensor* t : parts[std::size_t(w)]) blocks[std::size_t(w)].push_back(account_of(*t, items.write(*t)));
+    items.finish();
+  });
+  account["blocks"] = json::array();
+  for (json& part : blocks)
+    for (json& block : part) account["blocks"].push_back(std::move(block));
+  return account.dump();
+}
+
+void DistcpWriter::describe(const std::string& at, const std::vector<std::string>& accounts) {
+  Item object;
+  const std::vector<DistTensor> tensors = join_accounts(accounts, object);
+  write_text(at + "/common.pt", torch_archive(content_.common, "common"), options_.hook);
+  write_text(at + "/.metadata", pickle_metadata(content_.empty_objects, object, tensors), options_.hook);
+  write_text(at + "/metadata.json", R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})",
+             options_.hook);
+  sync_directory(at, options_.hook);
+}
+
+void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
+                     const TensorReader& tensors) {
+  std::vector<SaveTensor> chunks;
+  for (std::size_t i = 0; i < tensors.tensors().size(); ++i) add_chunks(tensors, i, chunks);
+  DistcpWriter writer(content, std::move(chunks), 0, {});
+  save_together(dir, iteration, writer, {});
 }
 
 }  // namespace megalith

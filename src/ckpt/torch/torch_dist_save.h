@@ -1,22 +1,40 @@
 // Writes torch_dist checkpoints, which PyTorch's distributed checkpoint reads and Megatron-LM loads.
 #pragma once
-#include <span>
 #include <string>
 #include <vector>
 
+#include "ckpt/save_steps.h"
 #include "ckpt/tensor_reader.h"
 
 namespace megalith {
 
 struct TorchDistContent {
-  i64 iteration = 0;
   std::string common;                        // the pickle of common.pt
   std::vector<std::string> empty_objects{};  // names of objects that hold one empty tensor each (_extra_state)
+};
+
+// Each rank writes its tensors and blocks into files of its own, __RANK_N.distcp, each block as a chunk; the first rank
+// also the objects, then .metadata, common.pt and metadata.json about all. The tensors' memory must last until write()
+// has returned.
+class DistcpWriter final : public PartWriter {
+ public:
+  DistcpWriter(TorchDistContent content, std::vector<SaveTensor> tensors, int rank, SaveOptions options)
+      : content_(std::move(content)), tensors_(std::move(tensors)), rank_(rank), options_(std::move(options)) {}
+
+  std::string write(const std::string& at) override;
+  void describe(const std::string& at, const std::vector<std::string>& accounts) override;
+
+ private:
+  TorchDistContent content_;
+  std::vector<SaveTensor> tensors_;
+  int rank_;
+  SaveOptions options_;
 };
 
 // Writes SAVE/iter_XXXXXXX with all tensors of `tensors`, one piece of bounded size at a time, and points the tracker
 // file at it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
 // replaced. Error if a step fails; nothing is left behind then, and earlier checkpoints are untouched.
-void save_torch_dist(const std::string& dir, const TorchDistContent& content, const TensorReader& tensors);
+void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
+                     const TensorReader& tensors);
 
 }  // namespace megalith

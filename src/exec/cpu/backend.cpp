@@ -19,9 +19,10 @@ class CpuInterpreter final : public Interpreter {
  public:
   CpuInterpreter(const Plan& plan, const Coord& coord, Ranks* ranks) : executor_(plan, coord, ranks), ranks_(ranks) {}
   void run(int program, bool first, int slot) override {
-    const double began = now();
+    const double began = now(), with_others = executor_.seconds_with_others();
     executor_.run(program, first, slot);
-    busy_ += now() - began;
+    const double seconds = now() - began;
+    busy_ += seconds, own_ += seconds - (executor_.seconds_with_others() - with_others);
   }
   int send(const Leaf& leaf, int slot, int peer, int channel) override {
     const Piece piece{peer, place(leaf, slot), leaf.bytes};
@@ -36,6 +37,25 @@ class CpuInterpreter final : public Interpreter {
     std::memcpy(place(leaf, slot), data, size_t(leaf.bytes));
   }
   void read(const Leaf& leaf, void* data) override { std::memcpy(data, executor_.leaf(leaf.name), size_t(leaf.bytes)); }
+  void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
+    std::memcpy(executor_.leaf(leaf.name) + begin, data.data(), data.size());
+  }
+  void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override {
+    std::memcpy(out.data(), executor_.leaf(leaf.name) + begin, out.size());
+  }
+  std::byte* host_memory(i64 bytes) override {
+    if (i64(copies_.size()) < bytes) copies_.resize(size_t(bytes));
+    return copies_.data();
+  }
+  // At once: cores that copied would be missing in the next step.
+  void begin_copies(std::span<const Copy> copies) override {
+    for (const Copy& c : copies)
+      parallel_ranges(i64(c.to.size()), i64{1} << 20, [&](i64 begin, i64 end) {
+        read_part(*c.leaf, c.begin + begin, c.to.subspan(size_t(begin), size_t(end - begin)));
+      });
+  }
+  void hold_for_copies() override {}
+  void wait_for_copies() override {}
   void draw(const Leaf& leaf, const Draw& d) override {
     const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };
     if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
@@ -44,7 +64,7 @@ class CpuInterpreter final : public Interpreter {
     fill(wide.data());
     std::copy(wide.begin(), wide.end(), reinterpret_cast<bf16*>(executor_.leaf(leaf.name)));
   }
-  const std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
+  std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {
     return {executor_.output_f64(program, output), size_t(buffer(program, output).type.elements())};
   }
@@ -64,6 +84,7 @@ class CpuInterpreter final : public Interpreter {
   }
   void profile(bool) override {}
   double busy_seconds() override { return std::exchange(busy_, 0); }
+  double own_seconds() override { return std::exchange(own_, 0); }
   std::vector<double> time_instructions(int program) override {
     std::vector<double> seconds;
     for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {
@@ -92,7 +113,8 @@ class CpuInterpreter final : public Interpreter {
   Ranks* ranks_;
   std::map<int, std::vector<double>> requested_;  // by ticket
   int tickets_ = 0;
-  double busy_ = 0;
+  std::vector<std::byte> copies_;
+  double busy_ = 0, own_ = 0;
 };
 
 class CpuBackend final : public Backend {

@@ -2,7 +2,20 @@
 
 #include <sys/mman.h>
 
+#include <chrono>
+
+#include "graph/relayout_op.h"
+
 namespace megalith::cpu {
+
+static bool is_with_others(const Mesh& mesh, const AnyOp& op) {
+  const auto* r = op.get_if<Relayout>();
+  return op.get_if<Wait>() || (r && !is_local(r->transfer) && mesh.n(r->axes) > 1);
+}
+
+static double now() {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
+}
 
 i64 workspace_bytes(const Graph& g, const Node& n) {
   Site site{g.mesh, Coord{}, {}, {}};
@@ -30,6 +43,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
       for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
       s.workspace = arena_ + in.workspace;
       s.kernel = prepare_any(in.op, site);
+      s.with_others = is_with_others(plan.mesh, in.op);
       if (in.op.get_if<Wait>()) s.begun_by = producer[size_t(in.ins[0])];
       for (int b : in.outs) producer[size_t(b)] = int(steps.size());
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
@@ -53,7 +67,9 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   };
   const auto ins = placed(works.ins, works.in_strides), outs = placed(works.outs, works.out_strides);
   const Args args{ins, outs, works.workspace, first};
+  const double began = s.with_others ? now() : 0;
   s.begun_by < 0 ? works.kernel.run(args) : works.kernel.finish(args);
+  if (s.with_others) with_others_ += now() - began;
 }
 
 void Executor::run(int program, bool first, int slot) {

@@ -24,6 +24,7 @@ class Executor {
   void run(int program, bool first = false, int slot = 0);
   void run_instruction(int program, int instruction, bool first, int slot = 0);
   int program_index(const std::string& name) const;
+  double seconds_with_others() const { return with_others_; }  // of all runs: in transfers, waiting included
 
   std::byte* leaf(const std::string& name);  // a leaf's memory
   std::byte* buffer(int program, int buffer);
@@ -37,13 +38,15 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    int begun_by = -1;  // of a Wait: the step whose relayout it ends
+    int begun_by = -1;         // of a Wait: the step whose relayout it ends
+    bool with_others = false;  // a transfer, or a part of one
   };
 
   const Plan& plan_;
   Coord coord_;
   std::byte* arena_ = nullptr;
   std::vector<std::vector<Step>> programs_;
+  double with_others_ = 0;
 };
 
 }  // namespace megalith::cpu

@@ -5,6 +5,7 @@
 #include "base/process_memory.h"
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
+#include "exec/cuda/host_copies.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
 #include "exec/cuda/transfers.h"
@@ -18,6 +19,7 @@ class CudaInterpreter final : public Interpreter {
   CudaInterpreter(const Plan& plan, const Coord& coord, cuda::Device& device, const cuda::Peers* peers)
       : executor_(plan, coord, device, peers),
         staging_(device.stream()),
+        copies_(device.stream()),
         requests_(device.stream()),
         transfers_(device, peers) {}
   void run(int program, bool first, int slot) override { executor_.run(program, first, slot); }
@@ -32,11 +34,25 @@ class CudaInterpreter final : public Interpreter {
     staging_.write(executor_.leaf(leaf, slot), data, leaf.bytes);
   }
   void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
+  void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
+    staging_.write(executor_.leaf(leaf) + begin, data.data(), i64(data.size()));
+  }
+  void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override {
+    staging_.read(out.data(), executor_.leaf(leaf) + begin, i64(out.size()));
+  }
+  std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
+  void begin_copies(std::span<const Copy> copies) override {
+    copies_.begin();
+    for (const Copy& c : copies) copies_.add(c.to, executor_.leaf(*c.leaf) + c.begin);
+    copies_.end();
+  }
+  void hold_for_copies() override { copies_.hold(); }
+  void wait_for_copies() override { copies_.wait(); }
   void draw(const Leaf& leaf, const Draw& d) override {
     cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),
                executor_.device().stream());
   }
-  const std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::byte* host_view(const Leaf&) override { return nullptr; }
   std::span<const double> scalars(int program, const std::string& output) override {
     scalars_.resize(size_t(buffer(program, output).type.elements()));
     read_output(program, output, scalars_.data());
@@ -62,6 +78,7 @@ class CudaInterpreter final : public Interpreter {
     executor_.set_graphs(!on);
   }
   double busy_seconds() override { return executor_.busy_seconds(); }
+  double own_seconds() override { return executor_.own_seconds(); }
   std::vector<double> time_instructions(int program) override { return executor_.time_instructions(program); }
 
  private:
@@ -71,6 +88,7 @@ class CudaInterpreter final : public Interpreter {
   }
   cuda::Executor executor_;
   cuda::Staging staging_;
+  cuda::HostCopies copies_;
   cuda::Requests requests_;
   cuda::Transfers transfers_;
   std::vector<double> scalars_;

@@ -26,7 +26,7 @@ struct GemmLibrary;
 
 class Device {
  public:
-  // Error if there is no such device. `gemm_cache`: file of chosen product algorithms, or empty.
+  // Error if there is no such device. `gemm_cache`: file of chosen product algorithms; empty: nothing is measured.
   Device(int ordinal, const std::string& gemm_cache);
   ~Device();
   Device(const Device&) = delete;

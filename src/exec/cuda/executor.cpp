@@ -27,10 +27,16 @@ Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const P
 
 Executor::~Executor() {
   cudaStreamSynchronize(device_.stream());
-  for (Captured& p : programs_)
-    for (auto& [key, graph] : p.graphs) cudaGraphExecDestroy(graph);
+  drop_graphs();
   if (peers_) peers_->ranks.doing(nullptr);
   cudaFree(arena_);
+}
+
+void Executor::drop_graphs() {
+  for (Captured& p : programs_) {
+    for (auto& [key, graph] : p.graphs) cudaGraphExecDestroy(graph);
+    p.graphs.clear();
+  }
 }
 
 Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
@@ -104,14 +110,21 @@ void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stre
     return at;
   };
   const auto ins = placed(s.ins, s.in_strides), outs = placed(s.outs, s.out_strides);
-  if (s.transfer) peers_->watch.begin(s.transfer, stream);
+  OwnTime* time = own_clock_ && !s.lane ? own_clock_->time() : nullptr;
+  if (s.transfer) peers_->watch.begin(s.transfer, stream, time);
   s.kernel.run({ins, outs, s.workspace, first, stream});
-  if (s.transfer) peers_->watch.end(s.transfer, stream);
+  if (s.transfer) peers_->watch.end(s.transfer, stream, time);
+}
+
+void Executor::mark_own(Moment moment) {
+  if (own_clock_) launch_mark(nullptr, 0, device_.stream(), own_clock_->time(), moment);
 }
 
 void Executor::enqueue(const Step& s, const std::vector<Step>& steps, bool first, int slot) {
   if (s.begun_by >= 0) {
+    mark_own(Moment::wait_begins);
     check_cuda(cudaStreamWaitEvent(device_.stream(), steps[size_t(s.begun_by)].done.get()), "ending a relayout");
+    mark_own(Moment::wait_ends);
     return;
   }
   if (!s.lane) return run_kernel(s, first, slot, device_.stream());
@@ -158,9 +171,19 @@ void Executor::launch(int program, bool first, int slot) {
 void Executor::run(int program, bool first, int slot) {
   if (peers_) peers_->ranks.doing(&doing_[program]), peers_->watch.begin_run(plan_.programs[program].name);
   if (timed_) marks_.push_back(mark());
+  mark_own(Moment::run_begins);
   launch(program, first, slot);
   if (timed_) marks_.push_back(mark());
-  if (peers_) peers_->watch.end_run(device_.stream());
+  if (peers_) peers_->watch.end_run(device_.stream(), own_clock_ ? own_clock_->time() : nullptr);
+}
+
+double Executor::own_seconds() {
+  if (own_clock_) return own_clock_->seconds();
+  if (!peers_) return 0;
+  check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
+  drop_graphs();  // they have no marks for the clock
+  own_clock_ = std::make_unique<OwnClock>();
+  return 0;
 }
 
 Event Executor::mark() {

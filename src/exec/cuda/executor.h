@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exec/cuda/kernel.h"
+#include "exec/cuda/own_clock.h"
 #include "exec/cuda/peers.h"
 #include "exec/cuda/streams.h"
 #include "plan/plan.h"
@@ -34,6 +35,8 @@ class Executor {
   void set_graphs(bool on) { graphs_ = on; }
   // Of the runs since the last call, by events around each; waits. Counted from the first call on.
   double busy_seconds();
+  // As Interpreter::own_seconds(); always 0 without peers.
+  double own_seconds();
   // Runs a program and times each instruction by events. Another run goes before it, so that the host, which takes
   // longer for a kernel by itself than a small one runs, is ahead. What a lane does counts where its end is waited for.
   std::vector<double> time_instructions(int program);
@@ -65,6 +68,8 @@ class Executor {
   void prepare_all();
   void prepare(const Program& p);
   void enqueue(const Step& step, const std::vector<Step>& steps, bool first, int slot);
+  void drop_graphs();
+  void mark_own(Moment moment);  // in the compute stream
   void run_kernel(const Step& step, bool first, int slot, cudaStream_t stream);
   void enqueue(int program, bool first, int slot, const std::function<void()>& behind_each = {});
   void launch(int program, bool first, int slot);
@@ -79,7 +84,8 @@ class Executor {
   std::vector<Captured> programs_;
   std::vector<std::string> doing_;  // by program, for the other ranks' errors
   bool graphs_ = true, timed_ = false;
-  std::vector<Event> marks_;  // before and behind each run, while they are timed
+  std::vector<Event> marks_;             // before and behind each run, while they are timed
+  std::unique_ptr<OwnClock> own_clock_;  // once it is asked for
 };
 
 }  // namespace megalith::cuda

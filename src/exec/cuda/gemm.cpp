@@ -221,7 +221,9 @@ void Gemm::use_algorithm(int algorithm) { lt_->algorithm = lt_->suggestions.at(s
 void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->algorithm), "running", lt_->key); }
 
 void Gemm::tune(const GemmArgs& args) {
-  if (!chosen()) lt_->chosen = lt_->use_stored();  // it may have come from another rank since
+  // It may have come from another rank since. Where choices do not last, the library's first suggestion is taken: the
+  // same in every run.
+  if (!chosen()) lt_->chosen = lt_->use_stored() || !lt_->device.gemm_choices().kept();
   if (!chosen()) {
     const GemmSpec& s = lt_->problem.spec;
     Ways ways;

@@ -47,14 +47,15 @@ class Gemm {
   // rows or columns. The rest of the functions are for possible products only.
   bool possible() const;
   i64 workspace() const;              // bytes: the most that any of the algorithms needs
-  bool chosen() const;                // by measurement, now or earlier, or there is but one algorithm
+  bool chosen() const;                // by measurement, now or earlier, or there is nothing to choose
   int num_algorithms() const;         // of the library's suggestions; for measurements
   void use_algorithm(int algorithm);  // the library's first suggestion is 0
 
   // Enqueues. Error naming the problem if the library refuses.
   void run(const GemmArgs& args) const;
-  // Measures the algorithms, unless one is chosen, and remembers the fastest. The operands must hold numbers as varied
-  // as a run's: less varied ones take less power, and power is what limits a large product. Writes y. Waits.
+  // Measures the algorithms, unless one is chosen or choices do not last, and remembers the fastest. The operands must
+  // hold numbers as varied as a run's: less varied ones take less power, and power is what limits a large product.
+  // Writes y. Waits.
   void tune(const GemmArgs& args);
 
  private:

@@ -104,11 +104,16 @@ bool write_new(const std::string& path, std::string_view text) {
   return good;
 }
 
-// A new file replaces the old one; "" or the reason why not.
-std::string replace(const std::string& file, std::string_view text) {
+// "", or the reason why no file can be put there. Makes the folders above it.
+std::string why_not_writable(const std::string& file) {
   std::error_code error;
   const auto folder = std::filesystem::path(file).parent_path();
   if (!folder.empty()) std::filesystem::create_directories(folder, error);
+  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
+}
+
+// A new file replaces the old one; "" or the reason why not.
+std::string replace(const std::string& file, std::string_view text) {
   const u64 stamp = u64(std::chrono::steady_clock::now().time_since_epoch().count());
   const std::string next = fmt::format("{}.new-{:016x}", file, mix_all(stamp, ::getpid()));
   if (write_new(next, text) && ::rename(next.c_str(), file.c_str()) == 0) return "";
@@ -130,6 +135,13 @@ GemmChoices::GemmChoices(std::string file, std::string machine) : file_(std::mov
     file_.clear();
   }
   choices_ = std::move(content.machines[machine_]);
+  if (const std::string reason = file_.empty() ? "" : why_not_writable(file_); !reason.empty()) {
+    log::warn(
+        "can't keep product algorithms in {}: {}; new ones are not measured, so products can be slower by some "
+        "percent: name another file by --gemm-cache-file",
+        file_, reason);
+    file_.clear();
+  }
 }
 
 const GemmChoice* GemmChoices::find(const std::string& problem) const {

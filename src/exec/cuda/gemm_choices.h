@@ -23,9 +23,12 @@ class GemmChoices {
  public:
   // Reads `file` if there is one; an empty name: nothing is read or kept. What was written for another GPU or library
   // version (`machine`) is left out; a damaged file counts as none, with a warning. A file that holds something else is
-  // left as it is, and nothing is kept, with a warning.
+  // left as it is, and nothing is kept, with a warning; likewise where no file can be written.
   GemmChoices(std::string file, std::string machine);
 
+  // Whether choices last. Where they do not, none should be made: measured anew they could come out otherwise, and the
+  // same run round otherwise.
+  bool kept() const { return !file_.empty(); }
   const GemmChoice* find(const std::string& problem) const;
   // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
   // replaces the old one). A file that can't be written is a warning, once.

@@ -6,8 +6,6 @@
 #include <chrono>
 #include <cstdlib>
 
-#include "exec/cuda/mark.h"
-
 namespace megalith::cuda {
 
 using Clock = std::chrono::steady_clock;
@@ -49,8 +47,12 @@ int Watch::add(std::string what) {
   return int(names_.size()) - 1;
 }
 
-void Watch::begin(int transfer, cudaStream_t stream) { launch_mark(words_ + transfer, 1, stream); }
-void Watch::end(int transfer, cudaStream_t stream) { launch_mark(words_ + transfer, 0, stream); }
+void Watch::begin(int transfer, cudaStream_t stream, OwnTime* time) {
+  launch_mark(words_ + transfer, 1, stream, time, Moment::wait_begins);
+}
+void Watch::end(int transfer, cudaStream_t stream, OwnTime* time) {
+  launch_mark(words_ + transfer, 0, stream, time, Moment::wait_ends);
+}
 
 void Watch::begin_run(const std::string& program) {
   {
@@ -59,7 +61,7 @@ void Watch::begin_run(const std::string& program) {
   }
   ++runs_;
 }
-void Watch::end_run(cudaStream_t stream) { launch_mark(words_, runs_, stream); }
+void Watch::end_run(cudaStream_t stream, OwnTime* time) { launch_mark(words_, runs_, stream, time, Moment::run_ends); }
 
 std::string Watch::under_way() const {
   constexpr int kShown = 4;

@@ -12,6 +12,7 @@
 
 #include "comm/ranks.h"
 #include "exec/cuda/comms.h"
+#include "exec/cuda/mark.h"
 
 namespace megalith::cuda {
 
@@ -31,11 +32,12 @@ class Watch {
 
   // A transfer's number, for begin() and end(). "all_reduce over tk tr, layer 3 attention, ranks 0 1".
   int add(std::string what);
-  void begin(int transfer, cudaStream_t stream);  // enqueue: the transfer waits for others from here on
-  void end(int transfer, cudaStream_t stream);
+  // `time`: of the stream, if it is the one that computes and its own time is kept.
+  void begin(int transfer, cudaStream_t stream, OwnTime* time = nullptr);  // enqueue: it waits for others from here on
+  void end(int transfer, cudaStream_t stream, OwnTime* time = nullptr);
   // Around the work of one run of a program.
   void begin_run(const std::string& program);
-  void end_run(cudaStream_t stream);
+  void end_run(cudaStream_t stream, OwnTime* time = nullptr);
 
  private:
   static constexpr int kMost = 1 << 18;  // transfers

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/escape.h"
 #include "tokens/byte_alphabet.h"
 #include "tokens/hf/model.h"
 #include "tokens/piece_encoder.h"
@@ -71,8 +72,8 @@ class CharBpe {
       end_unknown_run();
       symbols_.push_back(u32(id));
     } else if (!(o.byte_fallback && add_bytes(c)) && o.unknown) {
-      check(m_.unknown_ != Vocabulary::kNone, "the unk_token \"{}\" of the tokenizer is not in its vocabulary",
-            *o.unknown);
+      if (m_.unknown_ == Vocabulary::kNone)
+        fail("the unk_token \"{}\" of the tokenizer is not in its vocabulary", escape_controls(*o.unknown));
       if (!o.fuse_unknown) end_unknown_run();
       unknown_run_ = true;
     }

@@ -27,21 +27,41 @@ Charsmap::Charsmap(std::string_view blob, std::string_view where) {
   replacements_ = blob.substr(size);
 }
 
-std::optional<std::string_view> Charsmap::shortest(std::string_view text) const {
+template <class Found>
+void Charsmap::walk(std::string_view text, Found&& found) const {
   size_t at = offset_of(units_[0]);
-  for (char c : text) {
-    if (c == 0) return std::nullopt;
-    at ^= u8(c);
-    if (at >= units_.size() || label_of(units_[at]) != u8(c)) return std::nullopt;
+  for (size_t i = 0; i < text.size() && text[i] != 0; ++i) {
+    at ^= u8(text[i]);
+    if (at >= units_.size() || label_of(units_[at]) != u8(text[i])) return;
     const u32 unit = units_[at];
     at ^= offset_of(unit);
-    if (!has_value(unit) || at >= units_.size()) continue;
-    const size_t value = units_[at] & 0x7FFFFFFF;
-    if (value > replacements_.size()) return std::nullopt;
-    const std::string_view rest = std::string_view(replacements_).substr(value);
-    return rest.substr(0, rest.find('\0'));
+    if (has_value(unit) && at < units_.size() && !found(units_[at] & 0x7FFFFFFF, i + 1)) return;
   }
-  return std::nullopt;
+}
+
+std::optional<std::string_view> Charsmap::replacement(size_t value) const {
+  if (value > replacements_.size()) return std::nullopt;
+  const std::string_view rest = std::string_view(replacements_).substr(value);
+  return rest.substr(0, rest.find('\0'));
+}
+
+std::optional<std::string_view> Charsmap::shortest(std::string_view text) const {
+  std::optional<std::string_view> result;
+  walk(text, [&](size_t value, size_t) {
+    result = replacement(value);
+    return false;
+  });
+  return result;
+}
+
+std::optional<Charsmap::Match> Charsmap::longest(std::string_view text) const {
+  std::optional<Match> result;
+  walk(text, [&](size_t value, size_t length) {
+    const auto found = replacement(value);
+    if (found) result = Match{*found, length};
+    return true;
+  });
+  return result;
 }
 
 bool Charsmap::is_sound() const {

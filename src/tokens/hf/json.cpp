@@ -89,12 +89,42 @@ std::string Json::type(std::string_view where) const {
   return found->string;
 }
 
+// `json` with ".0" behind whole numbers of more than 18 digits, which simdjson refuses: tokenizer_config.json often
+// says that a model's length is 10^30.
+static std::string with_decimal_points(std::string_view json) {
+  constexpr size_t kMostDigits = 18;
+  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
+  std::string out;
+  bool in_string = false;
+  for (size_t i = 0; i < json.size();) {
+    size_t end = i + 1;
+    if (in_string) {
+      if (json[i] == '\\' && end < json.size()) ++end;
+      in_string = json[i] != '"';
+    } else if (json[i] == '"') {
+      in_string = true;
+    } else if (is_digit(json[i])) {
+      while (end < json.size() && is_digit(json[end])) ++end;
+    }
+    out += json.substr(i, end - i);
+    const bool whole = end == json.size() || std::string_view(".eE").find(json[end]) == std::string_view::npos;
+    if (!in_string && end - i > kMostDigits && whole && (i == 0 || json[i - 1] != '.')) out += ".0";
+    i = end;
+  }
+  return out;
+}
+
 Json read_json(const std::string& file) {
+  simdjson::padded_string text;
   simdjson::dom::parser parser;
   element root;
-  if (const auto error = parser.load(file).get(root)) {
-    fail("{}: {}: want a JSON file", file, simdjson::error_message(error));
+  auto error = simdjson::padded_string::load(file).get(text);
+  if (!error) error = parser.parse(text).get(root);
+  if (error == simdjson::NUMBER_ERROR) {
+    text = simdjson::padded_string(with_decimal_points(text));
+    error = parser.parse(text).get(root);
   }
+  if (error) fail("{}: {}: want a JSON file", file, simdjson::error_message(error));
   return tree_of(root);
 }
 

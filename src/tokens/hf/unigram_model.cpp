@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "base/check.h"
+#include "base/escape.h"
 #include "tokens/byte_trie.h"
 #include "tokens/hf/model.h"
 #include "tokens/unigram_path.h"
@@ -44,13 +45,12 @@ class UnigramEncoder : public ModelEncoder {
         path_.find(piece, m_.trie_, m_.unknown_score_, [&](i32 id, size_t) { return m_.scores_[size_t(id)]; });
     // Unknown characters side by side become one token.
     for (size_t i = steps.size(); i-- > 0;) {
-      const auto unknown = [&](size_t k) {
-        return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_;
-      };
+      const auto unknown = [&](size_t k) { return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_; };
       const size_t from = steps[i].begin;
       if (unknown(i)) {
-        check(m_.unknown_ >= 0, "the tokenizer has no token for \"{}\" and no unk_id",
-              piece.substr(from, steps[i].end - from));
+        if (m_.unknown_ < 0)
+          fail("the tokenizer has no token for \"{}\" and no unk_id",
+               escape_controls(piece.substr(from, steps[i].end - from)));
         while (i > 0 && unknown(i - 1)) --i;
       }
       put(piece.substr(from, steps[i].end - from), out);

@@ -1,6 +1,7 @@
 // WordPiece: the longest token that the word begins with, then the longest of those that continue words, and so on; a
 // word that cannot be written so, or is too long, is unknown. WordLevel: whole words.
 #include "base/check.h"
+#include "base/escape.h"
 #include "tokens/byte_trie.h"
 #include "tokens/hf/model.h"
 #include "tokens/unicode.h"
@@ -8,6 +9,10 @@
 namespace megalith::hf {
 
 namespace {
+
+[[noreturn]] void fail_unknown(std::string_view token) {
+  fail("the unk_token \"{}\" of the tokenizer is not in its vocabulary", escape_controls(token));
+}
 
 class WordPieceModel : public Model {
  public:
@@ -35,8 +40,7 @@ class WordPieceEncoder : public ModelEncoder {
     const size_t before = out.size();
     if (chars(text.substr(begin, end - begin)) <= m_.parts_.most_chars && add(text, begin, end, out)) return;
     out.resize(before);
-    check(m_.unknown_ != Vocabulary::kNone, "the unk_token \"{}\" of the tokenizer is not in its vocabulary",
-          m_.parts_.unknown);
+    if (m_.unknown_ == Vocabulary::kNone) fail_unknown(m_.parts_.unknown);
     out.push_back(m_.unknown_);
   }
 
@@ -83,8 +87,7 @@ class WordLevelEncoder : public ModelEncoder {
   explicit WordLevelEncoder(const WordLevelModel& model) : m_(model), unknown_(m_.vocabulary().find(m_.unknown_)) {}
   void encode(std::string_view text, size_t begin, size_t end, std::vector<i32>& out) override {
     const i32 id = m_.vocabulary().find(text.substr(begin, end - begin));
-    check(id != Vocabulary::kNone || unknown_ != Vocabulary::kNone,
-          "the unk_token \"{}\" of the tokenizer is not in its vocabulary", m_.unknown_);
+    if (id == Vocabulary::kNone && unknown_ == Vocabulary::kNone) fail_unknown(m_.unknown_);
     out.push_back(id != Vocabulary::kNone ? id : unknown_);
   }
 

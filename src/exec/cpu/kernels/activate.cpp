@@ -1,7 +1,7 @@
 // gelu: x cdf(x), with the normal distribution; derivative cdf(x) + x density(x).
 // gelu_tanh: x (1 + tanh(u)) / 2 = x logistic(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
 #include "base/threads.h"
-#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/with_bias.h"
 #include "exec/cpu/vector_math.h"
 
 namespace megalith::cpu {
@@ -73,25 +73,6 @@ Kernel slope_kernel(i64 n, bool again) {
                 if (y) store(y + i, F::template value<A>(at), part);
               });
             });
-          }};
-}
-
-// The column sums of dx [rows, columns], which is just written, in f64.
-template <class T>
-void sum_rows(const T* dx, i64 rows, i64 columns, accum_t<T>* bias) {
-  parallel_ranges(columns, 64, [&](i64 begin, i64 end) {
-    std::vector<double> sums(size_t(end - begin));
-    for (i64 r = 0; r < rows; ++r)
-      for (i64 c = begin; c < end; ++c) sums[size_t(c - begin)] += double(dx[r * columns + c]);
-    for (i64 c = begin; c < end; ++c) bias[c] = accum_t<T>(sums[size_t(c - begin)]);
-  });
-}
-
-Kernel with_bias(Kernel gradient, DType dtype, const Shape& dx, int out) {
-  const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
-  return {gradient.workspace, [gradient, dtype, rows, columns, out](const Args& a) {
-            gradient.run(a);
-            dispatch_float(dtype, [&]<class T>() { sum_rows(a.out<T>(0), rows, columns, a.out<accum_t<T>>(out)); });
           }};
 }
 

@@ -1,7 +1,19 @@
-// Kernels of MultiSumSquares and MultiAdamW: those of single tensors, one after the other.
+// Kernels of accumulation and update over many tensors: those of single tensors, one after the other.
 #include "exec/cpu/kernel.h"
 
 namespace megalith::cpu {
+
+Kernel prepare(const MultiAccumulate& op, const Site& site) {
+  std::vector<Kernel> each;
+  for (size_t i = 0; i < size_t(op.tensors); ++i) {
+    const Site one{site.mesh, site.coord, {site.ins[2 * i], site.ins[2 * i + 1]}, {site.outs[i]}};
+    each.push_back(prepare(Accumulate{one.ins[0].ndim(), op.starts}, one));
+  }
+  return {0, [each](const Args& a) {
+            for (size_t i = 0; i < each.size(); ++i)
+              each[i].run({a.ins.subspan(2 * i, 2), a.outs.subspan(i, 1), a.workspace, a.first_micro_batch});
+          }};
+}
 
 Kernel prepare(const MultiSumSquares&, const Site& site) {
   std::vector<Kernel> each;

@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "exec/cpu/kernels/norm.h"
+#include "exec/cpu/kernels/with_bias.h"
 
 namespace megalith::cpu {
 namespace {
@@ -93,7 +94,9 @@ Kernel prepare(const RmsNorm& op, const Site& site) {
 }
 
 Kernel prepare(const RmsNormGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
+  const DType dtype = site.ins[1].dtype;
+  const Kernel k = dispatch_float(dtype, [&]<class T>() { return backward<T>(site, op.residual, op.again); });
+  return op.bias ? with_bias(k, dtype, site.in_shape(1), 2 + op.again) : k;
 }
 
 }  // namespace megalith::cpu

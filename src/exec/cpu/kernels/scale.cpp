@@ -1,4 +1,4 @@
-// Kernels of Scale and Cast.
+// Kernels of Scale, Cast and PutBack.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
@@ -18,7 +18,7 @@ Kernel prepare(const Scale& op, const Site& site) {
   });
 }
 
-Kernel prepare(const Cast&, const Site& site) {
+static Kernel cast(const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class X>() {
     return dispatch_float(site.outs[0].dtype, [&]<class Y>() -> Kernel {
       return {0, [n = count(site.in_shape(0))](const Args& a) {
@@ -29,5 +29,8 @@ Kernel prepare(const Cast&, const Site& site) {
     });
   });
 }
+
+Kernel prepare(const Cast&, const Site& site) { return cast(site); }
+Kernel prepare(const PutBack&, const Site& site) { return cast(site); }
 
 }  // namespace megalith::cpu

@@ -3,6 +3,7 @@
 
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/supported.h"
+#include "exec/cuda/kernels/then_sum.h"
 
 namespace megalith::cuda {
 
@@ -19,16 +20,6 @@ Kernel prepare(const Activate& op, const Site& site) {
   return {0, [l](const Args& a) { launch_activate(l, a.ins[0], a.outs[0], a.stream); }};
 }
 
-// The gradient, and then the sum of what it wrote.
-static Kernel then_sum(Kernel gradient, Kernel sum, int bias) {
-  return {std::max(gradient.workspace, sum.workspace), [gradient, sum, bias](const Args& a) {
-            gradient.run(a);
-            Args rest = a;
-            rest.ins = a.outs.first(1), rest.outs = a.outs.subspan(size_t(bias), 1);
-            sum.run(rest);
-          }};
-}
-
 static Kernel with_bias(const ActivateGrad& op, const Site& site, const ActivateLaunch& l) {
   const int bias = op.again ? 2 : 1;
   const Shape dx = site.out_shape(0);
@@ -38,10 +29,9 @@ static Kernel with_bias(const ActivateGrad& op, const Site& site, const Activate
   if (sums.columns != columns || sums.terms != rows || rows < 2 || !sums.packed) {
     ActivateGrad plain = op;
     plain.bias = false;
-    const Site sum{site.mesh, site.coord, {site.outs[0]}, {site.outs[size_t(bias)]}, site.device};
     Site gradient = site;
     gradient.outs.pop_back();
-    return then_sum(prepare(plain, gradient), prepare(Sum{op.bias_spec(), sum.outs[0].dtype}, sum), bias);
+    return then_sum(prepare(plain, gradient), site, letters(op.ndim), bias);
   }
   return {sums.workspace(), [l, sums, again = op.again, bias](const Args& a) {
             const ActivateGradBuffers b{a.ins[0], a.ins[1], a.outs[0], again ? a.outs[1] : nullptr};

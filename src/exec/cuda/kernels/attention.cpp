@@ -46,15 +46,16 @@ struct Form {
 
 AttentionCase case_of(const Form& f, bool backward) {
   const Indices positions = f.indices(0);
+  i64 shortest = f.sizes[0];
+  for (int i = 0; i < positions.runs; ++i) shortest = std::min(shortest, positions.length(i));
   return {.dtype = f.dtype(),
-          .s = f.sizes[0],
+          .s = shortest,
           .t = f.t,
           .d = f.sizes[4],
           .window = f.at.window,
           .alibi = f.at.alibi,
           .dropout = f.at.dropout > 0,
           .documents = f.at.starts,
-          .whole = positions.runs == 1 && positions.start[0] == 0,
           .backward = backward,
           .capability = f.site.device.capability()};
 }
@@ -176,24 +177,45 @@ CudnnAttention problem_of(const Form& f) {
           .g = n[2],
           .r = n[3],
           .s = n[0],
+          .t = f.t,
           .d = n[4],
           .all_b = n[1],
           .all_g = n[2],
           .query_heads = f.query_heads(),
           .key_heads = f.key_heads(),
           .scale = f.at.scale,
-          .window = f.at.window >= n[0] ? 0 : f.at.window};
+          .window = f.at.window >= f.t ? 0 : f.at.window};
 }
 
-Kernel by_cudnn(const Form& f, const CudnnAttention& c, std::shared_ptr<const CudnnPlan> plan) {
+using CudnnPlanPtr = std::shared_ptr<const CudnnPlan>;
+
+// Of the forward, one for each run of positions: what its queries see ends with the run.
+std::vector<CudnnAttention> run_problems(const Form& f) {
+  const Indices positions = f.indices(0);
+  std::vector<CudnnAttention> out(size_t(positions.runs), problem_of(f));
+  for (int i = 0; i < positions.runs; ++i)
+    out[size_t(i)].s = positions.length(i), out[size_t(i)].t = positions.start[i] + positions.length(i);
+  return out;
+}
+
+Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
+  const CudnnAttention c = problem_of(f);
   const i64 heads = c.b * c.g * c.r, stats = aligned(heads * c.s * i64(sizeof(float)));
-  return {stats + plan->workspace(), [=, p = Pointers(f)](const Args& a) {
-            float* packed = reinterpret_cast<float*>(a.workspace);
-            const auto [q, k, v] = p.qkv(a.ins, 0);
-            void* const tensors[] = {q, k, v, a.outs[0], packed};
-            plan->run(a.stream, tensors, a.workspace + stats);
-            launch(Transpose{heads, c.s, c.s, 0}, packed, a.out<float>(1), a.stream);
-          }};
+  i64 workspace = 0;
+  for (const CudnnPlanPtr& plan : plans) workspace = std::max(workspace, plan->workspace());
+  return {
+      stats + workspace, [=, p = Pointers(f), positions = f.indices(0)](const Args& a) {
+        float* packed = reinterpret_cast<float*>(a.workspace);
+        const auto [q, k, v] = p.qkv(a.ins, 0);
+        for (int i = 0; i < positions.runs; ++i) {
+          const i64 first = positions.place[i] * c.b, length = positions.length(i);  // first: row of samples
+          const i64 head = c.d * size_of(DType::bf16);
+          void* const tensors[] = {q + first * c.query_heads * head, k, v, a.outs[0] + first * c.g * c.r * head,
+                                   packed};
+          plans[size_t(i)]->run(a.stream, tensors, a.workspace + stats);
+          launch(Transpose{heads, length, length, 0}, packed, a.out<float>(1) + positions.place[i] * heads, a.stream);
+        }
+      }};
 }
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
@@ -215,8 +237,7 @@ Parts cut(const CudnnAttention& p, i64 budget) {
   return {1, largest(p.g, fit)};
 }
 
-Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAttention& part,
-                     std::shared_ptr<const CudnnPlan> plan) {
+Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAttention& part, const CudnnPlanPtr& plan) {
   const i64 heads = part.b * part.g * part.r, stats = aligned(heads * part.s * i64(sizeof(float)));
   const i64 runs = whole.b * whole.g / (part.b * part.g);
   return {runs * stats + plan->workspace(), [=, p = Pointers(f)](const Args& a) {
@@ -237,26 +258,27 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
           }};
 }
 
-// cuDNN's plan, if it is chosen and cuDNN has one; says which way was taken, and why.
-std::shared_ptr<const CudnnPlan> chosen_plan(const Form& f, AttentionChoice choice, const CudnnAttention& problem) {
-  AttentionPlans& plans = f.site.device.attention_plans();
-  std::shared_ptr<const CudnnPlan> plan;
-  if (choice.way == AttentionChoice::Way::cudnn) {
-    const AttentionPlans::Found& found = plans.find(problem);
-    plan = found.plan;
-    if (!plan) choice = {AttentionChoice::Way::own, "because cuDNN refuses: " + found.refusal};
+// cuDNN's plans, if it is chosen and has one for each problem; says which way was taken, and why.
+std::vector<CudnnPlanPtr> chosen_plans(const Form& f, AttentionChoice choice,
+                                       const std::vector<CudnnAttention>& problems) {
+  AttentionPlans& known = f.site.device.attention_plans();
+  std::vector<CudnnPlanPtr> plans;
+  for (const CudnnAttention& problem : problems) {
+    if (choice.way != AttentionChoice::Way::cudnn) break;
+    const AttentionPlans::Found& found = known.find(problem);
+    plans.push_back(found.plan);
+    if (!found.plan) choice = {AttentionChoice::Way::own, "because cuDNN refuses: " + found.refusal};
   }
-  plans.say_once(explain(choice, cudnn_version()));
-  return plan;
+  known.say_once(explain(choice, cudnn_version()));
+  return choice.way == AttentionChoice::Way::cudnn ? plans : std::vector<CudnnPlanPtr>{};
 }
 
 }  // namespace
 
 Kernel prepare(const Attention& op, const Site& site) {
   const Form f(op.at, site, 0, site.outs[0]);
-  const CudnnAttention problem = problem_of(f);
-  if (auto plan = chosen_plan(f, choose_attention(case_of(f, false)), problem)) return by_cudnn(f, problem, plan);
-  return own(f);
+  const auto plans = chosen_plans(f, choose_attention(case_of(f, false)), run_problems(f));
+  return plans.empty() ? own(f) : by_cudnn(f, plans);
 }
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
@@ -265,7 +287,8 @@ Kernel prepare(const AttentionGrad& op, const Site& site) {
   const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
   const AttentionChoice choice = choose_attention(case_of(f, true));
-  if (auto plan = chosen_plan(f, choice, part)) return grad_by_cudnn(f, whole, part, plan);
+  if (const auto plans = chosen_plans(f, choice, {part}); !plans.empty())
+    return grad_by_cudnn(f, whole, part, plans[0]);
   return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f) : own_grad(f);
 }
 

@@ -7,7 +7,11 @@ namespace megalith::cuda {
 // gigabytes more.
 constexpr i64 kShortWindow = 8;
 
-// Why not cuDNN; empty if nothing speaks against it.
+static bool suits_hopper(const AttentionCase& c) {
+  return c.backward && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+}
+
+// Why neither cuDNN nor the kernel for Hopper; empty if nothing speaks against it.
 static std::string objection(const AttentionCase& c) {
   const bool hopper = c.capability / 10 == 9;
   const i64 widest = hopper ? 256 : 128;
@@ -16,17 +20,13 @@ static std::string objection(const AttentionCase& c) {
   if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
   if (c.alibi) return "the scores have ALiBi's bias";
   if (c.documents) return "samples are packed documents whose starts only the GPU knows";
-  if (!c.whole || c.s != c.t) return "this rank has a part of the sequence's queries";
-  if (c.s < 2) return "the sequence is one token";
+  if (c.s < 2) return "the sequence, or this rank's part of it, is one token";
   if (c.d % 8 != 0) return fmt::format("head size {} is no multiple of 8", c.d);
   if (c.d > widest) return fmt::format("head size {} is above cuDNN's {}", c.d, widest);
+  if (c.backward && c.s != c.t && !suits_hopper(c)) return "this rank has a part of the sequence's queries";
   if (c.backward && c.window > 0 && kShortWindow * c.window <= c.s)
     return fmt::format("cuDNN's deterministic gradient does not profit from window {}", c.window);
   return "";
-}
-
-static bool suits_hopper(const AttentionCase& c) {
-  return c.backward && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
 }
 
 AttentionChoice choose_attention(const AttentionCase& c) {
@@ -34,7 +34,9 @@ AttentionChoice choose_attention(const AttentionCase& c) {
   const std::string why_not = objection(c);
   if (!why_not.empty()) return {own, "because " + why_not};
   const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
-  return {suits_hopper(c) ? hopper : cudnn, fmt::format("causal{}, {}, head size {}", window, name_of(c.dtype), c.d)};
+  const std::string part = c.s != c.t ? ", a part of the sequence's queries" : "";
+  return {suits_hopper(c) ? hopper : cudnn,
+          fmt::format("causal{}{}, {}, head size {}", window, part, name_of(c.dtype), c.d)};
 }
 
 std::string explain(const AttentionChoice& choice, i64 version) {

@@ -10,10 +10,9 @@ namespace megalith::cuda {
 
 struct AttentionCase {
   DType dtype = DType::bf16;
-  i64 s = 0, t = 0, d = 0;  // queries, keys, head size
+  i64 s = 0, t = 0, d = 0;  // queries (of a rank with several runs of positions: in the shortest), keys, head size
   i64 window = 0;
   bool alibi = false, dropout = false, documents = false;
-  bool whole = true;  // the queries are at the positions 0..s-1 of the keys
   bool backward = false;
   int capability = 90;  // of the GPU
 };

@@ -10,22 +10,23 @@ namespace {
 constexpr int kStatsThreads = 256;
 
 i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
-int query_tiles(const AttentionSizes& z) { return (z.s + kQueries - 1) / kQueries; }
+int query_tiles(const AttentionSizes& z) { return tiles_of(z.positions, kQueries); }
 i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
 
-// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one head. All turns, and the
-// ticket behind them, become 0.
+// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head. All
+// turns, and the ticket behind them, become 0.
 template <int D>
 __global__ void __launch_bounds__(kStatsThreads)
     stats_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                  const __grid_constant__ Scratch scratch, int turns) {
   constexpr int kEach = D / 8;
   const int head = blockIdx.x, part = threadIdx.x % kEach;
-  const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;
-  const i64 row = i64(query) * z.b * z.g * z.r + head;
+  const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;  // in tiles
+  const QueryTile tile = query_tile(z, query / kQueries);
+  const i64 row = i64(tile.local + query % kQueries) * z.b * z.g * z.r + head;
   const i64 thread = (i64(blockIdx.y) * gridDim.x + blockIdx.x) * kStatsThreads + threadIdx.x;
   if (thread <= turns) scratch.turns[thread] = 0;
-  const bool real = query < z.s;
+  const bool real = query % kQueries < tile.count;
   float sum = 0;
   if (real) {
     const auto a = reinterpret_cast<const Vec<__nv_bfloat16>*>(x.dout)[row * kEach + part];
@@ -61,8 +62,8 @@ __global__ void __launch_bounds__(128)
   for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = from[j * 128];
   const i64 stride = i64(z.b) * z.query_heads * z.d;
   const i64 place = i64(head / heads * z.query_heads + head % heads) * z.d + box * 64;
-  store_sums<64>(static_cast<__nv_bfloat16*>(dq) + i64(tile) * kQueries * stride + place, stride, z.s - tile * kQueries,
-                 c, z.scale);
+  const QueryTile queries = query_tile(z, tile);
+  store_sums<64>(static_cast<__nv_bfloat16*>(dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
 }
 
 }  // namespace

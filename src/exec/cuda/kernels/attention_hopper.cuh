@@ -1,17 +1,23 @@
 // What the kernels of attention_hopper.h share: their scratch memory, the order of the work, and how sums are stored.
 #pragma once
 #include "exec/cuda/kernels/attention_hopper.h"
-#include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/attention_view.cuh"
 #include "exec/cuda/kernels/hopper.cuh"
 
 namespace megalith::cuda::hopper {
 
 constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
+// Tiles of queries, counted over all runs of positions; they follow each other, so those that see a key are the last.
+__device__ inline QueryTile query_tile(const AttentionSizes& z, int tile) {
+  return query_tile(z.positions, tile, kQueries);
+}
+__device__ inline int last_key_tile(const QueryTile& queries) { return (queries.position + queries.count - 1) / kKeys; }
+
 // Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
-// sequence -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns, each as
-// the 128 threads of a warpgroup hold it: 4 floats of every thread, then the next 4. The turn of each tile: how many
-// blocks have added to it; and the ticket of the next item of work.
+// tile's queries -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns,
+// each as the 128 threads of a warpgroup hold it: 4 floats of every thread, then the next 4. The turn of each tile: how
+// many blocks have added to it; and the ticket of the next item of work.
 struct Scratch {
   float *begin, *dq;
   int *turns, *ticket;
@@ -39,10 +45,11 @@ struct Work {
     i -= first * present;
     return {set * groups + i / size, first + size - 1 - i % size};
   }
-  // How many of the group's tiles add to dq of a tile of queries before `tile` does.
-  __device__ int turn(int tile, int queries) const {
-    const int first = tile / run * run, last = min(first + run - 1, queries * kQueries / kKeys);
-    return first + last - tile;
+  // How many of the group's tiles add to dq of a tile of queries before `tile` does. `last`: the last that the queries
+  // see.
+  __device__ int turn(int tile, int last) const {
+    const int first = tile / run * run;
+    return first + min(first + run - 1, last) - tile;
   }
 };
 

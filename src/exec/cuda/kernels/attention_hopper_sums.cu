@@ -27,6 +27,7 @@ struct Shared {
   __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
   float dq[kGroups][kBoxFloats];                // boxes of 64 columns
   float begin[kStages<D>][2][kQueries];
+  int position[kStages<D>];  // of the first query
   Work::Item item[kBuffers<D>];
   u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
   u64 ds_full[2], ds_free[2], dq_full[2], dq_free[2];
@@ -80,13 +81,21 @@ __device__ inline void release(u64* barrier, bool has = true) {
 // begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
 // waiting at an item's beginning, which has several times the tiles, matters less.
 struct Walk {
-  int tile, head, left, heads, by;
+  const AttentionSizes& z;
+  QueryTile queries{};
+  int tile, head, left, by;
 
-  __device__ Walk(int from, int to, int r)
-      : tile(r == 1 ? from : to - 1), head(0), left((to - from) * r), heads(r), by(r == 1 ? 1 : -1) {}
+  // Of tiles first.. of `tiles`.
+  __device__ Walk(const AttentionSizes& sizes, int first, int tiles)
+      : z(sizes), tile(z.r == 1 ? first : tiles - 1), head(0), left((tiles - first) * z.r), by(z.r == 1 ? 1 : -1) {
+    find();
+  }
   __device__ void next() {
     --left;
-    if (++head == heads) head = 0, tile += by;
+    if (++head == z.r) head = 0, tile += by, find();
+  }
+  __device__ void find() {
+    if (left > 0) queries = query_tile(z, tile);
   }
 };
 
@@ -103,7 +112,9 @@ struct Sums {
   const Work& work;
   Shared<D>& at;
 
-  __device__ Walk walk(const Work::Item& it) const { return {it.tile * kKeys / kQueries, scratch.tiles, z.r}; }
+  __device__ Walk walk(const Work::Item& it) const {
+    return {z, first_tile_to_see(z.positions, it.tile * kKeys, kQueries), scratch.tiles};
+  }
   // The group's first head, counted over all samples.
   __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
   // Whether a warpgroup has a box of dq of the step. Its place is free again by the barrier, and parity, below.
@@ -130,17 +141,19 @@ struct Sums {
       const int others = sample * (z.query_heads - z.g * z.r);  // heads in q's rows
 #pragma unroll 1
       for (Walk w = walk(it); w.left > 0; w.next(), stage.next())
-        load_queries(first_head(it) + w.head, others, w.tile, stage);
+        load_queries(first_head(it) + w.head, others, w, stage);
     }
   }
-  __device__ void load_queries(int head, int others, int tile, const Stage& stage) const {
+  __device__ void load_queries(int head, int others, const Walk& w, const Stage& stage) const {
     const int i = stage.stage;
     u64* full = &at.full[i];
     wait(&at.free[i], stage.parity ^ 1);
+    at.position[i] = w.queries.position;
     announce(full, 2 * kQueries * D * 2 + 2 * kQueries * 4);
-    load_tile<D, kQueries>(at.q[i], maps.q, (others + head) * D, tile * kQueries, full);
-    load_bytes(at.begin[i], scratch.begin + i64(head * scratch.tiles + tile) * (2 * kQueries), 2 * kQueries * 4, full);
-    load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, tile * kQueries, full);
+    load_tile<D, kQueries>(at.q[i], maps.q, (others + head) * D, w.queries.local, full);
+    load_bytes(at.begin[i], scratch.begin + i64(head * scratch.tiles + w.tile) * (2 * kQueries), 2 * kQueries * 4,
+               full);
+    load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, w.queries.local, full);
   }
 
   // Adds dq of every other tile of queries to its sums, each when it is this block's turn.
@@ -154,7 +167,8 @@ struct Sums {
 #pragma unroll 1
       for (Walk w = walk(it); w.left > 0; w.next(), step.next())
         if (step.stage == mine)
-          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, w.tile), step);
+          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, last_key_tile(w.queries)),
+                   step);
     }
   }
   __device__ void add_tile(int tile, int turn, const Step& step) const {
@@ -203,13 +217,15 @@ struct Sums {
       const Work::Item it = at.item[keys.stage];
       if (it.tile < 0) return;
       float dk[D / 2] = {}, dv[D / 2] = {};
-      sum(it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
+      // Keys behind all of this rank's queries have gradients of 0.
+      if (const int steps = walk(it).left; steps > 0)
+        sum(steps, it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
       release(&at.keys_free[keys.stage]);
       const int start = it.tile * kKeys + mine * 64;  // the warpgroup's first key
       const i64 stride = i64(z.b) * z.key_heads * D;
       const i64 place = start * stride + i64(it.group / z.g * z.key_heads + it.group % z.g) * D;
-      store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.s - start, dk, z.scale);
-      store_sums<D>(static_cast<__nv_bfloat16*>(x.dv) + place, stride, z.s - start, dv, 1);
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.t - start, dk, z.scale);
+      store_sums<D>(static_cast<__nv_bfloat16*>(x.dv) + place, stride, z.t - start, dv, 1);
     }
   }
 
@@ -240,7 +256,7 @@ struct Sums {
 
   // Products overlap with the arithmetic between them: do v^T with the probabilities, P^T do with dS, the next tile's
   // scores with handing over dq. dq is a step behind, so that neither warpgroup waits for the other's dS.
-  __device__ void sum(const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
+  __device__ void sum(int left, const Work::Item& it, int mine, const __nv_bfloat16* keys, const __nv_bfloat16* values,
                       Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
     const Rows k(keys, mine * 64), v(values, mine * 64);
     const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
@@ -251,7 +267,6 @@ struct Sums {
     wait(&at.full[stage.stage], stage.parity);
     wait_for_products<0>();
     begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
-    Walk w = walk(it);
     bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
     for (bool first = true;; first = false) {
       const int i = stage.stage;
@@ -260,7 +275,7 @@ struct Sums {
       release(&at.dq_full[step.stage], handed);
       wait_for_products<1>();
       pin(s);
-      probabilities(s, p, start + lane().row - w.tile * kQueries);
+      probabilities(s, p, start + lane().row - at.position[i]);
       begin_sums(dv, p, at.dout[i]);
       wait_for_products<1>();
       pin(d);
@@ -274,13 +289,13 @@ struct Sums {
       release(&at.ds_full[step.stage]);
       const Step before = step.before();
       const bool has = !first && has_box(mine, before);
-      step.next(), stage.next(), w.next();
-      if (w.left > 0) wait(&at.full[stage.stage], stage.parity);
+      step.next(), stage.next(), --left;
+      if (left > 0) wait(&at.full[stage.stage], stage.parity);
       if (has) wait(&at.ds_full[before.stage], before.parity);
       wait_for_products<0>();
       pin(dk), pin(dv), pin(p), pin(ds), pin(d), pin(s);
       release(&at.free[i]);
-      if (w.left == 0) {
+      if (left == 0) {
         if (has) finish(before, mine, k_box, d);
         break;
       }
@@ -354,7 +369,7 @@ int multiprocessors() {
 }
 
 Work work_of(const AttentionSizes& z, int sms) {
-  const int tiles = blocks_for(z.s, kKeys), each = z.b * z.g;
+  const int tiles = blocks_for(z.t, kKeys), each = z.b * z.g;
   const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));
   return {tiles, each, std::min(each, (sms + run - 1) / run), run};
 }

@@ -12,21 +12,28 @@ constexpr float kLn2 = 0.693147180559945309f;
 struct QueryTile {
   int local, count, position;  // of its first query; positions follow each other
 };
-constexpr int run_length(const Indices& x, int run) {
-  return int((run + 1 < x.runs ? x.place[run + 1] : x.n) - x.place[run]);
-}
 inline int tiles_of(const Indices& positions, int size) {
   int n = 0;
-  for (int i = 0; i < positions.runs; ++i) n += (run_length(positions, i) + size - 1) / size;
+  for (int i = 0; i < positions.runs; ++i) n += (int(positions.length(i)) + size - 1) / size;
   return n;
 }
 __device__ inline QueryTile query_tile(const Indices& positions, int tile, int size) {
   for (int i = 0;; ++i) {
-    const int first = tile * size, length = run_length(positions, i);
+    const int first = tile * size, length = int(positions.length(i));
     if (first < length)
       return {int(positions.place[i]) + first, min(size, length - first), int(positions.start[i]) + first};
     tile -= (length + size - 1) / size;
   }
+}
+// The first of these tiles with a query that sees `key`; without any, how many tiles there are.
+__device__ inline int first_tile_to_see(const Indices& positions, int key, int size) {
+  int tiles = 0;
+  for (int i = 0; i < positions.runs; ++i) {
+    const int start = int(positions.start[i]), length = int(positions.length(i));
+    if (key < start + length) return tiles + max(0, key - start) / size;
+    tiles += (length + size - 1) / size;
+  }
+  return tiles;
 }
 
 struct Head {

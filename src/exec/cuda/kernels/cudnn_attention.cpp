@@ -33,7 +33,8 @@ class SdpaGraph {
 
   template <class Attributes>
   Attributes masked(Attributes a) const {
-    a.set_attn_scale(float(p_.scale)).set_causal_mask(true);
+    a.set_attn_scale(float(p_.scale));
+    p_.s == p_.t ? a.set_causal_mask(true) : a.set_causal_mask_bottom_right(true);
     if (p_.window > 0) a.set_diagonal_band_left_bound(int(p_.window));
     return a;
   }
@@ -47,7 +48,7 @@ class SdpaGraph {
     return a.set_dim({p_.b, p_.g * p_.r, p_.s, p_.d}).set_stride({heads * p_.d, p_.d, p_.all_b * heads * p_.d, 1});
   }
   Attributes keys_like(Attributes a) const {
-    return a.set_dim({p_.b, p_.g, p_.s, p_.d})
+    return a.set_dim({p_.b, p_.g, p_.t, p_.d})
         .set_stride({p_.key_heads * p_.d, p_.d, p_.all_b * p_.key_heads * p_.d, 1});
   }
   Attributes stats_like(Attributes a) const {

@@ -14,9 +14,10 @@
 
 namespace megalith::cuda {
 
-// A plan's own sizes may be a part of the tensors' (some batch rows, or some groups of one): strides are the tensors'.
+// A plan's own sizes may be a part of the tensors' (some batch rows, some groups of one, or a run of queries with the
+// keys up to its end): strides are the tensors'. The last query sees the last key.
 struct CudnnAttention {
-  i64 b = 0, g = 0, r = 0, s = 0, d = 0;
+  i64 b = 0, g = 0, r = 0, s = 0, t = 0, d = 0;  // s queries, t keys
   i64 all_b = 0, all_g = 0;
   i64 query_heads = 0, key_heads = 0;  // in a row of q's and dq's tensor, and of k, v, dk, dv's
   double scale = 1;

@@ -18,6 +18,7 @@ struct Indices {
   i64 start[kMost] = {};  // global, of each run
   i64 place[kMost] = {};  // local, of each run's first
 
+  constexpr i64 length(int run) const { return (run + 1 < runs ? place[run + 1] : n) - place[run]; }
   constexpr i64 operator[](i64 i) const {  // device code too
     i64 global = start[0] + i;
 #pragma unroll 1

@@ -1,10 +1,23 @@
-// Kernels of the update over many tensors: a launch each.
+// Kernels of accumulation and update over many tensors: a launch each.
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/optimizer.h"
 #include "exec/cuda/kernels/supported.h"
 #include "exec/cuda/kernels/update.h"
 
 namespace megalith::cuda {
+
+Kernel prepare(const MultiAccumulate& op, const Site& site) {
+  std::vector<AccumulateItem> items;
+  for (int i = 0; i < op.tensors; ++i) {
+    for (int in : {2 * i, 2 * i + 1}) check_dtype(op.name, site.ins[size_t(in)].dtype, {DType::f32});
+    items.push_back({nullptr, nullptr, count(site.in_shape(2 * i))});
+  }
+  return {0, [items, starts = op.starts](const Args& a) mutable {
+            for (size_t i = 0; i < items.size(); ++i)
+              items[i].sum = a.out<float>(int(i)), items[i].x = a.in<float>(2 * int(i) + 1);
+            launch_accumulate(items, starts && a.first_micro_batch, a.stream);
+          }};
+}
 
 Kernel prepare(const MultiSumSquares& op, const Site& site) {
   std::vector<SquaresItem> items;

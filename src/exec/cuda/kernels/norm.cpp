@@ -3,6 +3,7 @@
 
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/supported.h"
+#include "exec/cuda/kernels/then_sum.h"
 
 namespace megalith::cuda {
 
@@ -34,24 +35,30 @@ Kernel forward(std::string_view op, const Site& site, double eps, bool centred) 
           }};
 }
 
-struct Extras {
-  bool residual, again;
-};
-
-Kernel backward(std::string_view op, const Site& site, bool centred, Extras extras) {
-  const NormShape s = shape_of(op, site, 1, centred);
-  check_dtype(op, site.ins[0].dtype, {s.x});
-  check_dtype(op, site.outs[1].dtype, {DType::f32, DType::bf16});
+template <class Gradient>
+Kernel backward(const Gradient& op, const Site& site, bool centred) {
+  const NormShape s = shape_of(op.name, site, 1, centred);
+  check_dtype(op.name, site.ins[0].dtype, {s.x});
+  check_dtype(op.name, site.outs[1].dtype, {DType::f32, DType::bf16});
   const int after = centred ? 5 : 4;  // the inputs that every form has
-  if (extras.residual) check_dtype(op, site.ins[after].dtype, {s.x});
-  if (centred && extras.again) check_dtype(op, site.ins.back().dtype, {s.w});
-  const NormGradLaunch l = plan_norm_grad(s, {site.outs[1].dtype, extras.residual, extras.again}, device_of(site));
-  return {l.workspace, [l, after](const Args& a) {
+  const int again = centred ? 3 : 2, bias = again + op.again;
+  if (op.residual) check_dtype(op.name, site.ins[after].dtype, {s.x});
+  if (centred && op.again) check_dtype(op.name, site.ins.back().dtype, {s.w});
+  if (op.bias && !adds_up_bias(s, device_of(site))) {
+    Gradient plain = op;
+    plain.bias = false;
+    Site gradient = site;
+    gradient.outs.pop_back();
+    return then_sum(prepare(plain, gradient), site, op.x, bias);
+  }
+  const NormGradLaunch l = plan_norm_grad(s, {site.outs[1].dtype, op.residual, op.again, op.bias}, device_of(site));
+  return {l.workspace, [l, after, again, bias](const Args& a) {
             NormGradBuffers b{.dy = a.ins[0], .x = a.ins[1], .w = a.ins[2], .dx = a.outs[0], .dw = a.outs[1]};
             b.rstd = a.in<float>(3);
             if (l.shape.centred) b.mean = a.in<float>(3), b.rstd = a.in<float>(4), b.dc = a.outs[2];
             if (l.form.residual) b.dres = a.ins[after];
-            if (l.form.again) b.c = a.ins.back(), b.y = a.outs.back();
+            if (l.form.again) b.c = a.ins.back(), b.y = a.outs[again];
+            if (l.form.bias) b.db = a.outs[bias];
             b.workspace = reinterpret_cast<float*>(a.workspace);
             launch(l, b, a.stream);
           }};
@@ -81,11 +88,7 @@ NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
 
 Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }
 Kernel prepare(const LayerNorm& op, const Site& site) { return forward(op.name, site, op.eps, true); }
-Kernel prepare(const RmsNormGrad& op, const Site& site) {
-  return backward(op.name, site, false, {op.residual, op.again});
-}
-Kernel prepare(const LayerNormGrad& op, const Site& site) {
-  return backward(op.name, site, true, {op.residual, op.again});
-}
+Kernel prepare(const RmsNormGrad& op, const Site& site) { return backward(op, site, false); }
+Kernel prepare(const LayerNormGrad& op, const Site& site) { return backward(op, site, true); }
 
 }  // namespace megalith::cuda

@@ -51,8 +51,8 @@ class RowStages {
       if (has(k)) __pipeline_memcpy_async(slot(stage, input, k), row + k * stride_, 16);
   }
   __device__ void get(int stage, int input, int k, float (&to)[kSize]) const { unpack(*slot(stage, input, k), to); }
-  __device__ void put(T* row, int k, const float (&x)[kSize]) const {
-    if (has(k)) put_pack(row + k * stride_, packed<T>(x));
+  __device__ void put(T* row, int k, const Pack<T, kSize>& x) const {
+    if (has(k)) put_pack(row + k * stride_, x);
   }
 
  private:

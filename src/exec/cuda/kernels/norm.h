@@ -48,12 +48,13 @@ struct NormBuffers {
 };
 void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 
-// The backward: dx, and dw and dc added up by `blocks` blocks, each into rows of its own of the workspace, which a
+// The backward: dx, and dw, dc and db added up by `blocks` blocks, each into rows of its own of the workspace, which a
 // second kernel adds up in order.
 struct NormGradForm {
   DType dw;
   bool residual;  // dx = dres + the gradient through the norm
   bool again;     // y once more, to the bit
+  bool bias;      // also db, the sum of dx, in f32; where adds_up_bias()
 };
 struct NormGradLaunch {
   NormShape shape;
@@ -61,14 +62,17 @@ struct NormGradLaunch {
   NormGradForm form;
   int blocks;
   i64 workspace;  // bytes
+  int sums() const { return 1 + shape.centred + form.bias; }
 };
+// Whether the gradient has registers for it.
+bool adds_up_bias(const NormShape& s, const NormDevice& device);
 NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device);
 
 struct NormGradBuffers {
   const void *dy = nullptr, *x = nullptr, *w = nullptr;
   const float *mean = nullptr, *rstd = nullptr;
   const void *dres = nullptr, *c = nullptr;  // of `residual`; of LayerNorm with `again`
-  void *dx = nullptr, *dw = nullptr, *dc = nullptr, *y = nullptr;
+  void *dx = nullptr, *dw = nullptr, *dc = nullptr, *y = nullptr, *db = nullptr;
   float* workspace = nullptr;
 };
 void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream);

@@ -13,9 +13,13 @@ struct NormArgs {
   float part, eps;  // part: 1 / h
 };
 
-// Rows at once, as many as registers have room for.
+// Rows at once: few, so that while some blocks of a multiprocessor wait for their sums, the others' rows are on their
+// way.
 template <class T, int kPer>
-constexpr int norm_rows = (kPer == 16 ? 4 : 2) / (sizeof(T) == 4 ? 2 : 1);
+constexpr int norm_rows = kPer == 16 && sizeof(T) == 2 ? 2 : 1;
+// Blocks a multiprocessor that registers must have room for.
+template <int kPer>
+constexpr int norm_resident = kPer == 32 ? 1 : 4;
 
 // A thread's packs of 16 bytes of its rows, kPer elements of each.
 template <class T, int kPer>
@@ -76,7 +80,7 @@ __device__ inline void statistics(const NormArgs& a, const Rows& rows, Sums& sum
 }
 
 template <class T, int kPer, bool kPart, bool kCentred>
-__global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), kPer == 32 ? 1 : 2) norm_kernel(const NormArgs a) {
+__global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), norm_resident<kPer>) norm_kernel(const NormArgs a) {
   using Rows = RowPacks<T, kPer>;
   using Sums = RowSums<kPart, norm_threads(kPer, sizeof(T)) / 32>;
   constexpr int kSize = Rows::kSize;

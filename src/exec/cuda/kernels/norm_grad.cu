@@ -1,163 +1,17 @@
 // With n = x rstd (LayerNorm: (x - mean) rstd) and g = dy w:
 //   dx = dres + rstd (g - mean(g) - n mean(g n)), mean(g) of LayerNorm only;  dw = sum of dy n,  dc = sum of dy.
-// With `again` also y, from what is there.
+// With `again` also y, from what is there; with `bias` the sum of dx.
 // One pass over memory: persistent blocks go through the rows, the next rows on their way meanwhile, and keep the sums
 // of their rows in registers; at the end each block writes its sums, and a second kernel adds the blocks' in order.
-#include "exec/cuda/kernels/norm.cuh"
+#include "exec/cuda/kernels/norm_grad_rows.cuh"
 
 namespace megalith::cuda {
 
 namespace {
 
-struct GradArgs {
-  NormGradBuffers b;
-  DType w;
-  int rows, h, lanes;
-  float part;  // 1 / h
-};
-
-// The sums dw or dc of a block: `mine` of each thread, added over the groups of threads in order, to out [h].
-// `memory`: shared, a float for each of `mine` and each thread.
-template <class Stages, int kPer>
-__device__ inline void store_sums(const Stages& stages, const NormLane& at, const float (&mine)[kPer], float* memory,
-                                  float* out, int h) {
-  constexpr int kSize = Stages::kSize;
-  float* to = at.groups == 1 ? out : memory + at.group * h;
-  __syncthreads();
-#pragma unroll
-  for (int k = 0; k < Stages::kPacks; ++k) {
-    float pack[kSize];
-#pragma unroll
-    for (int e = 0; e < kSize; ++e) pack[e] = mine[k * kSize + e];
-    if (stages.has(k)) put_pack(to + stages.column(k), packed<float>(pack));
-  }
-  if (at.groups == 1) return;
-  __syncthreads();
-  for (int i = threadIdx.x; i < h; i += blockDim.x) {
-    float sum = 0;
-    for (int g = 0; g < at.groups; ++g) sum += memory[g * h + i];
-    out[i] = sum;
-  }
-}
-
-struct RowStats {
-  float mean, rstd;
-};
-
-// With r = dy rstd:  dw += r (x - mean),  dx = dres + r w - base - (x - mean) slope,  where base = mean(r w) and
-// slope = rstd^2 mean(r w (x - mean)).
-template <class T, int kPer, bool kCentred, bool kResidual, bool kAgain>
-class GradRows {
- public:
-  using Stages = RowStages<T, kPer, kResidual ? 3 : 2>;
-  static constexpr int kSize = Stages::kSize, kSums = kCentred ? 2 : 1;
-
-  __device__ GradRows(const GradArgs& a, const NormLane& at, void* memory)
-      : a_(a), stages_(memory, at, a.h), w_(a.b.w, stages_) {}
-
-  __device__ void fetch(int stage, int row) {
-    if (row < a_.rows) {
-      const i64 at = i64(row) * a_.h + stages_.column(0);
-      stages_.fetch(stage, 0, static_cast<const T*>(a_.b.dy) + at);
-      stages_.fetch(stage, 1, static_cast<const T*>(a_.b.x) + at);
-      if constexpr (kResidual) stages_.fetch(stage, 2, static_cast<const T*>(a_.b.dres) + at);
-    }
-    __pipeline_commit();
-  }
-  __device__ RowStats stats(int row) const {
-    if (row >= a_.rows) return {0, 0};
-    return {kCentred ? a_.b.mean[row] : 0, a_.b.rstd[row]};
-  }
-
-  // Adds to dw and dc. sums: of r w (x - mean), and of r w.
-  __device__ void add(int stage, const RowStats& row, float (&sums)[kSums]) {
-#pragma unroll
-    for (int k = 0; k < Stages::kPacks; ++k) {
-      float dy[kSize], x[kSize], rw[kSize];
-      stages_.get(stage, 0, k, dy), centred(stage, k, row.mean, x), w_.get(k, rw);
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) {
-        const float r = dy[e] * row.rstd;
-        rw[e] *= r;
-        dw_[k * kSize + e] += r * x[e];
-        sums[0] += rw[e] * x[e];
-        if constexpr (kCentred) dc_[k * kSize + e] += dy[e], sums[1] += rw[e];
-        if constexpr (kHeldX) x_[k * kSize + e] = x[e];
-        if constexpr (kHeldRw) rw_[k * kSize + e] = rw[e];
-      }
-    }
-  }
-
-  __device__ void store(int stage, int row, const RowStats& at, const float (&sums)[kSums]) {
-    const float slope = at.rstd * at.rstd * (sums[0] * a_.part), base = sums[kSums - 1] * a_.part;
-    if constexpr (kAgain) store_again(stage, row, at);
-    T* to = static_cast<T*>(a_.b.dx) + (i64(row) * a_.h + stages_.column(0));
-#pragma unroll
-    for (int k = 0; k < Stages::kPacks; ++k) {
-      float x[kSize], rw[kSize], dx[kSize], dres[kSize];
-      if constexpr (!kHeldX) centred(stage, k, at.mean, x);
-      if constexpr (!kHeldRw) scaled(stage, k, at.rstd, rw);
-      if constexpr (kResidual) stages_.get(stage, 2, k, dres);
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) {
-        if constexpr (kHeldX) x[e] = x_[k * kSize + e];
-        if constexpr (kHeldRw) rw[e] = rw_[k * kSize + e];
-        dx[e] = rw[e] - x[e] * slope;
-        if constexpr (kCentred) dx[e] -= base;
-        if constexpr (kResidual) dx[e] += dres[e];
-      }
-      stages_.put(to, k, dx);
-    }
-  }
-
-  __device__ void finish(const NormLane& at, float* memory) {
-    __pipeline_wait_prior(0);
-    float* out = a_.b.workspace + i64(blockIdx.x) * a_.h;
-    store_sums(stages_, at, dw_, memory, out, a_.h);
-    if constexpr (kCentred) store_sums(stages_, at, dc_, memory, out + i64(gridDim.x) * a_.h, a_.h);
-  }
-
- private:
-  // A loop of its own: together with dx it would need more registers than there are.
-  __device__ void store_again(int stage, int row, const RowStats& at) const {
-    T* to = static_cast<T*>(a_.b.y) + (i64(row) * a_.h + stages_.column(0));
-#pragma unroll
-    for (int k = 0; k < Stages::kPacks; ++k) {
-      if (!stages_.has(k)) continue;
-      float x[kSize], w[kSize], c[kSize] = {}, y[kSize];
-      centred(stage, k, at.mean, x), w_.get(k, w);
-      if constexpr (kCentred) unpack(load_pack<kSize>(static_cast<const T*>(a_.b.c) + stages_.column(k)), c);
-#pragma unroll
-      for (int e = 0; e < kSize; ++e) y[e] = normed(kHeldX ? x_[k * kSize + e] : x[e], at.rstd, w[e], c[e]);
-      stages_.put(to, k, y);
-    }
-  }
-
-  // Between add() and store(): what registers have room for.
-  static constexpr bool kHeldX = kPer <= 16, kHeldRw = kPer <= 16 || (sizeof(T) == 2 && (kPer == 24 || !kCentred));
-
-  __device__ void centred(int stage, int k, float mean, float (&x)[kSize]) const {
-    stages_.get(stage, 1, k, x);
-#pragma unroll
-    for (int e = 0; e < kSize; ++e)
-      if constexpr (kCentred) x[e] -= mean;
-  }
-  __device__ void scaled(int stage, int k, float rstd, float (&rw)[kSize]) const {
-    float dy[kSize];
-    stages_.get(stage, 0, k, dy), w_.get(k, rw);
-#pragma unroll
-    for (int e = 0; e < kSize; ++e) rw[e] *= dy[e] * rstd;
-  }
-  const GradArgs& a_;
-  Stages stages_;
-  RowWeights<Stages, T, kPer> w_;
-  float dw_[kPer] = {}, dc_[kCentred ? kPer : 1] = {};
-  float x_[kHeldX ? kPer : 1], rw_[kHeldRw ? kPer : 1];
-};
-
-template <class T, int kPer, bool kPart, bool kCentred, bool kResidual, bool kAgain>
+template <class T, int kPer, bool kPart, class Form>
 __global__ void __launch_bounds__(norm_threads(kPer, sizeof(T)), kPer == 32 ? 1 : 2) grad_kernel(const GradArgs a) {
-  using Rows = GradRows<T, kPer, kCentred, kResidual, kAgain>;
+  using Rows = GradRows<T, kPer, Form>;
   using Sums = RowSums<kPart, norm_threads(kPer, sizeof(T)) / 32>;
   constexpr int kAhead = Rows::Stages::kDepth - 1;
   extern __shared__ __align__(16) unsigned char memory[];
@@ -222,10 +76,18 @@ __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
   }
 }
 
+// A vector [h] that blocks' sums are added up to.
+struct SummedTo {
+  void* at;
+  DType type;
+};
+struct SumsTo {
+  SummedTo each[3];
+};
+
 // 32 columns a block: each of 32 warps adds every 32nd block's sums, in order, then their sums are added in order.
-// blockIdx.y: dw or dc.
-__global__ void __launch_bounds__(1024)
-    add_blocks_kernel(const float* sums, int blocks, i64 h, DType dtype, void* dw, void* dc) {
+// blockIdx.y: which of the sums.
+__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
   __shared__ float parts[32][33];
   const i64 column = i64(blockIdx.x) * 32 + threadIdx.x;
   sums += blockIdx.y * (blocks * h);
@@ -239,69 +101,87 @@ __global__ void __launch_bounds__(1024)
   sum = warp_sum(parts[threadIdx.x][threadIdx.y]);
   const i64 to = i64(blockIdx.x) * 32 + threadIdx.y;
   if (threadIdx.x != 0 || to >= h) return;
-  void* out = blockIdx.y == 0 ? dw : dc;
-  if (dtype == DType::f32)
-    static_cast<float*>(out)[to] = sum;
+  const SummedTo out = all.each[blockIdx.y];
+  if (out.type == DType::f32)
+    static_cast<float*>(out.at)[to] = sum;
   else
-    static_cast<__nv_bfloat16*>(out)[to] = __nv_bfloat16(sum);
+    static_cast<__nv_bfloat16*>(out.at)[to] = __nv_bfloat16(sum);
 }
 
-// f(kernel, bytes of shared memory).
-template <class T, bool kCentred, bool kResidual, bool kAgain, class F>
+// f(kernel, bytes of shared memory), for blocks that take the form: 24 elements a thread are the forward's, and in f32
+// or with more than 16 there are no registers for the sums of a bias.
+template <class T, class Form, class F>
 void with_typed_kernel(const NormBlock& b, F&& f) {
   with_norm_block(b, [&]<int kPer, bool kPart>() {
-    if constexpr (kPer == 0) {
-      f(any_grad_kernel<T, kCentred>, 0);
-    } else {
-      using Stages = typename GradRows<T, kPer, kCentred, kResidual, kAgain>::Stages;
-      f(grad_kernel<T, kPer, kPart, kCentred, kResidual, kAgain>, b.threads * Stages::kBytes);
-    }
+    constexpr bool kFits = !Form::kBias || (kPer == 16 && sizeof(T) == 2);
+    if constexpr (kFits && (kPer == 16 || kPer == 32))
+      f(grad_kernel<T, kPer, kPart, Form>, b.threads * GradRows<T, kPer, Form>::Stages::kBytes);
+    else if constexpr (kFits && kPer == 0)
+      f(any_grad_kernel<T, Form::kCentred>, 0);
+    else
+      fail("[rms_norm_grad, layer_norm_grad] no kernel for {} elements a thread, bias {}", kPer, Form::kBias);
   });
 }
 template <class F>
 void with_kernel(const NormGradLaunch& l, F&& f) {
-  const auto residual = [&]<class T, bool kCentred, bool kResidual>() {
-    if (l.form.again) return with_typed_kernel<T, kCentred, kResidual, true>(l.block, f);
-    with_typed_kernel<T, kCentred, kResidual, false>(l.block, f);
-  };
-  const auto centred = [&]<class T, bool kCentred>() {
-    if (l.form.residual) return residual.template operator()<T, kCentred, true>();
-    residual.template operator()<T, kCentred, false>();
+  // Calls g with a bool as a constant.
+  const auto constant = [](bool value, auto&& g) {
+    value ? g(std::bool_constant<true>{}) : g(std::bool_constant<false>{});
   };
   dispatch_activation(l.shape.x, [&]<class T>() {
-    if (l.shape.centred) return centred.template operator()<T, true>();
-    centred.template operator()<T, false>();
+    constant(l.shape.centred, [&](auto centred) {
+      constant(l.form.residual, [&](auto residual) {
+        constant(l.form.again, [&](auto again) {
+          constant(l.form.bias, [&](auto bias) {
+            with_typed_kernel<T, GradForm<centred(), residual(), again(), bias()>>(l.block, f);
+          });
+        });
+      });
+    });
   });
 }
 
 }  // namespace
 
+static NormBlock block_of(const NormShape& s, const NormDevice& device) {
+  constexpr int kInputs = 3;
+  return norm_block(s, kInputs, device);
+}
+
+bool adds_up_bias(const NormShape& s, const NormDevice& device) {
+  return s.x == DType::bf16 && block_of(s, device).per == 16;
+}
+
 // The same blocks for all forms, so that dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device) {
-  constexpr int kInputs = 3;
-  NormGradLaunch l{s, norm_block(s, kInputs, device), form, 0, 0};
-  for (int way = 0; way < 4; ++way) {
-    l.form.residual = way & 1, l.form.again = way & 2;
+  NormGradLaunch l{s, block_of(s, device), form, 0, 0};
+  for (int way = 0; way < 8; ++way) {
+    l.form.residual = way & 1, l.form.again = way & 2, l.form.bias = way & 4;
+    if (l.form.bias && !adds_up_bias(s, device)) continue;
     with_kernel(l, [&](auto* kernel, int shared) {
       const int blocks = resident_blocks(kernel, l.block, shared, device, s.rows);
       l.blocks = l.blocks == 0 ? blocks : std::min(l.blocks, blocks);
     });
   }
   l.form = form;
-  l.workspace = i64(s.centred ? 2 : 1) * l.blocks * s.h * i64(sizeof(float));
+  l.workspace = i64(l.sums()) * l.blocks * s.h * i64(sizeof(float));
   return l;
 }
 
-void launch(const NormGradLaunch& l, const NormGradBuffers& buffers, cudaStream_t stream) {
+void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream) {
   const NormShape& s = l.shape;
-  const GradArgs args{buffers, s.w, int(s.rows), int(s.h), l.block.lanes, 1 / float(s.h)};
+  const GradArgs args{b, s.w, int(s.rows), int(s.h), l.block.lanes, 1 / float(s.h)};
   with_kernel(l, [&](auto* kernel, int shared) {
     kernel<<<l.blocks, l.block.threads, size_t(shared), stream>>>(args);
     check_launch("[rms_norm_grad, layer_norm_grad] launch");
   });
-  const dim3 grid(unsigned(blocks_for(s.h, 32)), s.centred ? 2 : 1);
-  add_blocks_kernel<<<grid, dim3(32, 32), 0, stream>>>(buffers.workspace, l.blocks, s.h, l.form.dw, buffers.dw,
-                                                       buffers.dc);
+  SumsTo to{};
+  int sums = 0;
+  to.each[sums++] = {b.dw, l.form.dw};
+  if (s.centred) to.each[sums++] = {b.dc, l.form.dw};
+  if (l.form.bias) to.each[sums++] = {b.db, DType::f32};
+  add_blocks_kernel<<<dim3(unsigned(blocks_for(s.h, 32)), unsigned(sums)), dim3(32, 32), 0, stream>>>(
+      b.workspace, l.blocks, s.h, to);
   check_launch("[rms_norm_grad, layer_norm_grad] launch");
 }
 

@@ -14,5 +14,6 @@ static Kernel scaled(std::string_view op, const Site& site, double k) {
 
 Kernel prepare(const Scale& op, const Site& site) { return scaled(op.name, site, op.k); }
 Kernel prepare(const Cast& op, const Site& site) { return scaled(op.name, site, 1); }
+Kernel prepare(const PutBack& op, const Site& site) { return scaled(op.name, site, 1); }
 
 }  // namespace megalith::cuda

@@ -6,13 +6,31 @@
 namespace megalith::cuda {
 
 constexpr int kThreads = 256, kFinishThreads = 1024;
-constexpr i64 kChunk = 32768;  // elements that a block squares
+constexpr i64 kChunk = 32768;               // elements that a block squares
+constexpr i64 kSumsOfBlock = 4 * kThreads;  // that a block accumulates
 
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream) {
   dispatch(dtype, [&]<class X>() {
     launch_map(stream, n, Plus{}, static_cast<X*>(sum), static_cast<const X*>(before), static_cast<const X*>(x));
   });
   check_launch("[accumulate] launch");
+}
+
+template <int kMost>
+static __global__ void __launch_bounds__(kThreads)
+    accumulate_kernel(const __grid_constant__ TensorList<AccumulateItem, kMost> list, bool anew) {
+  const Chunk c = find_chunk(list, blockIdx.x, kSumsOfBlock);
+  const AccumulateItem& t = list.items[c.tensor];
+#pragma unroll
+  for (int k = 0; k < int(kSumsOfBlock) / kThreads; ++k)
+    if (const i64 i = c.begin + k * kThreads + threadIdx.x; i < c.end) t.sum[i] = anew ? t.x[i] : t.sum[i] + t.x[i];
+}
+
+void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStream_t stream) {
+  for_lists(items, kSumsOfBlock, [&]<int kMost>(const TensorList<AccumulateItem, kMost>& list, int blocks) {
+    accumulate_kernel<kMost><<<blocks, kThreads, 0, stream>>>(list, anew);
+  });
+  check_launch("[multi_accumulate] launch");
 }
 
 // Every square of f32 or bf16 numbers is exact in f64.

@@ -9,6 +9,14 @@ namespace megalith::cuda {
 // sum += x (f32, bf16 or f64, all of one type).
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream);
 
+struct AccumulateItem {
+  float* sum;
+  const float* x;
+  i64 n;
+};
+// sum += x of all items, or sum = x if they start anew.
+void launch_accumulate(std::span<const AccumulateItem> items, bool anew, cudaStream_t stream);
+
 // x must be a multiple of 16 bytes.
 struct SquaresItem {
   const void* x;

@@ -1,0 +1,11 @@
+// Small tokenizer.json files with every component in some of them.
+#pragma once
+#include <nlohmann/json.hpp>
+#include <vector>
+
+namespace megalith::fuzz {
+
+nlohmann::json byte_vocab();  // the 256 letters of single bytes, and a few words
+std::vector<nlohmann::json> tokenizer_files();
+
+}  // namespace megalith::fuzz

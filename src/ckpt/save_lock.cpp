@@ -1,0 +1,213 @@
+#include "ckpt/save_lock.h"
+
+#include <fcntl.h>
+#include <fmt/chrono.h>
+#include <signal.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/check.h"
+#include "base/dtype.h"
+#include "base/log.h"
+#include "ckpt/files.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// "" if it cannot be read: of a process, it has just ended.
+std::string text_of(const std::string& path) {
+  const std::ifstream in(path, std::ios::binary);
+  std::ostringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// Where process numbers mean the same: this boot of this machine, and the container.
+std::string home_of_processes() {
+  std::error_code error;
+  std::string boot = text_of("/proc/sys/kernel/random/boot_id");
+  boot.resize(std::min(boot.size(), boot.find('\n')));
+  return boot + " " + fs::read_symlink("/proc/self/ns/pid", error).string();
+}
+
+// When a process was started, in the kernel's ticks since the boot; 0: there is none, or it has ended.
+i64 start_of(i64 pid) {
+  const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
+  const std::size_t end = stat.rfind(')');  // the name before it may hold anything
+  if (end == std::string::npos) return 0;
+  std::istringstream in(stat.substr(end + 1));
+  std::string state, skipped;
+  in >> state;
+  constexpr int kBetween = 18;  // fields between the state, the 3rd, and the start, the 22nd
+  for (int i = 0; i < kBetween; ++i) in >> skipped;
+  i64 ticks = 0;
+  in >> ticks;
+  return state == "Z" || state == "X" ? 0 : ticks;
+}
+
+std::string start_text(i64 ticks) {
+  const double uptime = std::strtod(text_of("/proc/uptime").c_str(), nullptr);
+  const double age = uptime - double(ticks) / double(::sysconf(_SC_CLK_TCK));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr) - std::time_t(age)));
+}
+
+std::string own_text() {
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  const i64 ticks = start_of(::getpid());
+  return ordered_json{{"host", host.data()},
+                      {"pid", ::getpid()},
+                      {"started", start_text(ticks)},
+                      {"start_ticks", ticks},
+                      {"processes", home_of_processes()}}
+             .dump() +
+         "\n";
+}
+
+struct Owner {
+  std::string host = "an unknown host", started = "an unknown time", processes;
+  i64 pid = 0, ticks = 0;
+
+  static Owner from_text(const std::string& text) {
+    Owner o;
+    const ordered_json j = ordered_json::parse(text, nullptr, false);
+    if (!j.is_object()) return o;
+    try {
+      o = {j.at("host"), j.at("started"), j.at("processes"), j.at("pid"), j.at("start_ticks")};
+    } catch (const ordered_json::exception&) {
+    }
+    return o;
+  }
+  std::string text() const { return fmt::format("the job with pid {} on {}, started {}", pid, host, started); }
+};
+
+double seconds_of(const timespec& t) { return double(t.tv_sec) + 1e-9 * double(t.tv_nsec); }
+
+// When the file was last touched, by the file system's clock. Opened anew each time, as network file systems keep what
+// they know of a file until then.
+double touched_at(const std::string& path) {
+  const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return 0;
+  struct stat s {};
+  ::fstat(fd, &s);
+  ::close(fd);
+  return seconds_of(s.st_mtim);
+}
+
+// What time it is there: a new file's.
+double clock_of(const std::string& dir) {
+  const std::string path = fmt::format("{}/{}.clock-{}", dir, kLockFile, ::getpid());
+  write_text(path, "", {});
+  const double now = touched_at(path);
+  ::unlink(path.c_str());
+  return now;
+}
+
+bool beats(const std::string& dir, const std::string& path, const SaveLock::Beat& beat) {
+  const double before = touched_at(path);
+  while (clock_of(dir) - before <= beat.dead) {
+    if (touched_at(path) != before) return true;
+    std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.5, beat.dead / 10)));
+  }
+  return touched_at(path) != before;
+}
+
+bool is_same_file(int fd, const std::string& path) {
+  struct stat a {
+  }, b{};
+  return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
+}
+
+// The lock's file, with nobody else between looking at it and writing it, where the file system knows flock.
+class OpenLock {
+ public:
+  explicit OpenLock(const std::string& path) {
+    do {
+      if (fd_ >= 0) ::close(fd_);
+      fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+      check(fd_ >= 0, "cannot make {}: {}: choose a --save directory that can be written", path, std::strerror(errno));
+      while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
+    } while (!is_same_file(fd_, path));  // its owner removed it meanwhile
+    path_ = path;
+  }
+  ~OpenLock() { ::close(fd_); }
+  OpenLock(const OpenLock&) = delete;
+  OpenLock& operator=(const OpenLock&) = delete;
+
+  void write(const std::string& text) const {
+    if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) == ssize_t(text.size())) return;
+    const int error = errno;
+    ::unlink(path_.c_str());
+    fail("cannot write {}: {}: make room, or choose another --save directory", path_, std::strerror(error));
+  }
+
+ private:
+  std::string path_;
+  int fd_ = -1;
+};
+
+}  // namespace
+
+SaveLock::SaveLock(std::string dir, const Beat& beat)
+    : dir_(std::move(dir)), path_(dir_ + "/" + kLockFile), own_(own_text()), beat_(beat) {
+  take();
+  heart_ = std::thread([this] { keep_beating(); });
+}
+
+SaveLock::~SaveLock() {
+  {
+    const std::lock_guard lock(mutex_);
+    has_ended_ = true;
+  }
+  ended_.notify_all();
+  heart_.join();
+  if (is_own()) ::unlink(path_.c_str());
+}
+
+void SaveLock::take() const {
+  const OpenLock lock(path_);
+  const std::string text = text_of(path_);
+  if (!text.empty()) {
+    const Owner owner = Owner::from_text(text);
+    const bool is_near = owner.processes == home_of_processes();
+    const bool is_alive = is_near ? owner.ticks != 0 && start_of(owner.pid) == owner.ticks : beats(dir_, path_, beat_);
+    check(!is_alive, "--save {}: {} is saving there: wait for it, end it, or choose another directory", dir_,
+          owner.text());
+    log::warn("[save] {}: taking over from {}, which is dead", dir_, owner.text());
+  }
+  lock.write(own_);
+}
+
+bool SaveLock::is_own() const { return text_of(path_) == own_; }
+
+void SaveLock::check_held() const {
+  if (is_own()) return;
+  if (!fs::exists(path_)) return take();
+  fail("--save {}: {} has taken over from this one, which must have stood still for long: this one ends", dir_,
+       Owner::from_text(text_of(path_)).text());
+}
+
+void SaveLock::keep_beating() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, nullptr);
+  std::unique_lock lock(mutex_);
+  const std::chrono::duration<double> every(beat_.every);
+  while (!ended_.wait_for(lock, every, [this] { return has_ended_; }))
+    if (is_own()) ::utimensat(AT_FDCWD, path_.c_str(), nullptr, 0);
+}
+
+}  // namespace megalith

@@ -1,0 +1,50 @@
+// One job at a time saves into a directory: its lock is a file there that says whose it is.
+//
+//   SAVE/megalith.lock    {"host": "node-a", "pid": 4711, "started": "2026-11-22 00:51:12 UTC", ...}
+//
+// Nobody needs it to read. The owner touches it every few seconds and removes it at its end. One that is still there
+// belongs to nobody if the owner is dead: on the same host, if no process has that number and start time; elsewhere (or
+// in another container), if it has not been touched for half a minute by the file system's clock.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <string>
+#include <thread>
+
+namespace megalith {
+
+inline constexpr const char* kLockFile = "megalith.lock";
+
+class SaveLock {
+ public:
+  struct Beat {
+    double every = 5;  // seconds
+    double dead = 30;  // after so many without one
+  };
+
+  // Takes the lock of a directory that is there. Error, with the owner's host, pid and start time, if another job holds
+  // it; this may take Beat::dead seconds to find out, where the owner was on another host.
+  explicit SaveLock(std::string dir) : SaveLock(std::move(dir), Beat()) {}
+  SaveLock(std::string dir, const Beat& beat);
+  ~SaveLock();
+  SaveLock(const SaveLock&) = delete;
+  SaveLock& operator=(const SaveLock&) = delete;
+
+  // Error if another job has taken it over, as happens to a process that was stopped for long. Takes it anew if
+  // somebody has removed it.
+  void check_held() const;
+
+ private:
+  void take() const;
+  bool is_own() const;
+  void keep_beating();
+
+  std::string dir_, path_, own_;  // own_: the file's text
+  Beat beat_;
+  std::mutex mutex_;
+  std::condition_variable ended_;
+  bool has_ended_ = false;
+  std::thread heart_;
+};
+
+}  // namespace megalith

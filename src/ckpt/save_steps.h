@@ -1,0 +1,54 @@
+// Saving as the steps that ranks take together: the first begins, all write, the first commits. Whoever drives them
+// carries what one step returns to the next, between ranks if there are several; no step waits for another rank.
+#pragma once
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "ckpt/checkpoint.h"
+
+namespace megalith {
+
+// What a format puts into a checkpoint's directory.
+class PartWriter {
+ public:
+  virtual ~PartWriter() = default;
+  // This rank's files, on disk when it returns; what it tells the first rank of them.
+  virtual std::string write(const std::string& at) = 0;
+  // On the first rank: the files about all parts, by the ranks' accounts; on disk when it returns.
+  virtual void describe(const std::string& at, const std::vector<std::string>& accounts) = 0;
+};
+
+// SAVE/iter_XXXXXXX, made by the first rank's process.
+class SaveSteps {
+ public:
+  SaveSteps(std::string dir, i64 iteration, SaveOptions options)
+      : dir_(std::move(dir)), iteration_(iteration), options_(std::move(options)) {}
+
+  // Makes an empty directory beside the checkpoint's place, and returns it.
+  std::string begin();
+  // Once all parts are written: the checkpoint appears by one rename, and `latest` names it.
+  void commit(PartWriter& writer, const std::string& temporary, const std::vector<std::string>& accounts);
+  // Instead: nothing is left behind.
+  void abandon(const std::string& temporary) noexcept;
+  // After commit: unfinished ones of processes that are gone, and old ones, are deleted. A failure is a warning.
+  void tidy();
+
+ private:
+  std::string place() const;
+  void publish(const std::string& temporary);
+
+  std::string dir_;
+  i64 iteration_;
+  SaveOptions options_;
+  bool published_ = false;
+};
+
+// All steps at once, with all ranks of options.sharing. Error on all if a step fails on one, with nothing left behind
+// and earlier checkpoints untouched.
+void save_together(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options);
+
+// f(0) ... f(n - 1), each on a thread of its own, with n > 1. The first error is thrown when all have ended.
+void in_parallel(int n, const std::function<void(int)>& f);
+
+}  // namespace megalith

@@ -1,0 +1,32 @@
+// A run's state as Megatron-LM's tensors: what a rank holds of ours, as blocks of theirs.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "ckpt/checkpoint.h"
+#include "ckpt/mapped_tensors.h"
+#include "ckpt/save_steps.h"
+#include "models/config.h"
+
+namespace megalith {
+
+// The block of our tensor as blocks of theirs: one for each group of its elements that is a box there. Their data are
+// read through `ours`, and converted from f32 to `type`.
+std::vector<SaveTensor> megatron_blocks(const SaveTensor& ours, const NamedShape& theirs, const Strides& link,
+                                        DType type);
+
+struct MegatronRun {
+  Manifest manifest;
+  ModelConfig model;  // resolved
+  DType params = DType::f32;
+  bool has_optimizer = false;
+};
+// The rows of their embedding, padding included.
+i64 megatron_rows(const ModelConfig& model);
+
+// torch_dist of this rank's blocks of our logical tensors, f32: parameters (which become theirs in the run's type and,
+// with the optimizer's state, f32 main values beside it) and moments.
+std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::vector<SaveTensor>& ours, int rank,
+                                            const SaveOptions& options);
+
+}  // namespace megalith

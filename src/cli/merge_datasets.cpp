@@ -1,0 +1,41 @@
+#include "data/merge_datasets.h"
+
+#include <filesystem>
+
+#include "cli/command.h"
+#include "cli/own_flags.h"
+
+namespace megalith {
+
+namespace {
+
+struct MergeFlags {
+  std::vector<std::string> input;
+  std::string output_prefix;
+};
+
+void list_fields(MergeFlags& c, config::FieldList& f) {
+  f.group("Input and output");
+  f.add("input", c.input, "Folders, of which all datasets are taken in the order of their names, or prefixes.");
+  f.add("output-prefix", c.output_prefix, "Writes PREFIX.bin and PREFIX.idx.").shown_as("PREFIX");
+}
+
+}  // namespace
+
+int command_merge_datasets(int argc, const char* const* argv) {
+  MergeFlags c;
+  if (!read_flags(c, argc, argv)) return 0;
+  check(!c.input.empty() && !c.output_prefix.empty(), "--input and --output-prefix are required");
+  std::vector<std::string> prefixes;
+  for (const std::string& input : c.input) {
+    const std::vector<std::string> found =
+        std::filesystem::is_directory(input) ? datasets_in(input) : std::vector<std::string>{input};
+    prefixes.insert(prefixes.end(), found.begin(), found.end());
+  }
+  const MergedDatasets merged = merge_datasets(prefixes, c.output_prefix);
+  log::say("{} datasets, {} documents, {} sequences, {} tokens of {} in {}.{{bin,idx}}", prefixes.size(),
+           merged.documents, merged.sequences, merged.tokens, name_of(merged.type), c.output_prefix);
+  return 0;
+}
+
+}  // namespace megalith

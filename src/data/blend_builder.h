@@ -1,0 +1,27 @@
+// A blend index made by several threads, though each choice of the rule depends on all before it.
+//
+// The rule soon forgets where it began: from any start that is about right it makes the same choices as from the true
+// one after a few hundred samples. So every part but the first begins with a guess; afterwards the true choices are
+// made from the end of the part before it, until they meet the part's own, from where on these are true. Should they
+// never meet, the whole part is made again. The result is that of BlendIndex's constructor.
+#pragma once
+#include "data/blend_index.h"
+
+namespace megalith {
+
+class BlendBuilder {
+ public:
+  explicit BlendBuilder(BlendPlan plan);
+
+  i64 parts() const { return i64(starts_.size()) - 1; }
+  void make(i64 part);  // each part once, in any order, by any threads
+  BlendIndex finish();  // when all are made
+
+ private:
+  std::vector<i64> guess(i64 sample) const;
+
+  BlendIndex index_;
+  std::vector<i64> starts_;  // marks at which the parts begin and, last, the end
+};
+
+}  // namespace megalith

@@ -1,0 +1,69 @@
+#include "data/data_paths.h"
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "base/check.h"
+
+namespace megalith {
+namespace {
+
+using Json = nlohmann::json;
+
+std::string read_text(const std::string& path, const char* flag) {
+  std::ifstream file(path, std::ios::binary);
+  std::error_code error;
+  check(file.is_open() && std::filesystem::is_regular_file(path, error), "{} {}: not a file that can be read: check it",
+        flag, path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream in(text);
+  return {std::istream_iterator<std::string>(in), {}};
+}
+
+std::vector<std::string> list_of(const Json& value, const std::string& where) {
+  if (value.is_null()) return {};
+  if (value.is_string()) return words_of(value.get<std::string>());
+  std::vector<std::string> items;
+  check(value.is_array(), "{} is {}: want a list of texts or one text with blanks", where, value.type_name());
+  for (const Json& item : value) {
+    check(item.is_string() || item.is_number(), "{} holds {}: want texts (weights may be numbers)", where,
+          item.type_name());
+    items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
+  }
+  return items;
+}
+
+void read_per_split(DataConfig& c) {
+  constexpr const char* kFlag = "--per-split-data-args-path";
+  const std::string& path = c.per_split_data_args_path;
+  const Json json = Json::parse(read_text(path, kFlag), nullptr, false);
+  check(json.is_object(), "{} {}: not a JSON object with the keys train, valid and test", kFlag, path);
+  for (const auto& [key, value] : json.items()) {
+    const std::string where = fmt::format("{} {}: \"{}\"", kFlag, path, key);
+    check(key == "train" || key == "valid" || key == "test", "{} is none of train, valid and test", where);
+    (key == "train" ? c.train_data_path : key == "valid" ? c.valid_data_path : c.test_data_path) =
+        list_of(value, where);
+  }
+  check(c.has_own_paths(), "{} {}: it names no datasets", kFlag, path);
+  c.per_split_data_args_path.clear();
+}
+
+}  // namespace
+
+DataConfig with_paths_from_files(DataConfig config) {
+  if (!config.data_args_path.empty()) {
+    config.data_path = words_of(read_text(config.data_args_path, "--data-args-path"));
+    check(!config.data_path.empty(), "--data-args-path {}: it names no datasets", config.data_args_path);
+    config.data_args_path.clear();
+  }
+  if (!config.per_split_data_args_path.empty()) read_per_split(config);
+  return config;
+}
+
+}  // namespace megalith

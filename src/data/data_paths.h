@@ -1,0 +1,12 @@
+// Lists of datasets that are kept in files instead of the command line.
+#pragma once
+#include "data/config.h"
+
+namespace megalith {
+
+// The config with the lists that --data-args-path (words apart by blanks) or --per-split-data-args-path (JSON with the
+// keys train, valid and test, each a list of texts or one text with blanks) name, in their places; else unchanged.
+// Error, naming the file, if it cannot be read or is anything else.
+DataConfig with_paths_from_files(DataConfig config);
+
+}  // namespace megalith

@@ -1,0 +1,46 @@
+// Where a stream of documents is cut into samples: Megatron's sample index.
+#pragma once
+#include <array>
+#include <span>
+
+#include "data/token_source.h"
+
+namespace megalith {
+
+// A cut: the token `offset` of the sequence that documents[entry] names.
+struct SamplePosition {
+  u32 entry = 0;
+  i32 offset = 0;
+  bool operator==(const SamplePosition&) const = default;
+};
+
+// What is cut, and how long a sample is. With an extra token a sample holds seq_length + 1 tokens and shares one with
+// the next.
+struct SampleStream {
+  const TokenSource& source;
+  std::span<const i32> documents;
+  i64 seq_length;
+  bool add_extra_token;
+};
+
+// Goes from cut to cut.
+class SampleCutter {
+ public:
+  // `from`: a cut. Lengths are fetched for `ahead` documents at once, at most kMostAhead.
+  static constexpr std::size_t kMostAhead = 512;
+  SampleCutter(const SampleStream& stream, SamplePosition from, std::size_t ahead);
+
+  SamplePosition cut() const { return {u32(entry_), i32(offset_)}; }
+  void next();  // after the end of the documents: stays there
+
+ private:
+  i64 length(std::size_t entry);
+
+  const SampleStream stream_;
+  std::size_t entry_, ahead_;
+  i64 offset_;
+  std::size_t fetched_ = 0, fetched_end_ = 0;  // entries whose lengths are in lengths_
+  std::array<i32, kMostAhead> lengths_;
+};
+
+}  // namespace megalith

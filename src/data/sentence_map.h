@@ -1,0 +1,29 @@
+// Which sentences make a sample of a masked dataset (BERT, T5): Megatron's build_mapping.
+#pragma once
+#include <optional>
+#include <vector>
+
+#include "data/token_source.h"
+
+namespace megalith {
+
+struct SentenceMapRequest {
+  std::optional<i64> samples;    // epochs go on until there are so many; nothing: one epoch
+  i64 max_length = 0;            // tokens of a sample without the special ones
+  double short_probability = 0;  // of a sample with a shorter target; it is rounded to one in so many
+  u32 seed = 1234;
+  i64 min_sentences = 1;  // documents with fewer are left out
+};
+
+// Sentences begin .. end - 1, to be cut to `target` tokens.
+struct SentenceSpan {
+  u32 begin = 0, end = 0, target = 0;
+  bool operator==(const SentenceSpan&) const = default;
+};
+
+// `document_begins`: the first sentence of each document and, last, the end. Documents with a sentence of more than 512
+// tokens among several are left out. Error, naming the source, if no document is left, or there are too many sentences.
+std::vector<SentenceSpan> build_sentence_map(const TokenSource& sentences, const std::vector<i64>& document_begins,
+                                             const SentenceMapRequest& request);
+
+}  // namespace megalith

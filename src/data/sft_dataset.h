@@ -1,0 +1,64 @@
+// Samples of whole conversations: as many as fit share a sample, and none sees another.
+#pragma once
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/config.h"
+#include "data/conversations.h"
+#include "data/dataset.h"
+#include "data/sft_order.h"
+#include "data/split.h"
+
+namespace megalith {
+
+// A file's part in a split.
+struct SftPart {
+  std::shared_ptr<const Conversations> conversations;
+  Range range;        // of its conversations
+  double weight = 0;  // its share of each epoch's conversations; all 0: every conversation once an epoch
+};
+
+// What happened to the conversations on their way into samples; tokens and samples are of the first epoch.
+struct SftReport {
+  i64 conversations = 0, tokens = 0, trained = 0;  // tokens: that the model reads; trained: labels in the loss
+  i64 samples = 0;
+  i64 too_long = 0;     // conversations longer than a sample
+  i64 lost_tokens = 0;  // of those, what was cut off or left out
+  i64 left_out = 0;     // conversations left out, being too long or with nothing to learn left
+};
+
+// Each epoch takes the conversations in an order of its own, packs them (first fit) and shuffles the samples, all from
+// the seed alone, so that it is the same whatever the number of ranks. In a sample a conversation of n tokens takes
+// n - 1 places, as its last token is only a label; positions restart with each, and document_starts keep them apart.
+// What is left of a sample is padding: a document of its own outside the loss.
+class SftDataset : public Dataset {
+ public:
+  // `samples`: at least so many, in whole epochs; nothing: one epoch. Error if no conversation fits.
+  SftDataset(std::vector<SftPart> parts, const DataConfig& config, std::optional<i64> samples);
+
+  i64 size() const override { return i64(begins_.size()) - 1; }
+  i64 seq_length() const override { return seq_length_; }
+  bool has_document_starts() const override { return true; }
+  void get(i64 i, const SampleRow& row) const override;
+  // Files share samples: its `samples` are conversations here.
+  std::vector<DatasetUse> use(i64 samples) const override;
+
+  const SftReport& report() const { return report_; }
+
+ private:
+  i64 places(SftOrder::Pick p) const;  // that it takes in a sample; 0: it is left out
+  void note(SftOrder::Pick p);
+  void add_epoch(SftOrder& order, bool packing);
+
+  std::vector<SftPart> parts_;
+  i64 seq_length_;
+  i32 pad_;
+  bool skip_long_;
+  std::vector<SftOrder::Pick> contents_;  // of all samples, one behind another
+  std::vector<i64> begins_ = {0};         // where each sample's begin
+  SftReport report_;
+};
+
+}  // namespace megalith

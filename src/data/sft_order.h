@@ -1,0 +1,37 @@
+// Which conversations an epoch takes, in which order.
+#pragma once
+#include <vector>
+
+#include "data/numpy_random.h"
+
+namespace megalith {
+
+// One of several files.
+struct SftShare {
+  i64 conversations = 0;
+  double weight = 0;
+};
+
+// Without weights an epoch holds each conversation once. With weights it has as many conversations in all, of which
+// each file gives its share; a file goes on where the epoch before left it and is shuffled anew when it is through.
+class SftOrder {
+ public:
+  SftOrder(std::vector<SftShare> shares, u32 seed);
+
+  struct Pick {
+    i32 file, conversation;
+  };
+  std::vector<Pick> next_epoch();
+  RandomState& random() { return random_; }
+
+ private:
+  i32 next_of(std::size_t file);
+
+  std::vector<SftShare> shares_;
+  std::vector<i64> take_;                   // conversations of each file in an epoch
+  std::vector<std::vector<i32>> shuffled_;  // of each file
+  std::vector<std::size_t> used_;           // of each file, of its shuffled ones
+  RandomState random_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,43 @@
+// Samples for T5: runs of words are replaced by sentinels in the encoder's text, and the decoder says what they were.
+// After Megatron's T5MaskedWordPieceDataset.
+#pragma once
+#include <memory>
+
+#include "data/masking.h"
+#include "data/sentence_map.h"
+
+namespace megalith {
+
+struct T5Config {
+  i64 seq_length = 0, seq_length_decoder = 0;
+  u32 seed = 1234;
+  i32 bos = 0, eos = 0, pad = 0;
+  std::vector<i32> sentinels;  // one for each masked run of a sample
+  MaskingConfig masking{.max_ngram = 10, .geometric = true};
+};
+
+struct T5Sample {
+  std::vector<i32> encoder_text, encoder_mask;                      // [seq_length]
+  std::vector<i32> decoder_text, decoder_mask, labels, loss_mask;   // [seq_length_decoder]; labels: -1 behind the end
+  bool is_truncated = false;
+  bool operator==(const T5Sample&) const = default;
+};
+
+class T5Dataset {
+ public:
+  // `document_begins` as for build_sentence_map. samples: nothing for one epoch.
+  T5Dataset(std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins,
+            std::optional<i64> samples, T5Config config);
+
+  i64 size() const { return i64(map_.size()); }
+  const std::vector<SentenceSpan>& map() const { return map_; }
+  // Error if there is no such sample, if it needs more sentinels than there are, or if it does not fit the decoder.
+  T5Sample get(i64 i) const;
+
+ private:
+  std::shared_ptr<const TokenSource> sentences_;
+  T5Config config_;
+  std::vector<SentenceSpan> map_;
+};
+
+}  // namespace megalith

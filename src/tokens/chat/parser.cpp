@@ -1,0 +1,186 @@
+#include "tokens/chat/parser.h"
+
+#include "tokens/chat/expression_parser.h"
+#include "tokens/unicode.h"
+
+namespace megalith::chat {
+
+namespace {
+
+using Kind = Statement::Kind;
+
+class Parser {
+ public:
+  explicit Parser(std::string_view source) : e_(cut_template(source)) {}
+
+  Statements parse() {
+    Statements all = statements();
+    if (e_.now().kind != Token::Kind::end) e_.wrong("{{% {} %}} ends nothing", e_.ahead().text);
+    return all;
+  }
+
+ private:
+  // Up to the tag that ends them, {% end.. %}, {% else %} or {% elif %}, which is not taken.
+  Statements statements() {
+    const ExpressionParser::Level level(e_);
+    Statements out;
+    for (;;) {
+      const Token& t = e_.now();
+      if (t.kind == Token::Kind::end) return out;
+      if (t.kind == Token::Kind::text) {
+        out.push_back({.kind = Kind::text, .line = t.line, .text = t.text});
+        e_.take();
+      } else if (t.kind == Token::Kind::print_begin) {
+        const int line = e_.take().line;
+        out.push_back({.kind = Kind::print, .line = line, .value = e_.expressions(true)});
+        want(Token::Kind::print_end, "}}");
+      } else {
+        if (is_end(e_.ahead())) return out;
+        e_.take();
+        out.push_back(block());
+      }
+    }
+  }
+
+  static bool is_end(const Token& t) {
+    return t.kind == Token::Kind::name && (t.text.starts_with("end") || t.text == "else" || t.text == "elif");
+  }
+
+  void want(Token::Kind kind, std::string_view mark) {
+    if (e_.now().kind != kind) e_.wrong("{} is missing before \"{}\"", mark, e_.now().text);
+    e_.take();
+  }
+  void end_block() { want(Token::Kind::block_end, "%}"); }
+
+  // Takes {% name %}, which must come now.
+  void want_tag(std::string_view name, int begun) {
+    const bool there = e_.now().kind == Token::Kind::block_begin && e_.ahead().text == name;
+    if (!there) fail("line {}: {{% {} %}} is missing for the tag begun here", begun, name);
+    e_.take(), e_.take();
+    end_block();
+  }
+
+  Statement block() {
+    const int line = e_.now().line;
+    const std::string name = e_.want_name();
+    if (name == "if") return condition(line);
+    if (name == "for") return loop(line);
+    if (name == "set") return set(line);
+    if (name == "macro") return macro(line);
+    if (name == "generation") return generation(line);
+    if (name == "break" || name == "continue") {
+      if (loops_ == 0) e_.wrong("{} stands outside of loops", name);
+      end_block();
+      return {.kind = name == "break" ? Kind::leave : Kind::next_item, .line = line};
+    }
+    e_.wrong("the tag {} is not one we have: if, for, set, macro, generation, raw, break, continue", name);
+  }
+
+  Statement condition(int line) {
+    Statement s{.kind = Kind::condition, .line = line, .value = e_.expressions(false)};
+    end_block();
+    s.body = statements();
+    if (e_.now().kind == Token::Kind::block_begin && e_.ahead().text == "elif") {
+      const ExpressionParser::Level level(e_);
+      e_.take();
+      const int at = e_.take().line;
+      s.otherwise.push_back(condition(at));
+      return s;
+    }
+    s.otherwise = otherwise();
+    want_tag("endif", line);
+    return s;
+  }
+
+  Statements otherwise() {
+    if (e_.now().kind != Token::Kind::block_begin || e_.ahead().text != "else") return {};
+    e_.take(), e_.take();
+    end_block();
+    return statements();
+  }
+
+  std::vector<std::string> targets() {
+    const bool bracket = e_.skip("(");
+    std::vector<std::string> names = {e_.want_name()};
+    while (e_.skip(",")) names.push_back(e_.want_name());
+    if (bracket) e_.want(")");
+    return names;
+  }
+
+  Statement loop(int line) {
+    Statement s{.kind = Kind::loop, .line = line, .names = targets()};
+    if (!e_.skip_word("in")) e_.wrong("\"in\" is missing before \"{}\"", e_.now().text);
+    s.value = e_.expressions(false);
+    if (e_.skip_word("if")) s.condition = e_.expression();
+    if (e_.is_word("recursive")) e_.wrong("recursive loops are not understood");
+    end_block();
+    ++loops_;
+    s.body = statements();
+    --loops_;
+    s.otherwise = otherwise();
+    want_tag("endfor", line);
+    return s;
+  }
+
+  Statement set(int line) {
+    Statement s{.kind = Kind::set, .line = line, .names = targets()};
+    if (e_.skip(".")) s.text = e_.want_name();
+    if (e_.skip("=")) {
+      s.value = e_.expressions(true);
+      end_block();
+      return s;
+    }
+    if (s.names.size() > 1 || !s.text.empty()) e_.wrong("= is missing before \"{}\"", e_.now().text);
+    s.kind = Kind::capture;
+    end_block();
+    s.body = within(s, "endset");
+    return s;
+  }
+
+  Statement macro(int line) {
+    Statement s{.kind = Kind::macro, .line = line, .text = e_.want_name()};
+    e_.want("(");
+    while (!e_.skip(")")) {
+      s.names.push_back(e_.want_name());
+      if (e_.skip("="))
+        s.defaults.push_back(e_.expression());
+      else if (!s.defaults.empty())
+        e_.wrong("the argument {} needs a default, as the one before it", s.names.back());
+      if (!e_.is(")")) e_.want(",");
+    }
+    end_block();
+    s.body = within(s, "endmacro");
+    return s;
+  }
+
+  Statement generation(int line) {
+    Statement s{.kind = Kind::generation, .line = line};
+    if (captures_ > 0) e_.wrong("{{% generation %}} stands in a macro, a {{% set %}} or another one: it has no place");
+    end_block();
+    s.body = within(s, "endgeneration");
+    return s;
+  }
+
+  // The body of what catches its output: loops outside cannot be left from it.
+  Statements within(const Statement& s, std::string_view end) {
+    const int loops = std::exchange(loops_, 0);
+    ++captures_;
+    Statements body = statements();
+    --captures_;
+    loops_ = loops;
+    want_tag(end, s.line);
+    return body;
+  }
+
+  ExpressionParser e_;
+  int loops_ = 0, captures_ = 0;  // open now
+};
+
+}  // namespace
+
+Statements parse_template(std::string_view source) {
+  check(replace_invalid_utf8(source) == source, "line 1: the template is not valid UTF-8");
+  return Parser(source).parse();
+}
+
+}  // namespace megalith::chat

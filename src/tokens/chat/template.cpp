@@ -1,0 +1,41 @@
+#include "tokens/chat/template.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "tokens/chat/parser.h"
+#include "tokens/chat/python_text.h"
+#include "tokens/chat/renderer.h"
+
+namespace megalith::chat {
+
+static bool holds_generation(const Statements& body) {
+  return std::ranges::any_of(body, [](const Statement& s) {
+    return s.kind == Statement::Kind::generation || holds_generation(s.body) || holds_generation(s.otherwise);
+  });
+}
+
+// Of a message that may quote the template or its data.
+static std::string one_line(std::string_view text) {
+  return replace_all(replace_all(text.substr(0, 400), "\r", " "), "\n", " ");
+}
+
+Template::Template(std::string_view source, std::string where) : where_(std::move(where)) {
+  try {
+    body_ = parse_template(source);
+  } catch (const Error& e) {
+    fail("{}: {}", where_, one_line(e.what()));
+  }
+  has_generation_ = holds_generation(body_);
+}
+
+Rendered Template::render(const Dict& variables) const {
+  Renderer renderer(variables);
+  try {
+    return renderer.run(body_);
+  } catch (const Error& e) {
+    fail("{}: line {}: {}", where_, renderer.line(), one_line(e.what()));
+  }
+}
+
+}  // namespace megalith::chat

@@ -1,0 +1,35 @@
+#include "train/agreed_start.h"
+
+#include <algorithm>
+
+#include "base/log.h"
+#include "train/together.h"
+
+namespace megalith {
+namespace {
+
+std::string name_of_iteration(i64 iteration) {
+  return iteration < 0 ? std::string("no checkpoint") : fmt::format("iteration {}", iteration);
+}
+
+}  // namespace
+
+RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> no_later_than) {
+  for (;;) {
+    std::optional<RunStart> start;
+    together(ranks, [&] { start.emplace(options, StartChoice{.no_later_than = no_later_than}); });
+    std::vector<i64> found;  // by rank; -1: none
+    for (const std::string& text : ranks.all_gather(std::to_string(start->iteration().value_or(-1))))
+      found.push_back(std::stoll(text));
+    const auto [lowest, highest] = std::ranges::minmax_element(found);
+    if (*lowest == *highest) return std::move(*start);
+    const std::string what =
+        fmt::format("--load {}: rank {} finds {}, rank {} finds {}", options.train.load, highest - found.begin(),
+                    name_of_iteration(*highest), lowest - found.begin(), name_of_iteration(*lowest));
+    check(*lowest >= 0, "{}: give all hosts the same directory, or whole copies of it", what);
+    log::warn("{}: all ranks load {}", what, *lowest);
+    no_later_than = *lowest;
+  }
+}
+
+}  // namespace megalith

@@ -1,0 +1,78 @@
+#include "train/asked.h"
+
+#include <algorithm>
+#include <cstring>
+#include <sstream>
+
+namespace megalith {
+namespace {
+
+constexpr double kBetweenLooks = 0.05;  // seconds, where steps are shorter
+
+int number_of(ExitSignal signal) {
+  constexpr int kNumbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
+  return kNumbers[int(signal)];
+}
+
+}  // namespace
+
+// Of the first rank also: its minutes, by which all judge the time, and the iterations until the next look.
+struct Asked::Word {
+  i64 saves = 0;
+  int signal = 0;
+  double minutes = 0;
+  i64 stride = 1;
+
+  std::string text() const { return fmt::format("{} {} {} {}", saves, signal, minutes, stride); }
+  static Word from_text(const std::string& text) {
+    Word w;
+    std::istringstream(text) >> w.saves >> w.signal >> w.minutes >> w.stride;
+    return w;
+  }
+};
+
+Asked::Asked(const TrainConfig& train, Ranks& ranks)
+    : ranks_(ranks),
+      exit_signal_(number_of(train.exit_signal)),
+      most_minutes_(train.exit_duration_in_mins),
+      signals_(exit_signal_) {}
+
+double Asked::minutes() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() / 60;
+}
+
+bool Asked::look(i64 iteration) {
+  to_save_ = false;
+  if (iteration < next_) return false;
+  const auto now = std::chrono::steady_clock::now();
+  const double seconds =
+      std::chrono::duration<double>(now - looked_).count() / double(std::max<i64>(1, iteration - looked_at_));
+  looked_ = now, looked_at_ = iteration;
+  const Word mine{.saves = signals_.saves(),
+                  .signal = signals_.leaving(),
+                  .minutes = minutes(),
+                  .stride = std::clamp<i64>(i64(kBetweenLooks / std::max(seconds, 1e-6)), 1, 1000)};
+  const std::vector<std::string> all = ranks_.all_gather(mine.text());
+  const Word first = Word::from_text(all[0]);
+  next_ = iteration + first.stride;
+  time_is_up_ = most_minutes_ > 0 && first.minutes >= most_minutes_;
+  for (const std::string& text : all) {
+    const Word w = Word::from_text(text);
+    if (signal_ == 0) signal_ = w.signal;
+    if (w.saves > saves_) saves_ = w.saves, to_save_ = true;
+  }
+  return to_save_ || to_leave();
+}
+
+std::string Asked::reason() const {
+  if (signal_ != 0) return fmt::format("after receiving SIG{}.", sigabbrev_np(signal_));
+  return fmt::format("after {:.3f} minutes", minutes());
+}
+
+int Asked::exit_code(bool is_saved) const {
+  const bool is_polite = signal_ == exit_signal_ || signal_ == SIGTERM;
+  if (is_polite && is_saved) return 0;
+  return signal_ == SIGUSR2 && !is_polite ? kRequeue : 128 + signal_;
+}
+
+}  // namespace megalith

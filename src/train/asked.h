@@ -1,0 +1,49 @@
+// What a run is asked from outside while it trains: by signals to save or to leave, and by the clock to leave
+// (--exit-duration-in-mins). What any rank was told is told to all, and all act after the same iteration.
+//
+// Ranks exchange this word on the control plane between steps: after each, or, where steps are shorter than 50 ms,
+// after so many as take that long. A GPU has its next step in the queue meanwhile.
+#pragma once
+#include <chrono>
+
+#include "comm/ranks.h"
+#include "train/options.h"
+#include "train/run_signals.h"
+
+namespace megalith {
+
+// How a run ends that a signal asked for, beside 0 (the state is saved) and 128 + the signal (it is not; and SIGINT
+// always): start it again. HTCondor takes this number so by custom, Slurm by RequeueExit.
+inline constexpr int kRequeue = 85;
+
+class Asked {
+ public:
+  Asked(const TrainConfig& train, Ranks& ranks);
+
+  // To be called by all ranks between steps. Whether there is something to do after `iteration`, the last one started.
+  bool look(i64 iteration);
+
+  bool to_save() const { return to_save_; }                      // as look() found last
+  bool to_leave() const { return signal_ != 0 || time_is_up_; }  // from then on
+  int signal() const { return signal_; }                         // to leave by, or 0
+  std::string reason() const;                                    // to leave: "after 3.210 minutes"
+  // The process's, when it leaves by a signal, its state saved or not.
+  int exit_code(bool is_saved) const;
+
+ private:
+  // What one rank tells the others, as text.
+  struct Word;
+  double minutes() const;  // since this object was made
+
+  Ranks& ranks_;
+  int exit_signal_;
+  double most_minutes_;  // 0: any number
+  RunSignals signals_;
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), looked_ = began_;
+  i64 looked_at_ = -1, next_ = 0;  // iterations
+  i64 saves_ = 0;                  // of the rank that was told most often, as far as they are obeyed
+  bool to_save_ = false, time_is_up_ = false;
+  int signal_ = 0;
+};
+
+}  // namespace megalith

@@ -1,0 +1,68 @@
+#include "train/run_begin.h"
+
+#include <chrono>
+
+#include "base/log.h"
+#include "ckpt/checkpoint_layout.h"
+#include "train/agreed_start.h"
+#include "train/together.h"
+
+namespace megalith {
+
+namespace {
+
+RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice) {
+  std::optional<RunStart> start;
+  together(ranks, [&] { start.emplace(options, choice); });
+  return std::move(*start);
+}
+
+// What the first of the ranks that found damage says; empty if none did.
+std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
+  std::string found;
+  together(ranks, [&] {
+    try {
+      start.fill(model);
+    } catch (const DamagedCheckpoint& e) {
+      found = e.what();
+    }
+  });
+  for (const std::string& text : ranks.all_gather(found))
+    if (!text.empty()) return text;
+  return {};
+}
+
+}  // namespace
+
+RunStart choose_start(const Options& options, Ranks& ranks) {
+  RunStart start = agreed_start(options, ranks);
+  const auto copy = newer_copy(options, ranks, start.iteration().value_or(-1));
+  return copy ? opened(options, ranks, {.copy = copy}) : std::move(start);
+}
+
+RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model) {
+  const auto began = std::chrono::steady_clock::now();
+  for (;;) {
+    const std::string problem = damage(ranks, start, model);
+    if (problem.empty()) break;
+    const TrainConfig& t = options.train;
+    const bool is_copy = start.directory() != t.load;
+    check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
+    log::warn("[load] {}; loading the one before", problem);
+    const i64 damaged = *start.iteration();
+    start = agreed_start(options, ranks, is_copy ? std::nullopt : std::optional(damaged - 1));
+    check(is_copy || start.iteration() < damaged, "[load] {}, and --load names this one checkpoint", problem);
+  }
+  together(ranks, [&] {
+    if (start.iteration()) model.finish();
+  });
+  start.say_filled();
+  start.let_go();
+  if (start.iteration()) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
+    log::say("  this rank read its part in {:.3f} s", passed.count());
+  }
+  return start;
+}
+
+}  // namespace megalith

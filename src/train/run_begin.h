@@ -1,0 +1,14 @@
+// How all ranks of a run begin from the same checkpoint: the newest that is whole.
+#pragma once
+#include "train/checkpointing.h"
+
+namespace megalith {
+
+// --load's latest checkpoint, or a copy that is newer. Error on all ranks if it fails on one.
+RunStart choose_start(const Options& options, Ranks& ranks);
+
+// Fills the model from it, on all ranks. If a rank finds it damaged, all turn to the one before, with a warning that
+// says why. Returns what the model was filled from.
+RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model);
+
+}  // namespace megalith

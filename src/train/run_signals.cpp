@@ -1,0 +1,61 @@
+#include "train/run_signals.h"
+
+#include <array>
+#include <atomic>
+
+namespace megalith {
+namespace {
+
+// A signal handler knows nothing but its number: this is what it can reach.
+struct Word {
+  std::atomic<i64> saves{0};
+  std::atomic<int> leaving{0}, leaves{SIGTERM};
+  std::atomic<bool> is_interrupted{false};
+  struct sigaction interrupt_before {};
+};
+Word& word() {
+  static Word it;
+  return it;
+}
+
+void on_signal(int signal) {
+  Word& w = word();
+  if (signal == SIGINT && w.is_interrupted.exchange(true)) {
+    sigaction(SIGINT, &w.interrupt_before, nullptr);
+    raise(SIGINT);  // delivered as soon as this handler returns
+    return;
+  }
+  if (signal == SIGUSR1 && signal != w.leaves) {
+    ++w.saves;
+    return;
+  }
+  int none = 0;
+  w.leaving.compare_exchange_strong(none, signal);
+}
+
+}  // namespace
+
+RunSignals::RunSignals(int leaves) {
+  Word& w = word();
+  w.saves = 0, w.leaving = 0, w.is_interrupted = false, w.leaves = leaves;
+  for (const int signal : std::array{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
+    struct sigaction before {
+    }, now{};
+    sigaction(signal, nullptr, &before);
+    if (before.sa_handler == SIG_IGN || before.sa_handler == on_signal) continue;
+    if (signal == SIGINT) w.interrupt_before = before;
+    now.sa_handler = on_signal;
+    now.sa_flags = SA_RESTART;
+    sigaction(signal, &now, nullptr);
+    taken_.push_back({signal, before});
+  }
+}
+
+RunSignals::~RunSignals() {
+  for (const Taken& t : taken_) sigaction(t.signal, &t.before, nullptr);
+}
+
+i64 RunSignals::saves() const { return word().saves; }
+int RunSignals::leaving() const { return word().leaving; }
+
+}  // namespace megalith

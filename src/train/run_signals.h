@@ -1,0 +1,36 @@
+// The signals by which a user, or a cluster's scheduler, tells a run that trains to save or to leave. While this object
+// lives they only leave word here; the training loop looks at it between steps.
+//
+//   SIGTERM or another --exit-signal, SIGINT    leave
+//   SIGUSR2                                     leave, and be started again
+//   SIGUSR1                                     save and go on
+#pragma once
+#include <signal.h>
+
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+class RunSignals {
+ public:
+  // `leaves`: --exit-signal, whatever it means otherwise. A signal that the process was started to ignore stays
+  // ignored. A second SIGINT does what the first would have done without this object: it ends the process.
+  explicit RunSignals(int leaves);
+  ~RunSignals();
+  RunSignals(const RunSignals&) = delete;
+  RunSignals& operator=(const RunSignals&) = delete;
+
+  i64 saves() const;    // how many times SIGUSR1 has come
+  int leaving() const;  // the first signal to leave that has come, or 0
+
+ private:
+  struct Taken {
+    int signal;
+    struct sigaction before;
+  };
+  std::vector<Taken> taken_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,100 @@
+#include "train/saver.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/log.h"
+#include "ckpt/shards.h"
+#include "ckpt/torch/megatron_save.h"
+#include "train/copies.h"
+
+namespace megalith {
+
+namespace {
+
+double seconds_since(std::chrono::steady_clock::time_point began) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+}
+
+// A file more is worth its while only if it is large.
+int writers_for(i64 bytes, i64 most) {
+  constexpr i64 kLarge = i64{64} << 20;
+  return int(std::clamp<i64>(bytes / kLarge, 1, most));
+}
+
+bool is_due(i64 interval, i64 iteration) { return interval > 0 && iteration % interval == 0; }
+
+}  // namespace
+
+Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 saved)
+    : o_(options), t_(options.train), model_(model), ranks_(ranks), saved_(saved) {
+  if (t_.save.empty() || !t_.async_save) return;
+  model_.interpreter().host_memory(StateBlocks(model_, largest_share(t_), false).bytes());
+}
+
+bool Saver::saves_at(i64 iteration) const { return !t_.save.empty() && is_due(t_.save_interval, iteration); }
+bool Saver::copies_at(i64 iteration) const {
+  return !t_.save.empty() && is_due(t_.non_persistent_save_interval, iteration) && !saves_at(iteration);
+}
+
+void Saver::save(const RunProgress& progress, const Schedules& schedules) {
+  start({t_.save, {.keep_last = t_.most_recent_k, .keep_multiples = t_.save_retain_interval}, true, false}, progress,
+        schedules);
+}
+
+void Saver::save_copy(const RunProgress& progress, const Schedules& schedules) {
+  const bool own = t_.non_persistent_ckpt_type == CopyType::local;
+  start({copy_directory(t_, ranks_.rank()), {.keep_last = 1}, false, own}, progress, schedules);
+}
+
+void Saver::start(const Target& target, const RunProgress& progress, const Schedules& schedules) {
+  finish();
+  const auto began = std::chrono::steady_clock::now();
+  const i64 iteration = progress.state.iteration;
+  SaveOptions options = target.options;
+  options.sharing.rank = target.own ? 0 : ranks_.rank(), options.sharing.size = target.own ? 1 : ranks_.size();
+  const StateShare share{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own};
+  job_.reset(new Job{iteration, target.persistent, target.dir, began, {model_, share, t_.async_save}, nullptr});
+  options.writers = writers_for(job_->blocks.bytes(), t_.dist_ckpt_workers);
+  job_->save = std::make_unique<BackgroundSave>(ranks_, SaveSteps(target.dir, iteration, options),
+                                                writer({target.dir, options, target.persistent, target.own},
+                                                       manifest_of(o_, progress, schedules), job_->blocks.tensors()),
+                                                target.own, [&blocks = job_->blocks] { blocks.wait(); });
+  if (!t_.async_save) return finish();
+  log::say(
+      "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank's, training waited "
+      "{:.3f} s",
+      iteration, target.dir, double(job_->blocks.bytes()) / (1 << 20), seconds_since(began));
+}
+
+std::unique_ptr<PartWriter> Saver::writer(const Target& target, const Manifest& manifest,
+                                          const std::vector<SaveTensor>& tensors) const {
+  const int rank = target.options.sharing.rank;
+  if (t_.ckpt_format != SaveFormat::torch_dist || !target.persistent)
+    return std::make_unique<ShardWriter>(manifest, tensors, rank, target.options);
+  const DType params = t_.bf16 && !t_.no_save_optim ? DType::bf16 : DType::f32;
+  return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, rank, target.options);
+}
+
+void Saver::poll() {
+  if (!job_) return;
+  if (const auto outcome = job_->save->poll()) end(*outcome);
+}
+
+void Saver::finish() {
+  if (job_) end(job_->save->wait());
+}
+
+void Saver::end(const BackgroundSave::Outcome& outcome) {
+  const std::unique_ptr<Job> job = std::move(job_);
+  const char* what = job->persistent ? "checkpoint" : "non-persistent checkpoint";
+  if (!outcome.error.empty())
+    return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
+                     job->iteration, outcome.error);
+  if (job->persistent) saved_ = job->iteration;
+  log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
+  const double mib = double(job->blocks.bytes()) / (1 << 20), seconds = seconds_since(job->began);
+  log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);
+}
+
+}  // namespace megalith

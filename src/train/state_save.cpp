@@ -1,0 +1,66 @@
+#include "train/state_save.h"
+
+namespace megalith {
+
+StateShare largest_share(const TrainConfig& t) {
+  return {.with_optimizer = !t.no_save_optim,
+          .shared = t.ckpt_fully_parallel_save,
+          .whole = t.non_persistent_ckpt_type == CopyType::local};
+}
+
+i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
+  const Plan& plan = step.plan;
+  const auto kinds = [&](const std::string& leaf) {
+    return 1 + (share.with_optimizer ? (plan.find_leaf(first_moment_name(leaf)) ? 1 : 0) +
+                                           (plan.find_leaf(second_moment_name(leaf)) ? 1 : 0)
+                                     : 0);
+  };
+  i64 bytes = 0;
+  for (const Pool& pool : step.pools) bytes += kinds(pool.name) * local_type(plan.mesh, pool.shard).bytes();
+  for (const Parameter& p : step.pools.empty() ? step.parameters : std::vector<Parameter>()) {
+    i64 holders = 1;
+    for (Axis a : kAllAxes)
+      if (a != Axis::pp && share.shared && !share.whole && !p.type.layout.state(a).is_split())
+        holders *= plan.mesh.n(a);
+    const i64 elements = local_type(plan.mesh, p.type).elements();
+    bytes += kinds(p.name) * ((elements + holders - 1) / holders) * size_of(DType::f32);
+  }
+  return bytes;
+}
+
+StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)
+    : model_(model), copied_(copied) {
+  for (const StateTensor& t : model.tensors()) {
+    if (!share.with_optimizer && !t.is_weight) continue;
+    for (StatePiece& piece : share.whole ? model.pieces(t) : model.saved_pieces(t, share.shared)) {
+      SaveTensor& out = tensors_.emplace_back(SaveTensor{t.name, piece.shape, DType::f32});
+      out.global_shape = t.shape, out.offset = piece.offset;
+      sources_.push_back({std::move(piece), bytes_});
+      bytes_ += count(out.shape) * size_of(DType::f32);
+    }
+  }
+  std::byte* memory = copied ? model.interpreter().host_memory(bytes_) : nullptr;
+  std::vector<Interpreter::Copy> copies;
+  for (size_t i = 0; i < sources_.size(); ++i) {
+    const auto& [piece, at] = sources_[i];
+    SaveTensor& out = tensors_[i];
+    if (copied) {
+      out.data = memory + at;
+      copies.push_back({piece.leaf,
+                        piece.begin * size_of(DType::f32),
+                        {memory + at, size_t(count(piece.shape) * size_of(DType::f32))}});
+    } else if (!(out.data = model.host_view(piece))) {
+      out.fill = [this, &from = piece](i64 begin, i64 n, std::byte* to) {
+        const std::lock_guard lock(reading_);
+        model_.read(from, begin, {reinterpret_cast<float*>(to), size_t(n)});
+      };
+    }
+  }
+  if (copied) model.interpreter().begin_copies(copies);
+}
+
+void StateBlocks::wait() const {
+  if (copied_) model_.interpreter().wait_for_copies();
+}
+
+}  // namespace megalith

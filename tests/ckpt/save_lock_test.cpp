@@ -1,0 +1,206 @@
+#include "ckpt/save_lock.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <ctime>
+#include <nlohmann/json.hpp>
+#include <thread>
+
+#include "ckpt/checkpoint.h"
+#include "ckpt/checkpoint_layout.h"
+#include "tests/ckpt/helpers.h"
+
+namespace megalith {
+namespace {
+
+using nlohmann::json;
+
+constexpr SaveLock::Beat kFast{.every = 0.05, .dead = 0.4};
+
+std::string warning_of(const std::function<void()>& f) {
+  testing::internal::CaptureStderr();
+  f();
+  return testing::internal::GetCapturedStderr();
+}
+
+// Another process that takes the lock and dies without a word.
+pid_t die_with_lock(const std::string& dir) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    new SaveLock(dir);
+    ::_exit(0);
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  EXPECT_EQ(status, 0);
+  return child;
+}
+
+TEST(SaveLock, refuses_a_second_job_with_the_owner) {
+  TempDir dir;
+  const SaveLock lock(dir.path());
+  const json owner = json::parse(slurp(dir / kLockFile));
+  EXPECT_EQ(owner["pid"], ::getpid());
+  const std::string expected = fmt::format("the job with pid {} on {}, started {} is saving there", ::getpid(),
+                                           owner["host"].get<std::string>(), owner["started"].get<std::string>());
+  expect_error([&] { const SaveLock second(dir.path()); }, expected);
+  lock.check_held();
+}
+
+TEST(SaveLock, says_when_the_process_was_started) {
+  TempDir dir;
+  const SaveLock lock(dir.path());
+  std::tm started{};
+  ASSERT_NE(::strptime(std::string(json::parse(slurp(dir / kLockFile))["started"]).c_str(), "%Y-%m-%d %H:%M:%S UTC",
+                       &started),
+            nullptr);
+  EXPECT_NEAR(double(::timegm(&started)), double(std::time(nullptr)), 120);  // this test was started just now
+}
+
+TEST(SaveLock, is_removed_at_the_end_and_blocks_no_reader) {
+  TempDir dir;
+  const float x = 1;
+  {
+    const SaveLock lock(dir.path());
+    save_checkpoint(dir.path(), {.iteration = 3}, std::vector<SaveTensor>{{"x", {1}, DType::f32, &x}});
+    EXPECT_EQ(open_checkpoint(dir.path()).manifest().iteration, 3);
+    EXPECT_EQ(list_checkpoints(dir.path()).size(), 1u);
+  }
+  EXPECT_FALSE(fs::exists(dir / kLockFile));
+  const SaveLock again(dir.path());
+}
+
+TEST(SaveLock, of_a_dead_process_is_taken_over_at_once) {
+  TempDir dir;
+  const pid_t dead = die_with_lock(dir.path());
+  ASSERT_TRUE(fs::exists(dir / kLockFile));
+  const std::string said = warning_of([&] { const SaveLock lock(dir.path()); });
+  EXPECT_NE(said.find(fmt::format("taking over from the job with pid {} on", dead)), std::string::npos) << said;
+  EXPECT_EQ(std::ranges::count(said, '\n'), 1);
+}
+
+// A process number that another process has now.
+TEST(SaveLock, of_a_process_with_another_start_time_is_taken_over) {
+  TempDir dir;
+  die_with_lock(dir.path());
+  json owner = json::parse(slurp(dir / kLockFile));
+  owner["pid"] = ::getppid();
+  spit(dir / kLockFile, owner.dump());
+  EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path()); }).find("taking over"), std::string::npos);
+}
+
+TEST(SaveLock, of_another_host_holds_as_long_as_it_beats) {
+  TempDir dir;
+  const std::string path = dir / kLockFile;
+  const json owner = {
+      {"host", "far"}, {"pid", 7}, {"started", "2026-01-02 03:04:05 UTC"}, {"start_ticks", 9}, {"processes", "there"}};
+  spit(path, owner.dump());
+  std::atomic<bool> is_over = false;
+  std::thread heart([&] {
+    while (!is_over) {
+      ::utimensat(AT_FDCWD, path.c_str(), nullptr, 0);
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    }
+  });
+  expect_error([&] { const SaveLock lock(dir.path(), {.every = 5, .dead = 5}); },
+               "the job with pid 7 on far, started 2026-01-02 03:04:05 UTC");
+  is_over = true;
+  heart.join();
+  EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path(), kFast); }).find("pid 7 on far"), std::string::npos);
+  EXPECT_FALSE(fs::exists(path));
+}
+
+TEST(SaveLock, that_cannot_be_read_is_taken_over_when_it_does_not_beat) {
+  TempDir dir;
+  for (const char* text : {"{\"host\":", "x", "[]", "{\"host\": 3}"}) {
+    spit(dir / kLockFile, text);
+    EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path(), kFast); }).find("taking over"), std::string::npos);
+  }
+}
+
+TEST(SaveLock, beats) {
+  TempDir dir;
+  const SaveLock lock(dir.path(), kFast);
+  const auto before = fs::last_write_time(dir / kLockFile);
+  for (int i = 0; i < 1000 && fs::last_write_time(dir / kLockFile) == before; ++i)
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  EXPECT_GT(fs::last_write_time(dir / kLockFile), before);
+}
+
+// A process that stood still for so long that another has taken its lock must not write any more.
+TEST(SaveLock, that_was_lost_is_noticed) {
+  TempDir dir;
+  const SaveLock lock(dir.path());
+  fs::remove(dir / kLockFile);
+  lock.check_held();  // somebody cleared up: it is taken anew
+  EXPECT_TRUE(fs::exists(dir / kLockFile));
+  json owner = json::parse(slurp(dir / kLockFile));
+  owner["host"] = "far";
+  spit(dir / kLockFile, owner.dump());
+  expect_error([&] { lock.check_held(); }, "has taken over from this one");
+}
+
+TEST(SaveLock, is_one_jobs_of_many_that_try_at_once) {
+  for (int round = 0; round < 20; ++round) {
+    TempDir dir;
+    if (round % 2) die_with_lock(dir.path());
+    int told[2], held[2];  // pipes: what the children say; and what the owner waits for
+    ASSERT_EQ(::pipe(told), 0);
+    ASSERT_EQ(::pipe(held), 0);
+    constexpr int kJobs = 8;
+    for (int i = 0; i < kJobs; ++i) {
+      if (::fork() != 0) continue;
+      ::close(held[1]);
+      char word = 'r';
+      try {
+        new SaveLock(dir.path());
+        word = 'o';
+      } catch (const Error&) {
+      }
+      if (::write(told[1], &word, 1) != 1) ::_exit(1);
+      if (word == 'o' && ::read(held[0], &word, 1) != 0) ::_exit(1);
+      ::_exit(0);
+    }
+    int owners = 0;
+    for (int i = 0; i < kJobs; ++i) {
+      char word = 0;
+      ASSERT_EQ(::read(told[0], &word, 1), 1);
+      owners += word == 'o';
+    }
+    for (const int fd : {told[0], told[1], held[0], held[1]}) ::close(fd);
+    for (int i = 0; i < kJobs; ++i) {
+      int status = 0;
+      ::waitpid(-1, &status, 0);
+      EXPECT_EQ(status, 0);
+    }
+    EXPECT_EQ(owners, 1) << "round " << round;
+  }
+}
+
+// Retention passes over a checkpoint that somebody reads.
+TEST(ReadMark, keeps_a_checkpoint_that_is_being_read) {
+  TempDir dir;
+  const float x = 1;
+  const std::vector<SaveTensor> tensors = {{"x", {1}, DType::f32, &x}};
+  const auto save = [&](i64 iteration) {
+    save_checkpoint(dir.path(), {.iteration = iteration}, tensors, {.keep_last = 1});
+  };
+  save(1);
+  {
+    const Checkpoint reader = open_checkpoint(dir.path());
+    save(2);
+    EXPECT_TRUE(fs::exists(dir / "iter_0000001"));
+    const Checkpoint second = open_checkpoint(dir.path(), {.iteration = 1});
+  }
+  save(3);
+  EXPECT_FALSE(fs::exists(dir / "iter_0000001"));
+  EXPECT_FALSE(fs::exists(dir / "iter_0000002"));
+}
+
+}  // namespace
+}  // namespace megalith

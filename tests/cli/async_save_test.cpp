@@ -1,0 +1,99 @@
+// Checkpoints that are written beside the training, and copies of which only the latest stays.
+#include <algorithm>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class AsyncSave : public Workshop {
+ protected:
+  std::string run(const std::string& dir, const std::string& more) {
+    return pretrain("--save " + *this / dir + " --load " + *this / dir + " --lr-decay-iters 20 " + more);
+  }
+  void expect_same_tensors(const std::string& a, const std::string& b) {
+    const Ran diff = megalith("inspect --diff " + *this / a + " " + *this / b);
+    EXPECT_EQ(diff.exit_code, 0) << diff.out << diff.err;
+  }
+};
+
+// While a checkpoint is written the next steps change the model; what is saved is the moment of the save.
+TEST_F(AsyncSave, HoldsTheMomentOfTheSave) {
+  for (const std::string more : {"--train-iters 6 --save-interval 1 ", "--train-iters 6 --save-interval 1 --bf16 "}) {
+    fs::remove_all(*this / "sync"), fs::remove_all(*this / "async");
+    must(run("sync", more));
+    const Ran ran = must(run("async", more + "--async-save --dist-ckpt-workers 3"));
+    EXPECT_NE(ran.out.find("scheduled an async checkpoint save at iteration       6"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("successfully saved checkpoint from iteration       6"), std::string::npos) << ran.out;
+    for (int i = 1; i <= 6; ++i) {
+      const std::string place = fmt::format("/iter_000000{}", i);
+      expect_same_tensors("sync" + place, "async" + place);
+    }
+  }
+}
+
+// A disk that fills while it is written: a warning, training goes on, the checkpoint before is whole.
+TEST_F(AsyncSave, FullDiskIsAWarning) {
+  must(run("ck", "--train-iters 2 --save-interval 2"));
+  RunLimits full;
+  full.file_bytes = 60000;  // less than the tensors of one checkpoint
+  const Ran ran = megalith(run("ck", "--train-iters 6 --save-interval 2 --async-save"), full);
+  EXPECT_NE(ran.err.find("was not saved, training goes on"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("File too large"), std::string::npos) << ran.err;
+  EXPECT_EQ(slurp(*this / "ck/latest_checkpointed_iteration.txt"), "2");
+  for (const auto& entry : fs::directory_iterator(*this / "ck"))
+    EXPECT_EQ(entry.path().string().find(".tmp-"), std::string::npos) << entry.path();
+  EXPECT_NE(must(run("ck", "--train-iters 4 --save-interval 2")).out.find("at iteration 2"), std::string::npos);
+}
+
+// More saves of which the latest stays; the newer of the two is loaded, and damage in it leads back.
+TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
+  must(run("whole", "--train-iters 8 --save-interval 8"));
+  const std::string kinds[] = {"--non-persistent-ckpt-type global ",
+                               "--non-persistent-ckpt-type local --non-persistent-local-ckpt-dir " + *this / "local "};
+  const std::string places[] = {"ck/non_persistent", "local/rank_00000"};
+  for (int k = 0; k < 2; ++k) {
+    fs::remove_all(*this / "ck");
+    const std::string flags = kinds[k] + "--save-interval 4 --non-persistent-save-interval 3 ";
+    must(run("ck", flags + "--train-iters 7"));
+    fs::remove_all(*this / "ck/iter_0000007");  // as if it had been killed before its end
+    spit(*this / "ck/latest_checkpointed_iteration.txt", "4");
+    int copies = 0;
+    for (const auto& entry : fs::directory_iterator(*this / places[k])) copies += entry.is_directory() ? 1 : 0;
+    ASSERT_EQ(copies, 1) << "one copy is kept";
+    const Ran ran = must(run("ck", flags + "--train-iters 8"));
+    EXPECT_NE(ran.out.find("non-persistent checkpoint of iteration 6"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("at iteration 6"), std::string::npos) << ran.out;
+    expect_same_tensors("whole/iter_0000008", "ck/iter_0000008");
+  }
+}
+
+TEST_F(AsyncSave, CopiesOfAnotherRunAreNotLoaded) {
+  const std::string kinds[] = {"global --non-persistent-global-ckpt-dir ", "local --non-persistent-local-ckpt-dir "};
+  for (const std::string& kind : kinds) {
+    for (const char* place : {"one", "two", "copies"}) fs::remove_all(*this / place);
+    const std::string flags =
+        "--train-iters 8 --save-interval 8 --non-persistent-save-interval 3 --non-persistent-ckpt-type " + kind +
+        *this / "copies ";
+    must(run("one", flags));
+    const Ran ran = must(run("two", flags + "--seed 7"));
+    EXPECT_EQ(ran.out.find("loaded"), std::string::npos) << ran.out;
+    EXPECT_NE((ran.out + ran.err).find("of another run, which has --save " + *this / "one"), std::string::npos);
+  }
+}
+
+TEST_F(AsyncSave, CopiesNeverDeleteCheckpoints) {
+  const std::string flags =
+      "--train-iters 8 --save-interval 2 --non-persistent-save-interval 3 --non-persistent-ckpt-type global ";
+  const Ran ran = megalith(run("ck", flags + "--non-persistent-global-ckpt-dir " + *this / "./ck"));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.err.find("/./ck is --save: of the copies only the latest stays"), std::string::npos) << ran.err;
+}
+
+}  // namespace
+}  // namespace megalith::test

@@ -1,0 +1,142 @@
+// Disks that fill or become read-only while a run saves: a small file system in memory that only this test sees.
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/statvfs.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <functional>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Runs f in a process with mounts of its own, where `dir` is a file system of so many bytes. False where that is not
+// permitted. Failures of f are the test's.
+bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()>& f) {
+  constexpr int kNotPermitted = 77;
+  std::fflush(stdout);
+  const pid_t child = fork();
+  if (child == 0) {
+    const auto own = [](const char* file, const std::string& text) {
+      const int fd = open(file, O_WRONLY);
+      if (fd < 0 || write(fd, text.data(), text.size()) < 0) _exit(kNotPermitted);
+      close(fd);
+    };
+    const uid_t user = getuid();
+    const gid_t group = getgid();
+    if (unshare(user == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0) _exit(kNotPermitted);
+    if (user != 0) {
+      own("/proc/self/setgroups", "deny");
+      own("/proc/self/uid_map", fmt::format("0 {} 1", user)), own("/proc/self/gid_map", fmt::format("0 {} 1", group));
+    }
+    const std::string size = fmt::format("size={}", bytes);
+    if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        mount("none", dir.c_str(), "tmpfs", 0, size.c_str()) != 0)
+      _exit(kNotPermitted);
+    f();
+    std::fflush(stdout);
+    _exit(::testing::Test::HasFailure() ? 1 : 0);
+  }
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kNotPermitted) return false;
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << "see above";
+  return true;
+}
+
+class Disk : public Workshop {
+ protected:
+  std::string run(int iterations) {
+    return pretrain(
+        fmt::format("--train-iters {} --lr-decay-iters 9 --save-interval 2 --log-interval 1 --save {} "
+                    "--load {} --metrics-file {}",
+                    iterations, *this / "disk/ck", *this / "disk/ck", *this / "m.jsonl"));
+  }
+  // One line a save that failed, and no other.
+  static void expect_warnings(const Ran& ran, int saves, const std::string& reason) {
+    int lines = 0;
+    for (std::size_t at = 0; (at = ran.err.find("was not saved, training goes on: ", at)) != std::string::npos; ++at) {
+      ++lines;
+      EXPECT_NE(ran.err.substr(at, ran.err.find('\n', at) - at).find(reason), std::string::npos) << ran.err;
+    }
+    EXPECT_EQ(lines, saves) << ran.err;
+  }
+  std::vector<std::string> held() {
+    std::vector<std::string> names;
+    for (const auto& entry : fs::directory_iterator(*this / "disk/ck"))
+      names.push_back(entry.path().filename().string());
+    std::ranges::sort(names);
+    return names;
+  }
+};
+
+TEST_F(Disk, ThatFillsCostsNothingButTheNewCheckpoint) {
+  data();
+  fs::create_directories(*this / "disk");
+  const bool ran_there = on_small_disk(*this / "disk", 16 << 20, [&] {
+    must(run(2));
+    const auto before = held();
+    for (const int left : {8192, 60000, 200000}) {  // a checkpoint takes more
+      struct statvfs room {};
+      ASSERT_EQ(statvfs((*this / "disk").c_str(), &room), 0);
+      spit(*this / "disk/filler", std::string(room.f_bavail * room.f_bsize - std::size_t(left), 'x'));
+      const Ran ran = megalith(run(8));
+      EXPECT_EQ(ran.exit_code, 1) << "its last state is lost\n" << ran.err;
+      EXPECT_NE(ran.out.find("iteration        8/"), std::string::npos) << "training goes on\n" << ran.out;
+      expect_warnings(ran, 4, "No space left on device");  // it tries once more at the end
+      EXPECT_EQ(held(), before) << left << " bytes left";
+      fs::remove(*this / "disk/filler");
+    }
+    struct statvfs room {};
+    ASSERT_EQ(statvfs((*this / "disk").c_str(), &room), 0);
+    spit(*this / "disk/filler", std::string(room.f_bavail * room.f_bsize, 'x'));
+    expect_refused(run(8), "No space left on device: make room, or choose another --save directory");
+    EXPECT_EQ(held(), before);
+    fs::remove(*this / "disk/filler");
+    const Ran after = must(run(8));
+    EXPECT_NE(after.out.find("at iteration 2"), std::string::npos) << after.out;
+    EXPECT_TRUE(fs::exists(*this / "disk/ck/iter_0000008"));
+  });
+  if (!ran_there) GTEST_SKIP() << "this user may not mount a file system of its own";
+}
+
+TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
+  data();
+  const std::string disk = *this / "disk";
+  fs::create_directories(disk);
+  const bool ran_there = on_small_disk(disk, 16 << 20, [&] {
+    must(run(2));
+    int steps_when_changed = -1;
+    RunLimits limits;
+    limits.kill = [&] {
+      const std::string metrics = slurp(*this / "m.jsonl");
+      if (steps_when_changed >= 0 || std::ranges::count(metrics, '\n') < 400) return false;
+      // Not while a file is open for writing there: then it is tried again.
+      if (mount("none", disk.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0)
+        steps_when_changed = int(std::ranges::count(slurp(*this / "m.jsonl"), '\n'));
+      return false;
+    };
+    const Ran ran = megalith(run(2000) + " --most-recent-k 2", limits);
+    EXPECT_EQ(ran.exit_code, 1) << ran.err;
+    EXPECT_NE(ran.out.find("iteration     2000/"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.err.find("was not saved, training goes on: "), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("Read-only file system"), std::string::npos) << ran.err;
+    ASSERT_GE(steps_when_changed, 400);
+    ASSERT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, nullptr), 0);
+    const Ran after = must(run(2000) + " --most-recent-k 2");
+    const double loaded = last_number(after.out, "[ t 1/1, p 1/1 ] at iteration");
+    EXPECT_GT(loaded, 2);
+    EXPECT_LE(loaded, steps_when_changed + 1);
+  });
+  if (!ran_there) GTEST_SKIP() << "this user may not mount a file system of its own";
+}
+
+}  // namespace
+}  // namespace megalith::test

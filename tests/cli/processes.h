@@ -1,0 +1,13 @@
+// The processes of a run that this test has started.
+#pragma once
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+namespace megalith::test {
+
+// Processes of the program whose arguments hold this text (a folder of the test), by rising number: a run's ranks.
+std::vector<pid_t> processes_with(const std::string& text);
+
+}  // namespace megalith::test

@@ -1,0 +1,179 @@
+// Damaged checkpoints: found when a run starts, named, and passed over for the one before; by all ranks alike.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <random>
+
+#include "ckpt/safetensors.h"
+#include "exec/cpu/backend.h"
+#include "files.h"
+#include "options_helpers.h"
+#include "tests/harness/thread_ranks.h"
+#include "train/agreed_start.h"
+#include "train/model_state.h"
+#include "train/pretrain.h"
+#include "train/run_begin.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+Options options_for(int ranks, const std::string& more) {
+  Options o = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --lr-decay-iters 10 " + more);
+  o.data.eod = 100, o.data.seq_length = 32, o.data.vocab_size = 101;
+  o.parallel.world_size = ranks;
+  finish_options(o);
+  return o;
+}
+
+// Checkpoints of iterations 2 and 4 (and so on), by two ranks that each write their part.
+void save_run(const std::string& dir, int iterations) {
+  testing::internal::CaptureStdout();
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    pretrain_gpt(options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --save {} --save-interval 2",
+                                            iterations, dir)),
+                 *make_cpu_backend(&ranks), ranks);
+  });
+  testing::internal::GetCapturedStdout();
+}
+
+// The iterations that two ranks find, each in its own directory, and what they say.
+struct Found {
+  std::vector<i64> iterations{-1, -1};
+  std::string said;
+};
+Found start_in(const std::string& first, const std::string& second, int iterations) {
+  Found f;
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    const Options o = options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --load {}", iterations,
+                                                 ranks.rank() ? second : first));
+    const auto backend = make_cpu_backend(&ranks);
+    const PlannedStep step = plan_step(step_spec(o), *backend);
+    const Coord coord = step.plan.mesh.coord(ranks.rank());
+    const auto interpreter = backend->make_interpreter(step.plan, coord);
+    ModelState model(step, *interpreter, coord);
+    const RunStart start = fill_model(o, ranks, choose_start(o, ranks), model);
+    f.iterations[std::size_t(ranks.rank())] = start.iteration().value_or(-1);
+  });
+  f.said = testing::internal::GetCapturedStderr();
+  testing::internal::GetCapturedStdout();
+  return f;
+}
+
+void flip(const std::string& path, std::size_t bit) {
+  std::string bytes = read_file(path);
+  bytes[bit / 8] = char(bytes[bit / 8] ^ (1 << (bit % 8)));
+  write_file(path, bytes);
+}
+
+// The tensor that this byte of a file is of; "" outside of all.
+std::string tensor_at(const std::string& path, i64 byte) {
+  const TensorFiles content = TensorFiles::open_file(path);
+  for (const TensorInfo& t : content.tensors())
+    if (byte >= t.offset && byte < t.offset + t.bytes) return t.name.substr(0, t.name.find('@'));
+  return "";
+}
+
+TEST(Fallback, of_500_flipped_bits_each_is_found_and_named) {
+  const TempFolder folder("flips");
+  const std::string dir = (folder.path / "ck").string();
+  save_run(dir, 4);
+  std::vector<std::string> files = {dir + "/latest_checkpointed_iteration.txt"};
+  for (const auto& entry : fs::directory_iterator(dir + "/iter_0000004")) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  ASSERT_GE(files.size(), 5u);  // the latest file, manifest, checksums and the shards of two ranks
+  std::mt19937 random(20240607);
+  int found = 0, in_tensors = 0;
+  constexpr int kFlips = 500;
+  for (int i = 0; i < kFlips; ++i) {
+    const std::string& path = files[std::size_t(i) % files.size()];
+    const std::size_t bit = random() % (fs::file_size(path) * 8);
+    const std::string tensor = path.ends_with(".safetensors") ? tensor_at(path, i64(bit / 8)) : "";
+    flip(path, bit);
+    const Found f = start_in(dir, dir, 4);
+    flip(path, bit);
+    const bool is_latest = path.ends_with(".txt") && path.find("latest") != std::string::npos;
+    const i64 expected = is_latest ? 4 : 2;  // without the latest file's word, the newest
+    const std::string name = path.substr(path.rfind('/') + 1);
+    const bool is_good = f.iterations == std::vector<i64>{expected, expected} &&
+                         f.said.find(name) != std::string::npos &&
+                         (tensor.empty() || f.said.find("tensor " + tensor) != std::string::npos);
+    EXPECT_TRUE(is_good) << "bit " << bit << " of " << path << " (" << tensor << "): iteration " << f.iterations[0]
+                         << " and " << f.iterations[1] << "\n"
+                         << f.said;
+    found += is_good, in_tensors += !tensor.empty();
+  }
+  fmt::print("{} of {} flipped bits found and named, {} of them in tensors, over {} files\n", found, kFlips, in_tensors,
+             files.size());
+  EXPECT_GT(in_tensors, kFlips / 4);
+  const Found whole = start_in(dir, dir, 4);
+  EXPECT_EQ(whole.iterations, (std::vector<i64>{4, 4}));
+  EXPECT_EQ(whole.said, "");
+}
+
+// Each rank has a copy of its own, and another of them is damaged on each.
+TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
+  const TempFolder folder("agree");
+  const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
+  save_run(a, 8);
+  fs::copy(a, b, fs::copy_options::recursive);
+  const auto damage = [](const std::string& dir, int iteration, int rank) {
+    flip(fmt::format("{}/iter_{:07}/shard_{:05}.safetensors", dir, iteration, rank), 70000);
+  };
+  ASSERT_TRUE(fs::exists(a + "/iter_0000008/shard_00000.safetensors"));
+  damage(a, 8, 0);
+  Found f = start_in(a, b, 8);
+  EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
+  EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
+  EXPECT_NE(f.said.find("loading the one before"), std::string::npos)
+      << f.said;
+  damage(b, 6, 1);  // the first to agree on is not whole for the second rank
+  f = start_in(a, b, 8);
+  EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
+  fs::remove_all(b);
+  fs::create_directories(b);
+  try {
+    harness::run_ranks(2,
+                       [&](Ranks& ranks) { agreed_start(options_for(2, "--load " + (ranks.rank() ? b : a)), ranks); });
+    ADD_FAILURE() << "a rank that finds nothing begins anew by itself";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find(
+                  "rank 0 finds iteration 8, rank 1 finds no checkpoint: give all hosts the same directory"),
+              std::string::npos)
+        << e.what();
+  }
+}
+
+// Messages about what a resumed run does differently.
+TEST(Resume, says_when_the_order_of_samples_is_another) {
+  const TempFolder folder("order");
+  const std::string dir = (folder.path / "ck").string();
+  save_run(dir, 4);
+  const auto said = [&](const std::string& flags) {
+    testing::internal::CaptureStdout();
+    testing::internal::CaptureStderr();
+    harness::run_ranks(1, [&](Ranks& ranks) {
+      agreed_start(options_for(1, "--train-iters 4 --global-batch-size 4 --load " + dir + " " + flags), ranks);
+    });
+    testing::internal::GetCapturedStdout();
+    return testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(said(""), "");  // on one rank instead of two
+  EXPECT_EQ(said("--finetune --split 5,3,2"), "");
+  const std::string split = said("--split 5,3,2");
+  EXPECT_NE(split.find("the order of training samples is another than the saved run's (split None -> 5,3,2); the run "
+                       "goes on at sample 16, so that samples of before may come again, or others never"),
+            std::string::npos)
+      << split;
+  EXPECT_NE(said("--train-iters 8").find("asked for 16 training samples, this one for 32: if that makes"),
+            std::string::npos);
+  EXPECT_NE(said("--seed 7").find("seed 1234 -> 7"), std::string::npos);
+  EXPECT_NE(said("--dataloader-type cyclic").find("micro-batch 4 -> 2"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace megalith
