@@ -20,17 +20,18 @@ class Signals : public Workshop {
                     *this / "ck" + " --load " + *this / "ck" + " --metrics-file " + *this / "m.jsonl " + more);
   }
   // The line, with signals that are sent once it has done three steps, each as soon as the one before has made it save,
-  // or 200 ms after.
-  Ran tell(const std::string& line, std::vector<int> signals, int ranks = 1, std::size_t to_rank = 0) {
+  // or after `patience`.
+  Ran tell(const std::string& line, std::vector<int> signals, int ranks = 1, std::size_t to_rank = 0,
+           std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     using Clock = std::chrono::steady_clock;
-    Clock::time_point last{};
+    Clock::time_point last = Clock::now() - patience;
     RunLimits limits;
     limits.ranks = ranks;
     const i64 before = steps();
     std::size_t saves = saved().size();
     limits.kill = [&] {
       if (signals.empty() || steps() < before + 3) return false;
-      if (saved().size() == saves && Clock::now() - last < std::chrono::milliseconds(200)) return false;
+      if (saved().size() == saves && Clock::now() - last < patience) return false;
       const std::vector<pid_t> pids = processes_with(*this / "");
       if (pids.size() != std::size_t(ranks)) return false;
       steps_when_told_ = steps(), saves = saved().size(), last = Clock::now();
@@ -87,7 +88,8 @@ TEST_F(Signals, InterruptSavesAndLeaves) {
 }
 
 TEST_F(Signals, SecondInterruptEndsAtOnce) {
-  const Ran ran = tell(run("--train-iters 9 --eval-interval 3 --eval-iters 30000"), {SIGINT, SIGINT});
+  const Ran ran = tell(run("--train-iters 9 --eval-interval 3 --eval-iters 30000"), {SIGINT, SIGINT}, 1, 0,
+                       std::chrono::milliseconds(200));
   EXPECT_EQ(ran.signal, SIGINT) << ran.err;
   EXPECT_EQ(saved(), std::vector<i64>{});
   const Ran after = tell(run("--train-iters 4"), {});  // its lock is nobody's

@@ -71,7 +71,7 @@ bool Charsmap::is_sound() const {
   while (!open.empty()) {
     const size_t base = open.back();
     open.pop_back();
-    for (size_t c = 1; c < 256; ++c) {
+    for (size_t c = 0; c < 256; ++c) {
       const size_t at = base ^ c;
       if (at >= units_.size()) return false;
       if (label_of(units_[at]) != c || seen[at]) continue;
