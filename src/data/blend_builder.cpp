@@ -14,7 +14,8 @@ BlendBuilder::BlendBuilder(BlendPlan plan) : index_(std::move(plan)) {
   for (i64 p = 0; p <= parts; ++p) starts_.push_back(marks * p / parts);
 }
 
-// About what the rule has taken before a sample: each dataset its share, those with the largest remainders one more.
+// About what the rule has taken before a sample: each dataset its share, those with the largest remainders one more, of
+// equal ones the first: so datasets of one weight are in the middle of a round of their turns, as the rule has them.
 std::vector<i64> BlendBuilder::guess(i64 sample) const {
   const std::vector<double>& weights = index_.plan_.weights;
   std::vector<i64> taken;
@@ -22,7 +23,7 @@ std::vector<i64> BlendBuilder::guess(i64 sample) const {
   const i64 missing = sample - std::accumulate(taken.begin(), taken.end(), i64{0});
   std::vector<std::size_t> order(taken.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::sort(order, std::ranges::greater(),
+  std::ranges::stable_sort(order, std::ranges::greater(),
                     [&](std::size_t d) { return weights[d] * double(sample) - double(taken[d]); });
   for (i64 i = 0; i < missing; ++i) ++taken[order[std::size_t(i) % order.size()]];
   return taken;

@@ -197,10 +197,11 @@ TEST(Blend, choices_are_those_of_the_plain_rule) {
 
 TEST(Blend, parts_made_apart_are_those_made_in_a_row) {
   std::mt19937_64 random(11);
-  for (int kind = 0; kind < 5; ++kind) {
+  for (int kind = 0; kind < 10; ++kind) {
     std::vector<double> weights;
     for (int d = 0; d < 40; ++d)
-      weights.push_back(kind == 0   ? 1.0
+      weights.push_back(kind >= 5   ? double(1 + random() % 3)  // many of one weight, which take turns
+                        : kind == 0 ? 1.0
                         : kind == 1 ? 1.0 / (1 + d)
                         : kind == 2 ? double(1 + random() % 1000)
                         : kind == 3 ? (d == 0 ? 1.0 : 1e-9)  // rare ones: hardly any guess is right
