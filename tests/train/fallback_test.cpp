@@ -129,8 +129,7 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   Found f = start_in(a, b, 8);
   EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
   EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
-  EXPECT_NE(f.said.find("loading the one before"), std::string::npos)
-      << f.said;
+  EXPECT_NE(f.said.find("loading the one before"), std::string::npos) << f.said;
   damage(b, 6, 1);  // the first to agree on is not whole for the second rank
   f = start_in(a, b, 8);
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
@@ -146,6 +145,23 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
               std::string::npos)
         << e.what();
   }
+}
+
+// Where one rank can't go back to what the other has: a directory that is one checkpoint.
+TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
+  const TempFolder folder("one");
+  const std::string dir = (folder.path / "ck").string();
+  save_run(dir, 4);
+  try {
+    start_in(dir + "/iter_0000004", dir + "/iter_0000002", 4);
+    ADD_FAILURE() << "ranks begin at different iterations";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("rank 0 finds iteration 4, rank 1 finds iteration 2: give all hosts the same"),
+              std::string::npos)
+        << e.what();
+  }
+  testing::internal::GetCapturedStderr();
+  testing::internal::GetCapturedStdout();
 }
 
 // Messages about what a resumed run does differently.
