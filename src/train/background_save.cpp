@@ -52,7 +52,7 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector
     if (makes_it()) steps_.abandon(temporary_);
     return Outcome{ranks_.size() == 1 ? texts.back() : fmt::format("rank {}: {}", r, texts.back())};
   }
-  if (phase_ == Phase::committing) return Outcome{};
+  if (phase_ == Phase::tidying) return Outcome{};
   if (phase_ == Phase::beginning) {
     phase_ = Phase::writing;
     temporary_ = texts[size_t(own_ ? ranks_.rank() : 0)];
@@ -62,12 +62,18 @@ std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector
     });
     return std::nullopt;
   }
-  phase_ = Phase::committing;
-  if (own_) texts = {texts[size_t(ranks_.rank())]};
-  start([this, accounts = std::move(texts)] {
-    if (!makes_it()) return "";
-    steps_.commit(*writer_, temporary_, accounts);
-    steps_.tidy();
+  if (phase_ == Phase::writing) {
+    phase_ = Phase::committing;
+    if (own_) texts = {texts[size_t(ranks_.rank())]};
+    start([this, accounts = std::move(texts)] {
+      if (makes_it()) steps_.commit(*writer_, temporary_, accounts);
+      return "";
+    });
+    return std::nullopt;
+  }
+  phase_ = Phase::tidying;  // old ones go when no rank needs them any more
+  start([this] {
+    if (makes_it()) steps_.tidy();
     return "";
   });
   return std::nullopt;

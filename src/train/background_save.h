@@ -30,8 +30,7 @@ class BackgroundSave {
   Outcome wait();
 
  private:
-  enum class Phase { beginning, writing, committing };
-  std::string run(std::function<std::string()> f) const;
+  enum class Phase { beginning, writing, committing, tidying };
   void start(std::function<std::string()> f);
   std::optional<Outcome> advance(const std::vector<std::string>& told);
   bool makes_it() const { return own_ || ranks_.rank() == 0; }
