@@ -69,7 +69,7 @@ class TrainingRun {
       if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
       start(*loader);
       saver_.poll();
-      while (trainer_.started() > 1 || (trainer_.started() > 0 && trainer_.ready())) finish();
+      while (trainer_.started() > 1 || (trainer_.started() > 0 && may_finish())) finish();
       if (!asked.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
       finish_all();
       if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
@@ -82,6 +82,13 @@ class TrainingRun {
     profile(false);
     save_last();
     return exit_code(asked);
+  }
+
+  // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so not
+  // where ranks speak to each other about each step.
+  bool may_finish() {
+    const bool speaks = ranks_.size() > 1 && (straggler_ || t_.log_params_norm || t_.log_num_zeros_in_grad);
+    return !speaks && trainer_.ready();
   }
 
   // What goes wrong in reading data must not cost the steps done since the last checkpoint.

@@ -6,12 +6,67 @@
 
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/shards.h"
+#include "exec/cpu/backend.h"
 #include "files.h"
+#include "options_helpers.h"
+#include "scripted_device.h"
 #include "tests/harness/thread_ranks.h"
+#include "tests/harness/wrapped_backend.h"
 #include "train/background_save.h"
+#include "train/pretrain.h"
 
 namespace megalith {
 namespace {
+
+// Of two ranks, one is told at once that a step has ended, the other never.
+class UnevenBackend final : public test::WrappedBackend {
+ public:
+  explicit UnevenBackend(int rank) : WrappedBackend(make_cpu_backend()), rank_(rank) {}
+  std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override {
+    return std::make_unique<ScriptedInterpreter>(std::vector<bool>(100, true), rank_ == 1);
+  }
+
+ private:
+  int rank_;
+};
+
+struct Ended {
+  std::string out, error;
+};
+Ended run_apart(const std::string& flags) {
+  Ended ended;
+  testing::internal::CaptureStdout();
+  try {
+    harness::run_ranks(2, [&](Ranks& ranks) {
+      Options o =
+          read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --log-interval 1 --eval-iters 0 " + flags);
+      o.data.eod = 100, o.data.seq_length = 32, o.data.vocab_size = 101;
+      o.parallel.world_size = 2;
+      finish_options(o);
+      pretrain_gpt(o, UnevenBackend(ranks.rank()), ranks);
+    });
+  } catch (const std::exception& e) {
+    ended.error = e.what();
+  }
+  ended.out = testing::internal::GetCapturedStdout();
+  return ended;
+}
+
+i64 lines_with(const std::string& text, const std::string& what) {
+  i64 count = 0;
+  for (size_t at = 0; (at = text.find(what, at)) != std::string::npos; ++at) ++count;
+  return count;
+}
+
+TEST(Apart, ResultsThatOneRankHasBeforeTheOther) {
+  const Ended stragglers = run_apart("--log-straggler");
+  EXPECT_EQ(stragglers.error, "");
+  EXPECT_EQ(lines_with(stragglers.out, "own compute time"), 20) << stragglers.out;  // ten of each rank
+  const Ended norms = run_apart("--log-params-norm");
+  EXPECT_EQ(norms.error, "");
+  EXPECT_EQ(lines_with(norms.out, "params norm: 0.000"), 20) << norms.out;
+  EXPECT_EQ(run_apart("").error, "");
+}
 
 // A checkpoint of its own of each of two ranks, in SAVE/RANK. `hook` sees the second rank's steps.
 std::string save_apart(const std::string& dir, i64 iteration, const StepHook& hook = {}) {

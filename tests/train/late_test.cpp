@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "late_backend.h"
-#include "ops/update.h"
+#include "scripted_device.h"
 #include "told_run.h"
 #include "train/schedules.h"
 
@@ -43,52 +43,6 @@ TEST(LateRuns, ProfileTheStepsAskedFor) {
   EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
 }
 
-// A device whose steps count or not as it is told.
-class ScriptedInterpreter final : public Interpreter {
- public:
-  ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
-  std::vector<double> hyper;  // of all steps, one after the other
-
-  void run(int, bool, int) override {}
-  int send(const Leaf&, int, int, int) override { return 0; }
-  int receive(const Leaf&, int, int, int) override { return 0; }
-  void join(int) override {}
-  void write(const Leaf& leaf, const void* data, int) override {
-    if (leaf.name != "hyper") return;
-    const auto* values = static_cast<const double*>(data);
-    hyper.insert(hyper.end(), values, values + hyper::kSize);
-  }
-  void read(const Leaf&, void*) override {}
-  void write_part(const Leaf&, i64, std::span<const std::byte>) override {}
-  void read_part(const Leaf&, i64, std::span<std::byte>) override {}
-  std::byte* host_memory(i64) override { return nullptr; }
-  void begin_copies(std::span<const Copy>) override {}
-  void hold_for_copies() override {}
-  void wait_for_copies() override {}
-  void draw(const Leaf&, const Draw&) override {}
-  std::byte* host_view(const Leaf&) override { return nullptr; }
-  std::span<const double> scalars(int, const std::string&) override { return {}; }
-  void read_output(int, const std::string&, void*) override {}
-  int request(int, const std::string&) override { return step_++; }
-  bool ready(int) override { return !late_; }
-  std::vector<double> take(int ticket) override { return {double(ticket), 1, 1, counts_[size_t(ticket)] ? 1.0 : 0.0}; }
-  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
-    EXPECT_TRUE(late_);
-    std::vector<std::byte> data(size_t(leaf.bytes));
-    fill(take(ticket), data.data());
-    write(leaf, data.data(), 0);
-  }
-  void profile(bool) override {}
-  double busy_seconds() override { return 0; }
-  double own_seconds() override { return 0; }
-  std::vector<double> time_instructions(int) override { return {}; }
-
- private:
-  std::vector<bool> counts_;
-  bool late_;
-  int step_ = 0;
-};
-
 // Steps that do not count move neither schedules nor Adam's corrections, also when the next one is started before that
 // is known.
 TEST(Trainer, RatesFollowTheStepsThatCounted) {
@@ -113,6 +67,7 @@ TEST(Trainer, RatesFollowTheStepsThatCounted) {
     EXPECT_EQ(state.skipped_iterations, 3);
     EXPECT_EQ(state.schedule_samples, 8);
     EXPECT_EQ(state.consumed_samples, 14);
+    EXPECT_EQ(device.waits_for_results, late);
     return device.hyper;
   };
   const std::vector<double> at_once = train(false);

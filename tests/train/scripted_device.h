@@ -1,0 +1,57 @@
+// A device that computes nothing: its steps count or not as it is told, and their results are there at once or only
+// when they are waited for.
+#pragma once
+#include <vector>
+
+#include "ops/update.h"
+#include "plan/interpreter.h"
+
+namespace megalith {
+
+class ScriptedInterpreter final : public Interpreter {
+ public:
+  ScriptedInterpreter(std::vector<bool> counts, bool late) : counts_(std::move(counts)), late_(late) {}
+  std::vector<double> hyper;       // of all steps, one after the other
+  bool waits_for_results = false;  // something was written after a step whose result was not taken
+
+  void run(int, bool, int) override {}
+  int send(const Leaf&, int, int, int) override { return 0; }
+  int receive(const Leaf&, int, int, int) override { return 0; }
+  void join(int) override {}
+  void write(const Leaf& leaf, const void* data, int) override {
+    if (leaf.name != "hyper") return;
+    const auto* values = static_cast<const double*>(data);
+    hyper.insert(hyper.end(), values, values + hyper::kSize);
+  }
+  void read(const Leaf&, void*) override {}
+  void write_part(const Leaf&, i64, std::span<const std::byte>) override {}
+  void read_part(const Leaf&, i64, std::span<std::byte>) override {}
+  std::byte* host_memory(i64) override { return nullptr; }
+  void begin_copies(std::span<const Copy>) override {}
+  void hold_for_copies() override {}
+  void wait_for_copies() override {}
+  void draw(const Leaf&, const Draw&) override {}
+  std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::span<const double> scalars(int, const std::string&) override { return {}; }
+  void read_output(int, const std::string&, void*) override {}
+  int request(int, const std::string&) override { return step_++; }
+  bool ready(int) override { return !late_; }
+  std::vector<double> take(int ticket) override { return {double(ticket), 1, 1, counts_[size_t(ticket)] ? 1.0 : 0.0}; }
+  void write_after(int ticket, const Leaf& leaf, Fill fill) override {
+    waits_for_results = true;
+    std::vector<std::byte> data(size_t(leaf.bytes));
+    fill(take(ticket), data.data());
+    write(leaf, data.data(), 0);
+  }
+  void profile(bool) override {}
+  double busy_seconds() override { return 0; }
+  double own_seconds() override { return 0; }
+  std::vector<double> time_instructions(int) override { return {}; }
+
+ private:
+  std::vector<bool> counts_;
+  bool late_;
+  int step_ = 0;
+};
+
+}  // namespace megalith
