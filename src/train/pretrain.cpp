@@ -91,11 +91,13 @@ class TrainingRun {
     return !speaks && trainer_.ready();
   }
 
-  // What goes wrong in reading data must not cost the steps done since the last checkpoint.
+  // What goes wrong in reading data must not cost the steps done since the last checkpoint. One of several ranks cannot
+  // save: the others wait for it within the step, until its error ends them.
   void start(DataLoader& loader) {
     try {
       trainer_.start_step(loader, t_.global_batch_size / samples_at_once(), state_);
     } catch (const Error&) {
+      if (ranks_.size() > 1) throw;
       finish_all();
       if (state_.iteration > 0) save_last();
       throw;

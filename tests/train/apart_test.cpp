@@ -6,6 +6,7 @@
 
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/shards.h"
+#include "data/indexed_dataset_writer.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
 #include "options_helpers.h"
@@ -66,6 +67,23 @@ TEST(Apart, ResultsThatOneRankHasBeforeTheOther) {
   EXPECT_EQ(norms.error, "");
   EXPECT_EQ(lines_with(norms.out, "params norm: 0.000"), 20) << norms.out;
   EXPECT_EQ(run_apart("").error, "");
+}
+
+TEST(Apart, DataThatOneRankCannotRead) {
+  const TempFolder folder("apart");
+  const std::string data = (folder.path / "text").string(), saved = (folder.path / "ck").string();
+  IndexedDatasetWriter writer(data, TokenType::uint16);
+  for (int d = 0; d < 60; ++d) {
+    std::vector<i32> tokens(33, d % 50);
+    if (d == 17 || d == 43) tokens[16] = 5000;
+    writer.add_sequence(tokens);
+    writer.end_document();
+  }
+  writer.finish();
+  const Ended ended = run_apart("--mock-data=false --split 1,0,0 --global-batch-size 4 --data-path " + data +
+                                " --save " + saved + " --save-interval 100");
+  EXPECT_NE(ended.error.find("text holds token 5000 at position 16 of document"), std::string::npos) << ended.error;
+  EXPECT_FALSE(std::filesystem::exists(saved + "/" + kLatestFile)) << ended.out;  // of steps that are not the same
 }
 
 // A checkpoint of its own of each of two ranks, in SAVE/RANK. `hook` sees the second rank's steps.
