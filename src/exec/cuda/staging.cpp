@@ -9,6 +9,7 @@
 namespace megalith::cuda {
 
 Staging::Staging(cudaStream_t stream) : stream_(stream) {
+  check_cuda(cudaGetDevice(&device_), "making a ring of pinned memory");
   check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kBytes), cudaHostAllocDefault),
              "allocating pinned memory");
   for (cudaEvent_t& e : done_) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
@@ -19,6 +20,8 @@ Staging::~Staging() {
   for (cudaEvent_t e : done_) cudaEventDestroy(e);
   cudaFreeHost(pinned_);
 }
+
+void Staging::choose_device() const { check_cuda(cudaSetDevice(device_), "copying to or from the GPU"); }
 
 std::byte* Staging::room(i64 bytes) {
   constexpr i64 kApart = 256;
@@ -40,6 +43,7 @@ static void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
 }
 
 void Staging::write(std::byte* device, const void* host, i64 bytes) {
+  choose_device();
   const std::byte* from = static_cast<const std::byte*>(host);
   for (i64 at = 0; at < bytes; at += kSlotBytes) {
     const i64 part = std::min(kSlotBytes, bytes - at);
@@ -76,6 +80,7 @@ void Staging::write_later(std::byte* device, i64 bytes, Fill fill) {
 
 // A few parts on their way at once: one is copied out while others fill.
 void Staging::read(void* host, const std::byte* device, i64 bytes) {
+  choose_device();
   constexpr size_t kAhead = 4;
   struct Part {
     i64 at, bytes, slot;

@@ -1,5 +1,6 @@
 // Copies between host and device that never stall the compute lane: writes go through a ring of pinned memory and are
-// enqueued in order, so the caller's memory is free again on return while the GPU still works on what came before.
+// enqueued in order, so the caller's memory is free again on return while the GPU still works on what came before. May
+// be used by any thread, one at a time.
 #pragma once
 #include <functional>
 
@@ -24,11 +25,13 @@ class Staging {
   void read(void* host, const std::byte* device, i64 bytes);  // waits for everything enqueued so far
 
  private:
+  void choose_device() const;  // for this thread: a new one begins with the first, and would make a context there
   // Pinned memory within one slot, at most kSlotBytes, once the copies that used it before are done.
   std::byte* room(i64 bytes);
   void copied();  // enqueues the mark behind the current slot's copies
 
   cudaStream_t stream_;
+  int device_ = 0;
   std::byte* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};  // of the slot's last copy
   i64 slot_ = 0, used_ = 0;        // bytes of the slot
