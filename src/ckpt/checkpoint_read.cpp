@@ -38,8 +38,9 @@ void Checkpoint::read_block(const std::string& name, const Shape& offset, const 
         to_string(shape), name, count(shape) * element, out.size());
   i64 elements = 0;
   for (const TensorBlock& b : t.blocks) elements += read_common(t, b, offset, shape, out.data());
-  check(elements == count(shape), "[load] {} holds {} of {} elements of block {} at {} of tensor {}", path_, elements,
-        count(shape), to_string(shape), to_string(offset), name);
+  if (elements == count(shape)) return;
+  throw DamagedCheckpoint(fmt::format("[load] {} holds {} of {} elements of block {} at {} of tensor {}", path_,
+                                      elements, count(shape), to_string(shape), to_string(offset), name));
 }
 
 // What a stored block and a wanted one share: the chunks of the file that hold parts of it, from the first to the last.

@@ -91,7 +91,8 @@ Manifest manifest_of(const Options& options, const RunProgress& progress, const 
 }
 
 RunStart::RunStart(const Options& options, const StartChoice& choice)
-    : load_(choice.copy ? choice.copy->dir : options.train.load),
+    : load_(choice.copy ? choice.copy->path : options.train.load),
+      is_copy_(choice.copy.has_value()),
       parallel_(options.parallel),
       seed_(u64(options.train.seed)),
       schedules_(make_schedules(options)) {
@@ -103,7 +104,7 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     log::say("  no checkpoint in {}: starting from random weights", load_);
     return;
   }
-  AnyOpenOptions open = open_options(choice.copy ? choice.copy->iteration : options.train.ckpt_step);
+  AnyOpenOptions open = open_options(is_copy_ ? 0 : options.train.ckpt_step);
   open.vocab_size = options.model.vocab_size;
   open.no_later_than = choice.no_later_than;
   open.whole = !choice.copy || !choice.copy->own;

@@ -41,7 +41,7 @@ class RunStart {
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }
   std::optional<i64> iteration() const;  // of the checkpoint; none if there is none
-  const std::string& directory() const { return load_; }
+  bool is_copy() const { return is_copy_; }
   bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
   // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
   // checkpoint every byte is verified: DamagedCheckpoint if it is not what was saved. ModelState::finish() is left to
@@ -54,6 +54,7 @@ class RunStart {
   void read_run(const Options& options);
 
   std::string load_;
+  bool is_copy_;
   ParallelConfig parallel_;
   u64 seed_;
   bool from_zero_ = false;  // weights only, from iteration 0

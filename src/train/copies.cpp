@@ -1,11 +1,14 @@
 #include "train/copies.h"
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
+#include <limits>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <random>
+#include <set>
 
 #include "base/log.h"
-#include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
 #include "config/file.h"
 
@@ -14,6 +17,9 @@ namespace megalith {
 namespace {
 
 namespace fs = std::filesystem;
+using nlohmann::json;
+
+constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
 
 // Of a local copy, as text: only the same layout can read it.
 std::string layout_of(const Options& options) {
@@ -21,41 +27,80 @@ std::string layout_of(const Options& options) {
   return config::to_json(config::fields_of(o.parallel));
 }
 
-// Why this run may not load a copy; empty if it may.
-std::string foreign(const Checkpoint& c, const Options& options, bool own) {
-  Options stored;
-  config::FieldList fields = config::fields_of(stored);
-  config::from_json(fields, c.manifest().config_json, c.path());
-  if (place_of(stored.train.save) != place_of(options.train.save))
-    return fmt::format("of another run, which has --save {}", stored.train.save);
-  return own && layout_of(stored) != layout_of(options) ? "of another layout" : "";
+// What one rank finds of an iteration's copy: the start of a run that saved it, and where it is; or why it can't be
+// read.
+struct Copy {
+  std::string start, path, problem;
+};
+
+Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
+  try {
+    const Checkpoint c = Checkpoint::open_directory(path, false, !own);
+    Options stored;
+    config::FieldList fields = config::fields_of(stored);
+    config::from_json(fields, c.manifest().config_json, path);
+    if (place_of(stored.train.save) != place_of(options.train.save))
+      return {.problem = fmt::format("{} is of another run, which has --save {}", path, stored.train.save)};
+    if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
+    const json saved_by = json::parse(c.manifest().state_json).value(kSavedBy, json::object());
+    const int saver = saved_by.value("rank", rank);
+    if (own && saver != rank) return {.problem = fmt::format("{} is rank {}'s", path, saver)};
+    return {.start = saved_by.value("start", ""), .path = path};
+  } catch (const std::exception& e) {
+    return {.problem = e.what()};
+  }
 }
 
-// Iterations of the copies that this rank can read, latest first, one a line.
-std::string readable(const Options& options, const std::string& dir, bool own) {
+// This rank's by iteration; where one replaced another, the first that can be read.
+using Copies = std::map<i64, Copy>;
+
+Copies copies_in(const std::string& dir, const Options& options, int rank, bool own, i64 after, i64 before) {
+  Copies copies;
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
   std::ranges::reverse(found);
-  std::string text;
   for (const FoundCheckpoint& f : found) {
-    try {
-      const Checkpoint c = Checkpoint::open_directory(f.path, false, !own);
-      if (const std::string why = foreign(c, options, own); !why.empty()) {
-        log::warn("[load] {} is {}: it is passed over", c.path(), why);
-        continue;
-      }
-      text += std::to_string(f.iteration) + "\n";
-    } catch (const Error& e) {
-      log::warn("[load] {}: it is passed over", e.what());
-    }
+    if (f.iteration <= after || f.iteration >= before) continue;
+    Copy& copy = copies[f.iteration];
+    if (copy.path.empty()) copy = look_at(f.path, options, rank, own);
   }
-  return text;
+  return copies;
 }
 
-std::vector<i64> numbers_in(std::string_view text) {
-  std::vector<i64> out;
-  for (const char* at = text.data(); at < text.data() + text.size(); ++at)
-    at = std::from_chars(at, text.data() + text.size(), out.emplace_back()).ptr;
-  return out;
+std::string to_text(const Copies& copies) {
+  json list = json::array();
+  for (const auto& [iteration, c] : copies) list.push_back({iteration, c.start, c.path, c.problem});
+  return list.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+Copies from_text(const std::string& text) {
+  Copies copies;
+  for (const json& c : json::parse(text)) copies[c[0]] = {c[1], c[2], c[3]};
+  return copies;
+}
+
+// Why the ranks can't go on from their copies of an iteration; empty if they can.
+std::string obstacle(const std::vector<Copies>& by_rank, i64 iteration) {
+  std::string first;
+  size_t others = 0;
+  const std::string* start = nullptr;
+  for (size_t r = 0; r < by_rank.size(); ++r) {
+    const auto it = by_rank[r].find(iteration);
+    std::string why;
+    if (it == by_rank[r].end())
+      why = "has none";
+    else if (!it->second.problem.empty())
+      why = it->second.problem;
+    else if (start && *start != it->second.start)
+      why = "has one that another start of the run saved";
+    else
+      start = &it->second.start;
+    if (why.empty()) continue;
+    if (first.empty())
+      first = by_rank.size() == 1 ? why : fmt::format("rank {}: {}", r, why);
+    else
+      ++others;
+  }
+  return others == 0 ? first : fmt::format("{} (and {} more)", first, others);
 }
 
 }  // namespace
@@ -72,23 +117,38 @@ std::string copy_directory(const TrainConfig& t, int rank) {
   return t.non_persistent_global_ckpt_dir.empty() ? t.save + "/non_persistent" : t.non_persistent_global_ckpt_dir;
 }
 
-std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 than) {
+std::string name_of_start(Ranks& ranks) {
+  std::random_device random;
+  return ranks.all_gather(fmt::format("{:08x}{:08x}", random(), random()))[0];
+}
+
+void mark_copy(Manifest& copy, const std::string& start, int rank) {
+  json state = json::parse(copy.state_json);
+  state[kSavedBy] = {{"start", start}, {"rank", rank}};
+  copy.state_json = state.dump(2);
+}
+
+std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before) {
   const TrainConfig& t = options.train;
-  const bool wanted = !t.load.empty() && t.load == t.save && t.ckpt_step == 0 && !t.finetune;
+  const bool wanted = !t.load.empty() && place_of(t.load) == place_of(t.save) && t.ckpt_step == 0 && !t.finetune;
   if (t.non_persistent_ckpt_type == CopyType::none || !wanted) return std::nullopt;
   const bool own = t.non_persistent_ckpt_type == CopyType::local;
-  const std::string dir = copy_directory(t, ranks.rank());
-  std::vector<i64> common;
-  bool first = true;
-  for (const std::string& text : ranks.all_gather(readable(options, dir, own))) {
-    const std::vector<i64> there = numbers_in(text);
-    if (first) common = there;
-    std::erase_if(common, [&](i64 i) { return std::ranges::find(there, i) == there.end(); });
-    first = false;
+  const Copies mine = copies_in(copy_directory(t, ranks.rank()), options, ranks.rank(), own, after,
+                                before.value_or(std::numeric_limits<i64>::max()));
+  std::vector<Copies> by_rank;
+  std::set<i64, std::greater<>> iterations;
+  for (const std::string& text : ranks.all_gather(to_text(mine)))
+    for (const auto& [iteration, copy] : by_rank.emplace_back(from_text(text))) iterations.insert(iteration);
+  for (const i64 iteration : iterations) {
+    if (const std::string why = obstacle(by_rank, iteration); !why.empty()) {
+      log::warn("[load] the non-persistent checkpoint of iteration {} is passed over: {}", iteration, why);
+      continue;
+    }
+    const std::string& path = mine.at(iteration).path;
+    log::say("  non-persistent checkpoint of iteration {}, {}, is newer than {}'s", iteration, path, t.load);
+    return FoundCopy{iteration, path, own};
   }
-  if (common.empty() || common.front() <= than) return std::nullopt;
-  log::say("  non-persistent checkpoint of iteration {} in {} is newer than {}'s", common.front(), dir, t.load);
-  return FoundCopy{common.front(), dir, own};
+  return std::nullopt;
 }
 
 }  // namespace megalith

@@ -1,9 +1,13 @@
 // Copies of the state that are saved more often than checkpoints, and of which only the latest stays: all ranks
 // together in one directory (global), or each rank in a directory of its own, on a disk of its host (local).
+//
+// Ranks' local copies are of one moment only if one run saved them. So each says which run it was, and which rank: a
+// copy that was brought from elsewhere, or is left from another start, never mixes with the others'.
 #pragma once
 #include <optional>
 #include <string>
 
+#include "ckpt/checkpoint.h"
 #include "comm/ranks.h"
 #include "train/options.h"
 
@@ -16,14 +20,19 @@ std::string copy_directory(const TrainConfig& train, int rank);
 // The directory that a path means, whichever way it is written.
 std::string place_of(const std::string& path);
 
-// A copy that is newer than iteration `than`, if all ranks can read it: the iteration, and the directory of this rank.
-// A local copy can be read by the layout that saved it alone, and by runs of the same --save: the directory on a host's
-// disk may hold what another run left there.
+// A name that no other start of a run has, the same on all ranks. To be called by all.
+std::string name_of_start(Ranks& ranks);
+// Writes into a copy who saves it.
+void mark_copy(Manifest& copy, const std::string& start, int rank);
+
+// The newest copy after iteration `after` (and before `before`) that all ranks can read: the iteration, and the place
+// of this rank's. Newer ones are passed over with one line each. A local copy can be read by the rank and layout that
+// saved it alone, and by runs of the same --save: the directory on a host's disk may hold what another run left there.
 struct FoundCopy {
   i64 iteration;
-  std::string dir;
+  std::string path;
   bool own;  // local
 };
-std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 than);
+std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before = {});
 
 }  // namespace megalith

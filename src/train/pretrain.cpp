@@ -41,7 +41,7 @@ class TrainingRun {
         state_(start_.progress().state),
         log_(o_, start_.progress(), train_iters(o_), peak(), ranks.rank() == 0),
         lock_(std::move(lock)),
-        saver_(o_, model_, ranks, start_.resumes() && start_.directory() == t_.save ? state_.iteration : -1) {
+        saver_(o_, model_, ranks, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
     if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
@@ -190,6 +190,8 @@ class TrainingRun {
     evaluate(datasets_.test, fmt::format("iteration {} on test set", state_.iteration), false);
   }
 
+  // It begins with a checkpoint under --save.
+  bool is_saved_start() const { return start_.resumes() && !start_.is_copy() && t_.load == t_.save; }
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
 
   void save() {

@@ -1,6 +1,7 @@
 #include "train/run_begin.h"
 
 #include <chrono>
+#include <exception>
 
 #include "base/log.h"
 #include "ckpt/checkpoint_layout.h"
@@ -34,24 +35,35 @@ std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
 
 }  // namespace
 
-RunStart choose_start(const Options& options, Ranks& ranks) {
-  RunStart start = agreed_start(options, ranks);
-  const auto copy = newer_copy(options, ranks, start.iteration().value_or(-1));
-  return copy ? opened(options, ranks, {.copy = copy}) : std::move(start);
+RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged) {
+  std::optional<RunStart> start;
+  std::exception_ptr error;  // the same moment on all ranks
+  std::string what;
+  try {
+    start = agreed_start(options, ranks, damaged.checkpoint ? std::optional(*damaged.checkpoint - 1) : std::nullopt);
+  } catch (const Error& e) {
+    error = std::current_exception(), what = e.what();
+  }
+  const i64 iteration = start ? start->iteration().value_or(-1) : -1;
+  const auto copy = newer_copy(options, ranks, iteration, damaged.copy);
+  if (!copy && error) std::rethrow_exception(error);
+  if (!copy) return std::move(*start);
+  if (error) log::warn("{}; loading the non-persistent checkpoint", what);
+  return opened(options, ranks, {.copy = copy});
 }
 
 RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model) {
   const auto began = std::chrono::steady_clock::now();
-  for (;;) {
+  for (Damaged known;;) {
     const std::string problem = damage(ranks, start, model);
     if (problem.empty()) break;
     const TrainConfig& t = options.train;
-    const bool is_copy = start.directory() != t.load;
+    const bool is_copy = start.is_copy();
     check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
     log::warn("[load] {}; loading the one before", problem);
-    const i64 damaged = *start.iteration();
-    start = agreed_start(options, ranks, is_copy ? std::nullopt : std::optional(damaged - 1));
-    check(is_copy || start.iteration() < damaged, "[load] {}, and --load names this one checkpoint", problem);
+    (is_copy ? known.copy : known.checkpoint) = start.iteration();
+    start = choose_start(options, ranks, known);
+    check(is_copy || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint", problem);
   }
   together(ranks, [&] {
     if (start.iteration()) model.finish();

@@ -4,8 +4,13 @@
 
 namespace megalith {
 
+// Iterations that turned out to be damaged: only what is older is taken.
+struct Damaged {
+  std::optional<i64> checkpoint{}, copy{};
+};
+
 // --load's latest checkpoint, or a copy that is newer. Error on all ranks if it fails on one.
-RunStart choose_start(const Options& options, Ranks& ranks);
+RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {});
 
 // Fills the model from it, on all ranks. If a rank finds it damaged, all turn to the one before, with a warning that
 // says why. Returns what the model was filled from.

@@ -28,6 +28,7 @@ bool is_due(i64 interval, i64 iteration) { return interval > 0 && iteration % in
 
 Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 saved)
     : o_(options), t_(options.train), model_(model), ranks_(ranks), saved_(saved) {
+  if (t_.non_persistent_save_interval > 0) start_ = name_of_start(ranks);
   if (t_.save.empty() || !t_.async_save) return;
   model_.interpreter().host_memory(StateBlocks(model_, largest_share(t_), false).bytes());
 }
@@ -55,11 +56,13 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
   options.sharing.rank = target.own ? 0 : ranks_.rank(), options.sharing.size = target.own ? 1 : ranks_.size();
   const StateShare share{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own};
   job_.reset(new Job{iteration, target.persistent, target.dir, began, {model_, share, t_.async_save}, nullptr});
+  Manifest manifest = manifest_of(o_, progress, schedules);
+  if (!target.persistent) mark_copy(manifest, start_, ranks_.rank());
   options.writers = writers_for(job_->blocks.bytes(), t_.dist_ckpt_workers);
-  job_->save = std::make_unique<BackgroundSave>(ranks_, SaveSteps(target.dir, iteration, options),
-                                                writer({target.dir, options, target.persistent, target.own},
-                                                       manifest_of(o_, progress, schedules), job_->blocks.tensors()),
-                                                target.own, [&blocks = job_->blocks] { blocks.wait(); });
+  job_->save = std::make_unique<BackgroundSave>(
+      ranks_, SaveSteps(target.dir, iteration, options),
+      writer({target.dir, options, target.persistent, target.own}, manifest, job_->blocks.tensors()), target.own,
+      [&blocks = job_->blocks] { blocks.wait(); });
   if (!t_.async_save) return finish();
   log::say(
       "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank's, training waited "

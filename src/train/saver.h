@@ -13,8 +13,8 @@ namespace megalith {
 
 class Saver {
  public:
-  // Takes the memory for copies, if there will be some. `saved`: the iteration of a checkpoint under --save that is
-  // there already; -1: none.
+  // To be called by all ranks. Takes the memory for copies, if there will be some. `saved`: the iteration of a
+  // checkpoint under --save that is there already; -1: none.
   Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 saved);
 
   bool saves_at(i64 iteration) const;  // under --save
@@ -53,6 +53,7 @@ class Saver {
   const ModelState& model_;
   Ranks& ranks_;
   i64 saved_;
+  std::string start_;  // this start of the run, in what copies say of themselves
   std::unique_ptr<Job> job_;
 };
 

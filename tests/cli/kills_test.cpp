@@ -52,7 +52,8 @@ class Kills : public Workshop {
     return pretrain(
         fmt::format("{} --train-iters {} --save-interval 8 --global-batch-size 8 --most-recent-k 2 --log-interval 1 "
                     "--hidden-dropout 0.1 --save {} --load {} --metrics-file {}",
-                    more, iterations, *this / name, *this / name, *this / (name + ".jsonl")));
+                    fmt::format(fmt::runtime(more), *this / (name + "-copies")), iterations, *this / name, *this / name,
+                    *this / (name + ".jsonl")));
   }
 
   // One start, killed in one of three ways: inside saving; after some steps; or some time after the start.
@@ -131,6 +132,14 @@ TEST_F(Kills, OfARankOfFour) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(4, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),
                    "--tensor-model-parallel-size 2 --use-distributed-optimizer");
+}
+
+// The same with copies of each rank's own, from which most starts then go on.
+TEST_F(Kills, OfARankWithCopies) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  kill_and_compare(2, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),
+                   "--use-distributed-optimizer --non-persistent-save-interval 1 --non-persistent-ckpt-type local "
+                   "--non-persistent-local-ckpt-dir {}");
 }
 
 }  // namespace

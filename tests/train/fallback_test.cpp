@@ -7,7 +7,7 @@
 #include "ckpt/safetensors.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
-#include "options_helpers.h"
+#include "small_run.h"
 #include "tests/harness/thread_ranks.h"
 #include "train/agreed_start.h"
 #include "train/model_state.h"
@@ -19,14 +19,6 @@ namespace megalith {
 namespace {
 
 namespace fs = std::filesystem;
-
-Options options_for(int ranks, const std::string& more) {
-  Options o = read_line(std::string(kSmallRun) + "--vocab-size 101 --no-progress --lr-decay-iters 10 " + more);
-  o.data.eod = 100, o.data.seq_length = 32, o.data.vocab_size = 101;
-  o.parallel.world_size = ranks;
-  finish_options(o);
-  return o;
-}
 
 // Checkpoints of iterations 2 and 4 (and so on), by two ranks that each write their part.
 void save_run(const std::string& dir, int iterations) {
@@ -62,12 +54,6 @@ Found start_in(const std::string& first, const std::string& second, int iteratio
   f.said = testing::internal::GetCapturedStderr();
   testing::internal::GetCapturedStdout();
   return f;
-}
-
-void flip(const std::string& path, std::size_t bit) {
-  std::string bytes = read_file(path);
-  bytes[bit / 8] = char(bytes[bit / 8] ^ (1 << (bit % 8)));
-  write_file(path, bytes);
 }
 
 // The tensor that this byte of a file is of; "" outside of all.

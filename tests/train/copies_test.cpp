@@ -1,0 +1,207 @@
+// Local copies of several ranks: damaged, missing, of other iterations, of other starts. The ranks go on from one
+// moment that all of them have, or from the checkpoint; what follows is the same as without the disturbance.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "ckpt/shards.h"
+#include "exec/cpu/backend.h"
+#include "small_run.h"
+#include "tests/harness/thread_ranks.h"
+#include "train/background_save.h"
+#include "train/pretrain.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Said {
+  std::string out, err;
+  bool has(const std::string& text) const { return (out + err).find(text) != std::string::npos; }
+};
+
+Said quietly(const std::function<void()>& f) {
+  testing::internal::CaptureStdout();
+  testing::internal::CaptureStderr();
+  Said said;
+  std::string error;
+  try {
+    f();
+  } catch (const std::exception& e) {
+    error = e.what();
+  }
+  said.out = testing::internal::GetCapturedStdout();
+  said.err = testing::internal::GetCapturedStderr();
+  EXPECT_EQ(error, "");
+  return said;
+}
+
+// Two ranks train for six iterations, with a checkpoint at 3 and copies at 1, 2, 4 and 5.
+class Copies : public ::testing::Test {
+ protected:
+  Copies() : folder_("copies") {
+    train("whole", "");
+    train("live", "--exit-interval 4");
+    fs::rename(place(0, 4), at("rank_0_of_4")), fs::rename(place(1, 4), at("rank_1_of_4"));
+    train("live", "--exit-interval 5");
+    fs::rename(at("rank_0_of_4"), place(0, 4)), fs::rename(at("rank_1_of_4"), place(1, 4));
+    for (const char* end : {"4", "5"}) fs::remove_all(at("live/iter_000000") + end);
+    write_file(at("live/latest_checkpointed_iteration.txt"), "3");
+    fs::copy(at("live"), at("kept"), fs::copy_options::recursive);
+    fs::copy(at("live_copies"), at("kept_copies"), fs::copy_options::recursive);
+  }
+
+  std::string at(const std::string& name) const { return (folder_.path / name).string(); }
+  // A rank's copy; a file of it.
+  std::string place(int rank, int iteration, const std::string& file = "") const {
+    return at(fmt::format("live_copies/rank_{:05}/iter_{:07}{}", rank, iteration, file.empty() ? "" : "/" + file));
+  }
+  // Of a copy, each rank's tensors are in one file.
+  std::string shard(int rank, int iteration) const { return place(rank, iteration, "shard_00000.safetensors"); }
+
+  Said train(const std::string& name, const std::string& more) {
+    return quietly([&] {
+      harness::run_ranks(2, [&](Ranks& ranks) {
+        const Options o = options_for(
+            2, fmt::format("--use-distributed-optimizer --train-iters 6 --save {0} --load {0} --save-interval 3 "
+                           "--non-persistent-save-interval 1 --non-persistent-ckpt-type local "
+                           "--non-persistent-local-ckpt-dir {0}_copies --log-interval 1 {1}",
+                           at(name), more));
+        pretrain_gpt(o, *make_cpu_backend(&ranks), ranks);
+      });
+    });
+  }
+
+  void restore() {
+    for (const char* end : {"", "_copies"}) {
+      fs::remove_all(at("live") + end);
+      fs::copy(at("kept") + end, at("live") + end, fs::copy_options::recursive);
+    }
+  }
+
+  // After `disturb`, a run begins at this iteration, says this, and ends like one that was never disturbed.
+  void expect(int iteration, const std::string& text, const std::function<void()>& disturb) {
+    SCOPED_TRACE(text);
+    restore();
+    disturb();
+    const Said said = train("live", "");
+    EXPECT_TRUE(said.has(fmt::format("] at iteration {}\n", iteration))) << said.out << said.err;
+    EXPECT_TRUE(said.has(text)) << said.out << said.err;
+    int files = 0;
+    for (const auto& entry : fs::directory_iterator(at("whole/iter_0000006"))) {
+      const std::string file = entry.path().filename().string();
+      if (!file.ends_with(".safetensors")) continue;
+      EXPECT_TRUE(read_file(entry.path()) == read_file(at("live/iter_0000006/" + file))) << file;
+      ++files;
+    }
+    EXPECT_EQ(files, 2);
+  }
+
+  TempFolder folder_;
+};
+
+TEST_F(Copies, go_on_from_a_moment_that_all_ranks_have) {
+  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank ";
+  const std::string four = "[load] the non-persistent checkpoint of iteration 4 is passed over: rank ";
+  expect(5, "non-persistent checkpoint of iteration 5, " + place(0, 5), [] {});
+  expect(4, five + "1: has none\n", [&] { fs::remove_all(place(1, 5)); });
+  expect(4, five + "0: " + place(0, 5) + "/manifest.json", [&] { flip(place(0, 5, "manifest.json"), 4000); });
+  expect(4, five + "1: [file] " + place(1, 5), [&] { fs::resize_file(shard(1, 5), 1000); });
+  expect(4, five + "1: ", [&] { fs::remove(shard(1, 5)); });
+  expect(4, five + "1: ", [&] { fs::remove(place(1, 5, "manifest.json")); });
+  expect(3, four + "0: has none\n", [&] { fs::remove_all(place(1, 5)), fs::remove_all(place(0, 4)); });
+  expect(3, five + "1: has none\n", [&] { fs::remove_all(at("live_copies/rank_00001")); });
+}
+
+TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
+  const auto damage = [&](int rank, int iteration) {
+    flip(shard(rank, iteration), 8 * (fs::file_size(shard(rank, iteration)) - 9));
+  };
+  expect(4, "wrong checksum; tensor ", [&] { damage(0, 5); });
+  expect(4, "; loading the one before", [&] { damage(1, 5); });
+  expect(3, place(0, 4) + "/shard_00000.safetensors is damaged", [&] { damage(1, 5), damage(0, 4); });
+  expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
+}
+
+TEST_F(Copies, never_mix) {
+  const std::string five = "[load] the non-persistent checkpoint of iteration 5 is passed over: rank 1: ";
+  const auto replace = [](const std::string& from, const std::string& to) {
+    fs::remove_all(to), fs::copy(from, to, fs::copy_options::recursive);
+  };
+  // Ranks moved from host to host, and one that was copied.
+  expect(3, "passed over: rank 0: " + place(0, 5) + " is rank 1's (and 1 more)", [&] {
+    fs::rename(at("live_copies/rank_00000"), at("live_copies/moved"));
+    fs::rename(at("live_copies/rank_00001"), at("live_copies/rank_00000"));
+    fs::rename(at("live_copies/moved"), at("live_copies/rank_00001"));
+  });
+  expect(4, five + place(1, 5) + " is rank 0's\n", [&] { replace(place(0, 5), place(1, 5)); });
+  // Of the same iteration and the same --save, from a start with another seed.
+  restore();
+  for (const char* end : {"", "_copies"}) fs::remove_all(at("live") + end);
+  train("live", "--seed 7 --exit-interval 5");
+  fs::rename(place(1, 5), at("foreign"));
+  expect(4, five + "has one that another start of the run saved\n", [&] { replace(at("foreign"), place(1, 5)); });
+  // Of another run.
+  expect(4, five + place(1, 5) + " is of another run, which has --save " + at("whole"),
+         [&] { replace(at("whole_copies/rank_00001/iter_0000005"), place(1, 5)); });
+}
+
+TEST_F(Copies, of_another_layout_are_passed_over) {
+  restore();
+  const Said said = train("live", "--tensor-model-parallel-size 2 --global-batch-size 4");
+  EXPECT_TRUE(said.has("] at iteration 3\n")) << said.out;
+  EXPECT_TRUE(said.has(place(0, 5) + " is of another layout (and 1 more)\n")) << said.err;
+}
+
+TEST_F(Copies, of_36_flipped_bits_none_is_loaded) {
+  restore();
+  std::vector<std::string> files;
+  for (int rank = 0; rank < 2; ++rank)
+    for (const auto& entry : fs::directory_iterator(place(rank, 5))) files.push_back(entry.path().string());
+  std::ranges::sort(files);
+  ASSERT_EQ(files.size(), 6u);  // of each rank the manifest, checksums and tensors
+  std::mt19937 random(20260607);
+  for (int i = 0; i < 36; ++i) {
+    restore();
+    const std::string& path = files[std::size_t(i) % files.size()];
+    const std::size_t bit = random() % (fs::file_size(path) * 8);
+    flip(path, bit);
+    const Said said = train("live", "--exit-interval 1");
+    EXPECT_TRUE(said.has("] at iteration 4\n") && said.has(path.substr(path.rfind('/') + 1)))
+        << "bit " << bit << " of " << path << "\n"
+        << said.out << said.err;
+  }
+}
+
+// One rank's disk fails at the last moment: no rank has deleted the copy before.
+TEST(CopiesSaved, old_ones_stay_until_every_rank_has_its_new_one) {
+  const TempFolder folder("commit");
+  const auto dir = [&](int rank) { return (folder.path / std::to_string(rank)).string(); };
+  std::vector<std::string> errors(2);
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    const float value = float(ranks.rank());
+    for (const int iteration : {1, 2, 3}) {
+      SaveOptions options{.keep_last = 1};
+      options.hook = [&](const FileStep& step) {
+        check(iteration != 2 || ranks.rank() == 0 || !step.target.ends_with("iter_0000002"), "the disk is gone");
+      };
+      auto writer = std::make_unique<ShardWriter>(Manifest{.iteration = iteration},
+                                                  std::vector<SaveTensor>{{"x", {1}, DType::f32, &value}}, 0, options);
+      BackgroundSave save(ranks, SaveSteps(dir(ranks.rank()), iteration, options), std::move(writer), true, [] {});
+      const std::string error = save.wait().error;
+      if (iteration == 2) errors[std::size_t(ranks.rank())] = error;
+      ranks.barrier();
+      if (ranks.rank() == 0) {
+        EXPECT_TRUE(fs::exists(dir(1) + fmt::format("/iter_{:07}", iteration == 2 ? 1 : iteration)));
+        EXPECT_EQ(fs::exists(dir(0) + "/iter_0000001"), iteration < 3) << "after " << iteration;
+        EXPECT_EQ(fs::exists(dir(0) + "/iter_0000002"), iteration == 2) << "after " << iteration;
+      }
+      ranks.barrier();
+    }
+  });
+  EXPECT_EQ(errors, (std::vector<std::string>{"rank 1: the disk is gone", "rank 1: the disk is gone"}));
+}
+
+}  // namespace
+}  // namespace megalith
