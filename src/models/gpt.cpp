@@ -14,6 +14,7 @@
 #include "ops/layer_norm.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
+#include "ops/scale.h"
 #include "ops/sum.h"
 #include "ops/swiglu.h"
 
@@ -24,7 +25,12 @@ namespace {
 class GptBuilder {
  public:
   GptBuilder(Builder& b, const ModelConfig& c, const GptShape& shape, const ParallelStyle& style)
-      : b_(b), c_(c), shape_(shape), style_(style), seq_(shape.seq ? shape.seq : c.seq_length) {}
+      : b_(b),
+        c_(c),
+        shape_(shape),
+        style_(style),
+        piece_(shape.piece.value_or(GptPiece{0, c.num_layers})),
+        seq_(shape.seq ? shape.seq : c.seq_length) {}
 
   Gpt build_decoder(i64 cache_length) {
     cache_length_ = cache_length;
@@ -38,13 +44,13 @@ class GptBuilder {
   }
 
   Gpt build() {
-    const i64 end = shape_.last_layer ? shape_.last_layer : c_.num_layers;
-    const bool first = shape_.first_layer == 0, last = end == c_.num_layers;
-    rows_ = b_.leaf({"rows" + shape_.suffix, {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
+    const bool first = piece_.first, last = piece_.last;
+    rows_ = b_.leaf({"rows" + piece_.suffix, {DType::i64, {shape_.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
     Value table;
     if (first || (last && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first != last);
     Value x = first ? embed(table) : received();
-    for (i64 i = shape_.first_layer; i < end; ++i) x = layer(i, x);
+    for (i64 i = piece_.first_layer; i < piece_.last_layer; ++i) x = layer(i, x);
+    if (!first && !last && piece_.first_layer == piece_.last_layer) x = b_.add1(Scale{3, 1}, {x});  // passed on
     if (last)
       loss(x, table);
     else
@@ -74,7 +80,7 @@ class GptBuilder {
     if (cache_length_)                                // a few new tokens: cp has nothing to split
       return b_.leaf(
           {fmt::format("{}/{}", name, seq_), {dtype, {seq_, shape_.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
-    return b_.leaf({name + shape_.suffix,
+    return b_.leaf({name + piece_.suffix,
                     {dtype, {seq_, shape_.batch}, {{{{Axis::cp, style_.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
   }
 
@@ -107,7 +113,7 @@ class GptBuilder {
     if (style_.sequence_parallel)
       for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
     const Type type{shape_.dtype, {seq_, shape_.batch, c_.hidden_size}, l};
-    return out_.input = b_.leaf({"in" + shape_.suffix, type, Role::input, true});
+    return out_.input = b_.leaf({"in" + piece_.suffix, type, Role::input, true});
   }
 
   Value biased(const std::string& name, const std::string& spec, Value y, Shape shape, bool has_bias) {
@@ -315,6 +321,7 @@ class GptBuilder {
   const ModelConfig& c_;
   const GptShape& shape_;
   const ParallelStyle& style_;
+  GptPiece piece_;
   i64 seq_;
   i64 cache_length_ = 0;  // 0: training or evaluation
   Value rows_, length_;

@@ -2,24 +2,30 @@
 // and leave(), the two places where tensor parallelism meets the residual stream.
 //   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
 #pragma once
+#include <optional>
+
 #include "graph/builder.h"
 #include "models/gpt_layouts.h"
 #include "models/parameter.h"
 
 namespace megalith {
 
+// A pipeline stage's piece of the model.
+struct GptPiece {
+  i64 first_layer = 0, last_layer = 0;  // [first, last)
+  bool first = true, last = true;       // the first has the embedding, the last the head and the loss
+  std::string suffix{};                 // of its data leaves' names, where a rank has several pieces
+};
+
 struct GptShape {
-  i64 batch = 1;                 // sequences of the micro-batch over all dp ranks
-  i64 seq = 0;                   // 0: config.seq_length
-  DType dtype = DType::f32;      // compute precision
-  bool position_ids = false;     // rope reads them from the data (documents restart at 0)
-  bool document_starts = false;  // attention stays inside documents
-  bool dropout = true;           // off for evaluation
-  u64 seed = 1234;               // of dropout
-  // A pipeline stage's piece: the layers [first_layer, last_layer); 0: to the end. The first has the embedding, the last
-  // the head and the loss.
-  i64 first_layer = 0, last_layer = 0;
-  std::string suffix{};  // of its data leaves' names, where a rank has several pieces
+  i64 batch = 1;                    // sequences of the micro-batch over all dp ranks
+  i64 seq = 0;                      // 0: config.seq_length
+  DType dtype = DType::f32;         // compute precision
+  bool position_ids = false;        // rope reads them from the data (documents restart at 0)
+  bool document_starts = false;     // attention stays inside documents
+  bool dropout = true;              // off for evaluation
+  u64 seed = 1234;                  // of dropout
+  std::optional<GptPiece> piece{};  // none: all of it
 };
 
 struct Gpt {

@@ -111,7 +111,7 @@ std::string batch_divides(const Options& o) {
 
 std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  if (p.pipeline_model_parallel_size == 1) return {};
+  if (p.pipeline_model_parallel_size == 1 && p.pipeline_layout.empty()) return {};
   const i64 at_once = o.train.micro_batch_size * p.data_parallel_size();
   try {
     pipeline_of(p, o.model, 0, int(o.train.global_batch_size / std::max<i64>(1, at_once)));
@@ -127,6 +127,16 @@ std::string one_interleaving(const Options& o) {
   return fmt::format(
       "--num-layers-per-virtual-pipeline-stage {} and --num-virtual-stages-per-pipeline-rank {} say the same: give one",
       p.num_layers_per_virtual_pipeline_stage, p.num_virtual_stages_per_pipeline_rank);
+}
+
+std::string one_layout(const Options& o) {
+  if (o.parallel.pipeline_layout.empty()) return {};
+  for (const char* field : {"num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank",
+                            "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers",
+                            "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"})
+    if (o.given.has(field))
+      return fmt::format("--pipeline-model-parallel-layout says all about the stages: leave out --{}", field);
+  return {};
 }
 
 std::string world_is_real(const Options& o) {
@@ -179,6 +189,7 @@ std::vector<Rule> parallel_rules() {
        batch_divides},
       {"log-num-zeros-in-grad counts gradients of one data-parallel rank", Topic::run, Action::refuse, zeros},
       {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
+      {"stages are drawn or given by numbers", Topic::run, Action::refuse, one_layout},
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
       {"sums of gradients have one precision", Topic::run, Action::refuse, one_precision_of_sums},
       {"grad-reduce-in-bf16 comes with ranks that share gradients", Topic::run, Action::warn, narrow_gradients},

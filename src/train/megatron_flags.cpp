@@ -108,10 +108,6 @@ constexpr Row kNotBuilt[] = {
      "--mtp-num-layers --mtp-loss-scaling-factor --mtp-use-repeated-layer --mtp-detach-heads --mtp-hsm "
      "--mtp-standalone"},
     {"this part of pipelines is not built yet",
-     ""
-     ""
-     ""
-     "--pipeline-model-parallel-layout "
      "--pipeline-model-parallel-comm-backend --use-ring-exchange-p2p --defer-embedding-wgrad-compute "
      "--wgrad-deferral-limit "
      "--delay-wgrad-compute --overlap-param-gather-with-optimizer-step --standalone-embedding-stage"},
@@ -172,7 +168,8 @@ constexpr Row kNotBuilt[] = {
      "--rl-generation-lag --refit-method"},
     {"this way to feed data is not built yet",
      "--per-dataset-sequences-path --dataloader-inter-document-masking "
-     "--object-storage-cache-path --enable-msc --phase-transition-iterations --iterations-to-skip --result-rejected-tracker-filename "
+     "--object-storage-cache-path --enable-msc --phase-transition-iterations --iterations-to-skip "
+     "--result-rejected-tracker-filename "
      "--allow-ambiguous-pad-tokens"},
     {"this way to evaluate is not built yet",
      "--full-validation --multiple-validation-sets --validation-set-names --eval-global-batch-size "

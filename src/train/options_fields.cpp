@@ -136,6 +136,11 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "Attention over context-parallel ranks: gather keys and values, or exchange heads for sequence.");
   f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
         "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
+  f.add(
+       "pipeline-model-parallel-layout", c.pipeline_layout,
+       "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
+       "in \"Et|(tt|)*6tL\".")
+      .shown_as("TEXT");
   f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
         "Interleave: pieces of so many layers, several to a rank; 0: one.");
   f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "plan/stage_layout.h"
 #include "plan/stages.h"
 
 namespace megalith {
@@ -17,7 +18,10 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   return m;
 }
 
-PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
+// Of each virtual stage.
+static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
+  if (!p.pipeline_layout.empty())
+    return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size);
   LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
   if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
   if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;
@@ -25,16 +29,22 @@ PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int 
   split.loss_counts = p.account_for_loss_in_pipeline_split;
   if (p.num_virtual_stages_per_pipeline_rank) split.chunks = int(p.num_virtual_stages_per_pipeline_rank);
   if (p.num_layers_per_virtual_pipeline_stage) split.chunks = chunks_of(split, p.num_layers_per_virtual_pipeline_stage);
-  PipelineSpec out{stage, {split.stages, split.chunks, micro_batches}, split_layers(split)};
+  return split_layers(split);
+}
+
+PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
+  const int stages = int(p.pipeline_model_parallel_size);
+  PipelineSpec out{stage, {stages, 1, micro_batches}, layers_of_stages(p, model)};
+  out.schedule.chunks = int(out.layers.size()) / stages;
   out.schedule.group = int(p.microbatch_group_size_per_vp_stage);
   out.schedule.split_weights = p.pipeline_schedule == PipelineSchedule::zero_bubble;
   check_schedule(out.schedule);
   // Larger ones need more than one copy of what is sent (channel_window): ranks could wait for each other.
   check(
-      out.schedule.group <= split.stages,
+      out.schedule.group <= stages,
       "--microbatch-group-size-per-virtual-pipeline-stage {} above --pipeline-model-parallel-size {} is not built yet: "
       "leave it out",
-      out.schedule.group, split.stages);
+      out.schedule.group, stages);
   return out;
 }
 

@@ -18,8 +18,8 @@ std::vector<StagePiece> pieces_of(const PipelineSpec& p, const TaskList& tasks) 
     layer += p.layers[size_t(v)];
     if (v % p.schedule.stages != p.stage) continue;
     const int chunk = int(out.size());
-    out.push_back({begin, layer, v == 0, v + 1 == int(p.layers.size()), slots(tasks, chunk),
-                   chunk ? fmt::format("/{}", chunk) : ""});
+    const std::string suffix = chunk ? fmt::format("/{}", chunk) : "";
+    out.push_back({{begin, layer, v == 0, v + 1 == int(p.layers.size()), suffix}, slots(tasks, chunk)});
   }
   return out;
 }
@@ -71,7 +71,7 @@ class StagePlanner {
   }
   GptShape shape_of(const StagePiece& piece) const {
     GptShape shape = spec_.shape;
-    shape.first_layer = piece.first_layer, shape.last_layer = piece.last_layer, shape.suffix = piece.suffix;
+    shape.piece = piece;
     return shape;
   }
 

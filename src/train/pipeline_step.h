@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "models/gpt.h"
 #include "plan/interpreter.h"
 #include "plan/schedule.h"
 
@@ -20,11 +21,8 @@ struct PipelineSpec {
 };
 
 // One of the pieces that a rank holds.
-struct StagePiece {
-  i64 first_layer = 0, last_layer = 0;  // [first, last)
-  bool first = false, last = false;     // of the whole model
+struct StagePiece : GptPiece {  // the suffix is of its programs' names too
   int slots = 1;
-  std::string suffix;  // of its programs' and leaves' names
 };
 
 struct PipelineStage {

@@ -197,6 +197,20 @@ const std::multimap<std::string, Example>& examples() {
         "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4",
         "--num-layers-per-virtual-pipeline-stage 1 and --num-virtual-stages-per-pipeline-rank 2 say the same: give "
         "one"}},
+      {"stages are drawn or given by numbers",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et|tL --num-layers "
+        "2 "
+        "--decoder-last-pipeline-num-layers 1",
+        "--pipeline-model-parallel-layout says all about the stages: leave out --decoder-last-pipeline-num-layers"}},
+      {"layers and micro-batches can be shared out over the pipeline",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-model-parallel-layout Et|tL --num-layers "
+        "4",
+        "--pipeline-model-parallel-layout 'Et|tL' has 2 layers (t), --num-layers is 4: they must agree"}},
+      {"layers and micro-batches can be shared out over the pipeline",
+       {"--pipeline-model-parallel-layout Et|tL --num-layers 2",
+        "2 virtual stages a rank need at least 2 pipeline stages, there is 1: raise the pipeline size or take 1 "
+        "virtual "
+        "stage"}},
       {"layers and micro-batches can be shared out over the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 3",
         "3 layers do not divide by 2 pipeline stages: take a multiple, --decoder-first-pipeline-num-layers, "

@@ -1,0 +1,105 @@
+#include "plan/stage_layout.h"
+
+#include <algorithm>
+#include <charconv>
+#include <numeric>
+#include <string>
+
+#include "base/check.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr const char* kFlag = "--pipeline-model-parallel-layout";
+constexpr size_t kMost = 1 << 16;  // letters and bars
+
+// The text with all repetitions written out: only E, t, L and |.
+class Unroller {
+ public:
+  explicit Unroller(std::string_view text) {
+    for (const char c : text)
+      if (std::string_view(", \t\n\r").find(c) == std::string_view::npos) text_ += c;
+  }
+
+  std::string run() {
+    while (at_ < text_.size()) {
+      const size_t begin = at_;
+      const char c = text_[at_++];
+      if (c == '(') {
+        open_.push_back("");
+        continue;
+      }
+      const std::string unit = c == ')' ? close(begin) : letter(c, begin);
+      const size_t n = at_ < text_.size() && text_[at_] == '*' ? times() : 1;
+      if (unit.empty()) continue;
+      check(n <= (kMost - open_.back().size()) / unit.size(),
+            "{} '{}': with its repetitions it has more than {} letters: draw fewer", kFlag, text_, kMost);
+      for (size_t i = 0; i < n; ++i) open_.back() += unit;
+    }
+    check(open_.size() == 1, "{} '{}': a '(' is not closed: add a ')'", kFlag, text_);
+    return open_[0];
+  }
+
+ private:
+  std::string letter(char c, size_t begin) const {
+    if (c == 'm')
+      fail("{} '{}': m stands for multi-token prediction, which is not built yet: leave it out", kFlag, text_);
+    if (std::string_view("EtL|").find(c) == std::string_view::npos)
+      fail("{} '{}': '{}' at character {}: E, t, L, |, *N and parentheses are wanted", kFlag, text_, c, begin + 1);
+    return std::string(1, c);
+  }
+  std::string close(size_t begin) {
+    check(open_.size() > 1, "{} '{}': the ')' at character {} closes nothing: add a '('", kFlag, text_, begin + 1);
+    std::string group = std::move(open_.back());
+    open_.pop_back();
+    return group;
+  }
+  size_t times() {
+    const size_t star = at_++;
+    size_t n = 0;
+    const char* const begin = text_.data() + at_;
+    const auto [end, error] = std::from_chars(begin, text_.data() + text_.size(), n);
+    check(error == std::errc{} && n >= 1, "{} '{}': the '*' at character {} wants a number of times, 1 or more", kFlag,
+          text_, star + 1);
+    at_ += size_t(end - begin);
+    return n;
+  }
+
+  std::string text_;  // without commas and spaces
+  size_t at_ = 0;
+  std::vector<std::string> open_{""};  // what is being written: the whole, and each group within
+};
+
+}  // namespace
+
+std::vector<i64> parse_stage_layout(std::string_view text) {
+  const std::string all = Unroller(text).run();
+  check(all.starts_with('E') && std::count(all.begin(), all.end(), 'E') == 1,
+        "{} '{}': one E (embedding) is wanted, at its beginning", kFlag, text);
+  check(all.back() == 'L' && std::count(all.begin(), all.end(), 'L') == 1,
+        "{} '{}': one L (head and loss) is wanted, at its end", kFlag, text);
+  std::vector<i64> layers{0};
+  for (const char c : all) {
+    if (c == '|') layers.push_back(0);
+    if (c == 't') ++layers.back();
+  }
+  return layers;
+}
+
+std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks) {
+  std::vector<i64> out = parse_stage_layout(text);
+  const i64 stages = i64(out.size()), drawn = std::accumulate(out.begin(), out.end(), i64{0});
+  check(stages % ranks == 0,
+        "{} '{}' has {} stages, which do not divide by --pipeline-model-parallel-size {}: draw a multiple", kFlag, text,
+        stages, ranks);
+  check(drawn == layers, "{} '{}' has {} layers (t), --num-layers is {}: they must agree", kFlag, text, drawn, layers);
+  for (i64 r = 1; r + 1 < ranks; ++r) {
+    i64 held = 0;
+    for (i64 v = r; v < stages; v += ranks) held += out[size_t(v)];
+    check(held > 0, "{} '{}': pipeline rank {} would hold nothing: draw a t into one of its stages", kFlag, text, r);
+  }
+  return out;
+}
+
+}  // namespace megalith

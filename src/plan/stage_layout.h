@@ -1,0 +1,20 @@
+// A pipeline's stages drawn as text, Megatron's --pipeline-model-parallel-layout: "Et|(tt|)*3tL" is
+// Et | tt | tt | tt | tL. E: embedding, t: a layer, L: head and loss, |: the next virtual stage; *N repeats
+// the letter, the bar or the group in parentheses before it. Commas and spaces mean nothing.
+#pragma once
+#include <string_view>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+// Layers of each virtual stage, in order; some may have none. Error, with the place, if the text is not of this form, E
+// is not the first letter, L not the last.
+std::vector<i64> parse_stage_layout(std::string_view text);
+
+// The same, for a model of so many layers on so many pipeline ranks. Error if the stages do not divide by the ranks,
+// the layers are not those of the text, or a rank would hold nothing at all.
+std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks);
+
+}  // namespace megalith
