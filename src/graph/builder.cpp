@@ -71,10 +71,10 @@ Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order 
   return out;
 }
 
-Value Builder::move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane) {
+Value Builder::move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane, bool first_only) {
   const RelayoutPlan p = plan_of(v, axes, to, Order::block);
   Relayout op{axes, p.from, to, p.from_order, Order::block, p.transfer, lane};
-  op.into = true;
+  op.into = true, op.first_only = first_only;
   return add1(op, {v, leaf});
 }
 
@@ -88,7 +88,7 @@ Value Builder::wait(Value moved) {
   if (!r || r->lane == 0) return moved;
   std::vector<Value> ins = {moved};
   if (!r->in_place) ins.push_back(g_.nodes[g_.info(moved).node].ins[0]);
-  return add1(Wait{}, ins);
+  return add1(Wait{r->first_only}, ins);
 }
 
 Value Builder::reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane) {

@@ -33,6 +33,7 @@ class Builder {
   Phase phase() const { return phase_; }
   void set_tag(std::string tag) { tag_ = std::move(tag); }
 
+  Value find_leaf(const std::string& name);  // {} if there is none
   // An existing leaf of this name is returned if its type and role are the same.
   Value leaf(const LeafSpec& spec);
   std::vector<Value> add(AnyOp op, const std::vector<Value>& ins);
@@ -42,8 +43,9 @@ class Builder {
   // same phase is one node.
   Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block);
 
-  // The same into a leaf, whose value it becomes; on a lane if that is not 0.
-  Value move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane = 0);
+  // The same into a leaf, whose value it becomes; on a lane if that is not 0; if `first_only`, in a step's first
+  // micro-batch.
+  Value move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane = 0, bool first_only = false);
   // A relayout on a lane: begun here, to be ended by wait().
   Value begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane);
   Value wait(Value moved);
@@ -56,7 +58,6 @@ class Builder {
   bool regather = true;  // what saved() does
 
  private:
-  Value find_leaf(const std::string& name);
   RelayoutPlan plan_of(Value v, const std::vector<Axis>& axes, State to, Order order) const;
 
   Graph& g_;

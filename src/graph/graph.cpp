@@ -58,15 +58,17 @@ std::string print(const Graph& g) {
 // What the nodes before have done.
 struct Past {
   std::set<Value> defined;
-  std::set<Value> stale;  // whose memory holds a later value
+  std::set<Value> stale;            // whose memory holds a later value
+  std::set<Value> moved_into = {};  // leaves that a relayout on a lane writes to, not yet waited for
 };
 
 static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
-  auto& [defined, stale] = past;
+  auto& [defined, stale, moved_into] = past;
   for (Value v : n.ins) {
     check(v.id >= 0 && v.id < int(g.values.size()), "reads a value that does not exist");
     if (stale.count(v)) fail("reads {} after it was updated in place", label(g, v));
     if (g.info(v).node >= 0 && !defined.count(v)) fail("reads {} before it is computed", label(g, v));
+    if (moved_into.count(g.info(v).pool.pool)) fail("reads {} while its pool is being written", label(g, v));
   }
   const std::vector<Type> types = n.op.infer(infer_args(g, n.ins, n.phase));
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());
@@ -84,6 +86,11 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
     check(out == in || (sums && local_type(g.mesh, out).bytes() == local_type(g.mesh, in).bytes()),
           "updates input {} in place with another type", al.in);
     stale.insert(n.ins[al.in]);
+  }
+  if (const auto* r = n.op.get_if<Relayout>(); r && r->into && r->lane) moved_into.insert(n.ins[1]);
+  if (n.op.get_if<Wait>() && g.info(n.ins[0]).node >= 0) {
+    const Node& begun = g.nodes[g.info(n.ins[0]).node];
+    if (const auto* r = begun.op.get_if<Relayout>(); r && r->into) moved_into.erase(begun.ins[1]);
   }
 }
 

@@ -14,15 +14,17 @@ struct Relayout {  // x -> x, in another layout
   // 0: done when the node is done. Others: begun by the node and ended by a Wait, in a queue of its own beside the work
   // between the two.
   int lane = 0;
-  bool in_place = false;  // a reduction of a leaf that nobody reads afterwards: the result is in its memory
-  bool into = false;      // (x, leaf): the result becomes the leaf's value
-  bool ends = false;      // over pp: between the first and the last stage only
+  bool in_place = false;    // a reduction of a leaf that nobody reads afterwards: the result is in its memory
+  bool into = false;        // (x, leaf): the result becomes the leaf's value
+  bool first_only = false;  // carried out in a step's first micro-batch; nothing happens in the others
+  bool ends = false;        // over pp: between the first and the last stage only
 
   void fields(auto&& v) const {
     v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
     if (lane) v("lane", lane);
     if (in_place) v("in_place", true);
     if (into) v("into", true);
+    if (first_only) v("first_only", true);
     if (ends) v("ends", true);
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
   }
@@ -38,12 +40,18 @@ struct Relayout {  // x -> x, in another layout
 // from here on; x stays as it is until here. (Without x where the result is in x's memory.)
 struct Wait {
   static constexpr std::string_view name = "wait";
-  void fields(auto&&) const {}
+  bool first_only = false;  // as the relayout's
+  void fields(auto&& v) const {
+    if (first_only) v("first_only", true);
+  }
   std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types, Types) const { return {}; }
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
+
+// Whether a run of the op's program carries it out. `first`: it is a step's first micro-batch.
+bool is_carried_out(const AnyOp& op, bool first);
 
 // What each pipeline stage has of its own, which its type can't tell, as a term of the sum over the stages.
 struct StageTerm {

@@ -87,15 +87,17 @@ Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::st
 }
 
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
-  Graph& g = b.graph();
-  for (const Pool& pool : pools) {
-    const Value gradients = gradient_leaf(b, pool), weights = weights_leaf(b, pool);
+  for (const Pool& pool : pools)
     for (size_t i = 0; i < pool.members.size(); ++i) {
       const Parameter& p = parameters[pool.members[i]];
-      g.values[g.find_leaf(p.name + ".grad").id].pool = {gradients, pool.places[i]};
-      g.values[p.value.id].pool = {weights, pool.places[i]};
+      const auto place = [&](const std::string& name, Value (*leaf_of_pool)(Builder&, const Pool&)) {
+        const Value v = b.find_leaf(name);
+        if (!v) return;
+        const Value whole = leaf_of_pool(b, pool);
+        b.graph().values[v.id].pool = {whole, pool.places[i]};
+      };
+      place(p.name, weights_leaf), place(p.name + ".grad", gradient_leaf);
     }
-  }
 }
 
 Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {

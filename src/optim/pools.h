@@ -20,7 +20,8 @@ struct Pool {
   std::vector<i64> places;      // of each in n
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
-  bool tied = false;  // see Parameter
+  bool tied = false;       // see Parameter
+  bool late = false;       // its new weights are gathered by the programs that read them, not by the update
   Type gradient, weights;  // whole on each of the reduced ranks
   Type shard;              // cut; in accumulation precision
 };
@@ -35,7 +36,7 @@ Value weights_leaf(Builder& b, const Pool& pool);
 Value weights_shard_leaf(Builder& b, const Pool& pool);                                   // in compute precision
 Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&));  // main, moments
 
-// Lets the members' weights and gradients in b's graph lie in the pools.
+// Lets those of the members' weights and gradients that b's graph has lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
 // Programs for the start of a run. take_main: the main weights into their parts, from the gradients' memory, where a

@@ -147,12 +147,15 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
     for (size_t i = 0; i < parameters.size(); ++i)
       add_optimizer(b, target_of(b, parameters[i], config), gradients[i], scalars, hyper, config);
   std::vector<Value> gathers;
-  for (size_t i = 0; i < pools.size(); ++i) {
-    const Target t = target_of(b, pools[i], config);
-    const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hyper, config);
-    gathers.push_back(b.move_into(t.weights ? results.back() : results[0], pools[i].reduced, kCopy,
-                                  weights_leaf(b, pools[i]), traffic.overlap_weights ? kWeightLane : 0));
-  }
+  for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
+    for (size_t i = 0; i < pools.size(); ++i) {
+      if (pools[i].late != late) continue;
+      const Target t = target_of(b, pools[i], config);
+      const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hyper, config);
+      if (late) continue;
+      gathers.push_back(b.move_into(t.weights ? results.back() : results[0], pools[i].reduced, kCopy,
+                                    weights_leaf(b, pools[i]), traffic.overlap_weights ? kWeightLane : 0));
+    }
   for (Value v : gathers) b.wait(v);
 }
 

@@ -44,6 +44,8 @@ constexpr Row kAccepted[] = {
      "--local-rank= "
      "--DDP-impl= --no-async-tensor-model-parallel-allreduce --no-scatter-gather-tensors-in-pipeline "
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
+    {"--overlap-param-gather gathers the first pool beside the optimizer always",
+     "--overlap-param-gather-with-optimizer-step"},
     {"checkpoints have one form, which every layout reads",
      "--use-dist-ckpt --dist-ckpt-format= "
      "--ckpt-fully-parallel-load --ckpt-assume-constant-structure "
@@ -110,7 +112,7 @@ constexpr Row kNotBuilt[] = {
     {"this part of pipelines is not built yet",
      "--pipeline-model-parallel-comm-backend --use-ring-exchange-p2p --defer-embedding-wgrad-compute "
      "--wgrad-deferral-limit "
-     "--delay-wgrad-compute --overlap-param-gather-with-optimizer-step --standalone-embedding-stage"},
+     "--delay-wgrad-compute --standalone-embedding-stage"},
     {"context parallelism is not built yet",
      "--hierarchical-context-parallel-sizes --hybrid-context-parallel --max-seqlen-per-dp-cp-rank"},
     {"sharding of weights over ranks is not built yet",

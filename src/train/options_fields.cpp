@@ -159,7 +159,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("tp-comm-overlap", c.tp_comm_overlap,
         "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
-  f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside other work.");
+  f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside the next forward.");
   f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,
         "Sum gradients over the ranks in bf16, which halves what is sent; each rank's own sums stay f32.")
       .means("--accumulate-allreduce-grads-in-fp32", "false",

@@ -3,6 +3,7 @@
 #include <list>
 
 #include "optim/update.h"
+#include "passes/gather_ahead.h"
 #include "passes/gradients.h"
 #include "train/step.h"
 
@@ -52,12 +53,17 @@ class StagePlanner {
   PlannedStep plan(const std::function<i64(const Graph&, const Node&)>& workspace) {
     const std::vector<StagePiece>& pieces = out_.pipeline->pieces;
     if (spec_.train) {
-      for (const StagePiece& piece : pieces) add_training(piece);
+      for (const StagePiece& piece : pieces) build_training(piece);
+      out_.pools = pools_of(spec_, parameters_);
+      std::vector<Pool> pools = out_.pools;  // not yet gathered
+      auto graph = graphs_.begin();
+      for (const StagePiece& piece : pieces) pools = add_training(piece, *graph++, pools);
       add_update_program();
       add_state_programs(programs_, graphs_, out_, spec_, passes_off_);
     }
+    std::vector<Pool> pools = out_.pools;
     if (spec_.evaluate)
-      for (const StagePiece& piece : pieces) add_evaluation(piece);
+      for (const StagePiece& piece : pieces) pools = add_evaluation(piece, pools);
     out_.plan = plan_memory(spec_.mesh, programs_, workspace);
     out_.parameters = unpacked(parameters_);
     out_.pieces.assign(graphs_.begin(), graphs_.end());
@@ -75,7 +81,7 @@ class StagePlanner {
     return shape;
   }
 
-  void add_training(const StagePiece& piece) {
+  void build_training(const StagePiece& piece) {
     Graph& g = new_graph();
     Builder b(g);
     const Gpt gpt = build_gpt(b, spec_.model, shape_of(piece), spec_.style);
@@ -93,11 +99,22 @@ class StagePlanner {
     accumulate_gradients(b, gpt.parameters, cotangents);
     verify(g);
     for (const Parameter& p : gpt.parameters) parameters_.push_back(p);
+  }
+
+  // A pool is gathered by the first piece that has members in it. Returns those of `pools` that others will gather.
+  std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools) {
+    Builder b(g);
+    return gather_weights(b, pools, parameters_);
+  }
+
+  std::vector<Pool> add_training(const StagePiece& piece, Graph& g, const std::vector<Pool>& pools) {
+    std::vector<Pool> others = gather(g, pools);
     const auto reports = run_passes(g, standard_passes(), passes_off_);
     if (out_.passes.empty()) out_.passes = reports;
     if (spec_.traffic.overlap_tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
     if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
       run_passes(g, {recompute_pass(spec_.recompute)});
+    place_gathers(g);
     const bool apart = spec_.pipeline.schedule.split_weights;
     if (apart) split_weights(g);
     ProgramSpec forward{"forward" + piece.suffix, &g, {Phase::forward}, piece.slots};
@@ -106,6 +123,11 @@ class StagePlanner {
     if (!piece.first) back.sent = {"din" + piece.suffix};
     programs_.push_back(forward), programs_.push_back(back);
     if (apart) programs_.push_back({"weights" + piece.suffix, &g, {Phase::weights}, piece.slots});
+    return others;
+  }
+
+  void place_gathers(Graph& g) {
+    if (spec_.traffic.overlap_weights) run_passes(g, {{"gather-ahead", gather_ahead}});
   }
 
   // Of all the rank's pieces. The loss is the last stage's; the others' sums stay zero.
@@ -120,8 +142,6 @@ class StagePlanner {
       sums.gradients.push_back(b.leaf(leaf_of(p, gradient_name, p.type.dual(b.grad_dtype(p.value)), Role::gradient)));
     }
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
-    const bool cut = spec_.shard_optimizer && spec_.mesh.n(Axis::dp) * spec_.mesh.n(Axis::cp) > 1;
-    if (cut) out_.pools = make_pools(spec_.mesh, parameters_, spec_.pool_size);
     add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.traffic,
                spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages);
     verify(g);
@@ -129,7 +149,7 @@ class StagePlanner {
     programs_.push_back({"update", &g, {Phase::update}});
   }
 
-  void add_evaluation(const StagePiece& piece) {
+  std::vector<Pool> add_evaluation(const StagePiece& piece, const std::vector<Pool>& pools) {
     Graph& g = new_graph();
     Builder b(g);
     GptShape shape = shape_of(piece);
@@ -144,8 +164,11 @@ class StagePlanner {
       g.outputs["out" + piece.suffix] = gpt.output;
       program.sent = {"out" + piece.suffix};
     }
+    std::vector<Pool> others = gather(g, pools);
     run_passes(g, standard_passes(), passes_off_);
+    place_gathers(g);
     programs_.push_back(program);
+    return others;
   }
 
   static std::string own_name(const std::string& name) { return name; }

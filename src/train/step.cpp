@@ -2,7 +2,9 @@
 
 #include <list>
 
+#include "graph/relayout_op.h"
 #include "optim/update.h"
+#include "passes/gather_ahead.h"
 #include "passes/gradients.h"
 
 namespace megalith {
@@ -24,13 +26,18 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   Builder b(out.train);
   Gpt gpt = build_gpt(b, spec.model, spec.shape, spec.style);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
-  if (cut) out.pools = make_pools(spec.mesh, gpt.parameters, spec.pool_size);
+  out.pools = pools_of(spec, gpt.parameters);
+  gather_weights(b, out.pools, gpt.parameters);
   add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer, out.pools, spec.traffic);
   verify(out.train);
   out.parameters = unpacked(gpt.parameters);
   out.passes = run_passes(out.train, standard_passes(), passes_off);
   if (spec.traffic.overlap_tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
+}
+
+// When no other pass moves what reads the weights.
+void place_gathers(Graph& g, const StepSpec& spec, std::vector<PassReport>& reports) {
+  if (spec.traffic.overlap_weights) reports.push_back(run_passes(g, {{"gather-ahead", gather_ahead}})[0]);
 }
 
 void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std::string>& passes_off) {
@@ -43,7 +50,9 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   out.evaluate.outputs["loss"] = reduced(b, sums.loss), out.evaluate.outputs["tokens"] = reduced(b, sums.tokens);
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
   if (!spec.train) out.parameters = unpacked(gpt.parameters);
-  const auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
+  gather_weights(b, out.pools, gpt.parameters);
+  auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
+  place_gathers(out.evaluate, spec, reports);
   if (!spec.train) out.passes = reports;
 }
 
@@ -57,6 +66,12 @@ double runs_a_step(const std::string& program, i64 micro_batches) {
   return double(micro_batches);  // a pipeline's
 }
 
+double runs_a_step(const std::string& program, const Instruction& in, i64 micro_batches) {
+  const double runs = runs_a_step(program, micro_batches);
+  if (is_carried_out(in.op, false) || runs == 0) return runs;
+  return program == "last-micro-batch" && micro_batches > 1 ? 0 : 1;
+}
+
 // Layers are alike: the backend is asked once for each kind of node.
 std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backend) {
   auto known = std::make_shared<std::map<std::string, i64>>();
@@ -67,6 +82,17 @@ std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backen
     if (is_new) it->second = backend.workspace_bytes(g, n);
     return it->second;
   };
+}
+
+// The pool that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
+// reader to hide it behind.
+std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
+  const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
+  if (!cut) return {};
+  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size);
+  for (Pool& pool : pools)
+    pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
+  return pools;
 }
 
 void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& graphs, const PlannedStep& step,
@@ -89,6 +115,7 @@ PlannedStep plan_without(const StepSpec& spec, const Workspace& workspace, const
   if (spec.train) {
     build_training(out, spec, passes_off);
     if (spec.recompute.granularity != RecomputeConfig::Granularity::none) recompute(out, spec, workspace);
+    place_gathers(out.train, spec, out.passes);
     programs.push_back({"micro-batch", &out.train, {Phase::forward, Phase::backward}});
     programs.push_back({"last-micro-batch", &out.train, {Phase::forward, Phase::backward, Phase::update}});
     add_state_programs(programs, state, out, spec, passes_off);

@@ -44,11 +44,13 @@ struct PlannedStep {
 // result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
-// How often a program of the plan runs in a training step.
+// How often a program of the plan runs in a training step; how often an instruction of it is carried out.
 double runs_a_step(const std::string& program, i64 micro_batches);
+double runs_a_step(const std::string& program, const Instruction& in, i64 micro_batches);
 
-// For plan_stage(): how a cut optimizer's weights start (`graphs` keeps what the programs are of), and
-// what a backend's kernels need beside their buffers.
+// For plan_stage(): a cut optimizer's pools, how its weights start (`graphs` keeps what the programs are of), and what
+// a backend's kernels need beside their buffers.
+std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters);
 void add_state_programs(std::vector<ProgramSpec>& programs, std::list<Graph>& graphs, const PlannedStep& step,
                         const StepSpec& spec, const std::set<std::string>& passes_off);
 std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backend);

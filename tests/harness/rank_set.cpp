@@ -20,11 +20,11 @@ void RankSet::run(const std::string& name, bool first) {
   const int program = int(&plan_.program(name) - plan_.programs.data());
   const std::vector<Instruction>& instructions = plan_.programs[program].instructions;
   for (size_t i = 0; i < instructions.size(); ++i) {
+    if (!is_carried_out(instructions[i].op, first)) continue;
     if (fault_ && fault_(*this, program, instructions[i])) continue;
     if (const auto* op = instructions[i].op.get_if<Relayout>())
       relayout(program, instructions[i], *op);
     else if (!instructions[i].op.get_if<Wait>())  // lanes do their work at once here
-
       for (auto& rank : ranks_) rank->run_instruction(program, int(i), first);
   }
 }

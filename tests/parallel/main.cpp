@@ -2,6 +2,7 @@
 // against one rank.
 //   layouts   every layout of the matrix against one rank, at every step
 //   again     the same layout twice: the same bits
+//   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
@@ -51,6 +52,11 @@ const char* const kAgain[] = {
     "pp2-zb tp2 cp2 again-layers qwen",
     "pp2-uneven dp2 distopt-overlap bloom micro2",
 };
+// With pools of 4000 elements, so that there are several.
+const char* const kAhead[] = {
+    "dp4 micro2 llama",        "dp8 untied documents", "tp2 cp2 dp2 sp llama groups2 both-drop", "cp4-a2a dp2 neox",
+    "tp2 dp4 sp again-layers", "pp2 dp2 tp2 sp llama", "pp2-vp2 dp2 cp2 untied hidden-drop",     "pp2-vp2-zb dp4",
+    "pp4-zb dp2 again-parts"};
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
 // Each with a good share of the kinds of relayouts that there are.
@@ -151,6 +157,42 @@ int again(const Hall& at) {
     const bool same = same_bits(outcomes[i], outcomes[i + 1]);
     bad += !same;
     at.say("{}  {} ranks, twice  {}", same ? "same bits" : "FAIL", jobs[i].size, jobs[i].name);
+  }
+  return bad;
+}
+
+// A run without and one with it, each saving in the middle; one with it goes on from what the first saved, and so the
+// other way round. And a run whose steps stop counting: their loss is not finite.
+int ahead(const Hall& at) {
+  const std::string plain = " --use-distributed-optimizer --ddp-bucket-size 4000 --save-interval 5";
+  const std::string beside = plain + " --overlap-grad-reduce --overlap-param-gather";
+  std::vector<Job> whole, rests;
+  const auto saved = [&](size_t i) { return fmt::format("{}/ahead-{}", at.folder, i); };
+  const auto add = [&](const std::string& words, const std::string& more) {
+    const Layout l = layout_of(words);
+    for (const std::string& way : {plain, beside})
+      whole.push_back({l.name + more, l.model + l.ranks + way + more + " --save " + saved(whole.size()), l.size});
+    const size_t last = whole.size() - 1;
+    const std::string from = more + " --ckpt-step 5 --load ";
+    rests.push_back({l.name + more, l.model + l.ranks + beside + from + saved(last - 1), l.size});
+    rests.push_back({l.name + more, l.model + l.ranks + plain + from + saved(last), l.size});
+  };
+  for (const char* words : kAhead) add(words, "");
+  add("dp4 llama", " --bf16"), add("tp2 dp2 pp2 sp", " --bf16"), add("tp2 dp2", " --lr 1e30");
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, whole, at.folder),
+                             ends = run_jobs(at.ranks, rests, at.folder);
+  int bad = 0;
+  for (size_t i = 0; i < whole.size(); i += 2) {
+    const bool counts = whole[i].name.find("1e30") == std::string::npos;
+    const bool same = counts ? same_bits(outcomes[i], outcomes[i + 1]) : outcomes[i].state == outcomes[i + 1].state;
+    const bool resumes = ends[i].state == outcomes[i].state && ends[i + 1].state == outcomes[i].state;
+    int tensors = 0;
+    for (const char* step : {"/iter_0000005", "/iter_0000010"})
+      if (at.ranks.rank() == 0) tensors += differing_tensors(saved(i) + step, saved(i + 1) + step);
+    const bool good = same && resumes && tensors == 0;
+    bad += !good;
+    at.say("{}  {} ranks  {}{}{} tensors differ  {}", good ? "ok  " : "FAIL", whole[i].size, same ? "same bits, " : "",
+           resumes ? "resumes to them, " : "", tensors, whole[i].name);
   }
   return bad;
 }
@@ -314,6 +356,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
     for (const std::string& w : words) named.push_back(layout_of(w));
     const int bad = mode == "layouts"       ? layouts(at)
                     : mode == "again"       ? again(at)
+                    : mode == "ahead"       ? ahead(at)
                     : mode == "bf16"        ? bf16(at)
                     : mode == "checkpoints" ? checkpoints(at)
                     : mode == "one"         ? compare(at, named)
@@ -333,11 +376,11 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "again", "bf16", "mistakes", "checkpoints", "one", "list"};
+  const std::set<std::string> modes = {"layouts", "again", "ahead", "bf16", "mistakes", "checkpoints", "one", "list"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
-    fmt::print(
-        stderr,
-        "usage: mpirun -n 8 parity layouts | again | bf16 | mistakes | checkpoints | one LAYOUT..., or parity list\n");
+    fmt::print(stderr,
+               "usage: mpirun -n 8 parity layouts | again | ahead | bf16 | mistakes | checkpoints | one LAYOUT..., or "
+               "parity list\n");
     return 2;
   }
   try {

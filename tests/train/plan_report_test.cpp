@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "options_helpers.h"
+#include "train/communication.h"
 #include "train/schedules.h"
 
 namespace megalith {
@@ -191,6 +192,35 @@ TEST(PlanReport, TellsWhatAStepSendsOverEachAxis) {
   const double table = 128 * 64 * 4, sums = 3 * 8;
   EXPECT_EQ(line("--world-size 2 --pipeline-model-parallel-size 2 --global-batch-size 8", "pp"),
             4 * activations + table + sums);
+}
+
+// Gathered by the first micro-batch or by the update: once a step, into the same memory.
+TEST(PlanReport, GathersBesideTheForwardCostNothing) {
+  Memory machine;
+  for (const char* more : {"", "--global-batch-size 16 ", "--global-batch-size 16 --bf16 ",
+                           "--world-size 4 --pipeline-model-parallel-size 2 --global-batch-size 16 "}) {
+    const auto step = [&](const std::string& flags) {
+      const Options o =
+          options_of(std::string(kSmallRun) + "--world-size 2 --use-distributed-optimizer " +
+                     "--ddp-bucket-size 9000 --overlap-grad-reduce --dry-run --eval-iters 1 " + more + flags);
+      const i64 micro_batches = o.train.global_batch_size / (2 * o.train.micro_batch_size);
+      return std::pair(plan_step(step_spec(o), machine), micro_batches);
+    };
+    const auto [plain, m] = step("");
+    const auto [beside, same] = step("--overlap-param-gather");
+    const auto late = std::ranges::count_if(beside.pools, [](const Pool& p) { return p.late; });
+    EXPECT_GT(late, 2);
+    EXPECT_EQ(size_t(late + 1), beside.pools.size());
+    const std::vector<Sent> want = sent_a_step(plain, m), have = sent_a_step(beside, m);
+    ASSERT_EQ(want.size(), have.size());
+    for (size_t i = 0; i < want.size(); ++i) {
+      const auto other = std::ranges::find(have, want[i].axes, &Sent::axes);
+      ASSERT_NE(other, have.end());
+      EXPECT_EQ(want[i].bytes, other->bytes) << more << want[i].axes;
+      EXPECT_EQ(want[i].times, other->times) << more << want[i].axes;
+    }
+    EXPECT_EQ(plain.plan.arena_bytes, beside.plan.arena_bytes) << more;
+  }
 }
 
 }  // namespace megalith

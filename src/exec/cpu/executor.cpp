@@ -44,6 +44,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
       s.workspace = arena_ + in.workspace;
       s.kernel = prepare_any(in.op, site);
       s.with_others = is_with_others(plan.mesh, in.op);
+      s.first_only = !is_carried_out(in.op, false);
       if (in.op.get_if<Wait>()) s.begun_by = producer[size_t(in.ins[0])];
       for (int b : in.outs) producer[size_t(b)] = int(steps.size());
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
@@ -60,6 +61,7 @@ int Executor::program_index(const std::string& name) const { return int(&plan_.p
 
 void Executor::run_instruction(int program, int instruction, bool first, int slot) {
   const Step& s = programs_[program][instruction];
+  if (s.first_only && !first) return;
   const Step& works = s.begun_by < 0 ? s : programs_[program][s.begun_by];
   const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
     for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];

@@ -40,6 +40,7 @@ class Executor {
     Kernel kernel;
     int begun_by = -1;         // of a Wait: the step whose relayout it ends
     bool with_others = false;  // a transfer, or a part of one
+    bool first_only = false;   // of a step's first micro-batch
   };
 
   const Plan& plan_;

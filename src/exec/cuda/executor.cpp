@@ -51,6 +51,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   };
   place(in.ins, site.ins, s.ins, s.in_strides), place(in.outs, site.outs, s.outs, s.out_strides);
   s.workspace = arena_ + in.workspace;
+  s.first_only = !is_carried_out(in.op, false);
   s.kernel = prepare_any(in.op, site);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
         s.kernel.workspace, in.workspace_bytes);
@@ -121,6 +122,7 @@ void Executor::mark_own(Moment moment) {
 }
 
 void Executor::enqueue(const Step& s, const std::vector<Step>& steps, bool first, int slot) {
+  if (s.first_only && !first) return;
   if (s.begun_by >= 0) {
     mark_own(Moment::wait_begins);
     check_cuda(cudaStreamWaitEvent(device_.stream(), steps[size_t(s.begun_by)].done.get()), "ending a relayout");

@@ -54,10 +54,11 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    int transfer = 0;   // the watch's number; 0: none
-    int lane = 0;       // 0: in line
-    Event done = {};    // of a lane's relayout
-    int begun_by = -1;  // of a Wait: the step whose relayout it ends
+    int transfer = 0;         // the watch's number; 0: none
+    int lane = 0;             // 0: in line
+    Event done = {};          // of a lane's relayout
+    int begun_by = -1;        // of a Wait: the step whose relayout it ends
+    bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
     std::vector<Step> steps;

@@ -27,13 +27,28 @@ static Total one(const Plan& plan, const Program& p, const Instruction& in, cons
   return t;
 }
 
-Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw) {
+Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, bool first) {
   Estimate e;
+  double clock = 0;
+  std::map<int, double> free;                         // when a lane is
+  std::vector<double> ready(program.buffers.size());  // when what a lane brings is there
   for (const Instruction& in : program.instructions) {
-    const Total t = one(plan, program, in, hw);
+    if (!is_carried_out(in.op, first)) continue;
+    Total t = one(plan, program, in, hw);
+    std::string name(in.op.name());
+    const auto* r = in.op.get_if<Relayout>();
+    if (r && r->lane) {
+      name += fmt::format(", lane {}", r->lane);
+      double& end = free[r->lane];
+      ready[size_t(in.outs[0])] = end = std::max(clock, end) + t.seconds;
+    } else {
+      if (in.op.get_if<Wait>()) t.seconds = std::max(0.0, ready[size_t(in.ins[0])] - clock);
+      clock += t.seconds;
+    }
     e.total += t;
-    e.by_op[std::string(in.op.name())] += t;
+    e.by_op[name] += t;
   }
+  e.total.seconds = clock;
   return e;
 }
 

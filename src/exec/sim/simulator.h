@@ -1,5 +1,7 @@
 // Computes nothing: adds up flops, bytes and time of a plan from the ops' cost rules. An instruction takes the longer
 // of its arithmetic and its traffic at the hardware's measured rates; a relayout takes its wire bytes over the link.
+// What is on a lane goes on beside the instructions behind it, as if neither slowed the other; its Wait takes what is
+// left.
 #pragma once
 #include <map>
 #include <string>
@@ -26,12 +28,12 @@ struct Total {
 };
 
 struct Estimate {
-  Total total;
-  std::map<std::string, Total> by_op;
+  Total total;                         // seconds: by the clock
+  std::map<std::string, Total> by_op;  // "relayout, lane 2": the lane's own seconds
 };
 
-// One run of a program on one rank.
-Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw);
+// One run of a program on one rank; `first`: in a step's first micro-batch.
+Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, bool first = true);
 std::string print(const Estimate& e);
 
 }  // namespace megalith::sim

@@ -1,0 +1,69 @@
+#include "passes/gather_ahead.h"
+
+#include <algorithm>
+#include <map>
+
+#include "graph/relayout_op.h"
+#include "optim/update.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
+  b.set_phase(Phase::forward), b.set_tag("weights");
+  std::vector<Pool> others;
+  for (const Pool& pool : pools) {
+    const bool is_read = std::any_of(pool.members.begin(), pool.members.end(),
+                                     [&](size_t m) { return bool(b.find_leaf(parameters[m].name)); });
+    if (!pool.late || !is_read) {
+      others.push_back(pool);
+      continue;
+    }
+    place_members(b, {pool}, parameters);
+    const bool has_copy = pool.weights.dtype != pool.shard.dtype;
+    const Value part = has_copy ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
+    b.wait(b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool), kWeightLane, true));
+  }
+  gather_ahead(b.graph());
+  return others;
+}
+
+namespace {
+
+bool of_gather(const Node& n) { return !is_carried_out(n.op, false); }
+bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
+
+struct Gather {
+  Node begin, end;
+  int reader;  // the first node that reads what is gathered
+};
+
+}  // namespace
+
+bool gather_ahead(Graph& g) {
+  std::map<Value, int> readers;  // by pool
+  for (int i = 0; i < int(g.nodes.size()); ++i)
+    for (Value v : g.nodes[i].ins)
+      if (const Value pool = g.info(v).pool.pool) readers.emplace(pool, i);
+  std::vector<Gather> gathers;
+  for (const Node& n : g.nodes)
+    if (ends(n)) {
+      const Node& begin = g.nodes[g.info(n.ins[0]).node];
+      const auto reader = readers.find(begin.ins[1]);
+      gathers.push_back({begin, n, reader == readers.end() ? int(g.nodes.size()) : reader->second});
+    }
+  std::stable_sort(gathers.begin(), gathers.end(),
+                   [](const Gather& a, const Gather& b) { return a.reader < b.reader; });
+  std::vector<Node> nodes;
+  for (Gather& gather : gathers) nodes.push_back(std::move(gather.begin));
+  auto next = gathers.begin();
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    for (; next != gathers.end() && next->reader == i; ++next) nodes.push_back(std::move(next->end));
+    if (!of_gather(g.nodes[i])) nodes.push_back(std::move(g.nodes[i]));
+  }
+  for (; next != gathers.end(); ++next) nodes.push_back(std::move(next->end));
+  set_nodes(g, std::move(nodes));
+  return !gathers.empty();
+}
+
+}  // namespace megalith

@@ -1,0 +1,117 @@
+// New weights gathered beside the forward: where the transfers and their ends stand.
+#include "passes/gather_ahead.h"
+
+#include <gtest/gtest.h>
+
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "optim/update.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+#include "small_models.h"
+
+namespace megalith {
+
+namespace {
+
+struct Built {
+  Graph g;
+  std::vector<Pool> pools;
+};
+
+// As a training step is built. Pools of 300 elements: several a layer; the first parameter's is not late.
+Built built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
+  Built out;
+  out.g.mesh = make_mesh(2, 1, 2, 1);
+  Builder b(out.g);
+  GptShape shape;
+  shape.batch = 2, shape.dtype = dtype;
+  const Gpt gpt = build_gpt(b, model, shape, {true});
+  out.pools = make_pools(out.g.mesh, gpt.parameters, 300);
+  for (Pool& pool : out.pools) pool.late = std::ranges::find(pool.members, 0u) == pool.members.end();
+  gather_weights(b, out.pools, gpt.parameters);
+  verify(out.g);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {}, out.pools, {true, true});
+  run_passes(out.g, standard_passes(), off);
+  run_passes(out.g, {{"gather-ahead", gather_ahead}});
+  return out;
+}
+
+bool of_first_alone(const Node& n) { return !is_carried_out(n.op, false); }
+
+// Where the first member of a pool is read.
+int first_reader(const Graph& g, Value pool) {
+  for (int i = 0; i < int(g.nodes.size()); ++i)
+    for (Value v : g.nodes[i].ins)
+      if (g.info(v).pool.pool == pool) return i;
+  return -1;
+}
+
+}  // namespace
+
+TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
+  for (const ModelConfig& model : {gpt2(), llama()})
+    for (const DType dtype : {DType::f32, DType::bf16})
+      for (const auto& off : {std::set<std::string>{}, std::set<std::string>{"multi-tensor", "fuse-bias"}}) {
+        const Built built_step = built(model, dtype, off);
+        const Graph& g = built_step.g;
+        const int late = int(std::ranges::count_if(built_step.pools, [](const Pool& p) { return p.late; }));
+        ASSERT_GT(late, 4);
+        ASSERT_EQ(late + 1, int(built_step.pools.size()));
+        int before = -1, ends = 0;
+        for (int i = 0; i < int(g.nodes.size()); ++i) {
+          const Node& n = g.nodes[i];
+          EXPECT_TRUE(of_first_alone(n) || i >= late) << "the head is the gathers alone";
+          if (!of_first_alone(n)) continue;
+          EXPECT_EQ(n.phase, Phase::forward);
+          if (const auto* r = n.op.get_if<Relayout>()) {
+            EXPECT_LT(i, late);
+            EXPECT_EQ(r->lane, kWeightLane);
+            EXPECT_EQ(r->transfer, Transfer::all_gather);
+            const int reader = first_reader(g, n.ins[1]);
+            EXPECT_GE(reader, before) << "in the order of reading";
+            before = reader;
+          } else {
+            ++ends;
+            int next = i;  // several pools may have one first reader
+            while (of_first_alone(g.nodes[next])) ++next;
+            EXPECT_EQ(first_reader(g, g.nodes[g.info(n.ins[0]).node].ins[1]), next);
+          }
+        }
+        EXPECT_EQ(ends, late);
+      }
+}
+
+// What the forward reads first stays with the update, and is the first that it updates.
+TEST(GatherAhead, the_update_gathers_the_first_pool_alone) {
+  const Built step = built(llama(), DType::bf16, {"multi-tensor"});
+  std::vector<std::string> gathered;
+  std::optional<bool> first_update;  // of the pool that is gathered here
+  for (const Node& n : step.g.nodes) {
+    const auto* r = n.op.get_if<Relayout>();
+    if (n.op.get_if<AdamW>() && !first_update)
+      first_update = step.g.info(n.ins[0]).name == main_name(step.pools.back().name);
+    if (r && r->into && n.phase == Phase::update) gathered.push_back(step.g.info(n.ins[1]).name);
+  }
+  EXPECT_EQ(gathered, std::vector<std::string>{step.pools.back().name});
+  EXPECT_EQ(first_update, true);
+}
+
+TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
+  Graph g = built(gpt2(), DType::f32).g;
+  const auto end =
+      std::ranges::find_if(g.nodes, [](const Node& n) { return of_first_alone(n) && n.op.get_if<Wait>(); });
+  std::vector<Node> nodes = g.nodes;
+  std::rotate(nodes.begin() + (end - g.nodes.begin()), nodes.begin() + (end - g.nodes.begin()) + 2,
+              nodes.begin() + (end - g.nodes.begin()) + 8);
+  set_nodes(g, std::move(nodes));
+  try {
+    verify(g);
+    FAIL() << "it verifies";
+  } catch (const Error& e) {
+    EXPECT_NE(std::string(e.what()).find("while its pool is being written"), std::string::npos) << e.what();
+  }
+}
+
+}  // namespace megalith
