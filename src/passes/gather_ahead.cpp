@@ -9,6 +9,19 @@
 
 namespace megalith {
 
+namespace {
+
+// Nodes that begin or end a gather of weights for the first micro-batch.
+bool of_gather(const Node& n) { return !is_carried_out(n.op, false); }
+bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
+
+struct Gather {
+  Node begin, end;
+  int reader;  // the first node that reads what is gathered
+};
+
+}  // namespace
+
 std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
   b.set_phase(Phase::forward), b.set_tag("weights");
   std::vector<Pool> others;
@@ -24,21 +37,11 @@ std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, con
     const Value part = has_copy ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
     b.wait(b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool), kWeightLane, true));
   }
-  gather_ahead(b.graph());
+  std::vector<Node> nodes = std::move(b.graph().nodes);
+  std::stable_partition(nodes.begin(), nodes.end(), of_gather);
+  set_nodes(b.graph(), std::move(nodes));
   return others;
 }
-
-namespace {
-
-bool of_gather(const Node& n) { return !is_carried_out(n.op, false); }
-bool ends(const Node& n) { return of_gather(n) && n.op.get_if<Wait>(); }
-
-struct Gather {
-  Node begin, end;
-  int reader;  // the first node that reads what is gathered
-};
-
-}  // namespace
 
 bool gather_ahead(Graph& g) {
   std::map<Value, int> readers;  // by pool

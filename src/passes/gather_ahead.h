@@ -7,7 +7,8 @@
 
 namespace megalith {
 
-// Adds these transfers to b's graph for those of the late pools that have members there. Returns the other pools.
+// Adds these transfers to b's graph for those of the late pools that have members there: whole, at its head, where no
+// pass can bring a reader before their ends. The pass gather-ahead moves the ends. Returns the other pools.
 std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
 }  // namespace megalith

@@ -53,10 +53,15 @@ const char* const kAgain[] = {
     "pp2-uneven dp2 distopt-overlap bloom micro2",
 };
 // With pools of 4000 elements, so that there are several.
-const char* const kAhead[] = {
-    "dp4 micro2 llama",        "dp8 untied documents", "tp2 cp2 dp2 sp llama groups2 both-drop", "cp4-a2a dp2 neox",
-    "tp2 dp4 sp again-layers", "pp2 dp2 tp2 sp llama", "pp2-vp2 dp2 cp2 untied hidden-drop",     "pp2-vp2-zb dp4",
-    "pp4-zb dp2 again-parts"};
+const char* const kAhead[] = {"dp4 micro2 llama",
+                              "dp4 untied documents",
+                              "tp2 dp2 sp again-layers both-drop",
+                              "cp2 dp2 neox",
+                              "cp4-a2a qwen",
+                              "pp2 dp2 untied",
+                              "pp2-vp2 dp2 hidden-drop",
+                              "pp2-vp2-zb dp2 again-parts",
+                              "tp2 cp2 dp2 sp llama groups2"};
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
 // Each with a good share of the kinds of relayouts that there are.
@@ -178,7 +183,7 @@ int ahead(const Hall& at) {
     rests.push_back({l.name + more, l.model + l.ranks + plain + from + saved(last), l.size});
   };
   for (const char* words : kAhead) add(words, "");
-  add("dp4 llama", " --bf16"), add("tp2 dp2 pp2 sp", " --bf16"), add("tp2 dp2", " --lr 1e30");
+  add("dp4 llama", " --bf16"), add("pp2 dp2", " --bf16"), add("dp2", " --lr 1e30");
   const std::vector<Outcome> outcomes = run_jobs(at.ranks, whole, at.folder),
                              ends = run_jobs(at.ranks, rests, at.folder);
   int bad = 0;

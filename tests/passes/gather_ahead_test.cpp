@@ -9,6 +9,8 @@
 #include "passes/gradients.h"
 #include "passes/pass.h"
 #include "small_models.h"
+#include "tests/harness/rank_set.h"
+#include "tests/harness/thread_ranks.h"
 
 namespace megalith {
 
@@ -86,25 +88,24 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
 // What the forward reads first stays with the update, and is the first that it updates.
 TEST(GatherAhead, the_update_gathers_the_first_pool_alone) {
   const Built step = built(llama(), DType::bf16, {"multi-tensor"});
+  const Pool& pool = *std::ranges::find(step.pools, false, &Pool::late);
   std::vector<std::string> gathered;
   std::optional<bool> first_update;  // of the pool that is gathered here
   for (const Node& n : step.g.nodes) {
     const auto* r = n.op.get_if<Relayout>();
-    if (n.op.get_if<AdamW>() && !first_update)
-      first_update = step.g.info(n.ins[0]).name == main_name(step.pools.back().name);
+    if (n.op.get_if<AdamW>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(pool.name);
     if (r && r->into && n.phase == Phase::update) gathered.push_back(step.g.info(n.ins[1]).name);
   }
-  EXPECT_EQ(gathered, std::vector<std::string>{step.pools.back().name});
+  EXPECT_EQ(gathered, std::vector<std::string>{pool.name});
   EXPECT_EQ(first_update, true);
 }
 
 TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
   Graph g = built(gpt2(), DType::f32).g;
-  const auto end =
-      std::ranges::find_if(g.nodes, [](const Node& n) { return of_first_alone(n) && n.op.get_if<Wait>(); });
   std::vector<Node> nodes = g.nodes;
-  std::rotate(nodes.begin() + (end - g.nodes.begin()), nodes.begin() + (end - g.nodes.begin()) + 2,
-              nodes.begin() + (end - g.nodes.begin()) + 8);
+  const auto end = std::ranges::find_if(nodes, [](const Node& n) { return of_first_alone(n) && n.op.get_if<Wait>(); });
+  const auto reader = std::find_if_not(end, nodes.end(), of_first_alone);
+  std::rotate(end, end + 1, reader + 1);
   set_nodes(g, std::move(nodes));
   try {
     verify(g);
@@ -112,6 +113,30 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
   } catch (const Error& e) {
     EXPECT_NE(std::string(e.what()).find("while its pool is being written"), std::string::npos) << e.what();
   }
+}
+
+// By the CPU's executor, on ranks that exchange.
+TEST(GatherAhead, later_micro_batches_gather_nothing) {
+  Graph g;
+  g.mesh = make_mesh(2, 1, 1, 1);
+  Builder b(g);
+  Type whole_type{DType::f32, {8}, whole(1)}, part = whole_type;
+  whole_type.layout.copy.insert(Axis::dp), part.layout.dims[0].push_back({Axis::dp});
+  b.wait(b.move_into(b.leaf({"part", part}), {Axis::dp}, kCopy, b.leaf({"whole", whole_type}), kWeightLane, true));
+  const Plan plan = harness::plan_graph(g);
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    cpu::Executor executor(plan, g.mesh.coord(ranks.rank()), &ranks);
+    const auto gathered = [&](float value, bool first) {
+      std::fill_n(reinterpret_cast<float*>(executor.leaf("part")), 4, value + float(ranks.rank()));
+      executor.run(0, first);
+      const float* all = reinterpret_cast<const float*>(executor.leaf("whole"));
+      return std::vector<float>(all, all + 8);
+    };
+    const std::vector<float> ones = {1, 1, 1, 1, 2, 2, 2, 2}, threes = {3, 3, 3, 3, 4, 4, 4, 4};
+    EXPECT_EQ(gathered(1, true), ones);
+    EXPECT_EQ(gathered(2, false), ones);
+    EXPECT_EQ(gathered(3, true), threes);
+  });
 }
 
 }  // namespace megalith
