@@ -65,7 +65,9 @@ class WatchedInterpreter final : public Interpreter {
     for (const Leaf& leaf : plan_.leaves) {
       const bool stays =
           leaf.role == Role::parameter || leaf.role == Role::main_parameter || leaf.role == Role::optimizer;
-      if (stays && leaf.pool < 0) state = XXH3_64bits_withSeed(real_->host_view(leaf), size_t(leaf.bytes), state);
+      if (!stays || leaf.pool >= 0) continue;  // plans differ in the order of their leaves
+      const u64 name = XXH3_64bits(leaf.name.data(), leaf.name.size());
+      state += XXH3_64bits_withSeed(real_->host_view(leaf), size_t(leaf.bytes), name);
     }
     watch_.state = state;
   }

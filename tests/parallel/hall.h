@@ -1,0 +1,30 @@
+// Where the test's modes run: on all ranks, of which the first speaks.
+#pragma once
+#include <fmt/core.h>
+
+#include <cstdio>
+
+#include "comm/ranks.h"
+#include "tests/parallel/flags.h"
+#include "tests/parallel/jobs.h"
+
+namespace megalith::parity {
+
+struct Hall {
+  Ranks& ranks;
+  std::string folder;
+  template <class... A>
+  void say(fmt::format_string<A...> text, A&&... args) const {
+    if (ranks.rank() != 0) return;
+    fmt::print(text, std::forward<A>(args)...);
+    fmt::print("\n");
+    std::fflush(stdout);
+  }
+};
+
+inline bool same_bits(const Outcome& a, const Outcome& b) {
+  return a.state == b.state && a.losses == b.losses && a.norms == b.norms && a.validation == b.validation &&
+         a.losses.size() == kIterations;
+}
+
+}  // namespace megalith::parity
