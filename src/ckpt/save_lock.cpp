@@ -194,10 +194,11 @@ void SaveLock::take() const {
 bool SaveLock::is_own() const { return text_of(path_) == own_; }
 
 void SaveLock::check_held() const {
-  if (is_own()) return;
-  if (!fs::exists(path_)) return take();
+  const std::string text = text_of(path_);
+  if (text == own_) return;
+  if (text.empty()) return take();
   fail("--save {}: {} has taken over from this one, which must have stood still for long: this one ends", dir_,
-       Owner::from_text(text_of(path_)).text());
+       Owner::from_text(text).text());
 }
 
 void SaveLock::keep_beating() {

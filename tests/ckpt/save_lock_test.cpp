@@ -139,7 +139,11 @@ TEST(SaveLock, that_was_lost_is_noticed) {
   fs::remove(dir / kLockFile);
   lock.check_held();  // somebody cleared up: it is taken anew
   EXPECT_TRUE(fs::exists(dir / kLockFile));
-  json owner = json::parse(slurp(dir / kLockFile));
+  const std::string own = slurp(dir / kLockFile);
+  spit(dir / kLockFile, "");
+  lock.check_held();  // nobody's, as after a crash of the file server
+  EXPECT_EQ(slurp(dir / kLockFile), own);
+  json owner = json::parse(own);
   owner["host"] = "far";
   spit(dir / kLockFile, owner.dump());
   expect_error([&] { lock.check_held(); }, "has taken over from this one");
