@@ -79,7 +79,8 @@ std::optional<i64> read_latest(const std::string& dir) {
   return good ? std::optional(value) : std::nullopt;
 }
 
-// The checkpoint that `latest` names, else the newest.
+// The checkpoint that `latest` names, else the newest before it, else the newest: later ones are of a branch of the run
+// that was left.
 Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
   auto latest = read_latest(dir);
@@ -98,7 +99,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
     if (named->iteration != found.front().iteration)
       log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, named->iteration,
                 found.front().path);
-    std::rotate(found.begin(), named, named + 1);
+    std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
   }
   for (const FoundCheckpoint& c : found) {
     try {

@@ -367,6 +367,12 @@ TEST(Checkpoint, keeps_the_last_ones_and_those_of_an_abandoned_future) {
             (std::set<std::string>{"iter_0000035", "iter_0000040", "latest_checkpointed_iteration.txt"}));
   testing::internal::CaptureStderr();
   expect_holds(open_checkpoint(dir.path()), State(35));
+  State(30).save(dir.path());
+  State(35).save(dir.path());
+  spit(dir / "iter_0000035/manifest.json", "");
+  expect_holds(open_checkpoint(dir.path()), State(30));  // not the future's
+  fs::remove_all(dir / "iter_0000030");
+  expect_holds(open_checkpoint(dir.path()), State(40));  // but that rather than nothing
   testing::internal::GetCapturedStderr();
 }
 
