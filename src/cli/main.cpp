@@ -1,5 +1,6 @@
 // megalith COMMAND [flags]
 #include <malloc.h>
+#include <sys/resource.h>
 
 #include <csignal>
 #include <cstdio>
@@ -34,11 +35,20 @@ int usage(std::FILE* to) {
   return to == stdout ? 0 : 2;
 }
 
+// A checkpoint of many ranks is many files, and the first of many ranks has a connection to each.
+void allow_many_files() {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0) return;
+  files.rlim_cur = files.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &files);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write like a full disk, not the end of the process
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
+  allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
   for (const Entry& e : kCommands) {

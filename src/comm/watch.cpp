@@ -3,7 +3,6 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/random.h>
-#include <sys/resource.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -19,15 +18,6 @@ std::string random_token() {
   u64 words[2] = {};
   check(getrandom(words, sizeof words, 0) == sizeof words, "the system gives no random numbers");
   return fmt::format("{:016x}{:016x}", words[0], words[1]);
-}
-
-// The hub holds a connection to each rank.
-void allow_files(size_t ranks) {
-  rlimit files{};
-  const rlim_t needed = 2 * ranks + 256;
-  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= needed) return;
-  files.rlim_cur = std::min(needed, files.rlim_max);
-  setrlimit(RLIMIT_NOFILE, &files);
 }
 
 bool share_network(const std::vector<Member>& members) {
@@ -84,7 +74,6 @@ Watch::Watch(const Place& place, double silence_seconds, const Gather& gather) {
   std::string problem;
   try {
     if (place.rank == 0) {
-      allow_files(at.members.size());
       const bool is_near = share_network(at.members);
       Listener listener = listen_at(is_near ? "127.0.0.1" : "", 0);
       const std::string token = random_token();

@@ -43,6 +43,12 @@ std::string take_text(const fs::path& path) {
     setrlimit(RLIMIT_FSIZE, &most);
     ::signal(SIGXFSZ, SIG_IGN);  // writing beyond it is then an error, as on a full disk
   }
+  if (limits.open_files > 0) {
+    rlimit files{};
+    getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = rlim_t(limits.open_files);
+    setrlimit(RLIMIT_NOFILE, &files);
+  }
   std::vector<char*> argv;
   for (const std::string& word : words) argv.push_back(const_cast<char*>(word.c_str()));
   argv.push_back(nullptr);

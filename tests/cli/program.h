@@ -22,6 +22,7 @@ struct Ran {
 struct RunLimits {
   double seconds = 120;          // then it is killed
   i64 file_bytes = 0;            // no file may grow beyond this; 0: any size
+  i64 open_files = 0;            // at once, as `ulimit -Sn` sets it; 0: any number
   int ranks = 1;                 // more: started by mpirun
   std::function<bool()> kill{};  // asked again and again; SIGKILL once it says so
 };

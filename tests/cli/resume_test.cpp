@@ -3,6 +3,7 @@
 #include <filesystem>
 #include <random>
 
+#include "ckpt/shards.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -108,6 +109,24 @@ TEST_F(Checkpoints, FinishedRunIsNotSavedAgain) {
   const Ran again = must(run("--train-iters 4"));
   EXPECT_EQ(fs::last_write_time(*this / "ck/iter_0000004/manifest.json"), before);
   EXPECT_NE(again.out.find("at iteration 4"), std::string::npos);
+}
+
+// A checkpoint of many ranks is many files, more than a process may have open at once by custom.
+TEST_F(Checkpoints, OfManyRanksCanBeRead) {
+  constexpr int kRanks = 90;
+  const std::string dir = *this / "many";
+  std::vector<std::string> accounts;
+  SaveSteps steps(dir, 3, {});
+  const std::string temporary = steps.begin();
+  for (int r = 0; r < kRanks; ++r) {
+    const float value = float(r);
+    ShardWriter part({.iteration = 3}, {{"w", {1}, DType::f32, &value, {kRanks}, {r}}}, r, {});
+    accounts.push_back(part.write(temporary));
+    if (r + 1 == kRanks) steps.commit(part, temporary, accounts);
+  }
+  const Ran ran = megalith("inspect " + dir + " --tensor w", {.open_files = 40});
+  EXPECT_EQ(ran.err, "");
+  EXPECT_TRUE(ran.ok()) << ran.out;
 }
 
 // Another schedule: refused with a table, or one of the two by a flag.
