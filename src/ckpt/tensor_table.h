@@ -1,4 +1,4 @@
-// The error for files that hold another model: a table of what was expected and what is there.
+// The error for files that hold another model: what was expected and what is there.
 #pragma once
 #include <functional>
 #include <optional>
@@ -17,7 +17,7 @@ struct NamedShape {
 };
 
 // Throws Error unless `found` holds exactly the tensors of `expected`. `where` starts the message, e.g. "[hf] DIR". The
-// first 20 differences are listed, one a row: name, expected shape or "-", found shape or "missing".
+// first few differences are listed with both shapes.
 void check_same_tensors(const std::string& where, std::span<const NamedShape> expected,
                         std::span<const NamedShape> found);
 

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/mismatch.h"
 #include "ckpt/hf_config.h"
 #include "train/schedules.h"
 
@@ -11,18 +12,6 @@ namespace megalith {
 using nlohmann::json;
 
 namespace {
-
-struct Row {
-  std::string name, expected, found;
-};
-
-std::string table(const std::vector<Row>& rows) {
-  size_t name = 7, expected = 8;
-  for (const Row& r : rows) name = std::max(name, r.name.size()), expected = std::max(expected, r.expected.size());
-  std::string text = fmt::format("\n  {:<{}}  {:<{}}  found", "setting", name, "expected", expected);
-  for (const Row& r : rows) text += fmt::format("\n  {:<{}}  {:<{}}  {}", r.name, name, r.expected, expected, r.found);
-  return text;
-}
 
 constexpr const char* kLrStyles[] = {"constant", "linear", "cosine", "inverse-square-root", "WSD"};
 constexpr const char* kWsdStyles[] = {"exponential", "linear", "cosine", "minus_sqrt"};
@@ -39,19 +28,19 @@ E style_of(const json& j, const char* const (&names)[N]) {
 
 void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const std::string& where) {
   const auto expected = describe(flags), found = describe(stored);
-  std::vector<Row> rows;
+  std::vector<Mismatch> mismatches;
   const auto value = [](const auto& list, const std::string& name) {
     for (const auto& [key, text] : list)
       if (key == name) return text;
-    return std::string("-");
+    return std::string();
   };
   for (const auto& [name, text] : expected)
-    if (value(found, name) != text) rows.push_back({name, text, value(found, name)});
+    if (value(found, name) != text) mismatches.push_back({name, text, value(found, name)});
   for (const auto& [name, text] : found)
-    if (value(expected, name) == "-") rows.push_back({name, "-", text});
-  check(rows.empty(),
-        "{} holds another model than the flags describe: change the flags, or leave those of the model out{}", where,
-        table(rows));
+    if (value(expected, name).empty()) mismatches.push_back({name, "", text});
+  check(mismatches.empty(),
+        "{} holds another model than the flags describe ({}): change the flags, or leave those of the model out", where,
+        list_mismatches(mismatches));
 }
 
 json schedules_to_json(const Schedules& s) {
@@ -98,16 +87,16 @@ Schedules choose_schedules(const Options& flags, const json& stored, const std::
   const Schedules theirs = schedules_from_json(stored, where);
   if (flags.optimizer.use_checkpoint_opt_param_scheduler) return theirs;
   const json expected = schedules_to_json(ours), found = schedules_to_json(theirs);
-  std::vector<Row> rows;
-  const auto text = [](const json& j, const std::string& key) { return j.contains(key) ? j[key].dump() : "-"; };
+  std::vector<Mismatch> mismatches;
+  const auto text = [](const json& j, const std::string& key) { return j.contains(key) ? j[key].dump() : ""; };
   for (const auto& [key, value] : expected.items())
-    if (text(found, key) != value.dump()) rows.push_back({key, value.dump(), text(found, key)});
+    if (text(found, key) != value.dump()) mismatches.push_back({key, value.dump(), text(found, key)});
   for (const auto& [key, value] : found.items())
-    if (!expected.contains(key)) rows.push_back({key, "-", value.dump()});
-  check(rows.empty(),
-        "{} was saved with another schedule than the flags give: --override-opt-param-scheduler follows the flags, "
-        "--use-checkpoint-opt-param-scheduler the checkpoint{}",
-        where, table(rows));
+    if (!expected.contains(key)) mismatches.push_back({key, "", value.dump()});
+  check(mismatches.empty(),
+        "{} was saved with another schedule than the flags give ({}): --override-opt-param-scheduler follows the "
+        "flags, --use-checkpoint-opt-param-scheduler the checkpoint",
+        where, list_mismatches(mismatches));
   return ours;
 }
 

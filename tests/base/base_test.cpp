@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/dtype.h"
+#include "base/mismatch.h"
 #include "base/rng.h"
 #include "base/shape.h"
 #include "base/threads.h"
@@ -26,6 +27,13 @@ TEST(Check, says_the_value) {
   } catch (const Error& e) {
     EXPECT_STREQ(e.what(), "[thing] width is 4: want 3");
   }
+}
+
+TEST(Mismatch, names_the_first_few_in_one_line) {
+  EXPECT_EQ(list_mismatches(std::vector<Mismatch>{{"a", "4", "3"}, {"b", "1", ""}}),
+            "a: 3 there, 4 here; b: nothing there, 1 here");
+  const std::vector<Mismatch> many(9, {"a", "", "3"});
+  EXPECT_TRUE(list_mismatches(many).ends_with("; a: 3 there, nothing here; and 5 more"));
 }
 
 TEST(Shape, prints) { EXPECT_EQ(to_string({2, 3}), "[2, 3]"); }
