@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "train/communication.h"
 #include "train/compatibility.h"
@@ -139,11 +140,14 @@ std::string stages_report(const Options& o, const Backend& backend) {
   return out;
 }
 
+// Those that divide a rank's share of the global batch. They are found in pairs up to its root: it may be a huge number
+// that somebody mistyped.
 static std::vector<i64> smaller_micro_batches(const Options& o) {
-  std::vector<i64> out;
-  for (i64 b = 1; b < o.train.micro_batch_size; ++b)
-    if (o.train.global_batch_size % (b * o.parallel.data_parallel_size()) == 0) out.push_back(b);
-  return out;
+  const i64 share = o.train.global_batch_size / o.parallel.data_parallel_size();
+  std::set<i64> divisors;
+  for (i64 b = 1; b * b <= share; ++b)
+    if (share % b == 0) divisors.insert({b, share / b});
+  return {divisors.begin(), divisors.lower_bound(o.train.micro_batch_size)};
 }
 
 // The largest micro-batch below the given one that divides the global batch and fits in `have` bytes; 0 if none does.
