@@ -15,6 +15,7 @@ int command_evaluate(int argc, const char* const* argv) {
     log::say("{}", options_help());
     return 0;
   }
+  for (const std::string& note : o.notes) log::info("{}", note);
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
   check(is_loadable(o.train.load), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there",
         o.train.load);

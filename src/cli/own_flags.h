@@ -15,7 +15,13 @@ bool read_flags(Flags& flags, int argc, const char* const* argv) {
   config::FieldList fields = config::fields_of(flags);
   const config::ParseResult r = config::parse(fields, std::vector<std::string>(argv + 1, argv + argc));
   if (r.help) log::say("{}", config::help_text(fields));
+  for (const std::string& warning : r.warnings) log::warn("{}", warning);
   return !r.help;
+}
+
+// What --ckpt-step may be.
+inline void check_step(i64 step) {
+  check(step >= 0, "--ckpt-step {}: give the iteration of a checkpoint, or 0 for the latest", step);
 }
 
 }  // namespace megalith

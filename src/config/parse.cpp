@@ -50,7 +50,9 @@ class Words {
     attached_.reset();
     if (equals != std::string::npos) attached_ = word.substr(equals + 1);
     if (last_ == "--config") {
+      check(config_file_.empty(), "--config is given twice: one file is read, put all into it");
       config_file_ = one_value();
+      check(!config_file_.empty(), "--config wants the name of a YAML file, '' is given");
       return;
     }
     const auto entry = index_.find(last_, "unknown flag " + last_);
@@ -129,6 +131,31 @@ void apply_weak(std::span<const Setting> settings, Given& given) {
   }
 }
 
+// "--lr 0.1", cut where a list is long.
+std::string written(const Given::Use& use) {
+  constexpr size_t kMost = 80;
+  std::string text = fmt::format("{} {}", use.flag, fmt::join(use.values, " "));
+  return text.size() <= kMost ? text : text.substr(0, kMost) + "...";
+}
+
+// Fields that are set more than once to different values: people append a flag to change a script's, but mean to add to
+// a list too.
+std::vector<std::string> repeats(const FieldList& fields, const Given& given) {
+  std::vector<std::string> out;
+  for (const Field& field : fields.all()) {
+    const auto found = given.uses.find(field.name);
+    if (found == given.uses.end()) continue;
+    const Given::Use& last = found->second.back();
+    for (const Given::Use& use : found->second) {
+      if (use.values == last.values) continue;
+      out.push_back(fmt::format("{} and {} are both given: the last one holds{}", written(use), written(last),
+                                field.is_list() ? "; a list goes behind one flag" : ""));
+      break;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string Given::contradiction(std::string_view field) const {
@@ -194,6 +221,7 @@ ParseResult parse(FieldList& fields, std::span<const std::string> arguments, std
   } else {
     apply_settings(settings, result.given);
   }
+  result.warnings = repeats(fields, result.given);
   apply_weak(settings, result.given);
   return result;
 }

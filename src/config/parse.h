@@ -1,7 +1,7 @@
 // The command line, in Megatron's form: `--flag value`, `--flag=value`, switches, and lists that take values up to the
 // next flag.
-// `--config FILE.yaml` is read first and the command line overrides it. A flag given twice: the last one holds. No
-// abbreviations.
+// `--config FILE.yaml` is read first and the command line overrides it. A flag given twice: the last one holds, and
+// a warning says so. No abbreviations.
 #pragma once
 #include <map>
 #include <set>
@@ -41,8 +41,9 @@ struct OtherFlag {
 
 struct ParseResult {
   Given given;
-  std::vector<std::string> notes;  // one line for each accepted flag that has no effect
-  bool help = false;               // --help or -h was there; nothing else has been looked at
+  std::vector<std::string> notes;     // one line for each accepted flag that has no effect
+  std::vector<std::string> warnings;  // one line for each field that is set more than once, to different values
+  bool help = false;                  // --help or -h was there; nothing else has been looked at
 };
 
 // Sets fields from arguments (without the program's name). Throws Error on an unknown flag (naming the nearest), a

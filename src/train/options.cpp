@@ -13,6 +13,7 @@ Options read_options(int argc, const char* const* argv) {
   config::ParseResult result = config::parse(fields, words, megatron_flags());
   options.given = std::move(result.given);
   options.notes = std::move(result.notes);
+  for (const std::string& warning : result.warnings) options.notes.push_back("warning: " + warning);
   options.help = result.help;
   return options;
 }

@@ -69,6 +69,18 @@ TEST(Parse, AliasesAndLastWins) {
   EXPECT_FALSE(parsed({"--disable-check-nan"}).sample.check_nan);
 }
 
+// The last one holds, as with argparse, but it is told: of a list the rest would be lost silently.
+TEST(Parse, WarnsOfValuesThatAnotherReplaces) {
+  const auto warnings = [](std::vector<std::string> words) { return parsed(std::move(words)).result.warnings; };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(warnings({"--num-layers", "5", "--lr", "1", "--layers", "7"}),
+            Lines{"--num-layers 5 and --layers 7 are both given: the last one holds"});
+  EXPECT_EQ(warnings({"--data-path", "a", "b", "--data-path", "c", "--data-path", "c"}),
+            Lines{"--data-path a b and --data-path c are both given: the last one holds; a list goes behind one flag"});
+  EXPECT_EQ(warnings({"--num-layers", "5", "--num-layers", "5", "--bf16"}), Lines{});
+  EXPECT_LT(warnings({"--data-path", std::string(300, 'x'), "--data-path", "c"}).at(0).size(), 200u);
+}
+
 TEST(Parse, SwitchesWithAValue) {
   EXPECT_FALSE(parsed({"--bf16", "--bf16=false"}).sample.bf16);
   EXPECT_TRUE(parsed({"--bf16=true"}).sample.bf16);
