@@ -32,8 +32,11 @@ std::string save_interval(const Options& o) {
 }
 
 std::string save_place(const Options& o) {
-  if (!o.train.save.empty() || o.train.save_interval == 0) return {};
-  return "--save-interval has no effect without --save: nothing will be saved";
+  if (!o.train.save.empty()) return {};
+  for (const char* field : {"save-interval", "async-save", "most-recent-k", "ckpt-fully-parallel-save",
+                            "dist-ckpt-workers", "no-save-optim", "no-save-rng"})
+    if (o.given.has(field)) return fmt::format("--{} has no effect without --save: nothing will be saved", field);
+  return {};
 }
 
 std::string saved_format(const Options& o) {
@@ -191,7 +194,7 @@ std::vector<Rule> run_rules() {
       {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
       {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
-      {"save-interval comes with save", Topic::run, Action::warn, save_place},
+      {"flags about saving come with save", Topic::run, Action::warn, save_place},
       {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
       {"flags about stragglers come with log-straggler, which is for several ranks", Topic::run, Action::warn,
        straggler},
