@@ -9,6 +9,8 @@
 #include <mutex>
 #include <string>
 
+#include "base/escape.h"
+
 namespace megalith::log {
 
 static spdlog::logger& logger() {
@@ -66,7 +68,7 @@ void write_info(std::string_view message) {
   above_status([&] { logger().info("{}", message); });
 }
 void write_warn(std::string_view message) {
-  above_status([&] { logger().warn("warning: {}", message); });
+  above_status([&] { logger().warn("warning: {}", escape_controls(message)); });
 }
 
 void set_status(std::string_view line) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "base/check.h"
+#include "base/escape.h"
 #include "cli/command.h"
 #include "train/together.h"
 
@@ -58,10 +59,11 @@ int main(int argc, char** argv) {
     } catch (const megalith::ToldElsewhere&) {
       return 1;
     } catch (const std::exception& error) {
-      fmt::print(stderr, "megalith {}: {}\n", name, error.what());
+      fmt::print(stderr, "megalith {}: {}\n", name, megalith::escape_controls(error.what()));
       return 1;
     }
   }
-  if (!name.empty()) fmt::print(stderr, "megalith: there is no command '{}'\n", name);
-  return usage(stderr);
+  if (argc < 2) return usage(stderr);
+  fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n", megalith::escape_controls(name));
+  return 2;
 }

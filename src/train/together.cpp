@@ -7,6 +7,8 @@
 #include <iterator>
 #include <vector>
 
+#include "base/escape.h"
+
 namespace megalith {
 
 void together(Ranks& ranks, const std::function<void()>& f) {
@@ -36,7 +38,7 @@ int tell_errors(Ranks& ranks, const std::function<int()>& f) {
     ranks.failed("");
     throw;
   } catch (const std::exception& e) {
-    if (ranks.failed(e.what())) throw ToldElsewhere(e.what());
+    if (ranks.failed(escape_controls(e.what()))) throw ToldElsewhere(e.what());
     throw;
   }
 }
