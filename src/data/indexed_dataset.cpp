@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <filesystem>
 #include <limits>
 #include <type_traits>
 
@@ -29,10 +30,19 @@ bool fits_i32(T value) {
     return value >= lowest && value <= highest;
 }
 
+// Where one of the two files is named, what they have in common was meant.
+const std::string& checked_prefix(const std::string& prefix) {
+  for (const char* ending : {".idx", ".bin"})
+    check(!prefix.ends_with(ending) || std::filesystem::exists(prefix + ".idx"),
+          "{} is one of a dataset's two files: give their common prefix, {}", prefix,
+          prefix.substr(0, prefix.rfind('.')));
+  return prefix;
+}
+
 }  // namespace
 
 IndexedDataset::IndexedDataset(const std::string& prefix)
-    : prefix_(prefix), idx_(prefix + ".idx"), bin_(prefix + ".bin") {
+    : prefix_(checked_prefix(prefix)), idx_(prefix + ".idx"), bin_(prefix + ".bin") {
   check_header();
   check_sequences();
   check_documents();
