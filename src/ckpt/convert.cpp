@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/open_formats.h"
@@ -157,6 +158,9 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
                        const ConvertOptions& options) {
   check(to != CkptFormat::torch,
         "checkpoints of format torch are only read: write torch_dist, which Megatron-LM loads");
+  const std::string place = dir + "/" + iteration_name(from.manifest.iteration);
+  check(to == CkptFormat::hf || !fs::exists(place), "{} is there already: choose another directory or remove it",
+        place);
   const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options)
                       : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options)
                                                      : write_hf(from, dir, options);

@@ -1,6 +1,7 @@
 #include "ckpt/convert.h"
 
 #include <charconv>
+#include <filesystem>
 
 #include "cli/command.h"
 #include "cli/own_flags.h"
@@ -65,6 +66,11 @@ int command_convert(int argc, const char* const* argv) {
   AnyOpenOptions open;
   ConvertOptions options;
   const CkptFormat to = parse_ckpt_format(c.to, "--to");
+  check_step(c.ckpt_step);
+  check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for what the checkpoint tells",
+        c.vocab_size);
+  check(c.tokenizer_dir.empty() || std::filesystem::is_directory(c.tokenizer_dir),
+        "--tokenizer-dir {}: no such directory", c.tokenizer_dir);
   if (!c.from.empty()) open.format = parse_ckpt_format(c.from, "--from");
   if (!c.dtype.empty()) options.type = parse_dtype(c.dtype);
   if (c.ckpt_step > 0) open.iteration = c.ckpt_step;

@@ -45,6 +45,7 @@ int command_generate(int argc, const char* const* argv) {
   constexpr i64 kMost = i64(1) << 31;
   check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",
         c.tokens_to_generate, kMost - 1);
+  check_step(c.ckpt_step);
   c.sampling.seed = u64(c.seed);
   if (c.greedy) c.sampling.temperature = 0;
   check_sampling(c.sampling);
@@ -53,6 +54,8 @@ int command_generate(int argc, const char* const* argv) {
   stored.model.resolve();
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
   if (!tokenizer) {
+    check(c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
+          "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);
     TokenizerConfig numbers;
     numbers.type = "NullTokenizer", numbers.vocab_size = stored.model.vocab_size;
     tokenizer = make_tokenizer(numbers);

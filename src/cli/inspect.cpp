@@ -26,7 +26,7 @@ struct InspectFlags {
 
 void list_fields(InspectFlags& c, config::FieldList& f) {
   f.group("Inspection");
-  f.add("load", c.load, "What to look at: a checkpoint, a Hugging Face model or an .idx file; also without the flag.")
+  f.add("load", c.load, "What to look at: a checkpoint, a Hugging Face model or a dataset; also without the flag.")
       .shown_as("PATH");
   f.add("tensor", c.tensor, "Print numbers about this tensor, and its first values.").shown_as("NAME");
   f.add("diff", c.diff, "Compare the tensors of two checkpoints, of any formats.").shown_as("A B");
@@ -162,6 +162,13 @@ int print_difference(const InspectFlags& c) {
   return different == 0 ? 0 : 1;
 }
 
+// A dataset's .idx file where its prefix or its .bin file is named.
+std::string or_index(const std::string& path) {
+  for (const std::string& prefix : {path, path.ends_with(".bin") ? path.substr(0, path.size() - 4) : path})
+    if (fs::exists(prefix + ".idx")) return prefix + ".idx";
+  return path;
+}
+
 }  // namespace
 
 int command_inspect(int argc, const char* const* argv) {
@@ -169,8 +176,10 @@ int command_inspect(int argc, const char* const* argv) {
   std::vector<const char*> words(argv, argv + argc);
   if (words.size() > 1 && words[1][0] != '-') c.load = words[1], words.erase(words.begin() + 1);
   if (!read_flags(c, int(words.size()), words.data())) return 0;
+  check_step(c.ckpt_step);
   if (!c.diff.empty()) return print_difference(c);
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
+  c.load = or_index(c.load);
   check(fs::exists(c.load), "{} is not there", c.load);
   if (c.load.ends_with(".idx"))
     print_index(c.load, c.tokenizer, c.document);

@@ -42,7 +42,8 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   });
 }
 
-int command_flags(int, const char* const*) {
+int command_flags(int argc, const char* const*) {
+  check(argc == 1, "it takes no arguments: it prints the page of all training flags");
   log::say("{}", options_page());
   return 0;
 }

@@ -124,6 +124,7 @@ void check_config(const PreprocessConfig& c) {
   check(c.log_interval >= 1, "--log-interval is {}: want 1 or more", c.log_interval);
   check(!c.output_prefix.empty(), "--output-prefix is missing: give the path that the output's names begin with");
   check(!c.json_keys.empty(), "--json-keys is empty: name at least one key");
+  check(std::ranges::find(c.json_keys, "") == c.json_keys.end(), "--json-keys holds an empty name: leave it out");
   for (size_t i = 0; i < c.json_keys.size(); ++i) {
     const bool twice = std::count(c.json_keys.begin(), c.json_keys.end(), c.json_keys[i]) > 1;
     check(!twice, "--json-keys names \"{}\" twice: each key gives one output", c.json_keys[i]);

@@ -42,8 +42,41 @@ TEST_F(BadInput, Flags) {
   refuses("--split 1,2,3,4", "1,2,3,4");
   refuses("--split 0,1,0", "nothing to train on");
   refuses("--train-iters 100000000000", "too often");
+  refuses("--config=", "--config wants the name");
+  refuses("--config a.yaml --config b.yaml", "--config is given twice");
   EXPECT_EQ(megalith("").exit_code, 2);
   EXPECT_EQ(megalith("trian").exit_code, 2);
+}
+
+// Whatever a word holds, what is said about it is one line.
+TEST_F(BadInput, LineBreaksInWords) {
+  expect_refused(run_program("megalith", {"pretrain-gpt", "--num-layers", "2\n3"}), "'2\\n3' is not a whole number");
+  expect_refused(run_program("megalith", {"inspect", "a\nb"}), "a\\nb is not there");
+  EXPECT_EQ(run_program("megalith", {"pre\ntrain"}).err,
+            "megalith: there is no command 'pre\\ntrain': megalith --help lists them\n");
+}
+
+TEST_F(BadInput, OtherCommands) {
+  const std::string ck = *this / "ck", td = *this / "td";
+  must(pretrain("--train-iters 1 --split 80,10,10 --save-interval 1 --save " + ck));
+  must("convert --load " + ck + " --to torch_dist --save " + td);
+  for (const char* to : {"native", "torch_dist"})
+    expect_refused("convert --load " + td + " --to " + to + " --save " + td, "is there already");
+  const std::string convert = "convert --load " + td + " --to hf --save " + *this / "hf";
+  expect_refused(convert + " --ckpt-step -1", "--ckpt-step -1");
+  expect_refused(convert + " --vocab-size -1", "--vocab-size -1");
+  expect_refused(convert + " --tokenizer-dir " + *this / "none", "no such directory");
+  must("convert --load " + ck + " --to hf --no-load-optim --save " + *this / "hf");
+  expect_refused("generate --prompt a --load " + *this / "hf", "names no tokenizer");
+  expect_refused("generate --prompt a --ckpt-step -1 --load " + ck, "--ckpt-step -1");
+  expect_refused("inspect " + ck + " --ckpt-step -1", "--ckpt-step -1");
+  expect_refused("merge-datasets --input " + data() + " --output-prefix " + *this / "", "is a folder");
+  expect_refused("merge-datasets --input " + data() + ".bin --output-prefix " + *this / "m",
+                 "common prefix, " + data());
+  expect_refused("flags --all", "no arguments");
+  const Ran twice = must("generate --prompt a --tokens-to-generate 1 --load " + *this / "none --load " + ck);
+  EXPECT_NE(twice.err.find("warning: --load "), std::string::npos) << twice.err;
+  EXPECT_EQ(must("inspect " + data()).out, must("inspect " + data() + ".bin").out);
 }
 
 TEST_F(BadInput, FlagsOfSeveralRanksAreToldOnce) {
@@ -76,6 +109,7 @@ TEST_F(BadInput, Sizes) {
   refuses("--vocab-size 1000000000000", "no micro-batch size fits");
   refuses("--seq-length 1000000000", "no micro-batch size fits");
   refuses("--micro-batch-size 1048576", "--micro-batch-size ");
+  refuses("--micro-batch-size 1000000000000", " fits");  // its divisors are not looked for one by one
   refuses("--num-layers 16 --hidden-size 256 --micro-batch-size 262144", " fits");
 }
 
@@ -123,6 +157,7 @@ TEST_F(BadInput, Datasets) {
   with(bin, negative, "damaged.idx");
   refuses("--data-path " + *this / "nothing", "nothing.idx");
   refuses("--data-path /tmp", "/tmp.idx");
+  for (const char* ending : {".idx", ".bin"}) refuses("--data-path " + data() + ending, "common prefix, " + data());
   fs::create_directories(*this / "folder.idx"), fs::create_directories(*this / "folder.bin");
   refuses("--data-path " + *this / "folder", "not a regular file");
 }
@@ -164,12 +199,16 @@ TEST_F(BadInput, Preprocessing) {
   expect_refused(go + *this / "kind.jsonl", "1");
   expect_refused(go + *this / "missing.jsonl", "missing.jsonl");
   expect_refused(go + *this / "", "");
+  expect_refused(run_program("megalith", {"preprocess-data", "--tokenizer-type", "ByteTokenizer", "--output-prefix",
+                                          *this / "out", "--input", *this / "kind.jsonl", "--json-keys", ""}),
+                 "--json-keys holds an empty name");
   expect_refused("preprocess-data --input " + *this / "kind.jsonl", "required");
   spit(*this / "fine.txt", "fine\n");
   expect_refused("preprocess-data --tokenizer-type ByteTokenizer --input " + *this / "fine.txt" + " --output-prefix " +
                      *this / "no/such/folder",
                  "no/such/folder");
-  expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --output-prefix y --input " + *this / "fine.txt", "--vocab-file");
+  expect_refused("preprocess-data --tokenizer-type GPT2BPETokenizer --output-prefix y --input " + *this / "fine.txt",
+                 "--vocab-file");
   for (const auto& entry : fs::directory_iterator(fs::path(*this / "x").parent_path()))
     EXPECT_FALSE(entry.path().filename().string().starts_with("out")) << entry.path();  // nothing half-written stays
 }
