@@ -51,6 +51,7 @@ function(megalith_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
   target_compile_definitions(${name} PRIVATE SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
     SOURCE_DIR="${CMAKE_SOURCE_DIR}" BINARY_DIR="${CMAKE_BINARY_DIR}")
+  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"

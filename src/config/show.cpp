@@ -62,7 +62,10 @@ void write_entry(std::string& out, const std::string& flag, const std::string& h
 
 std::string escaped(const std::string& text) {
   std::string result;
-  for (const char c : text) result += (c == '|' || c == '<' ? "\\" : "") + std::string(1, c);
+  for (const char c : text) {
+    if (c == '|' || c == '<') result += '\\';
+    result += c;
+  }
   return result;
 }
 

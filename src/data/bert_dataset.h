@@ -13,7 +13,7 @@ struct BertConfig {
   bool sentence_order = true;  // two pieces [CLS] A [SEP] B [SEP], swapped half of the time; else one
   i32 cls = 0, sep = 0, mask = 0, pad = 0;
   i64 vocab_size = 0;  // a masked token is replaced by one of these now and then
-  MaskingConfig masking;
+  MaskingConfig masking = {};
 };
 
 // All but the flags: seq_length elements.

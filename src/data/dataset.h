@@ -13,7 +13,7 @@ struct SampleRow {
   std::span<i32> tokens, labels;
   std::span<float> loss_mask;
   std::span<i32> position_ids;
-  std::span<i32> document_starts;  // per position the first position of its document
+  std::span<i32> document_starts = {};  // per position the first position of its document
 };
 
 // How far a file of tokens has been read.

@@ -44,7 +44,8 @@ static std::string to_string(const AxisList& axes) {
 }
 
 std::string to_string(const Layout& l) {
-  if (l == whole(l.dims.size())) return "";
+  const Layout plain = whole(l.dims.size());
+  if (l == plain) return "";
   std::string out = "{";
   for (size_t d = 0; d < l.dims.size(); ++d) out += fmt::format("{}{}", d ? ", " : "", to_string(l.dims[d]));
   if (!l.copy.empty()) out += fmt::format(" | copy {}", to_string(l.copy.list()));

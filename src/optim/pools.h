@@ -20,10 +20,10 @@ struct Pool {
   std::vector<i64> places;      // of each in n
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
-  bool tied = false;       // see Parameter
-  bool late = false;       // its new weights are gathered by the programs that read them, not by the update
-  Type gradient, weights;  // whole on each of the reduced ranks
-  Type shard;              // cut; in accumulation precision
+  bool tied = false;                 // see Parameter
+  bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
+  Type gradient = {}, weights = {};  // whole on each of the reduced ranks
+  Type shard = {};                   // cut; in accumulation precision
 };
 
 // Parameters whose gradients are sums over the same ranks, with the same decay, in pools of about `size` elements (on

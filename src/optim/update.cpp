@@ -37,8 +37,8 @@ Value owned_total(Builder& b, Value v) {
 
 // What one optimizer node updates: a parameter, or a rank's part of a pool.
 struct Target {
-  Value main, weights;  // weights: the copy in compute precision, if there is one
-  Value first_moment, second_moment;
+  Value main, weights = {};  // weights: the copy in compute precision, if there is one
+  Value first_moment = {}, second_moment = {};
   bool decay;
 };
 

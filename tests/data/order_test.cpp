@@ -102,7 +102,8 @@ void compare_split(const Json& v, const Json& expected, Split split) {
   EXPECT_EQ(dataset.size(), expected["length"].get<i64>());
   compare_rows(dataset, expected["first_samples"]);
 
-  const DataConfig config{.tokenizer_arguments = {{"vocab_size", "5000"}}};
+  DataConfig config;
+  config.tokenizer_arguments = {{"vocab_size", "5000"}};
   const std::string description = python_json(gpt_description("a", request, {config, split, v["split"]}));
   EXPECT_EQ(description, expected["unique_description"].get<std::string>());
   EXPECT_EQ(md5_hex(description), expected["unique_description_hash"].get<std::string>());
