@@ -136,8 +136,8 @@ struct OpenOptions {
 };
 
 // Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_XXXXXXX itself. If the latest is
-// damaged or missing, the newest whole one is opened, with a warning that says why; a checkpoint that was asked for
-// must be whole.
+// damaged: the newest whole one before it; if none is, or it is missing: the newest whole one; with a warning that says
+// why. A checkpoint that was asked for must be whole.
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});
 
 // Whether the directory holds anything that open_checkpoint would try.

@@ -49,6 +49,8 @@ struct FoundCheckpoint {
 // Complete ones, by rising iteration.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
+// One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
+void remove_checkpoint(const std::string& path, const StepHook& hook = {});
 // Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.
 void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options);
 

@@ -62,8 +62,14 @@ void remove_leftovers(const std::string& dir, const StepHook& hook) {
 
 }  // namespace
 
-// Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay. A directory
-// gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
+void remove_checkpoint(const std::string& path, const StepHook& hook) {
+  const std::string doomed = fmt::format("{}{}{}", path, kTemporary, ::getpid());
+  remove_tree(doomed, hook);
+  rename_path(path, doomed, hook);
+  remove_tree(doomed, hook);
+}
+
+// Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay.
 void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options) {
   if (options.keep_last <= 0 && options.keep_multiples <= 0) return;
   const i64 keep_last = std::max<i64>(1, options.keep_last), multiples = options.keep_multiples;
@@ -73,10 +79,7 @@ void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOpt
   for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
     if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
     if (is_being_read(found[std::size_t(i)].path)) continue;  // until the next time
-    const std::string doomed = fmt::format("{}{}{}", found[std::size_t(i)].path, kTemporary, ::getpid());
-    remove_tree(doomed, hook);
-    rename_path(found[std::size_t(i)].path, doomed, hook);
-    remove_tree(doomed, hook);
+    remove_checkpoint(found[std::size_t(i)].path, hook);
   }
 }
 

@@ -87,6 +87,21 @@ TEST_F(AsyncSave, CopiesOfAnotherRunAreNotLoaded) {
   }
 }
 
+// A run that went on from an older checkpoint has left behind what was saved later.
+TEST_F(AsyncSave, CopiesOfABranchThatWasLeftAreNotLoaded) {
+  const std::string kinds[] = {"global ", "local --non-persistent-local-ckpt-dir " + *this / "local "};
+  for (const std::string& kind : kinds) {
+    fs::remove_all(*this / "ck");
+    const std::string flags = "--save-interval 4 --non-persistent-save-interval 3 --non-persistent-ckpt-type " + kind;
+    must(run("ck", flags + "--train-iters 11"));               // a copy of iteration 9 stays
+    must(run("ck", flags + "--train-iters 5 --ckpt-step 4"));  // no copy
+    const Ran ran = must(run("ck", flags + "--train-iters 7"));
+    EXPECT_NE(ran.out.find("successfully loaded checkpoint from " + *this / "ck [ t 1/1, p 1/1 ] at iteration 5"),
+              std::string::npos)
+        << ran.out;
+  }
+}
+
 TEST_F(AsyncSave, CopiesNeverDeleteCheckpoints) {
   const std::string flags =
       "--train-iters 8 --save-interval 2 --non-persistent-save-interval 3 --non-persistent-ckpt-type global ";
