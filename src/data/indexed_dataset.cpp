@@ -140,12 +140,13 @@ void IndexedDataset::read(i64 sequence, i64 offset, std::span<i32> out) const {
       out[i] = i32(value);
     }
   });
-  // A long run reads the whole file, which must not add up in the process's memory: every few reads its pages are
+  // A long run reads the whole files, which must not add up in the process's memory: every few reads their pages are
   // dropped. A read brings in the pages around it too, 64 KiB on Linux.
-  constexpr i64 kKept = i64{4} << 20, kAround = i64{64} << 10;
-  if (unreleased_.fetch_add(count * size_of(type_) + kAround, std::memory_order_relaxed) < kKept) return;
+  constexpr i64 kAround = i64{64} << 10;
+  if (unreleased_.fetch_add(count * size_of(type_) + kAround, std::memory_order_relaxed) < kKeptBytes) return;
   unreleased_ = 0;
   bin_.release(0, bin_.size());
+  idx_.release(0, idx_.size());
 }
 
 }  // namespace megalith

@@ -11,8 +11,6 @@
 #include "train/compatibility.h"
 #include "train/flops.h"
 #include "train/schedules.h"
-#include "train/state_load.h"
-#include "train/state_save.h"
 
 namespace megalith {
 
@@ -20,34 +18,6 @@ static double mib(i64 bytes) { return double(bytes) / (1 << 20); }
 
 static std::string row(std::string_view what, i64 bytes) {
   return fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, mib(bytes));
-}
-
-// Reading takes bounded pieces (train/state_load.h); drawing a tensor of bf16 its f32 values.
-static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
-  const Plan& plan = step.plan;
-  i64 largest = 0;
-  for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
-  const i64 beside = resumes ? state_reading_bytes(largest) : largest;
-  if (backend.host_bytes()) return beside;
-  const i64 touched =
-      plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
-  return std::max<i64>(0, touched + beside - plan.arena_bytes);
-}
-
-static i64 copy_bytes(const Options& o, const PlannedStep& step) {
-  return o.train.async_save && !o.train.save.empty() ? state_share_bytes(step, largest_share(o.train)) : 0;
-}
-
-MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
-  constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
-  const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
-  return {.arena = step.plan.arena_bytes,
-          .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
-          .start = start_bytes(step, backend, resumes),
-          .process = backend.fixed_bytes(),
-          .copies = copy_bytes(o, step),
-          .host = backend.host_bytes(),
-          .resumes = resumes};
 }
 
 // Flops of one run of a program: of everything, and of what is done again.
@@ -105,6 +75,8 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
     out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);
+  if (!need.host && need.data > 0) out += row("pages of the data", need.data);
+  if (!need.host && need.others > 0) out += row("evaluation and saving", need.others);
   if (need.copies > 0) out += row("copies for --async-save", need.copies);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);
   out += row("total", need.total());

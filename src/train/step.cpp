@@ -140,8 +140,10 @@ double share_of_remaking(const PlannedStep& step, const Backend& backend) {
   return bytes * backend.flops_per_byte() / std::max(flops, 1.0);
 }
 
+// With some to spare for what a run takes beside its plan (memory_need.h).
 bool fits(const PlannedStep& step, const Backend& backend) {
-  return step.plan.arena_bytes + backend.fixed_bytes() <= backend.available_bytes();
+  constexpr i64 kSpare = i64{4} << 20;
+  return step.plan.arena_bytes + backend.fixed_bytes() + kSpare <= backend.available_bytes();
 }
 
 }  // namespace

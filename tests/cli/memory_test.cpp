@@ -1,4 +1,4 @@
-// What --dry-run says a run will take is what it takes, within 5 %.
+// What --dry-run says a run will take is what it takes, within 2 % or a MiB.
 #include "workshop.h"
 
 namespace megalith::test {
@@ -13,6 +13,7 @@ struct Case {
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 constexpr Case kCases[] = {
+    {"f32_20MB", "--num-layers 1 --hidden-size 32 --num-attention-heads 2 --seq-length 32 --micro-batch-size 2"},
     {"f32_100MB", "--num-layers 4 --hidden-size 256 --num-attention-heads 4 --seq-length 128 --micro-batch-size 6"},
     {"bf16_100MB_gqa_rope",
      "--bf16 --num-layers 4 --hidden-size 256 --num-attention-heads 4 --num-query-groups 2 --seq-length 128 "
@@ -45,7 +46,8 @@ class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
   void check(const std::string& more) {
     const double said = last_number(must(line(more + " --dry-run")).out, "\n  total ");
     const Ran ran = must(line(more));
-    EXPECT_NEAR(double(ran.peak_bytes) / said, 1, 0.05)
+    // 2 %, or the pages of the data that two steps do not come to.
+    EXPECT_NEAR(double(ran.peak_bytes), said, std::max(0.02 * said, double(1 << 20)))
         << said << " bytes were planned, " << ran.peak_bytes << " were used";
   }
 };

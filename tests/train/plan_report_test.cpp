@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "data/indexed_dataset.h"
+#include "files.h"
 #include "options_helpers.h"
 #include "train/communication.h"
 #include "train/schedules.h"
@@ -153,6 +155,28 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
     EXPECT_NE(report.find(line), std::string::npos) << report;
   EXPECT_EQ(report.find("batches "), std::string::npos) << report;
   EXPECT_NE(refusal(options, device).find("MiB of the memory of none, 0.0 MiB are available"), std::string::npos);
+}
+
+// Of a data file so much is counted as stays mapped of it at most; evaluating and saving have their threads.
+TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
+  const TempFolder folder("plan_report");
+  const std::string prefix = (folder.path / "d").string(), run = std::string(kSmallRun) + "--eval-iters 0 ";
+  write_file(prefix + ".idx", std::string(1000, 'x'));
+  write_file(prefix + ".bin", std::string(3 << 20, 'x'));
+  Memory machine;
+  const auto need = [&](const std::string& flags) {
+    Options options = options_of(run + flags);
+    if (flags.empty()) return need_of(options, machine);
+    options.data.mock_data = false, options.data.data_path = {"0.5", prefix, "0.5", prefix + "not-there"};
+    return need_of(options, machine);
+  };
+  EXPECT_EQ(need("").data + need("").others, 0);
+  EXPECT_EQ(need("--seed 1").data, 1000 + IndexedDataset::kKeptBytes);
+  EXPECT_EQ(need("--seed 1").total(), need("").total() + need("--seed 1").data);
+  const i64 evaluation = need("--eval-iters 5").others, saving = need("--save x --save-interval 1").others;
+  EXPECT_GT(evaluation, 0);
+  EXPECT_GT(saving, 0);
+  EXPECT_EQ(need("--save x --save-interval 1 --eval-iters 5").others, evaluation + saving);
 }
 
 // By hand: a rank's activations are [s, b, h] in f32; a layer's forward and backward each reduce them twice over tensor

@@ -123,11 +123,11 @@ class CpuBackend final : public Backend {
   std::string name() const override { return "cpu"; }
   std::string device_name() const override { return "CPU"; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
-  // What a run adds was measured, 1 to 4 MiB: compiled kernels and the code that is first touched by running, and of
-  // each thread its stack.
+  // What steps add was measured: compiled kernels and the code that is first touched by running, and of each thread its
+  // stack.
   i64 fixed_bytes() const override {
-    constexpr i64 kMiB = i64{1} << 20;
-    return resident_bytes() + 3 * kMiB + num_threads() * kMiB / 16;
+    constexpr i64 kCode = i64{448} << 10, kStack = i64{32} << 10;
+    return resident_bytes() + kCode + num_threads() * kStack;
   }
   i64 available_bytes() const override { return available_host_bytes(); }
   i64 peak_bytes() const override { return peak_resident_bytes(); }

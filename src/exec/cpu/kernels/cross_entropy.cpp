@@ -1,6 +1,6 @@
 // The vocabulary-parallel loss. A rank's columns are increasing global indices, so those that exist (below `vocab`)
-// come first, and a label is found among them by search. Labels that are not here (other ranks', padding, ignored:
-// negative) add nothing.
+// come first, and a label is found by the runs that they make. Labels that are not here (other ranks', padding,
+// ignored: negative) add nothing.
 #include <algorithm>
 #include <cmath>
 
@@ -13,19 +13,27 @@ namespace {
 
 struct Columns {
   i64 rows, width, valid;  // width: of a row of logits; valid: how many of it exist
-  std::vector<i64> index;  // global, of the valid ones
+  std::vector<Run> runs;   // of global indices
 
   i64 find(i64 label) const {  // -1 if it is not here
-    const auto at = std::lower_bound(index.begin(), index.end(), label);
-    return at != index.end() && *at == label ? at - index.begin() : -1;
+    i64 at = 0;
+    for (const Run& r : runs) {
+      if (label >= r.start && label < r.start + r.length) {
+        const i64 column = at + label - r.start;
+        return column < valid ? column : -1;
+      }
+      at += r.length;
+    }
+    return -1;
   }
 };
 
 std::shared_ptr<const Columns> columns_of(const Site& site, int logits, i64 vocab) {
   const Shape x = site.in_shape(logits);
-  auto c = std::make_shared<Columns>(Columns{x[0] * x[1], x[2], 0, site.in_indices(logits, 2)});
-  c->valid = std::lower_bound(c->index.begin(), c->index.end(), vocab) - c->index.begin();
-  c->index.resize(size_t(c->valid));
+  const Type& type = site.ins[logits];
+  auto c = std::make_shared<Columns>(
+      Columns{x[0] * x[1], x[2], 0, index_runs(site.mesh, type.shape, type.layout, site.coord, 2)});
+  for (const Run& r : c->runs) c->valid += std::clamp<i64>(vocab - r.start, 0, r.length);
   return c;
 }
 

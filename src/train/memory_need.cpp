@@ -1,0 +1,61 @@
+#include "train/memory_need.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "data/indexed_dataset.h"
+#include "train/state_load.h"
+#include "train/state_save.h"
+
+namespace megalith {
+
+// Reading takes bounded pieces (train/state_load.h); drawing a tensor of bf16 its f32 values.
+static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
+  const Plan& plan = step.plan;
+  i64 largest = 0;
+  for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
+  const i64 beside = resumes ? state_reading_bytes(largest) : largest;
+  if (backend.host_bytes()) return beside;
+  const i64 touched =
+      plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
+  return std::max<i64>(0, touched + beside - plan.arena_bytes);
+}
+
+static i64 copy_bytes(const Options& o, const PlannedStep& step) {
+  return o.train.async_save && !o.train.save.empty() ? state_share_bytes(step, largest_share(o.train)) : 0;
+}
+
+// Of each file of the data that is read so many bytes stay mapped at most (IndexedDataset::read).
+static i64 data_bytes(const DataConfig& d) {
+  i64 bytes = 0;
+  for (const auto* list : {&d.data_path, &d.train_data_path, &d.valid_data_path, &d.test_data_path})
+    for (const std::string& prefix : *list)  // or a weight, which names no file
+      for (const char* ending : {".bin", ".idx"}) {
+        std::error_code none;
+        const auto size = std::filesystem::file_size(prefix + ending, none);
+        if (!none) bytes += std::min(i64(size), IndexedDataset::kKeptBytes);
+      }
+  return bytes;
+}
+
+// Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch.
+static i64 others_bytes(const TrainConfig& t) {
+  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{640} << 10;
+  return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : kSaving);
+}
+
+MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
+  constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
+  const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
+  return {.arena = step.plan.arena_bytes,
+          .process = backend.fixed_bytes(),
+          .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
+          .start = start_bytes(step, backend, resumes),
+          .data = data_bytes(o.data),
+          .others = others_bytes(o.train),
+          .copies = copy_bytes(o, step),
+          .host = backend.host_bytes(),
+          .resumes = resumes};
+}
+
+}  // namespace megalith
