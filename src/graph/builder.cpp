@@ -53,34 +53,41 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
   return outs;
 }
 
-RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, Order order) const {
+RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated) const {
   try {
-    return relayout_plan(g_.mesh, type(v).shape, type(v).layout, axes, to, order);
+    return relayout_plan(g_.mesh, type(v).shape, type(v).layout, axes, to, order, rotated);
   } catch (const Error& e) {
     fail("[relayout] {} {}: {}", name_of(phase_), tag_, e.what());
   }
 }
 
-Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order order) {
-  const RelayoutPlan p = plan_of(v, axes, to, order);
+static Relayout op_of(const RelayoutPlan& p, const std::vector<Axis>& axes, State to, Order order, int rotated = 0) {
+  Relayout op{axes, p.from, to, p.from_order, order, p.transfer};
+  op.from_rotated = p.from_rotated, op.rotated = rotated;
+  return op;
+}
+
+Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated) {
+  const RelayoutPlan p = plan_of(v, axes, to, order, rotated);
   if (p.to == type(v).layout) return v;
-  const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), int(phase_));
+  const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), rotated, int(phase_));
   if (auto it = relayouts_.find(key); it != relayouts_.end()) return it->second;
-  const Value out = add1(Relayout{axes, p.from, to, p.from_order, order, p.transfer}, {v});
+  const Value out = add1(op_of(p, axes, to, order, rotated), {v});
   relayouts_.emplace(key, out);
   return out;
 }
 
 Value Builder::move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane, bool first_only) {
   const RelayoutPlan p = plan_of(v, axes, to, Order::block);
-  Relayout op{axes, p.from, to, p.from_order, Order::block, p.transfer, lane};
-  op.into = true, op.first_only = first_only;
+  Relayout op = op_of(p, axes, to, Order::block);
+  op.lane = lane, op.into = true, op.first_only = first_only;
   return add1(op, {v, leaf});
 }
 
-Value Builder::begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane) {
-  const RelayoutPlan p = plan_of(v, axes, to, Order::block);
-  return add1(Relayout{axes, p.from, to, p.from_order, Order::block, p.transfer, lane}, {v});
+Value Builder::begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane, Order order, int rotated) {
+  Relayout op = op_of(plan_of(v, axes, to, order, rotated), axes, to, order, rotated);
+  op.lane = lane;
+  return add1(op, {v});
 }
 
 Value Builder::wait(Value moved) {
@@ -93,8 +100,8 @@ Value Builder::wait(Value moved) {
 
 Value Builder::reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane) {
   const RelayoutPlan p = plan_of(leaf, axes, kSame, Order::block);
-  Relayout op{axes, p.from, kSame, p.from_order, Order::block, p.transfer, lane};
-  op.in_place = true;
+  Relayout op = op_of(p, axes, kSame, Order::block);
+  op.lane = lane, op.in_place = true;
   return add1(op, {leaf});
 }
 

@@ -41,13 +41,14 @@ class Builder {
 
   // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the
   // same phase is one node.
-  Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block);
+  Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block, int rotated = 0);
 
   // The same into a leaf, whose value it becomes; on a lane if that is not 0; if `first_only`, in a step's first
   // micro-batch.
   Value move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane = 0, bool first_only = false);
   // A relayout on a lane: begun here, to be ended by wait().
-  Value begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane);
+  Value begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane, Order order = Order::block,
+                       int rotated = 0);
   Value wait(Value moved);
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
   Value reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane = 0);
@@ -58,14 +59,14 @@ class Builder {
   bool regather = true;  // what saved() does
 
  private:
-  RelayoutPlan plan_of(Value v, const std::vector<Axis>& axes, State to, Order order) const;
+  RelayoutPlan plan_of(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated = 0) const;
 
   Graph& g_;
   std::map<std::string, Value> leaves_;  // of the first `indexed_` values
   size_t indexed_ = 0;
   Phase phase_ = Phase::forward;
   std::string tag_;
-  std::map<std::tuple<int, std::vector<Axis>, int, int, int, int>, Value> relayouts_;
+  std::map<std::tuple<int, std::vector<Axis>, int, int, int, int, int>, Value> relayouts_;
 };
 
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution

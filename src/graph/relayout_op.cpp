@@ -6,8 +6,8 @@ namespace megalith {
 
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
   const Type& t = a.ins.at(0);
-  RelayoutPlan p = relayout_plan(a.mesh, t.shape, t.layout, axes, to, order);
-  check(p.from == from && p.transfer == transfer && p.from_order == from_order,
+  RelayoutPlan p = relayout_plan(a.mesh, t.shape, t.layout, axes, to, order, rotated);
+  check(p.from == from && p.transfer == transfer && p.from_order == from_order && p.from_rotated == from_rotated,
         "relayout over {}: the value is {}, not {}", to_string(axes), to_string(p.from), to_string(from));
   const Type result{t.dtype, t.shape, std::move(p.to)};
   if (into && a.ins.at(1) != result)
@@ -16,7 +16,7 @@ std::vector<Type> Relayout::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> Relayout::grad(Builder& b, const Node&, std::span<const Value> dys) const {
-  return {b.relayout(dys[0], axes, from.dual(), from_order)};
+  return {b.relayout(dys[0], axes, from.dual(), from_order, from_rotated)};
 }
 
 Cost Relayout::cost(Types ins, Types outs) const {

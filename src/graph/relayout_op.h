@@ -18,6 +18,7 @@ struct Relayout {  // x -> x, in another layout
   bool into = false;        // (x, leaf): the result becomes the leaf's value
   bool first_only = false;  // carried out in a step's first micro-batch; nothing happens in the others
   bool ends = false;        // over pp: between the first and the last stage only
+  int from_rotated = 0, rotated = 0;
 
   void fields(auto&& v) const {
     v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
@@ -26,6 +27,7 @@ struct Relayout {  // x -> x, in another layout
     if (into) v("into", true);
     if (first_only) v("first_only", true);
     if (ends) v("ends", true);
+    if (rotated || from_rotated) v("rotated", fmt::format("{} to {}", from_rotated, rotated));
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
   }
   std::vector<Type> infer(const InferArgs& a) const;

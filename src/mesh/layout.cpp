@@ -39,7 +39,8 @@ State Layout::state(Axis a) const {
 static std::string to_string(const AxisList& axes) {
   std::string out;
   for (const AxisUse& use : axes)
-    out += fmt::format("{}{}{}", out.empty() ? "" : " ", name_of(use.axis), use.order == Order::zigzag ? "~" : "");
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", name_of(use.axis), use.order == Order::zigzag ? "~" : "",
+                       use.rotated ? fmt::format("+{}", use.rotated) : "");
   return out;
 }
 
@@ -79,7 +80,7 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
   std::vector<Run> runs = {{0, shape[dim]}};
   i64 size = shape[dim];
   for (const AxisUse& use : layout.dims[dim]) {
-    const i64 n = mesh.n(use.axis), k = coord[int(use.axis)];
+    const i64 n = mesh.n(use.axis), k = (coord[int(use.axis)] + n - use.rotated) % n;
     if (use.order == Order::block || n == 1) {
       runs = sub_runs(runs, size * k / n, size * (k + 1) / n);
     } else {
@@ -104,6 +105,8 @@ Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout) {
   Shape out = shape;
   for (size_t d = 0; d < shape.size(); ++d)
     for (const AxisUse& use : layout.dims[d]) {
+      check(use.rotated >= 0 && use.rotated < mesh.n(use.axis), "dim {} is rotated by {} over axis {} of {} ranks", d,
+            use.rotated, name_of(use.axis), mesh.n(use.axis));
       const i64 n = mesh.n(use.axis), pieces = use.order == Order::zigzag && n > 1 ? 2 * n : n;
       check(out[d] % pieces == 0, "dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d,
             to_string(shape), out[d], pieces, name_of(use.axis), use.order == Order::zigzag ? " (zigzag)" : "");

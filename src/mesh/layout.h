@@ -16,6 +16,8 @@ enum class Order : u8 { block, zigzag };  // zigzag: of 2n chunks, rank k holds 
 struct AxisUse {
   Axis axis;
   Order order = Order::block;
+  // By how many ranks the parts have been handed on: of n, rank k holds the part of rank k - rotated (modulo n).
+  int rotated = 0;
   bool operator==(const AxisUse&) const = default;
 };
 using AxisList = std::vector<AxisUse>;  // outermost first
@@ -40,7 +42,7 @@ struct Layout {
   State state(Axis a) const;
   Layout dual() const { return {dims, copy, partial, {}}; }
 };
-std::string to_string(const Layout& l);  // "{cp~ tk, , | copy dp | partial tr}"; "" if everything is Same
+std::string to_string(const Layout& l);  // "{cp~ tk, , | copy dp | partial tr}", rotated {cp~+1}; "" if all is Same
 
 // Whole on every dim, Same on every axis.
 inline Layout whole(size_t ndim) { return {std::vector<AxisList>(ndim), {}, {}, {}}; }

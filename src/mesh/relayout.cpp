@@ -6,8 +6,9 @@
 namespace megalith {
 
 std::string_view name_of(Transfer t) {
-  constexpr std::string_view names[] = {
-      "none", "all_gather", "all_reduce", "reduce_scatter", "all_to_all", "all_reduce_max", "slice", "keep_one", "pad"};
+  constexpr std::string_view names[] = {"none",       "all_gather",     "all_reduce", "reduce_scatter",
+                                        "all_to_all", "all_reduce_max", "slice",      "keep_one",
+                                        "pad",        "rotate"};
   return names[int(t)];
 }
 
@@ -33,8 +34,10 @@ static std::optional<Transfer> transfer(State from, State to) {
 }
 
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
-                           State to, Order order) {
+                           State to, Order order, int rotated) {
   check(!axes.empty(), "relayout over no axis");
+  check(rotated == 0 || (to.is_split() && axes.size() == 1), "relayout to {} over {}: only a split of one axis rotates",
+        to_string(to), to_string(axes));
   const State state = from.state(axes[0]);
   for (Axis a : axes)
     check(from.state(a) == state, "relayout over {}: the axes are in different states ({} and {})", to_string(axes),
@@ -51,7 +54,9 @@ RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& f
                                                 [](Axis a, const AxisUse& u) { return a == u.axis; });
     check(innermost, "dim {} is split as {}: {} is not innermost, so it cannot leave alone", state.dim,
           to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
-    out.from_order = dim.back().order;
+    out.from_order = dim.back().order, out.from_rotated = dim.back().rotated;
+    if (state == to && order == out.from_order && axes.size() == 1 && rotated != out.from_rotated)
+      out.transfer = Transfer::rotate;
     dim.resize(dim.size() - axes.size());
   }
   for (Axis a : axes) {
@@ -59,7 +64,7 @@ RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& f
     if (to.is_split()) {
       check(to.dim >= 0 && to.dim < int(shape.size()), "relayout to {} of a {}-dimensional value", to_string(to),
             shape.size());
-      l.dims[to.dim].push_back({a, order});
+      l.dims[to.dim].push_back({a, order, rotated});
     }
     if (to == kPartial) l.partial.insert(a);
     if (to == kCopy) l.copy.insert(a);
@@ -79,6 +84,8 @@ double wire_bytes(Transfer t, double bytes, int n) {
     case Transfer::reduce_scatter:
     case Transfer::all_to_all:
       return bytes * part;
+    case Transfer::rotate:
+      return n > 1 ? bytes : 0;
     default:
       return 0;
   }

@@ -18,7 +18,8 @@ enum class Transfer : u8 {
   all_reduce_max,
   slice,
   keep_one,
-  pad
+  pad,
+  rotate
 };
 std::string_view name_of(Transfer t);
 constexpr bool is_local(Transfer t) {
@@ -30,12 +31,13 @@ struct RelayoutPlan {
   State from;        // the axes' state before
   Order from_order;  // of a split that ends
   Transfer transfer;
+  int from_rotated = 0;  // likewise
 };
 
-// Brings `axes`, which act as one group, to `to` (with `order` when that is a split). Errors: the axes are in different
-// states, no way leads there, the axes are not the innermost of their dim, or a dim does not divide.
+// Brings `axes`, which act as one group, to `to` (with `order` and `rotated` when that is a split). Errors: the axes
+// are in different states, no way leads there, the axes are not the innermost of their dim, or a dim does not divide.
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
-                           State to, Order order = Order::block);
+                           State to, Order order = Order::block, int rotated = 0);
 
 // Bytes each rank sends with ring algorithms; `bytes`: of the larger side on one rank; n: ranks of the group.
 double wire_bytes(Transfer t, double bytes, int n);

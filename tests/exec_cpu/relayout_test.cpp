@@ -18,6 +18,7 @@ struct Case {
   std::vector<Axis> axes;
   State to;
   Order order = Order::block;
+  int rotated = 0;
 };
 
 // x -> relayout, on a lane or not, with something in place of the work that goes on meanwhile.
@@ -26,7 +27,7 @@ Plan plan_of(const Case& c, int lane) {
   g.mesh = c.mesh;
   Builder b(g);
   const Value x = b.leaf({"x", c.from});
-  Value y = b.relayout(x, c.axes, c.to, c.order);
+  Value y = b.relayout(x, c.axes, c.to, c.order, c.rotated);
   if (lane) {
     Relayout op = *g.nodes.back().op.get_if<Relayout>();
     op.lane = lane;
@@ -111,6 +112,19 @@ TEST(CpuRelayout, zigzag_out_of_and_into_blocks) {
   expect_as_harness({mesh, zigzag, {Axis::cp}, split(0), Order::block}, 0);
   expect_as_harness({mesh, block, {Axis::cp}, split(0), Order::zigzag}, 1);
   expect_as_harness({mesh, part, {Axis::cp}, split(0), Order::zigzag}, 1);
+}
+
+TEST(CpuRelayout, rotations) {
+  for (const Mesh& mesh : {make_mesh(1, 2, 1, 1), make_mesh(1, 4, 1, 1), make_mesh(2, 3, 2, 1)})
+    for (const Order order : {Order::block, Order::zigzag})
+      for (const int dim : {0, 1})
+        for (int from = 0; from < mesh.n(Axis::cp); ++from)
+          for (int to = 0; to < mesh.n(Axis::cp); ++to) {
+            Layout l = whole(3);
+            l.dims[size_t(dim)] = {{Axis::cp, order, from}}, l.dims[2] = {{Axis::tk}}, l.partial = {Axis::dp};
+            const Case c{mesh, {DType::f32, {24, 48, 4}, l}, {Axis::cp}, split(dim), order, to};
+            if (from != to) expect_as_harness(c, from % 2);
+          }
 }
 
 TEST(CpuRelayout, values_that_do_not_divide_and_scalars) {

@@ -16,7 +16,7 @@ std::vector<i64> plain_indices(const Mesh& m, i64 n, const AxisList& axes, const
   std::vector<i64> ix(n);
   std::iota(ix.begin(), ix.end(), 0);
   for (const AxisUse& use : axes) {
-    const i64 ways = m.n(use.axis), k = c[int(use.axis)];
+    const i64 ways = m.n(use.axis), k = (c[int(use.axis)] - use.rotated + ways) % ways;
     const i64 pieces = use.order == kZig ? 2 * ways : ways, len = i64(ix.size()) / pieces;
     auto piece = [&](i64 j) { return std::vector<i64>(ix.begin() + j * len, ix.begin() + (j + 1) * len); };
     std::vector<i64> mine = piece(k);
@@ -43,6 +43,10 @@ TEST(IndexRuns, equal_the_definition_and_cover_everything_once) {
       {{Axis::tk}, {Axis::cp, kZig}},
       {{Axis::tk, kZig}, {Axis::cp, kZig}},
       {{Axis::tr}, {Axis::dp}},
+      {{Axis::cp, Order::block, 1}},
+      {{Axis::cp, kZig, 2}},
+      {{Axis::cp, kZig, 1}, {Axis::tk}},
+      {{Axis::tk, Order::block, 1}, {Axis::cp, kZig, 2}},
   };
   for (const AxisList& axes : lists) {
     const Layout l = on_dim0(axes);
@@ -66,6 +70,19 @@ TEST(IndexRuns, neighbouring_parts_are_one_run) {
   const Layout both = on_dim0({{Axis::cp, kZig}, {Axis::tk}});
   EXPECT_EQ(index_runs(m, {16}, both, m.coord(1), 0), (std::vector<megalith::Run>{{12, 4}}));
   EXPECT_EQ(index_runs(m, {16}, on_dim0({}), m.coord(1), 0), (std::vector<megalith::Run>{{0, 16}}));
+}
+
+// Handed on by one rank: rank 0 has what the last one had.
+TEST(IndexRuns, rotated_parts_are_those_of_the_ranks_before) {
+  const Mesh m = make_mesh(1, 4, 1, 1);
+  const Layout home = on_dim0({{Axis::cp, kZig}}), once = on_dim0({{Axis::cp, kZig, 1}});
+  for (int r = 0; r < 4; ++r)
+    EXPECT_EQ(index_runs(m, {16}, once, m.coord((r + 1) % 4), 0), index_runs(m, {16}, home, m.coord(r), 0));
+  EXPECT_EQ(index_runs(m, {16}, once, m.coord(1), 0), (std::vector<megalith::Run>{{0, 2}, {14, 2}}));
+  EXPECT_EQ(to_string(once), "{cp~+1}");
+  EXPECT_NE(once, home);
+  EXPECT_THROW(local_shape(m, {16}, on_dim0({{Axis::cp, kZig, 4}})), Error);
+  EXPECT_THROW(local_shape(m, {16}, on_dim0({{Axis::cp, kZig, -1}})), Error);
 }
 
 TEST(LocalShape, refuses_what_does_not_divide) {

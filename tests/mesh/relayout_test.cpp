@@ -108,11 +108,38 @@ TEST(Relayout, new_axes_are_innermost_and_must_divide) {
   EXPECT_EQ(p.from_order, Order::block);
 }
 
+TEST(Relayout, rotation_hands_parts_on) {
+  const auto on_cp = [](Order order, int rotated) {
+    Layout l = whole(2);
+    l.dims[0] = {{Axis::cp, order, rotated}};
+    return l;
+  };
+  const Mesh ring = make_mesh(1, 4, 1, 1);
+  const auto to = [&](const Layout& from, Order order, int rotated) {
+    return relayout_plan(ring, {16, 16}, from, {Axis::cp}, split(0), order, rotated);
+  };
+  for (const auto& [from, rotated] : {std::pair{0, 1}, {1, 2}, {3, 0}, {0, 3}}) {
+    const RelayoutPlan p = to(on_cp(kZig, from), kZig, rotated);
+    EXPECT_EQ(p.transfer, Transfer::rotate);
+    EXPECT_EQ(p.to, on_cp(kZig, rotated));
+    EXPECT_EQ(p.from_rotated, from);
+    EXPECT_EQ(to(p.to, kZig, from).to, on_cp(kZig, from));  // its gradient
+  }
+  EXPECT_EQ(to(on_cp(kZig, 1), Order::block, 1).transfer, Transfer::all_to_all);
+  EXPECT_EQ(relayout_plan(ring, {16, 16}, on_cp(kZig, 1), {Axis::cp}, kCopy).from_rotated, 1);
+  EXPECT_THROW(to(on_cp(kZig, 0), kZig, 4), Error);
+  EXPECT_THROW(relayout_plan(ring, {16, 16}, on_cp(kZig, 0), {Axis::cp}, kCopy, Order::block, 1), Error);
+  const Mesh two = make_mesh(1, 1, 2, 2);
+  EXPECT_THROW(relayout_plan(two, {16, 16}, whole(2), kTp, split(0), Order::block, 1), Error);
+}
+
 TEST(Relayout, wire_bytes_of_ring_algorithms) {
   EXPECT_EQ(wire_bytes(Transfer::all_reduce, 100, 4), 150);
   EXPECT_EQ(wire_bytes(Transfer::all_gather, 100, 4), 75);
   EXPECT_EQ(wire_bytes(Transfer::reduce_scatter, 100, 2), 50);
   EXPECT_EQ(wire_bytes(Transfer::all_to_all, 100, 2), 50);
+  EXPECT_EQ(wire_bytes(Transfer::rotate, 100, 4), 100);  // a rank's own part
+  EXPECT_EQ(wire_bytes(Transfer::rotate, 100, 1), 0);
   for (Transfer t : {Transfer::none, Transfer::slice, Transfer::keep_one, Transfer::pad})
     EXPECT_EQ(wire_bytes(t, 100, 4), 0);
   EXPECT_EQ(wire_bytes(Transfer::all_reduce, 100, 1), 0);

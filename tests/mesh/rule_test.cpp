@@ -52,6 +52,15 @@ const LayoutRule kGather{.spec = "s,sh,vh->vh", .linear = {{1}}, .carrier = {2}}
 
 }  // namespace
 
+TEST(Rule, rotated_and_unrotated_parts_never_meet) {
+  Layout home = whole(1), handed_on = whole(1);
+  home.dims[0] = {{kA}}, handed_on.dims[0] = {{kA, Order::block, 1}};
+  const Shape shape = {4};
+  const LayoutRule add{.spec = "t,t->t", .linear = {{0, 1}}};
+  EXPECT_THROW(infer_layouts(add, {{shape, home, true}, {shape, handed_on, true}}), Error);
+  EXPECT_EQ(infer_layouts(add, {{shape, handed_on, true}, {shape, handed_on, true}})[0].layout, handed_on);
+}
+
 TEST(Rule, replicated_work_never_mixes) {
   EXPECT_EQ(outcome(kLinear, {{kSame}, {kSame}}), "Same");
   for (State s : {kCopy, kPartial, split(0), split(1)}) {

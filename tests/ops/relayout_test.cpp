@@ -15,18 +15,19 @@ struct Setting {
   State x, y, to;
   Order to_order, x_order;
   bool y_outside;  // y splits before x where both split one dim
+  int x_rotated = 0, to_rotated = 0;
 };
 
 Layout layout_of(const Setting& s) {
   Layout l = whole(2);
-  auto put = [&](Axis a, State state, Order order) {
-    if (state.is_split()) l.dims[state.dim].push_back({a, order});
+  auto put = [&](Axis a, State state, Order order, int rotated = 0) {
+    if (state.is_split()) l.dims[state.dim].push_back({a, order, rotated});
     if (state == kPartial) l.partial.insert(a);
     if (state == kCopy) l.copy.insert(a);
     if (state == kMax) l.max.insert(a);
   };
   if (s.y_outside) put(kY, s.y, Order::block);
-  put(kX, s.x, s.x_order);
+  put(kX, s.x, s.x_order, s.x_rotated);
   if (!s.y_outside) put(kY, s.y, Order::block);
   return l;
 }
@@ -40,7 +41,7 @@ bool check_setting(const Setting& s, const Tensor& full, const Tensor& cot) {
   const Value v = b.leaf({"v", type, Role::input, true});
   Value w;
   try {
-    w = b.relayout(v, {kX}, s.to, s.to_order);
+    w = b.relayout(v, {kX}, s.to, s.to_order, s.to_rotated);
   } catch (const Error&) {
     return false;
   }
@@ -81,7 +82,12 @@ TEST(Relayouts, every_row_moves_the_logical_tensor_unchanged_and_so_does_its_gra
             for (bool y_outside : {false, true}) {
               if (to_order == Order::zigzag && !to.is_split()) continue;
               if (x_order == Order::zigzag && !x.is_split()) continue;
-              ++(check_setting({x, y, to, to_order, x_order, y_outside}, full, cot) ? right : refused);
+              for (int x_rotated : {0, 1})
+                for (int to_rotated : {0, 1}) {
+                  if ((x_rotated && !x.is_split()) || (to_rotated && !to.is_split())) continue;
+                  const Setting s{x, y, to, to_order, x_order, y_outside, x_rotated, to_rotated};
+                  ++(check_setting(s, full, cot) ? right : refused);
+                }
             }
   std::cout << fmt::format("{} right, {} refused\n", right, refused);
   EXPECT_GT(right, 300);

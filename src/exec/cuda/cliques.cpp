@@ -19,7 +19,8 @@ std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coor
   if (is_local(op.transfer)) return std::nullopt;
   std::vector<int> group = op.group(mesh, coord);
   if (group.size() == 1) return std::nullopt;
-  const auto kind = op.transfer == Transfer::all_to_all ? Clique::pairwise : Clique::collective;
+  const bool pairs = op.transfer == Transfer::all_to_all || op.transfer == Transfer::rotate;
+  const auto kind = pairs ? Clique::pairwise : Clique::collective;
   return Clique{kind, op.lane, std::move(group)};
 }
 

@@ -53,6 +53,7 @@ class Mover {
     switch (op_.transfer) {
       case Transfer::all_gather:
       case Transfer::all_to_all:
+      case Transfer::rotate:
         return packed_bytes() + (lands_in_place() ? 0 : out_elements_ * size_);
       case Transfer::reduce_scatter:  // others' terms, and the sum where it must be spread out
         return packed_bytes() + (n() - 1 + (lands_in_place() ? 0 : 1)) * out_elements_ * size_;
@@ -93,12 +94,12 @@ class Mover {
     check_ranks();
     ranks_->doing(&doing_);
     ranks_->wait(ticket_);
-    if (op_.transfer == Transfer::all_gather || op_.transfer == Transfer::all_to_all)
-      place_pieces(a);
-    else if (op_.transfer == Transfer::reduce_scatter)
+    if (op_.transfer == Transfer::reduce_scatter)
       sum_pieces(a);
-    else
+    else if (op_.transfer == Transfer::all_reduce || op_.transfer == Transfer::all_reduce_max)
       spread_shares(a);
+    else
+      place_pieces(a);
     ranks_->doing(nullptr);
   }
 

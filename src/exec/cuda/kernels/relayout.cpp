@@ -78,6 +78,7 @@ class Mover {
       case Transfer::all_gather:
         return route_gather();
       case Transfer::all_to_all:
+      case Transfer::rotate:
         return route_messages();
     }
   }
@@ -158,6 +159,7 @@ class Mover {
         return alone ? copy_all(from, a.outs[0], out_bytes_, a.stream)
                      : comm_->reduce_scatter(from, a.outs[0], out_bytes_ / size_, dtype_, a.stream);
       case Transfer::all_to_all:
+      case Transfer::rotate:
         return alone ? void() : comm_->exchange(placed(sends_, a), placed(receives_, a), a.stream);
       case Transfer::slice:
       case Transfer::pad:
