@@ -4,6 +4,7 @@
 #include "ops/activate.h"
 #include "ops/add.h"
 #include "ops/attention.h"
+#include "ops/attention_part.h"
 #include "ops/cached_attention.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"

@@ -142,6 +142,13 @@ class Table {
     o.like = lse.like = 1;
     plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
     packed_attention();
+    const AttentionSpec cut{.scale = 0.5, .window = 3, .starts = true};
+    CaseInput v = value("tbgd"), o_before = value("sbgrd"), lse_before = value("sbgr");
+    v.like = 1, o_before.like = lse_before.like = 0;
+    plain(AttentionPart{at}, {value("sbgrd"), value("tbgd"), v, rows()});
+    plain(AttentionPart{cut, 2, true, true},
+          {value("sbgrd"), value("tbgd"), v, rows(), starts(), o_before, lse_before});
+    plain(AttentionPartGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
     AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
     const Shape q = shape("bgrd"), k = shape("bgd");
@@ -215,6 +222,8 @@ std::vector<AnyOp> ops_without_gradient() {
           ActivateGrad{},
           SwigluGrad{},
           AttentionGrad{},
+          AttentionPart{},
+          AttentionPartGrad{},
           EmbeddingGrad{},
           VocabMax{},
           VocabMaxSums{},

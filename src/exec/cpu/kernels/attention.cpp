@@ -10,14 +10,15 @@
 namespace megalith::cpu {
 namespace {
 
-template <class T>
+template <class T, class O>
 struct Pass {
   using A = accum_t<T>;
   const AttentionPlan& p;
   const T *q, *k, *v;
   const i64* rows;
   const i32* starts;
-  T* o;
+  const A *o_before, *lse_before;  // of keys seen before, or null
+  O* o;
   A* lse;
 };
 
@@ -94,19 +95,20 @@ void drop(const AttentionPlan& p, const DropKeys& keys, const Rect& rect, i64 fi
   }
 }
 
-template <class T>
-void attend(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+template <class T, class O>
+void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
-  const Bounds<A> bounds = bounds_of<A>(p, it, pass.starts);
+  const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.starts);
   const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile) {
-    const Rects rects = live_rects(bounds, first, std::min(first + kTile, p.t));
+    const Rects rects = live_rects(bounds, first, std::min(first + kTile, run.length));
     if (rects.count == 0) continue;
+    const i64 local = run.local + first;
     for (const Rect& r : rects) {
       const i64 x = r.c0 * kLanes<A>;
-      small_gemm<A>({.a = w.k + (first + r.j0) * p.dp,
+      small_gemm<A>({.a = w.k + (local + r.j0) * p.dp,
                      .a_row = p.dp,
                      .a_col = 1,
                      .b = w.qt + x,
@@ -121,9 +123,9 @@ void attend(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
     }
     softmax_step(p, rects, w);
     for (const Rect& r : rects) {
-      if (p.at.dropout > 0) drop(p, keys, r, first, w.scores);
+      if (p.at.dropout > 0) drop(p, keys, r, run.position + first, w.scores);
       const i64 x = r.c0 * kLanes<A>;
-      small_gemm<A>({.a = w.v + (first + r.j0) * p.dp,
+      small_gemm<A>({.a = w.v + (local + r.j0) * p.dp,
                      .a_row = 1,
                      .a_col = p.dp,
                      .b = w.scores + r.j0 * kTile + x,
@@ -137,18 +139,35 @@ void attend(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   }
 }
 
-template <class T>
-void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+// Nothing seen yet, or what keys seen before have left: their o is a sum of weight 1 around the maximum lse.
+template <class T, class O>
+void begin_softmax(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+  using A = accum_t<T>;
+  constexpr A inf = std::numeric_limits<A>::infinity();
+  const AttentionPlan& p = pass.p;
+  std::fill(w.ot, w.ot + p.dp * kTile, A(0));
+  std::fill(w.max, w.max + kTile, -inf);
+  std::fill(w.sum, w.sum + kTile, A(0));
+  if (!pass.o_before) return;
+  const QueryTile tile = p.tiles[it.tile];
+  pack_rows(pass.o_before + p.query_row(it, tile.first) * p.d, p.position_stride(), tile.count, p.d, A(1), w.queries);
+  transpose_tile(w.queries, kTile, p.dp, w.ot);
+  for (int i = 0; i < tile.count; ++i) {
+    w.max[i] = pass.lse_before[p.query_row(it, tile.first + i)];
+    w.sum[i] = w.max[i] == -inf ? A(0) : A(1);
+  }
+}
+
+template <class T, class O>
+void run_item(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const QueryTile tile = p.tiles[it.tile];
   pack_rows(pass.q + p.query_at(it, tile.first), p.query_stride(), tile.count, p.d, A(p.at.scale), w.queries);
   std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
   transpose_tile(w.queries, kTile, p.dp, w.qt);
-  std::fill(w.ot, w.ot + p.dp * kTile, A(0));
-  std::fill(w.max, w.max + kTile, -std::numeric_limits<A>::infinity());
-  std::fill(w.sum, w.sum + kTile, A(0));
-  attend(pass, it, w);
+  begin_softmax(pass, it, w);
+  for (const KeyRun& run : p.key_runs) attend(pass, it, run, w);
   transpose_tile(w.ot, p.dp, kTile, w.queries);
   for (int i = 0; i < tile.count; ++i) {
     const A sum = w.sum[i], scale = sum == 0 ? A(0) : 1 / sum;
@@ -159,41 +178,55 @@ void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   }
 }
 
-template <class T>
-Kernel attention(const Attention& op, const Site& site) {
+template <class T, class O>
+void run(const Pass<T, O>& pass, std::byte* workspace, i64 bytes) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 0, site.outs[0]));
+  const AttentionPlan& p = pass.p;
+  parallel_for(p.threads, 1, [&](i64 part) {
+    Scratch<A> w(p, reinterpret_cast<A*>(workspace + part * bytes));
+    const ItemRange mine = share(p, {0, p.b * p.g * p.r}, part, p.threads);
+    i64 packed = -1;
+    for (i64 i = mine.begin; i < mine.end; ++i) {
+      const Item it = item_of(p, i);
+      const i64 head = it.b * p.g + it.g;
+      if (head != packed) {
+        pack_rows(pass.k + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.k);
+        pack_rows(pass.v + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.v);
+        packed = head;
+      }
+      run_item(pass, it, w);
+    }
+  });
+}
+
+// continues: the last two inputs are o and lse of keys seen before.
+template <class T, class O>
+Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
+  using A = accum_t<T>;
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 0, site.outs[0]));
   const i64 bytes = (Scratch<A>::elements(*plan) * i64(sizeof(A)) + 63) / 64 * 64;
-  return {plan->threads * bytes, [plan, bytes](const Args& a) {
+  return {plan->threads * bytes, [plan, continues, bytes](const Args& a) {
             const AttentionPlan& p = *plan;
             const bool packed = p.at.packed();
             const T *q = a.in<T>(0), *k = packed ? q + p.packed_keys() : a.in<T>(1),
                     *v = packed ? q + p.packed_values() : a.in<T>(2);
-            const int rows = packed ? 1 : 3;
+            const int rows = packed ? 1 : 3, before = rows + (p.at.starts ? 2 : 1);
             const i32* starts = p.at.starts ? a.in<i32>(rows + 1) : nullptr;
-            const Pass<T> pass{p, q, k, v, a.in<i64>(rows), starts, a.out<T>(0), a.out<A>(1)};
-            parallel_for(p.threads, 1, [&](i64 part) {
-              Scratch<A> w(p, reinterpret_cast<A*>(a.workspace + part * bytes));
-              const ItemRange mine = share(p, {0, p.b * p.g * p.r}, part, p.threads);
-              i64 packed = -1;
-              for (i64 i = mine.begin; i < mine.end; ++i) {
-                const Item it = item_of(p, i);
-                const i64 head = it.b * p.g + it.g;
-                if (head != packed) {
-                  pack_rows(pass.k + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.k);
-                  pack_rows(pass.v + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.v);
-                  packed = head;
-                }
-                run_item(pass, it, w);
-              }
-            });
+            const A *o = continues ? a.in<A>(before) : nullptr, *lse = continues ? a.in<A>(before + 1) : nullptr;
+            run(Pass<T, O>{p, q, k, v, a.in<i64>(rows), starts, o, lse, a.out<O>(0), a.out<A>(1)}, a.workspace, bytes);
           }};
 }
 
 }  // namespace
 
 Kernel prepare(const Attention& op, const Site& site) {
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return attention<T>(op, site); });
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return attention<T, T>(op.at, false, site); });
+}
+
+Kernel prepare(const AttentionPart& op, const Site& site) {
+  return dispatch_float(site.ins[0].dtype, [&]<class T>() {
+    return op.last ? attention<T, T>(op.at, op.continues, site) : attention<T, accum_t<T>>(op.at, op.continues, site);
+  });
 }
 
 }  // namespace megalith::cpu

@@ -11,7 +11,7 @@
 namespace megalith::cpu {
 namespace {
 
-template <class T>
+template <class T, class G>
 struct Pass {
   using A = accum_t<T>;
   const AttentionPlan& p;
@@ -19,7 +19,7 @@ struct Pass {
   const A* lse;
   const i64* rows;
   const i32* starts;
-  T *dq, *dk, *dv;
+  G *dq, *dk, *dv;
 };
 
 // Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile].
@@ -43,8 +43,8 @@ struct KeyGrads {
   A *dk, *dv;  // [t, dp]
 };
 
-template <class T>
-void load_tile(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w) {
+template <class T, class G>
+void load_tile(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const QueryTile tile = p.tiles[it.tile];
@@ -85,14 +85,14 @@ void dsoftmax(const AttentionPlan& p, const DropKeys& keys, const Rect& r, i64 f
   }
 }
 
-template <class T>
-void key_tile(const Pass<T>& pass, const Item& it, const Rect& r, i64 first, const Bounds<accum_t<T>>& bounds,
-              Scratch<accum_t<T>>& w) {
+template <class T, class G>
+void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const Rect& r, i64 first,
+              const Bounds<accum_t<T>>& bounds, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
-  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x;
-  SmallGemm<A> g{.a = w.k + (first + r.j0) * p.dp,
+  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = run.local + first + r.j0;
+  SmallGemm<A> g{.a = w.k + key * p.dp,
                  .a_row = p.dp,
                  .a_col = 1,
                  .b = w.qt + x,
@@ -105,13 +105,13 @@ void key_tile(const Pass<T>& pass, const Item& it, const Rect& r, i64 first, con
                  .add = false};
   small_gemm(g);
   if (r.masked || slope != 0) bias_and_mask(bounds, r, first, slope, w.probabilities);
-  g.a = w.v + (first + r.j0) * p.dp, g.b = w.dout_t + x, g.c = w.dscores + at;
+  g.a = w.v + key * p.dp, g.b = w.dout_t + x, g.c = w.dscores + at;
   small_gemm(g);
 }
 
 template <class A>
-void add_grads(const AttentionPlan& p, const Rect& r, i64 first, Scratch<A>& w, const KeyGrads<A>& to) {
-  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = (first + r.j0) * p.dp;
+void add_grads(const AttentionPlan& p, const Rect& r, i64 first_key, Scratch<A>& w, const KeyGrads<A>& to) {
+  const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = (first_key + r.j0) * p.dp;
   SmallGemm<A> g{.a = w.probabilities + at,
                  .a_row = kTile,
                  .a_col = 1,
@@ -137,19 +137,21 @@ void add_grads(const AttentionPlan& p, const Rect& r, i64 first, Scratch<A>& w, 
                  .k = r.j1 - r.j0});
 }
 
-template <class T>
-void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w, const KeyGrads<accum_t<T>>& to) {
+template <class T, class G>
+void run_item(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w, const KeyGrads<accum_t<T>>& to) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   load_tile(pass, it, w);
-  const Bounds<A> bounds = bounds_of<A>(p, it, pass.starts);
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
-  for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile)
-    for (const Rect& r : live_rects(bounds, first, std::min(first + kTile, p.t))) {
-      key_tile(pass, it, r, first, bounds, w);
-      dsoftmax(p, keys, r, first, w);
-      add_grads(p, r, first, w, to);
-    }
+  for (const KeyRun& run : p.key_runs) {
+    const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.starts);
+    for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile)
+      for (const Rect& r : live_rects(bounds, first, std::min(first + kTile, run.length))) {
+        key_tile(pass, it, run, r, first, bounds, w);
+        dsoftmax(p, keys, r, run.position + first, w);
+        add_grads(p, r, run.local + first, w, to);
+      }
+  }
   transpose_tile(w.dqt, p.dp, kTile, w.queries);
   const QueryTile tile = p.tiles[it.tile];
   for (int i = 0; i < tile.count; ++i)
@@ -159,9 +161,8 @@ void run_item(const Pass<T>& pass, const Item& it, Scratch<accum_t<T>>& w, const
 }
 
 // One row of dk or dv: the sum of the same row of `count` accumulators, `stride` apart.
-template <class T>
-void write_row(const accum_t<T>* from, i64 count, i64 stride, i64 d, T* to) {
-  using A = accum_t<T>;
+template <class A, class G>
+void write_row(const A* from, i64 count, i64 stride, i64 d, G* to) {
   each_vector<A>(0, d, [&](i64 x, auto part) {
     Vec<A> sum = load(from + x);
     for (i64 i = 1; i < count; ++i) sum += load(from + i * stride + x);
@@ -185,16 +186,16 @@ Jobs cut_jobs(const AttentionPlan& p) {
           splits == 1 ? p.threads : pairs * splits};
 }
 
-template <class T>
-void write_keys(const Pass<T>& pass, i64 pair, i64 key, const KeyGrads<accum_t<T>>& from, const Jobs& jobs) {
+template <class T, class G>
+void write_keys(const Pass<T, G>& pass, i64 pair, i64 key, const KeyGrads<accum_t<T>>& from, const Jobs& jobs) {
   const AttentionPlan& p = pass.p;
   const i64 to = key * p.key_stride() + p.key_at(pair), stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
   write_row(from.dk + key * p.dp, jobs.splits, stride, p.d, pass.dk + to);
   write_row(from.dv + key * p.dp, jobs.splits, stride, p.d, pass.dv + to);
 }
 
-template <class T>
-void run(const Pass<T>& pass, const Jobs& jobs, std::byte* workspace) {
+template <class T, class G>
+void run(const Pass<T, G>& pass, const Jobs& jobs, std::byte* workspace) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   std::byte* grads = workspace + p.threads * jobs.scratch_bytes;
@@ -221,20 +222,20 @@ void run(const Pass<T>& pass, const Jobs& jobs, std::byte* workspace) {
                [&](i64 i) { write_keys(pass, i / p.t, i % p.t, grads_at(i / p.t * jobs.splits), jobs); });
 }
 
-template <class T>
-Kernel attention_grad(const AttentionGrad& op, const Site& site) {
+template <class T, class G>
+Kernel attention_grad(const AttentionSpec& at, const Site& site) {
   using A = accum_t<T>;
-  const auto plan = std::make_shared<AttentionPlan>(plan_attention(op.at, site, 1, site.ins[0]));
+  const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 1, site.ins[0]));
   const Jobs jobs = cut_jobs<A>(*plan);
   return {plan->threads * jobs.scratch_bytes + jobs.accumulators * jobs.grads_bytes, [plan, jobs](const Args& a) {
             const bool packed = plan->at.packed();
             const i64 keys = plan->packed_keys(), values = plan->packed_values();
             const T *q = a.in<T>(1), *k = packed ? q + keys : a.in<T>(2), *v = packed ? q + values : a.in<T>(3);
-            T *dq = a.out<T>(0), *dk = packed ? dq + keys : a.out<T>(1), *dv = packed ? dq + values : a.out<T>(2);
+            G *dq = a.out<G>(0), *dk = packed ? dq + keys : a.out<G>(1), *dv = packed ? dq + values : a.out<G>(2);
             const int o = packed ? 2 : 4;
             const i32* starts = plan->at.starts ? a.in<i32>(o + 3) : nullptr;
-            const Pass<T> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
-                               a.in<A>(o + 1), a.in<i64>(o + 2), starts, dq, dk, dv};
+            const Pass<T, G> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
+                                  a.in<A>(o + 1), a.in<i64>(o + 2), starts, dq, dk, dv};
             run(pass, jobs, a.workspace);
           }};
 }
@@ -242,7 +243,11 @@ Kernel attention_grad(const AttentionGrad& op, const Site& site) {
 }  // namespace
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T>(op, site); });
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T, T>(op.at, site); });
+}
+
+Kernel prepare(const AttentionPartGrad& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return attention_grad<T, accum_t<T>>(op.at, site); });
 }
 
 }  // namespace megalith::cpu

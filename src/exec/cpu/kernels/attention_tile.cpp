@@ -19,10 +19,19 @@ static std::vector<QueryTile> cut_tiles(const std::vector<i64>& positions) {
   return tiles;
 }
 
+// Key tiles of a run that a tile of queries sees.
+static i64 tiles_seen(const AttentionPlan& p, const QueryTile& tile, const KeyRun& keys) {
+  const i64 first = p.positions[tile.first] - keys.position, last = std::min(first + tile.count, keys.length) - 1;
+  const i64 lo = p.at.window > 0 ? std::max<i64>(0, first - p.at.window + 1) : 0;
+  return last < lo ? 0 : last / kTile - lo / kTile + 1;
+}
+
 AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o) {
   const Shape os = local_shape(site.mesh, o.shape, o.layout);
   AttentionPlan p{.at = at, .s = os[0], .b = os[1], .g = os[2], .r = os[3], .d = os[4]};
-  p.t = site.in_shape(at.packed() ? q : q + 1)[0];
+  const Type& keys = site.ins[at.packed() ? q : q + 1];
+  for (const Run& run : index_runs(site.mesh, keys.shape, keys.layout, site.coord, 0))
+    p.key_runs.push_back({p.t, run.start, run.length}), p.t += run.length;
   p.query_heads = at.packed() ? p.g * (p.r + 2) : p.g * p.r;
   check(!at.packed() || (site.in_shape(q)[2] == p.query_heads && p.s == p.t),
         "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[q]), p.g * p.r, p.g,
@@ -34,9 +43,8 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
   p.positions = along(0), p.groups = along(2), p.heads = along(3);
   p.tiles = cut_tiles(p.positions);
   for (const QueryTile& tile : p.tiles) {
-    const i64 first = p.positions[tile.first], last = std::min(first + tile.count, p.t) - 1;
-    const i64 lo = at.window > 0 ? std::max<i64>(0, first - at.window + 1) : 0;
-    p.tile_cost.push_back(1 + std::max<i64>(0, last / kTile - lo / kTile + 1));
+    p.tile_cost.push_back(1);
+    for (const KeyRun& run : p.key_runs) p.tile_cost.back() += tiles_seen(p, tile, run);
   }
   if (at.alibi) {
     const i64 logical_r = o.dim(3);
@@ -51,14 +59,14 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
 }
 
 template <class A>
-Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const i32* starts) {
+Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const i32* starts) {
   Bounds<A> out;
   const QueryTile tile = p.tiles[it.tile];
-  out.first = p.t, out.last = -1;
+  out.first = keys.length, out.last = -1;
   for (int i = 0; i < kTile; ++i) {
-    const i64 local = tile.first + std::min(i, tile.count - 1), at = p.positions[local];
+    const i64 local = tile.first + std::min(i, tile.count - 1), at = p.positions[local] - keys.position;
     i64 lo = p.at.window > 0 ? std::max<i64>(0, at - p.at.window + 1) : 0;
-    if (starts) lo = std::max<i64>(lo, starts[local * p.b + it.b]);
+    if (starts) lo = std::max<i64>(lo, starts[local * p.b + it.b] - keys.position);
     const i64 hi = at;
     out.lo[i] = int_t<A>(lo), out.hi[i] = int_t<A>(hi);
     const int c = i / kLanes<A>;
@@ -67,10 +75,11 @@ Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const i32* starts) {
     out.lo_max[c] = fresh ? lo : std::max(out.lo_max[c], lo);
     out.hi_min[c] = fresh ? hi : std::min(out.hi_min[c], hi);
     out.hi_max[c] = fresh ? hi : std::max(out.hi_max[c], hi);
-    out.first = std::min(out.first, lo), out.last = std::max(out.last, std::min(hi, p.t - 1));
+    out.first = std::min(out.first, lo), out.last = std::max(out.last, std::min(hi, keys.length - 1));
   }
   const int used = (tile.count + kLanes<A> - 1) / kLanes<A>;
-  for (int c = used; c < Bounds<A>::kVectors; ++c) out.lo_min[c] = p.t, out.hi_max[c] = -1;  // nothing: never live
+  for (int c = used; c < Bounds<A>::kVectors; ++c)
+    out.lo_min[c] = keys.length, out.hi_max[c] = -1;  // nothing: never live
   return out;
 }
 
@@ -168,8 +177,8 @@ void transpose_tile(const A* from, i64 rows, i64 columns, A* to) {
     }
 }
 
-template Bounds<float> bounds_of(const AttentionPlan&, const Item&, const i32*);
-template Bounds<double> bounds_of(const AttentionPlan&, const Item&, const i32*);
+template Bounds<float> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const i32*);
+template Bounds<double> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const i32*);
 template Rects live_rects(const Bounds<float>&, i64, i64);
 template Rects live_rects(const Bounds<double>&, i64, i64);
 template void bias_and_mask(const Bounds<float>&, const Rect&, i64, float, float*);

@@ -5,8 +5,8 @@
 // the dropout keys are vectors over queries, nothing is summed across lanes, and every product is of small_gemm's form
 // with K or V (rows [t, dp], dp: d rounded up to whole vectors) as the operand read element by element. A key tile is
 // cut into strips of 16 keys; neighbouring strips with the same live query vectors make one Rect. What lies outside of
-// all Rects is masked and never computed. Positions of keys are 0..t-1 (t is never split); positions of queries are
-// any.
+// all Rects is masked and never computed. Positions of queries are any; keys are runs of consecutive positions (one run
+// where t is not split), and bounds and tiles are counted from the start of a run.
 #pragma once
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/small_gemm.h"
@@ -21,6 +21,10 @@ struct QueryTile {
   int count;  // <= kTile, of consecutive positions
 };
 
+struct KeyRun {
+  i64 local, position, length;  // where it begins, here and in the whole
+};
+
 // One query tile of one head; b, g, r are local indices.
 struct Item {
   i64 b, g, r;
@@ -33,6 +37,7 @@ struct AttentionPlan {
   std::vector<i64> positions = {}, groups = {}, heads = {};  // global indices along s, g, r
   std::vector<double> slopes = {};                           // [g, r] of this rank, if ALiBi
   std::vector<QueryTile> tiles = {};
+  std::vector<KeyRun> key_runs = {};
   std::vector<i64> tile_cost = {};  // key tiles that a query tile sees
   int threads = 1;
   u64 drop_below = 0;     // an element is dropped if hash >> 11 is below it
@@ -42,7 +47,7 @@ struct AttentionPlan {
   i64 query_row(const Item& it, i64 local) const { return ((local * b + it.b) * g + it.g) * r + it.r; }
 
   // q, k and v as dense tensors, or packed in one: heads of d elements in a row of a position and sequence.
-  i64 query_heads = 0, key_heads = 0;  // in such a row
+  i64 query_heads = 0, key_heads = 0;                       // in such a row
   i64 query_stride() const { return b * query_heads * d; }  // of positions
   i64 key_stride() const { return b * key_heads * d; }
   i64 query_at(const Item& it, i64 local) const { return ((local * b + it.b) * query_heads + it.g * r + it.r) * d; }
@@ -62,7 +67,7 @@ Item item_of(const AttentionPlan& p, i64 index);
 // `q` is the index of the op's input q (k follows) or qkv; `o` the type of attention's result.
 AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o);
 
-// The visible keys [lo, hi] of each query of a tile. Lanes past the tile's end repeat its last query.
+// The keys [lo, hi] of a run that each query of a tile sees. Lanes past the tile's end repeat its last query.
 template <class A>
 struct Bounds {
   alignas(64) int_t<A> lo[kTile], hi[kTile];
@@ -72,7 +77,7 @@ struct Bounds {
 };
 // starts: [s, b] or null.
 template <class A>
-Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const i32* starts);
+Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const i32* starts);
 
 struct Rect {
   int j0, j1;   // keys, counted from the key tile's first

@@ -1,0 +1,41 @@
+// Attention of a rank's queries over the part of the keys that lies with them: what a ring is made of (Liu 2023; the
+// pass `ring` makes it after the backward is derived, so neither op has a gradient). Inputs and letters are those of
+// Attention, but s and t may both be split over cp, where t may be rotated: each rank sees the keys that it holds. The
+// results are values of their own, no parts of a sum over cp: one part goes on from another's.
+#pragma once
+#include "ops/attention.h"
+
+namespace megalith {
+
+// q, k, v, rows, [starts], [o, lse] -> o, lse. With o and lse, of keys seen before (in accumulation precision), the
+// results are those of all keys together.
+struct AttentionPart {
+  static constexpr std::string_view name = "attention_part";
+  AttentionSpec at;
+  int parts = 1;           // of the keys
+  bool continues = false;  // the last two inputs are there
+  bool last = false;       // o is in q's precision, not in that of accumulation
+  void fields(auto&& v) const {
+    at.fields(v), v("parts", parts);
+    if (continues) v("continues", true);
+    if (last) v("last", true);
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+};
+
+// do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv in accumulation precision: what the keys at hand give to dq, and
+// the queries at hand to dk and dv. o and lse are those of all keys.
+struct AttentionPartGrad {
+  static constexpr std::string_view name = "attention_part_grad";
+  AttentionSpec at;
+  int parts = 1;
+  void fields(auto&& v) const { at.fields(v), v("parts", parts); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+};
+
+}  // namespace megalith

@@ -1,0 +1,171 @@
+// The parts of a ring against attention over all keys, which has tests of its own: one rank's parts after another give
+// its results of the whole, and the gradients' parts, put where their types say they lie, add up to the whole's.
+#include "ops/attention_part.h"
+
+#include "tests/kernels/run_op.h"
+
+namespace megalith::kernel_tests {
+
+namespace {
+
+constexpr i64 kS = 48, kB = 2, kG = 2, kR = 3, kD = 20;
+
+struct RingCase {
+  DType dtype;
+  AttentionSpec at;
+  int ranks;
+  Order order;
+};
+
+struct Whole {
+  Array q, k, v, rows, starts, dout, o, lse, dq, dk, dv;
+};
+
+void add_starts(const AttentionSpec& at, std::vector<Array>& ins, const Array& starts) {
+  if (at.starts) ins.push_back(starts);
+}
+
+Whole whole_of(const RingCase& c) {
+  Whole w;
+  w.q = normals(c.dtype, {kS, kB, kG, kR, kD}, 1), w.dout = normals(c.dtype, {kS, kB, kG, kR, kD}, 4);
+  w.k = normals(c.dtype, {kS, kB, kG, kD}, 2), w.v = normals(c.dtype, {kS, kB, kG, kD}, 3);
+  w.rows = array(DType::i64, {kB}, [](i64 i) { return double(i * 1009 + 5); });
+  w.starts = array(DType::i32, {kS, kB}, [](i64 i) { return double(i / kB / 13 * 13); });
+  std::vector<Array> ins = {w.q, w.k, w.v, w.rows};
+  add_starts(c.at, ins, w.starts);
+  const auto y = run_quick(Attention{c.at}, ins);
+  w.o = y[0], w.lse = y[1];
+  std::vector<Array> grad_ins = {w.dout, w.q, w.k, w.v, w.o, w.lse, w.rows};
+  add_starts(c.at, grad_ins, w.starts);
+  const auto g = run_quick(AttentionGrad{c.at}, grad_ins);
+  w.dq = g[0], w.dk = g[1], w.dv = g[2];
+  return w;
+}
+
+// [s, ...] cut along the sequence.
+Layout cut(const RingCase& c, size_t ndim, int rotated = 0) {
+  Layout l = megalith::whole(ndim);
+  l.dims[0] = {{Axis::cp, c.order, rotated}};
+  return l;
+}
+
+// Adds what one rank has to the whole.
+void add_to(std::vector<double>& sum, const Array& part, const Place& at) {
+  const auto index = indices(at.mesh, part.type.shape, part.type.layout, at.coord, 0);
+  const i64 row = count(part.type.shape) / part.type.shape[0];
+  for (size_t i = 0; i < index.size(); ++i)
+    for (i64 x = 0; x < row; ++x) sum[size_t(index[i] * row + x)] += part.x[i * size_t(row) + size_t(x)];
+}
+
+std::vector<Array> forward(const RingCase& c, const Whole& w, const Place& at) {
+  std::vector<Array> y;
+  for (int step = 0; step < c.ranks; ++step) {
+    const Layout keys = cut(c, 4, step);
+    std::vector<Array> ins = {slice(w.q, cut(c, 5), at), slice(w.k, keys, at), slice(w.v, keys, at), w.rows};
+    add_starts(c.at, ins, slice(w.starts, cut(c, 2), at));
+    ins.insert(ins.end(), y.begin(), y.end());
+    y = run_checked(AttentionPart{c.at, c.ranks, step > 0, step + 1 == c.ranks}, ins, at);
+  }
+  return y;
+}
+
+// Sums of the scores' and values' roundings, as in attention_test.cpp; gradients come from o as it is stored.
+void compare(const RingCase& c) {
+  SCOPED_TRACE(fmt::format("{} {} {} ranks {}", name_of(c.dtype), AnyOp(Attention{c.at}).print(), c.ranks,
+                           c.order == Order::zigzag ? "zigzag" : "blocks"));
+  const Whole w = whole_of(c);
+  const double stored = c.dtype == DType::bf16 ? storage_error(DType::bf16) / arithmetic_error(DType::bf16) : 0;
+  std::vector<double> dq(w.dq.x.size(), 0), dk(w.dk.x.size(), 0), dv = dk;
+  const Mesh mesh = make_mesh(1, c.ranks, 1, 1);
+  for (int rank = 0; rank < c.ranks; ++rank) {
+    const Place at{mesh, mesh.coord(rank)};
+    const auto y = forward(c, w, at);
+    const Array o = slice(w.o, cut(c, 5), at), lse = slice(w.lse, cut(c, 4), at);
+    expect_near(y[0], o.x, {c.dtype, 64 + stored, 2}, "o");
+    expect_near(y[1], lse.x, {c.dtype, 64, 2}, "lse");
+    for (int step = 0; step < c.ranks; ++step) {
+      const Layout keys = cut(c, 4, step);
+      std::vector<Array> ins = {slice(w.dout, cut(c, 5), at),
+                                slice(w.q, cut(c, 5), at),
+                                slice(w.k, keys, at),
+                                slice(w.v, keys, at),
+                                o,
+                                lse,
+                                w.rows};
+      add_starts(c.at, ins, slice(w.starts, cut(c, 2), at));
+      const auto g = run_checked(AttentionPartGrad{c.at, c.ranks}, ins, at);
+      EXPECT_EQ(g[0].type.dtype, accum_of(c.dtype));
+      add_to(dq, g[0], at), add_to(dk, g[1], at), add_to(dv, g[2], at);
+    }
+  }
+  expect_near(w.dq, dq, {c.dtype, 256, 4}, "dq");
+  expect_near(w.dk, dk, {c.dtype, 256, 4}, "dk");
+  expect_near(w.dv, dv, {c.dtype, 256, 4}, "dv");
+}
+
+bool is_built() { return tested(DType::f64); }  // so far for the CPU alone
+
+}  // namespace
+
+TEST(AttentionPart, parts_of_a_ring_are_the_whole) {
+  if (!is_built()) GTEST_SKIP() << "this backend has no kernels for parts of attention";
+  for (DType t : tested_dtypes())
+    for (int ranks : {1, 2, 3})
+      for (Order order : {Order::zigzag, Order::block}) compare({t, {.scale = 0.3}, ranks, order});
+}
+
+TEST(AttentionPart, features) {
+  if (!is_built()) GTEST_SKIP() << "this backend has no kernels for parts of attention";
+  const std::vector<AttentionSpec> specs = {
+      {.scale = 0.3, .window = 1},
+      {.scale = 0.3, .window = 19},
+      {.scale = 0.3, .alibi = true},
+      {.scale = 0.3, .starts = true},
+      {.scale = 0.3, .dropout = 0.3, .seed = 99},
+      {.scale = 0.3, .window = 17, .alibi = true, .dropout = 0.2, .seed = 5, .starts = true}};
+  for (const AttentionSpec& at : specs) compare({DType::f64, at, 4, Order::zigzag});
+}
+
+// Before any key that it sees has come, a query has nothing: o is 0 and lse the logarithm of 0.
+TEST(AttentionPart, queries_that_see_no_key_go_on_from_nothing) {
+  if (!is_built()) GTEST_SKIP() << "this backend has no kernels for parts of attention";
+  const RingCase c{DType::f32, {.scale = 0.3}, 2, Order::block};
+  const Whole w = whole_of(c);
+  const Mesh mesh = make_mesh(1, 2, 1, 1);
+  const Place at{mesh, mesh.coord(0)};  // its queries come before the other rank's keys
+  const Array q = slice(w.q, cut(c, 5), at);
+  const auto part = [&](int rotated, std::vector<Array> before) {
+    const Layout keys = cut(c, 4, rotated);
+    std::vector<Array> ins = {q, slice(w.k, keys, at), slice(w.v, keys, at), w.rows};
+    ins.insert(ins.end(), before.begin(), before.end());
+    return run_checked(AttentionPart{c.at, 2, !before.empty(), false}, ins, at);
+  };
+  const auto nothing = part(1, {});
+  for (double x : nothing[0].x) ASSERT_EQ(x, 0);
+  for (double x : nothing[1].x) ASSERT_EQ(x, -INFINITY);
+  const auto all = part(0, nothing), first = part(0, {});
+  EXPECT_EQ(all[0].x, first[0].x);
+  EXPECT_EQ(part(1, first)[0].x, first[0].x);
+}
+
+// What the types must say: both split over the ring's axis, or neither.
+TEST(AttentionPart, refuses_keys_that_do_not_lie_with_the_queries) {
+  const Mesh mesh = make_mesh(1, 2, 2, 1);
+  const auto infer = [&](const AxisList& s, const AxisList& t) {
+    const Layout q{{s, {}, {}, {}, {}}, {}, {}, {}}, k{{t, {}, {}, {}}, {}, {}, {}};
+    const std::vector<Type> ins = {{DType::bf16, {16, 2, 2, 3, 4}, q},
+                                   {DType::bf16, {16, 2, 2, 4}, k},
+                                   {DType::bf16, {16, 2, 2, 4}, k},
+                                   {DType::i64, {2}, megalith::whole(1)}};
+    return AnyOp(AttentionPart{}).infer({mesh, ins, {true, true, true, false}});
+  };
+  const AxisUse ring{Axis::cp, Order::zigzag}, moved{Axis::cp, Order::zigzag, 1};
+  const auto out = infer({ring}, {moved});
+  EXPECT_EQ(out[0].layout.dims[0], (AxisList{ring}));
+  EXPECT_EQ(out[0].dtype, DType::f32);
+  EXPECT_THROW(infer({ring}, {}), Error);
+  EXPECT_THROW(infer({}, {ring}), Error);
+  EXPECT_THROW(infer({ring}, {moved, {Axis::tk}}), Error);
+}
+
+}  // namespace megalith::kernel_tests
