@@ -20,6 +20,7 @@ struct Traffic {
   bool overlap_gradients = false, overlap_weights = false;
   bool overlap_tensor = false;  // transfers between tensor-parallel ranks
   bool bf16_gradients = false;  // f32 accumulators are rounded once, and summed over the ranks as bf16
+  bool ring = false;            // attention's keys and values go round the context-parallel ranks
 };
 constexpr int kGradientLane = 1, kWeightLane = 2;
 

@@ -38,18 +38,21 @@ std::string print(const std::vector<PassReport>& reports) {
   return out;
 }
 
-std::vector<Pass> standard_passes() {
-  return {{"erase-unit-axes", erase_unit_axes},
-          {"remove-dead", remove_dead},
-          {"fuse-accumulate", fuse_accumulate},
-          {"fuse-bias", fuse_bias},
-          {"fuse-add", fuse_add},
-          {"fuse-residual", fuse_residual},
-          {"fuse-bias-grad", fuse_bias_grad},
-          {"fuse-loss", fuse_loss},
-          {"multi-tensor", multi_tensor},
-          {"remake", remake},
-          {"hoist", hoist}};
+std::vector<Pass> standard_passes(bool with_ring) {
+  std::vector<Pass> out = {{"erase-unit-axes", erase_unit_axes},
+                           {"ring", ring},
+                           {"remove-dead", remove_dead},
+                           {"fuse-accumulate", fuse_accumulate},
+                           {"fuse-bias", fuse_bias},
+                           {"fuse-add", fuse_add},
+                           {"fuse-residual", fuse_residual},
+                           {"fuse-bias-grad", fuse_bias_grad},
+                           {"fuse-loss", fuse_loss},
+                           {"multi-tensor", multi_tensor},
+                           {"remake", remake},
+                           {"hoist", hoist}};
+  if (!with_ring) std::erase_if(out, [](const Pass& p) { return p.name == "ring"; });
+  return out;
 }
 
 std::vector<int> count_uses(const Graph& g) {

@@ -27,10 +27,11 @@ struct PassReport {
 std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
 std::string print(const std::vector<PassReport>& reports);
 
-// The passes every step goes through, in order.
-std::vector<Pass> standard_passes();
+// The passes every step goes through, in order; `ring` only if the user wants it.
+std::vector<Pass> standard_passes(bool ring = false);
 
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
+bool ring(Graph& g);             // attention's keys and values go round the context-parallel ranks, not gathered
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
 bool fuse_add(Graph& g);         // a sum is made by the product that gives its last term

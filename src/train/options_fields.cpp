@@ -132,8 +132,9 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share the experts.");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size, "Ranks that share each expert's matrices.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
-  f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a"},
-        "Attention over context-parallel ranks: gather keys and values, or exchange heads for sequence.");
+  f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
+        "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
+        "values go round (a ring).");
   f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
         "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
   f.add(

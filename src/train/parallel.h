@@ -11,8 +11,9 @@
 
 namespace megalith {
 
-// What attention does where the sequence is split: keys and values are gathered, or heads are exchanged for sequence.
-enum class CpCommType { all_gather, a2a };
+// What attention does where the sequence is split: keys and values are gathered, or heads are exchanged for sequence,
+// or keys and values go round the ranks.
+enum class CpCommType { all_gather, a2a, p2p };
 
 // zero_bubble: weight gradients are tasks of their own, which fill the pipeline's end.
 enum class PipelineSchedule { one_f_one_b, zero_bubble };

@@ -109,7 +109,7 @@ class StagePlanner {
 
   std::vector<Pool> add_training(const StagePiece& piece, Graph& g, const std::vector<Pool>& pools) {
     std::vector<Pool> others = gather(g, pools);
-    const auto reports = run_passes(g, standard_passes(), passes_off_);
+    const auto reports = run_passes(g, standard_passes(spec_.traffic.ring), passes_off_);
     if (out_.passes.empty()) out_.passes = reports;
     if (spec_.traffic.overlap_tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
     if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
@@ -165,7 +165,7 @@ class StagePlanner {
       program.sent = {"out" + piece.suffix};
     }
     std::vector<Pool> others = gather(g, pools);
-    run_passes(g, standard_passes(), passes_off_);
+    run_passes(g, standard_passes(spec_.traffic.ring), passes_off_);
     place_gathers(g);
     programs_.push_back(program);
     return others;

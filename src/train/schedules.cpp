@@ -50,7 +50,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.recompute = o.recompute;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
-               o.parallel.grad_reduce_in_bf16};
+               o.parallel.grad_reduce_in_bf16, o.parallel.cp_comm_type == CpCommType::p2p};
   s.evaluate = o.train.eval_iters > 0;
   if (o.parallel.pipeline_model_parallel_size > 1) {
     const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();

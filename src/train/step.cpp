@@ -31,7 +31,7 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, spec.optimizer, out.pools, spec.traffic);
   verify(out.train);
   out.parameters = unpacked(gpt.parameters);
-  out.passes = run_passes(out.train, standard_passes(), passes_off);
+  out.passes = run_passes(out.train, standard_passes(spec.traffic.ring), passes_off);
   if (spec.traffic.overlap_tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
 }
 
@@ -51,7 +51,7 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
   if (spec.keep_logits) out.evaluate.outputs["logits"] = gpt.logits;
   if (!spec.train) out.parameters = unpacked(gpt.parameters);
   gather_weights(b, out.pools, gpt.parameters);
-  auto reports = run_passes(out.evaluate, standard_passes(), passes_off);
+  auto reports = run_passes(out.evaluate, standard_passes(spec.traffic.ring), passes_off);
   place_gathers(out.evaluate, spec, reports);
   if (!spec.train) out.passes = reports;
 }

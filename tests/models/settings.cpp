@@ -38,6 +38,10 @@ void bloom(TrainingSpec& s) {
   s.model.position_embedding_type = PositionEmbedding::alibi, s.model.embedding_layernorm = true;
 }
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
+void ring(TrainingSpec& s) { s.ring = true; }
+void ring_of_everything(TrainingSpec& s) {
+  s.ring = s.documents = true, s.regather = false, s.model.sliding_window = 9, s.model.add_qkv_bias = true;
+}
 void three_query_heads(TrainingSpec& s) {  // tp 6 = tk 2 x tr 3
   s.model.seq_length = 18, s.model.num_attention_heads = 6, s.model.padded_vocab_size = 54;
 }
@@ -91,6 +95,11 @@ const Run kRuns[] = {
     {"llama_documents", llama_like, documents, kAllToAll, 1, 2, 1, 1, 1},
     {"llama_window", llama_like, window, kSpZigzag, 1, 2, 2, 2, 2},
     {"bloom", gpt2_like, bloom, kSpZigzag, 1, 2, 2, 1, 2},
+    {"llama_ring", llama_like, ring, kPlain, 1, 2, 1, 1, 2},
+    {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2},
+    {"llama_ring", llama_like, ring, kSpZigzag, 1, 2, 2, 2, 2},
+    {"llama_ring_everything", llama_like, ring_of_everything, kZigzag, 1, 4, 2, 1, 2},
+    {"gpt2_ring", gpt2_like, ring, kZigzag, 2, 2, 1, 1, 2},
 };
 
 }  // namespace

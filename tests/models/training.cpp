@@ -72,7 +72,7 @@ TrainingGraph build_training(const TrainingSpec& spec) {
 }
 
 Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
-  run_passes(t.g, standard_passes(), spec.passes_off);
+  run_passes(t.g, standard_passes(spec.ring), spec.passes_off);
   if (spec.recompute.granularity != RecomputeConfig::Granularity::none)
     run_passes(t.g, {recompute_pass(spec.recompute)});
   return plan_memory(spec.mesh,

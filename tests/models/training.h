@@ -24,6 +24,7 @@ struct TrainingSpec {
   int micro_batches = 1;
   bool documents = false;  // positions and document starts come with the data
   bool regather = true;
+  bool ring = false;
   std::set<std::string> passes_off = {};
   RecomputeConfig recompute = {};
   // Deliberate mistakes: in the forward graph, in the whole graph before the passes, in the run.

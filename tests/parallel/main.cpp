@@ -35,15 +35,17 @@ constexpr double kTolerance = 1e-5;
 constexpr int kRanks = 8;
 
 // One way to share the work at a time, so that a fault is easy to place; beside the generated rows.
-const char* const kPlain[] = {"tp2 micro2",    "tp2 sp llama",  "tp8 groups2 llama", "cp2 micro2",
-                              "cp4-a2a llama", "dp2 untied",    "dp4 distopt",       "dp4 distopt-overlap",
-                              "pp2 micro2",    "pp2-zb untied", "pp2-vp2 llama",     "pp4 both-drop"};
+const char* const kPlain[] = {"tp2 micro2",    "tp2 sp llama",        "tp8 groups2 llama", "cp2 micro2",
+                              "cp4-a2a llama", "cp2-ring llama",      "cp8-ring",          "dp2 untied",
+                              "dp4 distopt",   "dp4 distopt-overlap", "pp2 micro2",        "pp2-zb untied",
+                              "pp2-vp2 llama", "pp4 both-drop"};
 const char* const kAgain[] = {
     "tp2 dp2 sp distopt-overlap llama groups2 both-drop",
     "dp4 distopt-overlap micro2 untied documents",
     "tp2 cp2 dp2 sp distopt gpt2 both-drop",
     "tp4 cp2 overlap qwen groups2",
     "cp4-a2a dp2 distopt-overlap neox hidden-drop",
+    "cp4-ring tp2 sp distopt-overlap llama groups2 both-drop documents",
     "tp8 sp bloom again-parts",
     "pp4 dp2 overlap llama groups2 both-drop",
     "pp2 dp2 tp2 sp distopt llama both-drop documents",
@@ -61,6 +63,7 @@ const char* const kMistaken[] = {
     "tp4 dp2 overlap gpt2 both-drop",
     "tp2 cp2-a2a dp2 sp gpt2 hidden-drop again-layers",
     "tp4 cp2 groups2 qwen sp",
+    "cp4-ring tp2 llama groups2",
     "tp2 dp2 pp2 sp groups2 llama distopt",
 };
 

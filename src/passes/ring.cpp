@@ -1,0 +1,143 @@
+// Attention over context-parallel ranks as a ring (Liu 2023): where keys and values are gathered for it, they go from
+// rank to rank instead, a block at a time, beside the attention of the block at hand.
+//   forward:   the block that lies with the queries, then the one that comes from the rank before, and so on; each part
+//              goes on from the o and lse of those before
+//   backward:  the same way; dq is summed here, dk and dv travel with their block, and one more step brings them home
+// Which keys a rank has in turn is told by their types (rotated splits), and masks go by positions; so in zigzag order
+// every rank has the same work at every step.
+#include <algorithm>
+#include <optional>
+
+#include "graph/relayout_op.h"
+#include "ops/attention_part.h"
+#include "ops/scale.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr int kLane = 4;
+const std::vector<Axis> kRing = {Axis::cp};
+
+using Block = std::vector<Value>;  // keys and values, or their gradients
+
+class Ring {
+ public:
+  explicit Ring(Graph& g) : g_(g), b_(g), ranks_(g.mesh.n(Axis::cp)) {}
+
+  bool run() {
+    std::vector<Node> nodes = std::move(g_.nodes);
+    g_.nodes.clear();
+    for (Node& n : nodes) {
+      b_.set_phase(n.phase), b_.set_tag(n.tag);
+      if (!forward(n) && !backward(n) && !reduction(n)) keep(std::move(n));
+    }
+    replace_uses(g_, by_);
+    return !by_.empty();
+  }
+
+ private:
+  void keep(Node n) {
+    for (Value v : n.outs) g_.values[size_t(v.id)].node = int(g_.nodes.size());
+    g_.nodes.push_back(std::move(n));
+  }
+
+  // What was gathered along the sequence to make v.
+  std::optional<Value> gathered(Value v) const {
+    const int node = g_.info(v).node;
+    const auto* r = node < 0 ? nullptr : g_.nodes[size_t(node)].op.get_if<Relayout>();
+    if (!r || r->transfer != Transfer::all_gather || r->axes != kRing || r->from != split(0)) return {};
+    return g_.nodes[size_t(node)].ins[0];
+  }
+  std::optional<Block> block(Value k, Value v) const {
+    const auto keys = gathered(k), values = gathered(v);
+    if (!keys || !values) return {};
+    return Block{*keys, *values};
+  }
+
+  // Begins to hand a block on to the next rank.
+  Block hand_on(const Block& block, int rotated) {
+    Block out;
+    for (Value v : block) {
+      const Order order = g_.type(v).layout.dims[0].back().order;
+      out.push_back(b_.begin_relayout(v, kRing, split(0), kLane, order, rotated % ranks_));
+    }
+    return out;
+  }
+  Block arrived(const Block& moving) {
+    Block out;
+    for (Value v : moving) out.push_back(b_.wait(v));
+    return out;
+  }
+  Value sum(Value a, Value b) { return b_.add1(AddGrad{g_.type(a).ndim()}, {a, b}); }
+  Value as(DType dtype, Value v) {
+    return g_.type(v).dtype == dtype ? v : b_.add1(Cast{g_.type(v).ndim(), dtype}, {v});
+  }
+
+  bool forward(const Node& n) {
+    const auto* op = n.op.get_if<Attention>();
+    if (!op || op->at.packed()) return false;
+    auto here = block(n.ins[1], n.ins[2]);
+    if (!here) return false;
+    std::vector<Value> before;
+    for (int step = 0; step < ranks_; ++step) {
+      const bool last = step + 1 == ranks_;
+      const Block next = last ? Block{} : hand_on(*here, step + 1);
+      std::vector<Value> ins = {n.ins[0], (*here)[0], (*here)[1]};
+      ins.insert(ins.end(), n.ins.begin() + 3, n.ins.end());
+      ins.insert(ins.end(), before.begin(), before.end());
+      before = b_.add(AttentionPart{op->at, ranks_, step > 0, last}, ins);
+      here = arrived(next);
+    }
+    for (size_t i = 0; i < n.outs.size(); ++i) by_[n.outs[i]] = before[i];
+    return true;
+  }
+
+  bool backward(const Node& n) {
+    const auto* op = n.op.get_if<AttentionGrad>();
+    if (!op || op->at.packed()) return false;
+    auto here = block(n.ins[2], n.ins[3]);
+    if (!here) return false;
+    Value dq;
+    Block travelling;  // dk and dv
+    for (int step = 0; step < ranks_; ++step) {
+      const Block next = step + 1 == ranks_ ? Block{} : hand_on(*here, step + 1);
+      std::vector<Value> ins = n.ins;
+      ins[2] = (*here)[0], ins[3] = (*here)[1];
+      const std::vector<Value> part = b_.add(AttentionPartGrad{op->at, ranks_}, ins);
+      dq = step == 0 ? part[0] : sum(dq, part[0]);
+      Block mine = {part[1], part[2]};
+      const Block others = arrived(travelling);
+      for (size_t i = 0; i < others.size(); ++i) mine[i] = sum(others[i], mine[i]);
+      travelling = hand_on(mine, step + 1);
+      here = arrived(next);
+    }
+    by_[n.outs[0]] = as(g_.type(n.outs[0]).dtype, dq);
+    const Block home = arrived(travelling);
+    for (size_t i = 0; i < home.size(); ++i) home_[n.outs[1 + i]] = as(g_.type(n.outs[1 + i]).dtype, home[i]);
+    return true;
+  }
+
+  // Of dk and dv, which are whole sums already.
+  bool reduction(const Node& n) {
+    if (!n.op.get_if<Relayout>() || !home_.count(n.ins[0])) return false;
+    const Value home = home_.at(n.ins[0]);
+    check(g_.type(home) == g_.type(n.outs[0]), "the ring brings {}, not {}", to_string(g_.type(home)),
+          to_string(g_.type(n.outs[0])));
+    by_[n.outs[0]] = home;
+    return true;
+  }
+
+  Graph& g_;
+  Builder b_;
+  int ranks_;
+  std::map<Value, Value> by_;    // what takes a value's place
+  std::map<Value, Value> home_;  // by the sums over cp that stood there
+};
+
+}  // namespace
+
+bool ring(Graph& g) { return g.mesh.n(Axis::cp) > 1 && Ring(g).run(); }
+
+}  // namespace megalith

@@ -1,0 +1,118 @@
+// What the ring makes of attention over gathered keys and values: no gather is left, and every transfer of a block has
+// attention beside it. That the numbers are those of one rank: tests/models and tests/parallel.
+#include <gtest/gtest.h>
+
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+#include "tests/passes/small_models.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr i64 kSeq = 64;
+
+Graph trained(const Mesh& mesh, const ParallelStyle& style, bool with_ring, DType dtype = DType::f32) {
+  ModelConfig c = llama();
+  c.seq_length = c.max_position_embeddings = kSeq;
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  GptShape shape;
+  shape.batch = 2, shape.dtype = dtype;
+  const Gpt gpt = build_gpt(b, c, shape, style);
+  add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  run_passes(g, standard_passes(with_ring));
+  return g;
+}
+
+bool is_part(const Node& n) { return n.op.get_if<AttentionPart>() || n.op.get_if<AttentionPartGrad>(); }
+
+int rotations(const Graph& g, Phase phase) {
+  int out = 0;
+  for (const Node& n : g.nodes)
+    if (const auto* r = n.op.get_if<Relayout>(); r && r->transfer == Transfer::rotate) out += n.phase == phase;
+  return out;
+}
+
+}  // namespace
+
+TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
+  for (const int ranks : {2, 4}) {
+    const Graph g = trained(make_mesh(1, ranks, 2, 1), {true}, true);
+    for (const Node& n : g.nodes) {
+      EXPECT_FALSE(n.op.get_if<Attention>() || n.op.get_if<AttentionGrad>());
+      if (const auto* r = n.op.get_if<Relayout>(); r && r->axes == std::vector{Axis::cp})
+        EXPECT_EQ(r->transfer, Transfer::rotate) << print(g, n);
+    }
+    EXPECT_EQ(rotations(g, Phase::forward), kLayers * 2 * (ranks - 1));
+    EXPECT_EQ(rotations(g, Phase::backward), kLayers * 2 * (ranks - 1 + ranks));  // gradients come home
+  }
+}
+
+// Keys and values are begun before a part and waited for behind it; gradients travel beside the part after theirs.
+TEST(Ring, blocks_travel_beside_attention) {
+  const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
+  std::map<Value, int> begun;  // parts before the rotation
+  std::vector<int> idle;       // layers' last step alone: gradients come home
+  int parts = 0;
+  for (const Node& n : g.nodes) {
+    parts += is_part(n);
+    if (const auto* r = n.op.get_if<Relayout>(); r && r->transfer == Transfer::rotate) {
+      EXPECT_GT(r->lane, 0);
+      begun[n.outs[0]] = parts;
+    }
+    if (n.op.get_if<Wait>() && begun.count(n.ins[0]) && begun.at(n.ins[0]) == parts) idle.push_back(n.ins[0].id);
+  }
+  EXPECT_EQ(parts, kLayers * 2 * 4);
+  EXPECT_EQ(idle.size(), size_t(kLayers * 2));
+}
+
+TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
+  constexpr int kRanks = 4;
+  const auto longest = [&](bool with_ring) {  // positions of keys that a rank holds at once
+    const Graph g = trained(make_mesh(1, kRanks, 1, 1), {}, with_ring);
+    i64 out = 0;
+    for (const Node& n : g.nodes)
+      for (Value v : n.outs)
+        if (const Type t = local_type(g.mesh, g.type(v)); t.ndim() == 4 && t.dim(0) > 1) out = std::max(out, t.dim(0));
+    return out;
+  };
+  EXPECT_EQ(longest(false), kSeq);
+  EXPECT_EQ(longest(true), kSeq / kRanks);
+}
+
+// The blocks that rank 0 has in turn, by the types: its own, the last rank's, and so on.
+TEST(Ring, types_tell_which_block_is_where) {
+  const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
+  std::vector<i64> first;
+  for (const Node& n : g.nodes)
+    if (n.op.get_if<AttentionPart>() && n.tag.starts_with("layer 0")) {
+      const Type& k = g.type(n.ins[1]);
+      first.push_back(index_runs(g.mesh, k.shape, k.layout, g.mesh.coord(0), 0)[0].start / (kSeq / 8));
+    }
+  EXPECT_EQ(first, (std::vector<i64>{0, 3, 2, 1}));
+}
+
+TEST(Ring, sums_are_in_f32) {
+  const Graph g = trained(make_mesh(1, 2, 1, 1), {}, true, DType::bf16);
+  for (const Node& n : g.nodes) {
+    if (const auto* part = n.op.get_if<AttentionPart>())
+      EXPECT_EQ(g.type(n.outs[0]).dtype, part->last ? DType::bf16 : DType::f32);
+    if (n.op.get_if<AttentionPartGrad>())
+      for (Value v : n.outs) EXPECT_EQ(g.type(v).dtype, DType::f32);
+  }
+}
+
+TEST(Ring, leaves_alone_what_gathers_no_keys) {
+  Graph one = trained(make_mesh(1, 1, 2, 1), {}, false);
+  EXPECT_FALSE(ring(one));
+  Graph heads = trained(make_mesh(1, 2, 1, 1), {.cp_all_to_all = true}, false);
+  EXPECT_FALSE(ring(heads));
+  EXPECT_NO_THROW(verify(heads));
+}
+
+}  // namespace megalith
