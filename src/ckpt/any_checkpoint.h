@@ -23,12 +23,13 @@ CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag);
 
 struct AnyCheckpoint {
   CkptFormat format = CkptFormat::native;
-  std::string path{};                   // of the one that was opened: SAVE/iter_0000010, or the model directory
-  Manifest manifest{};                   // config_json holds at least the model
+  std::string path{};                  // of the one that was opened: SAVE/iter_0000010, or the model directory
+  Manifest manifest{};                 // config_json holds at least the model
   std::optional<ModelConfig> model{};  // resolved; none if it is foreign
   std::string hf_config{};             // the config.json that it came from, if from one
   std::shared_ptr<const TensorReader> tensors{};
-  ReadMark mark{};  // native ones: in `tensors`
+  ReadMark mark{};              // native ones: in `tensors`
+  std::string state_problem{};  // why the optimizer's state, which is there, is not among `tensors`, and what to do
 
   bool foreign() const { return !model.has_value(); }
   bool has_optimizer() const;
@@ -37,8 +38,8 @@ struct AnyCheckpoint {
 struct AnyOpenOptions {
   std::optional<CkptFormat> format{};  // none: found by what is there
   std::optional<i64> iteration{};      // none: the latest
-  bool verify = true;         // read every byte and compare checksums, where there are any
-  bool verify_native = true;  // native ones too, of which what is read later is compared then
+  bool verify = true;                  // read every byte and compare checksums, where there are any
+  bool verify_native = true;           // native ones too, of which what is read later is compared then
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
   bool whole = true;                   // native: see Checkpoint::open_directory
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those

@@ -13,6 +13,7 @@
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/megatron_save.h"
+#include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/torch_dist_save.h"
 
 namespace megalith {
@@ -161,6 +162,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   const std::string place = dir + "/" + iteration_name(from.manifest.iteration);
   check(to == CkptFormat::hf || !fs::exists(place), "{} is there already: choose another directory or remove it",
         place);
+  if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
+    log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
   const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options)
                       : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options)
                                                      : write_hf(from, dir, options);

@@ -1,16 +1,20 @@
 #include "ckpt/open_formats.h"
 
+#include <fmt/format.h>
+
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
-#include "base/log.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/model_json.h"
 #include "ckpt/tensor_store.h"
+#include "ckpt/torch/bucketed_state.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/optimizer_state.h"
 
 namespace megalith {
 namespace {
@@ -95,14 +99,6 @@ std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const 
   add_mapped(*all, files, mapping, main, "");
   for (const auto& [theirs, ours] : {std::pair("exp_avg.", kFirstMoment), std::pair("exp_avg_sq.", kSecondMoment)})
     if (holds_all(*files, mapping, state + theirs)) add_mapped(*all, files, mapping, state + theirs, ours);
-  const bool unread = std::ranges::any_of(files->tensors(), [](const TensorSpec& t) {
-    return t.name.starts_with("optimizer.distributed.") || t.name.starts_with("chained_");
-  });
-  if (unread)
-    log::warn(
-        "[load] {}: its optimizer state is in buckets of one layout (dp_reshardable): only weights are read; "
-        "Megatron's --dist-ckpt-optim-fully-reshardable saves it for any",
-        files->where());
   return all;
 }
 
@@ -118,9 +114,18 @@ void read_own_state(const PickleValue& common, AnyCheckpoint& c) {
   read_origin(c.manifest.state_json, c);
 }
 
-// The model and run, and the logical tensors, of Megatron's files.
-void read_megatron(const std::shared_ptr<const TensorReader>& files, const PickleValue& common, i64 vocab_size,
-                   AnyCheckpoint& c) {
+// The files' tensors with the optimizer's state as tensors of its parameters. Error if that can't be made of it.
+using FindState = std::function<std::shared_ptr<const TensorReader>(const ModelConfig&, MegatronLayers)>;
+
+std::shared_ptr<const TensorReader> without_state(const std::shared_ptr<const TensorReader>& files) {
+  auto weights = std::make_shared<JoinedTensors>(files->where());
+  weights->join(files, [](const std::string& name) { return !name.starts_with(kMegatronState); });
+  return weights;
+}
+
+// The model and run, and the logical tensors, of Megatron's files. `steps`: of Adam, if they say.
+void read_megatron(const std::shared_ptr<const TensorReader>& files, const PickleValue& common,
+                   const FindState& find_state, std::optional<i64> steps, i64 vocab_size, AnyCheckpoint& c) {
   read_own_state(common, c);
   if (!c.hf_config.empty() && c.foreign()) {
     c.tensors = files;
@@ -133,9 +138,16 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     const PickleValue* args = common.find("args");
     check(args != nullptr, "[load] {} holds no arguments of Megatron", c.path);
     c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
-    c.manifest = manifest_of_common(common, *c.model);
+    c.manifest = manifest_of_common(common, *c.model, steps);
   }
-  c.tensors = logical_tensors(files, megatron_mapping(*c.model, layers, rows));
+  std::shared_ptr<const TensorReader> all;
+  try {
+    all = find_state(*c.model, layers);
+  } catch (const Error& e) {
+    all = without_state(files);
+    c.state_problem = e.what();
+  }
+  c.tensors = logical_tensors(all, megatron_mapping(*c.model, layers, rows));
 }
 
 }  // namespace
@@ -192,17 +204,44 @@ AnyCheckpoint open_hf(const std::string& dir) {
 
 AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
-  const TorchDist dist(dir, options.verify);
+  TorchDist dist(dir, options.verify);
   c.mark = ReadMark(dir);
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
-  read_megatron(dist.share(), *dist.common(), options.vocab_size, c);
+  const PickleValue& common = *dist.common();
+  const bool bucketed = has_bucketed_state(dist.tensors());
+  const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) {
+    auto all = std::make_shared<JoinedTensors>(dir);
+    all->join(dist.share());
+    const PickleValue* args = common.find("args");
+    if (bucketed && args != nullptr) all->join(read_bucketed_state(dist.tensors(), *args, model, layers));
+    return all;
+  };
+  const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
+  const auto steps = optimizer_steps(own ? own->root() : common.find("optimizer"));
+  read_megatron(dist.share(), common, find_state, steps, options.vocab_size, c);
+  if (!c.state_problem.empty())
+    c.state_problem = fmt::format(
+        "its optimizer state is in buckets of one layout (dp_reshardable) which can't be placed for certain, as {}: "
+        "save "
+        "it with Megatron's --dist-ckpt-optim-fully-reshardable",
+        c.state_problem);
   return c;
 }
 
 AnyCheckpoint open_torch_legacy(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch, .path = dir};
   const TorchLegacy files(dir, options.verify);
-  read_megatron(files.share(), files.common(), options.vocab_size, c);
+  const auto find_state = [&](const ModelConfig&, MegatronLayers) {
+    check(files.state_problem().empty(), "{}", files.state_problem());
+    check_main_values(files.tensors(), files.tensors());
+    return files.share();
+  };
+  read_megatron(files.share(), files.common(), find_state, files.optimizer_steps(), options.vocab_size, c);
+  if (!c.state_problem.empty())
+    c.state_problem = fmt::format(
+        "its optimizer state can't be placed for certain, as {}: save it with Megatron's --ckpt-format torch_dist "
+        "--dist-ckpt-optim-fully-reshardable",
+        c.state_problem);
   return c;
 }
 

@@ -16,7 +16,4 @@ std::shared_ptr<const TensorReader> read_hf_files(const std::string& dir);
 // Of a native checkpoint, as they are.
 std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint);
 
-// Names of Megatron's optimizer tensors begin with these; moments and main values of K follow.
-inline constexpr const char* kMegatronState = "optimizer.state.";
-
 }  // namespace megalith

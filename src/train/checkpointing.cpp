@@ -124,6 +124,8 @@ void RunStart::read_run(const Options& options) {
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
   if (from_zero_) return;
+  check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,
+        c.state_problem);
   check(!with_optimizer_ || !weights_only,
         "{} was saved without the optimizer's state: give --no-load-optim, or --finetune to start from iteration 0",
         c.path);

@@ -179,21 +179,6 @@ ordered_json schedules_of(const PickleValue& scheduler, const Args& args) {
   return j;
 }
 
-// Adam's count of steps: of the first parameter group that has one.
-i64 optimizer_steps(const PickleValue& common, i64 fallback) {
-  const PickleValue* optimizer = common.find("optimizer");
-  if (optimizer == nullptr) return fallback;
-  if (const PickleValue* step = optimizer->find("common_step"); step != nullptr && step->kind == Kind::integer)
-    return step->integer;
-  const PickleValue* inner = optimizer->find("optimizer");
-  const PickleValue* groups = inner == nullptr ? nullptr : inner->find("param_groups");
-  if (groups == nullptr || groups->sequence() == nullptr) return fallback;
-  for (const PickleValue* group : *groups->sequence())
-    if (const PickleValue* step = group->find("step"); step != nullptr && step->kind == Kind::integer)
-      return step->integer;
-  return fallback;
-}
-
 }  // namespace
 
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size) {
@@ -215,7 +200,24 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   return m;
 }
 
-Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model) {
+std::optional<i64> optimizer_steps(const PickleValue* optimizer) {
+  if (optimizer == nullptr) return std::nullopt;
+  const PickleValue* inner = optimizer->find("optimizer");
+  if (inner == nullptr) inner = optimizer;
+  const PickleValue* state = inner->find("state");
+  for (const PickleValue* in : {optimizer, state})
+    if (const PickleValue* step = in == nullptr ? nullptr : in->find("common_step");
+        step != nullptr && step->kind == Kind::integer)
+      return step->integer;
+  const PickleValue* groups = inner->find("param_groups");
+  if (groups == nullptr || groups->sequence() == nullptr) return std::nullopt;
+  for (const PickleValue* group : *groups->sequence())
+    if (const PickleValue* step = group->find("step"); step != nullptr && step->kind == Kind::integer)
+      return step->integer;
+  return std::nullopt;
+}
+
+Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model, std::optional<i64> steps) {
   Manifest manifest;
   const PickleValue* args = common.find("args");
   check(args != nullptr, "[megatron] the checkpoint holds no arguments");
@@ -233,7 +235,7 @@ Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model)
       scheduled ? pickle_integer(scheduler->find("num_steps"), "[megatron] the schedule's num_steps") : 0;
   ordered_json state = {
       {"schedule_samples", counted},
-      {"optimizer_steps", optimizer_steps(common, manifest.iteration)},
+      {"optimizer_steps", steps.value_or(manifest.iteration)},
       {"skipped_iterations", 0},
       {"interval", {{"losses", ordered_json::object()}, {"advanced", 0}, {"skipped", 0}, {"nan", 0}}}};
   if (scheduled) state["schedules"] = schedules_of(*scheduler, a);

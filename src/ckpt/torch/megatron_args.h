@@ -1,6 +1,7 @@
 // Megatron-LM's saved arguments (an argparse.Namespace) and schedule as our settings.
 #pragma once
 #include <functional>
+#include <optional>
 #include <string>
 
 #include "ckpt/checkpoint.h"
@@ -17,7 +18,12 @@ using HasTensor = std::function<bool(const std::string& name)>;
 // it, for a setting that our models don't have.
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size);
 
-// Iteration, samples, model and schedule of a checkpoint's common state, as a native manifest has them.
-Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model);
+// Adam's count of steps, which Megatron's optimizer settings give: of all, or of the first group of parameters that has
+// one.
+std::optional<i64> optimizer_steps(const PickleValue* optimizer);
+
+// Iteration, samples, model and schedule of a checkpoint's common state, as a native manifest has them. `steps`: of
+// Adam; none: as many as iterations.
+Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model, std::optional<i64> steps);
 
 }  // namespace megalith

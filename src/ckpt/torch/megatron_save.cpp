@@ -7,11 +7,11 @@
 #include "base/check.h"
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/block_copy.h"
-#include "ckpt/open_formats.h"
 #include "ckpt/shards.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/torch_dist_save.h"
 
 namespace megalith {

@@ -41,15 +41,15 @@ TorchDist::TorchDist(const std::string& dir, bool verify) : dir_(dir), store_(st
         "[load] {} holds {}: want the metadata of a distributed checkpoint", path, metadata.describe());
   const PickleValue* entries = metadata.find("state_dict_metadata");
   check(entries != nullptr && entries->is_dict(), "[load] {} lists no tensors", path);
-  const Items items = read_items(metadata);
+  items_ = read_items(metadata);
   entries->for_entries([&](const PickleValue& key, const PickleValue& entry) {
     const std::string& name = pickle_text(&key, "[load] " + path + ": a tensor's name");
     if (entry.is(std::string(kMetadata) + "TensorStorageMetadata"))
-      add_tensor(name, entry, items, verify);
+      add_tensor(name, entry, verify);
     else
       objects_.push_back(name);
   });
-  read_common(items);
+  read_common();
 }
 
 TorchDist::Items TorchDist::read_items(const PickleValue& metadata) const {
@@ -84,7 +84,7 @@ std::span<const std::byte> TorchDist::bytes_of(const Item& item) {
   return std::as_bytes(file.bytes()).subspan(std::size_t(item.offset), std::size_t(item.length));
 }
 
-void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, const Items& items, bool verify) {
+void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, bool verify) {
   const std::string what = fmt::format("[load] {}/.metadata: tensor {}", dir_, name);
   const std::string type = type_of(entry.find("properties"), what);
   const auto dtype = dtype_of_torch(type);
@@ -95,9 +95,9 @@ void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, co
   std::vector<StoredBox> boxes;
   for (const PickleValue* chunk : *chunks->sequence()) {
     const Shape offset = pickle_sizes(chunk->find("offsets"), what + "'s part");
-    auto item = items.find(key_of(name, offset));
-    if (item == items.end()) item = items.find(name);
-    check(item != items.end(), "{}: the part at {} is in no file", what, to_string(offset));
+    auto item = items_.find(key_of(name, offset));
+    if (item == items_.end()) item = items_.find(name);
+    check(item != items_.end(), "{}: the part at {} is in no file", what, to_string(offset));
     boxes.push_back(read_box(name, *chunk, *dtype, item->second, verify));
   }
   store_->add_tensor(std::move(spec), std::move(boxes));
@@ -122,12 +122,19 @@ StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk,
   return box;
 }
 
-void TorchDist::read_common(const Items& items) {
+std::unique_ptr<TorchDist::Object> TorchDist::object(const std::string& name) {
+  const auto item = items_.find(name);
+  if (item == items_.end()) return nullptr;
+  const std::string where = fmt::format("[load] {}/{}: {}", dir_, item->second.file, name);
+  return std::make_unique<Object>(TorchFile(bytes_of(item->second), where));
+}
+
+void TorchDist::read_common() {
   Item item{"common.pt"};
-  const auto object = items.find(kCommonObject);
+  const auto object = items_.find(kCommonObject);
   if (fs::exists(dir_ + "/common.pt"))
     item.length = i64(fs::file_size(dir_ + "/common.pt"));
-  else if (object != items.end())
+  else if (object != items_.end())
     item = object->second;
   else
     return;

@@ -20,6 +20,12 @@ class TorchDist {
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
   const std::vector<std::string>& objects() const { return objects_; }
+  // One of them, a list of one; nullptr if there is none of the name.
+  struct Object {
+    TorchFile file;
+    const PickleValue* root() const { return file.root().items.empty() ? nullptr : file.root().items[0]; }
+  };
+  std::unique_ptr<Object> object(const std::string& name);
   const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
   const std::string& path() const { return dir_; }
   // The dict that Megatron keeps beside the tensors (common.pt, or the object common_state); nullptr if there is none.
@@ -33,12 +39,13 @@ class TorchDist {
   using Items = std::map<std::string, Item>;  // by the tensor's name and offset, or the object's name
 
   Items read_items(const PickleValue& metadata) const;
-  void add_tensor(const std::string& name, const PickleValue& entry, const Items& items, bool verify);
+  void add_tensor(const std::string& name, const PickleValue& entry, bool verify);
   StoredBox read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item, bool verify);
-  void read_common(const Items& items);
+  void read_common();
   std::span<const std::byte> bytes_of(const Item& item);
 
   std::string dir_;
+  Items items_;
   std::shared_ptr<TensorStore> store_;
   std::vector<std::string> objects_, unread_;
   std::unique_ptr<TorchFile> common_;

@@ -3,12 +3,16 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "base/check.h"
+#include "ckpt/torch/legacy_optimizer.h"
+#include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_mapping.h"
+#include "ckpt/torch/rank_parts.h"
 
 namespace megalith {
 namespace {
@@ -17,6 +21,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kLayers = "decoder.layers.";
 constexpr int kMaxDepth = 8;  // of nested dicts
+constexpr std::size_t kFirstFile = 0;
 
 struct Rank {
   i64 tensor = 0, pipeline = 0;
@@ -43,19 +48,6 @@ std::optional<Rank> read_rank(const std::string& name, const std::string& dir) {
   return Rank{*tensor, *pipeline};
 }
 
-struct Part {
-  TorchTensor tensor;
-  std::size_t file;
-};
-
-// Which axis tensor parallelism cuts; -1: every rank has the whole.
-int cut_axis(const std::string& name) {
-  for (const char* end : {".word_embeddings.weight", "output_layer.weight", ".linear_qkv.weight", ".linear_qkv.bias",
-                          ".linear_fc1.weight", ".linear_fc1.bias"})
-    if (name.ends_with(end)) return 0;
-  return name.ends_with(".linear_proj.weight") || name.ends_with(".linear_fc2.weight") ? 1 : -1;
-}
-
 // "decoder.layers.3.mlp..." -> 3.
 std::optional<i64> layer_of(const std::string& name) {
   if (!name.starts_with(kLayers)) return std::nullopt;
@@ -68,54 +60,61 @@ std::string renumber(const std::string& name, i64 layer) {
   return fmt::format("{}{}{}", kLayers, layer, name.substr(dot));
 }
 
-// The tensors of all files by canonical name, with layers numbered as in the model.
+// The parameters of all files by canonical name, with layers numbered as in the model.
 class Collector {
  public:
-  using Parts = std::map<i64, Part>;  // by tensor rank
+  using Parts = std::map<i64, RankParam>;  // by tensor rank
 
   Collector(const std::string& dir, TensorStore& store, bool verify) : dir_(dir), store_(store), verify_(verify) {}
 
-  std::unique_ptr<TorchFile> read(const Rank& rank, const std::string& path);
+  std::unique_ptr<TorchFile> open(const std::string& path, std::size_t& number);
+  // The chunks of a rank's file: "model", or "model0", "model1", ... with virtual stages.
+  std::vector<RankModel*> read(const Rank& rank, const RankFile& file);
   std::map<std::string, Parts> finish() const;
 
  private:
-  using Tensors = std::map<std::string, Part>;
-
-  void flatten(const TorchFile& file, const PickleValue& value, const std::string& name, std::size_t number, int depth,
-               Tensors& out) const;
+  void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
+               RankModel& out) const;
 
   const std::string& dir_;
   TensorStore& store_;
   bool verify_;
   // By model chunk (virtual stage, pipeline rank), which is the order of the layers, then tensor rank.
-  std::map<std::pair<i64, i64>, std::map<i64, Tensors>> chunks_;
+  std::map<std::pair<i64, i64>, std::map<i64, RankModel>> chunks_;
 };
 
-void Collector::flatten(const TorchFile& file, const PickleValue& value, const std::string& name, std::size_t number,
-                        int depth, Tensors& out) const {
-  check(depth < kMaxDepth, "[load] {}: its model is nested too deep", file.zip().where());
+void Collector::flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
+                        RankModel& out) const {
+  check(depth < kMaxDepth, "[load] {}: its model is nested too deep", file.file.zip().where());
   value.for_entries([&](const PickleValue& key, const PickleValue& item) {
     if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
     const std::string full = name.empty() ? key.text : name + "." + key.text;
-    if (item.is_dict()) return flatten(file, item, full, number, depth + 1, out);
-    if (auto tensor = file.tensor(item)) out.emplace(canonical_megatron_name(full), Part{std::move(*tensor), number});
+    if (item.is_dict()) return flatten(file, item, full, depth + 1, out);
+    if (auto tensor = file.file.tensor(item))
+      out.push_back({canonical_megatron_name(full), {std::move(*tensor), file.number}});
   });
 }
 
-std::unique_ptr<TorchFile> Collector::read(const Rank& rank, const std::string& path) {
-  const std::size_t number = store_.add_file(path);
+std::unique_ptr<TorchFile> Collector::open(const std::string& path, std::size_t& number) {
+  check(fs::exists(path), "[load] {} is missing", path);
+  number = store_.add_file(path);
   auto file = std::make_unique<TorchFile>(std::as_bytes(store_.file(number).bytes()), "[load] " + path);
   if (verify_) file->verify([&](i64 begin, i64 bytes) { store_.file(number).release(begin, bytes); });
-  bool found = false;
-  for (i64 stage = -1; stage < 1000; ++stage) {  // "model", or "model0", "model1", ... with virtual stages
-    const PickleValue* model = file->root().find(stage < 0 ? "model" : "model" + std::to_string(stage));
+  return file;
+}
+
+std::vector<RankModel*> Collector::read(const Rank& rank, const RankFile& file) {
+  std::vector<RankModel*> chunks;
+  for (i64 stage = -1; stage < 1000; ++stage) {
+    const PickleValue* model = file.file.root().find(stage < 0 ? "model" : "model" + std::to_string(stage));
     if (model == nullptr && stage >= 0) break;
     if (model == nullptr) continue;
-    flatten(*file, *model, "", number, 0, chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor]);
-    found = true;
+    RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor];
+    flatten(file, *model, "", 0, chunk);
+    chunks.push_back(&chunk);
   }
-  check(found, "[load] {} holds no model", path);
-  return file;
+  check(!chunks.empty(), "{} holds no model", file.file.zip().where());
+  return chunks;
 }
 
 std::map<std::string, Collector::Parts> Collector::finish() const {
@@ -123,12 +122,12 @@ std::map<std::string, Collector::Parts> Collector::finish() const {
   i64 first_layer = 0;
   for (const auto& [chunk, ranks] : chunks_) {
     std::set<i64> layers;
-    for (const auto& [rank, tensors] : ranks)
-      for (const auto& [name, part] : tensors) {
-        const auto layer = layer_of(name);
+    for (const auto& [rank, params] : ranks)
+      for (const RankParam& p : params) {
+        const auto layer = layer_of(p.name);
         if (layer) layers.insert(*layer);
         // A stage's copy of what an earlier one has (a tied embedding) is not taken again.
-        all[layer ? renumber(name, first_layer + *layer) : name].emplace(rank, part);
+        all[layer ? renumber(p.name, first_layer + *layer) : p.name].emplace(rank, p);
       }
     first_layer += i64(layers.size());
     check(layers.empty() || *layers.rbegin() == i64(layers.size()) - 1,
@@ -137,45 +136,83 @@ std::map<std::string, Collector::Parts> Collector::finish() const {
   return all;
 }
 
-void add_joined(TensorStore& store, const std::string& name, const Collector::Parts& parts, i64 ranks, bool gated) {
-  const int axis = ranks == 1 ? -1 : cut_axis(name);
-  const TorchTensor& first = parts.begin()->second.tensor;
+// One tensor of what the ranks hold, each in its file.
+void add_joined(TensorStore& store, const std::string& name, const std::map<i64, const RankTensor*>& parts,
+                const RankParts& cut, i64 ranks) {
+  const TorchTensor& first = parts.begin()->second->tensor;
   const std::string what = fmt::format("[load] {}: tensor {}", store.where(), name);
-  TensorSpec spec{name, first.dtype(), first.shape};
-  const auto box = [](const Part& p, Shape offset, Shape shape, i64 skipped) {
-    return StoredBox{.offset = std::move(offset),
-                     .shape = std::move(shape),
-                     .strides = p.tensor.strides,
-                     .file = p.file,
-                     .position = p.tensor.position + skipped * size_of(p.tensor.dtype()),
-                     .swapped = p.tensor.swapped};
-  };
-  const Shape zeros(first.shape.size(), 0);
-  if (axis < 0) return store.add_tensor(spec, {box(parts.begin()->second, zeros, first.shape, 0)});
-  const auto a = std::size_t(axis);
-  check(i64(parts.size()) == ranks, "{} is in {} of {} tensor ranks' files", what, parts.size(), ranks);
-  check(a < first.shape.size(), "{} has shape {}", what, to_string(first.shape));
-  const bool halves = gated && name.find(".linear_fc1.") != std::string::npos;
-  check(!halves || first.shape[a] % 2 == 0, "{} has {} rows: want gates and as many ups", what, first.shape[a]);
-  const i64 rows = first.shape[a], half = halves ? rows / 2 : rows;
-  spec.shape[a] = rows * ranks;
+  check(!cut.is_cut() || i64(parts.size()) == ranks, "{} is in {} of {} tensor ranks' files", what, parts.size(),
+        ranks);
+  const Shape whole = cut.whole(first.shape, what);
   std::vector<StoredBox> boxes;
   for (const auto& [rank, part] : parts) {
-    check(part.tensor.shape == first.shape && part.tensor.type == first.type, "{} has shapes {} and {}", what,
-          to_string(first.shape), to_string(part.tensor.shape));
-    Shape offset = zeros, shape = first.shape;
-    shape[a] = half;
-    for (i64 k = 0; k < (halves ? 2 : 1); ++k) {  // the gates of all ranks, then their ups
-      offset[a] = k * half * ranks + rank * half;
-      boxes.push_back(box(part, offset, shape, k * half * part.tensor.strides[a]));
-    }
+    const TorchTensor& t = part->tensor;
+    check(t.shape == first.shape && t.type == first.type, "{} has shapes {} and {}", what, to_string(first.shape),
+          to_string(t.shape));
+    cut.place({.offset = Shape(t.shape.size(), 0),
+               .shape = t.shape,
+               .strides = t.strides,
+               .file = part->file,
+               .position = t.position,
+               .swapped = t.swapped},
+              rank, t.shape, size_of(t.dtype()), boxes);
+    if (!cut.is_cut()) break;
   }
-  store.add_tensor(std::move(spec), std::move(boxes));
+  store.add_tensor({name, first.dtype(), whole}, std::move(boxes));
 }
 
 bool flag(const PickleValue& args, std::string_view name) {
   const PickleValue* v = args.find(name);
   return v != nullptr && v->kind == PickleValue::Kind::boolean && v->integer != 0;
+}
+
+i64 size_in(const PickleValue& args, std::string_view name) {
+  const PickleValue* v = args.find(name);
+  return v != nullptr && v->kind == PickleValue::Kind::integer ? std::max<i64>(0, v->integer) : 0;
+}
+
+// Elements that Megatron fills a bucket with, on the first pipeline rank; 0: all in one.
+i64 bucket_size_of(const PickleValue& args) {
+  if (!flag(args, "overlap_grad_reduce")) return 0;
+  if (const i64 given = size_in(args, "ddp_bucket_size"); given > 0) return given;
+  const i64 ranks = size_in(args, "data_parallel_size") * std::max<i64>(1, size_in(args, "context_parallel_size"));
+  return std::max<i64>(40'000'000, 1'000'000 * ranks);
+}
+
+// The optimizer's state of what a rank holds, if there is one.
+void add_state(Collector& collector, const std::string& place, const RankFile& model,
+               const std::vector<RankModel*>& chunks, i64 stage, i64 last_stage) {
+  const std::string path = place + "/distrib_optim.pt";
+  const PickleValue* args = model.file.root().find("args");
+  const PickleValue* optimizer = model.file.root().find("optimizer");
+  if (args == nullptr || optimizer == nullptr || optimizer->is_none()) return;
+  if (!fs::exists(path)) {
+    if (flag(*args, "use_distributed_optimizer")) throw UnplacedState(path + " is missing");
+    return add_grouped_state(model, *optimizer, chunks);
+  }
+  std::size_t number = 0;
+  const auto file = collector.open(path, number);
+  const bool tied = !flag(*args, "untie_embeddings_and_output_weights");
+  const RankPlace rank{.first_stage = stage == 0,
+                       .last_stage = stage == last_stage,
+                       .shared_embedding = tied && last_stage > 0,
+                       .bucket_size = stage == 0 ? bucket_size_of(*args) : 0};
+  add_bucketed_state({*file, number}, rank, chunks);
+}
+
+// A parameter and, if wanted, its state.
+void add_param(TensorStore& store, const std::string& name, const Collector::Parts& parts, const RankParts& cut,
+               i64 ranks, bool with_state) {
+  std::map<i64, const RankTensor*> weights;
+  for (const auto& [rank, p] : parts) weights[rank] = &p.weight;
+  add_joined(store, name, weights, cut, ranks);
+  for (std::size_t k = 0; with_state && k < std::size(kStateKinds); ++k) {
+    std::map<i64, const RankTensor*> state;
+    for (const auto& [rank, p] : parts)
+      if (p.state[k]) state[rank] = &*p.state[k];
+    if (state.size() == parts.size())
+      add_joined(store, fmt::format("{}{}.{}", kMegatronState, kStateKinds[k], name), state, cut, ranks);
+  }
 }
 
 void check_version(const PickleValue& root, const std::string& dir) {
@@ -188,21 +225,26 @@ void check_version(const PickleValue& root, const std::string& dir) {
 }  // namespace
 
 TorchLegacy::TorchLegacy(const std::string& dir, bool verify) : dir_(dir), store_(std::make_shared<TensorStore>(dir)) {
-  std::map<Rank, std::string> files;
+  std::map<Rank, std::string> places;
   for (const auto& entry : fs::directory_iterator(dir))
-    if (const auto rank = read_rank(entry.path().filename().string(), dir))
-      files[*rank] = entry.path().string() + "/model_optim_rng.pt";
-  check(!files.empty(), "[load] {} holds no mp_rank_* directory", dir);
+    if (const auto rank = read_rank(entry.path().filename().string(), dir)) places[*rank] = entry.path().string();
+  check(!places.empty(), "[load] {} holds no mp_rank_* directory", dir);
   Rank last;
-  for (const auto& [rank, path] : files)
+  for (const auto& [rank, path] : places)
     last = {std::max(last.tensor, rank.tensor), std::max(last.pipeline, rank.pipeline)};
   const i64 ranks = last.tensor + 1;
-  check(i64(files.size()) == ranks * (last.pipeline + 1), "[load] {} has files of {} of {} x {} ranks", dir,
-        files.size(), ranks, last.pipeline + 1);
+  check(i64(places.size()) == ranks * (last.pipeline + 1), "[load] {} has files of {} of {} x {} ranks", dir,
+        places.size(), ranks, last.pipeline + 1);
   Collector collector(dir_, *store_, verify);
-  for (const auto& [rank, path] : files) {
-    check(fs::exists(path), "[load] {} is missing", path);
-    auto file = collector.read(rank, path);
+  for (const auto& [rank, place] : places) {
+    std::size_t number = 0;
+    auto file = collector.open(place + "/model_optim_rng.pt", number);
+    const std::vector<RankModel*> chunks = collector.read(rank, {*file, number});
+    if (state_problem_.empty()) try {
+        add_state(collector, place, {*file, number}, chunks, rank.pipeline, last.pipeline);
+      } catch (const Error& e) {
+        state_problem_ = e.what();
+      }
     if (!common_) common_ = std::move(file);
   }
   check_version(common(), dir);
@@ -211,7 +253,25 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool verify) : dir_(dir), store
   const bool tied = !flag(*args, "untie_embeddings_and_output_weights");
   const bool gated = flag(*args, "swiglu") || flag(*args, "gated_linear_unit");
   for (const auto& [name, parts] : collector.finish())
-    if (!(tied && name == "output_layer.weight")) add_joined(*store_, name, parts, ranks, gated);
+    if (!(tied && name == "output_layer.weight"))
+      add_param(*store_, name, parts, RankParts(name, ranks, gated), ranks, state_problem_.empty());
+}
+// In the groups' settings; PyTorch's own Adam has it as a tensor beside each parameter's moments.
+std::optional<i64> TorchLegacy::optimizer_steps() const {
+  const PickleValue* optimizer = common().find("optimizer");
+  const auto steps = megalith::optimizer_steps(optimizer);
+  if (steps || optimizer == nullptr) return steps;
+  const PickleValue* inner = optimizer->find("optimizer");
+  const PickleValue* states = (inner == nullptr ? optimizer : inner)->find("state");
+  if (states == nullptr || !states->is_dict() || states->items.empty()) return std::nullopt;
+  const PickleValue* step = states->items[1]->find("step");
+  if (step == nullptr) return std::nullopt;
+  if (step->kind == PickleValue::Kind::integer) return step->integer;
+  const auto t = common_->tensor(*step);
+  if (!t || t->type != "float32" || count(t->shape) != 1 || t->swapped) return std::nullopt;
+  float value = 0;
+  std::memcpy(&value, store_->file(kFirstFile).bytes().data() + t->position, sizeof value);
+  return i64(value);
 }
 
 bool is_torch_legacy(const std::string& dir) {

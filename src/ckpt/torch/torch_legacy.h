@@ -1,8 +1,10 @@
 // Megatron's `torch` checkpoints: one torch.save file for each pair of a tensor and a pipeline rank,
 // mp_rank_TT[_PPP]/model_optim_rng.pt. Their tensors are put side by side again: cut along one axis by tensor
-// parallelism (gated fc1: each rank has its gates, then its ups), layers numbered from 0 on every stage. Weights only.
+// parallelism (gated fc1: each rank has its gates, then its ups), layers numbered from 0 on every stage. So is the
+// optimizer's state, where it can be told for certain what belongs where (legacy_optimizer.h).
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "ckpt/tensor_store.h"
@@ -16,9 +18,12 @@ class TorchLegacy {
   // damaged.
   explicit TorchLegacy(const std::string& dir, bool verify = true);
 
-  // Under canonical_megatron_name, each layer by its number in the model.
+  // Under canonical_megatron_name, each layer by its number in the model; of the optimizer's state with kMegatronState
+  // and its kind before it.
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
+  const std::string& state_problem() const { return state_problem_; }  // why the state is not there; or empty
+  std::optional<i64> optimizer_steps() const;                          // of Adam, if the files say
   const std::string& path() const { return dir_; }
   const PickleValue& common() const { return common_->root(); }  // the first rank's file
 
@@ -26,6 +31,7 @@ class TorchLegacy {
   std::string dir_;
   std::shared_ptr<TensorStore> store_;
   std::unique_ptr<TorchFile> common_;
+  std::string state_problem_;
 };
 
 // Whether the directory holds mp_rank_* directories.

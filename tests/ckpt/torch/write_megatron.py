@@ -1,91 +1,77 @@
-"""Writes Megatron's `torch` checkpoint of a llama or qwen2 model: write_megatron.py HF_DIR SAVE "TP PP VPP"
+"""Writes Megatron's `torch` checkpoint of a llama or qwen2 model: write_megatron.py HF_DIR SAVE "TP PP VPP [HIDDEN]" [OPTIMIZER]
 
-Follows the order of Megatron-LM: query groups side by side, gates and ups halved on each rank, layers of virtual
-stages dealt out in turn.
+OPTIMIZER: none, float16 (bf16 weights, main values and moments by the parameters' numbers), float32 (moments only), or
+distributed (flat buffers, with buckets of so many elements behind a colon: distributed:3000). With one, the bf16 weights
+come from main values (":other" at the end: of a buffer that is not the model's); these and the moments are also SAVE/param, SAVE/exp_avg and SAVE/exp_avg_sq, as HF_DIR is.
 """
-import argparse
-import json
 import os
 import sys
 
 import torch
-from safetensors.torch import load_file
+from megatron_model import Model, buckets_of, flat, is_shared, make_state
 
-config = json.load(open(sys.argv[1] + "/config.json"))
-hf = load_file(sys.argv[1] + "/model.safetensors")
-tp, pp, vpp = map(int, sys.argv[3].split())
-layers, heads = config["num_hidden_layers"], config["num_attention_heads"]
-groups = config.get("num_key_value_heads") or heads
-hidden = config["hidden_size"]
-width = config.get("head_dim") or hidden // heads
-tied = "lm_head.weight" not in hf
-if layers % (pp * vpp):
-    vpp = 1
-per_chunk = layers // (pp * vpp)
-vocab = config["vocab_size"]
-rows = -(-vocab // (8 * tp)) * 8 * tp
-
-
-def pad(t):
-    return torch.cat([t, torch.full((rows - vocab, t.shape[1]), 7.0, dtype=t.dtype)])
+model = Model(sys.argv[1], sys.argv[3])
+kind, bucket_size, other = (*(sys.argv[4] if len(sys.argv) > 4 else "none").split(":"), "", "")[:3]
+bucket_size = int(bucket_size or 0)
+state = make_state(model, sys.argv[2]) if kind != "none" else None
+if kind == "none":
+    weights = model.hf
+elif kind == "float32":
+    weights = state["param"]
+else:
+    weights = {name: t.bfloat16() for name, t in state["param"].items()}
+args = model.args(bf16=kind in ("float16", "distributed"), use_distributed_optimizer=kind == "distributed",
+                  overlap_grad_reduce=bucket_size > 0, ddp_bucket_size=bucket_size or None, data_parallel_size=2)
+place = sys.argv[2] + "/iter_0000003"
 
 
-def qkv(at, kind):
-    q, k, v = (hf[f"{at}self_attn.{p}_proj.{kind}"].reshape(groups, -1, width, hidden if kind == "weight" else 1) for p in "qkv")
-    fused = torch.cat([q, k, v], dim=1).reshape((heads + 2 * groups) * width, -1)
-    return fused if kind == "weight" else fused.reshape(-1)
+def grouped(rank, stage):
+    """PyTorch's own AdamW has written its part: two groups, with and without weight decay."""
+    lists = {kind: [list(model.chunk(state[kind], rank, stage, c).items()) for c in range(model.vpp)] for kind in state}
+    flat_lists = {kind: [pair for chunk in chunks for pair in chunk] for kind, chunks in lists.items()}
+    groups, moments = {1.0: [], 0.0: []}, {}
+    for i, (name, main) in enumerate(flat_lists["param"]):
+        p = torch.nn.Parameter(main)
+        groups[0.0 if name.endswith(".bias") or main.dim() == 1 else 1.0].append(p)
+        moments[p] = {"step": torch.tensor(2.0), "exp_avg": flat_lists["exp_avg"][i][1],
+                      "exp_avg_sq": flat_lists["exp_avg_sq"][i][1]}
+    common = dict(lr_mult=1.0, is_expert_parallel=False, is_decoupled_lr=False)
+    adam = torch.optim.AdamW([dict(params=p, wd_mult=wd, weight_decay=0.1 * wd, **common) for wd, p in groups.items()])
+    for p, moment in moments.items():
+        adam.state[p] = moment
+    if kind == "float32":
+        return adam.state_dict()
+    mains = [[p.detach() for p in group] for group in groups.values()]
+    return {"optimizer": adam.state_dict(), "fp32_from_fp16_params": mains, "grad_scaler": None}
 
 
-def cut(t, rank, axis):
-    return t.chunk(tp, dim=axis)[rank].clone()
-
-
-def layer(n, rank):
-    at = f"model.layers.{n}."
-    out = {
-        "self_attention.linear_qkv.layer_norm_weight": hf[at + "input_layernorm.weight"],
-        "self_attention.linear_qkv.weight": cut(qkv(at, "weight"), rank, 0),
-        "self_attention.linear_qkv._extra_state": None,
-        "self_attention.linear_proj.weight": cut(hf[at + "self_attn.o_proj.weight"], rank, 1),
-        "mlp.linear_fc1.layer_norm_weight": hf[at + "post_attention_layernorm.weight"],
-        "mlp.linear_fc1.weight": torch.cat([cut(hf[at + f"mlp.{p}_proj.weight"], rank, 0) for p in ("gate", "up")]),
-        "mlp.linear_fc2.weight": cut(hf[at + "mlp.down_proj.weight"], rank, 1),
-    }
-    if at + "self_attn.q_proj.bias" in hf:
-        out["self_attention.linear_qkv.bias"] = cut(qkv(at, "bias"), rank, 0)
+def distributed(rank, stage):
+    out = {"buckets_coalesced": True}
+    for c in range(model.vpp):
+        parts = {kind: model.chunk(state[kind], rank, stage, c) for kind in state}
+        params = [(name, t.numel()) for name, t in parts["param"].items()]
+        buckets = buckets_of(params, lambda name: is_shared(model, name, stage, c),
+                             bucket_size if stage == 0 and c == 0 else 0)
+        tensors = {kind: torch.cat([flat(b, parts[kind]) for b in buckets]) for kind in state}
+        tensors["numel_unpadded"] = sum(size for _, size in buckets) - (1 if other else 0)
+        out[c] = {(torch.bfloat16, torch.float32): tensors}
     return out
 
 
-args = argparse.Namespace(
-    num_layers=layers, hidden_size=hidden, num_attention_heads=heads, group_query_attention=groups != heads,
-    num_query_groups=groups if groups != heads else 1, kv_channels=width, ffn_hidden_size=config["intermediate_size"],
-    seq_length=config["max_position_embeddings"], max_position_embeddings=config["max_position_embeddings"],
-    vocab_size=vocab, padded_vocab_size=rows, swiglu=True, normalization="RMSNorm",
-    norm_epsilon=config["rms_norm_eps"], position_embedding_type="rope",
-    rotary_base=config.get("rope_theta") or config.get("rope_parameters", {}).get("rope_theta", 10000),
-    untie_embeddings_and_output_weights=not tied, add_bias_linear=False, num_experts=None,
-    tensor_model_parallel_size=tp, pipeline_model_parallel_size=pp, consumed_train_samples=24, init_method_std=0.02,
-)
-place = sys.argv[2] + "/iter_0000003"
-for rank in range(tp):
-    for stage in range(pp):
-        state = {"args": args, "checkpoint_version": 3.0, "iteration": 3, "opt_param_scheduler": None}
-        for chunk in range(vpp):
-            model = {}
-            first, last = chunk == 0 and stage == 0, chunk == vpp - 1 and stage == pp - 1
-            if first:
-                model["embedding.word_embeddings.weight"] = cut(pad(hf["model.embed_tokens.weight"]), rank, 0)
-            for k in range(per_chunk):
-                for name, t in layer((chunk * pp + stage) * per_chunk + k, rank).items():
-                    model[f"decoder.layers.{k}.{name}"] = t
-            if last:
-                model["decoder.final_layernorm.weight"] = hf["model.norm.weight"]
-                if not tied:
-                    model["output_layer.weight"] = cut(pad(hf["lm_head.weight"]), rank, 0)
-                elif not first:
-                    model["output_layer.weight"] = cut(pad(hf["model.embed_tokens.weight"]), rank, 0)
-            state["model" if vpp == 1 else f"model{chunk}"] = model
-        name = f"mp_rank_{rank:02d}" + (f"_{stage:03d}" if pp > 1 else "")
-        os.makedirs(f"{place}/{name}")
-        torch.save(state, f"{place}/{name}/model_optim_rng.pt")
+for rank in range(model.tp):
+    for stage in range(model.pp):
+        content = {"args": args, "checkpoint_version": 3.0, "iteration": 3, "opt_param_scheduler": None}
+        for chunk in range(model.vpp):
+            tensors = model.chunk(weights, rank, stage, chunk)
+            for name in [n for n in tensors if n.endswith("linear_qkv.weight")]:
+                tensors[name.replace(".weight", "._extra_state")] = None
+            content["model" if model.vpp == 1 else f"model{chunk}"] = tensors
+        directory = f"{place}/mp_rank_{rank:02d}" + (f"_{stage:03d}" if model.pp > 1 else "")
+        os.makedirs(directory)
+        if kind in ("float16", "float32"):
+            content["optimizer"] = grouped(rank, stage)
+        if kind == "distributed":
+            content["optimizer"] = {"optimizer": {"param_groups": [{"wd_mult": 1.0, "step": 2}, {"wd_mult": 0.0}]}}
+            torch.save(distributed(rank, stage), f"{directory}/distrib_optim.pt")
+        torch.save(content, f"{directory}/model_optim_rng.pt")
 open(sys.argv[2] + "/latest_checkpointed_iteration.txt", "w").write("3")

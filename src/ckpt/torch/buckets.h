@@ -1,0 +1,32 @@
+// Where Megatron-LM's distributed optimizer has a parameter in its flat buffer: parameters stand in it from the last to
+// the first, each from a multiple of 64 elements. The buffer is cut into buckets; what a bucket's end is padded with is
+// in no file.
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct BucketParam {
+  i64 elements;
+  bool alone = false;  // in a bucket of its own: an embedding that two pipeline stages share
+};
+
+struct BucketPlace {
+  std::size_t bucket;
+  i64 start;  // in the bucket
+};
+
+struct BucketLayout {
+  std::vector<i64> sizes;           // of the buckets
+  std::vector<BucketPlace> places;  // of the parameters, in their order
+};
+
+// `params`: in the model's order. `is_full`: whether a bucket ends once it has so many elements.
+BucketLayout lay_out_buckets(std::span<const BucketParam> params,
+                             const std::function<bool(std::size_t bucket, i64 size)>& is_full);
+
+}  // namespace megalith

@@ -1,0 +1,44 @@
+// The optimizer's state in Megatron-LM's `torch` checkpoints, as tensors of the shape of each parameter's part that a
+// rank holds. Without distributed optimizer it is in model_optim_rng.pt, by the parameters' numbers in groups; with it
+// in distrib_optim.pt, in one flat buffer for each model chunk.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "ckpt/torch/optimizer_state.h"
+#include "ckpt/torch/torch_file.h"
+
+namespace megalith {
+
+// A tensor in a file that a TensorStore has under this number.
+struct RankTensor {
+  TorchTensor tensor;
+  std::size_t file;
+};
+
+struct RankParam {
+  std::string name;  // canonical; layers numbered from 0 in each chunk
+  RankTensor weight;
+  std::array<std::optional<RankTensor>, 3> state{};  // main value and both moments, as far as they are there
+};
+using RankModel = std::vector<RankParam>;  // a model chunk's, in the model's order
+
+struct RankFile {
+  const TorchFile& file;
+  std::size_t number;
+};
+
+// What one rank's files are of.
+struct RankPlace {
+  bool first_stage, last_stage;
+  bool shared_embedding;  // between the first and the last of several stages
+  i64 bucket_size;        // of the first chunk's buckets, at least; 0: it has one
+};
+
+// Fills in the chunks' state. UnplacedState if it fits not exactly.
+void add_grouped_state(const RankFile& model, const PickleValue& optimizer, std::vector<RankModel*> chunks);
+void add_bucketed_state(const RankFile& state, const RankPlace& place, std::vector<RankModel*> chunks);
+
+}  // namespace megalith

@@ -1,0 +1,39 @@
+#include "ckpt/torch/optimizer_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace megalith {
+namespace {
+
+constexpr i64 kStretch = 64;
+
+// Stretches of a tensor, at both ends and evenly between; more of one that holds all layers.
+i64 stretches_of(const Shape& shape) { return shape.size() > 2 ? 4 * shape[0] : 16; }
+
+}  // namespace
+
+void check_main_values(const TensorReader& weights, const TensorReader& state) {
+  const std::string prefix = fmt::format("{}{}.", kMegatronState, kStateKinds[0]);
+  for (std::size_t i = 0; i < state.tensors().size(); ++i) {
+    const TensorSpec& main = state.tensors()[i];
+    if (!main.name.starts_with(prefix)) continue;
+    const std::string name = main.name.substr(prefix.size());
+    const auto w = weights.find(name);
+    if (!w || weights.tensors()[*w].shape != main.shape)
+      throw UnplacedState(fmt::format("it has main values of {}, which is no weight of that shape", name));
+    const DType type = weights.tensors()[*w].dtype;
+    const i64 elements = count(main.shape), n = std::min(kStretch, elements);
+    const i64 stretches = std::min(stretches_of(main.shape), (elements + n - 1) / std::max<i64>(1, n));
+    std::vector<std::byte> a(std::size_t(n * size_of(type))), b(a.size());
+    for (i64 k = 0; k < stretches; ++k) {
+      const i64 begin = stretches == 1 ? 0 : (elements - n) / (stretches - 1) * k;
+      state.read_range_as(i, begin, n, type, a.data());
+      weights.read_range(*w, begin, n, b.data());
+      if (a != b) throw UnplacedState(fmt::format("its main values of {} are not the weights", name));
+    }
+  }
+}
+
+}  // namespace megalith

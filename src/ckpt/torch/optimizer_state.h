@@ -1,0 +1,23 @@
+// Megatron-LM's optimizer state as tensors of the parameters' shapes: "optimizer.state.exp_avg.NAME". Several of its
+// formats hold flat numbers, or lists; what they are of is worked out, and taken only if it is certain.
+#pragma once
+#include <string>
+
+#include "base/check.h"
+#include "ckpt/tensor_reader.h"
+
+namespace megalith {
+
+inline constexpr const char* kMegatronState = "optimizer.state.";
+inline constexpr const char* kStateKinds[] = {"param", "exp_avg", "exp_avg_sq"};  // main value and both moments
+
+// It can't be told for certain which numbers belong to which parameter; what() says why.
+struct UnplacedState : Error {
+  using Error::Error;
+};
+
+// UnplacedState unless the main values, rounded, are the weights, wherever that is looked at: some stretches of each
+// parameter. Main values of the wrong place are almost never.
+void check_main_values(const TensorReader& weights, const TensorReader& state);
+
+}  // namespace megalith

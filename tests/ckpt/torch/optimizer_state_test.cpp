@@ -1,0 +1,132 @@
+// Megatron's optimizer state in all forms that are read, in files that PyTorch has written: each number is where it
+// belongs, or nothing of it is taken.
+#include <nlohmann/json.hpp>
+
+#include "ckpt/any_checkpoint.h"
+#include "ckpt/torch/buckets.h"
+#include "tests/ckpt/torch/python.h"
+#include "tests/ckpt/torch/sha256.h"
+
+namespace megalith {
+namespace {
+
+std::vector<float> values(const TensorReader& reader, const std::string& name) {
+  const std::size_t i = reader.at(name);
+  std::vector<float> out(std::size_t(count(reader.tensors()[i].shape)));
+  reader.read_range_as(i, 0, i64(out.size()), DType::f32, std::as_writable_bytes(std::span(out)).data());
+  return out;
+}
+
+class OptimizerState : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
+    if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
+  }
+
+  // Writes a checkpoint into `save`.
+  std::string write(const std::string& script, std::vector<std::string> arguments) {
+    const std::string save = dir_ / "save";
+    fs::remove_all(save);
+    arguments.insert(arguments.begin() + 1, save);
+    EXPECT_EQ(run_python(script, arguments, dir_ / "log"), "");
+    return save;
+  }
+
+  // Weights, main values and moments are what the script says it saved, each a model directory.
+  void expect_state(const std::string& save, const std::string& what, const std::string& main = "param") {
+    SCOPED_TRACE(what);
+    const AnyCheckpoint c = open_any_checkpoint(save);
+    EXPECT_EQ(c.state_problem, "");
+    ASSERT_TRUE(c.has_optimizer());
+    const auto state = nlohmann::json::parse(c.manifest.state_json);
+    EXPECT_EQ(state["optimizer_steps"], 2);
+    std::size_t compared = 0;
+    for (const auto& [kind, prefix] :
+         {std::pair(main.c_str(), ""), std::pair("exp_avg", kFirstMoment), std::pair("exp_avg_sq", kSecondMoment)}) {
+      const AnyCheckpoint expected = open_any_checkpoint(save + "/" + kind);
+      for (const TensorSpec& t : expected.tensors->tensors()) {
+        ASSERT_TRUE(c.tensors->find(prefix + t.name)) << prefix + t.name;
+        EXPECT_TRUE(values(*c.tensors, prefix + t.name) == values(*expected.tensors, t.name)) << prefix + t.name;
+        ++compared;
+      }
+    }
+    EXPECT_EQ(c.tensors->tensors().size(), compared);
+  }
+
+  void expect_problem(const std::string& save, const std::string& part) {
+    const AnyCheckpoint c = open_any_checkpoint(save);
+    EXPECT_FALSE(c.has_optimizer());
+    EXPECT_NE(c.state_problem.find(part), std::string::npos) << c.state_problem;
+    EXPECT_NE(c.state_problem.find("--dist-ckpt-optim-fully-reshardable"), std::string::npos) << c.state_problem;
+    EXPECT_EQ(c.state_problem.find('\n'), std::string::npos) << c.state_problem;
+    EXPECT_TRUE(c.tensors->find("embedding.word_embeddings.weight"));
+  }
+
+  TempDir dir_;
+};
+
+TEST_F(OptimizerState, of_torch_by_numbers_and_flat) {
+  for (const char* kind : {"float16", "float32", "distributed", "distributed:3000"})
+    for (const auto& [name, shape] :
+         {std::pair("qwen2", "2 2 1"), std::pair("llama", "1 2 1"), std::pair("llama", "2 1 1 36")})
+      expect_state(write("write_megatron.py", {fixture(name), shape, kind}),
+                   fmt::format("{} {} {}", kind, name, shape));
+}
+
+TEST_F(OptimizerState, of_virtual_stages) {
+  expect_state(write("write_megatron.py", {fixture("llama"), "1 1 2", "float16"}), "float16");
+  expect_state(write("write_megatron.py", {fixture("llama"), "1 2 1 20", "distributed:3000"}), "distributed");
+  expect_state(write("write_dp_reshardable.py", {fixture("llama"), "2 1 2 36", "2", "3000"}), "dp_reshardable");
+}
+
+TEST_F(OptimizerState, of_torch_dist_in_buckets) {
+  for (const auto& [name, shape, ranks, size] :
+       {std::tuple("qwen2", "2 2 1 36", "2", "3000"), std::tuple("llama", "1 2 1", "3", "0"),
+        std::tuple("llama", "2 1 1", "1", "3000"), std::tuple("qwen2", "1 1 1 20", "5", "700")}) {
+    expect_state(write("write_dp_reshardable.py", {fixture(name), shape, ranks, size}),
+                 fmt::format("{} {}", name, shape));
+    expect_state(write("write_dp_reshardable.py", {fixture(name), shape, ranks, size, "local"}),
+                 fmt::format("local layers, {} {}", name, shape));
+  }
+}
+
+TEST_F(OptimizerState, that_does_not_fit_is_not_taken) {
+  std::string save = write("write_megatron.py", {fixture("qwen2"), "2 1 1", "distributed"});
+  const auto file = [&](int rank) { return fmt::format("{}/iter_0000003/mp_rank_{:02}/distrib_optim.pt", save, rank); };
+  fs::rename(file(0), dir_ / "kept");
+  expect_problem(save, "mp_rank_00/distrib_optim.pt is missing");
+  fs::copy(file(1), file(0));
+  expect_problem(save, "its main values of ");
+  expect_problem(write("write_megatron.py", {fixture("qwen2"), "2 1 1", "distributed:3000:other"}), "its buffer has ");
+  // Of two ranks, one's buckets under both names.
+  save = write("write_dp_reshardable.py", {fixture("qwen2"), "2 1 1", "2", "3000", "swapped"});
+  expect_problem(save, "its main values of ");
+  save = write("write_dp_reshardable.py", {fixture("qwen2"), "2 1 1", "2", "3000", "short"});
+  expect_problem(save, "no number of layers fills the buckets of pipeline rank 0, model chunk 0");
+}
+
+// By hand: 100 + 10 + 130 elements, from the last to the first.
+TEST(Buckets, begin_at_multiples_of_64) {
+  const std::vector<BucketParam> params = {{100}, {10}, {130}};
+  const auto places = [](const BucketLayout& l) {
+    std::vector<std::pair<std::size_t, i64>> out;
+    for (const BucketPlace& p : l.places) out.emplace_back(p.bucket, p.start);
+    return out;
+  };
+  using Places = std::vector<std::pair<std::size_t, i64>>;
+  const auto one = lay_out_buckets(params, [](std::size_t, i64) { return false; });
+  EXPECT_EQ(one.sizes, std::vector<i64>{356});
+  EXPECT_EQ(places(one), (Places{{0, 256}, {0, 192}, {0, 0}}));
+  const auto two = lay_out_buckets(params, [](std::size_t, i64 size) { return size >= 150; });
+  EXPECT_EQ(two.sizes, (std::vector<i64>{202, 100}));
+  EXPECT_EQ(places(two), (Places{{1, 0}, {0, 192}, {0, 0}}));
+  // One alone ends the bucket before it where it would have begun.
+  const std::vector<BucketParam> shared = {{100, true}, {10}, {130}};
+  const auto alone = lay_out_buckets(shared, [](std::size_t, i64) { return false; });
+  EXPECT_EQ(alone.sizes, (std::vector<i64>{256, 100}));
+  EXPECT_EQ(places(alone), (Places{{1, 0}, {0, 192}, {0, 0}}));
+}
+
+}  // namespace
+}  // namespace megalith
