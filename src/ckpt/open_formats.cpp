@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
 
@@ -140,14 +141,13 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
-  std::shared_ptr<const TensorReader> all;
+  const TensorMapping mapping = megatron_mapping(*c.model, layers, rows);
   try {
-    all = find_state(*c.model, layers);
+    c.tensors = logical_tensors(find_state(*c.model, layers), mapping);
   } catch (const Error& e) {
-    all = without_state(files);
     c.state_problem = e.what();
+    c.tensors = logical_tensors(without_state(files), mapping);
   }
-  c.tensors = logical_tensors(all, megatron_mapping(*c.model, layers, rows));
 }
 
 }  // namespace
@@ -209,11 +209,15 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   const PickleValue& common = *dist.common();
   const bool bucketed = has_bucketed_state(dist.tensors());
-  const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) {
+  const bool pickled = std::ranges::any_of(
+      dist.objects(), [](const std::string& name) { return name.find(".param_state/") != std::string::npos; });
+  const PickleValue* args = common.find("args");
+  const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) -> std::shared_ptr<const TensorReader> {
+    check(!pickled, "it is one pickled object of each model-parallel rank (dp_zero_gather_scatter)");
+    if (!bucketed || args == nullptr) return dist.share();
     auto all = std::make_shared<JoinedTensors>(dir);
     all->join(dist.share());
-    const PickleValue* args = common.find("args");
-    if (bucketed && args != nullptr) all->join(read_bucketed_state(dist.tensors(), *args, model, layers));
+    all->join(read_bucketed_state(dist.tensors(), *args, model, layers));
     return all;
   };
   const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
@@ -221,9 +225,8 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   read_megatron(dist.share(), common, find_state, steps, options.vocab_size, c);
   if (!c.state_problem.empty())
     c.state_problem = fmt::format(
-        "its optimizer state is in buckets of one layout (dp_reshardable) which can't be placed for certain, as {}: "
-        "save "
-        "it with Megatron's --dist-ckpt-optim-fully-reshardable",
+        "its optimizer state can't be placed for certain, as {}: save it with Megatron's "
+        "--dist-ckpt-optim-fully-reshardable",
         c.state_problem);
   return c;
 }

@@ -229,7 +229,7 @@ TEST(Convert, reads_torch_of_several_ranks) {
   if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
   if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   const std::pair<const char*, const char*> cases[] = {
-      {"qwen2", "2 2 1"}, {"llama", "1 1 2"}, {"llama", "2 1 1"}, {"qwen2", "1 1 1"}};
+      {"qwen2", "2,2,1"}, {"llama", "1,1,2"}, {"llama", "2,1,1"}, {"qwen2", "1,1,1"}};
   for (const auto& [name, shape] : cases) {
     TempDir dir;
     ASSERT_EQ(run_python("write_megatron.py", {fixture(name), dir / "torch", shape}, dir / "log"), "");
@@ -277,7 +277,7 @@ TEST(Convert, damage_to_torch_is_found) {
   if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
   if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
-  ASSERT_EQ(run_python("write_megatron.py", {fixture("qwen2"), dir / "torch", "2 1 1"}, dir / "log"), "");
+  ASSERT_EQ(run_python("write_megatron.py", {fixture("qwen2"), dir / "torch", "2,1,1"}, dir / "log"), "");
   expect_no_silent_damage(dir / "torch", dir / "torch/iter_0000003",
                           {"mp_rank_00/model_optim_rng.pt", "mp_rank_01/model_optim_rng.pt"}, 60);
 }

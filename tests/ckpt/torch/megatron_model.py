@@ -1,5 +1,5 @@
-"""A llama or qwen2 model of Hugging Face as Megatron-LM's ranks hold it: query groups side by side, gates and ups halved
-on each rank, layers of virtual stages dealt out in turn. The same for anything of the weights' shapes: their moments.
+"""A llama or qwen2 model of Hugging Face as Megatron-LM's ranks hold it: query groups side by side, gates and ups
+halved on each rank, layers of virtual stages dealt out in turn. The same for whatever has the weights' shapes: moments.
 """
 import argparse
 import json
@@ -12,7 +12,7 @@ class Model:
     def __init__(self, directory, shape):
         self.config = config = json.load(open(directory + "/config.json"))
         self.hf = load_file(directory + "/model.safetensors")
-        self.tp, self.pp, self.vpp, *narrow = map(int, shape.split())
+        self.tp, self.pp, self.vpp, *narrow = map(int, shape.split(","))
         if narrow:
             self._narrow(narrow[0])
         self.layers, self.heads = config["num_hidden_layers"], config["num_attention_heads"]

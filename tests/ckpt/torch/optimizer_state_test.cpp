@@ -24,13 +24,17 @@ class OptimizerState : public ::testing::Test {
     if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   }
 
-  // Writes a checkpoint into `save`.
-  std::string write(const std::string& script, std::vector<std::string> arguments) {
-    const std::string save = dir_ / "save";
-    fs::remove_all(save);
-    arguments.insert(arguments.begin() + 1, save);
+  // Writes checkpoints, each told by the words behind the model and the directory, which are returned.
+  std::vector<std::string> write(const std::string& script,
+                                 const std::vector<std::pair<std::string, std::string>>& jobs) {
+    std::vector<std::string> arguments, saves;
+    for (const auto& [name, words] : jobs) {
+      if (!arguments.empty()) arguments.push_back("--");
+      saves.push_back(dir_ / fmt::format("{}_{}", script, saves.size()));
+      arguments.insert(arguments.end(), {fixture(name), saves.back(), words});
+    }
     EXPECT_EQ(run_python(script, arguments, dir_ / "log"), "");
-    return save;
+    return saves;
   }
 
   // Weights, main values and moments are what the script says it saved, each a model directory.
@@ -67,43 +71,39 @@ class OptimizerState : public ::testing::Test {
 };
 
 TEST_F(OptimizerState, of_torch_by_numbers_and_flat) {
-  for (const char* kind : {"float16", "float32", "distributed", "distributed:3000"})
+  std::vector<std::pair<std::string, std::string>> jobs = {{"llama", "1,1,2 float16"},
+                                                           {"llama", "1,1,2,20 distributed:3000"}};
+  for (const char* kind : {" float16", " float32", " distributed", " distributed:3000"})
     for (const auto& [name, shape] :
-         {std::pair("qwen2", "2 2 1"), std::pair("llama", "1 2 1"), std::pair("llama", "2 1 1 36")})
-      expect_state(write("write_megatron.py", {fixture(name), shape, kind}),
-                   fmt::format("{} {} {}", kind, name, shape));
-}
-
-TEST_F(OptimizerState, of_virtual_stages) {
-  expect_state(write("write_megatron.py", {fixture("llama"), "1 1 2", "float16"}), "float16");
-  expect_state(write("write_megatron.py", {fixture("llama"), "1 2 1 20", "distributed:3000"}), "distributed");
-  expect_state(write("write_dp_reshardable.py", {fixture("llama"), "2 1 2 36", "2", "3000"}), "dp_reshardable");
+         {std::pair("qwen2", "2,2,1"), std::pair("llama", "1,2,1,20"), std::pair("llama", "2,1,1,36")})
+      jobs.emplace_back(name, std::string(shape) + kind);
+  const std::vector<std::string> saves = write("write_megatron.py", jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) expect_state(saves[i], jobs[i].first + " " + jobs[i].second);
 }
 
 TEST_F(OptimizerState, of_torch_dist_in_buckets) {
-  for (const auto& [name, shape, ranks, size] :
-       {std::tuple("qwen2", "2 2 1 36", "2", "3000"), std::tuple("llama", "1 2 1", "3", "0"),
-        std::tuple("llama", "2 1 1", "1", "3000"), std::tuple("qwen2", "1 1 1 20", "5", "700")}) {
-    expect_state(write("write_dp_reshardable.py", {fixture(name), shape, ranks, size}),
-                 fmt::format("{} {}", name, shape));
-    expect_state(write("write_dp_reshardable.py", {fixture(name), shape, ranks, size, "local"}),
-                 fmt::format("local layers, {} {}", name, shape));
-  }
+  const std::vector<std::pair<std::string, std::string>> jobs = {
+      {"qwen2", "2,2,1,36 2 3000"},       {"llama", "1,2,1 3 0"},        {"llama", "2,1,1 1 3000"},
+      {"qwen2", "1,1,1,20 5 700"},        {"llama", "2,1,2,36 2 3000"},  {"llama", "1,2,1,20 3 0 local"},
+      {"qwen2", "2,2,1,36 2 3000 local"}, {"qwen2", "1,1,1 4 700 local"}};
+  const std::vector<std::string> saves = write("write_dp_reshardable.py", jobs);
+  for (std::size_t i = 0; i < jobs.size(); ++i) expect_state(saves[i], jobs[i].first + " " + jobs[i].second);
 }
 
 TEST_F(OptimizerState, that_does_not_fit_is_not_taken) {
-  std::string save = write("write_megatron.py", {fixture("qwen2"), "2 1 1", "distributed"});
-  const auto file = [&](int rank) { return fmt::format("{}/iter_0000003/mp_rank_{:02}/distrib_optim.pt", save, rank); };
-  fs::rename(file(0), dir_ / "kept");
-  expect_problem(save, "mp_rank_00/distrib_optim.pt is missing");
+  auto saves = write("write_megatron.py", {{"qwen2", "2,1,1 distributed"}, {"qwen2", "2,1,1 distributed:3000:other"}});
+  const auto file = [&](int rank) {
+    return fmt::format("{}/iter_0000003/mp_rank_{:02}/distrib_optim.pt", saves[0], rank);
+  };
+  fs::remove(file(0));
+  expect_problem(saves[0], "mp_rank_00/distrib_optim.pt is missing");
   fs::copy(file(1), file(0));
-  expect_problem(save, "its main values of ");
-  expect_problem(write("write_megatron.py", {fixture("qwen2"), "2 1 1", "distributed:3000:other"}), "its buffer has ");
-  // Of two ranks, one's buckets under both names.
-  save = write("write_dp_reshardable.py", {fixture("qwen2"), "2 1 1", "2", "3000", "swapped"});
-  expect_problem(save, "its main values of ");
-  save = write("write_dp_reshardable.py", {fixture("qwen2"), "2 1 1", "2", "3000", "short"});
-  expect_problem(save, "no number of layers fills the buckets of pipeline rank 0, model chunk 0");
+  expect_problem(saves[0], "its main values of ");
+  expect_problem(saves[1], "its buffer has ");
+  // Two ranks' buckets under each other's names; and too short.
+  saves = write("write_dp_reshardable.py", {{"qwen2", "2,1,1 2 3000 swapped"}, {"qwen2", "2,1,1 2 3000 short"}});
+  expect_problem(saves[0], "its main values of ");
+  expect_problem(saves[1], "no number of layers fills the buckets of pipeline rank 0, model chunk 0");
 }
 
 // By hand: 100 + 10 + 130 elements, from the last to the first.
