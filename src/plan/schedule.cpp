@@ -114,9 +114,7 @@ int slots(const TaskList& tasks, int chunk) {
   return n;
 }
 
-int channel_window(const ScheduleSpec& spec) {
-  return spec.chunks == 1 ? 1 : std::max(2, spec.group_or_default() - spec.stages + 1);
-}
+int gradients_ahead(const ScheduleSpec& spec) { return spec.chunks == 1 ? 0 : spec.group_or_default() - spec.stages; }
 
 int in_flight(const TaskList& tasks) {
   const Kind last = last_kind(tasks);

@@ -62,11 +62,11 @@ std::optional<StageChunk> target(const ScheduleSpec& spec, int stage, const Task
 // are between their forward and their last task (backward, or weights) share one. At least 1.
 int slots(const TaskList& tasks, int chunk);
 
-// How many messages of a channel must be able to wait, sent and not yet taken by the task that needs them (in buffers
-// of either end), so that no rank stands still however its tasks' times fall: 1 for 1F1B; with chunks > 1 the last rank
-// starts a group before the first is ready for its outputs, which takes at most max(2, group - stages + 1). Found and
-// tested by simulation.
-int channel_window(const ScheduleSpec& spec);
+// For how many gradients a rank must be ready to receive before it comes to the tasks that take them, of those whose
+// micro-batches have been forward (so that each has its slot). A rank's backwards of a group go on while the one that
+// takes their results is still at the group's other chunks; when all slots hold results that nobody takes, ranks would
+// wait for each other. With groups of as many micro-batches as there are stages, 0. Found and tested by simulation.
+int gradients_ahead(const ScheduleSpec& spec);
 
 // The most (micro-batch, chunk) pairs between their forward and their last task at once: what a rank's activations
 // cost.

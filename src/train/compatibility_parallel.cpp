@@ -139,6 +139,17 @@ std::string one_layout(const Options& o) {
   return {};
 }
 
+std::string group_without_pieces(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const bool pieces =
+      p.num_virtual_stages_per_pipeline_rank || p.num_layers_per_virtual_pipeline_stage || !p.pipeline_layout.empty();
+  if (p.microbatch_group_size_per_vp_stage == 0 || pieces) return {};
+  return fmt::format(
+      "--microbatch-group-size-per-virtual-pipeline-stage {} has no effect where a rank has one piece of the model: "
+      "leave it out",
+      p.microbatch_group_size_per_vp_stage);
+}
+
 std::string world_is_real(const Options& o) {
   if (!o.given.has("world-size") || o.train.dry_run) return {};
   return "--world-size is for --dry-run: in a run the launcher says how many ranks there are";
@@ -191,6 +202,8 @@ std::vector<Rule> parallel_rules() {
       {"interleaving is given in one way", Topic::run, Action::refuse, one_interleaving},
       {"stages are drawn or given by numbers", Topic::run, Action::refuse, one_layout},
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
+      {"microbatch-group-size-per-virtual-pipeline-stage comes with virtual stages", Topic::run, Action::warn,
+       group_without_pieces},
       {"sums of gradients have one precision", Topic::run, Action::refuse, one_precision_of_sums},
       {"grad-reduce-in-bf16 comes with ranks that share gradients", Topic::run, Action::warn, narrow_gradients},
   };

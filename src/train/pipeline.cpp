@@ -62,9 +62,24 @@ void Pipeline::await_all_sent() {
   sent_.clear();
 }
 
-void Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
+int Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
   const auto from = source(stage_.spec.schedule, stage_.spec.stage, task);
-  interpreter_.join(interpreter_.receive(step_.plan.leaf(leaf), slot, rank_of(from->stage), channel_of(task.kind)));
+  return interpreter_.receive(step_.plan.leaf(leaf), slot, rank_of(from->stage), channel_of(task.kind));
+}
+
+// Starts to receive the gradient that the task `here` takes, and as many of those behind as the schedule asks for.
+void Pipeline::expect_gradients(size_t here) {
+  const auto takes_gradient = [&](const Task& t) {
+    return t.kind == Task::Kind::backward && !stage_.pieces[size_t(t.chunk)].last;
+  };
+  const size_t most = size_t(gradients_ahead(stage_.spec.schedule) + takes_gradient(stage_.tasks[here]));
+  for (; next_expected_ < stage_.tasks.size(); ++next_expected_) {
+    const Task& task = stage_.tasks[next_expected_];
+    if (!takes_gradient(task)) continue;
+    if (expected_.size() >= most || task.micro_batch >= forwards_[size_t(task.chunk)]) return;
+    const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+    expected_.push_back(receive("dout" + piece.suffix, task.micro_batch % piece.slots, task));
+  }
 }
 
 void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
@@ -83,7 +98,7 @@ void Pipeline::forward(const Task& task, const std::string& program, const Next&
   const int slot = task.micro_batch % piece.slots;
   feeds_[size_t(task.chunk)](batch(task.micro_batch, next), slot);
   if (task.chunk + 1 == int(stage_.pieces.size())) forget_batches_before(task.micro_batch + 1);
-  if (!piece.first) receive("in" + piece.suffix, slot, task);
+  if (!piece.first) interpreter_.join(receive("in" + piece.suffix, slot, task));
   await_sent("out" + piece.suffix, slot);
   run(task, program);
   if (!piece.last) send("out" + piece.suffix, slot, task);
@@ -92,15 +107,18 @@ void Pipeline::forward(const Task& task, const std::string& program, const Next&
 void Pipeline::backward(const Task& task) {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
   const int slot = task.micro_batch % piece.slots;
-  if (!piece.last) receive("dout" + piece.suffix, slot, task);
+  if (!piece.last) interpreter_.join(expected_.front()), expected_.pop_front();
   await_sent("din" + piece.suffix, slot);
   run(task, "backward");
   if (!piece.first) send("din" + piece.suffix, slot, task);
 }
 
 void Pipeline::step(const Next& next) {
-  for (const Task& task : stage_.tasks) {
-    if (task.kind == Task::Kind::forward) forward(task, "forward", next);
+  next_expected_ = 0, forwards_.assign(stage_.pieces.size(), 0);
+  for (size_t i = 0; i < stage_.tasks.size(); ++i) {
+    const Task& task = stage_.tasks[i];
+    expect_gradients(i);
+    if (task.kind == Task::Kind::forward) forward(task, "forward", next), ++forwards_[size_t(task.chunk)];
     if (task.kind == Task::Kind::backward) backward(task);
     if (task.kind == Task::Kind::weights) run(task, "weights");
   }

@@ -50,6 +50,10 @@ const std::vector<Dimension>& dimensions() {
          "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --pipeline-schedule zero-bubble",
          2},
         {"pp2-uneven", "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1", 2},
+        {"pp2-vp2-group4",
+         "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
+         "--microbatch-group-size-per-virtual-pipeline-stage 4",
+         2},
         {"pp2-drawn", "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E|tt|(t|)*2|L", 2},
         {"pp4-drawn", "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout Et|t*2|t|L", 4},
         {"pp4", "--pipeline-model-parallel-size 4", 4},

@@ -221,6 +221,15 @@ const std::multimap<std::string, Example>& examples() {
         "3 micro-batches in groups of 2 leave a last group of 1, fewer than the 2 pipeline stages: choose a group "
         "or "
         "batch size that leaves none or at least 2"}},
+      {"layers and micro-batches can be shared out over the pipeline",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 --global-batch-size 8 "
+        "--num-virtual-stages-per-pipeline-rank 2 --microbatch-group-size-per-virtual-pipeline-stage 5",
+        "groups of 5 micro-batches a virtual stage: choose from 2 (pipeline stages) to 4 (micro-batches)"}},
+      {"microbatch-group-size-per-virtual-pipeline-stage comes with virtual stages",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 "
+        "--microbatch-group-size-per-virtual-pipeline-stage 2",
+        "--microbatch-group-size-per-virtual-pipeline-stage 2 has no effect where a rank has one piece of the model: "
+        "leave it out"}},
       {"sequence-parallel comes with tensor parallelism",
        {"--sequence-parallel", "--sequence-parallel has no effect with --tensor-model-parallel-size 1"}},
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size",

@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <numeric>
+#include <tuple>
 
 #include "base/check.h"
 
@@ -17,13 +19,15 @@ using Kind = Task::Kind;
 
 struct Message {
   Task taker;
-  double ready, arrives;  // arrives: buffered sends only
+  double ready;
 };
 
 struct Channel {
   std::vector<Message> sent;
-  std::vector<double> taken;  // when, of the first sent
-  double free = 0;            // when its last transfer ends
+  std::vector<double> posted;   // when the receiver was ready for them
+  std::vector<double> arrived;  // those that have
+  std::vector<double> taken;    // by the receiver's tasks
+  double free = 0;              // when its last transfer ends
   size_t waiting() const { return sent.size() - taken.size(); }
 };
 
@@ -42,7 +46,7 @@ class Player {
             t.chunk >= spec.schedule.chunks)
           fail("stage {} has {}, of {} micro-batches and {} chunks: list tasks that exist", s, print(t),
                spec.schedule.micro_batches, spec.schedule.chunks);
-    clock_.resize(p);
+    clock_.resize(p), posted_.resize(p);
     channels_[0].resize(p), channels_[1].resize(p);
     run_.stages.resize(p), run_.busy.resize(p);
     done_.assign(p, std::vector<int>(size_t(spec.schedule.chunks) * spec.schedule.micro_batches));
@@ -52,7 +56,7 @@ class Player {
     for (bool moved = true; moved;) {
       moved = false;
       for (int s = 0; s < spec_.schedule.stages; ++s)
-        while (!finished(s) && wait_of(s).empty()) play(s), moved = true;
+        for (post(s); !finished(s) && wait_of(s).empty(); post(s)) play(s), moved = true;
     }
     check_finished();
     summarise();
@@ -72,6 +76,36 @@ class Player {
     return target(spec_.schedule, stage, t) ? channel(t.kind, stage) : nullptr;
   }
 
+  // Gets the stage ready for what its next task takes, and for gradients of tasks behind it, whose micro-batches have
+  // been forward: so there is a place for them.
+  void post(int stage) {
+    if (finished(stage)) return;
+    const TaskList& list = lists_[stage];
+    const size_t here = run_.stages[stage].size();
+    Channel* const now = input(stage, list[here]);
+    const bool is_gradient = now && list[here].kind == Kind::backward;
+    if (now && !is_gradient && now->posted.size() == now->taken.size()) post(*now, clock_[stage]);
+    for (size_t& at = posted_[stage]; at < list.size(); ++at) {
+      const Task& t = list[at];
+      if (t.kind != Kind::backward || !input(stage, t)) continue;
+      Channel& in = *input(stage, t);
+      const int early = int(in.posted.size() - in.taken.size()) - is_gradient;
+      if (at > here && (early >= spec_.ahead || done_of(stage, t) != 1)) return;
+      post(in, clock_[stage]);
+    }
+  }
+  void post(Channel& channel, double when) {
+    channel.posted.push_back(when);
+    settle(channel);
+  }
+  void settle(Channel& c) {
+    while (c.arrived.size() < std::min(c.sent.size(), c.posted.size())) {
+      const size_t i = c.arrived.size();
+      const double begins = spec_.send == Send::buffered ? c.sent[i].ready : std::max(c.sent[i].ready, c.posted[i]);
+      c.arrived.push_back(c.free = std::max(begins, c.free) + spec_.transfer);
+    }
+  }
+
   // What the stage's next task waits for; empty if it can run.
   std::string wait_of(int stage) {
     const Task& t = next(stage);
@@ -79,10 +113,22 @@ class Player {
       const StageChunk from = *source(spec_.schedule, stage, t);
       return fmt::format("stage {} waits at {} for chunk {} of stage {}", stage, print(t), from.chunk, from.stage);
     }
-    if (Channel* out = output(stage, t); out && spec_.window && int(out->waiting()) >= spec_.window)
-      return fmt::format("stage {} waits at {} for stage {} to take what it sent before", stage, print(t),
+    if (const auto before = in_its_place(stage, t); before && *before >= output(stage, t)->arrived.size())
+      return fmt::format("stage {} waits at {} for stage {} to take what lies in its place", stage, print(t),
                          target(spec_.schedule, stage, t)->stage);
     return "";
+  }
+
+  // Where a task's result comes to lie.
+  using Copy = std::tuple<int, Kind, int, int>;  // stage, kind, chunk, slot
+  Copy copy_of(int stage, const Task& t) const {
+    return {stage, t.kind, t.chunk, t.micro_batch % spec_.slots[stage][t.chunk]};
+  }
+  // The message of its channel that was sent from there before.
+  std::optional<size_t> in_its_place(int stage, const Task& t) {
+    if (spec_.slots.empty() || !output(stage, t)) return std::nullopt;
+    const auto it = held_.find(copy_of(stage, t));
+    return it == held_.end() ? std::nullopt : std::optional(it->second);
   }
 
   double seconds(int stage, const Task& t) const {
@@ -98,18 +144,25 @@ class Player {
     double start = clock_[stage];
     if (Channel* in = input(stage, t)) start = take(stage, t, *in);
     Channel* out = output(stage, t);
-    if (out && spec_.window && int(out->sent.size()) >= spec_.window)
-      start = std::max(start, out->taken[out->sent.size() - spec_.window]);
+    if (const auto before = in_its_place(stage, t)) start = std::max(start, out->arrived[*before]);
+    if (out && !spec_.slots.empty()) held_[copy_of(stage, t)] = out->sent.size();
     const double end = start + seconds(stage, t);
-    if (out) send(*out, {{t.kind, t.micro_batch, target(spec_.schedule, stage, t)->chunk}, end, 0});
+    if (out) {
+      out->sent.push_back({{t.kind, t.micro_batch, target(spec_.schedule, stage, t)->chunk}, end});
+      settle(*out);
+    }
     run_.stages[stage].push_back({t, start, end});
     run_.busy[stage] += end - start;
     clock_[stage] = end;
   }
 
+  int& done_of(int stage, const Task& t) {
+    return done_[stage][t.chunk * spec_.schedule.micro_batches + t.micro_batch];
+  }
+
   // A rank's own tasks of a (micro-batch, chunk) come in the order forward, backward, weights.
   void check_own_order(int stage, const Task& t) {
-    int& done = done_[stage][t.chunk * spec_.schedule.micro_batches + t.micro_batch];
+    int& done = done_of(stage, t);
     if (done != int(t.kind))
       fail("stage {} runs {} out of order: forward, backward and weights come once each, in this order", stage,
            print(t));
@@ -121,16 +174,8 @@ class Player {
     if (m.taker != t)
       fail("stage {} is at {}, but the next in its channel is for {}: both ends must go in the same order", stage,
            print(t), print(m.taker));
-    double arrives = m.arrives;
-    if (spec_.send == Send::rendezvous)
-      arrives = in.free = std::max({m.ready, in.free, clock_[stage]}) + spec_.transfer;
-    in.taken.push_back(std::max(clock_[stage], arrives));
+    in.taken.push_back(std::max(clock_[stage], in.arrived[in.taken.size()]));
     return in.taken.back();
-  }
-
-  void send(Channel& out, Message m) {
-    if (spec_.send == Send::buffered) m.arrives = out.free = std::max(m.ready, out.free) + spec_.transfer;
-    out.sent.push_back(m);
   }
 
   void check_finished() {
@@ -155,8 +200,10 @@ class Player {
   const PipelineSpec& spec_;
   const std::vector<TaskList>& lists_;
   PipelineRun run_;
+  std::vector<size_t> posted_;          // a stage's first task whose gradient it is not ready for
   std::vector<double> clock_;           // when a stage's last task ended
   std::vector<Channel> channels_[2];    // [forward, backward][sender]
+  std::map<Copy, size_t> held_;         // the last message sent from there
   std::vector<std::vector<int>> done_;  // [stage][chunk, micro-batch]: tasks done of it
 };
 
@@ -166,6 +213,15 @@ std::string label(const Task& t, bool chunks) {
 }
 
 }  // namespace
+
+std::vector<std::vector<int>> slots_of_stages(const ScheduleSpec& schedule) {
+  std::vector<std::vector<int>> out(schedule.stages);
+  for (int s = 0; s < schedule.stages; ++s) {
+    const TaskList tasks = megalith::schedule(schedule, s);
+    for (int c = 0; c < schedule.chunks; ++c) out[s].push_back(slots(tasks, c));
+  }
+  return out;
+}
 
 PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost) {
   return {schedule, std::vector(schedule.stages, std::vector(schedule.chunks, cost))};

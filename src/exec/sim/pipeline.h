@@ -15,7 +15,8 @@ struct TaskCost {  // seconds
 };
 
 // When a transfer starts: as soon as it is produced and the channel is free (the receiver has a buffer), or not before
-// the receiver has come to the task that takes it (a receive posted there). Either blocks the channel only.
+// the receiver has come to the task that takes it, or to one shortly before (a receive posted there). Either blocks the
+// channel only.
 enum class Send { buffered, rendezvous };
 
 struct PipelineSpec {
@@ -23,7 +24,10 @@ struct PipelineSpec {
   std::vector<std::vector<TaskCost>> costs;  // [stage][chunk]
   double transfer = 0;                       // seconds
   Send send = Send::buffered;
-  int window = 0;  // messages of a channel that may wait to be taken; a task that would add one waits. 0: any number
+  // Copies of what a chunk sends, [stage][chunk]: a task that writes copy micro_batch % slots waits until what that one
+  // held before is taken. Empty: any number.
+  std::vector<std::vector<int>> slots = {};
+  int ahead = 0;  // gradients that a rank is ready to receive before it comes to their tasks (gradients_ahead)
 };
 
 struct TimedTask {
@@ -38,6 +42,9 @@ struct PipelineRun {
   std::vector<double> busy;    // seconds a stage computes
   std::vector<int> in_flight;  // the most (micro-batch, chunk) pairs a stage holds activations of
 };
+
+// The copies that ranks have when they run these schedules: those of slots().
+std::vector<std::vector<int>> slots_of_stages(const ScheduleSpec& schedule);
 
 // Even costs for every stage and chunk.
 PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost);
