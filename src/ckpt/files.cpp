@@ -8,17 +8,20 @@
 #include <xxhash.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
 #include <utility>
 
 #include "base/check.h"
+#include "base/helper.h"
 
 namespace megalith {
 namespace {
 
-constexpr std::size_t kChunk = std::size_t{16} << 20;  // bytes a write or read call
+constexpr std::size_t kChunk = std::size_t{16} << 20;  // bytes a read call
+constexpr std::size_t kBlock = 4096;                   // that memory, place and size of a direct write are multiples of
 
 void step(const StepHook& hook, std::string_view kind, const std::string& path, const std::string& target = {}) {
   if (hook) hook({kind, path, target});
@@ -67,6 +70,10 @@ void free_state(XXH64_state_s* state) { XXH64_freeState(state); }
 
 }  // namespace
 
+struct alignas(kBlock) DurableFile::Buffer {
+  std::array<std::byte, kBufferBytes> bytes;
+};
+
 DurableFile::DurableFile(std::string path, StepHook hook)
     : path_(std::move(path)), hook_(std::move(hook)), hash_(XXH64_createState(), free_state) {
   step(hook_, "create", path_);
@@ -76,24 +83,62 @@ DurableFile::DurableFile(std::string path, StepHook hook)
 }
 
 DurableFile::~DurableFile() {
+  helper_.reset();
   if (fd_ >= 0) ::close(fd_);
 }
 
 void DurableFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
+    if (!filling_) filling_ = std::make_unique_for_overwrite<Buffer>();
+    const std::size_t n = std::min(bytes.size(), kBufferBytes - filled_);
+    std::memcpy(filling_->bytes.data() + filled_, bytes.data(), n);
+    XXH64_update(hash_.get(), bytes.data(), n);
+    filled_ += n, size_ += i64(n);
+    bytes = bytes.subspan(n);
+    if (filled_ == kBufferBytes) hand_over();
+  }
+}
+
+void DurableFile::hand_over() {
+  if (!helper_) {
+    helper_ = std::make_unique<Helper>();
+    set_direct(true);
+  }
+  helper_->wait();
+  std::swap(filling_, leaving_);
+  filled_ = 0;
+  helper_->start([this] { put(leaving_->bytes); });
+}
+
+void DurableFile::set_direct(bool on) {
+  const int flags = ::fcntl(fd_, F_GETFL);
+  is_direct_ = ::fcntl(fd_, F_SETFL, on ? flags | O_DIRECT : flags & ~O_DIRECT) == 0 && on;
+}
+
+void DurableFile::put(std::span<const std::byte> bytes) {
+  while (!bytes.empty()) {
     step(hook_, "write", path_);
-    const ssize_t n = ::write(fd_, bytes.data(), std::min(bytes.size(), kChunk));
+    const ssize_t n = ::pwrite(fd_, bytes.data(), bytes.size(), put_);
     if (n < 0 && errno == EINTR) continue;
+    if (n < 0 && errno == EINVAL && is_direct_) {  // not in this place, or not with these blocks
+      set_direct(false);
+      continue;
+    }
     if (n < 0) fail_errno("write", path_);
-    XXH64_update(hash_.get(), bytes.data(), std::size_t(n));
     // The disk starts on these now, and not all at once at the end; a system that can't is no slower than before.
-    ::sync_file_range(fd_, size_, n, SYNC_FILE_RANGE_WRITE);
-    size_ += n;
+    if (!is_direct_) ::sync_file_range(fd_, put_, n, SYNC_FILE_RANGE_WRITE);
+    put_ += n;
     bytes = bytes.subspan(std::size_t(n));
   }
 }
 
 void DurableFile::sync() {
+  if (helper_) helper_->wait();
+  const std::span rest(filling_ ? filling_->bytes.data() : nullptr, filled_);
+  const std::size_t whole = is_direct_ ? filled_ / kBlock * kBlock : 0;
+  put(rest.first(whole));
+  if (is_direct_) set_direct(false);
+  put(rest.subspan(whole));
   step(hook_, "fsync", path_);
   if (::fsync(fd_) != 0) fail_errno("write", path_);
   if (::close(std::exchange(fd_, -1)) != 0) fail_errno("write", path_);

@@ -15,6 +15,8 @@ struct XXH64_state_s;
 
 namespace megalith {
 
+class Helper;
+
 struct FileStep {
   std::string_view kind;  // mkdir create write fsync rename exchange remove fsync-dir
   std::string path;
@@ -23,6 +25,10 @@ struct FileStep {
 using StepHook = std::function<void(const FileStep&)>;
 
 // A new file written from front to back. Nothing counts as written before sync() returned.
+//
+// Bytes gather in one aligned buffer while a thread writes the one before, past the page cache where the file system
+// allows it: there the copy into the cache would take longer than the disk. A file that fits into one buffer is written
+// at the end, with no thread.
 class DurableFile {
  public:
   explicit DurableFile(std::string path, StepHook hook = {});
@@ -34,12 +40,24 @@ class DurableFile {
   u64 checksum() const;  // xxh64 of everything written so far
   i64 size() const { return size_; }
 
+  static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
+  static constexpr i64 kMemory = 2 * i64{kBufferBytes};  // of a file that is being written
+
  private:
+  struct Buffer;
+  void hand_over();                            // the full buffer, to the thread that writes
+  void put(std::span<const std::byte> bytes);  // behind what is in the file
+  void set_direct(bool on);
+
   std::string path_;
   StepHook hook_;
   int fd_ = -1;
-  i64 size_ = 0;
+  i64 size_ = 0, put_ = 0;  // bytes taken, and of them in the file
+  bool is_direct_ = false;  // past the page cache
+  std::size_t filled_ = 0;  // bytes of the buffer
+  std::unique_ptr<Buffer> filling_, leaving_;
   std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash_;
+  std::unique_ptr<Helper> helper_;
 };
 
 // A file that is read in parts by plain reads: an I/O error is an Error here, where a mapped page would end the

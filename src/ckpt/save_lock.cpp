@@ -134,14 +134,14 @@ bool is_same_file(int fd, const std::string& path) {
 // The lock's file, with nobody else between looking at it and writing it, where the file system knows flock.
 class OpenLock {
  public:
-  explicit OpenLock(const std::string& path) {
+  OpenLock(const std::string& path, std::string flag) : path_(path), flag_(std::move(flag)) {
     do {
       if (fd_ >= 0) ::close(fd_);
       fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-      check(fd_ >= 0, "cannot make {}: {}: choose a --save directory that can be written", path, std::strerror(errno));
+      check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
+            flag_);
       while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
     } while (!is_same_file(fd_, path));  // its owner removed it meanwhile
-    path_ = path;
   }
   ~OpenLock() { ::close(fd_); }
   OpenLock(const OpenLock&) = delete;
@@ -151,18 +151,18 @@ class OpenLock {
     if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) == ssize_t(text.size())) return;
     const int error = errno;
     ::unlink(path_.c_str());
-    fail("cannot write {}: {}: make room, or choose another --save directory", path_, std::strerror(error));
+    fail("cannot write {}: {}: make room, or choose another {} directory", path_, std::strerror(error), flag_);
   }
 
  private:
-  std::string path_;
+  std::string path_, flag_;
   int fd_ = -1;
 };
 
 }  // namespace
 
-SaveLock::SaveLock(std::string dir, const Beat& beat)
-    : dir_(std::move(dir)), path_(dir_ + "/" + kLockFile), own_(own_text()), beat_(beat) {
+SaveLock::SaveLock(std::string dir, const Beat& beat, std::string flag)
+    : dir_(std::move(dir)), flag_(std::move(flag)), path_(dir_ + "/" + kLockFile), own_(own_text()), beat_(beat) {
   take();
   heart_ = std::thread([this] { keep_beating(); });
 }
@@ -178,13 +178,13 @@ SaveLock::~SaveLock() {
 }
 
 void SaveLock::take() const {
-  const OpenLock lock(path_);
+  const OpenLock lock(path_, flag_);
   const std::string text = text_of(path_);
   if (!text.empty()) {
     const Owner owner = Owner::from_text(text);
     const bool is_near = owner.processes == home_of_processes();
     const bool is_alive = is_near ? owner.ticks != 0 && start_of(owner.pid) == owner.ticks : beats(dir_, path_, beat_);
-    check(!is_alive, "--save {}: {} is saving there: wait for it, end it, or choose another directory", dir_,
+    check(!is_alive, "{} {}: {} is saving there: wait for it, end it, or choose another directory", flag_, dir_,
           owner.text());
     log::warn("[save] {}: taking over from {}, which is dead", dir_, owner.text());
   }
@@ -197,7 +197,7 @@ void SaveLock::check_held() const {
   const std::string text = text_of(path_);
   if (text == own_) return;
   if (text.empty()) return take();
-  fail("--save {}: {} has taken over from this one, which must have stood still for long: this one ends", dir_,
+  fail("{} {}: {} has taken over from this one, which must have stood still for long: this one ends", flag_, dir_,
        Owner::from_text(text).text());
 }
 

@@ -24,8 +24,9 @@ class SaveLock {
 
   // Takes the lock of a directory that is there. Error, with the owner's host, pid and start time, if another job holds
   // it; this may take Beat::dead seconds to find out, where the owner was on another host.
+  // `flag`: what named the directory, for messages.
   explicit SaveLock(std::string dir) : SaveLock(std::move(dir), Beat()) {}
-  SaveLock(std::string dir, const Beat& beat);
+  SaveLock(std::string dir, const Beat& beat, std::string flag = "--save");
   ~SaveLock();
   SaveLock(const SaveLock&) = delete;
   SaveLock& operator=(const SaveLock&) = delete;
@@ -39,7 +40,7 @@ class SaveLock {
   bool is_own() const;
   void keep_beating();
 
-  std::string dir_, path_, own_;  // own_: the file's text
+  std::string dir_, flag_, path_, own_;  // own_: the file's text
   Beat beat_;
   std::mutex mutex_;
   std::condition_variable ended_;

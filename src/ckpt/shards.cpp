@@ -5,38 +5,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ckpt/tensor_reader.h"
 
 namespace megalith {
 namespace {
-
-// Checksums of chunks of bytes that come in pieces.
-class ChunkSums {
- public:
-  explicit ChunkSums(i64 chunk_bytes) : left_(chunk_bytes), chunk_bytes_(chunk_bytes) {}
-  void add(std::span<const std::byte> bytes) {
-    while (!bytes.empty()) {
-      const auto part = std::min(bytes.size(), std::size_t(left_));
-      sum_.add(bytes.first(part));
-      bytes = bytes.subspan(part), left_ -= i64(part), begun_ = true;
-      if (left_ == 0) close();
-    }
-  }
-  std::vector<u64> take() {
-    if (begun_) close();
-    return std::move(sums_);
-  }
-
- private:
-  void close() {
-    sums_.push_back(sum_.value());
-    sum_ = {}, left_ = chunk_bytes_, begun_ = false;
-  }
-  std::vector<u64> sums_;
-  Xxh64 sum_;
-  i64 left_, chunk_bytes_;
-  bool begun_ = false;
-};
 
 // The name in the file: a tensor's own, and with its offset where it is a block.
 std::string key_of(const SaveTensor& t) {
@@ -82,12 +53,11 @@ Written write_shard(const std::string& at, const std::string& file, const std::v
   std::map<std::string, std::vector<u64>> checksums;
   std::vector<std::byte> piece;
   for (const TensorSpec& spec : writer.tensors()) {
-    ChunkSums sums(kChunkBytes);
-    for_bytes(*by_key.at(spec.name), piece, [&](std::span<const std::byte> bytes) {
+    std::vector<u64>& sums = checksums[spec.name];
+    for_chunks(*by_key.at(spec.name), piece, [&](std::span<const std::byte> bytes) {
       writer.write(bytes);
-      sums.add(bytes);
+      sums.push_back(xxh64(bytes));
     });
-    checksums[spec.name] = sums.take();
   }
   writer.finish();
   for (const SaveTensor* t : tensors)
@@ -112,15 +82,19 @@ Written from_text(const std::string& text) {
 Shape global_shape(const SaveTensor& t) { return t.global_shape.empty() ? t.shape : t.global_shape; }
 Shape block_offset(const SaveTensor& t) { return t.offset.empty() ? Shape(t.shape.size(), 0) : t.offset; }
 
-void for_bytes(const SaveTensor& t, std::vector<std::byte>& piece,
-               const std::function<void(std::span<const std::byte>)>& f) {
-  const i64 elements = count(t.shape), size = size_of(t.dtype);
-  for_pieces(elements, [&](i64 begin, i64 n) {
-    if (!t.fill) return f(std::span(static_cast<const std::byte*>(t.data) + begin * size, std::size_t(n * size)));
-    piece.resize(std::size_t(n * size));
-    t.fill(begin, n, piece.data());
-    f(piece);
-  });
+void for_chunks(const SaveTensor& t, std::vector<std::byte>& piece,
+                const std::function<void(std::span<const std::byte>)>& f) {
+  const i64 elements = count(t.shape), size = size_of(t.dtype), most = kChunkBytes / size;
+  for (i64 begin = 0; begin < elements; begin += most) {
+    const i64 n = std::min(most, elements - begin);
+    if (t.fill) {
+      piece.resize(std::size_t(n * size));
+      t.fill(begin, n, piece.data());
+      f(piece);
+    } else {
+      f(std::span(static_cast<const std::byte*>(t.data) + begin * size, std::size_t(n * size)));
+    }
+  }
 }
 
 std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTensor> tensors, int parts) {
@@ -144,9 +118,10 @@ std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTe
 }
 
 std::vector<u64> chunk_sums(std::span<const std::byte> bytes, i64 chunk_bytes) {
-  ChunkSums sums(chunk_bytes);
-  sums.add(bytes);
-  return sums.take();
+  std::vector<u64> sums;
+  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), std::size_t(chunk_bytes))))
+    sums.push_back(xxh64(bytes.first(std::min(bytes.size(), std::size_t(chunk_bytes)))));
+  return sums;
 }
 
 std::string ShardWriter::write(const std::string& at) {

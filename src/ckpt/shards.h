@@ -19,9 +19,10 @@ Shape block_offset(const SaveTensor& t);
 // In so many parts of about the same size: the largest first, always to the emptiest. In each the order stays.
 std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTensor> tensors, int parts);
 
-// f(bytes) for the tensor's bytes from front to back, in pieces; `piece` is memory for them.
-void for_bytes(const SaveTensor& t, std::vector<std::byte>& piece,
-               const std::function<void(std::span<const std::byte>)>& f);
+// f(bytes) for the tensor's bytes from front to back, a chunk of kChunkBytes each; `piece` is memory for those that
+// must be made.
+void for_chunks(const SaveTensor& t, std::vector<std::byte>& piece,
+                const std::function<void(std::span<const std::byte>)>& f);
 
 // Native checkpoints. Its tensors' memory must last until write() has returned.
 class ShardWriter final : public PartWriter {

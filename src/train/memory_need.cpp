@@ -54,6 +54,7 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
           .data = data_bytes(o.data),
           .others = others_bytes(o.train),
           .copies = copy_bytes(o, step),
+          .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
           .host = backend.host_bytes(),
           .resumes = resumes};
 }

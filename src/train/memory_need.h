@@ -21,11 +21,12 @@ struct MemoryNeed {
   i64 data = 0;     // pages of the data's files
   i64 others = 0;   // what evaluating and saving add: code, stacks and texts
   i64 copies = 0;   // of the state, while it is saved beside the training (--async-save)
+  i64 saving = 0;   // buffers of the files while a checkpoint is written
   std::optional<i64> host{};  // of the process there, if the arena is elsewhere
   bool resumes = false;       // the optimizer's state is read at the start
   i64 total() const { return arena + process + (host ? 0 : beside()); }
   i64 host_total() const { return host.value_or(0) + beside(); }
-  i64 beside() const { return batches + start + data + others + copies; }
+  i64 beside() const { return batches + start + data + others + copies + saving; }
 };
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);

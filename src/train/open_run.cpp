@@ -35,9 +35,9 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   std::optional<RunStart> start;
   PlannedStep step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
-  std::unique_ptr<SaveLock> lock;
+  SaveLocks locks;
   together(ranks, [&] {
-    if (!o.train.dry_run) check_sizes(o, backend), lock = take_save_place(o.train.save, ranks.rank() == 0);
+    if (!o.train.dry_run) check_sizes(o, backend), locks = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks);
   together(ranks, [&] {
@@ -65,7 +65,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place());
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
-  return {std::move(*start), std::move(step), std::move(datasets), total, std::move(lock)};
+  return {std::move(*start), std::move(step), std::move(datasets), total, std::move(locks)};
 }
 
 }  // namespace megalith

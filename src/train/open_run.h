@@ -1,7 +1,5 @@
 // A run's start: everything is checked and opened before memory is taken.
 #pragma once
-#include <memory>
-
 #include "comm/ranks.h"
 #include "data/build_datasets.h"
 #include "plan/interpreter.h"
@@ -18,14 +16,14 @@ struct Opened {
   PlannedStep step;
   Datasets datasets;
   MemoryNeed need;
-  std::unique_ptr<SaveLock> lock;  // on the first rank of a run that saves
+  SaveLocks locks;  // of the directories that it saves into
 };
 
 // To be called by all ranks. Prints the plan's report. Error, on all ranks, if a rank finds something wrong: sizes,
 // memory, data, the place to save, what is to be loaded.
 Opened open_run(const Options& options, const Backend& backend, Ranks& ranks);
 
-Coord coord_of(const Plan& plan, const Ranks& ranks);    // of this rank; the origin where a plan is for one
+Coord coord_of(const Plan& plan, const Ranks& ranks);      // of this rank; the origin where a plan is for one
 int stage_of(const Options& options, const Ranks& ranks);  // of the pipeline; 0 in a dry run
 
 }  // namespace megalith

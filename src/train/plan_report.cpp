@@ -78,6 +78,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   if (!need.host && need.data > 0) out += row("pages of the data", need.data);
   if (!need.host && need.others > 0) out += row("evaluation and saving", need.others);
   if (need.copies > 0) out += row("copies for --async-save", need.copies);
+  if (!need.host && need.saving > 0) out += row("saving", need.saving);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);
   out += row("total", need.total());
   if (need.host) out += row("beside it, of the host's", need.host_total());

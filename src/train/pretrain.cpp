@@ -24,7 +24,7 @@ namespace {
 class TrainingRun {
  public:
   TrainingRun(const Options& options, PlannedStep step, const Backend& backend, Ranks& ranks, RunStart start,
-              Datasets datasets, const MemoryNeed& need, std::unique_ptr<SaveLock> lock)
+              Datasets datasets, const MemoryNeed& need, SaveLocks locks)
       : o_(options),
         t_(o_.train),
         backend_(backend),
@@ -40,7 +40,7 @@ class TrainingRun {
         datasets_(std::move(datasets)),
         state_(start_.progress().state),
         log_(o_, start_.progress(), train_iters(o_), peak(), ranks.rank() == 0),
-        lock_(std::move(lock)),
+        locks_(std::move(locks)),
         saver_(o_, model_, ranks, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
@@ -84,8 +84,8 @@ class TrainingRun {
     return exit_code(asked);
   }
 
-  // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so not
-  // where ranks speak to each other about each step.
+  // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so
+  // not where ranks speak to each other about each step.
   bool may_finish() {
     const bool speaks = ranks_.size() > 1 && (straggler_ || t_.log_params_norm || t_.log_num_zeros_in_grad);
     return !speaks && trainer_.ready();
@@ -192,14 +192,20 @@ class TrainingRun {
 
   // It begins with a checkpoint under --save.
   bool is_saved_start() const { return start_.resumes() && !start_.is_copy() && t_.load == t_.save; }
+
+  // That no other job has taken over where this one saves.
+  void check_places() {
+    together(ranks_, [&] {
+      for (const auto& lock : locks_) lock->check_held();
+    });
+  }
+
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
 
   void save() {
     if (t_.save.empty()) return;
     pause();
-    together(ranks_, [&] {
-      if (lock_) lock_->check_held();
-    });
+    check_places();
     const std::vector<DatasetUse> use = data_read();
     saver_.save({state_, log_.interval(), use}, schedules_);
     if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
@@ -208,6 +214,7 @@ class TrainingRun {
 
   void save_copy() {
     pause();
+    check_places();
     saver_.save_copy({state_, log_.interval(), data_read()}, schedules_);
     resume();
   }
@@ -251,7 +258,7 @@ class TrainingRun {
   RunState state_;
   RunLog log_;
   std::optional<Straggler> straggler_;  // of several ranks, where wanted
-  std::unique_ptr<SaveLock> lock_;      // of --save, on the first rank
+  SaveLocks locks_;
   Saver saver_;
   i64 bad_in_a_row_ = 0;
   bool profiled_ = false;  // now
@@ -272,7 +279,7 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
   return TrainingRun(options, std::move(run.step), backend, ranks, std::move(run.start), std::move(run.datasets),
-                     run.need, std::move(run.lock))
+                     run.need, std::move(run.locks))
       .train();
 }
 

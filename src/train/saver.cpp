@@ -1,6 +1,5 @@
 #include "train/saver.h"
 
-#include <algorithm>
 #include <chrono>
 
 #include "base/log.h"
@@ -14,12 +13,6 @@ namespace {
 
 double seconds_since(std::chrono::steady_clock::time_point began) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
-}
-
-// A file more is worth its while only if it is large.
-int writers_for(i64 bytes, i64 most) {
-  constexpr i64 kLarge = i64{64} << 20;
-  return int(std::clamp<i64>(bytes / kLarge, 1, most));
 }
 
 bool is_due(i64 interval, i64 iteration) { return interval > 0 && iteration % interval == 0; }
@@ -58,7 +51,7 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
   job_.reset(new Job{iteration, target.persistent, target.dir, began, {model_, share, t_.async_save}, nullptr});
   Manifest manifest = manifest_of(o_, progress, schedules);
   if (!target.persistent) mark_copy(manifest, start_, ranks_.rank());
-  options.writers = writers_for(job_->blocks.bytes(), t_.dist_ckpt_workers);
+  options.writers = writers_of(t_, job_->blocks.bytes());
   job_->save = std::make_unique<BackgroundSave>(
       ranks_, SaveSteps(target.dir, iteration, options),
       writer({target.dir, options, target.persistent, target.own}, manifest, job_->blocks.tensors()), target.own,

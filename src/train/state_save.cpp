@@ -1,5 +1,10 @@
 #include "train/state_save.h"
 
+#include <algorithm>
+
+#include "ckpt/checkpoint_layout.h"
+#include "ckpt/torch/megatron_save.h"
+
 namespace megalith {
 
 StateShare largest_share(const TrainConfig& t) {
@@ -26,6 +31,21 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
     bytes += kinds(p.name) * ((elements + holders - 1) / holders) * size_of(DType::f32);
   }
   return bytes;
+}
+
+// A file more is worth its while only if it is large.
+int writers_of(const TrainConfig& t, i64 bytes) {
+  constexpr i64 kLarge = i64{64} << 20;
+  return int(std::clamp<i64>(bytes / kLarge, 1, t.dist_ckpt_workers));
+}
+
+i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
+  if (t.save.empty()) return 0;
+  const i64 share = state_share_bytes(step, largest_share(t)), writers = writers_of(t, share);
+  const i64 pieces = t.ckpt_format == SaveFormat::torch_dist ? kChunkBytes + kMegatronPieceBytes
+                     : read                                  ? kChunkBytes
+                                                             : 0;
+  return std::min(share, writers * DurableFile::kMemory) + std::min(share, writers * pieces);
 }
 
 StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)

@@ -21,6 +21,12 @@ StateShare largest_share(const TrainConfig& train);
 // Bytes of a rank's share, by the plan alone: that of a rank with the most of it.
 i64 state_share_bytes(const PlannedStep& step, const StateShare& share);
 
+// Threads of a rank that write a share of so many bytes, each a file.
+int writers_of(const TrainConfig& train, i64 bytes);
+// What they take beside the state, or its copy, for a save of this run. `read`: the state lies on a device, and is read
+// from there piece by piece.
+i64 saving_bytes(const PlannedStep& step, const TrainConfig& train, bool read);
+
 class StateBlocks {
  public:
   // `copied`: in the interpreter's host memory, made beside what is queued later.

@@ -25,6 +25,9 @@ constexpr Case kCases[] = {
     {"bf16_1500MB",
      "--bf16 --num-layers 12 --hidden-size 768 --num-attention-heads 12 --seq-length 16 --micro-batch-size 1", false,
      true},
+    {"bf16_torch_dist",
+     "--bf16 --num-layers 4 --hidden-size 384 --num-attention-heads 4 --seq-length 64 --micro-batch-size 2 "
+     "--ckpt-format torch_dist"},
     {"f32_gpt2_tokenizer",
      "--num-layers 2 --hidden-size 128 --num-attention-heads 4 --seq-length 128 --micro-batch-size 2", true},
 };

@@ -152,5 +152,27 @@ TEST_F(Signals, TheOwnerOfTheDirectoryIsTold) {
   expect_refused(second, "is saving there: wait for it, end it, or choose another directory");
 }
 
+// So is a job with another --save that would keep its copies where this one does: of those only the latest stays.
+TEST_F(Signals, TheOwnerOfTheCopiesIsTold) {
+  const std::pair<std::string, std::string> kinds[] = {{"global", "copies"}, {"local", "copies/rank_00000"}};
+  for (const auto& [kind, place] : kinds) {
+    const std::string flag = fmt::format("--non-persistent-{}-ckpt-dir {}", kind, *this / "");
+    const std::string copies =
+        fmt::format("--non-persistent-save-interval 1000000 --non-persistent-ckpt-type {} {}copies", kind, flag);
+    fs::remove(*this / "m.jsonl");
+    Ran second;
+    RunLimits limits;
+    limits.kill = [&] {
+      if (steps() < 3) return false;
+      if (second.err.empty())
+        second = megalith(pretrain(fmt::format("--save {} --train-iters 3 {}", *this / "ck2", copies)));
+      return true;
+    };
+    megalith(run(copies), limits);
+    expect_refused(second, flag + place + ": the job with pid ");
+    fs::remove_all(*this / "ck2");
+  }
+}
+
 }  // namespace
 }  // namespace megalith::test

@@ -17,6 +17,8 @@
 namespace megalith {
 namespace {
 
+constexpr i64 kValues = kMegatronPieceBytes / i64{sizeof(float)};  // that are converted at once
+
 // One of our dimensions in their tensor: it runs along `dim` there, `step` indices at a time.
 struct Along {
   std::size_t dim = 0;
@@ -111,9 +113,13 @@ std::vector<SaveTensor> megatron_blocks(const SaveTensor& ours, const NamedShape
     SaveTensor& t = out.emplace_back(SaveTensor{theirs.name, p.their_shape, type});
     t.global_shape = theirs.shape, t.offset = p.their_offset;
     t.fill = [ours, p = std::move(p), type](i64 begin, i64 n, std::byte* to) {
-      std::vector<float> values(static_cast<std::size_t>(n));
-      read_within(ours, p, begin, n, values.data());
-      convert_elements(DType::f32, reinterpret_cast<const std::byte*>(values.data()), type, to, n);
+      std::vector<float> values(std::size_t(std::min(n, kValues)));
+      for (i64 done = 0; done < n; done += kValues) {
+        const i64 part = std::min(kValues, n - done);
+        read_within(ours, p, begin + done, part, values.data());
+        convert_elements(DType::f32, reinterpret_cast<const std::byte*>(values.data()), type, to + done * size_of(type),
+                         part);
+      }
     };
   }
   return out;

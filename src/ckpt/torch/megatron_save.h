@@ -15,6 +15,9 @@ namespace megalith {
 std::vector<SaveTensor> megatron_blocks(const SaveTensor& ours, const NamedShape& theirs, const Strides& link,
                                         DType type);
 
+// Memory of a fill() of such a block, beside where it goes.
+inline constexpr i64 kMegatronPieceBytes = i64{1} << 20;
+
 struct MegatronRun {
   Manifest manifest;
   ModelConfig model;  // resolved

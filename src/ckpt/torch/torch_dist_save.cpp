@@ -50,7 +50,7 @@ class ItemWriter {
   Item write(const SaveTensor& t) {
     Item item = open();
     TorchTensorWriter writer([&](std::span<const std::byte> b) { file_->write(b); }, t.dtype, t.shape);
-    for_bytes(t, piece_, [&](std::span<const std::byte> bytes) { writer.write(bytes); });
+    for_chunks(t, piece_, [&](std::span<const std::byte> bytes) { writer.write(bytes); });
     item.length = writer.finish();
     return item;
   }

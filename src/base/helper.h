@@ -1,0 +1,56 @@
+// A thread that does one thing at a time beside its owner.
+#pragma once
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace megalith {
+
+class Helper {
+ public:
+  // What was started is done before it ends.
+  Helper() : thread_([this](const std::stop_token& end) { run(end); }) {}
+  Helper(const Helper&) = delete;
+  Helper& operator=(const Helper&) = delete;
+
+  // Only while it does nothing: wait() comes before the next one.
+  void start(std::function<void()> work) {
+    const std::lock_guard lock(mutex_);
+    work_ = std::move(work);
+    changed_.notify_all();
+  }
+  // Until it is done; throws what it threw.
+  void wait() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !work_; });
+    if (error_) std::rethrow_exception(std::exchange(error_, nullptr));
+  }
+
+ private:
+  void run(const std::stop_token& end) {
+    std::unique_lock lock(mutex_);
+    while (changed_.wait(lock, end, [this] { return bool(work_); })) {
+      lock.unlock();
+      std::exception_ptr error;
+      try {
+        work_();
+      } catch (...) {
+        error = std::current_exception();
+      }
+      lock.lock();
+      work_ = nullptr, error_ = std::move(error);
+      changed_.notify_all();
+    }
+  }
+
+  std::mutex mutex_;
+  std::condition_variable_any changed_;
+  std::function<void()> work_;
+  std::exception_ptr error_;
+  std::jthread thread_;
+};
+
+}  // namespace megalith
