@@ -41,6 +41,7 @@ bool on_small_disk(const std::string& dir, i64 bytes, const std::function<void()
     if (mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
         mount("none", dir.c_str(), "tmpfs", 0, size.c_str()) != 0)
       _exit(kNotPermitted);
+    setenv("OMP_NUM_THREADS", "1", 1);  // several wait for one another in each step, for long on a busy machine
     f();
     std::fflush(stdout);
     _exit(::testing::Test::HasFailure() ? 1 : 0);
@@ -140,12 +141,13 @@ TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
   fs::create_directories(disk);
   const bool ran_there = on_small_disk(disk, 16 << 20, [&] {
     must(run(2));
+    constexpr int kSteps = 40;  // more than fit into the pipe
     // The run stops where nobody reads its metrics on: then no file is open for writing on that disk.
     Pipe metrics(*this / "metrics");
     std::string saved_then;
     RunLimits limits;
     limits.kill = [&] {
-      if (metrics.lines() < 10 || !saved_then.empty()) {
+      if (metrics.lines() < 4 || !saved_then.empty()) {
         metrics.read_one();
       } else if (mount("none", disk.c_str(), "tmpfs", MS_REMOUNT | MS_RDONLY, nullptr) == 0) {
         saved_then = slurp(disk + "/ck/latest_checkpointed_iteration.txt");
@@ -153,15 +155,15 @@ TEST_F(Disk, ThatBecomesReadOnlyCostsNothingButTheNewCheckpoint) {
       return false;
     };
     const std::string flags = " --most-recent-k 2 --metrics-file ";
-    const Ran ran = megalith(run(100) + flags + *this / "metrics", limits);
+    const Ran ran = megalith(run(kSteps) + flags + *this / "metrics", limits);
     EXPECT_EQ(ran.exit_code, 1) << ran.err;
-    EXPECT_NE(ran.out.find("iteration      100/"), std::string::npos) << ran.out;
+    EXPECT_NE(ran.out.find("iteration       40/"), std::string::npos) << ran.out;
     EXPECT_NE(ran.err.find("was not saved, training goes on: "), std::string::npos) << ran.err;
     EXPECT_NE(ran.err.find("Read-only file system"), std::string::npos) << ran.err;
     const int saved = saved_then.empty() ? 0 : std::stoi(saved_then);
-    EXPECT_GE(saved, 10) << "ten steps were told before, and it saved after each second one";
+    EXPECT_GE(saved, 4) << "steps 3 to 6 were told before";
     ASSERT_EQ(mount("none", disk.c_str(), "tmpfs", MS_REMOUNT, nullptr), 0);
-    const Ran after = must(run(100) + flags + *this / "after.jsonl");
+    const Ran after = must(run(kSteps) + flags + *this / "after.jsonl");
     EXPECT_EQ(last_number(after.out, "[ t 1/1, p 1/1 ] at iteration"), saved);
   });
   if (!ran_there) GTEST_SKIP() << "this user may not mount a file system of its own";

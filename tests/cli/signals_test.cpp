@@ -165,7 +165,8 @@ TEST_F(Signals, TheOwnerOfTheCopiesIsTold) {
     limits.kill = [&] {
       if (steps() < 3) return false;
       if (second.err.empty())
-        second = megalith(pretrain(fmt::format("--save {} --train-iters 3 {}", *this / "ck2", copies)));
+        second =
+            megalith(pretrain(fmt::format("--save {} --save-interval 9 --train-iters 3 {}", *this / "ck2", copies)));
       return true;
     };
     megalith(run(copies), limits);
