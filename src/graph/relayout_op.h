@@ -39,7 +39,8 @@ struct Relayout {  // x -> x, in another layout
 };
 
 // The end of a relayout that was begun on a lane. Its result y, the value x that it was made of -> y, which may be read
-// from here on; x stays as it is until here. (Without x where the result is in x's memory.)
+// from here on; x stays as it is until here. (Without x where the result is in x's memory.) Where y is a leaf, another
+// program has begun to move something into it.
 struct Wait {
   static constexpr std::string_view name = "wait";
   bool first_only = false;  // as the relayout's
@@ -76,8 +77,8 @@ struct JoinPool {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// A sum that was made in lower precision, back in the memory of its terms and in their element type: x, leaf -> x.
-// Nobody may read the leaf afterwards.
+// A value in the memory of a leaf and in its element type, as a sum made in lower precision goes back to where its
+// terms were: x, leaf -> x. Nobody may read the leaf afterwards.
 struct PutBack {
   static constexpr std::string_view name = "put_back";
   void fields(auto&&) const {}

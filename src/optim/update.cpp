@@ -1,6 +1,5 @@
 #include "optim/update.h"
 
-#include "ops/scale.h"
 #include "ops/update.h"
 
 namespace megalith {
@@ -74,65 +73,22 @@ Target target_of(Builder& b, const Pool& pool, const OptimizerConfig& c) {
   return t;
 }
 
-// Whether sums over the axes go as bf16: where there is something to send, and it is not that narrow anyway.
-bool narrows(Builder& b, Value sum, const std::vector<Axis>& axes, const Traffic& t) {
-  return t.bf16_gradients && b.mesh().n(axes) > 1 && b.type(sum).dtype == DType::f32;
-}
-Value narrowed(Builder& b, Value v) { return b.add1(Cast{b.type(v).ndim(), DType::bf16}, {v}); }
-
-// Each parameter's gradient, summed over the ranks that have terms of it.
-std::vector<Value> reduce_each(Builder& b, const std::vector<Value>& sums, const Traffic& traffic) {
-  const int lane = traffic.overlap_gradients ? kGradientLane : 0;
-  std::vector<Value> moved, out;
-  for (Value sum : sums) {
-    const std::vector<Axis> axes = b.type(sum).layout.partial.list();
-    if (narrows(b, sum, axes, traffic))
-      moved.push_back(b.begin_relayout(narrowed(b, sum), axes, kSame, lane));
-    else
-      moved.push_back(axes.empty() ? sum : b.reduce_in_place(sum, axes, lane));
-  }
-  for (size_t i = 0; i < sums.size(); ++i) {
-    const Value v = b.wait(moved[i]);
-    out.push_back(b.type(v).dtype == b.type(sums[i]).dtype ? v : b.add1(PutBack{}, {v, sums[i]}));
-  }
-  return out;
-}
-
-// Each pool's, of which every rank gets its part.
-std::vector<Value> reduce_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& sums,
-                                const Traffic& traffic) {
-  const int lane = traffic.overlap_gradients ? kGradientLane : 0;
-  std::vector<Value> moved, out;
-  for (const Pool& pool : pools) {
-    std::vector<Value> ins = {gradient_leaf(b, pool)};
-    for (size_t m : pool.members) ins.push_back(sums[m]);
-    Value all = b.add1(JoinPool{}, ins);
-    if (narrows(b, all, pool.reduced, traffic)) all = narrowed(b, all);
-    moved.push_back(b.begin_relayout(all, pool.reduced, split(1), lane));
-  }
-  for (size_t i = 0; i < pools.size(); ++i) {
-    const Value v = b.wait(moved[i]);
-    const DType wide = pools[i].shard.dtype;
-    out.push_back(b.type(v).dtype == wide ? v : b.add1(Cast{2, wide}, {v}));
-  }
-  return out;
-}
-
 }  // namespace
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const std::vector<Pool>& pools, const Traffic& traffic,
-                bool last_stage) {
+                const StageEnd& stage) {
   b.set_phase(Phase::update);
   b.set_tag("gradient norm");
   if (!pools.empty()) place_members(b, pools, parameters);
-  std::vector<Value> gradients =
-      pools.empty() ? reduce_each(b, sums.gradients, traffic) : reduce_pools(b, pools, sums.gradients, traffic);
+  const std::vector<RankSum> terms =
+      pools.empty() ? sums_of_each(b, parameters, sums.gradients) : sums_of_pools(b, pools, sums.gradients);
+  std::vector<Value> gradients = stage.begun ? end_reduce(b, terms, traffic) : reduce(b, terms, traffic);
   Value squares;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const bool tied = pools.empty() ? parameters[i].tied : pools[i].tied;
     if (tied) gradients[i] = sum_of_ends(b, gradients[i]);
-    if (tied && last_stage) continue;  // the first counts it
+    if (tied && stage.last) continue;  // the first counts it
     const Value g = gradients[i];
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;

@@ -7,6 +7,7 @@
 #include "models/parameter.h"
 #include "optim/config.h"
 #include "optim/pools.h"
+#include "optim/reduce.h"
 
 namespace megalith {
 
@@ -15,18 +16,15 @@ std::string main_name(const std::string& parameter);          // fp32 copy, when
 std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
 std::string second_moment_name(const std::string& parameter);
 
-// How data goes between ranks. Beside other work: lanes are queues, one for gradients, one for weights.
-struct Traffic {
-  bool overlap_gradients = false, overlap_weights = false;
-  bool overlap_tensor = false;  // transfers between tensor-parallel ranks
-  bool bf16_gradients = false;  // f32 accumulators are rounded once, and summed over the ranks as bf16
-  bool ring = false;            // attention's keys and values go round the context-parallel ranks
-};
-constexpr int kGradientLane = 1, kWeightLane = 2;
-
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
   Value loss, tokens;
+};
+
+// Of a pipeline's stage.
+struct StageEnd {
+  bool last = false;   // of the stages: what it shares with the first is counted there
+  bool begun = false;  // the sums over ranks, by the pieces' programs (begin_reduce)
 };
 
 // Over every axis where v is still a sum: added up, equal on all ranks. v itself if there is none.
@@ -34,10 +32,9 @@ Value reduced(Builder& b, Value v);
 
 // Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
 // output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
-// `last_stage`: of a pipeline: what it shares with the first is counted there.
 // `pools`: the distributed optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Traffic& traffic = {},
-                bool last_stage = false);
+                const StageEnd& stage = {});
 
 }  // namespace megalith

@@ -5,7 +5,7 @@
 #include <set>
 
 #include "graph/relayout_op.h"
-#include "plan/plan.h"
+#include "plan/lanes.h"
 
 namespace megalith {
 
@@ -15,10 +15,6 @@ struct Slot {  // a piece of memory: one buffer, or several that share it in tur
   i64 bytes = 0, offset = 0;
   int first, last;
 };
-
-bool runs(const ProgramSpec& spec, const Node& n) {
-  return std::find(spec.phases.begin(), spec.phases.end(), n.phase) != spec.phases.end();
-}
 
 // The value whose memory v lies in by ops that change in place or only look at it.
 Value memory_of(const Graph& g, Value v) {
@@ -51,6 +47,11 @@ Kept find_kept(const std::vector<ProgramSpec>& programs) {
     }
   }
   return kept;
+}
+
+// Of a relayout that another program ends: kept until then.
+std::string kept_workspace(const std::string& program, Value result) {
+  return fmt::format("workspace {} {}", program, result.id);
 }
 
 class ProgramPlanner {
@@ -89,6 +90,9 @@ class ProgramPlanner {
     for (const Node* n : nodes_) {
       Instruction in{n->op, {}, {}, n->phase, n->tag};
       in.workspace_bytes = align_up(workspace_(g_, *n));
+      const auto kept =
+          n->outs.empty() ? leaf_index_.end() : leaf_index_.find(kept_workspace(program_.name, n->outs[0]));
+      if (kept != leaf_index_.end()) in.workspace = plan_.leaves[size_t(kept->second)].offset;
       for (Value v : n->ins) {
         in.ins.push_back(buffer_of(v));
         if (g_.info(v).node >= 0 && !defined.count(v)) program_.buffers[in.ins.back()].leaf = carried_leaf(v);
@@ -140,7 +144,7 @@ class ProgramPlanner {
         slots_[taken].last = std::max(slots_[taken].last, out.last);
         slot_[in.outs[k]] = taken;
       }
-      if (in.workspace_bytes > 0) {
+      if (in.workspace_bytes > 0 && in.workspace == 0) {  // else it is a leaf, which never lies first
         workspace_slot_[i] = int(slots_.size());
         slots_.push_back({in.workspace_bytes, 0, i, std::max(i, end_of(in))});
       }
@@ -223,7 +227,8 @@ void add_parts(Plan& plan, const ValueInfo& v) {
   check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
 }
 
-void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const Kept& kept) {
+void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const Kept& kept,
+                    const std::function<i64(const Graph&, const Node&)>& workspace) {
   std::map<std::string, size_t> index;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values) {
@@ -250,6 +255,10 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       if (spec.graph == g) slots = std::max(slots, spec.slots);
     plan.leaves.push_back({name, g->type(v), Role::kept, local_type(g->mesh, g->type(v)).bytes(), 0, slots});
   }
+  for (const ProgramSpec& spec : programs)
+    for (const auto& [result, node] : left_open(spec))
+      if (const i64 bytes = align_up(workspace(*spec.graph, *node)))
+        plan.leaves.push_back({kept_workspace(spec.name, result), {DType::u8, {bytes}, whole(1)}, Role::kept, bytes});
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
     return std::pair(a.pool >= 0, a.role) < std::pair(b.pool >= 0, b.role);
   });
@@ -276,7 +285,7 @@ Plan plan_memory(const Mesh& mesh, const std::vector<ProgramSpec>& programs,
   Plan plan;
   plan.mesh = mesh;
   const Kept kept = find_kept(programs);
-  collect_leaves(plan, programs, kept);
+  collect_leaves(plan, programs, kept, workspace);
   i64 most = 0;
   for (const ProgramSpec& spec : programs) {
     plan.programs.push_back(ProgramPlanner(plan, spec, kept, workspace).run());

@@ -17,7 +17,7 @@ std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
   for (const Program& p : plan.programs)
     for (const Instruction& in : p.instructions) {
       const auto* op = in.op.get_if<Relayout>();
-      const double times = runs_a_step(p.name, in, micro_batches);
+      const double times = runs_a_step(plan, p.name, in, micro_batches);
       if (!op || is_local(op->transfer) || plan.mesh.n(op->axes) == 1 || times == 0) continue;
       const i64 larger = std::max(p.buffers[size_t(in.ins[0])].bytes, p.buffers[size_t(in.outs[0])].bytes);
       std::vector<Axis> axes;

@@ -89,8 +89,11 @@ void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
 
 void Pipeline::run(const Task& task, const std::string& program) {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
-  const int index = int(&step_.plan.program(program + piece.suffix) - step_.plan.programs.data());
-  interpreter_.run(index, task.micro_batch == 0, task.micro_batch % piece.slots);
+  const std::string name = program + piece.suffix;
+  const bool is_last = task.micro_batch + 1 == stage_.spec.schedule.micro_batches;
+  const Program* runs = is_last ? step_.plan.find_program("last-" + name) : nullptr;
+  if (!runs) runs = &step_.plan.program(name);
+  interpreter_.run(int(runs - step_.plan.programs.data()), task.micro_batch == 0, task.micro_batch % piece.slots);
 }
 
 void Pipeline::forward(const Task& task, const std::string& program, const Next& next) {

@@ -1,5 +1,6 @@
 #include "train/pipeline_step.h"
 
+#include <algorithm>
 #include <list>
 
 #include "optim/update.h"
@@ -55,9 +56,9 @@ class StagePlanner {
     if (spec_.train) {
       for (const StagePiece& piece : pieces) build_training(piece);
       out_.pools = pools_of(spec_, parameters_);
+      begun_ = spec_.traffic.overlap_gradients && spec_.mesh.n(Axis::dp) * spec_.mesh.n(Axis::cp) > 1;
       std::vector<Pool> pools = out_.pools;  // not yet gathered
-      auto graph = graphs_.begin();
-      for (const StagePiece& piece : pieces) pools = add_training(piece, *graph++, pools);
+      for (size_t i = 0; i < pieces.size(); ++i) pools = add_training(pieces[i], built_[i], pools);
       add_update_program();
       add_state_programs(programs_, graphs_, out_, spec_, passes_off_);
     }
@@ -81,6 +82,13 @@ class StagePlanner {
     return shape;
   }
 
+  struct Built {  // a piece's graph, before the passes
+    Graph* graph;
+    std::vector<Parameter> parameters;
+    std::vector<Value> gradients;
+    size_t first;  // of its parameters among the rank's
+  };
+
   void build_training(const StagePiece& piece) {
     Graph& g = new_graph();
     Builder b(g);
@@ -96,9 +104,23 @@ class StagePlanner {
       g.outputs["out" + piece.suffix] = gpt.output;
     }
     if (!piece.first) g.outputs["din" + piece.suffix] = cotangents.at(gpt.input);
-    accumulate_gradients(b, gpt.parameters, cotangents);
-    verify(g);
-    for (const Parameter& p : gpt.parameters) parameters_.push_back(p);
+    const std::vector<Value> gradients = accumulate_gradients(b, gpt.parameters, cotangents);
+    built_.push_back({&g, gpt.parameters, gradients, parameters_.size()});
+    parameters_.insert(parameters_.end(), gpt.parameters.begin(), gpt.parameters.end());
+  }
+
+  // Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
+  // last piece to its first, so a pool is whole with the first of the pieces that have members in it.
+  void begin_sums(const Built& piece) {
+    Builder b(*piece.graph);
+    b.set_phase(Phase::update), b.set_tag("gradients");
+    if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, piece.parameters, piece.gradients), spec_.traffic);
+    std::vector<Value> gradients(parameters_.size());
+    std::copy(piece.gradients.begin(), piece.gradients.end(), gradients.begin() + i64(piece.first));
+    std::vector<Pool> whole;
+    for (const Pool& pool : out_.pools)
+      if (gradients[*std::min_element(pool.members.begin(), pool.members.end())]) whole.push_back(pool);
+    begin_reduce(b, sums_of_pools(b, whole, gradients), spec_.traffic);
   }
 
   // A pool is gathered by the first piece that has members in it. Returns those of `pools` that others will gather.
@@ -107,7 +129,10 @@ class StagePlanner {
     return gather_weights(b, pools, parameters_);
   }
 
-  std::vector<Pool> add_training(const StagePiece& piece, Graph& g, const std::vector<Pool>& pools) {
+  std::vector<Pool> add_training(const StagePiece& piece, const Built& built, const std::vector<Pool>& pools) {
+    Graph& g = *built.graph;
+    if (begun_) begin_sums(built);
+    verify(g);
     std::vector<Pool> others = gather(g, pools);
     const auto reports = run_passes(g, standard_passes(spec_.traffic.ring), passes_off_);
     if (out_.passes.empty()) out_.passes = reports;
@@ -123,6 +148,10 @@ class StagePlanner {
     if (!piece.first) back.sent = {"din" + piece.suffix};
     programs_.push_back(forward), programs_.push_back(back);
     if (apart) programs_.push_back({"weights" + piece.suffix, &g, {Phase::weights}, piece.slots});
+    if (!begun_) return others;
+    ProgramSpec last = programs_.back();
+    last.name = "last-" + last.name, last.phases.push_back(Phase::update);
+    programs_.push_back(last);
     return others;
   }
 
@@ -143,7 +172,7 @@ class StagePlanner {
     }
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
     add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.traffic,
-               spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages);
+               {.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_});
     verify(g);
     run_passes(g, standard_passes(), passes_off_);
     programs_.push_back({"update", &g, {Phase::update}});
@@ -177,7 +206,9 @@ class StagePlanner {
   std::set<std::string> passes_off_;
   std::list<Graph> graphs_;
   std::vector<ProgramSpec> programs_;
+  std::vector<Built> built_;  // by chunk
   std::vector<Parameter> parameters_;
+  bool begun_ = false;  // sums of gradients over ranks, by the pieces' last programs
   PlannedStep out_;
 };
 

@@ -32,8 +32,9 @@ struct PipelineStage {
 };
 
 // Programs "forward", "backward", "weights" (where they are tasks of their own) and "evaluate" of each piece, with its
-// suffix, and "update". What goes to neighbours lies in leaves: "in" and "out" of the forward, "dout" and "din" of the
-// backward, with the suffix.
+// suffix, and "update". Where gradients are reduced beside the backward, "last-backward" (or "last-weights") is that of
+// the last micro-batch, which begins their sums over ranks as they become whole; the update waits for them. What goes
+// to neighbours lies in leaves: "in" and "out" of the forward, "dout" and "din" of the backward, with the suffix.
 PlannedStep plan_stage(const StepSpec& spec, const Backend& backend);
 
 }  // namespace megalith

@@ -58,18 +58,17 @@ void build_evaluation(PlannedStep& out, const StepSpec& spec, const std::set<std
 
 }  // namespace
 
-double runs_a_step(const std::string& program, i64 micro_batches) {
+double runs_a_step(const Plan& plan, const std::string& program, i64 micro_batches) {
   for (const char* other : {"evaluate", "take", "spread"})
     if (program.starts_with(other)) return 0;
-  if (program == "micro-batch") return double(micro_batches - 1);
-  if (program == "last-micro-batch" || program == "update") return 1;
-  return double(micro_batches);  // a pipeline's
+  if (program == "update" || program.starts_with("last-")) return 1;
+  return double(plan.find_program("last-" + program) ? micro_batches - 1 : micro_batches);
 }
 
-double runs_a_step(const std::string& program, const Instruction& in, i64 micro_batches) {
-  const double runs = runs_a_step(program, micro_batches);
+double runs_a_step(const Plan& plan, const std::string& program, const Instruction& in, i64 micro_batches) {
+  const double runs = runs_a_step(plan, program, micro_batches);
   if (is_carried_out(in.op, false) || runs == 0) return runs;
-  return program == "last-micro-batch" && micro_batches > 1 ? 0 : 1;
+  return program.starts_with("last-") && micro_batches > 1 ? 0 : 1;
 }
 
 // Layers are alike: the backend is asked once for each kind of node.

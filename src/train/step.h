@@ -45,8 +45,8 @@ struct PlannedStep {
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it is carried out.
-double runs_a_step(const std::string& program, i64 micro_batches);
-double runs_a_step(const std::string& program, const Instruction& in, i64 micro_batches);
+double runs_a_step(const Plan& plan, const std::string& program, i64 micro_batches);
+double runs_a_step(const Plan& plan, const std::string& program, const Instruction& in, i64 micro_batches);
 
 // For plan_stage(): a cut optimizer's pools, how its weights start (`graphs` keeps what the programs are of), and what
 // a backend's kernels need beside their buffers.

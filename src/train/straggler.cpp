@@ -35,7 +35,7 @@ double flops_a_step(const PlannedStep& step, i64 micro_batches) {
   double sum = 0;
   for (const Program& p : step.plan.programs)
     for (const Instruction& in : p.instructions)
-      sum += runs_a_step(p.name, micro_batches) * cost_of(step.plan, p, in).flops;
+      sum += runs_a_step(step.plan, p.name, micro_batches) * cost_of(step.plan, p, in).flops;
   return sum;
 }
 

@@ -3,6 +3,7 @@
 //   layouts   every layout of the matrix against one rank, at every step
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
+//   beside    gradients reduced beside the backward, and at the end: the same bits
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
@@ -55,6 +56,18 @@ const char* const kAgain[] = {
     "pp2-zb tp2 cp2 again-layers qwen",
     "pp2-uneven dp2 distopt-overlap bloom micro2",
 };
+const char* const kBeside[] = {
+    "dp4 distopt-small llama",
+    "pp2 dp2 micro2",
+    "pp2 dp4 distopt-small untied",
+    "pp2-vp2 dp2 cp2 distopt-small hidden-drop",
+    "pp2-vp2 dp2 tp2 sp llama",
+    "pp2-zb dp2 distopt-small groups2",
+    "pp2-vp2-zb dp2 cp2 distopt",
+    "pp2-vp2-group4 dp2 distopt-small",
+    "pp2-drawn dp2 distopt-small sp tp2",
+    "pp4-zb dp2 again-parts",
+};
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
 // Each with a good share of the kinds of relayouts that there are.
@@ -65,6 +78,7 @@ const char* const kMistaken[] = {
     "tp4 cp2 groups2 qwen sp",
     "cp4-ring tp2 llama groups2",
     "tp2 dp2 pp2 sp groups2 llama distopt",
+    "dp4 pp2-vp2 distopt-overlap gpt2",
 };
 
 // One model; each of these is saved, and loaded under each other.
@@ -127,20 +141,37 @@ int layouts(const Hall& at) {
   return bad;
 }
 
+// Neighbours are to have the same bits; how many pairs have not.
+int compare_pairs(const Hall& at, const std::vector<Job>& jobs, const char* how) {
+  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
+  int bad = 0;
+  for (size_t i = 0; i < outcomes.size(); i += 2) {
+    const bool same = same_bits(outcomes[i], outcomes[i + 1]);
+    bad += !same;
+    at.say("{}  {} ranks, {}  {}", same ? "same bits" : "FAIL", jobs[i].size, how, jobs[i].name);
+  }
+  return bad;
+}
+
 int again(const Hall& at) {
   std::vector<Job> jobs;
   for (const char* words : kAgain) {
     const Layout l = layout_of(words);
     for (int time = 0; time < 2; ++time) jobs.push_back({l.name, l.model + l.ranks, l.size});
   }
-  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
-  int bad = 0;
-  for (size_t i = 0; i < outcomes.size(); i += 2) {
-    const bool same = same_bits(outcomes[i], outcomes[i + 1]);
-    bad += !same;
-    at.say("{}  {} ranks, twice  {}", same ? "same bits" : "FAIL", jobs[i].size, jobs[i].name);
-  }
-  return bad;
+  return compare_pairs(at, jobs, "twice");
+}
+
+int beside(const Hall& at) {
+  std::vector<Job> jobs;
+  for (const char* words : kBeside)
+    for (const char* precision : {"", " --grad-reduce-in-bf16"}) {
+      const Layout l = layout_of(words);
+      const std::string flags = l.model + l.ranks + precision;
+      jobs.push_back({l.name + precision, flags, l.size});
+      jobs.push_back({l.name + precision, flags + " --overlap-grad-reduce", l.size});
+    }
+  return compare_pairs(at, jobs, "beside and at the end");
 }
 
 // Each layout's checkpoint saved beside the training in Megatron's form too: the same bits as our own. Where all ranks
@@ -303,6 +334,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
     const int bad = mode == "layouts"       ? layouts(at)
                     : mode == "again"       ? again(at)
                     : mode == "ahead"       ? ahead(at)
+                    : mode == "beside"      ? beside(at)
                     : mode == "bf16"        ? bf16(at)
                     : mode == "checkpoints" ? checkpoints(at)
                     : mode == "one"         ? compare(at, named)
@@ -322,10 +354,12 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "again", "ahead", "bf16", "mistakes", "checkpoints", "one", "list"};
+  const std::set<std::string> modes = {"layouts",  "again",       "ahead", "beside", "bf16",
+                                       "mistakes", "checkpoints", "one",   "list"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
     fmt::print(stderr,
-               "usage: mpirun -n 8 parity layouts | again | ahead | bf16 | mistakes | checkpoints | one LAYOUT..., or "
+               "usage: mpirun -n 8 parity layouts | again | ahead | beside | bf16 | mistakes | checkpoints | one "
+               "LAYOUT..., or "
                "parity list\n");
     return 2;
   }

@@ -31,9 +31,9 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
         "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model", plan.arena_bytes);
   madvise(memory, bytes, MADV_HUGEPAGE);
   arena_ = static_cast<std::byte*>(memory);
+  const std::vector<std::vector<Origin>> ended = origins_of_waits(plan);
   for (const Program& p : plan.programs) {
     std::vector<Step> steps;
-    std::vector<int> producer(p.buffers.size(), -1);
     for (const Instruction& in : p.instructions) {
       Step s;
       Site site{plan.mesh, coord, {}, {}, ranks, in.tag};
@@ -45,8 +45,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
       s.kernel = prepare_any(in.op, site);
       s.with_others = is_with_others(plan.mesh, in.op);
       s.first_only = !is_carried_out(in.op, false);
-      if (in.op.get_if<Wait>()) s.begun_by = producer[size_t(in.ins[0])];
-      for (int b : in.outs) producer[size_t(b)] = int(steps.size());
+      s.begun_by = ended[programs_.size()][steps.size()];
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
             in.op.name(), s.kernel.workspace, in.workspace_bytes);
       steps.push_back(std::move(s));
@@ -62,7 +61,7 @@ int Executor::program_index(const std::string& name) const { return int(&plan_.p
 void Executor::run_instruction(int program, int instruction, bool first, int slot) {
   const Step& s = programs_[program][instruction];
   if (s.first_only && !first) return;
-  const Step& works = s.begun_by < 0 ? s : programs_[program][s.begun_by];
+  const Step& works = s.begun_by ? programs_[s.begun_by.program][s.begun_by.instruction] : s;
   const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
     for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];
     return at;
@@ -70,7 +69,7 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   const auto ins = placed(works.ins, works.in_strides), outs = placed(works.outs, works.out_strides);
   const Args args{ins, outs, works.workspace, first};
   const double began = s.with_others ? now() : 0;
-  s.begun_by < 0 ? works.kernel.run(args) : works.kernel.finish(args);
+  s.begun_by ? works.kernel.finish(args) : works.kernel.run(args);
   if (s.with_others) with_others_ += now() - began;
 }
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "exec/cpu/kernel.h"
-#include "plan/plan.h"
+#include "plan/lanes.h"
 
 namespace megalith::cpu {
 
@@ -38,7 +38,7 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    int begun_by = -1;         // of a Wait: the step whose relayout it ends
+    Origin begun_by;           // of a Wait: the step whose relayout it ends
     bool with_others = false;  // a transfer, or a part of one
     bool first_only = false;   // of a step's first micro-batch
   };

@@ -2,7 +2,7 @@
 
 #include <nvtx3/nvToolsExt.h>
 
-#include <set>
+#include <algorithm>
 
 #include "exec/cuda/gemm_choices.h"
 
@@ -66,6 +66,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
 
 void Executor::prepare_all() {
   for (const Program& p : plan_.programs) prepare(p), doing_.push_back("program " + p.name);
+  find_waits();
   for (Captured& p : programs_)
     for (const Step& s : p.steps)
       if (s.kernel.tune) s.kernel.tune({s.ins, s.outs, s.workspace, true, device_.stream()});
@@ -86,23 +87,34 @@ void Executor::prepare_alike() {
 
 void Executor::prepare(const Program& p) {
   Captured captured;
-  std::vector<int> producer(p.buffers.size(), -1);
-  std::set<int> open;  // relayouts on lanes that no Wait has ended
-  for (const Instruction& in : p.instructions) {
-    const int here = int(captured.steps.size());
-    Step s = make_step(p, in);
-    if (s.lane) open.insert(here);
-    if (in.op.get_if<Wait>()) {
-      s.begun_by = producer[size_t(in.ins[0])];
-      check(s.begun_by >= 0 && captured.steps[size_t(s.begun_by)].lane, "program {}: a wait for what no lane does: {}",
-            p.name, in.tag);
-      open.erase(s.begun_by);
-    }
-    for (int b : in.outs) producer[size_t(b)] = here;
-    captured.steps.push_back(std::move(s));
-  }
-  check(open.empty(), "program {}: {} relayouts on lanes that nothing waits for", p.name, open.size());
+  for (const Instruction& in : p.instructions) captured.steps.push_back(make_step(p, in));
   programs_.push_back(std::move(captured));
+}
+
+void Executor::find_waits() {
+  const std::vector<std::vector<Origin>> ended = origins_of_waits(plan_);
+  for (size_t k = 0; k < programs_.size(); ++k)
+    for (size_t i = 0; i < programs_[k].steps.size(); ++i) {
+      Step& s = programs_[k].steps[i];
+      s.begun_by = ended[k][i];
+      if (s.begun_by && s.begun_by.program != int(k)) s.apart = step_at(s.begun_by).apart = true;
+    }
+  for (size_t k = 0; k < programs_.size(); ++k) cut(int(k));
+}
+
+// A graph holds whole branches: a lane's work with a cut before its end stands outside too.
+void Executor::cut(int program) {
+  std::vector<Step>& steps = programs_[size_t(program)].steps;
+  const auto is_apart = [](const Step& s) { return s.apart; };
+  for (bool changed = true; changed;) {
+    changed = false;
+    for (size_t i = 0; i < steps.size(); ++i) {
+      if (!steps[i].begun_by || steps[i].apart) continue;
+      const size_t begin = size_t(steps[i].begun_by.instruction);
+      if (std::none_of(steps.begin() + i64(begin), steps.begin() + i64(i), is_apart)) continue;
+      steps[i].apart = steps[begin].apart = changed = true;
+    }
+  }
 }
 
 void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stream) {
@@ -121,11 +133,11 @@ void Executor::mark_own(Moment moment) {
   if (own_clock_) launch_mark(nullptr, 0, device_.stream(), own_clock_->time(), moment);
 }
 
-void Executor::enqueue(const Step& s, const std::vector<Step>& steps, bool first, int slot) {
+void Executor::enqueue(const Step& s, bool first, int slot) {
   if (s.first_only && !first) return;
-  if (s.begun_by >= 0) {
+  if (s.begun_by) {
     mark_own(Moment::wait_begins);
-    check_cuda(cudaStreamWaitEvent(device_.stream(), steps[size_t(s.begun_by)].done.get()), "ending a relayout");
+    check_cuda(cudaStreamWaitEvent(device_.stream(), step_at(s.begun_by).done.get()), "ending a relayout");
     mark_own(Moment::wait_ends);
     return;
   }
@@ -136,12 +148,11 @@ void Executor::enqueue(const Step& s, const std::vector<Step>& steps, bool first
   check_cuda(cudaEventRecord(s.done.get(), lane.stream()), "beginning a relayout");
 }
 
-void Executor::enqueue(int program, bool first, int slot, const std::function<void()>& behind_each) {
+void Executor::enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each) {
   const Program& p = plan_.programs[program];
-  const std::vector<Step>& steps = programs_[program].steps;
-  for (size_t i = 0; i < p.instructions.size(); ++i) {
+  for (size_t i = steps.begin; i < steps.end; ++i) {
     nvtxRangePushA(std::string(p.instructions[i].op.name()).c_str());
-    enqueue(steps[i], steps, first, slot);
+    enqueue(programs_[program].steps[i], first, slot);
     nvtxRangePop();
     if (behind_each) behind_each();
   }
@@ -149,11 +160,11 @@ void Executor::enqueue(int program, bool first, int slot, const std::function<vo
 
 // Lanes join the capture by the events that fork them, and each ends in a Wait. Their kernels keep their streams'
 // priority.
-cudaGraphExec_t Executor::capture(int program, bool first, int slot) {
+cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int slot) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t made = nullptr;
   check_cuda(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "capturing a program");
-  enqueue(program, first, slot);
+  enqueue(program, steps, first, slot);
   check_cuda(cudaStreamEndCapture(device_.stream(), &graph), "capturing a program");
   const cudaError_t status =
       cudaGraphInstantiate(&made, graph, lanes_.empty() ? 0 : cudaGraphInstantiateFlagUseNodePriority);
@@ -163,11 +174,21 @@ cudaGraphExec_t Executor::capture(int program, bool first, int slot) {
 }
 
 void Executor::launch(int program, bool first, int slot) {
-  if (!graphs_) return enqueue(program, first, slot);
-  auto& graphs = programs_[program].graphs;
-  auto it = graphs.find({first, slot});
-  if (it == graphs.end()) it = graphs.emplace(std::pair(first, slot), capture(program, first, slot)).first;
-  check_cuda(cudaGraphLaunch(it->second, device_.stream()), "launching a program");
+  if (!graphs_) return enqueue(program, whole(program), first, slot);
+  auto& [steps, graphs] = programs_[program];
+  for (size_t begin = 0; begin < steps.size();) {
+    if (steps[begin].apart) {
+      enqueue(steps[begin++], first, slot);
+      continue;
+    }
+    const auto cut = std::find_if(steps.begin() + i64(begin), steps.end(), [](const Step& s) { return s.apart; });
+    const size_t end = size_t(cut - steps.begin());
+    auto it = graphs.find({first, slot, begin});
+    if (it == graphs.end())
+      it = graphs.emplace(std::tuple(first, slot, begin), capture(program, {begin, end}, first, slot)).first;
+    check_cuda(cudaGraphLaunch(it->second, device_.stream()), "launching a program");
+    begin = end;
+  }
 }
 
 void Executor::run(int program, bool first, int slot) {
@@ -213,7 +234,7 @@ std::vector<double> Executor::time_instructions(int program) {
   launch(program, true, 0);
   std::vector<Event> marks;
   marks.push_back(mark());
-  enqueue(program, true, 0, [&] { marks.push_back(mark()); });
+  enqueue(program, whole(program), true, 0, [&] { marks.push_back(mark()); });
   check_cuda(cudaStreamSynchronize(device_.stream()), "timing");
   std::vector<double> seconds;
   for (size_t i = 0; i + 1 < marks.size(); ++i) seconds.push_back(seconds_between(marks[i].get(), marks[i + 1].get()));

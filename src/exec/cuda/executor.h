@@ -1,17 +1,18 @@
 // Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
 // graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. Relayouts on lanes are
-// branches of the graphs.
+// branches of the graphs; one that another program waits for stands between two graphs of its program.
 #pragma once
 #include <functional>
 #include <map>
 #include <memory>
+#include <tuple>
 #include <vector>
 
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_clock.h"
 #include "exec/cuda/peers.h"
 #include "exec/cuda/streams.h"
-#include "plan/plan.h"
+#include "plan/lanes.h"
 
 namespace megalith::cuda {
 
@@ -57,24 +58,32 @@ class Executor {
     int transfer = 0;         // the watch's number; 0: none
     int lane = 0;             // 0: in line
     Event done = {};          // of a lane's relayout
-    int begun_by = -1;        // of a Wait: the step whose relayout it ends
+    Origin begun_by;          // of a Wait: the step whose relayout it ends
+    bool apart = false;       // of the program's graphs: begun or ended by another graph
     bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
     std::vector<Step> steps;
-    std::map<std::pair<bool, int>, cudaGraphExec_t> graphs;  // by `first` and slot
+    std::map<std::tuple<bool, int, size_t>, cudaGraphExec_t> graphs;  // by `first`, slot and first step
   };
   Step make_step(const Program& p, const Instruction& in);
   void prepare_alike();
   void prepare_all();
   void prepare(const Program& p);
-  void enqueue(const Step& step, const std::vector<Step>& steps, bool first, int slot);
+  void find_waits();
+  Step& step_at(Origin o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
+  void cut(int program);
+  void enqueue(const Step& step, bool first, int slot);
   void drop_graphs();
   void mark_own(Moment moment);  // in the compute stream
   void run_kernel(const Step& step, bool first, int slot, cudaStream_t stream);
-  void enqueue(int program, bool first, int slot, const std::function<void()>& behind_each = {});
+  struct Stretch {  // steps [begin, end) of a program
+    size_t begin, end;
+  };
+  Stretch whole(int program) const { return {0, programs_[size_t(program)].steps.size()}; }
+  void enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each = {});
   void launch(int program, bool first, int slot);
-  cudaGraphExec_t capture(int program, bool first, int slot);
+  cudaGraphExec_t capture(int program, Stretch steps, bool first, int slot);
 
   const Plan& plan_;
   Coord coord_;

@@ -1,0 +1,24 @@
+// Relayouts on lanes and the Waits that end them, which may stand in another program.
+#pragma once
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace megalith {
+
+struct Origin {
+  int program = -1, instruction = -1;
+  explicit operator bool() const { return program >= 0; }
+};
+
+// By program and instruction: of a Wait, the relayout that it ends; nothing of others. It was begun before it in its
+// own program, or moves something into the leaf that the Wait reads. Error if a Wait has no relayout, or a relayout on
+// a lane no Wait.
+std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan);
+
+bool runs(const ProgramSpec& program, const Node& node);  // whether it is one of the program's
+
+// Relayouts on lanes that the program does not end itself, by their results. What they read and write are leaves.
+std::map<Value, const Node*> left_open(const ProgramSpec& program);
+
+}  // namespace megalith
