@@ -67,7 +67,7 @@ class Kills : public Workshop {
     std::vector<pid_t> pids;
     bool is_killed = false;
     RunLimits limits;
-    limits.seconds = 60;  // of which a killed run needs few
+    limits.seconds = 120;  // of which a killed run needs few
     limits.ranks = ranks;
     limits.kill = [&] {
       if (is_killed) return false;
@@ -96,7 +96,7 @@ class Kills : public Workshop {
     const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000)), iterations = 30 * kills;
     fmt::print("seed {}\n", seed);
     std::mt19937 random{unsigned(seed)};
-    const RunLimits patient{.seconds = 60 + double(iterations) / 10, .ranks = ranks};
+    const RunLimits patient{.seconds = 120 + double(iterations) / 10, .ranks = ranks};
     const Ran whole = megalith(line("whole", iterations, more), patient);
     ASSERT_TRUE(whole.ok()) << whole.err;
     const std::string cut = line("cut", iterations, more);
@@ -138,7 +138,7 @@ TEST_F(Kills, OfARankOfFour) {
 TEST_F(Kills, OfARankWithCopies) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
   kill_and_compare(2, std::max(3, number_from("MEGALITH_KILLS", 20) / 5),
-                   "--use-distributed-optimizer --non-persistent-save-interval 1 --non-persistent-ckpt-type local "
+                   "--use-distributed-optimizer --non-persistent-save-interval 3 --non-persistent-ckpt-type local "
                    "--non-persistent-local-ckpt-dir {}");
 }
 
