@@ -40,7 +40,7 @@ static i64 data_bytes(const DataConfig& d) {
 
 // Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch.
 static i64 others_bytes(const TrainConfig& t) {
-  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{640} << 10;
+  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{448} << 10;
   return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : kSaving);
 }
 

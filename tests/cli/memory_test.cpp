@@ -1,4 +1,6 @@
-// What --dry-run says a run will take is what it takes, within 2 % or a MiB.
+// What --dry-run says a run will take is what it takes, within 2 %; small runs may take a MiB less.
+#include <cmath>
+
 #include "workshop.h"
 
 namespace megalith::test {
@@ -49,11 +51,13 @@ class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
     return "pretrain-gpt --tokenizer-type ByteTokenizer --split 80,10,10 --data-path " + data() + " " + base;
   }
   void check(const std::string& more) {
-    const double said = last_number(must(line(more + " --dry-run")).out, "\n  total ");
+    const std::string plan = must(line(more + " --dry-run")).out;
+    const double said = last_number(plan, "\n  total "), pages = last_number(plan, "\n  pages of the data ");
     const Ran ran = must(line(more));
-    // 2 %, or the pages of the data that two steps do not come to.
-    EXPECT_NEAR(double(ran.peak_bytes), said, std::max(0.02 * said, double(1 << 20)))
-        << said << " bytes were planned, " << ran.peak_bytes << " were used";
+    EXPECT_LE(double(ran.peak_bytes), 1.02 * said);
+    // What the process itself takes differs by more than half a MiB from run to run.
+    const double less = std::max(0.02 * said, double(1 << 20)) + (std::isnan(pages) ? 0 : pages);
+    EXPECT_GE(double(ran.peak_bytes), said - less) << "so few steps may not read all pages of the data, " << pages;
   }
 };
 
