@@ -17,7 +17,7 @@ namespace megalith {
 class IndexedDataset : public TokenSource {
  public:
   // Of either file about so much stays mapped while it is read.
-  static constexpr i64 kKeptBytes = i64{512} << 10;
+  static constexpr i64 kKeptBytes = i64{2} << 20;
 
   // Opens PREFIX.idx and PREFIX.bin. Error, naming the file, if one is missing, foreign, truncated or inconsistent.
   explicit IndexedDataset(const std::string& prefix);
