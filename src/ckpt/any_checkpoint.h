@@ -45,7 +45,7 @@ struct AnyOpenOptions {
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 
-// What `dir` (a --save directory, one iter_XXXXXXX of it, or a model directory) holds; none if nothing that we read.
+// What `dir` (a --save directory, one iter_NNNNNNN of it, or a model directory) holds; none if nothing that we read.
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});
 
 // Error if there is nothing, or it is damaged.

@@ -62,7 +62,7 @@ struct SaveOptions {
   Sharing sharing{};
 };
 
-// Saves SAVE/iter_XXXXXXX and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step
+// Saves SAVE/iter_NNNNNNN and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step
 // fails, with nothing left behind and earlier checkpoints untouched. Failing to delete old checkpoints afterwards is a
 // warning.
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
@@ -85,12 +85,12 @@ struct CheckpointTensor {
 
 class Checkpoint {
  public:
-  // One iter_XXXXXXX. Error if anything about its files is wrong; `verify` reads every byte and compares checksums.
+  // One iter_NNNNNNN. Error if anything about its files is wrong; `verify` reads every byte and compares checksums.
   // What is read later is compared then, chunk by chunk. `whole`: blocks must make up whole tensors; a rank's own copy
   // holds only its blocks.
   static Checkpoint open_directory(const std::string& path, bool verify = true, bool whole = true);
 
-  const std::string& path() const { return path_; }  // SAVE/iter_XXXXXXX
+  const std::string& path() const { return path_; }  // SAVE/iter_NNNNNNN
   const Manifest& manifest() const { return manifest_; }
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   const CheckpointTensor* find(const std::string& name) const;  // nullptr if absent
@@ -135,7 +135,7 @@ struct OpenOptions {
   bool whole = true;                   // see Checkpoint::open_directory
 };
 
-// Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_XXXXXXX itself. If the latest is
+// Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_NNNNNNN itself. If the latest is
 // damaged: the newest whole one before it; if none is, or it is missing: the newest whole one; with a warning that says
 // why. A checkpoint that was asked for must be whole.
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});

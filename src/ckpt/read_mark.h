@@ -9,7 +9,7 @@ namespace megalith {
 class ReadMark {
  public:
   ReadMark() = default;
-  explicit ReadMark(const std::string& checkpoint);  // SAVE/iter_XXXXXXX, native or torch_dist
+  explicit ReadMark(const std::string& checkpoint);  // SAVE/iter_NNNNNNN, native or torch_dist
   ReadMark(ReadMark&& other) noexcept;
   ReadMark& operator=(ReadMark&& other) noexcept;
   ~ReadMark();

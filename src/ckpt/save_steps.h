@@ -19,7 +19,7 @@ class PartWriter {
   virtual void describe(const std::string& at, const std::vector<std::string>& accounts) = 0;
 };
 
-// SAVE/iter_XXXXXXX, made by the first rank's process.
+// SAVE/iter_NNNNNNN, made by the first rank's process.
 class SaveSteps {
  public:
   SaveSteps(std::string dir, i64 iteration, SaveOptions options)

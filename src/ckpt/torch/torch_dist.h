@@ -14,7 +14,7 @@ namespace megalith {
 
 class TorchDist {
  public:
-  // One iter_XXXXXXX directory. `verify` reads every tensor and compares checksums. Error if anything is damaged.
+  // One iter_NNNNNNN directory. `verify` reads every tensor and compares checksums. Error if anything is damaged.
   explicit TorchDist(const std::string& dir, bool verify = true);
 
   const TensorStore& tensors() const { return *store_; }

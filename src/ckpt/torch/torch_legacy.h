@@ -14,7 +14,7 @@ namespace megalith {
 
 class TorchLegacy {
  public:
-  // One iter_XXXXXXX directory. `verify` compares checksums of everything. Error if a rank's file is missing or
+  // One iter_NNNNNNN directory. `verify` compares checksums of everything. Error if a rank's file is missing or
   // damaged.
   explicit TorchLegacy(const std::string& dir, bool verify = true);
 
