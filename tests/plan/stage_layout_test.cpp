@@ -3,24 +3,14 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <random>
 
-#include "base/check.h"
+#include "tests/plan/refusal.h"
 
 namespace megalith {
 namespace {
 
 using Counts = std::vector<i64>;
-
-std::string refusal(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 constexpr const char* kFlag = "--pipeline-model-parallel-layout ";
 

@@ -9,22 +9,13 @@
 #include <numeric>
 #include <random>
 
-#include "base/check.h"
+#include "tests/plan/refusal.h"
 
 namespace megalith {
 
 namespace {
 
 using Counts = std::vector<i64>;
-
-std::string refusal(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
-}
 
 double largest(const std::vector<double>& costs, double first, double last, const Counts& counts) {
   double most = 0;
