@@ -76,8 +76,8 @@ int run(i64 samples, i64 datasets, i64 seq_length, i64 mean, const std::string& 
   std::vector<i64> documents(std::size_t(datasets), 0);
   parallel_tasks(datasets, [&](i64 d) {
     const auto i = std::size_t(d);
-    documents[i] = write_files(prefixes[i], i64(weights[i] * double(samples) * double(seq_length) * 1.01) + 1000, mean,
-                               u32(d));
+    documents[i] =
+        write_files(prefixes[i], i64(weights[i] * double(samples) * double(seq_length) * 1.01) + 1000, mean, u32(d));
   });
   i64 all_documents = 0;
   for (i64 n : documents) all_documents += n;

@@ -86,7 +86,8 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
     elements += count(block.shape);
     t.blocks.push_back(std::move(block));
   }
-  check(!whole || elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements, count(t.shape));
+  check(!whole || elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements,
+        count(t.shape));
   return t;
 }
 

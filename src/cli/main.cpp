@@ -64,6 +64,7 @@ int main(int argc, char** argv) {
     }
   }
   if (argc < 2) return usage(stderr);
-  fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n", megalith::escape_controls(name));
+  fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n",
+             megalith::escape_controls(name));
   return 2;
 }

@@ -24,7 +24,7 @@ std::vector<i64> BlendBuilder::guess(i64 sample) const {
   std::vector<std::size_t> order(taken.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, std::ranges::greater(),
-                    [&](std::size_t d) { return weights[d] * double(sample) - double(taken[d]); });
+                           [&](std::size_t d) { return weights[d] * double(sample) - double(taken[d]); });
   for (i64 i = 0; i < missing; ++i) ++taken[order[std::size_t(i) % order.size()]];
   return taken;
 }

@@ -174,8 +174,8 @@ void check_config(const DataConfig& c) {
   check(c.ways_to_name_data() == 1,
         "--data-path, --train/valid/test-data-path, --data-args-path, --per-split-data-args-path and --mock-data are "
         "given together: give one of them");
-  check((!c.has_own_paths() && c.per_split_data_args_path.empty()) || c.split.empty(), "--split \"{}\" has no meaning with --train/valid/test-data-path: drop one of them",
-        c.split);
+  check((!c.has_own_paths() && c.per_split_data_args_path.empty()) || c.split.empty(),
+        "--split \"{}\" has no meaning with --train/valid/test-data-path: drop one of them", c.split);
   check(c.seq_length > 0 && c.seq_length < i64{1} << 31, "--seq-length is {}: want 1 to 2147483647", c.seq_length);
   check(c.seed >= 0 && c.seed < i64{1} << 32, "--seed is {}: the order of the data needs 0 to 4294967295", c.seed);
 }

@@ -12,8 +12,8 @@ namespace megalith {
 
 namespace fs = std::filesystem;
 
-CachedFiles::CachedFiles(const std::string& folder, const std::string& label,
-                         const nlohmann::ordered_json& description, std::vector<std::string> names)
+CachedFiles::CachedFiles(const std::string& folder, const std::string& label, const nlohmann::ordered_json& description,
+                         std::vector<std::string> names)
     : text_(python_json(description)),
       stem_((fs::path(folder) / fmt::format("{}-{}-", md5_hex(text_), label)).string()),
       names_(std::move(names)) {}

@@ -47,8 +47,9 @@ void read_per_split(DataConfig& c) {
   for (const auto& [key, value] : json.items()) {
     const std::string where = fmt::format("{} {}: \"{}\"", kFlag, path, key);
     check(key == "train" || key == "valid" || key == "test", "{} is none of train, valid and test", where);
-    (key == "train" ? c.train_data_path : key == "valid" ? c.valid_data_path : c.test_data_path) =
-        list_of(value, where);
+    (key == "train"   ? c.train_data_path
+     : key == "valid" ? c.valid_data_path
+                      : c.test_data_path) = list_of(value, where);
   }
   check(c.has_own_paths(), "{} {}: it names no datasets", kFlag, path);
   c.per_split_data_args_path.clear();

@@ -74,8 +74,8 @@ class DataLoader {
 
   std::mutex mutex_;  // of what follows, and of the sampler
   std::condition_variable wanted_, made_;
-  std::vector<Slot> ahead_;            // batch n is in slot n modulo their number
-  i64 begun_ = 0, taken_ = 0;          // batches that workers have begun, and that were handed out
+  std::vector<Slot> ahead_;    // batch n is in slot n modulo their number
+  i64 begun_ = 0, taken_ = 0;  // batches that workers have begun, and that were handed out
   bool ends_ = false;
   std::vector<std::jthread> workers_;  // last, so that they end before what they use
 };

@@ -9,12 +9,12 @@
 namespace megalith {
 
 struct MaskingConfig {
-  double probability = 0.15;        // of a token to be masked
-  double short_probability = 0.1;   // of a shorter sample
-  i64 max_ngram = 3;                // longest run of words that is masked at once
-  bool full_words = true;           // pieces that continue a word are masked with it
-  bool longer_ngrams = false;       // long runs are the likely ones
-  bool geometric = false;           // lengths of runs are geometric (p = 0.2) instead of likely as 1/length
+  double probability = 0.15;       // of a token to be masked
+  double short_probability = 0.1;  // of a shorter sample
+  i64 max_ngram = 3;               // longest run of words that is masked at once
+  bool full_words = true;          // pieces that continue a word are masked with it
+  bool longer_ngrams = false;      // long runs are the likely ones
+  bool geometric = false;          // lengths of runs are geometric (p = 0.2) instead of likely as 1/length
   std::function<bool(i32)> continues_word = [](i32) { return false; };  // pieces as "##ing"
 };
 

@@ -58,7 +58,8 @@ class ExternalSampler : public SingleSampler {
     const NpyArray array{"<i8", (bytes - header) / i64(sizeof(i64)), 0};
     const auto file = map_npy(path, array);
     check(file && array.rows > 0,
-          "--data-order-file {}: want a .npy file of one dimension of int64 with at least one number (numpy.save)", path);
+          "--data-order-file {}: want a .npy file of one dimension of int64 with at least one number (numpy.save)",
+          path);
     return {file, header};
   }
 

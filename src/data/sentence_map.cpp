@@ -75,10 +75,11 @@ std::vector<SentenceSpan> build_sentence_map(const TokenSource& sentences, const
     const i64 before = builder.size();
     for (std::size_t d = 0; d + 1 < document_begins.size(); ++d)
       builder.add_document(document_begins[d], document_begins[d + 1]);
-    check(builder.size() > before,
-          "{} gives no samples: none of its {} documents has {} sentences or more, of at most {} tokens; split the text "
-          "into sentences",
-          sentences.name(), i64(document_begins.size()) - 1, request.min_sentences, kLongSentence);
+    check(
+        builder.size() > before,
+        "{} gives no samples: none of its {} documents has {} sentences or more, of at most {} tokens; split the text "
+        "into sentences",
+        sentences.name(), i64(document_begins.size()) - 1, request.min_sentences, kLongSentence);
   } while (request.samples && builder.size() < *request.samples);
   return builder.shuffled();
 }

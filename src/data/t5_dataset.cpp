@@ -32,8 +32,9 @@ T5Sample T5Dataset::get(i64 i) const {
   text.resize(std::min<std::size_t>(text.size(), span.target));
 
   const auto spans = mask_words(text, span.target, {}, config_.masking, random, [](i64) {});
-  check(spans.size() <= config_.sentinels.size(), "sample {} of {} has {} masked runs but there are {} sentinels: give more",
-        i, sentences_->name(), spans.size(), config_.sentinels.size());
+  check(spans.size() <= config_.sentinels.size(),
+        "sample {} of {} has {} masked runs but there are {} sentinels: give more", i, sentences_->name(), spans.size(),
+        config_.sentinels.size());
   i64 at = 0;
   for (std::size_t m = 0; m < spans.size(); ++m) {
     out.encoder_text.insert(out.encoder_text.end(), text.begin() + at, text.begin() + spans[m].front());

@@ -17,8 +17,8 @@ struct T5Config {
 };
 
 struct T5Sample {
-  std::vector<i32> encoder_text, encoder_mask;                      // [seq_length]
-  std::vector<i32> decoder_text, decoder_mask, labels, loss_mask;   // [seq_length_decoder]; labels: -1 behind the end
+  std::vector<i32> encoder_text, encoder_mask;                     // [seq_length]
+  std::vector<i32> decoder_text, decoder_mask, labels, loss_mask;  // [seq_length_decoder]; labels: -1 behind the end
   bool is_truncated = false;
   bool operator==(const T5Sample&) const = default;
 };

@@ -61,8 +61,8 @@ struct Plan {
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   const Program* find_program(const std::string& name) const;
-  i64 bytes(Role role) const;                             // of the leaves of this role, all slots
-  i64 slot_stride(const Buffer& b) const;                 // from one slot to the next; 0: there is one
+  i64 bytes(Role role) const;              // of the leaves of this role, all slots
+  i64 slot_stride(const Buffer& b) const;  // from one slot to the next; 0: there is one
 };
 
 std::string print(const Plan& p);         // every instruction with its buffers' places
@@ -78,8 +78,8 @@ struct ProgramSpec {
   std::string name;
   const Graph* graph;
   std::vector<Phase> phases;
-  int slots = 1;                          // copies of the graph's inputs and of what is kept
-  std::vector<std::string> sent = {};     // outputs that are leaves too, by the same names
+  int slots = 1;                       // copies of the graph's inputs and of what is kept
+  std::vector<std::string> sent = {};  // outputs that are leaves too, by the same names
 };
 
 // Lays out the memory of all programs in one arena: leaves once by name, then the temporaries of each program over the

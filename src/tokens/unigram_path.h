@@ -66,7 +66,8 @@ class UnigramPath {
     furthest_ = std::max(furthest_, at);
   }
   void subtract(Score score, size_t from) {
-    for (size_t at = from; at <= furthest_; ++at) best_[at].score -= score;  // of what is not reached no sum is looked at
+    for (size_t at = from; at <= furthest_; ++at)
+      best_[at].score -= score;  // of what is not reached no sum is looked at
   }
 
   Score lowest_;

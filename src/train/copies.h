@@ -35,8 +35,8 @@ struct FoundCopy {
 };
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before = {});
 
-// Once `iteration` is saved: this rank's later copies go. They are of a branch that this run has left, by --ckpt-step or
-// for damage, and would be taken for newer. A failure is a warning.
+// Once `iteration` is saved: this rank's later copies go. They are of a branch that this run has left, by --ckpt-step
+// or for damage, and would be taken for newer. A failure is a warning.
 void remove_later_copies(const Options& options, int rank, i64 iteration);
 
 }  // namespace megalith

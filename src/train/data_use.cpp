@@ -16,8 +16,8 @@ std::string data_use_line(std::vector<DatasetUse> use, i64 consumed_samples) {
   std::ranges::stable_sort(use, std::ranges::greater(), &DatasetUse::epochs);
   std::string line = fmt::format(" data read after {} samples:", consumed_samples);
   for (std::size_t d = 0; d < std::min(use.size(), kTold); ++d)
-    line += fmt::format("{} {} {:.4g} epochs ({} samples)", d > 0 ? "," : "", use[d].name, use[d].epochs,
-                        use[d].samples);
+    line +=
+        fmt::format("{} {} {:.4g} epochs ({} samples)", d > 0 ? "," : "", use[d].name, use[d].epochs, use[d].samples);
   if (use.size() > kTold) line += fmt::format(", and {} more", use.size() - kTold);
   return line;
 }

@@ -49,7 +49,8 @@ class ModelState {
   // precision. Reading a piece is possible once the steps before it were finished.
   void write(const StateTensor& t, const StatePiece& piece, i64 begin, std::span<const float> values);
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
-  // Its memory where the host can see it as f32, else nullptr. What is written there counts for a tensor without a copy.
+  // Its memory where the host can see it as f32, else nullptr. What is written there counts for a tensor without a
+  // copy.
   float* host_view(const StatePiece& piece) const;
   bool has_copy(const StateTensor& t) const;  // in compute precision, beside it
   Interpreter& interpreter() const { return interpreter_; }

@@ -128,12 +128,24 @@ std::string changed_settings(const Options& flags, const Options& stored) {
 }
 
 std::string changed_samples(const Options& flags, const Options& stored, i64 consumed_samples) {
-  constexpr const char* kOrder[] = {
-      "data_path",     "train_data_path", "data_args_path",  "per_split_data_args_path",
-      "mock_data",     "split",           "seq_length",      "mid_level_dataset_surplus",
-      "data_sharding", "seed",            "dataloader_type", "data_order_file",
-      "sft",           "sft_packing",     "sft_too_long",    "sft_tokenizer_prompt_format",
-      "sft_date",      "sft_skip_bad_lines"};
+  constexpr const char* kOrder[] = {"data_path",
+                                    "train_data_path",
+                                    "data_args_path",
+                                    "per_split_data_args_path",
+                                    "mock_data",
+                                    "split",
+                                    "seq_length",
+                                    "mid_level_dataset_surplus",
+                                    "data_sharding",
+                                    "seed",
+                                    "dataloader_type",
+                                    "data_order_file",
+                                    "sft",
+                                    "sft_packing",
+                                    "sft_too_long",
+                                    "sft_tokenizer_prompt_format",
+                                    "sft_date",
+                                    "sft_skip_bad_lines"};
   std::string what = changed_fields(flags, stored, kOrder);
   const i64 at_once[] = {samples_at_once(stored), samples_at_once(flags)};
   if (flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])

@@ -148,8 +148,11 @@ TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
   }
   c.read_block("t", {0, 7}, {4, 1}, std::as_writable_bytes(std::span(column)));
   EXPECT_EQ(column, (std::vector<float>{data[7], data[(1 << 20) + 7], data[(2 << 20) + 7], data[(3 << 20) + 7]}));
-  expect_error([&] { c.read_block("t", {4, 0}, {1, 1}, std::as_writable_bytes(std::span(column).first(1))); },
-               "wrong checksum; tensor t");
+  expect_error(
+      [&] {
+        c.read_block("t", {4, 0}, {1, 1}, std::as_writable_bytes(std::span(column).first(1)));
+      },
+      "wrong checksum; tensor t");
 }
 
 TEST(Checkpoint, refuses_another_model_and_tells_how_it_differs) {

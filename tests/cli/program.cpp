@@ -82,8 +82,7 @@ Ran run_program(const std::string& program, const std::vector<std::string>& word
   const std::string base =
       fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
   std::vector<std::string> all;
-  if (limits.ranks > 1)
-    all = {"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(limits.ranks)};
+  if (limits.ranks > 1) all = {"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(limits.ranks)};
   all.push_back(std::string(BINARY_DIR) + "/bin/" + program);
   all.insert(all.end(), words.begin(), words.end());
   if (computes(program, words)) all.insert(all.end(), {"--device", "cpu"});

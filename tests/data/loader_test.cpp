@@ -329,7 +329,8 @@ TEST(DataPaths, are_read_from_files) {
   own.data_path.clear(), own_file.data_path.clear();
   own.train_data_path = {"0.25", dir / "a", "0.75", dir / "b"}, own.valid_data_path = {dir / "b"};
   own_file.per_split_data_args_path = dir / "args";
-  write(fmt::format(R"({{"train": ["0.25", "{0}", 0.75, "{1}"], "valid": "{1}", "test": null}})", dir / "a", dir / "b"));
+  write(
+      fmt::format(R"({{"train": ["0.25", "{0}", 0.75, "{1}"], "valid": "{1}", "test": null}})", dir / "a", dir / "b"));
   EXPECT_EQ(rows(own_file, false), rows(own, false));
   EXPECT_EQ(rows(own_file, true), rows(own, true));
   EXPECT_FALSE(rows(own_file, true).empty());
@@ -461,8 +462,7 @@ TEST(IndexCache, of_a_blend_equals_megatrons_byte_for_byte) {
       EXPECT_EQ(std::string(text.begin(), text.end()), v["unique_description"].get<std::string>());
     }
     for (const Json& part : v["parts"]) {
-      const std::string name =
-          fmt::format("{}/{}-GPTDataset-train-", dir / kind, part["hash"].get<std::string>());
+      const std::string name = fmt::format("{}/{}-GPTDataset-train-", dir / kind, part["hash"].get<std::string>());
       EXPECT_TRUE(std::filesystem::exists(name + "description.txt")) << name;
       if (!part.contains("document_index")) continue;
       const auto documents = part["document_index"].get<std::vector<i32>>();

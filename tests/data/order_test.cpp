@@ -38,9 +38,8 @@ struct BlendLists {
 // What the index says of each sample as it is built; asked for single ones later it must say the same.
 BlendLists lists_of(const BlendPlan& plan) {
   BlendLists built;
-  const BlendIndex index(plan, [&](const BlendedSample& s) {
-    built.datasets.push_back(s.dataset), built.samples.push_back(s.sample);
-  });
+  const BlendIndex index(
+      plan, [&](const BlendedSample& s) { built.datasets.push_back(s.dataset), built.samples.push_back(s.sample); });
   for (i64 k = 0; k < index.size(); k += 1 + index.size() / 100)
     EXPECT_EQ(index.at(k), (BlendedSample{built.datasets[k], built.samples[k]})) << k;
   return built;
@@ -177,12 +176,12 @@ TEST(Blend, choices_are_those_of_the_plain_rule) {
     for (int kind = 0; kind < 6; ++kind) {
       std::vector<double> weights;
       for (int d = 0; d < n; ++d)
-        weights.push_back(kind == 0   ? 1.0                                    // all tied
-                          : kind == 1 ? double(1 + d)                          // tied now and then
+        weights.push_back(kind == 0   ? 1.0            // all tied
+                          : kind == 1 ? double(1 + d)  // tied now and then
                           : kind == 2 ? uniform()
-                          : kind == 3 ? std::exp(-40 * uniform())              // over seventeen decades
-                          : kind == 4 ? (d % 3 == 0 ? 0.0 : double(1 + d % 4)) // some never, the others in groups
-                                      : (d == n / 2 ? 1.0 : 1e-9));            // one has all but nothing
+                          : kind == 3 ? std::exp(-40 * uniform())               // over seventeen decades
+                          : kind == 4 ? (d % 3 == 0 ? 0.0 : double(1 + d % 4))  // some never, the others in groups
+                                      : (d == n / 2 ? 1.0 : 1e-9));             // one has all but nothing
       if (n == 1) weights[0] = 1;
       const BlendPlan plan = plan_blend(normalize(normalize(weights, "w"), "w"), n < 100 ? 20000 : 4000);
       EXPECT_EQ(lists_of(plan).datasets, plain_rule(plan)) << n << " datasets of kind " << kind;
@@ -316,11 +315,8 @@ TEST(GptIndex, kept_and_computed_cuts_give_the_same_samples) {
   for (int d = 0; d < 300; ++d) lengths.push_back(i64(random() % 3 ? random() % 40 : 0));
   auto source = std::make_shared<RuleSource>(lengths);
   for (bool extra : {true, false}) {
-    const GptIndexRequest request{.sequences = {0, 300},
-                                  .samples = 900,
-                                  .seq_length = 11,
-                                  .add_extra_token = extra,
-                                  .drop_last = false};
+    const GptIndexRequest request{
+        .sequences = {0, 300}, .samples = 900, .seq_length = 11, .add_extra_token = extra, .drop_last = false};
     const GptSampleOptions options{.seq_length = 11, .vocab_size = 5000, .add_extra_token = extra};
     const GptDataset kept(source, build_gpt_index(*source, request, 1), options);
     const GptDataset computed(source, build_gpt_index(*source, request), options);
@@ -344,9 +340,10 @@ TEST(PythonJson, prints_numbers_and_texts_as_python) {
                                                                         {9007199254740993, "9007199254740992.0"}})
     EXPECT_EQ(python_repr(value), text);
   const nlohmann::ordered_json value = {{"z", "a\"\u00e9\u4e2d"}, {"a", {1, nullptr, true}}, {"e", Json::array()}};
-  EXPECT_EQ(python_json(value),
-            "{\n    \"z\": \"a\\\"\\u00e9\\u4e2d\",\n    \"a\": [\n        1,\n        null,\n        true\n    ],\n    "
-            "\"e\": []\n}");
+  EXPECT_EQ(
+      python_json(value),
+      "{\n    \"z\": \"a\\\"\\u00e9\\u4e2d\",\n    \"a\": [\n        1,\n        null,\n        true\n    ],\n    "
+      "\"e\": []\n}");
 }
 
 TEST(GptIndex, empty_documents_and_short_data) {

@@ -5,8 +5,9 @@
 namespace megalith {
 
 TEST(DataUse, ListsTheMostReadFirst) {
-  EXPECT_EQ(data_use_line({{"a", 3, 0.25}, {"b", 50, 1.5}, {"c", 0, 0}}, 53),
-            " data read after 53 samples: b 1.5 epochs (50 samples), a 0.25 epochs (3 samples), c 0 epochs (0 samples)");
+  EXPECT_EQ(
+      data_use_line({{"a", 3, 0.25}, {"b", 50, 1.5}, {"c", 0, 0}}, 53),
+      " data read after 53 samples: b 1.5 epochs (50 samples), a 0.25 epochs (3 samples), c 0 epochs (0 samples)");
   std::vector<DatasetUse> many(23, {"d", 1, 0.5});
   many[22] = {"last", 7, 2};
   const std::string line = data_use_line(many, 29);

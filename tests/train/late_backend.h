@@ -27,8 +27,9 @@ class LateInterpreter final : public Interpreter {
   void join(int ticket) override { now()->join(ticket); }
   void write(const Leaf& leaf, const void* data, int slot) override {
     const auto* bytes = static_cast<const std::byte*>(data);
-    queue_.push_back(
-        [=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] { inner_->write(leaf, copy.data(), slot); });
+    queue_.push_back([=, this, copy = std::vector<std::byte>(bytes, bytes + leaf.bytes)] {
+      inner_->write(leaf, copy.data(), slot);
+    });
   }
   void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
     now()->write_part(leaf, begin, data);

@@ -94,8 +94,8 @@ TEST(IterationMetrics, has_the_promised_members) {
   const IterationRecord r{
       .iteration = 3, .consumed_samples = 12, .learning_rate = 1e-3, .global_batch_size = 4, .grad_norm = 0.5};
   const Interval interval{.seconds_per_iteration = 0.25, .mean_losses = {{"lm loss", 2}}, .advanced = 1, .skipped = 1};
-  const auto j = nlohmann::json::parse(
-      metrics_line(3, iteration_metrics(r, interval, {.tokens_per_second = 1000, .tflops = 0.5, .mfu = 0.25, .data_wait = 0.002})));
+  const auto j = nlohmann::json::parse(metrics_line(
+      3, iteration_metrics(r, interval, {.tokens_per_second = 1000, .tflops = 0.5, .mfu = 0.25, .data_wait = 0.002})));
   EXPECT_EQ(j, nlohmann::json::parse(
                    R"({"iteration":3,"consumed_samples":12,"lm_loss":2.0,"learning_rate":0.001,"grad_norm":0.5,
     "iteration_ms":250.0,"tokens_per_second":1000.0,"data_wait_ms":2.0,"tflops":0.5,"mfu":0.25,"global_batch_size":4,"loss_scale":1.0,"skipped_iterations":1,

@@ -116,7 +116,8 @@ ExpressionPtr ExpressionParser::unary(bool with_filters) {
 
 ExpressionPtr ExpressionParser::number() {
   const Token t = take();
-  if (t.kind == Token::Kind::number) return constant(std::strtod(t.text.c_str(), nullptr));  // too large: infinite, as in Python
+  if (t.kind == Token::Kind::number)
+    return constant(std::strtod(t.text.c_str(), nullptr));  // too large: infinite, as in Python
   i64 value = 0;
   const auto [end, error] = std::from_chars(t.text.data(), t.text.data() + t.text.size(), value);
   if (error != std::errc()) wrong("{} is too large", t.text);

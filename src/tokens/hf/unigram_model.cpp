@@ -45,7 +45,9 @@ class UnigramEncoder : public ModelEncoder {
         path_.find(piece, m_.trie_, m_.unknown_score_, [&](i32 id, size_t) { return m_.scores_[size_t(id)]; });
     // Unknown characters side by side become one token.
     for (size_t i = steps.size(); i-- > 0;) {
-      const auto unknown = [&](size_t k) { return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_; };
+      const auto unknown = [&](size_t k) {
+        return steps[k].id == UnigramPath<double>::kUnknown || steps[k].id == m_.unknown_;
+      };
       const size_t from = steps[i].begin;
       if (unknown(i)) {
         if (m_.unknown_ < 0)
