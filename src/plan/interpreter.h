@@ -38,6 +38,9 @@ class Interpreter {
 
   // Memory of the host that copies of leaves go to, at least so many bytes; the same each time, kept until the end.
   virtual std::byte* host_memory(i64 bytes) = 0;
+  // Of a device: has the copies made in memory of its own first, at least so many bytes, taken now and kept until the
+  // end. Then what is queued behind hold_for_copies() waits for that alone, not for the way to the host.
+  virtual void copy_on_device(i64 bytes) = 0;
   // Starts copying parts of leaves there, as the work queued so far leaves them. The copies are made beside the work
   // that is queued later; what changes the leaves is queued behind hold_for_copies().
   struct Copy {

@@ -45,18 +45,21 @@ static i64 others_bytes(const TrainConfig& t) {
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
+  constexpr i64 kRoom = i64{1} << 30;               // that such copies leave free: libraries take more at first use
   constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
   const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
-  return {.arena = step.plan.arena_bytes,
-          .process = backend.fixed_bytes(),
-          .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
-          .start = start_bytes(step, backend, resumes),
-          .data = data_bytes(o.data),
-          .others = others_bytes(o.train),
-          .copies = copy_bytes(o, step),
-          .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
-          .host = backend.host_bytes(),
-          .resumes = resumes};
+  MemoryNeed need{.arena = step.plan.arena_bytes,
+                  .process = backend.fixed_bytes(),
+                  .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
+                  .start = start_bytes(step, backend, resumes),
+                  .data = data_bytes(o.data),
+                  .others = others_bytes(o.train),
+                  .copies = copy_bytes(o, step),
+                  .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
+                  .host = backend.host_bytes(),
+                  .resumes = resumes};
+  if (need.host && need.total() + need.copies + kRoom <= backend.available_bytes()) need.device_copies = need.copies;
+  return need;
 }
 
 }  // namespace megalith

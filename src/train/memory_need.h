@@ -15,6 +15,9 @@ struct MemoryNeed {
   // On the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the context and libraries
   // hold of it.
   i64 process = 0;
+  // Of a device, where it has room for it: copies that are made there first, so that training does not wait for the way
+  // to the host (--async-save).
+  i64 device_copies = 0;
   // Of the host's:
   i64 batches = 0;  // on their way from the data to the arena
   i64 start = 0;    // what reading or drawing the weights takes beyond all that, while activations are untouched
@@ -24,7 +27,7 @@ struct MemoryNeed {
   i64 saving = 0;   // buffers of the files while a checkpoint is written
   std::optional<i64> host{};  // of the process there, if the arena is elsewhere
   bool resumes = false;       // the optimizer's state is read at the start
-  i64 total() const { return arena + process + (host ? 0 : beside()); }
+  i64 total() const { return arena + process + device_copies + (host ? 0 : beside()); }
   i64 host_total() const { return host.value_or(0) + beside(); }
   i64 beside() const { return batches + start + data + others + copies + saving; }
 };

@@ -77,10 +77,12 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   if (!need.host && need.start > 0) out += row("start", need.start);
   if (!need.host && need.data > 0) out += row("pages of the data", need.data);
   if (!need.host && need.others > 0) out += row("evaluation and saving", need.others);
-  if (need.copies > 0) out += row("copies for --async-save", need.copies);
+  if (!need.host && need.copies > 0) out += row("copies for --async-save", need.copies);
+  if (need.device_copies > 0) out += row("copies for --async-save", need.device_copies);
   if (!need.host && need.saving > 0) out += row("saving", need.saving);
   out += row(need.host ? "context and libraries" : "process and libraries", need.process);
   out += row("total", need.total());
+  if (need.host && need.copies > 0) out += row("copies for --async-save, host", need.copies);
   if (need.host) out += row("beside it, of the host's", need.host_total());
   return out + "------------------------------------------------------";
 }

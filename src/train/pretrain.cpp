@@ -41,7 +41,7 @@ class TrainingRun {
         state_(start_.progress().state),
         log_(o_, start_.progress(), train_iters(o_), peak(), ranks.rank() == 0),
         locks_(std::move(locks)),
-        saver_(o_, model_, ranks, is_saved_start() ? state_.iteration : -1) {
+        saver_(o_, model_, ranks, need.device_copies, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
     if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)

@@ -19,11 +19,12 @@ bool is_due(i64 interval, i64 iteration) { return interval > 0 && iteration % in
 
 }  // namespace
 
-Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 saved)
+Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 device_copies, i64 saved)
     : o_(options), t_(options.train), model_(model), ranks_(ranks), saved_(saved) {
   if (t_.non_persistent_save_interval > 0) start_ = name_of_start(ranks);
   if (t_.save.empty() || !t_.async_save) return;
   model_.interpreter().host_memory(StateBlocks(model_, largest_share(t_), false).bytes());
+  if (device_copies > 0) model_.interpreter().copy_on_device(device_copies);
 }
 
 bool Saver::saves_at(i64 iteration) const { return !t_.save.empty() && is_due(t_.save_interval, iteration); }

@@ -13,9 +13,9 @@ namespace megalith {
 
 class Saver {
  public:
-  // To be called by all ranks. Takes the memory for copies, if there will be some. `saved`: the iteration of a
-  // checkpoint under --save that is there already; -1: none.
-  Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 saved);
+  // To be called by all ranks. Takes the memory for copies, if there will be some: the host's, and of the device's what
+  // the plan has for them. `saved`: the iteration of a checkpoint under --save that is there already; -1: none.
+  Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 device_copies, i64 saved);
 
   bool saves_at(i64 iteration) const;  // under --save
   bool copies_at(i64 iteration) const;

@@ -85,6 +85,7 @@ class WatchedInterpreter final : public Interpreter {
     real_->write_part(leaf, begin, data);
   }
   void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override { real_->read_part(leaf, begin, out); }
+  void copy_on_device(i64 bytes) override { real_->copy_on_device(bytes); }
   std::byte* host_memory(i64 bytes) override { return real_->host_memory(bytes); }
   void begin_copies(std::span<const Copy> copies) override { real_->begin_copies(copies); }
   void hold_for_copies() override { real_->hold_for_copies(); }

@@ -137,6 +137,27 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   EXPECT_EQ(report().find("made again"), std::string::npos);
 }
 
+// Where the device has room for the copies of --async-save, they are made there first.
+TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
+  const Options options =
+      options_of(std::string(kSmallRun) + "--vocab-size 1000 --save nowhere --save-interval 5 --async-save");
+  const PlannedStep step = plan_step(step_spec(options), Memory());
+  Memory device;
+  device.host = 5 << 20;
+  const MemoryNeed none = memory_need(options, step, device, false);
+  EXPECT_EQ(none.device_copies, 0);
+  EXPECT_GT(none.copies, 0);
+  device.memory = none.total() + none.copies + (i64{2} << 30);
+  const MemoryNeed need = memory_need(options, step, device, false);
+  EXPECT_EQ(need.device_copies, need.copies);
+  EXPECT_EQ(need.total(), none.total() + need.copies);
+  EXPECT_EQ(need.host_total(), none.host_total());
+  const std::string row = "  copies for --async-save, host ", more = "  copies for --async-save  ";
+  EXPECT_NE(plan_report(options, step, need).find(more), std::string::npos);
+  EXPECT_NE(plan_report(options, step, none).find(row), std::string::npos);
+  EXPECT_EQ(plan_report(options, step, none).find(more), std::string::npos);
+}
+
 // A device with a memory of its own: what the host needs is told apart from it.
 TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   const Options options = options_of(std::string(kSmallRun) + "--vocab-size 1000");

@@ -41,6 +41,7 @@ class CudaInterpreter final : public Interpreter {
     staging_.read(out.data(), executor_.leaf(leaf) + begin, i64(out.size()));
   }
   std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
+  void copy_on_device(i64 bytes) override { copies_.use_device(bytes); }
   void begin_copies(std::span<const Copy> copies) override {
     copies_.begin();
     for (const Copy& c : copies) copies_.add(c.to, executor_.leaf(*c.leaf) + c.begin);
@@ -146,12 +147,12 @@ class CudaBackend final : public Backend {
 
 int cuda_device_count() {
   int devices = 0;
-  return cudaGetDeviceCount(&devices) == cudaSuccess ? devices : 0;
+  return cuda::count_devices(devices) == cudaSuccess ? devices : 0;
 }
 
 std::string why_no_cuda() {
   int devices = 0, driver = 0;
-  const cudaError_t status = cudaGetDeviceCount(&devices);
+  const cudaError_t status = cuda::count_devices(devices);
   if (status == cudaSuccess) return devices > 0 ? "" : "there is no GPU";
   if (cudaDriverGetVersion(&driver) == cudaSuccess && driver == 0) return "there is no NVIDIA driver";
   return cudaGetErrorString(status);

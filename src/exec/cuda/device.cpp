@@ -3,6 +3,8 @@
 #include <cublasLt.h>
 #include <cudnn.h>
 
+#include <cstdlib>
+
 #include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
@@ -14,6 +16,14 @@ void check_cuda(cudaError_t status, std::string_view what) {
   fail("{}: CUDA error {}: {}", what, int(status), cudaGetErrorString(status));
 }
 
+// Streams share the queues that the driver has on a GPU, 8 or what this variable says (scripts for Megatron-LM say 1).
+// A transfer that waits for another rank holds up all that is behind it in its queue, so each stream is to have its
+// own.
+cudaError_t count_devices(int& devices) {
+  static const int set = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
+  return set == 0 ? cudaGetDeviceCount(&devices) : cudaErrorInitializationError;
+}
+
 static int attribute(int ordinal, cudaDeviceAttr which) {
   int value = 0;
   check_cuda(cudaDeviceGetAttribute(&value, which, ordinal), "reading the GPU's properties");
@@ -22,7 +32,7 @@ static int attribute(int ordinal, cudaDeviceAttr which) {
 
 Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
   int devices = 0;
-  check_cuda(cudaGetDeviceCount(&devices), "looking for GPUs");
+  check_cuda(count_devices(devices), "looking for GPUs");
   check(ordinal < devices, "GPU {} of {}: there is no such device", ordinal, devices);
   check_cuda(cudaSetDevice(ordinal), "choosing the GPU");
   cudaDeviceProp properties;

@@ -94,27 +94,7 @@ void Executor::prepare(const Program& p) {
 void Executor::find_waits() {
   const std::vector<std::vector<Origin>> ended = origins_of_waits(plan_);
   for (size_t k = 0; k < programs_.size(); ++k)
-    for (size_t i = 0; i < programs_[k].steps.size(); ++i) {
-      Step& s = programs_[k].steps[i];
-      s.begun_by = ended[k][i];
-      if (s.begun_by && s.begun_by.program != int(k)) s.apart = step_at(s.begun_by).apart = true;
-    }
-  for (size_t k = 0; k < programs_.size(); ++k) cut(int(k));
-}
-
-// A graph holds whole branches: a lane's work with a cut before its end stands outside too.
-void Executor::cut(int program) {
-  std::vector<Step>& steps = programs_[size_t(program)].steps;
-  const auto is_apart = [](const Step& s) { return s.apart; };
-  for (bool changed = true; changed;) {
-    changed = false;
-    for (size_t i = 0; i < steps.size(); ++i) {
-      if (!steps[i].begun_by || steps[i].apart) continue;
-      const size_t begin = size_t(steps[i].begun_by.instruction);
-      if (std::none_of(steps.begin() + i64(begin), steps.begin() + i64(i), is_apart)) continue;
-      steps[i].apart = steps[begin].apart = changed = true;
-    }
-  }
+    for (size_t i = 0; i < programs_[k].steps.size(); ++i) programs_[k].steps[i].begun_by = ended[k][i];
 }
 
 void Executor::run_kernel(const Step& s, bool first, int slot, cudaStream_t stream) {
@@ -158,31 +138,31 @@ void Executor::enqueue(int program, Stretch steps, bool first, int slot, const s
   }
 }
 
-// Lanes join the capture by the events that fork them, and each ends in a Wait. Their kernels keep their streams'
-// priority.
 cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int slot) {
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t made = nullptr;
   check_cuda(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "capturing a program");
   enqueue(program, steps, first, slot);
   check_cuda(cudaStreamEndCapture(device_.stream(), &graph), "capturing a program");
-  const cudaError_t status =
-      cudaGraphInstantiate(&made, graph, lanes_.empty() ? 0 : cudaGraphInstantiateFlagUseNodePriority);
+  const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);
   check_cuda(status, "making a graph of a program");
   return made;
 }
 
+// What begins or ends a lane's work stands between graphs. As a branch of one it would be in a queue of the GPU that
+// the driver chooses, behind or before work that it has nothing to do with: nothing ran beside gathers so begun, and
+// where what they stood before was a transfer that waits for another rank, ranks could wait for each other for ever.
 void Executor::launch(int program, bool first, int slot) {
   if (!graphs_) return enqueue(program, whole(program), first, slot);
   auto& [steps, graphs] = programs_[program];
+  const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };
   for (size_t begin = 0; begin < steps.size();) {
-    if (steps[begin].apart) {
+    if (cuts(steps[begin])) {
       enqueue(steps[begin++], first, slot);
       continue;
     }
-    const auto cut = std::find_if(steps.begin() + i64(begin), steps.end(), [](const Step& s) { return s.apart; });
-    const size_t end = size_t(cut - steps.begin());
+    const size_t end = size_t(std::find_if(steps.begin() + i64(begin), steps.end(), cuts) - steps.begin());
     auto it = graphs.find({first, slot, begin});
     if (it == graphs.end())
       it = graphs.emplace(std::tuple(first, slot, begin), capture(program, {begin, end}, first, slot)).first;

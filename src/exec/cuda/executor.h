@@ -1,6 +1,6 @@
 // Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
-// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. Relayouts on lanes are
-// branches of the graphs; one that another program waits for stands between two graphs of its program.
+// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. Relayouts on lanes are in
+// streams of their own; where one is begun or waited for, a graph ends.
 #pragma once
 #include <functional>
 #include <map>
@@ -59,7 +59,6 @@ class Executor {
     int lane = 0;             // 0: in line
     Event done = {};          // of a lane's relayout
     Origin begun_by;          // of a Wait: the step whose relayout it ends
-    bool apart = false;       // of the program's graphs: begun or ended by another graph
     bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
@@ -72,7 +71,6 @@ class Executor {
   void prepare(const Program& p);
   void find_waits();
   Step& step_at(Origin o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
-  void cut(int program);
   void enqueue(const Step& step, bool first, int slot);
   void drop_graphs();
   void mark_own(Moment moment);  // in the compute stream

@@ -1,0 +1,146 @@
+// gpu-trace: a library that CUDA loads into a program when CUDA_INJECTION64_PATH names it. It has CUPTI note when every
+// kernel and copy ran and, as the program ends, tells of its last milliseconds how long the GPU computed, how long
+// transfers between GPUs ran, for how much of that nothing was computed (they were exposed), and when nothing ran:
+//   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
+// GPU_TRACE_MS: how many of the last milliseconds, 2000 if unset; whole steps of the end of a run, without evaluation
+// or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others.
+#include <cupti.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace {
+
+using Nanoseconds = std::uint64_t;
+
+struct Span {
+  Nanoseconds begin = 0, end = 0;
+};
+
+struct Ran {
+  Span span;
+  const std::string* name = nullptr;  // of Trace::names
+  std::uint32_t stream = 0;
+  bool transfer = false, copy = false;
+};
+
+struct Trace {
+  std::mutex busy;
+  std::map<std::string, int> names;
+  std::vector<Ran> ran;
+
+  void add(const char* name, Nanoseconds begin, Nanoseconds end, std::uint32_t stream, bool copy) {
+    const std::string whole = name ? name : "?";
+    if (whole.find("mark") != std::string::npos) return;  // one thread that notes the time: no work
+    const std::string& kept = names.try_emplace(whole.substr(0, whole.find('('))).first->first;
+    ran.push_back({{begin, end}, &kept, stream, kept.find("nccl") != std::string::npos, copy});
+  }
+};
+
+Trace& trace() {
+  static Trace* kept = new Trace;  // never destroyed: CUPTI's threads may outlive main
+  return *kept;
+}
+
+void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t* records) {
+  *bytes = std::size_t{8} << 20;
+  *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *bytes));
+  *records = 0;
+}
+
+void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
+  const std::lock_guard hold(trace().busy);
+  CUpti_Activity* record = nullptr;
+  while (cuptiActivityGetNextRecord(buffer, valid, &record) == CUPTI_SUCCESS) {
+    if (record->kind == CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL) {
+      const auto* k = reinterpret_cast<const CUpti_ActivityKernel10*>(record);
+      trace().add(k->name, k->start, k->end, k->streamId, false);
+    } else if (record->kind == CUPTI_ACTIVITY_KIND_MEMCPY) {
+      const auto* c = reinterpret_cast<const CUpti_ActivityMemcpy6*>(record);
+      trace().add("copy", c->start, c->end, c->streamId, true);
+    }
+  }
+  std::free(buffer);
+}
+
+// The spans as a sorted list without overlaps.
+std::vector<Span> joined(std::vector<Span> spans) {
+  std::sort(spans.begin(), spans.end(), [](const Span& a, const Span& b) { return a.begin < b.begin; });
+  std::vector<Span> out;
+  for (const Span& s : spans) {
+    if (out.empty() || s.begin > out.back().end) out.push_back(s);
+    out.back().end = std::max(out.back().end, s.end);
+  }
+  return out;
+}
+
+double milliseconds(const std::vector<Span>& spans) {
+  Nanoseconds sum = 0;
+  for (const Span& s : spans) sum += s.end - s.begin;
+  return double(sum) / 1e6;
+}
+
+// How much of the span the sorted list leaves free.
+double alone(const Span& span, const std::vector<Span>& others) {
+  Nanoseconds covered = 0;
+  auto it = std::lower_bound(others.begin(), others.end(), span.begin,
+                             [](const Span& s, Nanoseconds t) { return s.end < t; });
+  for (; it != others.end() && it->begin < span.end; ++it)
+    covered += std::min(it->end, span.end) - std::min(std::max(it->begin, span.begin), span.end);
+  return double(span.end - span.begin - covered) / 1e6;
+}
+
+void report() {
+  cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
+  const std::lock_guard hold(trace().busy);
+  Nanoseconds last = 0;
+  for (const Ran& r : trace().ran) last = std::max(last, r.span.end);
+  const char* asked = std::getenv("GPU_TRACE_MS");
+  const Nanoseconds length = Nanoseconds(asked ? std::atof(asked) * 1e6 : 2e9), first = last - std::min(length, last);
+  std::vector<Span> computing, anything, transfers;
+  for (const Ran& r : trace().ran) {
+    if (r.span.begin < first) continue;
+    anything.push_back(r.span);
+    if (r.transfer) transfers.push_back(r.span);
+    if (!r.transfer && !r.copy) computing.push_back(r.span);
+  }
+  if (anything.empty()) return;
+  const std::vector<Span> computes = joined(computing);
+  struct Kind {
+    int times = 0;
+    double busy = 0, alone = 0;
+  };
+  std::map<std::pair<std::string, std::uint32_t>, Kind> kinds;
+  for (const Ran& r : trace().ran) {
+    if (r.span.begin < first || (!r.transfer && !r.copy)) continue;
+    Kind& k = kinds[{*r.name, r.stream}];
+    ++k.times, k.busy += milliseconds({r.span}), k.alone += alone(r.span, computes);
+  }
+  double exposed = 0;
+  for (const Span& s : joined(transfers)) exposed += alone(s, computes);
+  const char* rank = std::getenv("OMPI_COMM_WORLD_RANK");
+  std::string text = fmt::format(
+      "gpu-trace, rank {}: of {:.1f} ms, computing {:.1f}, transfers {:.1f}, of them exposed "
+      "{:.1f}, idle {:.1f}\n",
+      rank ? rank : "0", double(length) / 1e6, milliseconds(computes), milliseconds(joined(transfers)), exposed,
+      double(length) / 1e6 - milliseconds(joined(anything)));
+  for (const auto& [key, k] : kinds)
+    text += fmt::format("  stream {:3} {:<48} {:5} times, {:8.1f} ms, nothing computed for {:7.1f}\n", key.second,
+                        key.first.substr(0, 48), k.times, k.busy, k.alone);
+  fmt::print(stderr, "{}", text);
+}
+
+}  // namespace
+
+extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  if (cuptiActivityRegisterCallbacks(give_buffer, take_buffer) != CUPTI_SUCCESS) return 0;
+  for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY})
+    if (cuptiActivityEnable(kind) != CUPTI_SUCCESS) fmt::print(stderr, "gpu-trace: CUPTI refuses to note what runs\n");
+  std::atexit(report);
+  return 1;
+}
