@@ -31,6 +31,8 @@ const Program& Plan::program(const std::string& name) const {
   return *p;
 }
 
+int Plan::index_of(const std::string& name) const { return int(&program(name) - programs.data()); }
+
 i64 Plan::bytes(Role role) const {
   i64 sum = 0;
   for (const Leaf& l : leaves)

@@ -60,6 +60,7 @@ struct Plan {
   const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
+  int index_of(const std::string& name) const;            // likewise
   const Program* find_program(const std::string& name) const;
   i64 bytes(Role role) const;              // of the leaves of this role, all slots
   i64 slot_stride(const Buffer& b) const;  // from one slot to the next; 0: there is one

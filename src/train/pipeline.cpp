@@ -36,6 +36,23 @@ std::vector<Link> links_of(const PlannedStep& step, const Coord& coord) {
 Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
     : step_(step), stage_(*step.pipeline), interpreter_(interpreter), coord_(coord) {
   for (const StagePiece& piece : stage_.pieces) feeds_.emplace_back(step.plan, interpreter, coord, piece.suffix);
+  make_ready();
+}
+
+// All that a step and an evaluation run.
+void Pipeline::make_ready() {
+  const auto ready = [&](const Task& task, const std::string& program) {
+    const Run r = run_of(task, program);
+    interpreter_.make_ready(r.program, r.first, r.slot);
+  };
+  for (const Task& task : stage_.tasks) {
+    if (task.kind == Task::Kind::backward) ready(task, "backward");
+    if (task.kind == Task::Kind::weights) ready(task, "weights");
+    if (task.kind != Task::Kind::forward) continue;
+    ready(task, "forward");
+    if (step_.plan.find_program("evaluate" + stage_.pieces[size_t(task.chunk)].suffix)) ready(task, "evaluate");
+  }
+  interpreter_.make_ready(step_.plan.index_of("update"), false, 0);
 }
 
 int Pipeline::rank_of(int stage) const { return rank_at(step_.plan.mesh, coord_, stage); }
@@ -87,13 +104,18 @@ void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
   sent_[{leaf, slot}] = interpreter_.send(step_.plan.leaf(leaf), slot, rank_of(to->stage), channel_of(task.kind));
 }
 
-void Pipeline::run(const Task& task, const std::string& program) {
+Pipeline::Run Pipeline::run_of(const Task& task, const std::string& program) const {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
   const std::string name = program + piece.suffix;
   const bool is_last = task.micro_batch + 1 == stage_.spec.schedule.micro_batches;
   const Program* runs = is_last ? step_.plan.find_program("last-" + name) : nullptr;
   if (!runs) runs = &step_.plan.program(name);
-  interpreter_.run(int(runs - step_.plan.programs.data()), task.micro_batch == 0, task.micro_batch % piece.slots);
+  return {int(runs - step_.plan.programs.data()), task.micro_batch == 0, task.micro_batch % piece.slots};
+}
+
+void Pipeline::run(const Task& task, const std::string& program) {
+  const Run r = run_of(task, program);
+  interpreter_.run(r.program, r.first, r.slot);
 }
 
 void Pipeline::forward(const Task& task, const std::string& program, const Next& next) {

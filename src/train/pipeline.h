@@ -25,6 +25,13 @@ class Pipeline {
   const StagePiece& last_piece() const { return stage_.pieces.back(); }
 
  private:
+  struct Run {
+    int program;
+    bool first;
+    int slot;
+  };
+  Run run_of(const Task& task, const std::string& program) const;
+  void make_ready();
   void run(const Task& task, const std::string& program);
   void forward(const Task& task, const std::string& program, const Next& next);
   void backward(const Task& task);

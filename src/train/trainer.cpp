@@ -6,10 +6,6 @@
 
 namespace megalith {
 
-static int index_of(const Plan& plan, const std::string& program) {
-  return int(&plan.program(program) - plan.programs.data());
-}
-
 void RunState::advance(i64 samples, bool counted) {
   ++iteration;
   consumed_samples += samples;
@@ -63,15 +59,15 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
   if (pipeline_) {
     pipeline_->step([&] { return loader.next(); });
     interpreter_.hold_for_copies();
-    interpreter_.run(index_of(plan_, "update"), false);
+    interpreter_.run(plan_.index_of("update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
     (*feed_)(loader.next());
     const bool updates = m + 1 == micro_batches;
     if (updates) interpreter_.hold_for_copies();
-    interpreter_.run(index_of(plan_, updates ? "last-micro-batch" : "micro-batch"), m == 0);
+    interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
   }
-  const int ticket = interpreter_.request(index_of(plan_, updating()), "step");
+  const int ticket = interpreter_.request(plan_.index_of(updating()), "step");
   started_.push_back({ticket, loader.consumed_samples() - before, loader.seconds_waited() - waited});
 }
 
@@ -91,10 +87,10 @@ Trainer::Evaluation Trainer::evaluate(DataLoader& loader, i64 micro_batches) {
     pipeline_->evaluate([&] { return loader.next(); }, micro_batches);
     const StagePiece& last = pipeline_->last_piece();
     if (!last.last) return {};
-    const int program = index_of(plan_, "evaluate" + last.suffix);
+    const int program = plan_.index_of("evaluate" + last.suffix);
     return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
   }
-  const int program = index_of(plan_, "evaluate");
+  const int program = plan_.index_of("evaluate");
   for (i64 m = 0; m < micro_batches; ++m) {
     (*feed_)(loader.next());
     interpreter_.run(program, m == 0);

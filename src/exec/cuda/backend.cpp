@@ -23,6 +23,7 @@ class CudaInterpreter final : public Interpreter {
         requests_(device.stream()),
         transfers_(device, peers) {}
   void run(int program, bool first, int slot) override { executor_.run(program, first, slot); }
+  void make_ready(int program, bool first, int slot) override { executor_.make_ready(program, first, slot); }
   int send(const Leaf& leaf, int slot, int peer, int channel) override {
     return transfers_.send(executor_.leaf(leaf, slot), leaf.bytes, peer, channel);
   }

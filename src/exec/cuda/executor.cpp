@@ -153,22 +153,40 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
 // What begins or ends a lane's work stands between graphs. As a branch of one it would be in a queue of the GPU that
 // the driver chooses, behind or before work that it has nothing to do with: nothing ran beside gathers so begun, and
 // where what they stood before was a transfer that waits for another rank, ranks could wait for each other for ever.
-void Executor::launch(int program, bool first, int slot) {
-  if (!graphs_) return enqueue(program, whole(program), first, slot);
-  auto& [steps, graphs] = programs_[program];
+void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
+  const std::vector<Step>& steps = programs_[size_t(program)].steps;
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };
   for (size_t begin = 0; begin < steps.size();) {
     if (cuts(steps[begin])) {
-      enqueue(steps[begin++], first, slot);
+      between(steps[begin++]);
       continue;
     }
     const size_t end = size_t(std::find_if(steps.begin() + i64(begin), steps.end(), cuts) - steps.begin());
-    auto it = graphs.find({first, slot, begin});
-    if (it == graphs.end())
-      it = graphs.emplace(std::tuple(first, slot, begin), capture(program, {begin, end}, first, slot)).first;
-    check_cuda(cudaGraphLaunch(it->second, device_.stream()), "launching a program");
-    begin = end;
+    in_graph({begin, end}), begin = end;
   }
+}
+
+cudaGraphExec_t Executor::graph(int program, Stretch steps, bool first, int slot) {
+  auto& graphs = programs_[size_t(program)].graphs;
+  const std::tuple key(first, slot, steps.begin);
+  auto it = graphs.find(key);
+  if (it == graphs.end()) it = graphs.emplace(key, capture(program, steps, first, slot)).first;
+  return it->second;
+}
+
+void Executor::make_ready(int program, bool first, int slot) {
+  const auto upload = [&](Stretch steps) {
+    check_cuda(cudaGraphUpload(graph(program, steps, first, slot), device_.stream()), "making a graph of a program");
+  };
+  walk(program, first, upload, [](const Step&) {});
+}
+
+void Executor::launch(int program, bool first, int slot) {
+  if (!graphs_) return enqueue(program, whole(program), first, slot);
+  const auto launch = [&](Stretch steps) {
+    check_cuda(cudaGraphLaunch(graph(program, steps, first, slot), device_.stream()), "launching a program");
+  };
+  walk(program, first, launch, [&](const Step& s) { enqueue(s, first, slot); });
 }
 
 void Executor::run(int program, bool first, int slot) {

@@ -31,6 +31,9 @@ class Executor {
   // Enqueues a program on the device's stream. `first`: of a step's micro-batches; `slot`: which copy of leaves that
   // have several.
   void run(int program, bool first, int slot = 0);
+  // Makes the graphs that such a run launches. Else its first does, and the driver may then wait until the GPU is idle:
+  // for ever, if what the GPU waits for comes from a rank that waits for this one in the same way.
+  void make_ready(int program, bool first, int slot);
 
   // Off: programs are enqueued kernel by kernel, so that profilers see the ranges.
   void set_graphs(bool on) { graphs_ = on; }
@@ -81,6 +84,10 @@ class Executor {
   Stretch whole(int program) const { return {0, programs_[size_t(program)].steps.size()}; }
   void enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each = {});
   void launch(int program, bool first, int slot);
+  using EachStretch = std::function<void(Stretch)>;
+  using EachStep = std::function<void(const Step&)>;
+  void walk(int program, bool first, const EachStretch& in_graph, const EachStep& between);
+  cudaGraphExec_t graph(int program, Stretch steps, bool first, int slot);
   cudaGraphExec_t capture(int program, Stretch steps, bool first, int slot);
 
   const Plan& plan_;
