@@ -252,6 +252,8 @@ std::vector<Case> loss_and_update_cases() {
   return {
       {"vocab_max 8192x131072", VocabMax{131072}, {logits}, false, 131072},
       {"vocab_sums 8192x131072", VocabSums{131072}, {logits, labels, m}, false, 131072},
+      {"vocab_max_sums 8192x131072", VocabMaxSums{131072}, {logits, labels}, false, 131072},
+      {"vocab_loss 8192x131072", VocabLoss{131072}, {m, logits, labels}, true, 131072},
       {"vocab_sums_grad 8192x131072", VocabSumsGrad{131072}, {of(f, {2, 8192, 1}), logits, labels, m}, true, 131072},
       {"sum_squares 28672x4096", SumSquares{2}, {w}},
       {"adamw 28672x4096, bf16 copy",

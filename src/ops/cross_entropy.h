@@ -53,6 +53,19 @@ struct VocabSumsGrad {  // dz [2,s,b], logits, labels, m -> dlogits: dz0 * exp(x
   std::vector<Alias> aliases() const { return {{0, 1}}; }
 };
 
+// VocabMaxSums and, as each row is at hand, the logits' gradient, where dy is known before: a pass makes it.
+// dy [s,b], logits, labels -> z [2,s,b], dlogits = dy (exp(x - m) / z0 - [label]); dlogits may overwrite the logits
+struct VocabLoss {
+  static constexpr std::string_view name = "vocab_loss";
+  i64 vocab = 0;
+  void fields(auto&& v) const { v("vocab", vocab); }
+  LayoutRule rule() const { return {.spec = "sb,sbv,sb->nsb,sbv", .whole = "nv", .sizes = {{'n', 2}}}; }
+  std::vector<DType> dtypes(Types ins) const { return {accum_of(ins[1].dtype), ins[1].dtype}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {17.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{1, 1}}; }
+};
+
 struct CrossEntropy {
   static constexpr std::string_view name = "cross_entropy";
   LayoutRule rule() const { return {.spec = "nsb->sb", .whole = "n"}; }

@@ -48,6 +48,7 @@ std::vector<Pass> standard_passes(bool with_ring) {
                            {"fuse-residual", fuse_residual},
                            {"fuse-bias-grad", fuse_bias_grad},
                            {"fuse-loss", fuse_loss},
+                           {"fuse-loss-grad", fuse_loss_grad},
                            {"multi-tensor", multi_tensor},
                            {"remake", remake},
                            {"hoist", hoist}};

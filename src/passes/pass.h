@@ -38,6 +38,7 @@ bool fuse_add(Graph& g);         // a sum is made by the product that gives its 
 bool fuse_residual(Graph& g);    // the same for the gradient of a norm
 bool fuse_bias_grad(Graph& g);   // an activation's or a norm's gradient adds up that of the bias before it
 bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once
+bool fuse_loss_grad(Graph& g);   // so does the logits' gradient with them
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool remake(Graph& g);           // the backward makes activations' and norms' results again instead of keeping them

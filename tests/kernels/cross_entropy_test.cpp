@@ -58,6 +58,28 @@ TEST(CrossEntropy, is_its_definition) {
     }
 }
 
+// What the three ops before give one after another.
+TEST(CrossEntropy, loss_and_gradient_at_once) {
+  for (DType t : tested_dtypes())
+    for (auto [vocab, width] :
+         {std::pair<i64, i64>{3, 3}, {3, 128}, {1000, 1000}, {1000, 1024}, {997, 1003}, {20011, 20032}}) {
+      SCOPED_TRACE(fmt::format("{} vocab {} width {}", name_of(t), vocab, width));
+      const Loss k = loss_case(t, vocab, width);
+      const Array dy = array(accum_of(t), {3, 2}, [](i64 i) { return i == 2 ? 0.0 : 1.0 + double(i); });
+      const Array z = run_quick(VocabSums{vocab}, {k.logits, k.labels, k.m})[0];
+      const Array dz = run_quick(CrossEntropyGrad{}, {dy, z})[0];
+      const Array g = run_quick(VocabSumsGrad{vocab}, {dz, k.logits, k.labels, k.m})[0];
+      const auto at_once = run_checked(VocabLoss{vocab}, {dy, k.logits, k.labels});
+      expect_near(at_once[0], z.x, {t, 32}, "z");
+      expect_near(at_once[1], g.x, {t, 32}, "dlogits");
+      for (i64 row = 0; row < 6; ++row) EXPECT_EQ(at_once[0][6 + row], z[6 + row]);
+      for (i64 i = 0; i < i64(g.x.size()); ++i)
+        if (i % width >= vocab) {
+          ASSERT_EQ(at_once[1][i], 0);
+        }
+    }
+}
+
 TEST(CrossEntropy, gradient_by_differences) {
   if (!tested(DType::f64)) GTEST_SKIP() << "this backend has no f64";
   const Loss k = loss_case(DType::f64, 7, 9);
@@ -102,7 +124,12 @@ TEST(CrossEntropy, hostile_labels_and_logits) {
   for (i64 i = 0; i < 6; ++i) EXPECT_EQ(at_once[1][6 + i], 0);
   const Array g = run_checked(VocabSumsGrad{10}, {k.dz, k.logits, k.labels, k.m})[0];
   for (double v : g.x) EXPECT_TRUE(std::isfinite(v));
+  const Array dy = normals(DType::f32, {3, 2}, 4);
+  const auto loss = run_checked(VocabLoss{10}, {dy, k.logits, k.labels});
+  for (i64 i = 0; i < 6; ++i) EXPECT_EQ(loss[0][6 + i], 0);
+  for (double v : loss[1].x) EXPECT_TRUE(std::isfinite(v));
   k.logits[0] = NAN;
+  EXPECT_TRUE(std::isnan(run_checked(VocabLoss{10}, {dy, k.logits, k.labels})[0][0]));
   const Array m = run_checked(VocabMax{10}, {k.logits})[0];
   EXPECT_TRUE(std::isnan(run_checked(VocabSums{10}, {k.logits, k.labels, m})[0][0]));
 }

@@ -179,6 +179,7 @@ class Table {
     plain(VocabMax{vocab}, {value("sbv")});
     grad(VocabSums{vocab}, {value("sbv"), integers("sb", vocab), constant("sb")});
     plain(VocabMaxSums{vocab}, {value("sbv"), integers("sb", vocab)});
+    plain(VocabLoss{vocab}, {constant("sb"), value("sbv"), integers("sb", vocab)});
     plain(VocabSumsGrad{vocab}, {value("nsb"), value("sbv"), integers("sb", vocab), constant("sb")});
     grad(CrossEntropy{}, {positive("nsb", true)});
     plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
@@ -216,31 +217,19 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},
-          RmsNormGrad{},
-          LayerNormGrad{},
-          ActivateGrad{},
-          SwigluGrad{},
-          AttentionGrad{},
-          AttentionPart{},
-          AttentionPartGrad{},
-          EmbeddingGrad{},
-          VocabMax{},
-          VocabMaxSums{},
-          VocabSumsGrad{},
-          CrossEntropyGrad{},
-          Ones{},
-          AddGrad{},
-          CacheWrite{},
-          CachedAttention{},
-          Accumulate{},
-          MultiAccumulate{},
-          SumSquares{},
-          MultiSumSquares{},
-          StepScalars{},
-          AdamW{},
-          MultiAdamW{},
-          Sgd{}};
+  return {Broadcast{},     RmsNormGrad{},
+          LayerNormGrad{}, ActivateGrad{},
+          SwigluGrad{},    AttentionGrad{},
+          AttentionPart{}, AttentionPartGrad{},
+          EmbeddingGrad{}, VocabMax{},
+          VocabMaxSums{},  VocabLoss{},
+          VocabSumsGrad{}, CrossEntropyGrad{},
+          Ones{},          AddGrad{},
+          CacheWrite{},    CachedAttention{},
+          Accumulate{},    MultiAccumulate{},
+          SumSquares{},    MultiSumSquares{},
+          StepScalars{},   AdamW{},
+          MultiAdamW{},    Sgd{}};
 }
 
 }  // namespace megalith::harness

@@ -123,9 +123,26 @@ TEST(Fusions, gradients_add_up_those_of_biases) {
 }
 
 TEST(Fusions, the_logits_are_read_once) {
-  const Graph g = training(llama(), kOne).g;
-  EXPECT_EQ(count_ops<VocabMaxSums>(g), 1);
-  EXPECT_EQ(count_ops<VocabMax>(g) + count_ops<VocabSums>(g), 0);
+  for (const Mesh& mesh : {kOne, make_mesh(2, 1, 1, 1), make_mesh(1, 2, 1, 1)}) {  // data, context parallel
+    const Graph g = training(llama(), mesh).g;
+    EXPECT_EQ(count_ops<VocabLoss>(g), 1);
+    EXPECT_EQ(count_ops<VocabMax>(g) + count_ops<VocabSums>(g) + count_ops<VocabMaxSums>(g), 0);
+    EXPECT_EQ(count_ops<VocabSumsGrad>(g) + count_ops<CrossEntropyGrad>(g), 0);
+    EXPECT_EQ(count_ops<CrossEntropy>(g), 1);
+  }
+}
+
+// Without the gradient, or where something comes between: the forward still reads them once.
+TEST(Fusions, a_loss_whose_gradient_comes_later_is_read_twice) {
+  const Graph apart = training(llama(), kOne, {"fuse-loss-grad"}).g;
+  EXPECT_EQ(count_ops<VocabMaxSums>(apart), 1);
+  EXPECT_EQ(count_ops<VocabSumsGrad>(apart), 1);
+  Graph g = training(llama(), kOne, {"fuse-loss-grad", "remake", "hoist", "multi-tensor"}).g;
+  for (Node& n : g.nodes)  // the gradient's factor is the loss itself
+    if (n.op.get_if<CrossEntropyGrad>())
+      for (const Node& loss : g.nodes)
+        if (loss.op.get_if<CrossEntropy>()) n.ins[0] = loss.outs[0];
+  EXPECT_FALSE(fuse_loss_grad(g));
 }
 
 // The norms' and biases' gradients: all that products do not accumulate themselves.

@@ -90,20 +90,40 @@ Kernel vocab_max_sums(std::shared_ptr<const Columns> c) {
           }};
 }
 
+// dx may be x.
+template <class T>
+void grad_row(const Columns& c, const T* x, i32 id, accum_t<T> m, accum_t<T> dz0, accum_t<T> dz1, T* dx) {
+  using A = accum_t<T>;
+  const i64 label = c.find(id);
+  const A there = label < 0 ? A(0) : dz0 * exp(fill(A(x[label]) - m))[0] + dz1;  // before x is overwritten
+  each_vector<A>(0, c.valid, [&](i64 i, auto part) { store(dx + i, dz0 * exp(load(x + i, part) - m), part); });
+  std::fill(dx + c.valid, dx + c.width, T(0));
+  if (label >= 0) dx[label] = T(there);
+}
+
 template <class T>
 Kernel vocab_sums_grad(std::shared_ptr<const Columns> c) {
   using A = accum_t<T>;
   return {0, [c](const Args& a) {
+            const A *dz = a.in<A>(0), *m = a.in<A>(3);
+            parallel_for(c->rows, 1, [&](i64 row) {
+              const i64 at = row * c->width;
+              grad_row(*c, a.in<T>(1) + at, a.in<i32>(2)[row], m[row], dz[row], dz[c->rows + row], a.out<T>(0) + at);
+            });
+          }};
+}
+
+template <class T>
+Kernel vocab_loss(std::shared_ptr<const Columns> c) {
+  using A = accum_t<T>;
+  return {0, [c](const Args& a) {
+            A *z0 = a.out<A>(0), *z1 = z0 + c->rows;
             parallel_for(c->rows, 1, [&](i64 row) {
               const T* x = a.in<T>(1) + row * c->width;
-              T* dx = a.out<T>(0) + row * c->width;
-              const A m = a.in<A>(3)[row], dz0 = a.in<A>(0)[row], dz1 = a.in<A>(0)[c->rows + row];
-              const i64 label = c->find(a.in<i32>(2)[row]);
-              const A there = label < 0 ? A(0) : dz0 * exp(fill(A(x[label]) - m))[0] + dz1;  // before x is overwritten
-              each_vector<A>(0, c->valid,
-                             [&](i64 i, auto part) { store(dx + i, dz0 * exp(load(x + i, part) - m), part); });
-              std::fill(dx + c->valid, dx + c->width, T(0));
-              if (label >= 0) dx[label] = T(there);
+              const i32 label = a.in<i32>(2)[row];
+              const A m = max_row(x, c->valid), dy = a.in<A>(0)[row];
+              sum_row(*c, x, label, m, z0 + row, z1 + row);
+              grad_row(*c, x, label, m, dy / z0[row], -dy, a.out<T>(1) + row * c->width);
             });
           }};
 }
@@ -135,6 +155,9 @@ Kernel prepare(const VocabSums& op, const Site& site) {
 }
 Kernel prepare(const VocabMaxSums& op, const Site& site) {
   return dispatch_float(site.ins[0].dtype, [&]<class T>() { return vocab_max_sums<T>(columns_of(site, 0, op.vocab)); });
+}
+Kernel prepare(const VocabLoss& op, const Site& site) {
+  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return vocab_loss<T>(columns_of(site, 1, op.vocab)); });
 }
 Kernel prepare(const VocabSumsGrad& op, const Site& site) {
   return dispatch_float(site.ins[1].dtype,

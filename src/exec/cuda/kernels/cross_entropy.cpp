@@ -1,5 +1,5 @@
-// Kernels of VocabMax, VocabSums, VocabSumsGrad, CrossEntropy, CrossEntropyGrad. A rank's columns are increasing global
-// indices, so those that exist (below `vocab`) come first.
+// Kernels of VocabMax, VocabSums, VocabMaxSums, VocabLoss, VocabSumsGrad, CrossEntropy, CrossEntropyGrad. A rank's
+// columns are increasing global indices, so those that exist (below `vocab`) come first.
 #include "exec/cuda/kernels/cross_entropy.h"
 
 #include "exec/cuda/kernel.h"
@@ -41,6 +41,29 @@ Kernel prepare(const VocabMaxSums& op, const Site& site) {
   const VocabLaunch l = vocab_launch(op.name, site, 0, op.vocab);
   return {0, [l](const Args& a) {
             launch_vocab_max_sums(l, a.ins[0], a.in<i32>(1), a.out<float>(0), a.out<float>(1), a.stream);
+          }};
+}
+
+VocabLossLaunch plan_vocab_loss(const VocabLaunch& rows, int capability) {
+  const i64 pack = 16 / size_of(rows.dtype), each = VocabLossLaunch::kThreads * VocabLossLaunch::kPacks * pack;
+  const i64 blocks = (rows.width + each - 1) / each;
+  const bool fits = capability == 90 && rows.width % pack == 0 && blocks <= VocabLossLaunch::kMostBlocks;
+  return {rows, fits && rows.rows * blocks < (i64{1} << 31) ? int(blocks) : 0};
+}
+
+Kernel prepare(const VocabLoss& op, const Site& site) {
+  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
+  const VocabLaunch l = vocab_launch(op.name, site, 1, op.vocab);
+  const VocabLossLaunch once = plan_vocab_loss(l, site.device.capability());
+  if (once.blocks > 0)
+    return {0, [once](const Args& a) {
+              launch_vocab_loss(once, {a.in<float>(0), a.ins[1], a.in<i32>(2), a.out<float>(0), a.outs[1]}, a.stream);
+            }};
+  return {3 * l.rows * i64(sizeof(float)), [l](const Args& a) {  // m, dz
+            float *m = reinterpret_cast<float*>(a.workspace), *dz = m + l.rows, *z = a.out<float>(0);
+            launch_vocab_max_sums(l, a.ins[1], a.in<i32>(2), m, z, a.stream);
+            launch_cross_entropy_grad(l.rows, a.in<float>(0), z, dz, a.stream);
+            launch_vocab_sums_grad(l, {dz, a.ins[1], a.in<i32>(2), m, a.outs[1]}, a.stream);
           }};
 }
 

@@ -1,31 +1,10 @@
 // A block reads a row of logits, each thread kUnroll packs at a time. Maximum and sum take one pass together: a thread
 // keeps its own maximum m and sum of exp(x - m), and corrects the sum when m grows (Milakov, Gimelshein 2018).
-#include "exec/cuda/kernels/cross_entropy.h"
-
-#include "exec/cuda/kernels/device_math.cuh"
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/cross_entropy.cuh"
 
 namespace megalith::cuda {
 
 constexpr int kRowThreads = 256, kUnroll = 4, kGradThreads = 256, kGradUnroll = 4;
-constexpr float kNone = -INFINITY;
-
-// The label's place among the columns here, or -1.
-__device__ inline int find(const VocabLaunch& l, int label) {
-  int at = -1, before = 0;
-#pragma unroll
-  for (int r = 0; r < VocabLaunch::kMostRuns; ++r) {
-    const bool here = label >= l.start[r] && label - l.start[r] < l.length[r];
-    at = here ? before + (label - l.start[r]) : at;
-    before += l.length[r];
-  }
-  return at;
-}
-
-template <class T>
-__device__ inline float exp_of(float x) {
-  return exponential<kPrecise<T>>(x);
-}
 
 // A thread's packs of a row, from the block's column `start` on; columns that do not exist are -inf.
 template <class T, int N>
@@ -86,17 +65,6 @@ __device__ inline float sum_of(const RowPacks<T, N>& x, float m) {
     sum += part;
   }
   return sum;
-}
-
-__device__ inline float block_max(float x, float* parts) {
-#pragma unroll
-  for (int lane = 16; lane > 0; lane /= 2) x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, lane));
-  if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
-  __syncthreads();
-  x = kNone;
-  for (int w = 0; w < blockDim.x / 32; ++w) x = fmaxf(x, parts[w]);
-  __syncthreads();
-  return x;
 }
 
 template <class T, int N>

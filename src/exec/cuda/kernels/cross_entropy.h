@@ -32,6 +32,23 @@ struct VocabGrad {
 // dx = dz0 exp(x - m) + dz1 [label]; 0 in the columns that do not exist
 void launch_vocab_sums_grad(const VocabLaunch& l, const VocabGrad& g, cudaStream_t stream);
 
+// Both ways at once. A row stays in the registers of a cluster's threads from when it is read until the gradient is
+// written, which is why it needs Hopper and rows that fit.
+struct VocabLossLaunch {
+  static constexpr int kThreads = 256, kPacks = 8, kMostBlocks = 8;  // packs of 16 bytes; blocks of a cluster
+  VocabLaunch rows;
+  int blocks = 0;  // of a row; 0: it does not fit
+};
+VocabLossLaunch plan_vocab_loss(const VocabLaunch& rows, int capability);
+struct VocabLossBuffers {
+  const float* dy;
+  const void* x;
+  const i32* labels;
+  float* z;
+  void* dx;  // may be x
+};
+void launch_vocab_loss(const VocabLossLaunch& l, const VocabLossBuffers& b, cudaStream_t stream);
+
 // n rows: loss = log z0 - z1 and dz = [dy / z0, -dy]
 void launch_cross_entropy(i64 n, const float* z, float* loss, cudaStream_t stream);
 void launch_cross_entropy_grad(i64 n, const float* dy, const float* z, float* dz, cudaStream_t stream);
