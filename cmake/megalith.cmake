@@ -18,6 +18,20 @@ add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-
 if(MEGALITH_NATIVE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=native>)
 endif()
+# GCC 12 (12.2, that of Debian 12) makes four times 1 of the constant {1, 1, 1, 0} where it stores 32 bytes at once, with
+# AVX-512. Stores of 16 bytes are right.
+include(CheckCXXSourceRuns)
+set(CMAKE_REQUIRED_FLAGS "-O3 -std=c++20")
+if(MEGALITH_NATIVE)
+  string(APPEND CMAKE_REQUIRED_FLAGS " -march=native")
+endif()
+check_cxx_source_runs("#include <vector>
+  __attribute__((noinline)) std::vector<long> made() { return {1, 1, 1, 0}; }
+  int main() { return made()[3] == 0 ? 0 : 1; }" MEGALITH_COMPILER_STORES_CONSTANTS)
+unset(CMAKE_REQUIRED_FLAGS)
+if(NOT MEGALITH_COMPILER_STORES_CONSTANTS)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-mmove-max=128> $<$<COMPILE_LANGUAGE:CXX>:-mstore-max=128>)
+endif()
 if(MEGALITH_SANITIZE)
   add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-fsanitize=${MEGALITH_SANITIZE}> $<$<COMPILE_LANGUAGE:CXX>:-fno-omit-frame-pointer>)
   add_link_options(-fsanitize=${MEGALITH_SANITIZE})

@@ -131,9 +131,11 @@ std::string one_interleaving(const Options& o) {
 
 std::string one_layout(const Options& o) {
   if (o.parallel.pipeline_layout.empty()) return {};
-  for (const char* field : {"num-layers-per-virtual-pipeline-stage", "num-virtual-stages-per-pipeline-rank",
-                            "decoder-first-pipeline-num-layers", "decoder-last-pipeline-num-layers",
-                            "account-for-embedding-in-pipeline-split", "account-for-loss-in-pipeline-split"})
+  std::vector<std::string> fields = {"num-layers-per-virtual-pipeline-stage", "decoder-first-pipeline-num-layers",
+                                     "decoder-last-pipeline-num-layers", "account-for-embedding-in-pipeline-split",
+                                     "account-for-loss-in-pipeline-split"};
+  if (o.parallel.pipeline_layout != "auto") fields.push_back("num-virtual-stages-per-pipeline-rank");
+  for (const std::string& field : fields)
     if (o.given.has(field))
       return fmt::format("--pipeline-model-parallel-layout says all about the stages: leave out --{}", field);
   return {};

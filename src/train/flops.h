@@ -17,6 +17,9 @@ double flops_per_token(const ModelConfig& config);
 // Of it, attention's two products of s x s, half of the square.
 double attention_flops_per_token(const ModelConfig& config);
 
+// Of it, head and loss: the product with the vocabulary.
+double head_flops_per_token(const ModelConfig& config);
+
 // Of one iteration over so many sequences of config.seq_length.
 double flops_per_iteration(const ModelConfig& config, i64 sequences);
 

@@ -140,7 +140,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add(
        "pipeline-model-parallel-layout", c.pipeline_layout,
        "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
-       "in \"Et|(tt|)*6tL\".")
+       "in \"Et|(tt|)*6tL\". auto: shared out by cost, head and loss weighed.")
       .shown_as("TEXT");
   f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
         "Interleave: pieces of so many layers, several to a rank; 0: one.");

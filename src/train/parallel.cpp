@@ -7,6 +7,7 @@
 
 #include "plan/stage_layout.h"
 #include "plan/stages.h"
+#include "train/flops.h"
 
 namespace megalith {
 
@@ -18,8 +19,21 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   return m;
 }
 
+// Shared out by what layers, the embedding, and head with loss cost a token: flops, and bytes as the flops that a GPU
+// of the H100's kind does meanwhile. The embedding reads a row, writes it, and adds its gradient in f32; the loss reads
+// the logits twice and writes them once, in bf16.
+static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
+  constexpr double kFlopsPerByte = 150, kEmbeddingBytes = 14, kLossBytes = 6;
+  const double head = head_flops_per_token(m), layer = (flops_per_token(m) - head) / double(m.num_layers);
+  const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
+  return balance(std::vector<double>(size_t(m.num_layers), layer),
+                 kFlopsPerByte * kEmbeddingBytes * double(m.hidden_size),
+                 head + kFlopsPerByte * kLossBytes * double(m.padded_vocab_size), parts);
+}
+
 // Of each virtual stage.
 static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
+  if (p.pipeline_layout == "auto") return balanced(p, model);
   if (!p.pipeline_layout.empty())
     return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size);
   LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};

@@ -56,6 +56,7 @@ const std::vector<Dimension>& dimensions() {
          2},
         {"pp2-drawn", "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E|tt|(t|)*2|L", 2},
         {"pp4-drawn", "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout Et|t*2|t|L", 4},
+        {"pp4-auto", "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto", 4},
         {"pp4", "--pipeline-model-parallel-size 4", 4},
         {"pp4-zb", "--pipeline-model-parallel-size 4 --pipeline-schedule zero-bubble", 4}}},
       {false, {{"dp1", ""}, {"dp2", "", 2}, {"dp4", "", 4}}},
