@@ -56,27 +56,17 @@ struct Attend {
   const AttentionSizes& z;
   const AttentionBuffers& x;
   Head head;
-  QueryTile tile;
+  Tile tile;
   T *queries, *keys;  // shared: [kM, D], [stages, 2, kN, D]
   float* stash;
 
-  __device__ void load_keys(int first, int stage) const {
+  __device__ void load_keys(const KeyTiles<kN>& at, int stage) const {
     T* to = keys + stage * 2 * kN * kRow<T, D>;
-    const i64 from = key_row(z, head, first) * z.d;
-    const int rows = min(kN, z.t - first);
-    load_tile<D, kN>(to, static_cast<const T*>(x.k) + from, key_stride(z), rows, z.d);
-    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), rows, z.d);
+    const i64 from = key_row(z, head, at.local()) * z.d;
+    load_tile<D, kN>(to, static_cast<const T*>(x.k) + from, key_stride(z), at.count(), z.d);
+    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), at.count(), z.d);
   }
 
-  static __device__ void hide(const LaneQueries& q, int first, Sums<kN>& c) {
-#pragma unroll
-    for (int j = 0; j < kN / 8; ++j)
-#pragma unroll
-      for (int e = 0; e < 4; ++e) {
-        const int key = first + column_of(j, e);
-        if (key < q.low[e / 2] || key > q.high[e / 2]) c[j][e] = -INFINITY;
-      }
-  }
   __device__ void drop(const LaneQueries& q, int first, Sums<kN>& c) const {
 #pragma unroll
     for (int j = 0; j < kN / 8; ++j)
@@ -87,25 +77,25 @@ struct Attend {
   __device__ void operator()() const {
     const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts);
     const Span lows = first_keys(z, tile, span_of_starts(z, tile, head.b, x.starts));
-    const int last = min(tile.position + tile.count, z.t) - 1;
     Sums<D> o = {};
     Softmax state{{-INFINITY, -INFINITY}, {0, 0}};
-    int first = lows.low / kN * kN, stage = 0;
+    KeyTiles<kN> at(z.keys, lows.low, tile.position + tile.count - 1);
+    int stage = 0;
     load_tile<D, kM>(queries, static_cast<const T*>(x.q) + query_row(z, head, tile.local) * z.d, query_stride(z),
                      tile.count, z.d);
-    if (first <= last) load_keys(first, 0);
-    for (; first <= last; first += kN) {
-      const int next = first + kN;
+    if (!at.done()) load_keys(at, 0);
+    if (x.lse_before) go_on(o, state);
+    while (!at.done()) {
+      const int first = at.first;
       wait_for_copies();
       __syncthreads();
-      if (z.stages == 2 && next <= last) load_keys(next, 1 - stage);
+      if (const KeyTiles<kN> after = at.after(); z.stages == 2 && !after.done()) load_keys(after, 1 - stage);
       const T* k = keys + stage * 2 * kN * kRow<T, D>;
       Sums<kN> c;
       float shrink[2];
       product_of_rows<D, kN>(c, queries + warp_id() * 16 * kRow<T, D>, k);
-      const bool masked = first < lows.high || first + kN - 1 > min(tile.position, z.t - 1);
       to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
-      if (masked) hide(q, first, c);
+      if (has_hidden(at, tile, lows)) hide(q, at, c);
       softmax_step<kN>(c, state, shrink);
       if (z.dropout) drop(q, first, c);
 #pragma unroll
@@ -113,15 +103,30 @@ struct Attend {
 #pragma unroll
         for (int e = 0; e < 4; ++e) o[j][e] *= shrink[e / 2];
       add_product<D, D, kN>(o, c, k + kN * kRow<T, D>, stash);
+      at.next();
       if (z.stages == 2) {
         stage = 1 - stage;
-      } else if (next <= last) {
+      } else if (!at.done()) {
         __syncthreads();
-        load_keys(next, 0);
+        load_keys(at, 0);
       }
     }
     wait_for_copies();
     store(o, state);
+  }
+
+  // What keys seen before have left: their o is a sum of weight 1 around the maximum lse. One lane of four has it.
+  __device__ void go_on(Sums<D>& o, Softmax& state) const {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int row = warp_id() * 16 + row_of(2 * i);
+      if (row >= tile.count) continue;
+      const i64 from = output_row(z, head, tile.local + row);
+      const float lse = x.lse_before[from];
+      if (lse == -INFINITY) continue;
+      state.most[i] = lse * kLog2E, state.sum[i] = lane_id() % 4 == 0;
+      load_row<D>(o, x.o_before + from * z.d, z.d, i);
+    }
   }
 
   __device__ void store(const Sums<D>& o, Softmax& state) const {
@@ -133,7 +138,11 @@ struct Attend {
       const int row = warp_id() * 16 + row_of(2 * i);
       if (row >= tile.count) continue;
       const i64 to = output_row(z, head, tile.local + row);
-      store_row<D>(static_cast<T*>(x.o) + to * z.d, 0, z.d, o, i, sum == 0 ? 0.0f : 1 / sum);
+      const float scale = sum == 0 ? 0.0f : 1 / sum;
+      if (z.wide)
+        store_row<D>(static_cast<float*>(x.o) + to * z.d, 0, z.d, o, i, scale);
+      else
+        store_row<D>(static_cast<T*>(x.o) + to * z.d, 0, z.d, o, i, scale);
       if (lane_id() % 4 == 0) x.lse[to] = (state.most[i] + log2f(sum)) * kLn2;
     }
   }
@@ -152,7 +161,7 @@ __global__ void __launch_bounds__(32 * kQueryWarps<T>, D <= 64 ? 2 : 1)
   A{z,
     x,
     head,
-    query_tile(z.positions, int(gridDim.x - 1 - blockIdx.x), A::kM),
+    tile_at(z.positions, int(gridDim.x - 1 - blockIdx.x), A::kM),
     queries,
     keys,
     stash + warp_id() * kStashBytes<T, A::kN> / 4}();

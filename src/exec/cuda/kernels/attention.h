@@ -13,13 +13,14 @@ struct AttentionSizes {
   float scale = 1;
   int window = 0;
   bool alibi = false, dropout = false;
-  u64 seed = 0, drop_below = 0;  // an element is dropped if its hash >> 11 is below it
-  float keep_scale = 1;          // 1 / (1 - p)
-  Indices positions, groups, heads;
-  float slopes[kMaxHeads] = {};  // [g, r]
-  int query_heads = 0;           // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
-  int key_heads = 0;             // likewise of k, v: g or more
-  int stages = 1;                // of shared memory that keys (or queries) are loaded ahead into: 1 or 2
+  u64 seed = 0, drop_below = 0;            // an element is dropped if its hash >> 11 is below it
+  float keep_scale = 1;                    // 1 / (1 - p)
+  Indices positions, groups, heads, keys;  // positions: of queries; keys: of keys
+  float slopes[kMaxHeads] = {};            // [g, r]
+  int query_heads = 0;  // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
+  int key_heads = 0;    // likewise of k, v: g or more
+  bool wide = false;    // o, or dq, dk and dv, are f32, whatever the dtype
+  int stages = 1;       // of shared memory that keys (or queries) are loaded ahead into: 1 or 2
 };
 
 struct AttentionBuffers {
@@ -28,6 +29,7 @@ struct AttentionBuffers {
   const i32* starts;  // or null
   void* o;
   float* lse;
+  const float *o_before = nullptr, *lse_before = nullptr;  // of keys seen before; results may lie over them
 };
 
 struct AttentionGradBuffers {

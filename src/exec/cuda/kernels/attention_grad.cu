@@ -56,12 +56,23 @@ __global__ void starts_kernel(const __grid_constant__ AttentionSizes z, const i3
                               Span* to) {
   const int i = blockIdx.x * (blockDim.x / 32) + warp_id();
   if (i >= tiles * z.b) return;
-  const Span span = span_of_starts(z, query_tile(z.positions, i % tiles, size), i / tiles, starts);
+  const Span span = span_of_starts(z, tile_at(z.positions, i % tiles, size), i / tiles, starts);
   if (lane_id() == 0) to[i] = span;
 }
 
 __device__ inline const QueryStats* stats_of(const AttentionSizes& z, const Workspace& w, const Head& h) {
   return w.stats + ((i64(h.b) * z.g + h.g) * z.r + h.r) * z.s;
+}
+
+// One of the warp's rows (the lane's i-th), times k, to a row of a gradient: columns from chunk * W on.
+template <class T, int W>
+__device__ void store_grad(const AttentionSizes& z, void* to, i64 row, int chunk, const float (&c)[W][4], int i,
+                           float k) {
+  constexpr int kW = 8 * W;
+  if (z.wide)
+    store_row<kW>(static_cast<float*>(to) + row * z.d, chunk * kW, z.d, c, i, k);
+  else
+    store_row<kW>(static_cast<T*>(to) + row * z.d, chunk * kW, z.d, c, i, k);
 }
 
 template <class T, int D>
@@ -77,7 +88,7 @@ struct QueryGrad {
   const AttentionGradBuffers& x;
   const Workspace& w;
   Head head;
-  QueryTile tile;
+  Tile tile;
   int chunk;
   T *queries, *keys;  // shared: q and do [2, kM, D]; k and v [stages, 2, kN, D]
   float* stash;
@@ -87,12 +98,11 @@ struct QueryGrad {
     load_tile<D, kM>(queries, static_cast<const T*>(x.q) + from, query_stride(z), tile.count, z.d);
     load_tile<D, kM>(queries + kM * kRow<T, D>, static_cast<const T*>(x.dout) + out, output_stride(z), tile.count, z.d);
   }
-  __device__ void load_keys(int first, int stage) const {
+  __device__ void load_keys(const KeyTiles<kN>& at, int stage) const {
     T* to = keys + stage * 2 * kN * kRow<T, D>;
-    const i64 from = key_row(z, head, first) * z.d;
-    const int rows = min(kN, z.t - first);
-    load_tile<D, kN>(to, static_cast<const T*>(x.k) + from, key_stride(z), rows, z.d);
-    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), rows, z.d);
+    const i64 from = key_row(z, head, at.local()) * z.d;
+    load_tile<D, kN>(to, static_cast<const T*>(x.k) + from, key_stride(z), at.count(), z.d);
+    load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), at.count(), z.d);
   }
   __device__ QueryStats lane_stats(int i) const {
     const int row = warp_id() * 16 + row_of(2 * i);
@@ -100,18 +110,11 @@ struct QueryGrad {
   }
 
   // c: q k^T to dS; d: do v^T.
-  __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], int first, bool masked, Sums<kN>& c,
-                          Sums<kN>& d) const {
+  __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], const KeyTiles<kN>& at, bool masked,
+                          Sums<kN>& c, Sums<kN>& d) const {
+    const int first = at.first;
     to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
-    if (masked) {
-#pragma unroll
-      for (int j = 0; j < kN / 8; ++j)
-#pragma unroll
-        for (int e = 0; e < 4; ++e) {
-          const int key = first + column_of(j, e);
-          if (key < q.low[e / 2] || key > q.high[e / 2]) c[j][e] = -INFINITY;
-        }
-    }
+    if (masked) hide(q, at, c);
     if (z.dropout) {
 #pragma unroll
       for (int j = 0; j < kN / 8; ++j)
@@ -128,36 +131,34 @@ struct QueryGrad {
     const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts);
     const Span lows = first_keys(z, tile, span_of_starts(z, tile, head.b, x.starts));
     const QueryStats stats[2] = {lane_stats(0), lane_stats(1)};
-    const int last = min(tile.position + tile.count, z.t) - 1;
+    KeyTiles<kN> at(z.keys, lows.low, tile.position + tile.count - 1);
     Sums<kW> dq = {};
-    int first = lows.low / kN * kN, stage = 0;
+    int stage = 0;
     load_queries();
-    if (first <= last) load_keys(first, 0);
-    for (; first <= last; first += kN) {
-      const int next = first + kN;
+    if (!at.done()) load_keys(at, 0);
+    while (!at.done()) {
       wait_for_copies();
       __syncthreads();
-      if (z.stages == 2 && next <= last) load_keys(next, 1 - stage);
+      if (const KeyTiles<kN> after = at.after(); z.stages == 2 && !after.done()) load_keys(after, 1 - stage);
       const T *k = keys + stage * 2 * kN * kRow<T, D>, *mine = queries + warp_id() * 16 * kRow<T, D>;
       Sums<kN> c, d;
       product_of_rows<D, kN>(c, mine, k);
       product_of_rows<D, kN>(d, mine + kM * kRow<T, D>, k + kN * kRow<T, D>);
-      dscores(q, stats, first, first < lows.high || first + kN - 1 > min(tile.position, z.t - 1), c, d);
+      dscores(q, stats, at, has_hidden(at, tile, lows), c, d);
       add_product<D, kW, kN>(dq, c, k + chunk * kW, stash);
+      at.next();
       if (z.stages == 2) {
         stage = 1 - stage;
-      } else if (next <= last) {
+      } else if (!at.done()) {
         __syncthreads();
-        load_keys(next, 0);
+        load_keys(at, 0);
       }
     }
     wait_for_copies();
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = warp_id() * 16 + row_of(2 * i);
-      if (row < tile.count)
-        store_row<kW>(static_cast<T*>(x.dq) + query_row(z, head, tile.local + row) * z.d, chunk * kW, z.d, dq, i,
-                      z.scale);
+      if (row < tile.count) store_grad<T>(z, x.dq, query_row(z, head, tile.local + row), chunk, dq, i, z.scale);
     }
   }
 };
@@ -176,7 +177,7 @@ __global__ void __launch_bounds__(32 * kQueryWarps<T, D>, kBlocks<D>)
     x,
     w,
     Head{int(blockIdx.z), int(blockIdx.y) / z.r, int(blockIdx.y) % z.r},
-    query_tile(z.positions, block / chunks, A::kM),
+    tile_at(z.positions, block / chunks, A::kM),
     block % chunks,
     queries,
     keys,
@@ -204,35 +205,39 @@ struct KeyGrad {
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const Workspace& w;
-  int b, g, first, chunk;  // first: of the block's keys
+  int b, g, first, chunk;  // first: position of the block's first key
   int tiles;               // of queries, of one head
   T *keys, *queries;       // shared: k and v [2, kM, D]; q and do [stages, 2, kN, D]
   WalkedQueries<kN>* walked;
   float* stash;
 
+  // The block's keys; looked up again at the end, since registers are few.
+  static __device__ Tile own_keys(const AttentionSizes& z) {
+    const int chunks = (z.d + kW - 1) / kW;
+    return tile_at(z.keys, int(blockIdx.x) / chunks, kM);
+  }
   __device__ Head head(int item) const { return {b, g, item / tiles}; }
   __device__ Span starts_of(int item) const { return x.starts ? w.starts[b * tiles + item % tiles] : Span{0, 0}; }
 
   // The next item (query tile of one of the group's heads) that sees any of the keys.
   __device__ int next(int item) const {
-    const int last = min(first + kM, z.t) - 1;
     while (++item < tiles * z.r) {
-      const QueryTile tile = query_tile(z.positions, item % tiles, kN);
-      if (tile.position + tile.count - 1 >= first && first_keys(z, tile, starts_of(item)).low <= last) break;
+      const Tile tile = tile_at(z.positions, item % tiles, kN);
+      if (tile.position + tile.count - 1 >= first && first_keys(z, tile, starts_of(item)).low < first + kM) break;
     }
     return item;
   }
 
   __device__ void load_keys() const {
-    const i64 from = key_row(z, Head{b, g, 0}, first) * z.d;
-    const int rows = min(kM, z.t - first);
-    load_tile<D, kM>(keys, static_cast<const T*>(x.k) + from, key_stride(z), rows, z.d);
-    load_tile<D, kM>(keys + kM * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), rows, z.d);
+    const Tile mine = own_keys(z);
+    const i64 from = key_row(z, Head{b, g, 0}, mine.local) * z.d;
+    load_tile<D, kM>(keys, static_cast<const T*>(x.k) + from, key_stride(z), mine.count, z.d);
+    load_tile<D, kM>(keys + kM * kRow<T, D>, static_cast<const T*>(x.v) + from, key_stride(z), mine.count, z.d);
   }
   __device__ void load_queries(int item, int stage) const {
     T* to = queries + stage * 2 * kN * kRow<T, D>;
     const Head h = head(item);
-    const QueryTile tile = query_tile(z.positions, item % tiles, kN);
+    const Tile tile = tile_at(z.positions, item % tiles, kN);
     const i64 from = query_row(z, h, tile.local) * z.d, out = output_row(z, h, tile.local) * z.d;
     load_tile<D, kN>(to, static_cast<const T*>(x.q) + from, query_stride(z), tile.count, z.d);
     load_tile<D, kN>(to + kN * kRow<T, D>, static_cast<const T*>(x.dout) + out, output_stride(z), tile.count, z.d);
@@ -251,7 +256,7 @@ struct KeyGrad {
 
   // p: k q^T to P' (transposed); d: v do^T to dS.
   __device__ void dscores(int item, const WalkedQueries<kN>& q, Sums<kN>& p, Sums<kN>& d) const {
-    const QueryTile tile = query_tile(z.positions, item % tiles, kN);
+    const Tile tile = tile_at(z.positions, item % tiles, kN);
     const Span lows = first_keys(z, tile, starts_of(item));
     const bool masked = first < lows.high || first + kM - 1 > tile.position;
     const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
@@ -290,10 +295,10 @@ struct KeyGrad {
       wait_for_copies();
       __syncthreads();
       if (z.stages == 2 && after < tiles * z.r) load_queries(after, 1 - stage);
-      const T *q = queries + stage * 2 * kN * kRow<T, D>, *mine = keys + warp_id() * 16 * kRow<T, D>;
+      const T *q = queries + stage * 2 * kN * kRow<T, D>, *k = keys + warp_id() * 16 * kRow<T, D>;
       Sums<kN> p, d;
-      product_of_rows<D, kN>(p, mine, q);
-      product_of_rows<D, kN>(d, mine + kM * kRow<T, D>, q + kN * kRow<T, D>);
+      product_of_rows<D, kN>(p, k, q);
+      product_of_rows<D, kN>(d, k + kM * kRow<T, D>, q + kN * kRow<T, D>);
       dscores(item, walked[stage], p, d);
       add_product<D, kW, kN>(dv, p, q + kN * kRow<T, D> + chunk * kW, stash);
       add_product<D, kW, kN>(dk, d, q + chunk * kW, stash);
@@ -306,13 +311,14 @@ struct KeyGrad {
       item = after;
     }
     wait_for_copies();
+    const Tile mine = own_keys(z);
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
-      const int key = first + warp_id() * 16 + row_of(2 * i);
-      if (key >= z.t) continue;
-      const i64 to = key_row(z, Head{b, g, 0}, key) * z.d;
-      store_row<kW>(static_cast<T*>(x.dk) + to, chunk * kW, z.d, dk, i, z.scale);
-      store_row<kW>(static_cast<T*>(x.dv) + to, chunk * kW, z.d, dv, i, 1);
+      const int row = warp_id() * 16 + row_of(2 * i);
+      if (row >= mine.count) continue;
+      const i64 to = key_row(z, Head{b, g, 0}, mine.local + row);
+      store_grad<T>(z, x.dk, to, chunk, dk, i, z.scale);
+      store_grad<T>(z, x.dv, to, chunk, dv, i, 1);
     }
   }
 };
@@ -328,8 +334,8 @@ __global__ void __launch_bounds__(32 * kKeyWarps, kBlocks<D>)
   T* queries = keys + 2 * A::kM * kRow<T, D>;
   auto* walked = reinterpret_cast<WalkedQueries<A::kN>*>(queries + z.stages * 2 * A::kN * kRow<T, D>);
   float* stash = reinterpret_cast<float*>(walked + z.stages) + warp_id() * kStashBytes<T, A::kN> / 4;
-  A{z,       x,      w,    int(blockIdx.z), int(blockIdx.y), block / chunks * A::kM, block % chunks, tiles, keys,
-    queries, walked, stash}();
+  const int first = A::own_keys(z).position;
+  A{z, x, w, int(blockIdx.z), int(blockIdx.y), first, block % chunks, tiles, keys, queries, walked, stash}();
 }
 
 template <class F>
@@ -371,7 +377,7 @@ void launch_grads(const AttentionSizes& z, const AttentionGradBuffers& x, const 
   const dim3 queries(unsigned(tiles_of(z.positions, 16 * kQueryWarps<T, D>) * chunks), unsigned(z.g * z.r),
                      unsigned(z.b));
   query_grad_kernel<T, D><<<queries, 32 * kQueryWarps<T, D>, size_t(dq), stream>>>(z, x, w);
-  const dim3 keys(unsigned(blocks_for(z.t, 16 * kKeyWarps) * chunks), unsigned(z.g), unsigned(z.b));
+  const dim3 keys(unsigned(tiles_of(z.keys, 16 * kKeyWarps) * chunks), unsigned(z.g), unsigned(z.b));
   key_grad_kernel<T, D><<<keys, 32 * kKeyWarps, size_t(dkv), stream>>>(z, x, w, tiles_of(z.positions, kWalked<T>));
 }
 

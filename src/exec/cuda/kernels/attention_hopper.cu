@@ -1,4 +1,4 @@
-// What comes before and after the sums of attention_hopper.h: the queries' statistics, and dq's sums as bf16.
+// What comes before and after the sums of attention_hopper.h: the queries' statistics, and dq's sums as its elements.
 #include "exec/cuda/kernels/attention_hopper.cuh"
 
 namespace megalith::cuda {
@@ -22,7 +22,7 @@ __global__ void __launch_bounds__(kStatsThreads)
   constexpr int kEach = D / 8;
   const int head = blockIdx.x, part = threadIdx.x % kEach;
   const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;  // in tiles
-  const QueryTile tile = query_tile(z, query / kQueries);
+  const Tile tile = query_tile(z, query / kQueries);
   const i64 row = i64(tile.local + query % kQueries) * z.b * z.g * z.r + head;
   const i64 thread = (i64(blockIdx.y) * gridDim.x + blockIdx.x) * kStatsThreads + threadIdx.x;
   if (thread <= turns) scratch.turns[thread] = 0;
@@ -51,6 +51,7 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
 }
 
 // A block has a box.
+template <class Out>
 __global__ void __launch_bounds__(128)
     store_kernel(const __grid_constant__ AttentionSizes z, void* dq, const __grid_constant__ Scratch scratch) {
   const int boxes = z.d / 64, heads = z.g * z.r;
@@ -62,8 +63,8 @@ __global__ void __launch_bounds__(128)
   for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = from[j * 128];
   const i64 stride = i64(z.b) * z.query_heads * z.d;
   const i64 place = i64(head / heads * z.query_heads + head % heads) * z.d + box * 64;
-  const QueryTile queries = query_tile(z, tile);
-  store_sums<64>(static_cast<__nv_bfloat16*>(dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
+  const Tile queries = query_tile(z, tile);
+  store_sums<64>(static_cast<Out*>(dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
 }
 
 }  // namespace
@@ -88,7 +89,9 @@ void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, 
   const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper::query_tiles(z)};
   z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
   hopper::launch_sums(z, x, maps, scratch, stream);
-  hopper::store_kernel<<<unsigned(tiles * (z.d / 64)), 128, 0, stream>>>(z, x.dq, scratch);
+  const unsigned boxes = unsigned(tiles * (z.d / 64));
+  z.wide ? hopper::store_kernel<float><<<boxes, 128, 0, stream>>>(z, x.dq, scratch)
+         : hopper::store_kernel<__nv_bfloat16><<<boxes, 128, 0, stream>>>(z, x.dq, scratch);
   check_launch("[attention_grad] dq");
 }
 

@@ -9,10 +9,9 @@ namespace megalith::cuda::hopper {
 constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
 // Tiles of queries, counted over all runs of positions; they follow each other, so those that see a key are the last.
-__device__ inline QueryTile query_tile(const AttentionSizes& z, int tile) {
-  return query_tile(z.positions, tile, kQueries);
-}
-__device__ inline int last_key_tile(const QueryTile& queries) { return (queries.position + queries.count - 1) / kKeys; }
+__device__ inline Tile query_tile(const AttentionSizes& z, int tile) { return tile_at(z.positions, tile, kQueries); }
+// The tile of keys that the last of the queries ends in, counted as if there were keys at all positions.
+__device__ inline int last_key_tile(const Tile& queries) { return (queries.position + queries.count - 1) / kKeys; }
 
 // Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
 // tile's queries -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns,
@@ -46,10 +45,10 @@ struct Work {
     return {set * groups + i / size, first + size - 1 - i % size};
   }
   // How many of the group's tiles add to dq of a tile of queries before `tile` does. `last`: the last that the queries
-  // see.
+  // see, were there keys that far.
   __device__ int turn(int tile, int last) const {
     const int first = tile / run * run;
-    return first + min(first + run - 1, last) - tile;
+    return first + min(min(first + run, tiles) - 1, last) - tile;
   }
 };
 
@@ -99,6 +98,22 @@ __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const
       transpose_in_quad(w);
       if (row < rows)
         *reinterpret_cast<uint4*>(to + row * stride + 8 * j + 4 * at.column) = make_uint4(w[0], w[1], w[2], w[3]);
+    }
+  }
+}
+
+// The same as f32: two neighbouring columns of a row are 8 bytes, those of four lanes a sector.
+template <int D>
+__device__ inline void store_sums(float* to, i64 stride, int rows, const float (&c)[D / 2], float scale) {
+  const Lane at = lane();
+#pragma unroll
+  for (int half = 0; half < 2; ++half) {
+    const int row = at.row + 8 * half;
+    if (row >= rows) continue;
+#pragma unroll
+    for (int j = 0; j < D / 8; ++j) {
+      const int n = 4 * j + 2 * half;
+      *reinterpret_cast<float2*>(to + row * stride + 8 * j + at.column) = make_float2(c[n] * scale, c[n + 1] * scale);
     }
   }
 }

@@ -82,7 +82,7 @@ __device__ inline void release(u64* barrier, bool has = true) {
 // waiting at an item's beginning, which has several times the tiles, matters less.
 struct Walk {
   const AttentionSizes& z;
-  QueryTile queries{};
+  Tile queries{};
   int tile, head, left, by;
 
   // Of tiles first.. of `tiles`.
@@ -99,7 +99,8 @@ struct Walk {
   }
 };
 
-template <int D>
+// Out: of dk and dv.
+template <int D, class Out>
 struct Sums {
   static constexpr int kBoxes = D / 64;
   using Rows = OwnRows<D, D == 64>;
@@ -224,8 +225,8 @@ struct Sums {
       const int start = it.tile * kKeys + mine * 64;  // the warpgroup's first key
       const i64 stride = i64(z.b) * z.key_heads * D;
       const i64 place = start * stride + i64(it.group / z.g * z.key_heads + it.group % z.g) * D;
-      store_sums<D>(static_cast<__nv_bfloat16*>(x.dk) + place, stride, z.t - start, dk, z.scale);
-      store_sums<D>(static_cast<__nv_bfloat16*>(x.dv) + place, stride, z.t - start, dv, 1);
+      store_sums<D>(static_cast<Out*>(x.dk) + place, stride, z.t - start, dk, z.scale);
+      store_sums<D>(static_cast<Out*>(x.dv) + place, stride, z.t - start, dv, 1);
     }
   }
 
@@ -339,7 +340,7 @@ struct Sums {
   }
 };
 
-template <int D>
+template <int D, class Out>
 __global__ void __launch_bounds__(kThreads, 1)
     sums_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                 const __grid_constant__ HopperGradMaps maps, const __grid_constant__ Scratch scratch,
@@ -348,7 +349,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
   if (threadIdx.x == 0) at.make_barriers();
   __syncthreads();
-  const Sums<D> sums{z, x, maps, scratch, work, at};
+  const Sums<D, Out> sums{z, x, maps, scratch, work, at};
   // The compiler knows them to be the same for all of a warp.
   const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
   if (group == 0) {
@@ -374,22 +375,29 @@ Work work_of(const AttentionSizes& z, int sms) {
   return {tiles, each, std::min(each, (sms + run - 1) / run), run};
 }
 
-template <int D>
+template <int D, class Out>
 void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const Scratch& scratch, cudaStream_t stream) {
-  const int sms = multiprocessors();
+  const int sms = multiprocessors(), bytes = int(sizeof(Shared<D>));
   const Work work = work_of(z, sms);
-  check_cuda(cudaFuncSetAttribute(sums_kernel<D>, cudaFuncAttributeMaxDynamicSharedMemorySize, int(sizeof(Shared<D>))),
+  check_cuda(cudaFuncSetAttribute(sums_kernel<D, Out>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
              "[attention_grad] shared memory");
-  sums_kernel<D>
-      <<<std::min(sms, work.tiles * work.each), kThreads, sizeof(Shared<D>), stream>>>(z, x, maps, scratch, work);
+  sums_kernel<D, Out>
+      <<<std::min(sms, work.tiles * work.each), kThreads, size_t(bytes), stream>>>(z, x, maps, scratch, work);
+}
+
+template <int D>
+void launch_typed(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
+                  const Scratch& scratch, cudaStream_t stream) {
+  z.wide ? launch_sized<D, float>(z, x, maps, scratch, stream)
+         : launch_sized<D, __nv_bfloat16>(z, x, maps, scratch, stream);
 }
 
 }  // namespace
 
 void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                  const Scratch& scratch, cudaStream_t stream) {
-  z.d == 64 ? launch_sized<64>(z, x, maps, scratch, stream) : launch_sized<128>(z, x, maps, scratch, stream);
+  z.d == 64 ? launch_typed<64>(z, x, maps, scratch, stream) : launch_typed<128>(z, x, maps, scratch, stream);
   check_launch("[attention_grad] sums");
 }
 

@@ -180,4 +180,15 @@ __device__ void store_row(T* to, int first, int d, const Sums<W>& c, int i, floa
   }
 }
 
+// A row of d elements to the lane's part of one of the warp's rows (its i-th, 0 or 1); what is beyond stays.
+template <int W>
+__device__ void load_row(Sums<W>& c, const float* from, int d, int i) {
+#pragma unroll
+  for (int j = 0; j < W / 8; ++j) {
+    const int column = column_of(j, 0);
+    if (column < d) c[j][2 * i] = from[column];
+    if (column + 1 < d) c[j][2 * i + 1] = from[column + 1];
+  }
+}
+
 }  // namespace megalith::cuda
