@@ -102,4 +102,32 @@ TEST(AttentionChoice, backward_on_hopper) {
   EXPECT_EQ(way([](AttentionCase& c) { c.dtype = DType::f32; }), Way::own);
 }
 
+TEST(AttentionChoice, blocks_of_a_ring) {
+  AttentionCase c = kPlain;
+  c.block = AttentionCase::Block::whole, c.t = 2048;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention: cuDNN 9.19 (a ring's blocks of keys, bf16, head size 128)");
+  c.backward = true;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention backward: own kernel for Hopper (a ring's blocks of keys, bf16, head size 128)");
+  const auto reason = [&](auto change) {
+    AttentionCase other = c;
+    change(other);
+    return explain(choose_attention(other), 91900);
+  };
+  using Block = AttentionCase::Block;
+  const std::string f32 = "attention: own kernel, because a ring adds up gradients in f32, which cuDNN's are not";
+  EXPECT_EQ(reason([](AttentionCase& c) { c.d = 96; }), f32);
+  EXPECT_EQ(reason([](AttentionCase& c) { c.capability = 100; }), f32);
+  EXPECT_EQ(reason([](AttentionCase& c) { c.t = 2000; }), f32);
+  EXPECT_EQ(reason([](AttentionCase& c) { c.t = c.s = 2000, c.block = Block::diagonal; }),
+            "attention backward: own kernel for Hopper (a ring's blocks of keys, bf16, head size 128)");
+  for (bool backward : {false, true}) {
+    EXPECT_EQ(reason([&](AttentionCase& c) { c.window = 512, c.backward = backward; }),
+              "attention: own kernel, because a window lies across a ring's blocks of keys");
+    EXPECT_EQ(reason([&](AttentionCase& c) { c.block = Block::ragged, c.backward = backward; }),
+              "attention: own kernel, because a ring's blocks of keys do not lie as its queries do");
+  }
+}
+
 }  // namespace megalith::cuda

@@ -14,6 +14,9 @@ struct AttentionCase {
   i64 window = 0;
   bool alibi = false, dropout = false, documents = false;
   bool backward = false;
+  // A ring's block of keys: whether the queries that see any of it (s of them, t keys) see it like a sequence's last
+  // queries, or all of it; ragged: neither. Its gradients are f32.
+  enum class Block { none, diagonal, whole, ragged } block = Block::none;
   int capability = 90;  // of the GPU
 };
 

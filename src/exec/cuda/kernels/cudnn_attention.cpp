@@ -34,6 +34,7 @@ class SdpaGraph {
   template <class Attributes>
   Attributes masked(Attributes a) const {
     a.set_attn_scale(float(p_.scale));
+    if (!p_.causal) return a;
     p_.s == p_.t ? a.set_causal_mask(true) : a.set_causal_mask_bottom_right(true);
     if (p_.window > 0) a.set_diagonal_band_left_bound(int(p_.window));
     return a;
