@@ -31,7 +31,7 @@ RelayoutBatch::RelayoutBatch(const Mesh& mesh, std::vector<RelayoutCase> cases, 
     const RelayoutCase& c = cases[i];
     Value x = b.leaf({fmt::format("x{}", i), c.from});
     if (c.in_place) x = b.add1(Scale{c.from.ndim(), 1}, {x});
-    const Value y = b.relayout(x, c.axes, c.to, c.order);
+    const Value y = b.relayout(x, c.axes, c.to, c.order, c.rotated);
     Relayout op = *graph_.nodes.back().op.get_if<Relayout>();
     op.lane = c.lane;
     graph_.nodes.back().op = op;
@@ -136,6 +136,20 @@ std::vector<RelayoutCase> zigzags(DType dtype) {
     out.push_back({zigzag, {Axis::cp}, kPartial, Order::block, lane});
     out.push_back({part, {Axis::cp}, split(0), Order::zigzag, lane});
   }
+  return out;
+}
+
+std::vector<RelayoutCase> rotations(DType dtype, int ranks) {
+  std::vector<RelayoutCase> out;
+  for (const Order order : {Order::block, Order::zigzag})
+    for (const int dim : {0, 1})
+      for (int from = 0; from < ranks; ++from)
+        for (int to = 0; to < ranks; ++to)
+          for (const int lane : {0, 4}) {
+            Layout l = whole(2);
+            l.dims[size_t(dim)] = {{Axis::cp, order, from}};
+            if (from != to) out.push_back({{dtype, {24, 48}, l}, {Axis::cp}, split(dim), order, lane, false, to});
+          }
   return out;
 }
 

@@ -15,6 +15,7 @@ struct RelayoutCase {
   Order order = Order::block;
   int lane = 0;
   bool in_place = false;  // of a value that ends with it, not of a leaf
+  int rotated = 0;
 };
 
 class RelayoutBatch {
@@ -44,6 +45,8 @@ class RelayoutBatch {
 std::vector<RelayoutCase> every_row(DType dtype);
 // Over cp, into and out of zigzag.
 std::vector<RelayoutCase> zigzags(DType dtype);
+// Over cp (of `ranks`), from each rotation of parts to each other, in line and on a lane.
+std::vector<RelayoutCase> rotations(DType dtype, int ranks);
 // Over dp: shapes that do not divide, scalars, nothing at all.
 std::vector<RelayoutCase> odd_sums(DType dtype);
 

@@ -2,6 +2,8 @@
 // memory; only where the whole is laid out in another way are they copied, box by box. All-to-all sends what two ranks
 // have in common (mesh/pieces.h), packed where it is not one piece. Sums add in NCCL's order, which is the same in
 // every run, in the value's own precision.
+#include <utility>
+
 #include "exec/cuda/comms.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/box_copy.h"
@@ -112,21 +114,21 @@ class Mover {
   };
 
   void route_messages() {
-    const i64 slack = 16 * n();
-    workspace_ = aligned(in_bytes_) + slack + aligned(out_bytes_) + slack;
-    i64 packed = 0, received = aligned(in_bytes_) + slack;
+    const auto packed = [&](i64 bytes) {
+      return At{Memory::workspace, std::exchange(workspace_, workspace_ + aligned(bytes))};
+    };
     for (int k = 0; k < n(); ++k) {
       if (k == me_) continue;
       if (const i64 bytes = elements(outgoing_[k]) * size_) {
         const bool lies = is_message_from(outgoing_[k]);
-        const At at = lies ? At{Memory::in, outgoing_[k][0].from * size_} : At{Memory::workspace, packed};
-        if (!lies) before_.add(packed_to(outgoing_[k]), size_, {Memory::in}, at), packed += aligned(bytes);
+        const At at = lies ? At{Memory::in, outgoing_[k][0].from * size_} : packed(bytes);
+        if (!lies) before_.add(packed_to(outgoing_[k]), size_, {Memory::in}, at);
         sends_.push_back({k, at, bytes});
       }
       if (const i64 bytes = elements(incoming_[k]) * size_) {
         const bool lies = is_message_to(incoming_[k]);
-        const At at = lies ? At{Memory::out, incoming_[k][0].to * size_} : At{Memory::workspace, received};
-        if (!lies) after_.add(packed_from(incoming_[k]), size_, at, {Memory::out}), received += aligned(bytes);
+        const At at = lies ? At{Memory::out, incoming_[k][0].to * size_} : packed(bytes);
+        if (!lies) after_.add(packed_from(incoming_[k]), size_, at, {Memory::out});
         receives_.push_back({k, at, bytes});
       }
     }
