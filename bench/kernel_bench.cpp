@@ -4,27 +4,16 @@
 // takes to start it. Random operands; buffers rotate through more memory than the second-level cache holds.
 // kernel-bench PART: only those whose names contain it.
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <vector>
 
 #include "base/log.h"
 #include "base/rng.h"
 #include "exec/cuda/kernel.h"
+#include "kernel_cases.h"
 
 namespace megalith::cuda {
 namespace {
-
-struct Case {
-  std::string name;
-  AnyOp op;
-  std::vector<Type> ins;
-  bool in_place = false;  // results lie over inputs wherever the op allows it
-  i64 ids_below = 0;      // i32 inputs are random in [0, ids_below)
-  int cp = 1;             // context-parallel ranks, of which this is the first; each has the same work
-};
-
-Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape.size()))}; }
 
 class Memory {
  public:
@@ -128,7 +117,7 @@ class Bench {
   void run(const Case& c) {
     const Mesh mesh = make_mesh(1, c.cp, 1, 1);
     const std::vector<Type> types = c.op.infer({mesh, c.ins, std::vector<bool>(c.ins.size(), false)});
-    const Kernel kernel = prepare_any(c.op, {mesh, Coord{}, c.ins, types, device_});
+    const Kernel kernel = prepare_any(c.op, {mesh, mesh.coord(c.rank), c.ins, types, device_});
     const std::vector<Type> ins = local(mesh, c.ins), outs = local(mesh, types);
     i64 bytes = 0;
     for (const Type& t : ins) bytes += t.bytes();
@@ -147,7 +136,7 @@ class Bench {
     const int launches = int(std::clamp<double>(kRowMs / alone, 1, 32));
     const Launches row(device_.stream(), launches, [&](int i) { kernel.run(args(i)); });
     const double ms = timed(device_.stream(), [&](int) { row(); }) / launches;
-    const double flops = c.op.cost(c.ins, types).flops / c.cp, moved = c.op.cost(ins, outs).bytes;
+    const double flops = c.op.cost(c.ins, types).flops / c.cp / c.parts, moved = c.op.cost(ins, outs).bytes;
     log::say("{:<48} {:>8.4f} {:>8.4f} {:>8.0f} {:>7.1f}% {:>9.1f}", c.name, alone, ms, moved / ms / 1e6,
              100 * moved / ms / 1e6 / copy_, flops / ms / 1e9);
   }
@@ -262,73 +251,11 @@ std::vector<Case> loss_and_update_cases() {
        true}};
 }
 
-std::vector<Case> attention_cases() {
-  struct Size {
-    i64 s, b, g, r, d, window;
-    bool starts;  // packed documents: our own kernel
-  };
-  std::vector<Case> all;
-  for (const Size& n : {Size{4096, 2, 8, 4, 128, 0, false},
-                        {8192, 2, 8, 4, 128, 0, false},
-                        {8192, 2, 8, 4, 128, 0, true},
-                        {8192, 2, 8, 4, 128, 1024, false},
-                        {1024, 64, 12, 1, 64, 0, false},
-                        {1024, 64, 12, 1, 64, 0, true},
-                        {2048, 16, 16, 1, 64, 0, false}}) {
-    const DType b = DType::bf16;
-    const Type q = of(b, {n.s, n.b, n.g, n.r, n.d}), k = of(b, {n.s, n.b, n.g, n.d}), rows = of(DType::i64, {n.b});
-    const Type lse = of(DType::f32, {n.s, n.b, n.g, n.r}), starts = of(DType::i32, {n.s, n.b});
-    AttentionSpec at;
-    at.scale = 1 / std::sqrt(double(n.d)), at.window = n.window, at.starts = n.starts;
-    const std::string size = fmt::format(" s{} b{} {}x{} d{}{}", n.s, n.b, n.g, n.r, n.d,
-                                         n.window   ? fmt::format(" w{}", n.window)
-                                         : n.starts ? " docs"
-                                                    : "");
-    std::vector<Type> ins = {q, k, k, rows}, grad_ins = {q, q, k, k, q, lse, rows};
-    if (n.starts) ins.push_back(starts), grad_ins.push_back(starts);
-    all.push_back({"attention" + size, Attention{at}, ins, false, 1});
-    all.push_back({"attention_grad" + size, AttentionGrad{at}, grad_ins, false, 1});
-  }
-  return all;
-}
-
-// Queries split over context-parallel ranks, keys and values gathered.
-std::vector<Case> context_parallel_cases() {
-  struct Size {
-    i64 s, g, r, d;
-    int cp;
-  };
-  std::vector<Case> all;
-  for (const Size& n : {Size{8192, 8, 4, 128, 4},
-                        {32768, 8, 4, 128, 4},
-                        {65536, 8, 4, 128, 2},
-                        {131072, 8, 4, 128, 4},
-                        {32768, 16, 1, 64, 4}}) {
-    const auto split = [](Type t) {
-      t.layout.dims[0].push_back({Axis::cp, Order::zigzag});
-      return t;
-    };
-    const auto copied = [](Type t) {
-      t.layout.copy = {Axis::cp};
-      return t;
-    };
-    const DType b = DType::bf16;
-    const Type q = split(of(b, {n.s, 1, n.g, n.r, n.d})), k = copied(of(b, {n.s, 1, n.g, n.d}));
-    const Type lse = split(of(DType::f32, {n.s, 1, n.g, n.r})), rows = of(DType::i64, {1});
-    AttentionSpec at;
-    at.scale = 1 / std::sqrt(double(n.d));
-    const std::string size = fmt::format(" s{} cp{} {}x{} d{}", n.s, n.cp, n.g, n.r, n.d);
-    all.push_back({"attention" + size, Attention{at}, {q, k, k, rows}, false, 1, n.cp});
-    all.push_back({"attention_grad" + size, AttentionGrad{at}, {q, q, k, k, q, lse, rows}, false, 1, n.cp});
-  }
-  return all;
-}
-
 void run_all(const std::string& part) {
   Device device(0, "");
   Bench bench(device);
-  for (const auto& cases :
-       {attention_cases(), context_parallel_cases(), norm_cases(), elementwise_cases(), loss_and_update_cases()})
+  for (const auto& cases : {attention_cases(), context_parallel_cases(), ring_cases(), norm_cases(),
+                            elementwise_cases(), loss_and_update_cases()})
     for (const Case& c : cases)
       if (c.name.find(part) != std::string::npos) bench.run(c);
 }

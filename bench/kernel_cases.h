@@ -1,0 +1,25 @@
+// What kernel-bench runs.
+#pragma once
+#include <vector>
+
+#include "ops/all.h"
+
+namespace megalith::cuda {
+
+struct Case {
+  std::string name;
+  AnyOp op;
+  std::vector<Type> ins;
+  bool in_place = false;    // results lie over inputs wherever the op allows it
+  i64 ids_below = 0;        // i32 inputs are random in [0, ids_below)
+  int cp = 1;               // context-parallel ranks; each has the same work
+  int rank = 0, parts = 1;  // which of them, and in how many parts it does its work
+};
+
+inline Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape.size()))}; }
+
+std::vector<Case> attention_cases();
+std::vector<Case> context_parallel_cases();  // queries split over context-parallel ranks, keys and values gathered
+std::vector<Case> ring_cases();              // one block of keys of a ring
+
+}  // namespace megalith::cuda
