@@ -2,7 +2,9 @@
 // rank to rank instead, a block at a time, beside the attention of the block at hand.
 //   forward:   the block that lies with the queries, then the one that comes from the rank before, and so on; each part
 //              goes on from the o and lse of those before
-//   backward:  the same way; dq is summed here, dk and dv travel with their block, and one more step brings them home
+//   backward:  from the block of the rank before on, the one that lies with the queries last; dq is summed here, dk and
+//              dv travel with their block, and are home when that one is done. The first block is sent for one node
+//              ahead: beside what makes attention's cotangent
 // Which keys a rank has in turn is told by their types (rotated splits), and masks go by positions; so in zigzag order
 // every rank has the same work at every step.
 #include <algorithm>
@@ -27,10 +29,13 @@ class Ring {
   explicit Ring(Graph& g) : g_(g), b_(g), ranks_(g.mesh.n(Axis::cp)) {}
 
   bool run() {
+    send_ahead();
     std::vector<Node> nodes = std::move(g_.nodes);
     g_.nodes.clear();
-    for (Node& n : nodes) {
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      Node& n = nodes[i];
       b_.set_phase(n.phase), b_.set_tag(n.tag);
+      for (const Ahead& a : ahead_[i]) begun_[a.of] = hand_on(a.block, 1);
       if (!forward(n) && !backward(n) && !reduction(n)) keep(std::move(n));
     }
     replace_uses(g_, by_);
@@ -38,6 +43,25 @@ class Ring {
   }
 
  private:
+  struct Ahead {  // of an attention gradient, by its first result: the block that it sends first
+    Value of;
+    Block block;
+  };
+
+  // The nodes that the first block of a backward is sent before.
+  void send_ahead() {
+    for (size_t i = 0; i < g_.nodes.size(); ++i) {
+      const Node& n = g_.nodes[i];
+      const auto here = backward_block(n);
+      if (!here) continue;
+      const auto made_by = [&](Value v) { return g_.info(v).node; };
+      int at = made_by(n.ins[0]);
+      if (at < 0 || g_.nodes[size_t(at)].phase != n.phase || made_by((*here)[0]) >= at || made_by((*here)[1]) >= at)
+        at = int(i);
+      ahead_[size_t(at)].push_back({n.outs[0], *here});
+    }
+  }
+
   void keep(Node n) {
     for (Value v : n.outs) g_.values[size_t(v.id)].node = int(g_.nodes.size());
     g_.nodes.push_back(std::move(n));
@@ -94,28 +118,33 @@ class Ring {
     return true;
   }
 
-  bool backward(const Node& n) {
+  std::optional<Block> backward_block(const Node& n) const {
     const auto* op = n.op.get_if<AttentionGrad>();
-    if (!op || op->at.packed()) return false;
-    auto here = block(n.ins[2], n.ins[3]);
-    if (!here) return false;
+    if (!op || op->at.packed()) return {};
+    return block(n.ins[2], n.ins[3]);
+  }
+
+  bool backward(const Node& n) {
+    const auto own = backward_block(n);
+    if (!own) return false;
+    const AttentionSpec& at = n.op.get_if<AttentionGrad>()->at;
+    Block next = begun_.at(n.outs[0]), travelling;  // dk and dv
     Value dq;
-    Block travelling;  // dk and dv
-    for (int step = 0; step < ranks_; ++step) {
-      const Block next = step + 1 == ranks_ ? Block{} : hand_on(*here, step + 1);
+    for (int step = 1; step <= ranks_; ++step) {
+      const Block here = step == ranks_ ? *own : arrived(next);
+      next = step + 1 < ranks_ ? hand_on(here, step + 1) : Block{};
       std::vector<Value> ins = n.ins;
-      ins[2] = (*here)[0], ins[3] = (*here)[1];
-      const std::vector<Value> part = b_.add(AttentionPartGrad{op->at, ranks_}, ins);
-      dq = step == 0 ? part[0] : sum(dq, part[0]);
+      ins[2] = here[0], ins[3] = here[1];
+      const std::vector<Value> part = b_.add(AttentionPartGrad{at, ranks_}, ins);
+      dq = step == 1 ? part[0] : sum(dq, part[0]);
       Block mine = {part[1], part[2]};
       const Block others = arrived(travelling);
       for (size_t i = 0; i < others.size(); ++i) mine[i] = sum(others[i], mine[i]);
-      travelling = hand_on(mine, step + 1);
-      here = arrived(next);
+      travelling = step == ranks_ ? mine : hand_on(mine, step + 1);
     }
     by_[n.outs[0]] = as(g_.type(n.outs[0]).dtype, dq);
-    const Block home = arrived(travelling);
-    for (size_t i = 0; i < home.size(); ++i) home_[n.outs[1 + i]] = as(g_.type(n.outs[1 + i]).dtype, home[i]);
+    for (size_t i = 0; i < travelling.size(); ++i)
+      home_[n.outs[1 + i]] = as(g_.type(n.outs[1 + i]).dtype, travelling[i]);
     return true;
   }
 
@@ -132,8 +161,10 @@ class Ring {
   Graph& g_;
   Builder b_;
   int ranks_;
-  std::map<Value, Value> by_;    // what takes a value's place
-  std::map<Value, Value> home_;  // by the sums over cp that stood there
+  std::map<size_t, std::vector<Ahead>> ahead_;  // by the node before which it is sent
+  std::map<Value, Block> begun_;                // what was sent ahead
+  std::map<Value, Value> by_;                   // what takes a value's place
+  std::map<Value, Value> home_;                 // by the sums over cp that stood there
 };
 
 }  // namespace

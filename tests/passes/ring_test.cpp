@@ -49,23 +49,26 @@ TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
         EXPECT_EQ(r->transfer, Transfer::rotate) << print(g, n);
     }
     EXPECT_EQ(rotations(g, Phase::forward), kLayers * 2 * (ranks - 1));
-    EXPECT_EQ(rotations(g, Phase::backward), kLayers * 2 * (ranks - 1 + ranks));  // gradients come home
+    EXPECT_EQ(rotations(g, Phase::backward), kLayers * 4 * (ranks - 1));  // of blocks, and of their gradients
   }
 }
 
-// Keys and values are begun before a part and waited for behind it; gradients travel beside the part after theirs.
+// Keys and values are begun before a part and waited for behind it; gradients travel beside the part after theirs. The
+// backward's first block travels beside the product that makes attention's cotangent.
 TEST(Ring, blocks_travel_beside_attention) {
   const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
-  std::map<Value, int> begun;  // parts before the rotation
-  std::vector<int> idle;       // layers' last step alone: gradients come home
-  int parts = 0;
+  std::map<Value, std::pair<int, int>> begun;  // parts and products before the rotation
+  std::vector<int> idle;                       // without a part beside them
+  int parts = 0, products = 0;
   for (const Node& n : g.nodes) {
-    parts += is_part(n);
+    parts += is_part(n), products += n.op.get_if<Einsum>() != nullptr;
     if (const auto* r = n.op.get_if<Relayout>(); r && r->transfer == Transfer::rotate) {
       EXPECT_GT(r->lane, 0);
-      begun[n.outs[0]] = parts;
+      begun[n.outs[0]] = {parts, products};
     }
-    if (n.op.get_if<Wait>() && begun.count(n.ins[0]) && begun.at(n.ins[0]) == parts) idle.push_back(n.ins[0].id);
+    if (!n.op.get_if<Wait>() || !begun.count(n.ins[0]) || begun.at(n.ins[0]).first != parts) continue;
+    idle.push_back(n.ins[0].id);
+    EXPECT_GT(products, begun.at(n.ins[0]).second);
   }
   EXPECT_EQ(parts, kLayers * 2 * 4);
   EXPECT_EQ(idle.size(), size_t(kLayers * 2));
