@@ -113,6 +113,8 @@ class Mover {
     i64 bytes;
   };
 
+  // What rotates lies as one piece in both memories. Of what is sent to all, only some places may have to be packed:
+  // workspace is planned for all that there is, as it must be enough for each of them.
   void route_messages() {
     const auto packed = [&](i64 bytes) {
       return At{Memory::workspace, std::exchange(workspace_, workspace_ + aligned(bytes))};
@@ -133,6 +135,8 @@ class Mover {
       }
     }
     after_.add(incoming_[me_], size_, {Memory::in}, {Memory::out});
+    if (op_.transfer == Transfer::all_to_all)
+      workspace_ = aligned(in_bytes_) + aligned(out_bytes_) + 2 * aligned(1) * n();
   }
 
   void copy_all(const std::byte* from, std::byte* to, i64 bytes, cudaStream_t stream) const {
