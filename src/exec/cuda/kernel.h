@@ -42,7 +42,7 @@ struct Args {
 };
 
 struct Kernel {
-  i64 workspace = 0;  // bytes
+  i64 workspace = 0;  // bytes; at no place more than at the first, which memory is planned for
   // Enqueues on args.stream and returns; never waits, allocates or reads back, since it is captured into a graph.
   // Results are the same bits whenever inputs are.
   std::function<void(const Args&)> run;

@@ -19,12 +19,13 @@ Kernel own(const Form& f) {
 Kernel own_grad(const Form& f) {
   AttentionSizes z = sizes_of(f);
   choose_stages(z, f.site.device, attention_grad_shared_bytes);
-  return {attention_grad_workspace(z), [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
+  return {grad_need(AttentionChoice::Way::own, z, f.places()),
+          [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
 }
 
 Kernel grad_by_hopper(const Form& f) {
   const AttentionSizes z = sizes_of(f);
-  return {hopper_grad_workspace(z), [z, p = Pointers(f)](const Args& a) {
+  return {grad_need(AttentionChoice::Way::hopper, z, f.places()), [z, p = Pointers(f)](const Args& a) {
             const AttentionGradBuffers x = p.grad_buffers(a);
             launch_hopper_grad(z, x, hopper_grad_maps(z, x), a.stream);
           }};
@@ -39,9 +40,11 @@ std::vector<CudnnAttention> run_problems(const Form& f) {
   return out;
 }
 
+i64 stats_bytes(const Form& f) { return aligned(f.sizes[0] * f.sizes[1] * f.heads() * i64(sizeof(float))); }
+
 Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
   const CudnnAttention c = problem_of(f);
-  const i64 heads = c.b * c.g * c.r, stats = aligned(heads * c.s * i64(sizeof(float)));
+  const i64 heads = c.b * c.g * c.r, stats = stats_bytes(f);
   i64 workspace = 0;
   for (const CudnnPlanPtr& plan : plans) workspace = std::max(workspace, plan->workspace());
   return {
@@ -101,10 +104,15 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 
 }  // namespace
 
+// Where positions are cut, a place takes as much as others may, whichever way it goes.
 Kernel prepare(const Attention& op, const Site& site) {
   const Form f(op.at, site, 0, site.outs[0]);
-  const auto plans = chosen_plans(f, choose_attention(case_of(f, false)), run_problems(f));
-  return plans.empty() ? own(f) : by_cudnn(f, plans);
+  const AttentionChoice choice = choose_attention(case_of(f, false));
+  const std::optional<i64> most = f.is_cut() ? std::optional(kForwardPlanBytes) : std::nullopt;
+  const auto plans = chosen_plans(f, choice, run_problems(f), most);
+  Kernel kernel = plans.empty() ? own(f) : by_cudnn(f, plans);
+  if (most && choice.way == AttentionChoice::Way::cudnn) kernel.workspace = stats_bytes(f) + *most;
+  return kernel;
 }
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {

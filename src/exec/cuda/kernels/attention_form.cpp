@@ -15,11 +15,8 @@ Form::Form(const AttentionSpec& spec, const Site& where, int first, const Type& 
 }
 
 AttentionCase case_of(const Form& f, bool backward) {
-  const Indices positions = f.indices(0);
-  i64 shortest = f.sizes[0];
-  for (int i = 0; i < positions.runs; ++i) shortest = std::min(shortest, positions.length(i));
   return {.dtype = f.dtype(),
-          .s = shortest,
+          .s = shortest_run(f.places()),
           .t = f.t,
           .d = f.sizes[4],
           .window = f.at.window,
@@ -114,7 +111,7 @@ AttentionGradBuffers Pointers::grad_buffers(const Args& a) const {
 }
 
 std::vector<CudnnPlanPtr> chosen_plans(const Form& f, AttentionChoice choice,
-                                       const std::vector<CudnnAttention>& problems) {
+                                       const std::vector<CudnnAttention>& problems, std::optional<i64> most) {
   AttentionPlans& known = f.site.device.attention_plans();
   std::vector<CudnnPlanPtr> plans;
   for (const CudnnAttention& problem : problems) {
@@ -122,6 +119,9 @@ std::vector<CudnnPlanPtr> chosen_plans(const Form& f, AttentionChoice choice,
     const AttentionPlans::Found& found = known.find(problem);
     plans.push_back(found.plan);
     if (!found.plan) choice = {AttentionChoice::Way::own, "because cuDNN refuses: " + found.refusal};
+    if (const i64 asked = found.plan ? found.plan->workspace() : 0; most && asked > *most)
+      choice = {AttentionChoice::Way::own,
+                fmt::format("because cuDNN asks for {} bytes of workspace, {} are set aside", asked, *most)};
   }
   known.say_once(explain(choice, cudnn_version()));
   return choice.way == AttentionChoice::Way::cudnn ? plans : std::vector<CudnnPlanPtr>{};

@@ -4,13 +4,10 @@
 #include <array>
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/attention.h"
-#include "exec/cuda/kernels/attention_choice.h"
+#include "exec/cuda/kernels/attention_needs.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
 
 namespace megalith::cuda {
-
-constexpr i64 aligned(i64 bytes) { return (bytes + 255) / 256 * 256; }
 
 // Where attention's operands lie: three tensors, or one that holds them all. `q`: the index of the op's input q or qkv;
 // `o` the type of attention's result.
@@ -31,7 +28,10 @@ struct Form {
   int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
 
   Indices indices(int dim) const { return indices_of(site, o, dim); }
-  Indices keys() const { return indices_of(site, at.packed() ? q : q + 1, 0); }  // positions
+  const Type& k() const { return site.ins[size_t(at.packed() ? q : q + 1)]; }
+  std::vector<AttentionPlace> places() const { return places_of(site.mesh, o, k()); }
+  bool is_cut() const { return sizes[0] < o.dim(0); }        // over several places
+  Indices keys() const { return indices_of(site, k(), 0); }  // positions
 };
 
 AttentionCase case_of(const Form& f, bool backward);
@@ -57,8 +57,9 @@ struct Pointers {
 
 using CudnnPlanPtr = std::shared_ptr<const CudnnPlan>;
 
-// cuDNN's plans, if it is chosen and has one for each problem; says which way was taken, and why.
+// cuDNN's plans, if it is chosen and has one for each problem, with at most so many bytes of workspace; says which way
+// was taken, and why.
 std::vector<CudnnPlanPtr> chosen_plans(const Form& f, AttentionChoice choice,
-                                       const std::vector<CudnnAttention>& problems);
+                                       const std::vector<CudnnAttention>& problems, std::optional<i64> most = {});
 
 }  // namespace megalith::cuda

@@ -3,7 +3,6 @@
 // in f32.
 #include "ops/attention_part.h"
 
-#include "exec/cuda/kernels/attention_block.h"
 #include "exec/cuda/kernels/attention_form.h"
 #include "exec/cuda/kernels/attention_hopper.h"
 #include "exec/cuda/kernels/attention_merge.h"
@@ -11,14 +10,6 @@
 namespace megalith::cuda {
 
 namespace {
-
-AttentionCase case_of(const Form& f, const std::optional<SeenBlock>& seen, bool backward) {
-  AttentionCase c = case_of(f, backward);
-  c.block =
-      seen ? seen->causal ? AttentionCase::Block::diagonal : AttentionCase::Block::whole : AttentionCase::Block::ragged;
-  if (seen && seen->queries > 0) c.s = seen->queries, c.t = seen->keys;
-  return c;
-}
 
 // o and lse of keys before, the last two inputs.
 struct Before {
@@ -54,11 +45,11 @@ CudnnAttention problem_of(const Form& f, const SeenBlock& seen) {
 Kernel by_cudnn(const AttentionPart& op, const Form& f, const SeenBlock& seen, const CudnnPlanPtr& plan) {
   const AttentionMerge merge{f.sizes[0], f.sizes[1] * f.heads(), seen.query, seen.queries, int(f.sizes[4]), !op.last};
   const i64 row = merge.heads * merge.d * size_of(DType::bf16), first = seen.query * row;
-  const i64 part = aligned(seen.queries * row), stats = aligned(seen.queries * merge.heads * i64(sizeof(float)));
-  return {part + stats + (plan ? plan->workspace() : 0), [=](const Args& a) {
-            std::byte *o = a.workspace, *lse = o + part;
+  const PartWorkspace at = part_workspace(sizes_of(f), seen);
+  return {at.bytes(), [=](const Args& a) {
+            std::byte *o = a.workspace, *lse = o + at.o;
             void* const tensors[] = {a.ins[0] + first, a.ins[1], a.ins[2], o, lse};
-            if (plan) plan->run(a.stream, tensors, lse + stats);
+            if (plan) plan->run(a.stream, tensors, lse + at.lse);
             const Before before = before_of(op, a);
             launch(merge,
                    AttentionMergeBuffers{o, reinterpret_cast<const float*>(lse), before.o, before.lse, a.outs[0],
@@ -84,13 +75,8 @@ void clear_others(std::byte* to, i64 begin, i64 end, i64 all, i64 bytes, cudaStr
   clear(0, begin), clear(end, all);
 }
 
-// The kernel for Hopper sees a sequence of as many keys as there are: the queries lie at its end or, where they see all
-// keys, behind it.
 Kernel grad_by_hopper(const Form& f, const SeenBlock& seen) {
-  AttentionSizes z = sizes_of(f);
-  z.s = int(seen.queries), z.t = int(seen.keys), z.wide = true;
-  z.positions = {.n = seen.queries, .runs = 1, .start = {seen.causal ? seen.keys - seen.queries : seen.keys}};
-  z.keys = {.n = seen.keys, .runs = 1};
+  const AttentionSizes z = hopper_sizes(sizes_of(f), seen);
   const i64 heads = f.sizes[1] * f.heads(), keys = f.sizes[1] * f.groups(), d = f.sizes[4];
   const bool any = seen.queries > 0;
   return {any ? hopper_grad_workspace(z) : 0, [=, all_s = f.sizes[0], all_t = f.t, p = Pointers(f)](const Args& a) {
@@ -106,25 +92,40 @@ Kernel grad_by_hopper(const Form& f, const SeenBlock& seen) {
           }};
 }
 
+// Every place's kernel asks for what is enough at all of them.
+Kernel planned_alike(Kernel kernel, const Form& f, const AttentionCase& c) {
+  const i64 need = part_need(c, sizes_of(f), f.places());
+  check(kernel.workspace <= need, "[attention_part] asks for {} bytes of workspace, places were thought to need {}",
+        kernel.workspace, need);
+  kernel.workspace = need;
+  return kernel;
+}
+
+Kernel forward(const AttentionPart& op, const Form& f, const AttentionCase& c) {
+  const auto seen = seen_block(f.indices(0), f.keys());
+  const AttentionChoice choice = choose_attention(case_of_block(c, seen));
+  if (seen && seen->queries == 0 && choice.way == AttentionChoice::Way::cudnn) return by_cudnn(op, f, *seen, nullptr);
+  const auto plans = chosen_plans(f, choice, {problem_of(f, seen.value_or(SeenBlock{}))}, kForwardPlanBytes);
+  return plans.empty() ? own(op, f) : by_cudnn(op, f, *seen, plans[0]);
+}
+
 }  // namespace
 
 Kernel prepare(const AttentionPart& op, const Site& site) {
   check(!op.at.packed(), "[attention_part] q, k and v in one tensor: a ring needs them apart");
   const Form f(op.at, site, 0, site.outs[0]);
-  const auto seen = seen_block(f.indices(0), f.keys());
-  const AttentionChoice choice = choose_attention(case_of(f, seen, false));
-  if (seen && seen->queries == 0 && choice.way == AttentionChoice::Way::cudnn) return by_cudnn(op, f, *seen, nullptr);
-  const auto plans = chosen_plans(f, choice, {problem_of(f, seen.value_or(SeenBlock{}))});
-  return plans.empty() ? own(op, f) : by_cudnn(op, f, *seen, plans[0]);
+  const AttentionCase c = case_of(f, false);
+  return planned_alike(forward(op, f, c), f, c);
 }
 
 Kernel prepare(const AttentionPartGrad& op, const Site& site) {
   check(!op.at.packed(), "[attention_part_grad] q, k and v in one tensor: a ring needs them apart");
   const Form f(op.at, site, 1, site.ins[0]);
   const auto seen = seen_block(f.indices(0), f.keys());
-  const AttentionChoice choice = choose_attention(case_of(f, seen, true));
+  const AttentionCase c = case_of(f, true);
+  const AttentionChoice choice = choose_attention(case_of_block(c, seen));
   f.site.device.attention_plans().say_once(explain(choice, cudnn_version()));
-  return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f, *seen) : own_grad(f);
+  return planned_alike(choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f, *seen) : own_grad(f), f, c);
 }
 
 }  // namespace megalith::cuda
