@@ -1,4 +1,4 @@
-// Weights gathered by a step's first micro-batch alone, on a lane that forks at the head of its graph.
+// Weights gathered by a step's first micro-batch alone, on a lane that forks at the head of its program.
 #include "exec/cuda/executor.h"
 #include "ops/scale.h"
 #include "tests/exec_cuda_ranks/gpus.h"
