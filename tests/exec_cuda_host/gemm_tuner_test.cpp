@@ -14,6 +14,8 @@ struct Pretended {
   std::vector<double> cycles, mhz;
   std::vector<int> long_runs = std::vector<int>(cycles.size(), 0);
   SustainedClocks clocks = {};
+  std::vector<int> guessed_tiles = {};
+  std::function<bool(int)> agrees = {};
 
   Fastest choose(bool hot = true) {
     std::vector<std::string> names;
@@ -22,7 +24,7 @@ struct Pretended {
       long_runs[way] += settle > 0;
       return Sample{cycles[way], settle > 0 ? mhz[way] : 1900.0};
     };
-    return fastest({names, measure, hot}, clocks);
+    return fastest({names, measure, hot, guessed_tiles, agrees}, clocks);
   }
 };
 
@@ -61,6 +63,49 @@ TEST(GemmTuner, ways_that_cannot_run) {
   EXPECT_EQ((Pretended{{kNever, 1e6}, {0, 1300}}.choose().way), 1);
   EXPECT_EQ((Pretended{{kNever, kNever}, {0, 0}}.choose().way), -1);
   EXPECT_EQ((Pretended{{}, {}}.choose().way), -1);
+}
+
+TEST(GemmTuner, a_guess_wins_by_its_time) {
+  Pretended p{{1.05e6, 1.00e6}, {1300, 1290}};
+  p.guessed_tiles = {7};
+  EXPECT_EQ(p.choose().way, 1);
+  Pretended q{{1.05e6, 1.00e6}, {1300, 1200}};
+  q.guessed_tiles = {7};
+  EXPECT_EQ(q.choose().way, 0) << "fewer cycles, but a clock that costs more";
+}
+
+TEST(GemmTuner, of_guesses_only_the_best_of_each_of_two_tiles_are_run_for_long) {
+  Pretended p{{1.00e6, 1.02e6, 0.97e6, 0.96e6, 0.95e6, 0.98e6, 0.995e6}, {1300, 1300, 1300, 1300, 1300, 1300, 1300}};
+  p.guessed_tiles = {7, 8, 8, 9, 10};
+  EXPECT_EQ(p.choose().way, 4);
+  EXPECT_EQ(p.long_runs, (std::vector<int>{1, 1, 1, 0, 1, 0, 0}));
+}
+
+TEST(GemmTuner, a_guess_that_is_hardly_better_is_not_run_for_long) {
+  Pretended p{{1.00e6, 0.995e6}, {1200, 1300}};
+  p.guessed_tiles = {7};
+  EXPECT_EQ(p.choose().way, 0);
+  EXPECT_EQ(p.long_runs, (std::vector<int>{1, 0}));
+}
+
+TEST(GemmTuner, a_guess_that_computes_something_else_never_wins) {
+  Pretended p{{1.00e6, 1.02e6, 0.5e6, 0.9e6}, {1300, 1300, 1300, 1300}};
+  p.guessed_tiles = {7, 8};
+  std::vector<int> asked;
+  p.agrees = [&](int way) { return asked.push_back(way), way != 2; };
+  EXPECT_EQ(p.choose().way, 3);
+  EXPECT_EQ(asked, (std::vector<int>{2, 3}));
+  p.agrees = [](int) { return false; };
+  EXPECT_EQ(p.choose().way, 0) << "nor does it make suggested ones look slow";
+}
+
+TEST(GemmTuner, guesses_that_cannot_run) {
+  Pretended p{{1e6, kNever}, {1300, 0}};
+  p.guessed_tiles = {7};
+  EXPECT_EQ(p.choose().way, 0);
+  Pretended q{{kNever, 1e6}, {0, 1300}};
+  q.guessed_tiles = {7};
+  EXPECT_EQ(q.choose().way, 1) << "of no suggested one";
 }
 
 }  // namespace megalith::cuda

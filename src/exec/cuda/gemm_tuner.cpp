@@ -1,12 +1,16 @@
 #include "exec/cuda/gemm_tuner.h"
 
 #include <algorithm>
+#include <set>
 
 namespace megalith::cuda {
 
 namespace {
 
 constexpr double kHopeless = 1.3;  // times the fewest cycles, in one run: not looked at again
+constexpr double kHopelessGuess = 1.05;
+constexpr double kClearly = 0.99;  // times the fewest cycles of suggested ways: a guess with fewer is worth a long look
+constexpr size_t kGuessedTiles = 2;
 constexpr double kSlow = 1.08;  // no clock makes up for more: sustained ones differ by 12% at most, good ones by less
 constexpr double kSliceMs = 1;
 constexpr double kSettleMs = 80, kMeasureMs = 50;
@@ -23,10 +27,9 @@ double sustained(const Ways& ways, int way, SustainedClocks& clocks) {
   return known.mhz;
 }
 
-}  // namespace
-
-Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
-  const int n = int(ways.names.size());
+// Cycles in one run each, then in runs of about kSliceMs where that is little time.
+std::vector<Sample> count_cycles(const Ways& ways) {
+  const int n = int(ways.names.size()), suggested = n - int(ways.guessed_tiles.size());
   std::vector<Sample> samples;
   double fewest = Sample{}.cycles;
   for (int w = 0; w < n; ++w) {
@@ -34,17 +37,47 @@ Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
     samples.push_back(ways.measure(w, 0, 0));
     fewest = std::min(fewest, samples[w].cycles);
   }
-  if (fewest == Sample{}.cycles) return {};
   for (int round = 0; round < 2; ++round)
     for (int w = 0; w < n; ++w) {
       const double ms = samples[w].cycles / samples[w].mhz / 1e3;
-      if (samples[w].cycles > kHopeless * fewest || ms > 4 * kSliceMs) continue;
+      const double hopeless = w < suggested ? kHopeless : kHopelessGuess;
+      if (!(samples[w].cycles <= hopeless * fewest) || ms > 4 * kSliceMs) continue;
       const Sample s = ways.measure(w, 0, kSliceMs);
       if (s.cycles < samples[w].cycles) samples[w] = s;
       fewest = std::min(fewest, s.cycles);
     }
+  return samples;
+}
+
+// Those not worth a long look take forever.
+void drop_guesses(const Ways& ways, std::vector<Sample>& samples) {
+  const int suggested = int(samples.size() - ways.guessed_tiles.size());
+  std::vector<int> guesses;
+  double limit = Sample{}.cycles;
+  for (int w = 0; w < int(samples.size()); ++w)
+    if (w < suggested)
+      limit = std::min(limit, kClearly * samples[w].cycles);
+    else
+      guesses.push_back(w);
+  std::ranges::stable_sort(guesses, {}, [&](int w) { return samples[w].cycles; });
+  std::set<int> tiles;
+  for (int w : guesses) {
+    const bool look = samples[w].cycles < limit && tiles.size() < kGuessedTiles &&
+                      tiles.insert(ways.guessed_tiles[w - suggested]).second && (!ways.agrees || ways.agrees(w));
+    if (!look) samples[w] = {};
+  }
+}
+
+}  // namespace
+
+Fastest fastest(const Ways& ways, SustainedClocks& clocks) {
+  std::vector<Sample> samples = count_cycles(ways);
+  drop_guesses(ways, samples);
+  double fewest = Sample{}.cycles;
+  for (const Sample& s : samples) fewest = std::min(fewest, s.cycles);
+  if (fewest == Sample{}.cycles) return {};
   Fastest best{-1, Sample{}.cycles};
-  for (int w = 0; w < n; ++w) {
+  for (int w = 0; w < int(samples.size()); ++w) {
     if (samples[w].cycles > kSlow * fewest) continue;
     const double mhz = ways.hot ? sustained(ways, w, clocks) : samples[w].mhz;
     const double ms = (ways.hot ? samples[w].cycles / mhz : samples[w].cycles) / 1e3;

@@ -3,6 +3,10 @@
 // power limit holds. A way's time is then its cycles over the clock that it can sustain. Cycles are measured exactly in
 // a run or two. Sustained clocks take 130 ms of runs and come out within 1.5%, but belong to the way alone (its tiles,
 // its operands' orientation), hardly to the sizes: they are measured for few problems and shared by all.
+//
+// Besides ways that somebody suggests there may be guessed ones, of several tiles. A long look at one costs more than
+// it mostly gains: only the best of each of the best two tiles gets one, if it takes clearly fewer cycles than all
+// suggested ways, and gives what they give.
 #pragma once
 #include <functional>
 #include <limits>
@@ -31,6 +35,9 @@ struct Ways {
   // The mean over about `ms` of back-to-back runs (one at least), after about `settle` ms of them.
   std::function<Sample(int way, double settle, double ms)> measure;
   bool hot = true;  // whether power matters: else the fewest cycles win
+  // The last so many ways are guessed ones: their tiles. `agrees`: whether one computes what the suggested ones do.
+  std::vector<int> guessed_tiles = {};
+  std::function<bool(int way)> agrees = {};
 };
 
 struct Fastest {
