@@ -134,11 +134,12 @@ struct Trial {
   GemmProblem problem;
 };
 
-void check_case(const Case& c) {
+void check_case(const Case& c, bool variants = false) {
   Trial run(c);
   const std::string what = to_string(run.problem);
   Gemm gemm(device(), run.problem);
   ASSERT_TRUE(gemm.possible()) << what;
+  if (variants) EXPECT_GT(gemm.add_variants(), 0) << what;
   for (int algorithm = 0; algorithm < gemm.num_algorithms(); ++algorithm) {
     gemm.use_algorithm(algorithm);
     const auto bits = run.bits(gemm);
@@ -213,6 +214,43 @@ TEST(Gemm, a_measured_choice_is_remembered) {
   Gemm gemm(third, run.problem);
   EXPECT_FALSE(gemm.chosen()) << "took an algorithm that is none";
   run.expect(run.bits(gemm), "with a bad choice stored");
+  std::filesystem::remove(file);
+}
+
+// What the library does not suggest computes the same; sizes at which tiles stick out.
+TEST(Gemm, variants_are_right) {
+  if (device().capability() != 90) GTEST_SKIP() << "only Hopper's kernels are varied";
+  check_case({264, 200, 136, 1, kBf16, kBf16, true, true, true}, true);
+  check_case({264, 200, 136, 1, kBf16, kF32, false, true, false, Case::kInPlace}, true);
+}
+
+// Where there are many waves of tiles, other tiles are varied. They may differ by rounding to bf16, of a product of
+// about the result's size, and by the sums' order: 1600 roundings of sums below 1600.
+TEST(Gemm, a_large_product_is_the_same_by_variants_and_remembered) {
+  if (device().capability() != 90) GTEST_SKIP() << "only Hopper's kernels are varied";
+  const auto file = std::filesystem::temp_directory_path() / fmt::format("gemm-variant-{}.json", ::getpid());
+  Trial run({4096, 1600, 1600, 1, kBf16, kBf16, true, false, true});
+  Device own(0, file);
+  Gemm gemm(own, run.problem);
+  const auto first = run.bits(gemm);
+  ASSERT_GT(gemm.add_variants(), 0);
+  for (int algorithm = 0; algorithm < gemm.num_algorithms(); ++algorithm) {
+    gemm.use_algorithm(algorithm);
+    i64 far = 0;
+    const auto bits = run.bits(gemm);
+    for (i64 i = 0; i < 4096 * 1600; ++i) {
+      const double x = run.plus.on_gpu(first, i), off = std::abs(x - run.plus.on_gpu(bits, i));
+      far += !(off <= std::abs(x) / 128 + 1600 * 6e-8 * 1600);
+    }
+    EXPECT_EQ(far, 0) << algorithm;
+  }
+  Gemm tuned(own, run.problem);
+  Numbers y(kBf16, 4096 * 1600, 5), workspace(kF32, tuned.workspace() / 4 + 1, 6);
+  tuned.tune({run.a.data(), run.b.data(), y.data(), nullptr, run.bias.data(), workspace.data(), own.stream()});
+  Device later(0, file);
+  Gemm loaded(later, run.problem);
+  EXPECT_TRUE(loaded.chosen());
+  EXPECT_EQ(run.bits(tuned), run.bits(loaded));
   std::filesystem::remove(file);
 }
 

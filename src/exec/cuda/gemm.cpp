@@ -7,8 +7,11 @@
 #include <cstring>
 #include <vector>
 
+#include "base/log.h"
 #include "exec/cuda/gemm_choices.h"
 #include "exec/cuda/gemm_clock.h"
+#include "exec/cuda/gemm_rows.h"
+#include "exec/cuda/gemm_variants.h"
 
 namespace megalith::cuda {
 
@@ -19,6 +22,9 @@ constexpr size_t kMostWorkspace = size_t{32} << 20;
 constexpr int kMostAlgorithms = 32;
 // From here on a product keeps the GPU busy enough to get hot.
 constexpr double kLargeFlops = 2e10;
+// A variant is run twice at least. So all those of a product take 0.15 s at most, at the rate of a cool GPU.
+constexpr double kVariantsFlops = 4.5e13;
+constexpr int kMostVariants = 32;
 
 void check_blas(cublasStatus_t status, const char* what, const std::string& problem) {
   check(status == CUBLAS_STATUS_SUCCESS, "[einsum] {}, product {}: cuBLASLt error {}: {}", what, problem, int(status),
@@ -76,6 +82,7 @@ struct Gemm::Library {
   }
   void describe(const View& lt_a, const View& lt_b, const View& lt_y);
   void suggest();
+  bool can_run(const cublasLtMatmulAlgo_t& algo) const;
   bool use_stored();
   template <class T>
   void set(cublasLtMatmulDescAttributes_t what, const T& value) {
@@ -84,13 +91,19 @@ struct Gemm::Library {
   cublasStatus_t enqueue(const GemmArgs& args, const cublasLtMatmulAlgo_t& with);
   std::string name_of_way(const cublasLtMatmulAlgo_t& algo) const;
   Sample measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms);
+  std::vector<float> result(const GemmArgs& args, const cublasLtMatmulAlgo_t& with);
+  double flops() const {
+    return 2.0 * double(problem.spec.m) * double(problem.spec.n) * double(problem.spec.k) * double(problem.batch);
+  }
+  Fastest find_fastest(const GemmArgs& args);
 
   Device& device;
   GemmProblem problem;
   std::string key;
   cublasLtMatmulDesc_t product = nullptr;
-  Layout left, right, y;  // the library's: of b, a and y
-  std::vector<cublasLtMatmulAlgo_t> suggestions;
+  Layout left, right, y;                         // the library's: of b, a and y
+  std::vector<cublasLtMatmulAlgo_t> algorithms;  // the library's suggestions, then variants
+  std::vector<int> tiles_of_variants;
   cublasLtMatmulAlgo_t algorithm{};
   size_t workspace = 0;
   bool chosen = false, loaded = false;
@@ -131,28 +144,27 @@ void Gemm::Library::suggest() {
   check_blas(status, "looking for algorithms", key);
   for (int i = 0; i < n; ++i) {
     if (found[i].state != CUBLAS_STATUS_SUCCESS) continue;
-    suggestions.push_back(found[i].algo);
+    algorithms.push_back(found[i].algo);
     workspace = std::max(workspace, found[i].workspaceSize);
   }
 }
 
-// The file may be old or damaged in ways that a checksum does not show: what it says is checked, and must fit into the
-// workspace.
+// Deterministically, and in the workspace that there is.
+bool Gemm::Library::can_run(const cublasLtMatmulAlgo_t& algo) const {
+  cublasLtMatmulHeuristicResult_t result{};
+  return is_deterministic(algo) &&
+         cublasLtMatmulAlgoCheck(device.blas(), product, left.it, right.it, y.it, y.it, &algo, &result) ==
+             CUBLAS_STATUS_SUCCESS &&
+         result.workspaceSize <= workspace;
+}
+
+// The file may be old or damaged in ways that a checksum does not show: what it says is checked.
 bool Gemm::Library::use_stored() {
   const GemmChoice* stored = device.gemm_choices().find(key);
   if (!stored || stored->algorithm.size() != sizeof(cublasLtMatmulAlgo_t)) return false;
   cublasLtMatmulAlgo_t candidate;
   std::memcpy(&candidate, stored->algorithm.data(), sizeof candidate);
-  cublasLtMatmulHeuristicResult_t result{};
-  u32 reduction = 0;
-  size_t written = 0;
-  if (cublasLtMatmulAlgoConfigGetAttribute(&candidate, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, &reduction,
-                                           sizeof reduction, &written) != CUBLAS_STATUS_SUCCESS ||
-      (reduction & ~u32(CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE)) ||
-      cublasLtMatmulAlgoCheck(device.blas(), product, left.it, right.it, y.it, y.it, &candidate, &result) !=
-          CUBLAS_STATUS_SUCCESS ||
-      result.workspaceSize > workspace)
-    return false;
+  if (!can_run(candidate)) return false;
   algorithm = candidate;
   return true;
 }
@@ -168,17 +180,8 @@ cublasStatus_t Gemm::Library::enqueue(const GemmArgs& args, const cublasLtMatmul
 // What decides how much power an algorithm takes: types, orientations, tiles; not the sizes.
 std::string Gemm::Library::name_of_way(const cublasLtMatmulAlgo_t& algo) const {
   const GemmSpec& s = problem.spec;
-  std::string name = fmt::format("{} {} {} {}", name_of(s.a.dtype), name_of(s.c.dtype), s.a.col == 1, s.b.col == 1);
-  const auto add = [&](cublasLtMatmulAlgoConfigAttributes_t what, auto value) {
-    size_t written = 0;
-    cublasLtMatmulAlgoConfigGetAttribute(&algo, what, &value, sizeof value, &written);
-    name += fmt::format(" {}", value);
-  };
-  for (const auto what : {CUBLASLT_ALGO_CONFIG_ID, CUBLASLT_ALGO_CONFIG_TILE_ID, CUBLASLT_ALGO_CONFIG_SPLITK_NUM,
-                          CUBLASLT_ALGO_CONFIG_CUSTOM_OPTION, CUBLASLT_ALGO_CONFIG_STAGES_ID})
-    add(what, u32(0));
-  add(CUBLASLT_ALGO_CONFIG_CLUSTER_SHAPE_ID, u16(0));
-  return name;
+  return fmt::format("{} {} {} {} {}", name_of(s.a.dtype), name_of(s.c.dtype), s.a.col == 1, s.b.col == 1,
+                     settings(algo));
 }
 
 // Back-to-back runs for about `ms`, after about `settle` ms of them.
@@ -199,6 +202,29 @@ Sample Gemm::Library::measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& 
   return of(int(settle / each), std::max(1, int(ms / each)));
 }
 
+// Some rows of what an algorithm computes; numbers that are none where it computes nothing.
+std::vector<float> Gemm::Library::result(const GemmArgs& args, const cublasLtMatmulAlgo_t& with) {
+  cover(args.y, problem.spec, args.plus == args.y ? 0 : 0xFF, args.stream);
+  enqueue(args, with);
+  return some_rows(args.y, problem.spec, args.stream);
+}
+
+Fastest Gemm::Library::find_fastest(const GemmArgs& args) {
+  Ways ways;
+  for (const cublasLtMatmulAlgo_t& a : algorithms) ways.names.push_back(name_of_way(a));
+  ways.measure = [&](int way, double settle, double ms) { return measure(args, algorithms[way], settle, ms); };
+  ways.hot = flops() >= kLargeFlops;
+  ways.guessed_tiles = tiles_of_variants;
+  ways.agrees = [&](int way) {
+    const bool same = alike(result(args, algorithms[0]), result(args, algorithms[way]), problem.spec.c.dtype);
+    if (!same)
+      log::warn("product {}: cuBLASLt's {} computes something else than its first suggestion; it is not used", key,
+                ways.names[way]);
+    return same;
+  };
+  return fastest(ways, device.gemms().clocks);
+}
+
 Gemm::Gemm(Device& device, const GemmProblem& problem) : lt_(std::make_unique<Library>(device, problem)) {
   const GemmSpec& s = problem.spec;
   const View left = transposed(s.b, s.k, s.n), right = transposed(s.a, s.m, s.k), y = transposed(s.c, s.m, s.n);
@@ -206,17 +232,30 @@ Gemm::Gemm(Device& device, const GemmProblem& problem) : lt_(std::make_unique<Li
   lt_->describe(left, right, y);
   lt_->suggest();
   if (!possible()) return;
-  lt_->algorithm = lt_->suggestions[0];
-  lt_->chosen = lt_->use_stored() || lt_->suggestions.size() == 1;
+  lt_->algorithm = lt_->algorithms[0];
+  lt_->chosen = lt_->use_stored() || lt_->algorithms.size() == 1;
 }
 
 Gemm::~Gemm() = default;
 
-bool Gemm::possible() const { return !lt_->suggestions.empty(); }
+bool Gemm::possible() const { return !lt_->algorithms.empty(); }
 i64 Gemm::workspace() const { return i64(lt_->workspace + 255) / 256 * 256; }
 bool Gemm::chosen() const { return lt_->chosen; }
-int Gemm::num_algorithms() const { return int(lt_->suggestions.size()); }
-void Gemm::use_algorithm(int algorithm) { lt_->algorithm = lt_->suggestions.at(size_t(algorithm)); }
+int Gemm::num_algorithms() const { return int(lt_->algorithms.size()); }
+void Gemm::use_algorithm(int algorithm) { lt_->algorithm = lt_->algorithms.at(size_t(algorithm)); }
+
+int Gemm::add_variants() {
+  const GemmSpec& s = lt_->problem.spec;
+  if (!lt_->tiles_of_variants.empty() || lt_->device.capability() != 90 || s.a.dtype != DType::bf16 ||
+      lt_->problem.batch > 1)
+    return 0;
+  const TiledProduct product{s.n, s.m, s.k, lt_->device.sms()};
+  const int most = int(std::min<double>(kMostVariants, kVariantsFlops / lt_->flops()));
+  const auto possible = [this](const cublasLtMatmulAlgo_t& a) { return lt_->can_run(a); };
+  for (const Variant& v : variants(lt_->algorithms, product, most, possible))
+    lt_->algorithms.push_back(v.algorithm), lt_->tiles_of_variants.push_back(v.tile);
+  return int(lt_->tiles_of_variants.size());
+}
 
 void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->algorithm), "running", lt_->key); }
 
@@ -225,14 +264,8 @@ void Gemm::tune(const GemmArgs& args) {
   // same in every run.
   if (!chosen()) lt_->chosen = lt_->use_stored() || !lt_->device.gemm_choices().kept();
   if (!chosen()) {
-    const GemmSpec& s = lt_->problem.spec;
-    Ways ways;
-    for (const cublasLtMatmulAlgo_t& a : lt_->suggestions) ways.names.push_back(lt_->name_of_way(a));
-    ways.measure = [&](int way, double settle, double ms) {
-      return lt_->measure(args, lt_->suggestions[way], settle, ms);
-    };
-    ways.hot = 2.0 * double(s.m) * double(s.n) * double(s.k) * double(lt_->problem.batch) >= kLargeFlops;
-    const Fastest best = fastest(ways, lt_->device.gemms().clocks);
+    if (lt_->flops() >= kLargeFlops) add_variants();
+    const Fastest best = lt_->find_fastest(args);
     check(best.way >= 0, "[einsum] product {}: none of cuBLASLt's {} algorithms runs", lt_->key, num_algorithms());
     use_algorithm(best.way);
     lt_->chosen = true;

@@ -48,12 +48,17 @@ class Gemm {
   bool possible() const;
   i64 workspace() const;              // bytes: the most that any of the algorithms needs
   bool chosen() const;                // by measurement, now or earlier, or there is nothing to choose
-  int num_algorithms() const;         // of the library's suggestions; for measurements
+  int num_algorithms() const;         // for measurements
   void use_algorithm(int algorithm);  // the library's first suggestion is 0
+
+  // Adds ways that the library does not suggest, with tiles that cut this product better (gemm_variants.h), to the
+  // algorithms; how many, 0 if they are there. Large products of bf16 on Hopper have some.
+  int add_variants();
 
   // Enqueues. Error naming the problem if the library refuses.
   void run(const GemmArgs& args) const;
-  // Measures the algorithms, unless one is chosen or choices do not last, and remembers the fastest. The operands must
+  // Measures the algorithms, of large products variants too, unless one is chosen or choices do not last, and remembers
+  // the fastest. The operands must
   // hold numbers as varied as a run's: less varied ones take less power, and power is what limits a large product.
   // Writes y. Waits.
   void tune(const GemmArgs& args);

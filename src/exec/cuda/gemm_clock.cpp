@@ -6,7 +6,7 @@
 
 namespace megalith::cuda {
 
-static constexpr std::string_view kWhat = "measuring products";
+static constexpr std::string_view kWhat = "measuring products (--gemm-cache-file none: without)";
 
 CycleCounter::CycleCounter(int sms, cudaStream_t stream) : sms_(sms), stream_(stream) {
   check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&cycles_), 2 * kMostSms * sizeof(u64), cudaHostAllocDefault),

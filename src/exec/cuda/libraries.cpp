@@ -57,6 +57,14 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t
                   workspaceSizeInBytes, stream);
 }
 
+cublasStatus_t cublasLtMatmulAlgoCapGetAttribute(const cublasLtMatmulAlgo_t* algo,
+                                                 cublasLtMatmulAlgoCapAttributes_t attr, void* buf, size_t sizeInBytes,
+                                                 size_t* sizeWritten) {
+  static const auto function =
+      find<Blas, decltype(cublasLtMatmulAlgoCapGetAttribute)>("cublasLtMatmulAlgoCapGetAttribute");
+  return function(algo, attr, buf, sizeInBytes, sizeWritten);
+}
+
 cublasStatus_t cublasLtMatmulAlgoCheck(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
                                        cublasLtMatrixLayout_t Adesc, cublasLtMatrixLayout_t Bdesc,
                                        cublasLtMatrixLayout_t Cdesc, cublasLtMatrixLayout_t Ddesc,
@@ -71,6 +79,14 @@ cublasStatus_t cublasLtMatmulAlgoConfigGetAttribute(const cublasLtMatmulAlgo_t* 
   static const auto function =
       find<Blas, decltype(cublasLtMatmulAlgoConfigGetAttribute)>("cublasLtMatmulAlgoConfigGetAttribute");
   return function(algo, attr, buf, sizeInBytes, sizeWritten);
+}
+
+cublasStatus_t cublasLtMatmulAlgoConfigSetAttribute(cublasLtMatmulAlgo_t* algo,
+                                                    cublasLtMatmulAlgoConfigAttributes_t attr, const void* buf,
+                                                    size_t sizeInBytes) {
+  static const auto function =
+      find<Blas, decltype(cublasLtMatmulAlgoConfigSetAttribute)>("cublasLtMatmulAlgoConfigSetAttribute");
+  return function(algo, attr, buf, sizeInBytes);
 }
 
 cublasStatus_t cublasLtMatmulAlgoGetHeuristic(cublasLtHandle_t lightHandle, cublasLtMatmulDesc_t operationDesc,
