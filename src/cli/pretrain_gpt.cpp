@@ -25,6 +25,7 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
     log::say("{}", options_help());
     return 0;
   }
+  settle_drivers();
   const std::unique_ptr<Ranks> ranks =
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();

@@ -32,6 +32,8 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
   return {.gemm_cache = file, .ranks = ranks, .timeout_seconds = options.timeout_seconds};
 }
 
+void settle_drivers() { settle_cuda_driver(); }
+
 std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks) {
   const bool given = options.kind != DeviceKind::automatic;
   const std::string missing = options.kind == DeviceKind::cpu ? "" : why_no_cuda();

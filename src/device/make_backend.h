@@ -8,6 +8,8 @@
 
 namespace megalith {
 
+// To be called before ranks join: settles what devices' drivers read when they start, which MPI may do.
+void settle_drivers();
 // Says in one line which device it is and why (stderr). Error if it can't be had.
 // `ranks`: whom plans for several ranks talk to.
 std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks = nullptr);

@@ -146,6 +146,8 @@ class CudaBackend final : public Backend {
 
 }  // namespace
 
+void settle_cuda_driver() { cuda::settle_driver(); }
+
 int cuda_device_count() {
   int devices = 0;
   return cuda::count_devices(devices) == cudaSuccess ? devices : 0;

@@ -7,6 +7,8 @@
 
 namespace megalith {
 
+// To be called before anything may start CUDA's driver, libraries for messages between ranks included.
+void settle_cuda_driver();
 // How many GPUs there are; 0 too where the driver is missing or the build has no CUDA.
 int cuda_device_count();
 // In a few words, why there are none; empty if there are.

@@ -4,6 +4,7 @@
 #include <cudnn.h>
 
 #include <cstdlib>
+#include <mutex>
 
 #include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
@@ -19,9 +20,12 @@ void check_cuda(cudaError_t status, std::string_view what) {
 // Streams share the queues that the driver has on a GPU, 8 or what this variable says (scripts for Megatron-LM say 1).
 // A transfer that waits for another rank holds up all that is behind it in its queue, so each stream is to have its
 // own.
+void settle_driver() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); }
+
 cudaError_t count_devices(int& devices) {
-  static const int set = setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1);
-  return set == 0 ? cudaGetDeviceCount(&devices) : cudaErrorInitializationError;
+  static std::once_flag once;
+  std::call_once(once, settle_driver);
+  return cudaGetDeviceCount(&devices);
 }
 
 static int attribute(int ordinal, cudaDeviceAttr which) {

@@ -20,7 +20,9 @@ void check_cuda(cudaError_t status, std::string_view what);
 // The last launch's error, after each launch.
 inline void check_launch(std::string_view what) { check_cuda(cudaGetLastError(), what); }
 
-// GPUs here; before the first call no other CUDA call may come, as it settles how the driver starts. Error: why none.
+// Settles how the driver starts: before anything in the process may start it.
+void settle_driver();
+// GPUs here. Error: why none.
 cudaError_t count_devices(int& devices);
 
 class GemmChoices;

@@ -3,6 +3,8 @@
 
 namespace megalith {
 
+void settle_cuda_driver() {}
+
 int cuda_device_count() { return 0; }
 
 std::string why_no_cuda() { return "this build has no CUDA"; }
