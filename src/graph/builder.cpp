@@ -16,8 +16,8 @@ Value Builder::find_leaf(const std::string& name) {
 
 Value Builder::leaf(const LeafSpec& spec) {
   if (Value old = find_leaf(spec.name)) {
-    check(g_.type(old) == spec.type && g_.info(old).role == spec.role, "leaf {} is {} and {}", spec.name,
-          to_string(g_.type(old)), to_string(spec.type));
+    check(g_.type(old) == spec.type && g_.info(old).role == spec.role && g_.info(old).host == spec.host,
+          "leaf {} is {} and {}", spec.name, to_string(g_.type(old)), to_string(spec.type));
     return old;
   }
   try {
@@ -26,8 +26,15 @@ Value Builder::leaf(const LeafSpec& spec) {
     fail("{}: {}", spec.name, e.what());
   }
   const bool accumulated = spec.role == Role::parameter;
-  g_.values.push_back({spec.type, spec.name, -1, spec.wants_grad,
-                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype, spec.role, spec.parts});
+  g_.values.push_back({spec.type,
+                       spec.name,
+                       -1,
+                       spec.wants_grad,
+                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype,
+                       spec.role,
+                       spec.parts,
+                       {},
+                       spec.host});
   return {int(g_.values.size()) - 1};
 }
 

@@ -17,6 +17,7 @@ struct LeafSpec {
   Role role = Role::input;
   bool wants_grad = false;
   std::vector<LeafPart> parts = {};
+  bool host = false;  // in the host's memory
 };
 
 class Builder {

@@ -38,6 +38,7 @@ struct ValueInfo {
   Role role = Role::activation;
   std::vector<LeafPart> parts = {};  // of a leaf; none: it is of one piece
   InPool pool = {};                  // of a leaf
+  bool host = false;                 // of a leaf: it lies in the host's memory
 };
 
 struct Node {

@@ -9,6 +9,8 @@
 //     the first input's std::vector<Value> grad(Builder&, const Node&, std::span<const Value> dys) const;   one per
 //     input, {} for none Cost cost(Types ins, Types outs) const;                of one rank: the types are local
 //     std::vector<Alias> aliases() const;                    optional: results that may or must share an input's memory
+//     int lane;                                              optional, a member: begun on this queue and ended by a
+//     Wait, unless it is 0
 //     static constexpr bool differentiable = false;          optional: its results are constants to the reverse walk
 //   };
 #pragma once
@@ -97,6 +99,7 @@ class AnyOp {
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const { return it_->grad(b, n, dys); }
   Cost cost(Types ins, Types outs) const { return it_->cost(ins, outs); }
   std::vector<Alias> aliases() const { return it_->aliases(); }
+  int lane() const { return it_->lane(); }  // 0: done when the node is done; others: begun there, ended by a Wait
   // Whether results want a gradient because input i does.
   bool passes_grad(int i) const { return it_->passes_grad(i); }
 
@@ -114,6 +117,7 @@ class AnyOp {
     virtual std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const = 0;
     virtual Cost cost(Types, Types) const = 0;
     virtual std::vector<Alias> aliases() const = 0;
+    virtual int lane() const = 0;
     virtual bool passes_grad(int i) const = 0;
   };
   template <class T>
@@ -144,6 +148,12 @@ class AnyOp {
         return op.aliases();
       else
         return {};
+    }
+    int lane() const override {
+      if constexpr (requires { op.lane; })
+        return op.lane;
+      else
+        return 0;
     }
     bool passes_grad(int i) const override {
       if constexpr (requires { T::differentiable; }) return T::differentiable;

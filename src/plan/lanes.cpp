@@ -9,9 +9,9 @@ namespace megalith {
 
 namespace {
 
-const Relayout* on_lane(const Instruction& in) {
-  const auto* op = in.op.get_if<Relayout>();
-  return op && op->lane ? op : nullptr;
+bool moves_into(const AnyOp& op) {
+  const auto* r = op.get_if<Relayout>();
+  return r && r->into;
 }
 
 }  // namespace
@@ -23,9 +23,9 @@ std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
     for (int i = 0; i < int(plan.programs[size_t(k)].instructions.size()); ++i) {
       const Program& p = plan.programs[size_t(k)];
       const Instruction& in = p.instructions[size_t(i)];
-      const Relayout* op = on_lane(in);
-      if (op) not_ended[{k, i}] = &in;
-      if (op && op->into) into[p.buffers[size_t(in.outs[0])].leaf] = {k, i};
+      if (!in.op.lane()) continue;
+      not_ended[{k, i}] = &in;
+      if (moves_into(in.op)) into[p.buffers[size_t(in.outs[0])].leaf] = {k, i};
     }
   std::vector<std::vector<Origin>> out;
   for (int k = 0; k < int(plan.programs.size()); ++k) {
@@ -37,7 +37,7 @@ std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
       if (in.op.get_if<Wait>()) {
         const size_t moved = size_t(in.ins[0]);
         const Origin from = producer[moved] ? producer[moved] : into[p.buffers[moved].leaf];
-        check(from && on_lane(plan.programs[size_t(from.program)].instructions[size_t(from.instruction)]),
+        check(from && plan.programs[size_t(from.program)].instructions[size_t(from.instruction)].op.lane(),
               "program {}: a wait for what no lane does: {}", p.name, in.tag);
         not_ended.erase({from.program, from.instruction});
         out.back()[size_t(i)] = from;
@@ -46,8 +46,7 @@ std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
     }
   }
   for (const auto& [place, in] : not_ended)
-    fail("program {}: a relayout on a lane that nothing waits for: {}", plan.programs[size_t(place.first)].name,
-         in->tag);
+    fail("program {}: work on a lane that nothing waits for: {}", plan.programs[size_t(place.first)].name, in->tag);
   return out;
 }
 
@@ -59,7 +58,7 @@ std::map<Value, const Node*> left_open(const ProgramSpec& program) {
   std::map<Value, const Node*> open;
   for (const Node& n : program.graph->nodes) {
     if (!runs(program, n)) continue;
-    if (const auto* r = n.op.get_if<Relayout>(); r && r->lane) open[n.outs[0]] = &n;
+    if (n.op.lane()) open[n.outs[0]] = &n;
     if (n.op.get_if<Wait>()) open.erase(n.ins[0]);
   }
   return open;

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <numeric>
 #include <set>
+#include <tuple>
 
-#include "graph/relayout_op.h"
 #include "plan/lanes.h"
 
 namespace megalith {
@@ -150,11 +150,8 @@ class ProgramPlanner {
       }
     }
   }
-  // A relayout on a lane works until its Wait, which is all that reads its result.
-  int end_of(const Instruction& in) const {
-    const auto* r = in.op.get_if<Relayout>();
-    return r && r->lane ? program_.buffers[in.outs[0]].last : -1;
-  }
+  // What is on a lane works until its Wait, which is all that reads its result.
+  int end_of(const Instruction& in) const { return in.op.lane() ? program_.buffers[in.outs[0]].last : -1; }
   bool can_take(const Instruction& in, const Alias& a, int i) const {
     const int from = in.ins[a.in];
     const Buffer &b = program_.buffers[from], &out = program_.buffers[in.outs[a.out]];
@@ -222,6 +219,7 @@ void add_parts(Plan& plan, const ValueInfo& v) {
     Type type{leaf.type.dtype, part.shape, leaf.type.layout};
     type.layout.dims.assign(part.shape.size(), {});
     plan.parts.push_back({part.name, type, leaf.role, type.bytes(), at});
+    plan.parts.back().host = leaf.host;
     at += type.bytes();
   }
   check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
@@ -238,11 +236,12 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
         Leaf& old = plan.leaves[it->second];
         if (v.pool.pool) old.pool = 0;  // which one is told below
         if (v.role == Role::input) old.slots = std::max(old.slots, spec.slots);
-        check(old.type == v.type && old.role == v.role, "leaf {} is {} in one program and {} in another", v.name,
-              to_string(old.type), to_string(v.type));
+        check(old.type == v.type && old.role == v.role && old.host == v.host,
+              "leaf {} is {} in one program and {} in another", v.name, to_string(old.type), to_string(v.type));
         continue;
       }
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
+      plan.leaves.back().host = v.host;
       if (v.pool.pool) plan.leaves.back().pool = 0;
       if (v.role == Role::input) plan.leaves.back().slots = spec.slots;
     }
@@ -260,12 +259,12 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       if (const i64 bytes = align_up(workspace(*spec.graph, *node)))
         plan.leaves.push_back({kept_workspace(spec.name, result), {DType::u8, {bytes}, whole(1)}, Role::kept, bytes});
   std::stable_sort(plan.leaves.begin(), plan.leaves.end(), [](const Leaf& a, const Leaf& b) {
-    return std::pair(a.pool >= 0, a.role) < std::pair(b.pool >= 0, b.role);
+    return std::tuple(a.pool >= 0, a.host, a.role) < std::tuple(b.pool >= 0, b.host, b.role);
   });
   index.clear();
   for (size_t i = 0; i < plan.leaves.size(); ++i) index[plan.leaves[i].name] = i;
   for (Leaf& l : plan.leaves)
-    if (l.pool < 0) l.offset = plan.leaf_bytes, plan.leaf_bytes += l.stride() * l.slots;
+    if (i64& end = l.host ? plan.host_bytes : plan.leaf_bytes; l.pool < 0) l.offset = end, end += l.stride() * l.slots;
   for (const ProgramSpec& spec : programs)
     for (const ValueInfo& v : spec.graph->values) {
       if (v.node >= 0 || !v.pool.pool) continue;

@@ -33,10 +33,10 @@ const Program& Plan::program(const std::string& name) const {
 
 int Plan::index_of(const std::string& name) const { return int(&program(name) - programs.data()); }
 
-i64 Plan::bytes(Role role) const {
+i64 Plan::bytes(Role role, bool host) const {
   i64 sum = 0;
   for (const Leaf& l : leaves)
-    if (l.role == role && l.pool < 0) sum += l.stride() * l.slots;
+    if (l.role == role && l.host == host && l.pool < 0) sum += l.stride() * l.slots;
   return sum;
 }
 
@@ -59,8 +59,8 @@ static std::string place(const Program& p, int b) {
 std::string print(const Plan& plan) {
   std::string out;
   for (const Leaf& l : plan.leaves)
-    out +=
-        fmt::format("leaf {} {} @{} {} bytes   # {}\n", l.name, to_string(l.type), l.offset, l.bytes, name_of(l.role));
+    out += fmt::format("leaf {} {} @{}{} {} bytes   # {}\n", l.name, to_string(l.type), l.host ? "host+" : "", l.offset,
+                       l.bytes, name_of(l.role));
   for (const Program& p : plan.programs) {
     out += fmt::format("program {}: {} instructions, {} bytes of activations and workspace\n", p.name,
                        p.instructions.size(), p.activation_bytes);
@@ -87,6 +87,8 @@ std::string memory_table(const Plan& p) {
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);
+  for (Role r : {Role::main_parameter, Role::optimizer})
+    if (p.bytes(r, true)) row(fmt::format("{}, on the host", name_of(r)), p.bytes(r, true));
   return out;
 }
 
@@ -97,16 +99,24 @@ static void verify(const Plan& plan, const Program& p) {
   for (size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].leaf < 0 && p.buffers[b].first >= 0) born[size_t(p.buffers[b].first)].push_back(int(b));
   std::vector<int> alive;
-  auto inside = [&](i64 offset, i64 bytes) { return offset >= 0 && offset + bytes <= plan.arena_bytes; };
+  auto inside = [&](i64 offset, i64 bytes, bool host = false) {
+    return offset >= 0 && offset + bytes <= (host ? plan.host_bytes : plan.arena_bytes);
+  };
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     const Instruction& in = p.instructions[i];
     const auto require = [&](bool ok, const char* what, int a, int b = -1) {
       if (!ok) fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(), what, a, b);
     };
     for (int b : in.ins) require(p.buffers[b].leaf >= 0 || defined.count(b), "reads a buffer before it is written", b);
+    for (const Alias& a : in.op.aliases()) {
+      const Buffer &from = p.buffers[in.ins[a.in]], &to = p.buffers[in.outs[a.out]];
+      require(!a.must || (from.offset == to.offset && plan.on_host(from) == plan.on_host(to)),
+              "an update in place has two places", in.outs[a.out], in.ins[a.in]);
+    }
     for (int b : in.outs) {
       defined.insert(b);
-      require(inside(p.buffers[b].offset, p.buffers[b].bytes), "a buffer lies outside the arena", b);
+      require(inside(p.buffers[b].offset, p.buffers[b].bytes, plan.on_host(p.buffers[b])),
+              "a buffer lies outside the arena", b);
     }
     require(inside(in.workspace, in.workspace_bytes), "its workspace lies outside the arena", -1);
     auto apart = [&](i64 x, i64 nx, i64 y, i64 ny) { return x + nx <= y || y + ny <= x || nx == 0 || ny == 0; };
@@ -135,7 +145,7 @@ void verify(const Plan& plan) {
             l.name, pool.name);
     }
   for (size_t a = 0; a + 1 < plan.leaves.size(); ++a)
-    check(plan.leaves[a].pool >= 0 || plan.leaves[a + 1].pool >= 0 ||
+    check(plan.leaves[a].pool >= 0 || plan.leaves[a + 1].pool >= 0 || plan.leaves[a].host != plan.leaves[a + 1].host ||
               plan.leaves[a].offset + plan.leaves[a].stride() * plan.leaves[a].slots <= plan.leaves[a + 1].offset,
           "plan: leaf {} overlaps leaf {}", plan.leaves[a].name, plan.leaves[a + 1].name);
   for (const Program& p : plan.programs) verify(plan, p);

@@ -15,7 +15,7 @@ constexpr i64 kAlignment = 256;  // bytes, of every buffer: what GPU libraries a
 constexpr i64 align_up(i64 bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
 // State that lives from run to run: parameters, gradients, optimizer state, inputs, scalars, and what a pipeline stage
-// keeps for the backward. Offsets are bytes in the arena.
+// keeps for the backward. Offsets are bytes in the arena; of a leaf on the host, in an arena of the host's memory.
 struct Leaf {
   std::string name;
   Type type;  // logical
@@ -23,6 +23,7 @@ struct Leaf {
   i64 bytes = 0, offset = 0;  // of one rank
   int slots = 1;              // copies, one behind another: a run of a program is told which one it works on
   int pool = -1;              // the leaf in whose memory it lies
+  bool host = false;          // it lies in the host's memory, where the device has its own
   i64 stride() const { return align_up(bytes); }  // from one copy to the next
 };
 
@@ -56,13 +57,15 @@ struct Plan {
   std::vector<Program> programs;
   i64 leaf_bytes = 0;  // all leaves; activations start here
   i64 arena_bytes = 0;
+  i64 host_bytes = 0;  // of the host's arena
 
   const Leaf& leaf(const std::string& name) const;        // or part; Error if there is none
   const Leaf* find_leaf(const std::string& name) const;   // nullptr if there is none
   const Program& program(const std::string& name) const;  // Error if there is none
   int index_of(const std::string& name) const;            // likewise
   const Program* find_program(const std::string& name) const;
-  i64 bytes(Role role) const;              // of the leaves of this role, all slots
+  i64 bytes(Role role, bool host = false) const;  // of the leaves of this role, all slots
+  bool on_host(const Buffer& b) const { return b.leaf >= 0 && leaves[size_t(b.leaf)].host; }
   i64 slot_stride(const Buffer& b) const;  // from one slot to the next; 0: there is one
 };
 

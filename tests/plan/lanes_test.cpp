@@ -89,7 +89,7 @@ TEST(Lanes, ALaneWithOneEndIsRefused) {
   EXPECT_EQ(refusal(plan_memory(first.mesh, {{"end", &second, {Phase::update}}}, workspace)),
             "program end: a wait for what no lane does: ");
   EXPECT_EQ(refusal(plan_memory(first.mesh, {{"begin", &first, {Phase::update}}}, workspace)),
-            "program begin: a relayout on a lane that nothing waits for: ");
+            "program begin: work on a lane that nothing waits for: ");
 }
 
 }  // namespace megalith

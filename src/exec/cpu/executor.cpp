@@ -24,21 +24,25 @@ i64 workspace_bytes(const Graph& g, const Node& n) {
   return prepare_any(n.op, site).workspace;
 }
 
-Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(plan), coord_(coord) {
-  const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
-  void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+static std::byte* reserve(i64 bytes) {
+  void* memory = mmap(nullptr, size_t(std::max<i64>(bytes, 1)), PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   check(memory != MAP_FAILED,
-        "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model", plan.arena_bytes);
-  madvise(memory, bytes, MADV_HUGEPAGE);
-  arena_ = static_cast<std::byte*>(memory);
+        "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model", bytes);
+  madvise(memory, size_t(bytes), MADV_HUGEPAGE);
+  return static_cast<std::byte*>(memory);
+}
+
+Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
+    : plan_(plan), coord_(coord), arena_(reserve(plan.arena_bytes)), host_(reserve(plan.host_bytes)) {
   const std::vector<std::vector<Origin>> ended = origins_of_waits(plan);
   for (const Program& p : plan.programs) {
     std::vector<Step> steps;
     for (const Instruction& in : p.instructions) {
       Step s;
       Site site{plan.mesh, coord, {}, {}, ranks, in.tag};
-      for (int b : in.ins) s.ins.push_back(arena_ + p.buffers[b].offset), site.ins.push_back(p.buffers[b].type);
-      for (int b : in.outs) s.outs.push_back(arena_ + p.buffers[b].offset), site.outs.push_back(p.buffers[b].type);
+      for (int b : in.ins) s.ins.push_back(at(p.buffers[b])), site.ins.push_back(p.buffers[b].type);
+      for (int b : in.outs) s.outs.push_back(at(p.buffers[b])), site.outs.push_back(p.buffers[b].type);
       for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));
       for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
       s.workspace = arena_ + in.workspace;
@@ -54,7 +58,10 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks) : plan_(p
   }
 }
 
-Executor::~Executor() { munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1))); }
+Executor::~Executor() {
+  munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1)));
+  munmap(host_, size_t(std::max<i64>(plan_.host_bytes, 1)));
+}
 
 int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
 
@@ -77,8 +84,11 @@ void Executor::run(int program, bool first, int slot) {
   for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first, slot);
 }
 
-std::byte* Executor::leaf(const std::string& name) { return arena_ + plan_.leaf(name).offset; }
-std::byte* Executor::buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
+std::byte* Executor::leaf(const std::string& name) {
+  const Leaf& leaf = plan_.leaf(name);
+  return (leaf.host ? host_ : arena_) + leaf.offset;
+}
+std::byte* Executor::buffer(int program, int buffer) { return at(plan_.programs[program].buffers[buffer]); }
 
 const double* Executor::output_f64(int program, const std::string& name) {
   return reinterpret_cast<const double*>(buffer(program, plan_.programs[program].outputs.at(name)));

@@ -45,7 +45,10 @@ class Executor {
 
   const Plan& plan_;
   Coord coord_;
-  std::byte* arena_ = nullptr;
+  // Leaves on the host lie in an arena of their own here too, though it is the same memory.
+  std::byte* at(const Buffer& b) const { return (plan_.on_host(b) ? host_ : arena_) + b.offset; }
+
+  std::byte *arena_ = nullptr, *host_ = nullptr;
   std::vector<std::vector<Step>> programs_;
   double with_others_ = 0;
 };

@@ -2,6 +2,8 @@
 
 #include <cuda_profiler_api.h>
 
+#include <cstring>
+
 #include "base/process_memory.h"
 #include "exec/cuda/draw.h"
 #include "exec/cuda/executor.h"
@@ -34,11 +36,15 @@ class CudaInterpreter final : public Interpreter {
   void write(const Leaf& leaf, const void* data, int slot) override {
     staging_.write(executor_.leaf(leaf, slot), data, leaf.bytes);
   }
-  void read(const Leaf& leaf, void* data) override { staging_.read(data, executor_.leaf(leaf), leaf.bytes); }
+  void read(const Leaf& leaf, void* data) override {
+    read_part(leaf, 0, {static_cast<std::byte*>(data), size_t(leaf.bytes)});
+  }
   void write_part(const Leaf& leaf, i64 begin, std::span<const std::byte> data) override {
+    if (std::byte* seen = host_view(leaf)) return void(std::memcpy(seen + begin, data.data(), data.size()));
     staging_.write(executor_.leaf(leaf) + begin, data.data(), i64(data.size()));
   }
   void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override {
+    if (const std::byte* seen = host_view(leaf)) return void(std::memcpy(out.data(), seen + begin, out.size()));
     staging_.read(out.data(), executor_.leaf(leaf) + begin, i64(out.size()));
   }
   std::byte* host_memory(i64 bytes) override { return copies_.memory(bytes); }
@@ -54,7 +60,12 @@ class CudaInterpreter final : public Interpreter {
     cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),
                executor_.device().stream());
   }
-  std::byte* host_view(const Leaf&) override { return nullptr; }
+  std::byte* host_view(const Leaf& leaf) override {
+    if (!leaf.host) return nullptr;
+    cuda::check_cuda(cudaSetDevice(executor_.device().ordinal()), "looking at the optimizer's state");  // on any thread
+    cuda::check_cuda(cudaStreamSynchronize(executor_.device().stream()), "looking at the optimizer's state");
+    return executor_.leaf(leaf);
+  }
   std::span<const double> scalars(int program, const std::string& output) override {
     scalars_.resize(size_t(buffer(program, output).type.elements()));
     read_output(program, output, scalars_.data());

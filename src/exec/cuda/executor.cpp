@@ -21,6 +21,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const P
   check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
         plan.arena_bytes, device.name(), device.free_bytes());
+  host_ = zeroed_pinned(plan.host_bytes);
   prepare_alike();
   check_cuda(cudaMemsetAsync(arena_, 0, bytes, device.stream()), "zeroing the arena");
 }
@@ -42,11 +43,11 @@ void Executor::drop_graphs() {
 Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   Step s;
   Site site{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, in.tag};
-  const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& at,
+  const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& places,
                          std::vector<i64>& strides) {
     for (int b : buffers) {
       types.push_back(p.buffers[b].type);
-      at.push_back(arena_ + p.buffers[b].offset), strides.push_back(plan_.slot_stride(p.buffers[b]));
+      places.push_back(at(p.buffers[b])), strides.push_back(plan_.slot_stride(p.buffers[b]));
     }
   };
   place(in.ins, site.ins, s.ins, s.in_strides), place(in.outs, site.outs, s.outs, s.out_strides);
@@ -55,9 +56,9 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   s.kernel = prepare_any(in.op, site);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),
         s.kernel.workspace, in.workspace_bytes);
+  s.lane = in.op.lane();
+  if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* op = in.op.get_if<Relayout>()) {
-    s.lane = op->lane;
-    if (s.lane) s.done = make_event(), lanes_[s.lane];
     const auto clique = clique_of(*op, plan_.mesh, coord_);
     if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, in.tag));
   }
@@ -117,7 +118,7 @@ void Executor::enqueue(const Step& s, bool first, int slot) {
   if (s.first_only && !first) return;
   if (s.begun_by) {
     mark_own(Moment::wait_begins);
-    check_cuda(cudaStreamWaitEvent(device_.stream(), step_at(s.begun_by).done.get()), "ending a relayout");
+    check_cuda(cudaStreamWaitEvent(device_.stream(), step_at(s.begun_by).done.get()), "ending what a lane does");
     mark_own(Moment::wait_ends);
     return;
   }
@@ -125,7 +126,7 @@ void Executor::enqueue(const Step& s, bool first, int slot) {
   Lane& lane = lanes_.at(s.lane);
   lane.fork_from(device_.stream());
   run_kernel(s, first, slot, lane.stream());
-  check_cuda(cudaEventRecord(s.done.get(), lane.stream()), "beginning a relayout");
+  check_cuda(cudaEventRecord(s.done.get(), lane.stream()), "beginning what a lane does");
 }
 
 void Executor::enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each) {

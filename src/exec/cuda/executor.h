@@ -1,6 +1,7 @@
 // Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
-// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. Relayouts on lanes are in
-// streams of their own; where one is begun or waited for, a graph ends.
+// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. What is on a lane is in a
+// stream of its own; where it is begun or waited for, a graph ends. Leaves on the host lie in pinned memory, which
+// kernels can reach as well.
 #pragma once
 #include <functional>
 #include <map>
@@ -11,6 +12,7 @@
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_clock.h"
 #include "exec/cuda/peers.h"
+#include "exec/cuda/pinned.h"
 #include "exec/cuda/streams.h"
 #include "plan/lanes.h"
 
@@ -45,13 +47,16 @@ class Executor {
   // longer for a kernel by itself than a small one runs, is ahead. What a lane does counts where its end is waited for.
   std::vector<double> time_instructions(int program);
 
-  std::byte* leaf(const Leaf& leaf, int slot = 0) { return arena_ + leaf.offset + slot * leaf.stride(); }
-  std::byte* buffer(int program, int buffer) { return arena_ + plan_.programs[program].buffers[buffer].offset; }
+  std::byte* leaf(const Leaf& leaf, int slot = 0) {
+    return (leaf.host ? host_.get() : arena_) + leaf.offset + slot * leaf.stride();
+  }
+  std::byte* buffer(int program, int buffer) { return at(plan_.programs[program].buffers[buffer]); }
   const Plan& plan() const { return plan_; }
   const Coord& coord() const { return coord_; }
   Device& device() { return device_; }
 
  private:
+  std::byte* at(const Buffer& b) { return (plan_.on_host(b) ? host_.get() : arena_) + b.offset; }
   Event mark();  // in the stream
   struct Step {
     std::vector<std::byte*> ins, outs;
@@ -60,8 +65,8 @@ class Executor {
     Kernel kernel;
     int transfer = 0;         // the watch's number; 0: none
     int lane = 0;             // 0: in line
-    Event done = {};          // of a lane's relayout
-    Origin begun_by;          // of a Wait: the step whose relayout it ends
+    Event done = {};          // of what a lane does
+    Origin begun_by;          // of a Wait: the step that it ends
     bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
@@ -95,6 +100,7 @@ class Executor {
   Device& device_;
   const Peers* peers_;
   std::byte* arena_ = nullptr;
+  Pinned host_;
   std::map<int, Lane> lanes_;
   std::vector<Captured> programs_;
   std::vector<std::string> doing_;  // by program, for the other ranks' errors

@@ -29,7 +29,7 @@ void HostCopies::add(std::span<std::byte> to, const std::byte* from) {
   check(used_ + i64(to.size()) <= device_bytes_, "copies of {} bytes on the GPU, which has room for {}",
         used_ + i64(to.size()), device_bytes_);
   std::byte* copy = device_memory_.get() + used_;
-  check_cuda(cudaMemcpyAsync(copy, from, to.size(), cudaMemcpyDeviceToDevice, work_), "copying on the GPU");
+  check_cuda(cudaMemcpyAsync(copy, from, to.size(), cudaMemcpyDefault, work_), "copying on the GPU");
   on_device_.push_back({to, copy}), used_ += i64(to.size());
 }
 
@@ -44,8 +44,7 @@ void HostCopies::hold() {
 }
 
 void HostCopies::to_host(std::span<std::byte> to, const std::byte* from) {
-  check_cuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDeviceToHost, lane_.stream()),
-             "copying from the GPU");
+  check_cuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDefault, lane_.stream()), "copying from the GPU");
 }
 
 }  // namespace megalith::cuda

@@ -1,10 +1,10 @@
 // Copies of the GPU's memory that are made beside its work: into pinned memory, on a lane of their own. If the GPU has
 // memory for it, they are made there first, in line: that takes about a hundredth of the time.
 #pragma once
-#include <memory>
 #include <span>
 #include <vector>
 
+#include "exec/cuda/pinned.h"
 #include "exec/cuda/streams.h"
 
 namespace megalith::cuda {
@@ -17,7 +17,7 @@ class HostCopies {
   void use_device(i64 bytes);    // likewise
   // A set of copies: each is of what `work` has left when begin() is called.
   void begin();
-  void add(std::span<std::byte> to, const std::byte* from);
+  void add(std::span<std::byte> to, const std::byte* from);  // which may be on the host
   void end();
   // What `work` gets from here on waits for them, unless they are on the GPU.
   void hold();
@@ -28,9 +28,6 @@ class HostCopies {
   }
 
  private:
-  struct FreePinned {
-    void operator()(std::byte* p) const { cudaFreeHost(p); }
-  };
   struct FreeDevice {
     void operator()(std::byte* p) const { cudaFree(p); }
   };
@@ -43,7 +40,7 @@ class HostCopies {
   int device_ = 0;
   Lane lane_;
   Event done_ = make_event();
-  std::unique_ptr<std::byte, FreePinned> pinned_;
+  Pinned pinned_;
   i64 bytes_ = 0;
   std::unique_ptr<std::byte, FreeDevice> device_memory_;
   i64 device_bytes_ = 0, used_ = 0;
