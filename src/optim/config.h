@@ -42,6 +42,12 @@ struct OptimizerConfig {
   double sgd_momentum = 0.9;
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
 
+  // Main weights and moments of so much of the weights lie in the host's memory, and are updated in windows of the
+  // device's; `overlap`: windows come and go beside each other and the updates.
+  bool optimizer_cpu_offload = false;
+  double optimizer_offload_fraction = 1;
+  bool overlap_cpu_optimizer_d2h_h2d = false;
+
   // Where a resumed run takes its schedule from: neither: both must agree; override: these flags; use: the checkpoint.
   bool override_opt_param_scheduler = false;
   bool use_checkpoint_opt_param_scheduler = false;

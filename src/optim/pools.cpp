@@ -83,7 +83,8 @@ Value weights_shard_leaf(Builder& b, const Pool& pool) {
   return b.leaf({pool.name + ".shard", in_compute_precision(pool), Role::parameter});
 }
 Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&)) {
-  return b.leaf({name(pool.name), pool.shard, name == main_name ? Role::main_parameter : Role::optimizer});
+  const Role role = name == main_name ? Role::main_parameter : Role::optimizer;
+  return b.leaf({.name = name(pool.name), .type = pool.shard, .role = role, .host = pool.host});
 }
 
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
@@ -105,8 +106,13 @@ Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {
   g.mesh = mesh;
   Builder b(g);
   b.set_phase(Phase::update), b.set_tag("take main");
-  for (const Pool& pool : pools)
-    b.move_into(gradient_leaf(b, pool), pool.reduced, split(1), state_leaf(b, pool, main_name));
+  for (const Pool& pool : pools) {
+    const Value gradient = gradient_leaf(b, pool), main = state_leaf(b, pool, main_name);
+    if (pool.host)  // ranks reduce into the device's memory only
+      b.add1(Accumulate{2, true}, {main, b.relayout(gradient, pool.reduced, split(1))});
+    else
+      b.move_into(gradient, pool.reduced, split(1), main);
+  }
   return g;
 }
 
@@ -117,10 +123,8 @@ Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools) {
   b.set_phase(Phase::update), b.set_tag("spread weights");
   for (const Pool& pool : pools) {
     Value part = state_leaf(b, pool, main_name);
-    if (pool.weights.dtype != pool.shard.dtype) {
-      const Value narrow = b.add1(Cast{2, pool.weights.dtype}, {part});
-      part = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), narrow});
-    }
+    if (pool.weights.dtype != pool.shard.dtype) part = b.add1(Cast{2, pool.weights.dtype}, {part});
+    if (pool.has_copy()) part = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), part});
     b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool));
   }
   return g;

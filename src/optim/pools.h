@@ -21,9 +21,12 @@ struct Pool {
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
   bool tied = false;                 // see Parameter
+  bool host = false;                 // the optimizer's state lies in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
   Type shard = {};                   // cut; in accumulation precision
+  // A rank's part of the new weights has a leaf of its own, apart from the main weights.
+  bool has_copy() const { return host || weights.dtype != shard.dtype; }
 };
 
 // Parameters whose gradients are sums over the same ranks, with the same decay, in pools of about `size` elements (on

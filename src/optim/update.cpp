@@ -1,6 +1,7 @@
 #include "optim/update.h"
 
 #include "ops/update.h"
+#include "optim/offload.h"
 
 namespace megalith {
 
@@ -54,20 +55,24 @@ std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value sca
   return b.add(Sgd{ndim, c.sgd_momentum, t.decay, copy}, ins);
 }
 
-Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c) {
+Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool host) {
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
   Target t{.main = p.value, .decay = p.decay};
-  if (copy) t.main = b.leaf(leaf_of(p, main_name, wide, Role::main_parameter)), t.weights = p.value;
-  t.first_moment = b.leaf(leaf_of(p, first_moment_name, wide, Role::optimizer));
-  if (c.optimizer == OptimizerKind::adam)
-    t.second_moment = b.leaf(leaf_of(p, second_moment_name, wide, Role::optimizer));
+  const auto state = [&](std::string (*name)(const std::string&), Role role) {
+    LeafSpec leaf = leaf_of(p, name, wide, role);
+    leaf.host = host;
+    return b.leaf(leaf);
+  };
+  if (copy) t.main = state(main_name, Role::main_parameter), t.weights = p.value;
+  t.first_moment = state(first_moment_name, Role::optimizer);
+  if (c.optimizer == OptimizerKind::adam) t.second_moment = state(second_moment_name, Role::optimizer);
   return t;
 }
 
 Target target_of(Builder& b, const Pool& pool, const OptimizerConfig& c) {
   Target t{.main = state_leaf(b, pool, main_name), .decay = pool.decay};
-  if (pool.weights.dtype != pool.shard.dtype) t.weights = weights_shard_leaf(b, pool);
+  if (pool.has_copy()) t.weights = weights_shard_leaf(b, pool);
   t.first_moment = state_leaf(b, pool, first_moment_name);
   if (c.optimizer == OptimizerKind::adam) t.second_moment = state_leaf(b, pool, second_moment_name);
   return t;
@@ -99,9 +104,10 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
              {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
   b.graph().outputs["step"] = scalars;
   b.set_tag("optimizer");
+  const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())
     for (size_t i = 0; i < parameters.size(); ++i)
-      add_optimizer(b, target_of(b, parameters[i], config), gradients[i], scalars, hyper, config);
+      add_optimizer(b, target_of(b, parameters[i], config, host[i]), gradients[i], scalars, hyper, config);
   std::vector<Value> gathers;
   for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
     for (size_t i = 0; i < pools.size(); ++i) {

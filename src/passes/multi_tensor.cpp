@@ -192,8 +192,8 @@ bool join_adamw(Graph& g) {
   const std::vector<int> uses = count_uses(g);
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const auto* op = g.nodes[i].op.get_if<AdamW>();
-    if (!op) continue;
-    bool read = false;  // by what gathers the weights, beside the next updates
+    if (!op || g.info(g.nodes[i].ins[2]).host) continue;  // the pass stream-state groups those on the host
+    bool read = false;                                    // by what gathers the weights, beside the next updates
     for (Value v : g.nodes[i].outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;
     AdamW alike = *op;

@@ -158,6 +158,48 @@ TEST(MultiAdamW, is_adamw_on_each) {
     }
 }
 
+// State in a window of stretches of three parameters, fetched from where it lies: as AdamW on each stretch, and nothing
+// around them changes. (Whole multiples of a window's alignment: nobody writes what lies between.)
+TEST(WindowAdamW, is_adamw_on_its_stretches) {
+  const i64 sizes[] = {640, 192, 40064};
+  for (const bool copy : {true, false})
+    for (const double counts : {1.0, 0.0}) {
+      const Tensor scalars = scalars_of(0.25, counts),
+                   h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
+      const Window window{copy ? 3 : 2, {{128, 512}, {0, 192}, {64, 36032}}};
+      std::vector<Tensor> leaves, others, want, want_weights;
+      for (size_t k = 0; k < 3; ++k) {
+        const auto& [begin, n] = window.stretches[k];
+        const Moments s = moments(DType::f32, sizes[k]);
+        const Tensor weights = copy ? random_tensor(DType::bf16, {sizes[k]}, 9) : s.w;
+        if (copy) leaves.push_back(s.w);
+        leaves.insert(leaves.end(), {s.m, s.v}), others.insert(others.end(), {s.g, weights});
+        const auto cut = [&](const Tensor& t) {
+          return tensor(t.type.dtype, {n}, {t.x.begin() + begin, t.x.begin() + begin + n});
+        };
+        std::vector<Tensor> ins = {cut(s.w), cut(s.g), cut(s.m), cut(s.v), scalars, h};
+        if (copy) ins.push_back(cut(weights));
+        std::vector<Tensor> alone = run_kernel(AdamW{.ndim = 1, .beta2 = 0.95, .copy = copy}, ins);
+        Tensor after = weights;
+        std::ranges::copy(copy ? alone[3].x : alone[0].x, after.x.begin() + begin);
+        want_weights.push_back(after);
+        for (size_t i = copy ? 0 : 1; i < 3; ++i) want.push_back(alone[i]);
+      }
+      std::vector<Tensor> ins = {run_kernel(FetchState{0, window}, leaves)[0], scalars, h};
+      ins.insert(ins.end(), others.begin(), others.end());
+      const auto got = run_kernel(WindowAdamW{.beta2 = 0.95, .window = window}, ins);
+      for (size_t k = 0; k < 3; ++k) {
+        EXPECT_EQ(got[1 + k].x, want_weights[k].x) << "weights " << k;
+        for (int s = 0; s < window.states; ++s) {
+          const double* at = got[0].x.data() + window.place(k, s);
+          EXPECT_EQ(std::vector<double>(at, at + window.stretches[k].count),
+                    want[k * size_t(window.states) + size_t(s)].x)
+              << "parameter " << k << ", state " << s;
+        }
+      }
+    }
+}
+
 // Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64 from w = [1, -2, 0.5],
 // where the gradient of step t (from 1) is [t, -1, 0.25 * w[2]].
 TEST(AdamW, as_torch) {

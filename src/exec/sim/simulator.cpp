@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "graph/relayout_op.h"
+#include "ops/state_window.h"
 
 namespace megalith::sim {
 
@@ -24,6 +25,8 @@ static Total one(const Plan& plan, const Program& p, const Instruction& in, cons
   const double rate = matrix ? hw.gemm_flops : hw.vector_flops;
   t.seconds = std::max(c.flops / rate, c.bytes / hw.memory_bytes) + hw.launch_seconds;
   if (t.wire_bytes > 0) t.seconds += t.wire_bytes / hw.link_bytes;
+  if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>())
+    t.wire_bytes = c.bytes, t.seconds = c.bytes / hw.host_bytes + hw.launch_seconds;
   return t;
 }
 
@@ -36,10 +39,9 @@ Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, 
     if (!is_carried_out(in.op, first)) continue;
     Total t = one(plan, program, in, hw);
     std::string name(in.op.name());
-    const auto* r = in.op.get_if<Relayout>();
-    if (r && r->lane) {
-      name += fmt::format(", lane {}", r->lane);
-      double& end = free[r->lane];
+    if (const int lane = in.op.lane()) {
+      name += fmt::format(", lane {}", lane);
+      double& end = free[lane];
       ready[size_t(in.outs[0])] = end = std::max(clock, end) + t.seconds;
     } else {
       if (in.op.get_if<Wait>()) t.seconds = std::max(0.0, ready[size_t(in.ins[0])] - clock);
@@ -98,9 +100,10 @@ Hardware this_cpu() {
     });
   });
   const double flops = 2.0 * kLanes * double(rounds) * num_threads() / fma;
-  return {"this CPU", 0.9 * flops, 0.1 * flops, 12.0 * double(n) / triad, 5e9, 2e-6};
+  const double memory = 12.0 * double(n) / triad;
+  return {"this CPU", 0.9 * flops, 0.1 * flops, memory, 5e9, 2e-6, memory / 2};
 }
 
-Hardware h200() { return {"H200", 660e12, 60e12, 4.25e12, 380e9, 3e-6}; }
+Hardware h200() { return {"H200", 660e12, 60e12, 4.25e12, 380e9, 3e-6, 50e9}; }
 
 }  // namespace megalith::sim

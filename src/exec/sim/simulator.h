@@ -17,9 +17,10 @@ struct Hardware {
   double memory_bytes = 0;    // bytes/s
   double link_bytes = 0;      // bytes/s that one rank sends
   double launch_seconds = 0;  // fixed cost of an instruction
+  double host_bytes = 0;      // bytes/s to the host's memory, and as many from there
 };
 Hardware this_cpu();  // measured for a moment when called
-Hardware h200();      // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s
+Hardware h200();      // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s, PCIe 50 GB/s each way
 
 struct Total {
   double flops = 0, bytes = 0, wire_bytes = 0, seconds = 0;

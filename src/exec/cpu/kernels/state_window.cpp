@@ -1,0 +1,76 @@
+// Kernels of state in windows. Host and device are one here: fetching and storing are copies, those to the host made as
+// late as a device may make them.
+#include <cstring>
+
+#include "base/threads.h"
+#include "exec/cpu/kernel.h"
+
+namespace megalith::cpu {
+
+namespace {
+
+void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
+  parallel_ranges(bytes, i64{1} << 20,
+                  [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
+}
+
+// f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
+template <class F>
+void for_leaves(const Window& w, i64 element, F&& f) {
+  for (size_t k = 0; k < w.stretches.size(); ++k)
+    for (int s = 0; s < w.states; ++s)
+      f(k * size_t(w.states) + size_t(s), w.stretches[k].begin * element, w.place(k, s) * element,
+        w.stretches[k].count * element);
+}
+
+}  // namespace
+
+Kernel prepare(const FetchState& op, const Site& site) {
+  return {0,
+          [op, element = size_of(site.outs[0].dtype)](const Args& a) {
+            for_leaves(op.window, element, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
+              copy_bytes(a.outs[0] + to, a.ins[leaf] + from, bytes);
+            });
+          },
+          [](const Args&) {}};
+}
+
+Kernel prepare(const StoreState& op, const Site& site) {
+  const auto store = [op, element = size_of(site.ins[0].dtype)](const Args& a) {
+    for_leaves(op.window, element, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
+      copy_bytes(a.ins[1 + leaf] + to, a.ins[0] + from, bytes);
+    });
+  };
+  if (!op.lane) return {0, store};
+  return {0, [](const Args&) {}, store};
+}
+
+// AdamW on the stretches, one after the other.
+Kernel prepare(const WindowAdamW& op, const Site& site) {
+  std::vector<Kernel> each;
+  for (size_t k = 0; k < op.window.stretches.size(); ++k) {
+    const Shape shape{op.window.stretches[k].count};
+    const auto flat = [&](const Type& t) { return Type{t.dtype, shape, whole(1)}; };
+    const Type state = flat(site.ins[0]), weights = flat(site.ins[4 + 2 * k]);
+    Site one{site.mesh, site.coord, {state, flat(site.ins[3 + 2 * k]), state, state}, {state, state, state}};
+    one.ins.push_back(site.ins[1]), one.ins.push_back(site.ins[2]);
+    if (op.copy()) one.ins.push_back(weights), one.outs.push_back(weights);
+    each.push_back(prepare(AdamW{1, op.beta1, op.beta2, op.eps, op.decay, op.copy()}, one));
+  }
+  const i64 element = size_of(site.ins[0].dtype), narrow = size_of(site.ins[4].dtype);
+  return {0, [op, each, element, narrow](const Args& a) {
+            const bool copy = op.copy();
+            for (size_t k = 0; k < each.size(); ++k) {
+              const i64 begin = op.window.stretches[k].begin;
+              const auto state = [&](int s) { return a.outs[0] + op.window.place(k, s) * element; };
+              std::byte* weights = a.outs[1 + k] + begin * narrow;
+              std::byte *main = copy ? state(0) : weights, *m = state(int(copy)), *v = state(1 + int(copy));
+              const std::vector<std::byte*> ins = {main,   a.ins[3 + 2 * k] + begin * element, m, v, a.ins[1], a.ins[2],
+                                                   weights};
+              const std::vector<std::byte*> outs = {main, m, v, weights};
+              each[k].run({ins, outs, nullptr, a.first_micro_batch});
+            }
+          }};
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,103 @@
+#include "ops/state_window.h"
+
+namespace megalith {
+
+namespace {
+
+i64 aligned(i64 n) { return (n + Window::kAlignment - 1) / Window::kAlignment * Window::kAlignment; }
+
+// The ranks that hold different parts of it, and those that hold the same.
+Layout layout_over(const Type& leaf) {
+  Layout out = whole(2);
+  for (Axis a : kAllAxes)
+    if (leaf.layout.state(a).is_split()) out.dims[0].push_back({a});
+  out.copy = leaf.layout.copy;
+  return out;
+}
+
+}  // namespace
+
+i64 Window::place(size_t stretch, int state) const {
+  i64 at = 0;
+  for (size_t i = 0; i < stretch; ++i) at += states * aligned(stretches[i].count);
+  return stretch < stretches.size() ? at + state * aligned(stretches[stretch].count) : at;
+}
+
+std::string Window::text() const {
+  std::string out = fmt::format("{} x", states);
+  for (const Stretch& s : stretches) out += fmt::format(" {}+{}", s.begin, s.count);
+  return out;
+}
+
+Type Window::type(const Mesh& mesh, const Type& leaf) const {
+  Layout layout = layout_over(leaf);
+  i64 parts = 1;
+  for (const AxisUse& use : layout.dims[0]) parts *= mesh.n(use.axis);
+  return {leaf.dtype, {parts, elements()}, std::move(layout)};
+}
+
+void Window::check_leaves(const Mesh& mesh, Types leaves) const {
+  check((states == 2 || states == 3) && !stretches.empty() && leaves.size() == stretches.size() * size_t(states),
+        "{} leaves for a window of {}", leaves.size(), text());
+  for (size_t i = 0; i < leaves.size(); ++i) {
+    const auto& [begin, n] = stretches[i / size_t(states)];
+    const i64 all = local_type(mesh, leaves[i]).elements();
+    check(begin >= 0 && begin % kAlignment == 0 && n > 0 && begin + n <= all, "stretch {}+{} of {} elements", begin, n,
+          all);
+    check(leaves[i].dtype == leaves[0].dtype && layout_over(leaves[i]) == layout_over(leaves[0]),
+          "a window over {} and {}", to_string(leaves[0]), to_string(leaves[i]));
+  }
+}
+
+std::vector<Type> FetchState::infer(const InferArgs& a) const {
+  window.check_leaves(a.mesh, a.ins);
+  return {window.type(a.mesh, a.ins[0])};
+}
+
+std::vector<Type> StoreState::infer(const InferArgs& a) const {
+  check(!a.ins.empty(), "no inputs");
+  window.check_leaves(a.mesh, Types(a.ins).subspan(1));
+  const Type type = window.type(a.mesh, a.ins[1]);
+  check(a.ins[0] == type, "the window is {}, the leaves' is {}", to_string(a.ins[0]), to_string(type));
+  return {type};
+}
+
+std::vector<Type> WindowAdamW::infer(const InferArgs& a) const {
+  check(a.ins.size() == 3 + 2 * window.stretches.size(), "{} inputs for a window of {}", a.ins.size(), window.text());
+  std::vector<Type> out = {a.ins[0]};
+  for (size_t i = 3; i < a.ins.size(); ++i) {
+    const Type& t = a.ins[i];
+    const auto& [begin, n] = window.stretches[(i - 3) / 2];
+    check(t.layout.partial.empty() && t.layout.max.empty() && layout_over(t).dims == a.ins[0].layout.dims,
+          "a window of {} updates {}", to_string(a.ins[0]), to_string(t));
+    check(begin + n <= local_type(a.mesh, t).elements(), "stretch {}+{} of {}", begin, n, to_string(t));
+    const bool weights = i % 2 == 0;  // after their gradient
+    check((weights && copy()) || t.dtype == a.ins[0].dtype, "a window of {} updates {}", to_string(a.ins[0]),
+          to_string(t));
+    if (!weights) continue;
+    const Type& gradient = a.ins[i - 1];
+    check(t.shape == gradient.shape && t.layout.dims == gradient.layout.dims, "weights are {}, their gradient {}",
+          to_string(t), to_string(gradient));
+    out.push_back(t);
+  }
+  return out;
+}
+
+// Of gradients and weights what lies in the stretches; they are read and written as AdamW does.
+Cost WindowAdamW::cost(Types ins, Types outs) const {
+  Cost c{0, 2 * double(outs[0].bytes())};
+  for (size_t k = 0; k < window.stretches.size(); ++k) {
+    const double n = double(window.stretches[k].count);
+    c.flops += 14 * n;
+    c.bytes += n * double(size_of(ins[3 + 2 * k].dtype) + size_of(outs[1 + k].dtype) * (copy() ? 1 : 2));
+  }
+  return c;
+}
+
+std::vector<Alias> WindowAdamW::aliases() const {
+  std::vector<Alias> out = {{0, 0, true}};
+  for (int k = 0; k < int(window.stretches.size()); ++k) out.push_back({1 + k, 4 + 2 * k, true});
+  return out;
+}
+
+}  // namespace megalith

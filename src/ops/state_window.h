@@ -1,0 +1,74 @@
+// AdamW on state that lies in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the
+// device, and stored. The pass stream-state makes these of AdamW.
+//
+// A window holds, for each of some stretches of parameters, the state that lies there: [main weights |] first moment |
+// second moment. Its type is [t, n]: t runs over the ranks that hold different parts, n over one rank's memory.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ops/update.h"
+
+namespace megalith {
+
+struct Stretch {  // elements of a rank's memory of a leaf
+  i64 begin, count;
+};
+
+struct Window {
+  int states = 3;  // that each stretch has on the host: main weights if there are 3, and both moments
+  std::vector<Stretch> stretches;
+
+  static constexpr i64 kAlignment = 64;  // elements: 256 bytes; of places in a window, and where stretches are cut
+  i64 place(size_t stretch, int state) const;  // elements from the window's begin
+  i64 elements() const { return place(stretches.size(), 0); }
+  std::string text() const;  // "3 x 0+4096 128+64"
+  // Of the window over leaves like this one.
+  Type type(const Mesh& mesh, const Type& leaf) const;
+  // Error unless the leaves, `states` of each stretch, can be cut as the stretches say.
+  void check_leaves(const Mesh& mesh, Types leaves) const;
+};
+
+// Leaves (`states` of each stretch) -> window
+struct FetchState {
+  static constexpr std::string_view name = "fetch_state";
+  int lane = 0;
+  Window window;
+  void fields(auto&& v) const { v("lane", lane), v("window", window.text()); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types outs) const { return {0, total_bytes({}, outs)}; }
+};
+
+// window, leaves -> window, which is in the leaves then. They are no results: windows over other stretches of the same
+// leaves may be on their way too.
+struct StoreState {
+  static constexpr std::string_view name = "store_state";
+  int lane = 0;
+  Window window;
+  void fields(auto&& v) const { v("lane", lane), v("window", window.text()); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types outs) const { return {0, total_bytes({}, outs)}; }
+  std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
+};
+
+// AdamW on a window. Inputs: window, scalars, hyper, then of each stretch's parameter the whole gradient and the whole
+// weights: their copy in compute precision, or, where the window has no main weights, those -> window, weights; all
+// updated in place.
+struct WindowAdamW {
+  static constexpr std::string_view name = "window_adamw";
+  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+  bool decay = true;
+  Window window;
+  void fields(auto&& v) const {
+    v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("decay", decay), v("window", window.text());
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;
+  std::vector<Alias> aliases() const;
+  bool copy() const { return window.states == 3; }
+};
+
+}  // namespace megalith
