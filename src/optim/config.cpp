@@ -45,6 +45,13 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
   f.add("adam-eps", c.adam_eps, "Added to the root of Adam's second moment.");
   f.add("sgd-momentum", c.sgd_momentum, "Momentum of SGD.");
   f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
+  f.add("optimizer-cpu-offload", c.optimizer_cpu_offload,
+        "Keep main weights and moments in the host's memory; the GPU updates them in windows of its own.")
+      .also(config::Spelling{.flag = "--cpu-offload-optimizer", .constant = "true"});
+  f.add("optimizer-offload-fraction", c.optimizer_offload_fraction,
+        "So much of them at least, in whole matrices (or buckets of the distributed optimizer); vectors stay.");
+  f.add("overlap-cpu-optimizer-d2h-h2d", c.overlap_cpu_optimizer_d2h_h2d,
+        "Windows go to the GPU and back at the same time, beside the updates of others.");
 }
 
 }  // namespace megalith

@@ -132,6 +132,30 @@ std::string one_resume_policy(const Options& o) {
   return "--override-opt-param-scheduler and --use-checkpoint-opt-param-scheduler exclude each other: give one";
 }
 
+std::string offload_flags(const Options& o) {
+  if (o.optimizer.optimizer_cpu_offload) return {};
+  for (const char* field : {"optimizer-offload-fraction", "overlap-cpu-optimizer-d2h-h2d"})
+    if (o.given.has(field)) return fmt::format("--{} has no effect without --optimizer-cpu-offload", field);
+  return {};
+}
+
+std::string offload_fraction(const Options& o) {
+  const double f = o.optimizer.optimizer_offload_fraction;
+  if (f >= 0 && f <= 1) return {};
+  return fmt::format("--optimizer-offload-fraction {} is out of range: from 0 to 1 is wanted", f);
+}
+
+std::string offloaded_adam(const Options& o) {
+  if (!o.optimizer.optimizer_cpu_offload || o.optimizer.optimizer == OptimizerKind::adam) return {};
+  return "--optimizer-cpu-offload is for the state of adam, not sgd: leave it out, or use --optimizer adam";
+}
+
+std::string offload_in_turn(const Options& o) {
+  if (!o.optimizer.optimizer_cpu_offload || o.optimizer.overlap_cpu_optimizer_d2h_h2d) return {};
+  return "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: state goes to the GPU and back in turn, "
+         "which takes twice as long: add it";
+}
+
 }  // namespace
 
 std::vector<Rule> schedule_rules() {
@@ -150,6 +174,10 @@ std::vector<Rule> schedule_rules() {
       {"weight decay is not negative and does not fall", Topic::run, Action::refuse, weight_decay_values},
       {"numbers of the optimizer are in range", Topic::run, Action::refuse, optimizer_numbers},
       {"one source of the schedule on resume", Topic::run, Action::refuse, one_resume_policy},
+      {"flags about offloading come with optimizer-cpu-offload", Topic::run, Action::warn, offload_flags},
+      {"optimizer-offload-fraction is from 0 to 1", Topic::run, Action::refuse, offload_fraction},
+      {"optimizer-cpu-offload comes with adam", Topic::run, Action::refuse, offloaded_adam},
+      {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d", Topic::run, Action::warn, offload_in_turn},
   };
 }
 

@@ -32,6 +32,9 @@ constexpr Row kAccepted[] = {
      "--no-bias-gelu-fusion --no-bias-swiglu-fusion --no-bias-dropout-fusion --no-rope-fusion --no-persist-layer-norm "
      "--disable-jit-fuser --cross-entropy-loss-fusion --cross-entropy-fusion-impl= --use-fused-weighted-squared-relu "
      "--fused-residual-rmsnorm"},
+    {"--optimizer-cpu-offload moves optimizer state alone, through pinned memory, and the GPU computes with it",
+     "--no-pin-cpu-grads --no-pin-cpu-params --use-torch-optimizer-for-cpu-offload"},
+    {"main weights, gradients and moments are f32 always", "--use-precision-aware-optimizer"},
     {"one rank has nothing to share, overlap or send",
      "--delay-grad-reduce "
      "--delay-param-gather "
@@ -127,14 +130,12 @@ constexpr Row kNotBuilt[] = {
      "--check-for-large-grads "
      "--check-weight-hash-across-dp-replicas-interval"},
     {"saved activations are not distributed over ranks yet", "--distribute-saved-activations"},
-    {"offloading is not built yet",
+    {"offloading activations is not built yet",
      "--cpu-offloading-num-layers --cpu-offloading-retain-pinned-cpu-buffers --fine-grained-activation-offloading "
      "--offload-modules "
-     "--min-offloaded-tensor-size --activation-offload-fraction --delta-offload-bytes-across-pp-ranks "
-     "--optimizer-cpu-offload "
-     "--optimizer-offload-fraction --use-torch-optimizer-for-cpu-offload --overlap-cpu-optimizer-d2h-h2d"},
+     "--min-offloaded-tensor-size --activation-offload-fraction --delta-offload-bytes-across-pp-ranks"},
     {"low-precision optimizer state is not built yet",
-     "--use-precision-aware-optimizer --main-grads-dtype --main-params-dtype --exp-avg-dtype --exp-avg-sq-dtype"},
+     "--main-grads-dtype --main-params-dtype --exp-avg-dtype --exp-avg-sq-dtype"},
     {"this optimizer setting is not built yet: --optimizer adam and sgd are there",
      "--decoupled-lr --decoupled-min-lr --lion-beta1 --lion-beta2 --muon-momentum --muon-num-ns-steps "
      "--muon-scale-mode "
@@ -222,7 +223,7 @@ constexpr Row kReplaced[] = {
     {"use --config", "--yaml-cfg"},
     {"use --position-embedding-type none", "--no-position-embedding"},
     {"use --fp8-format, once fp8 is built", "--fp8 --fp8-hybrid --fp8-interval --fp8-e4m3"},
-    {"use --optimizer-cpu-offload, once offloading is built", "--cpu-optimizer --cpu-optimizer-type"},
+    {"use --optimizer-cpu-offload", "--cpu-optimizer --cpu-optimizer-type"},
     {"use --recompute-granularity, --recompute-method and --recompute-num-layers",
      "--checkpoint-activations --checkpoint-method --checkpoint-num-layers --distribute-checkpointed-activations"},
     {"leave it out: one rank has no replicas to compare", "--consistency-check"},

@@ -16,9 +16,9 @@ static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool res
   for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
   const i64 beside = resumes ? state_reading_bytes(largest) : largest;
   if (backend.host_bytes()) return beside;
-  const i64 touched =
-      plan.bytes(Role::parameter) + plan.bytes(Role::main_parameter) + (resumes ? plan.bytes(Role::optimizer) : 0);
-  return std::max<i64>(0, touched + beside - plan.arena_bytes);
+  const auto bytes = [&](Role role) { return plan.bytes(role) + plan.bytes(role, true); };
+  const i64 touched = bytes(Role::parameter) + bytes(Role::main_parameter) + (resumes ? bytes(Role::optimizer) : 0);
+  return std::max<i64>(0, touched + beside - plan.arena_bytes - plan.host_bytes);
 }
 
 static i64 copy_bytes(const Options& o, const PlannedStep& step) {
@@ -49,6 +49,7 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
   constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
   const i64 tokens = o.train.micro_batch_size * o.model.seq_length;
   MemoryNeed need{.arena = step.plan.arena_bytes,
+                  .host_state = step.plan.host_bytes,
                   .process = backend.fixed_bytes(),
                   .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
                   .start = start_bytes(step, backend, resumes),
@@ -58,7 +59,9 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
                   .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
                   .host = backend.host_bytes(),
                   .resumes = resumes};
-  if (need.host && need.total() + need.copies + kRoom <= backend.available_bytes()) need.device_copies = need.copies;
+  const bool all_there = step.plan.host_bytes == 0;  // of the state; what is on the host is copied there
+  if (need.host && all_there && need.total() + need.copies + kRoom <= backend.available_bytes())
+    need.device_copies = need.copies;
   return need;
 }
 

@@ -12,6 +12,7 @@ namespace megalith {
 // is another.
 struct MemoryNeed {
   i64 arena = 0;
+  i64 host_state = 0;  // of the optimizer's, in the host's memory
   // On the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the context and libraries
   // hold of it.
   i64 process = 0;
@@ -29,7 +30,7 @@ struct MemoryNeed {
   bool resumes = false;       // the optimizer's state is read at the start
   i64 total() const { return arena + process + device_copies + (host ? 0 : beside()); }
   i64 host_total() const { return host.value_or(0) + beside(); }
-  i64 beside() const { return batches + start + data + others + copies + saving; }
+  i64 beside() const { return host_state + batches + start + data + others + copies + saving; }
 };
 // `resumes`: the optimizer's state will be read. Measures the process as it is now.
 MemoryNeed memory_need(const Options& options, const PlannedStep& step, const Backend& backend, bool resumes);

@@ -76,6 +76,8 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
       "--sft packs as many conversations into a sample as fit (there those of one line)");
   add(o.data.fim.on,
       "--fim-data draws each sample's random numbers by its number (there by the order in which a process reads)");
+  add(o.optimizer.optimizer_cpu_offload,
+      "--optimizer-cpu-offload: a GPU computes the update itself, on windows of the state (there the CPU does)");
   add(!o.train.bf16, "gradients are accumulated in f32 always (there only with --bf16 or on request)");
   add(o.parallel.grad_reduce_in_bf16,
       "--grad-reduce-in-bf16 is for sums over ranks, each rank's own stay f32 (there they are bf16 too)");

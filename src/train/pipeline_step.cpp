@@ -6,6 +6,7 @@
 #include "optim/update.h"
 #include "passes/gather_ahead.h"
 #include "passes/gradients.h"
+#include "passes/stream_state.h"
 #include "train/step.h"
 
 namespace megalith {
@@ -175,6 +176,7 @@ class StagePlanner {
                {.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_});
     verify(g);
     run_passes(g, standard_passes(), passes_off_);
+    if (spec_.optimizer.optimizer_cpu_offload) run_passes(g, {stream_state_pass(spec_.optimizer)});
     programs_.push_back({"update", &g, {Phase::update}});
   }
 

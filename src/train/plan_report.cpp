@@ -10,6 +10,7 @@
 #include "train/communication.h"
 #include "train/compatibility.h"
 #include "train/flops.h"
+#include "train/offload_report.h"
 #include "train/schedules.h"
 
 namespace megalith {
@@ -68,6 +69,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  model flops per iteration    {:>16.4g}\n",
                      flops_per_iteration(o.model, o.train.global_batch_size));
   out += memory_table(step.plan);
+  out += offload_line(step.plan);
   out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();
@@ -169,7 +171,9 @@ void check_sizes(const Options& o, const Backend& backend) {
   const ParallelConfig& p = o.parallel;
   const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
   const double moments = o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4;
-  const double each = o.train.bf16 ? 6 + (4 + moments) / cut : 8 + moments / cut;
+  const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
+  const double state_each = elsewhere ? 0 : (o.train.bf16 ? 4 + moments : moments) / cut;
+  const double each = (o.train.bf16 ? 6 : 8) + state_each;
   const double ranks = double(p.tensor_model_parallel_size * p.pipeline_model_parallel_size);
   const double state = (layers * (attention + mlp) + tables) * each / ranks, have = double(backend.available_bytes());
   check(state <= have,
@@ -204,7 +208,7 @@ struct Neighbour {
   Options options;
 };
 
-static std::vector<Neighbour> neighbours(const Options& o) {
+static std::vector<Neighbour> neighbours(const Options& o, const Backend& backend) {
   std::vector<Neighbour> out;
   const auto add = [&](const std::string& flags, const std::function<void(Options&)>& change) {
     Neighbour n{flags, o};
@@ -229,6 +233,10 @@ static std::vector<Neighbour> neighbours(const Options& o) {
     add("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", [](Options& n) {
       n.recompute = {RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
     });
+  const OptimizerConfig& c = o.optimizer;
+  if (backend.host_bytes() && c.optimizer == OptimizerKind::adam && !c.optimizer_cpu_offload)
+    add("--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d",
+        [](Options& n) { n.optimizer.optimizer_cpu_offload = n.optimizer.overlap_cpu_optimizer_d2h_h2d = true; });
   return out;
 }
 
@@ -236,7 +244,7 @@ static std::vector<Neighbour> neighbours(const Options& o) {
 static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have,
                                                     const Backend& backend) {
   std::vector<std::string> out;
-  for (const Neighbour& n : neighbours(o)) {
+  for (const Neighbour& n : neighbours(o, backend)) {
     try {
       check_compatibility(n.options);
       const PlannedStep step = plan_step(step_spec(n.options), backend);

@@ -3,9 +3,11 @@
 #include <list>
 
 #include "graph/relayout_op.h"
+#include "optim/offload.h"
 #include "optim/update.h"
 #include "passes/gather_ahead.h"
 #include "passes/gradients.h"
+#include "passes/stream_state.h"
 
 namespace megalith {
 
@@ -33,6 +35,8 @@ void build_training(PlannedStep& out, const StepSpec& spec, const std::set<std::
   out.parameters = unpacked(gpt.parameters);
   out.passes = run_passes(out.train, standard_passes(spec.traffic.ring), passes_off);
   if (spec.traffic.overlap_tensor) out.passes.push_back(run_passes(out.train, {{"overlap-tensor", overlap_tensor}})[0]);
+  if (spec.optimizer.optimizer_cpu_offload)
+    out.passes.push_back(run_passes(out.train, {stream_state_pass(spec.optimizer)})[0]);
 }
 
 // When no other pass moves what reads the weights.
@@ -89,6 +93,7 @@ std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& p
   const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
   if (!cut) return {};
   std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size);
+  place_on_host(pools, spec.optimizer);
   for (Pool& pool : pools)
     pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
   return pools;
@@ -142,7 +147,8 @@ double share_of_remaking(const PlannedStep& step, const Backend& backend) {
 // With some to spare for what a run takes beside its plan (memory_need.h).
 bool fits(const PlannedStep& step, const Backend& backend) {
   constexpr i64 kSpare = i64{4} << 20;
-  return step.plan.arena_bytes + backend.fixed_bytes() + kSpare <= backend.available_bytes();
+  const i64 host = backend.host_bytes() ? 0 : step.plan.host_bytes;  // of the same memory, if there is one
+  return step.plan.arena_bytes + host + backend.fixed_bytes() + kSpare <= backend.available_bytes();
 }
 
 }  // namespace

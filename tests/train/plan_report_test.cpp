@@ -178,6 +178,36 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
   EXPECT_NE(refusal(options, device).find("MiB of the memory of none, 0.0 MiB are available"), std::string::npos);
 }
 
+// The optimizer's state on the host: rows of its own, off the device and on the host's account, byte for byte.
+TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
+  Memory device, one_memory;
+  device.host = 5 << 20;
+  const std::string run = std::string(kSmallRun) + "--vocab-size 1000 --bf16 --micro-batch-size 8 ";
+  const std::string offload = run + "--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d";
+  const Options options = options_of(offload);
+  const PlannedStep step = plan_step(step_spec(options), device);
+  const MemoryNeed need = memory_need(options, step, device, false), before = need_of(options_of(run), device);
+  const i64 there = step.plan.host_bytes;
+  EXPECT_EQ(before.total() - need.total(), there);
+  EXPECT_EQ(need.host_total() - before.host_total(), there);
+  EXPECT_EQ(need_of(options, one_memory).total(), need_of(options_of(run), one_memory).total());
+  i64 matrices = 0;
+  for (const Parameter& p : step.parameters) matrices += p.decay ? p.type.elements() : 0;
+  EXPECT_EQ(there, 12 * matrices);
+  const std::string report = plan_report(options, step, need);
+  for (const std::string& line :
+       {fmt::format("  main parameter, on the host  {:>16} bytes", 4 * matrices),
+        fmt::format("  optimizer, on the host       {:>16} bytes", 8 * matrices),
+        fmt::format("  offload: a step moves {:.1f} MiB of optimizer state", double(there) / (1 << 20))})
+    EXPECT_NE(report.find(line), std::string::npos) << report;
+  // And where memory is short, it is told.
+  device.memory = need.total();
+  const std::string advice = "--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d fits";
+  EXPECT_NE(refusal(options_of(run), device).find(advice), std::string::npos) << refusal(options_of(run), device);
+  device.memory = need.total() - 1;
+  EXPECT_EQ(refusal(options_of(run), device).find(advice), std::string::npos);
+}
+
 // Of a data file so much is counted as stays mapped of it at most; evaluating and saving have their threads.
 TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
   const TempFolder folder("plan_report");
