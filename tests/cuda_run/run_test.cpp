@@ -61,5 +61,22 @@ INSTANTIATE_TEST_SUITE_P(
                     "--save-interval 100 --bf16 --position-embedding-type rope --swiglu --normalization RMSNorm "
                     "--disable-bias-linear --num-query-groups 2 --untie-embeddings-and-output-weights"));
 
+// State that goes through windows of the GPU's memory is updated by the same arithmetic. The norm of the weights is
+// read from where they lie.
+TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
+  const std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+  for (const char* model : {"", " --bf16", " --bf16 --swiglu --optimizer-offload-fraction 0.4"}) {
+    const std::string flags = std::string("--save-interval 5 --log-params-norm --global-batch-size 4") + model;
+    const Told here = run(flags, *gpu);
+    EXPECT_EQ(here.error, "");
+    EXPECT_FALSE(here.metrics.empty());
+    for (const char* overlap : {"", " --overlap-cpu-optimizer-d2h-h2d"}) {
+      const Told there = run(flags + " --optimizer-cpu-offload" + overlap, *gpu);
+      EXPECT_EQ(there.metrics, here.metrics) << flags << overlap;
+      EXPECT_NE(there.out.find("optimizer, on the host"), std::string::npos) << there.out;
+    }
+  }
+}
+
 }  // namespace
 }  // namespace megalith

@@ -1,0 +1,10 @@
+// The optimizer's state in the host's memory (--optimizer-cpu-offload), held against the same run without.
+#pragma once
+#include "tests/parallel/hall.h"
+
+namespace megalith::parity {
+
+// How many layouts' runs differ in a bit, of the state or of a checkpoint.
+int offload(const Hall& at);
+
+}  // namespace megalith::parity
