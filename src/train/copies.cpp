@@ -30,7 +30,7 @@ std::string layout_of(const Options& options) {
 // What one rank finds of an iteration's copy: the start of a run that saved it, and where it is; or why it can't be
 // read.
 struct Copy {
-  std::string start, path, problem;
+  std::string start = {}, path = {}, problem = {};
 };
 
 Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
