@@ -47,10 +47,15 @@ void RandomState::draw_down(u32 from, std::span<u32> out) {
   for (std::size_t k = 0; k < out.size();) {
     const u32 mask = ~u32{0} >> std::countl_zero(u32(from - k));
     const std::size_t end = std::min<std::size_t>(out.size(), from - (mask >> 1));  // the mask holds so far
-    while (k < end) {  // no branch on the draw, which could not be foreseen
-      const u32 value = next32() & mask;
-      out[k] = value;
-      k += value <= from - k;
+    while (k < end) {
+      const std::span<const u32> ahead = engine_.ahead();
+      const std::size_t some = std::min(ahead.size(), end - k);
+      for (const u32 raw : ahead.first(some)) {  // no branch on the draw, which could not be foreseen
+        const u32 value = raw & mask;
+        out[k] = value;
+        k += value <= from - k;
+      }
+      engine_.take(some);
     }
   }
 }

@@ -1,13 +1,13 @@
 // The legacy random numbers of NumPy (numpy.random.RandomState), bit for bit: Megatron's order of documents and samples
-// hangs on them. The generator is MT19937 seeded with an integer, which is std::mt19937.
+// hangs on them. The generator is MT19937 seeded with an integer.
 #pragma once
 #include <algorithm>
 #include <array>
-#include <random>
 #include <span>
 #include <utility>
 
 #include "base/dtype.h"
+#include "data/mersenne_twister.h"
 
 namespace megalith {
 
@@ -15,7 +15,7 @@ class RandomState {
  public:
   explicit RandomState(u32 seed) : engine_(seed) {}
 
-  u32 next32() { return u32(engine_()); }
+  u32 next32() { return engine_(); }
   u64 next64();          // the first output is the upper half
   double next_double();  // [0, 1) with 53 bits
 
@@ -31,18 +31,23 @@ class RandomState {
   // How many tries a success of probability p < 1/3 takes: RandomState.geometric(p).
   i64 geometric(double p);
 
-  // numpy.random.RandomState.shuffle, in place. Draws are made some way ahead of the exchanges, so that what these
-  // touch, which is anywhere, is on its way from memory by then.
+  // numpy.random.RandomState.shuffle, in place. While some draws' exchanges are made the next draws' are on their way
+  // from memory: what they touch is anywhere.
   template <class T>
   void shuffle(std::span<T> values) {
-    constexpr u64 kAhead = 64, kWide = u64{1} << 32;
-    std::array<u32, kAhead> draws;
+    constexpr u64 kWide = u64{1} << 32;
     u64 i = std::max<u64>(values.size(), 1) - 1;
     for (; i >= kWide; --i) std::swap(values[i], values[interval(i)]);
-    while (i > 0) {
-      const std::span<u32> some = std::span(draws).first(std::min(kAhead, i));
-      draw_down(u32(i), some);
+    std::array<std::array<u32, 256>, 2> draws;
+    const auto draw = [&](std::size_t buffer, u64 from) {
+      const std::span<u32> some = std::span(draws[buffer]).first(std::min(draws[buffer].size(), from));
+      draw_down(u32(from), some);
       for (const u32 other : some) __builtin_prefetch(&values[other], 1);
+      return some;
+    };
+    std::size_t buffer = 0;
+    for (std::span<u32> some = draw(buffer, i), next; !some.empty(); some = next) {
+      next = draw(buffer ^= 1, i - some.size());
       for (const u32 other : some) std::swap(values[i--], values[other]);
     }
   }
@@ -51,7 +56,7 @@ class RandomState {
   // out[k] = interval(from - k); out has at most `from` elements.
   void draw_down(u32 from, std::span<u32> out);
 
-  std::mt19937 engine_;
+  MersenneTwister engine_;
 };
 
 }  // namespace megalith

@@ -1,5 +1,6 @@
 #include <bit>
 #include <numeric>
+#include <random>
 
 #include "data/md5.h"
 #include "data/mock_source.h"
@@ -27,6 +28,20 @@ std::string md5_of(const std::vector<T>& values) {
 TEST(Md5, known_digests) {
   EXPECT_EQ(md5_hex(std::string()), "d41d8cd98f00b204e9800998ecf8427e");
   EXPECT_EQ(md5_hex(std::string("abc")), "900150983cd24fb0d6963f7d28e17f72");
+}
+
+TEST(MersenneTwister, equals_the_standard_library) {
+  for (u32 seed : {0u, 1u, 1234u, 4294967295u}) {
+    MersenneTwister random(seed);
+    std::mt19937 standard(seed);
+    for (int i = 0; i < 2000; ++i) ASSERT_EQ(random(), standard()) << seed << ": " << i;
+    for (std::size_t n : {0u, 1u, 600u, 7u}) {
+      const std::span<const u32> ahead = random.ahead();
+      for (std::size_t i = 0; i < std::min(n, ahead.size()); ++i) ASSERT_EQ(ahead[i], standard());
+      random.take(std::min(n, ahead.size()));
+    }
+    EXPECT_EQ(random(), standard());
+  }
 }
 
 TEST(RandomState, equals_numpy) {
