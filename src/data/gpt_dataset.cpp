@@ -40,9 +40,9 @@ std::pair<SamplePosition, SamplePosition> GptDataset::bounds(i64 sample) const {
   if (stride == 1) return {index_.cuts[kept], index_.cuts[kept + 1]};
   SampleCutter cutter({*source_, index_.documents.all(), options_.seq_length, options_.add_extra_token},
                       index_.cuts[kept], 64);
-  for (i64 k = kept * stride; k < sample; ++k) cutter.next();
+  cutter.skip(sample - kept * stride);
   const SamplePosition from = cutter.cut();
-  cutter.next();
+  cutter.skip(1);
   return {from, cutter.cut()};
 }
 

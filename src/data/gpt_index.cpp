@@ -6,19 +6,22 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/huge_pages.h"
 #include "data/numpy_random.h"
 
 namespace megalith {
 namespace {
 
 void append_range(std::vector<i32>& documents, const Range& range, i64 times) {
-  for (i64 t = 0; t < times; ++t)
-    for (i64 s = range.begin; s < range.end; ++s) documents.push_back(i32(s));
+  for (i64 t = 0; t < times; ++t) {
+    const std::size_t before = documents.size();
+    documents.resize(before + std::size_t(range.size()));
+    std::iota(documents.begin() + std::ptrdiff_t(before), documents.end(), i32(range.begin));
+  }
 }
 
 std::vector<i32> build_documents(const Range& range, const GptIndexPlan& plan, RandomState& random) {
-  std::vector<i32> documents;
-  documents.reserve(std::size_t(plan.epochs * range.size()));
+  std::vector<i32> documents = reserve_in_huge_pages<i32>(std::size_t(plan.epochs * range.size()));
   const i64 together = plan.separate_last_epoch ? plan.epochs - 1 : plan.epochs;
   append_range(documents, range, together);
   random.shuffle(std::span(documents));
@@ -31,18 +34,19 @@ std::vector<i32> build_documents(const Range& range, const GptIndexPlan& plan, R
 }
 
 std::vector<SamplePosition> build_cuts(const SampleStream& stream, i64 samples, i64 stride) {
-  std::vector<SamplePosition> cuts;
-  cuts.reserve(std::size_t(samples / stride) + 1);
+  std::vector<SamplePosition> cuts = reserve_in_huge_pages<SamplePosition>(std::size_t(samples / stride) + 1);
   SampleCutter cutter(stream, {0, 0}, SampleCutter::kMostAhead);
-  for (i64 k = 0;; ++k) {
-    if (k % stride == 0) cuts.push_back(cutter.cut());
-    if (k == samples) return cuts;
-    cutter.next();
+  cuts.push_back(cutter.cut());
+  for (i64 k = stride; k <= samples; k += stride) {
+    cutter.skip(stride);
+    cuts.push_back(cutter.cut());
   }
+  return cuts;
 }
 
 std::vector<u32> build_shuffle(const GptIndexPlan& plan, RandomState& random) {
-  std::vector<u32> shuffle(std::size_t(plan.samples));
+  std::vector<u32> shuffle = reserve_in_huge_pages<u32>(std::size_t(plan.samples));
+  shuffle.resize(std::size_t(plan.samples));
   std::iota(shuffle.begin(), shuffle.end(), 0u);
   const std::span<u32> all(shuffle);
   if (!plan.separate_last_epoch) {

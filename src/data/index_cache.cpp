@@ -57,7 +57,7 @@ void save_cuts(const std::string& path, const NpyArray& array, const SampleStrea
   SampleCutter cutter(stream, {0, 0}, SampleCutter::kMostAhead);
   std::vector<SamplePosition> part;
   for (i64 k = 0; k < array.rows; ++k) {
-    if (k > 0) cutter.next();
+    if (k > 0) cutter.skip(1);
     part.push_back(cutter.cut());
     if (part.size() < 65536 && k + 1 < array.rows) continue;
     file.write(std::span<const SamplePosition>(part));

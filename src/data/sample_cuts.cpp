@@ -15,9 +15,9 @@ i64 SampleCutter::length(std::size_t entry) {
   return lengths_[entry - fetched_];
 }
 
-void SampleCutter::next() {
+void SampleCutter::skip(i64 samples) {
   const i64 extra = stream_.add_extra_token ? 1 : 0;
-  i64 wanted = stream_.seq_length + extra, held = length(entry_);
+  i64 wanted = samples * stream_.seq_length + extra, held = length(entry_);
   while (wanted > held - offset_) {
     wanted -= held - offset_;
     if (entry_ + 1 == stream_.documents.size()) {

@@ -23,7 +23,7 @@ struct SampleStream {
   bool add_extra_token;
 };
 
-// Goes from cut to cut.
+// Goes from cut to cut. A cut lies where so many tokens precede it, whatever was cut between.
 class SampleCutter {
  public:
   // `from`: a cut. Lengths are fetched for `ahead` documents at once, at most kMostAhead.
@@ -31,7 +31,7 @@ class SampleCutter {
   SampleCutter(const SampleStream& stream, SamplePosition from, std::size_t ahead);
 
   SamplePosition cut() const { return {u32(entry_), i32(offset_)}; }
-  void next();  // after the end of the documents: stays there
+  void skip(i64 samples);  // after the end of the documents: stays there
 
  private:
   i64 length(std::size_t entry);

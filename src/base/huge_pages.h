@@ -1,0 +1,21 @@
+// Large arrays in large pages: each page costs a trap when it is first touched, and accesses all over an array miss the
+// page table's caches less.
+#pragma once
+#include <cstddef>
+#include <vector>
+
+namespace megalith {
+
+// Asks Linux for huge pages for what lies wholly in [begin, begin + bytes), which was not touched yet. May do nothing.
+void advise_huge_pages(void* begin, std::size_t bytes);
+
+// An empty vector with room for so many elements.
+template <class T>
+std::vector<T> reserve_in_huge_pages(std::size_t count) {
+  std::vector<T> values;
+  values.reserve(count);
+  advise_huge_pages(values.data(), count * sizeof(T));
+  return values;
+}
+
+}  // namespace megalith
