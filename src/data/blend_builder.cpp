@@ -4,14 +4,20 @@
 #include <cmath>
 #include <numeric>
 
+#include "data/blend_lanes.h"
+
 namespace megalith {
 
 BlendBuilder::BlendBuilder(BlendPlan plan) : index_(std::move(plan)) {
-  constexpr i64 kMostParts = 32, kFewestMarks = 64;
-  const i64 marks = index_.marks() - 1;  // with samples behind them
+  constexpr i64 kMostTasks = 16, kFewestMarks = 16;  // so many that the first of a part, made again, does not count
+  constexpr std::size_t kMostInLanes = 500;          // of more datasets it is faster to compare only some
+  const i64 marks = index_.marks() - 1;              // with samples behind them
   const bool limited = std::ranges::any_of(index_.plan_.limits, [](i64 n) { return n != GreedyBlend::kNoLimit; });
-  const i64 parts = limited ? 1 : std::clamp<i64>(marks / kFewestMarks, 1, kMostParts);
-  for (i64 p = 0; p <= parts; ++p) starts_.push_back(marks * p / parts);
+  if (!limited && index_.datasets() <= kMostInLanes) parts_of_a_task_ = BlendLanes::kLanes;
+  const i64 parts = limited ? 1 : kMostTasks * parts_of_a_task_;
+  const i64 length = std::max((marks + parts - 1) / parts, kFewestMarks);
+  starts_.push_back(0);
+  while (starts_.back() < marks) starts_.push_back(std::min(starts_.back() + length, marks));
 }
 
 // About what the rule has taken before a sample: each dataset its share, those with the largest remainders one more, of
@@ -29,26 +35,54 @@ std::vector<i64> BlendBuilder::guess(i64 sample) const {
   return taken;
 }
 
-// The marks of a part, its first included; the last part has the end's too.
-void BlendBuilder::make(i64 part) {
-  const i64 first = starts_[std::size_t(part)], end = starts_[std::size_t(part) + 1];
-  index_.mark(first, guess(index_.sample_of(first)));
-  GreedyBlend rule = index_.rule_at(first);
-  for (i64 m = first; m <= end; ++m) {
-    while (rule.sample() < index_.sample_of(m)) rule.next();
-    if (m < end || part + 1 == parts()) index_.mark(m, rule.taken());
+void BlendBuilder::make(i64 task) {
+  const i64 begin = task * parts_of_a_task_, end = std::min(begin + parts_of_a_task_, parts());
+  for (i64 part = begin; part < end; ++part) {
+    const i64 first = starts_[std::size_t(part)];
+    index_.mark(first, guess(index_.sample_of(first)));
+  }
+  if (parts_of_a_task_ > 1)
+    make_in_lanes(begin, end);
+  else
+    make_part(begin);
+}
+
+// The marks of a part, from its first one.
+void BlendBuilder::make_part(i64 part) {
+  GreedyBlend rule = index_.rule_at(starts_[std::size_t(part)]);
+  for (i64 m = starts_[std::size_t(part)] + 1; m < starts_[std::size_t(part) + 1]; ++m) {
+    rule.go_to(index_.sample_of(m));
+    index_.mark(m, rule.taken());
+  }
+}
+
+// The same of several parts.
+void BlendBuilder::make_in_lanes(i64 begin, i64 end) {
+  BlendLanes lanes(index_.plan_.weights);
+  const std::span<const i64> firsts = std::span(starts_).subspan(std::size_t(begin), std::size_t(end - begin));
+  for (std::size_t i = 0; i < firsts.size(); ++i)
+    lanes.begin(int(i), index_.sample_of(firsts[i]), index_.taken_at(firsts[i]));
+  const i64 longest = starts_[std::size_t(begin) + 1] - starts_[std::size_t(begin)];
+  for (i64 m = 1; m < longest; ++m) {
+    lanes.run(index_.stride_);
+    for (std::size_t i = 0; i < firsts.size(); ++i)
+      if (firsts[i] + m < starts_[std::size_t(begin) + i + 1]) index_.mark(firsts[i] + m, lanes.taken(int(i)));
   }
 }
 
 BlendIndex BlendBuilder::finish() {
   for (i64 part = 1; part < parts(); ++part) {
-    const i64 first = starts_[std::size_t(part)], end = starts_[std::size_t(part) + 1];
-    GreedyBlend rule = index_.rule_at(first - 1);
-    for (i64 m = first; m < end || (part + 1 == parts() && m == end); ++m) {
-      while (rule.sample() < index_.sample_of(m)) rule.next();
+    GreedyBlend rule = index_.rule_at(starts_[std::size_t(part)] - 1);
+    for (i64 m = starts_[std::size_t(part)]; m < starts_[std::size_t(part) + 1]; ++m) {
+      rule.go_to(index_.sample_of(m));
       if (std::ranges::equal(rule.taken(), index_.taken_at(m))) break;
       index_.mark(m, rule.taken());
     }
+  }
+  if (const i64 end = starts_.back(); end > 0) {
+    GreedyBlend rule = index_.rule_at(end - 1);
+    rule.go_to(index_.size());
+    index_.mark(end, rule.taken());
   }
   return std::move(index_);
 }

@@ -58,7 +58,7 @@ BlendedSample BlendIndex::at(i64 k) const {
   check(k >= 0 && k < size(), "the blend has {} samples: there is no sample {}", size(), k);
   if (!datasets_.empty()) return {datasets_[k], samples_[k]};
   GreedyBlend rule = rule_at(k / stride_);
-  while (rule.sample() < k) rule.next();
+  rule.go_to(k);
   const int d = rule.next();
   return {std::int16_t(d), rule.taken()[std::size_t(d)] - 1};
 }
@@ -70,7 +70,7 @@ std::vector<i64> BlendIndex::taken_before(i64 k) const {
   if (k == size()) return taken;
   if (datasets_.empty()) {
     GreedyBlend rule = rule_at(mark);
-    while (rule.sample() < k) rule.next();
+    rule.go_to(k);
     return {rule.taken().begin(), rule.taken().end()};
   }
   for (i64 i = mark * stride_; i < k; ++i) ++taken[std::size_t(datasets_[i])];

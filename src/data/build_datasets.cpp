@@ -143,7 +143,7 @@ class SplitBuilder {
     const bool keeps = !config_.data_cache_path.empty();
     std::optional<BlendIndex> index;
     BlendBuilder builder(plan);
-    const i64 blend_tasks = keeps ? 1 : builder.parts();
+    const i64 blend_tasks = keeps ? 1 : builder.tasks();
     Parts parts(built.size());
     parallel_tasks(i64(built.size()) + blend_tasks, [&](i64 task) {
       if (task >= blend_tasks) {

@@ -26,6 +26,9 @@ class GreedyBlend {
   // The dataset of the next sample; its number there is taken()[dataset] before the call. Some dataset must have
   // samples left.
   int next();
+  void go_to(i64 sample) {
+    while (sample_ < sample) next();
+  }
 
   i64 sample() const { return sample_; }  // choices made so far
   std::span<const i64> taken() const { return taken_; }

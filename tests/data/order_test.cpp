@@ -6,6 +6,7 @@
 #include "data/blend.h"
 #include "data/blend_builder.h"
 #include "data/blend_index.h"
+#include "data/blend_lanes.h"
 #include "data/gpt_dataset.h"
 #include "data/gpt_index.h"
 #include "data/index_description.h"
@@ -197,22 +198,24 @@ TEST(Blend, choices_are_those_of_the_plain_rule) {
 
 TEST(Blend, parts_made_apart_are_those_made_in_a_row) {
   std::mt19937_64 random(11);
-  for (int kind = 0; kind < 10; ++kind) {
+  for (int kind = 0; kind < 11; ++kind) {
+    const bool many = kind == 10;  // too many to be made in lanes
     std::vector<double> weights;
-    for (int d = 0; d < 40; ++d)
+    for (int d = 0; d < (many ? 600 : 40); ++d)
       weights.push_back(kind >= 5   ? double(1 + random() % 3)  // many of one weight, which take turns
                         : kind == 0 ? 1.0
                         : kind == 1 ? 1.0 / (1 + d)
                         : kind == 2 ? double(1 + random() % 1000)
                         : kind == 3 ? (d == 0 ? 1.0 : 1e-9)  // rare ones: hardly any guess is right
                                     : (d % 2 ? 0.0 : std::pow(0.3, d)));
-    const BlendPlan plan = plan_blend(normalize(weights, "w"), 500001);
+    const BlendPlan plan = plan_blend(normalize(weights, "w"), many ? 500001 : 2500001);
     const BlendIndex row(plan, [](const BlendedSample&) {});
     BlendBuilder builder(plan);
-    EXPECT_EQ(builder.parts(), 3);
-    for (i64 part = builder.parts(); part-- > 0;) builder.make(part);
+    EXPECT_GT(builder.parts(), many ? 3 : BlendLanes::kLanes);
+    EXPECT_GT(builder.tasks(), 1);
+    for (i64 task = builder.tasks(); task-- > 0;) builder.make(task);
     const BlendIndex apart = builder.finish();
-    for (i64 k = 0; k <= plan.size; k += k + 2048 < plan.size ? 2048 : 1)
+    for (i64 k = 0; k <= plan.size; k += k + 1024 < plan.size ? 1024 : 1)
       ASSERT_EQ(row.taken_before(k), apart.taken_before(k)) << kind << " before " << k;
   }
   const std::vector<i64> sizes = {200000, 100, 70000};
@@ -220,6 +223,29 @@ TEST(Blend, parts_made_apart_are_those_made_in_a_row) {
   ASSERT_EQ(limited.parts(), 1);
   limited.make(0);
   EXPECT_EQ(limited.finish().taken_before(270100), sizes);
+}
+
+TEST(Blend, lanes_follow_the_rule_each_on_its_own) {
+  for (const std::vector<double>& parts : {std::vector<double>{1, 1, 1}, {1, 5, 3, 2, 1, 1e-9}, {1}}) {
+    const std::vector<double> weights = normalize(parts, "w");
+    BlendLanes lanes(weights);
+    std::vector<GreedyBlend> rules;
+    for (int lane = 0; lane < BlendLanes::kLanes; ++lane) {
+      const i64 before = lane < 2 ? lane : i64{1} << (lane + 8);
+      std::vector<i64> taken;
+      for (double w : weights) taken.push_back(i64(w * double(before)));
+      rules.emplace_back(weights, std::vector<i64>(parts.size(), GreedyBlend::kNoLimit), before, taken);
+      lanes.begin(lane, before, taken);
+    }
+    for (i64 choices : {1, 1, 2, 96, 2900}) {
+      lanes.run(choices);
+      for (int lane = 0; lane < BlendLanes::kLanes; ++lane) {
+        GreedyBlend& rule = rules[std::size_t(lane)];
+        rule.go_to(rule.sample() + choices);
+        ASSERT_TRUE(std::ranges::equal(lanes.taken(lane), rule.taken())) << parts.size() << " in lane " << lane;
+      }
+    }
+  }
 }
 
 TEST(Blend, choices_far_from_the_beginning_follow_the_rule) {
