@@ -1,7 +1,13 @@
 // Unigram: of all ways to write a piece as tokens, the one with the highest sum of scores, by dynamic programming over
 // the places in the piece.
+#include <fmt/core.h>
+
 #include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
 #include <limits>
+#include <string>
 
 #include "base/check.h"
 #include "base/escape.h"
@@ -15,6 +21,28 @@ namespace {
 
 constexpr double kUnknownPenalty = 10;
 constexpr size_t kLongestToken = 1024;  // bytes: bounds the time that a place in the text may take
+
+// A score as Hugging Face tokenizers have it: they take its digits as a whole number and divide by a power of ten,
+// which may round twice. The last bit decides between ways to cut whose sums are equal.
+double as_tokenizers_read(double score) {
+  std::array<char, 32> text;
+  const auto written =
+      std::to_chars(text.data(), text.data() + text.size(), std::abs(score), std::chars_format::scientific);
+  const std::string_view all(text.data(), written.ptr), digits = all.substr(0, all.find('e'));
+  int exponent = 0;
+  const size_t sign = digits.size() + (all[digits.size() + 1] == '+' ? 2 : 1);
+  std::from_chars(all.data() + sign, all.data() + all.size(), exponent);
+  u64 whole = 0;
+  for (char c : digits) {
+    if (c == '.') exponent -= int(digits.size() - digits.find('.') - 1);
+    if (c != '.') whole = 10 * whole + u64(c - '0');
+  }
+  if (exponent >= 0 || exponent < -300) return score;
+  const std::string power = fmt::format("1e{}", -exponent);
+  double divisor = 1;
+  std::from_chars(power.data(), power.data() + power.size(), divisor);
+  return std::copysign(double(whole) / divisor, score);
+}
 
 class UnigramModel : public Model {
  public:
@@ -86,8 +114,8 @@ std::unique_ptr<Model> make_unigram(const Json& spec, std::string_view where) {
     const bool ok = item.is_list() && item.items.size() == 2 && item.items[0].is_string() &&
                     item.items[1].kind == Json::Kind::number;
     check(ok, "{}: entry {} of the vocabulary is not [\"token\", score]", where, scores.size());
-    v.add(item.items[0].string, i32(scores.size()));
-    scores.push_back(item.items[1].number);
+    v.append(item.items[0].string);
+    scores.push_back(as_tokenizers_read(item.items[1].number));
     check(item.items[0].string.size() <= kLongestToken, "{}: token {} is {} bytes long: at most {} are possible", where,
           scores.size() - 1, item.items[0].string.size(), kLongestToken);
   }

@@ -10,6 +10,11 @@ void Vocabulary::add(std::string token, i32 id) {
   ids_.insert_or_assign(std::move(token), id);
 }
 
+void Vocabulary::append(std::string token) {
+  ++appended_;
+  add(std::move(token), i32(tokens_.size()));
+}
+
 Vocabulary Vocabulary::of_object(const Json& vocab, std::string_view where) {
   Vocabulary v;
   const i64 most = 4 * i64(vocab.keys.size()) + 100'000;

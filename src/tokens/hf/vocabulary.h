@@ -1,5 +1,6 @@
 // Tokens and their ids, as the model of a tokenizer.json lists them.
 #pragma once
+#include <algorithm>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,13 +21,15 @@ class Vocabulary {
     const auto found = ids_.find(token);
     return found == ids_.end() ? kNone : found->second;
   }
-  void add(std::string token, i32 id);                                // of equal tokens the later counts
-  i64 count() const { return i64(ids_.size()); }                      // of tokens
-  const std::vector<std::string>& tokens() const { return tokens_; }  // by id; empty in holes
+  void add(std::string token, i32 id);                                 // of equal tokens the later counts
+  void append(std::string token);                                      // of a list, in which equal ones count each
+  i64 count() const { return std::max(i64(ids_.size()), appended_); }  // of tokens
+  const std::vector<std::string>& tokens() const { return tokens_; }   // by id; empty in holes
 
  private:
   StringMap<i32> ids_;
   std::vector<std::string> tokens_;
+  i64 appended_ = 0;
 };
 
 }  // namespace megalith::hf
