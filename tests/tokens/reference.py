@@ -115,6 +115,8 @@ def variants():
                       dict(type="Digits", individual_digits=False), split("[0-9][0-9][0-9]")),
         "bloom": seq(split(r" ?[^(\s|[.,!?…。，、।۔،])]+" .replace("[.,", ".,").replace("،])", "،)")), byte),
         "word": seq(split(r"\w+|\d|\h"), byte), "negative": seq(split(r"\W+|\S"), byte), "lines": seq(split(r"^.|.$|(?m:a.b)", "MergedWithNext"), byte),
+        "boundary": seq(split(r"\d{1,3}(?=(?:\d{3})*\b)|e\b|\Bt"), byte), "scripts": seq(split(r"[\p{Han}\p{Hiragana}]+|\p{Latin}"), byte),
+        "posix": seq(split(r"[[:punct:]]+|[[:upper:]][[:lower:]a]|[^[:alnum:][:space:]]"), byte),
         "text": seq(dict(type="Split", pattern=dict(String="a."), behavior="Removed", invert=False), byte),
     }
     for behavior in ("Removed", "Isolated", "MergedWithPrevious", "MergedWithNext", "Contiguous"):
@@ -137,6 +139,7 @@ def variants():
     yield "bpe-some-bytes", model(mistral, vocab=some_bytes, merges=[m for m in mistral["model"]["merges"]
                                                                         if all(p in some_bytes for p in (m if isinstance(m, list) else m.split(" ")))])
     yield "llama-ignore-merges-off", model(llama, ignore_merges=False)
+    yield "added-spaces", qwen | dict(normalizer=None, added_tokens=qwen["added_tokens"] + [added(" ", lstrip=True, rstrip=True), added("\n", rstrip=True)])
     tokens = [added("<x>", lstrip=True), added("<|im_start|>", rstrip=True), added("<w>", single_word=True), added("Hello", normalized=True, special=False),
               added("don't", normalized=True, special=False, single_word=True), added("<0x41>", lstrip=True, rstrip=True), added(" <x> "), added("▁")]
     for name, file in (("qwen", qwen), ("mistral", mistral)):
@@ -170,6 +173,10 @@ def unigrams(mistral, seq):
     yield "unigram-whole", t5 | dict(pre_tokenizer=None, decoder=None)
     yield "unigram-old", t5 | dict(pre_tokenizer=seq(dict(type="WhitespaceSplit"), t5["pre_tokenizer"]))
     yield "unigram-bytes", t5 | dict(model=dict(type="Unigram", unk_id=0, byte_fallback=True, vocab=vocab + [[f"<0x{b:02X}>", -20.0] for b in range(256)]))
+    # Sums of scores that are equal but for the last bit, which depends on how digits are read; and a token that is there twice.
+    ties = [["<unk>", 0.0], ["▁", -4.354345807108156], ["1", -7.4867041378822154], ["11", -7.4867041378822154], ["1111", -8.00662416923997],
+            ["111", -9.4867041378822159], ["a", -5.117908161784809], ["aa", -5.1179081617848091], ["aaa", -6.3719040393475811], ["a", -5.2]]
+    yield "unigram-ties", t5 | dict(normalizer=None, model=dict(type="Unigram", unk_id=0, vocab=ties, byte_fallback=False))
     words = {w: i for i, w in enumerate(["<unk>", "the", "of", "Hello", "123"])}
     yield "word-level", t5 | dict(normalizer=None, pre_tokenizer=dict(type="Whitespace"), model=dict(type="WordLevel", vocab=words, unk_token="<unk>"))
 

@@ -74,7 +74,7 @@ void AddedTokens::widen(std::string_view text, const AddedToken& token, size_t d
       if (!is_space(char_at(text, k).code_point)) break;
       begin = k;
     }
-    m.begin = std::max(begin, std::min(done, m.begin));
+    m.begin = std::max(begin, done);
   }
   if (token.rstrip) {
     while (m.end < text.size()) {

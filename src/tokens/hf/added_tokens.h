@@ -41,6 +41,7 @@ class AddedTokens {
       const AddedToken& token = tokens_[size_t(m.value)];
       if ((split_special_ && token.special) || (token.single_word && !stands_alone(text, m))) continue;
       widen(text, token, done, m);
+      if (m.begin >= m.end) continue;  // white space that the token before took
       if (done < m.begin) plain(done, m.begin);
       found(token.id, m.begin, m.end);
       done = m.end;
