@@ -115,7 +115,7 @@ def variants():
                       dict(type="Digits", individual_digits=False), split("[0-9][0-9][0-9]")),
         "bloom": seq(split(r" ?[^(\s|[.,!?…。，、।۔،])]+" .replace("[.,", ".,").replace("،])", "،)")), byte),
         "word": seq(split(r"\w+|\d|\h"), byte), "negative": seq(split(r"\W+|\S"), byte), "lines": seq(split(r"^.|.$|(?m:a.b)", "MergedWithNext"), byte),
-        "boundary": seq(split(r"\d{1,3}(?=(?:\d{3})*\b)|e\b|\Bt"), byte), "scripts": seq(split(r"[\p{Han}\p{Hiragana}]+|\p{Latin}"), byte),
+        "boundary": seq(split(r"\d{1,3}(?=(?:\d{3})*\b)|e\b|\Bt"), byte), "scripts": seq(split(r"[\p{Han}\p{Hiragana}]+|\p{Latin}", "Removed"), byte),
         "posix": seq(split(r"[[:punct:]]+|[[:upper:]][[:lower:]a]|[^[:alnum:][:space:]]"), byte),
         "text": seq(dict(type="Split", pattern=dict(String="a."), behavior="Removed", invert=False), byte),
     }
