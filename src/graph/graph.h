@@ -32,7 +32,7 @@ struct InPool {
 struct ValueInfo {
   Type type;
   std::string name = {};  // of leaves and outputs
-  int node = -1;     // that computes it; -1: a leaf
+  int node = -1;          // that computes it; -1: a leaf
   bool wants_grad = false;
   DType grad_dtype = DType::f32;  // of its cotangent: the value's own, but accumulation precision for parameters
   Role role = Role::activation;
