@@ -3,7 +3,7 @@
 // A window is a sixteenth of all that is there, of at most kMostElements parameters' stretches. With `overlap`, on two
 // lanes, one to the device and one back: window i + 2 is fetched while i is updated and stored, once i - 1 is stored;
 // so three are in the device's memory at once, which at that time the activations have left, and both directions of the
-// bus are busy. The first two are fetched beside the gradients' norm. Otherwise it is one window, and one thing at a
+// bus are busy. The first two are fetched beside the gradients' norm. Otherwise windows take turns, one at a
 // time.
 #pragma once
 #include "optim/config.h"

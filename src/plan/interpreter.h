@@ -21,7 +21,7 @@ class Interpreter {
   // step's first micro-batch). `slot`: which copy of those leaves that have several.
   virtual void run(int program, bool first, int slot = 0) = 0;
   // Does beforehand what the first such run does once, so that it does not come to it while ranks wait for each other.
-  virtual void make_ready(int /*program*/, bool /*first*/, int /*slot*/) {}
+  virtual void make_ready(int program, bool first, int slot) = 0;
   // A copy of a leaf goes to the rank `peer`, or comes from there, beside the work that is queued later; each waits for
   // the work queued before. Between two ranks, what is sent on a channel is received on it, in the same order. Returns
   // a ticket. Both are for pipelines; other transfers are relayouts within programs.

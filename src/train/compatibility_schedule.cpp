@@ -151,7 +151,10 @@ std::string offloaded_adam(const Options& o) {
 }
 
 std::string offload_in_turn(const Options& o) {
-  if (!o.optimizer.optimizer_cpu_offload || o.optimizer.overlap_cpu_optimizer_d2h_h2d) return {};
+  if (!o.optimizer.optimizer_cpu_offload) return {};
+  if (o.optimizer.optimizer_offload_fraction == 0)
+    return "--optimizer-cpu-offload has no effect with --optimizer-offload-fraction 0: leave both out, or raise it";
+  if (o.optimizer.overlap_cpu_optimizer_d2h_h2d) return {};
   return "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: state goes to the GPU and back in turn, "
          "which takes twice as long: add it";
 }

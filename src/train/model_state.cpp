@@ -84,6 +84,12 @@ std::vector<StatePiece> ModelState::boxes(const StateTensor& t, const Place& pla
 std::vector<StatePiece> ModelState::pieces(const StateTensor& t) const { return boxes(t, place_of(t)); }
 
 // The ranks that hold the same elements each save a stretch of them.
+RowsToShare rows_to_share(const Type& local, i64 holders) {
+  RowsToShare out{1, local.elements()};
+  for (int d = 0; d < local.ndim() && out.rows < holders; ++d) out.rows *= local.dim(d), out.row /= local.dim(d);
+  return out;
+}
+
 std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shared) const {
   if (counts_elsewhere(*t.parameter)) return {};
   const Mesh& mesh = step_.plan.mesh;
@@ -98,8 +104,7 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   if (!shared) holders = 1;
   Place place = place_of(t);
   const Type local = local_type(mesh, type);
-  i64 rows = 1, row = local.elements();  // a row is never cut
-  for (int d = 0; d < local.ndim() && rows < holders; ++d) rows *= local.dim(d), row /= local.dim(d);
+  auto [rows, row] = rows_to_share(local, holders);
   if (cut) rows = place.count, row = 1;
   const i64 first = rows * mine / holders * row;
   place.count = rows * (mine + 1) / holders * row - first;

@@ -28,6 +28,13 @@ struct StatePiece {
   Shape offset, shape;  // in the tensor
 };
 
+// How several ranks share the saving of a block that all of them hold: whole rows of `row` elements, of which the k-th
+// of n ranks has those from rows * k / n on.
+struct RowsToShare {
+  i64 rows, row;
+};
+RowsToShare rows_to_share(const Type& local, i64 holders);
+
 class ModelState {
  public:
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});

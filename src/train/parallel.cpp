@@ -24,6 +24,9 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
 // the logits twice and writes them once, in bf16.
 static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
   constexpr double kFlopsPerByte = 150, kEmbeddingBytes = 14, kLossBytes = 6;
+  check(p.num_virtual_stages_per_pipeline_rank >= 0 && p.num_virtual_stages_per_pipeline_rank <= m.num_layers + 2,
+        "--num-virtual-stages-per-pipeline-rank {} with {} layers: 1 to {}, or leave it out",
+        p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
   const double head = head_flops_per_token(m), layer = (flops_per_token(m) - head) / double(m.num_layers);
   const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
   return balance(std::vector<double>(size_t(m.num_layers), layer),

@@ -39,7 +39,7 @@ Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coor
   make_ready();
 }
 
-// All that a step and an evaluation run.
+// All that a step and evaluations run.
 void Pipeline::make_ready() {
   const auto ready = [&](const Task& task, const std::string& program) {
     const Run r = run_of(task, program);
@@ -50,7 +50,12 @@ void Pipeline::make_ready() {
     if (task.kind == Task::Kind::weights) ready(task, "weights");
     if (task.kind != Task::Kind::forward) continue;
     ready(task, "forward");
-    if (step_.plan.find_program("evaluate" + stage_.pieces[size_t(task.chunk)].suffix)) ready(task, "evaluate");
+  }
+  for (const StagePiece& piece : stage_.pieces) {
+    if (!step_.plan.find_program("evaluate" + piece.suffix)) continue;
+    const int program = step_.plan.index_of("evaluate" + piece.suffix);
+    interpreter_.make_ready(program, true, 0);
+    for (int slot = 0; slot < piece.slots; ++slot) interpreter_.make_ready(program, false, slot);  // of any number
   }
   interpreter_.make_ready(step_.plan.index_of("update"), false, 0);
 }

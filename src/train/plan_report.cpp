@@ -7,6 +7,7 @@
 #include <functional>
 #include <set>
 
+#include "base/process_memory.h"
 #include "train/communication.h"
 #include "train/compatibility.h"
 #include "train/flops.h"
@@ -240,15 +241,16 @@ static std::vector<Neighbour> neighbours(const Options& o, const Backend& backen
   return out;
 }
 
-// Flags of the neighbours that keep the rules and fit in `have` bytes.
-static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have,
+// Flags of the neighbours that keep the rules and fit in `have` bytes, and of a device in `host` bytes of the host's.
+static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have, i64 host,
                                                     const Backend& backend) {
   std::vector<std::string> out;
   for (const Neighbour& n : neighbours(o, backend)) {
     try {
       check_compatibility(n.options);
       const PlannedStep step = plan_step(step_spec(n.options), backend);
-      if (memory_need(n.options, step, backend, need.resumes).total() <= have) out.push_back(n.flags);
+      const MemoryNeed less = memory_need(n.options, step, backend, need.resumes);
+      if (less.total() <= have && (!less.host || less.host_total() <= host)) out.push_back(n.flags);
     } catch (const Error&) {
       continue;  // a layout that cannot be
     }
@@ -260,7 +262,8 @@ void check_memory(const Options& options, const MemoryNeed& need, const Backend&
   const i64 have = backend.available_bytes() / (backend.host_bytes() ? 1 : place.local_size);
   if (need.total() <= have) return;
   const i64 b = largest_that_fits(options, need, have, backend);
-  std::vector<std::string> fitting = neighbours_that_fit(options, need, have, backend);
+  std::vector<std::string> fitting =
+      neighbours_that_fit(options, need, have, available_host_bytes() / place.local_size, backend);
   if (b > 0) fitting.insert(fitting.begin(), fmt::format("--micro-batch-size {}", b));
   std::string advice = b > 0 ? "" : "no micro-batch size fits: ";
   if (fitting.empty())
@@ -275,8 +278,8 @@ void check_host_memory(const MemoryNeed& need, i64 available) {
   check(
       !need.host || need.host_total() <= available,
       "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
-      "a smaller model",
-      mib(need.host_total()), mib(available));
+      "a smaller {}",
+      mib(need.host_total()), mib(available), need.host_state > 0 ? "--optimizer-offload-fraction" : "model");
 }
 
 }  // namespace megalith

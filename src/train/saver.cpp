@@ -23,8 +23,9 @@ Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 
     : o_(options), t_(options.train), model_(model), ranks_(ranks), saved_(saved) {
   if (t_.non_persistent_save_interval > 0) start_ = name_of_start(ranks);
   if (t_.save.empty() || !t_.async_save) return;
-  model_.interpreter().host_memory(StateBlocks(model_, largest_share(t_), false).bytes());
-  if (device_copies > 0) model_.interpreter().copy_on_device(device_copies);
+  const i64 bytes = StateBlocks(model_, largest_share(t_), false).bytes();
+  model_.interpreter().host_memory(bytes);
+  if (device_copies > 0) model_.interpreter().copy_on_device(bytes);
 }
 
 bool Saver::saves_at(i64 iteration) const { return !t_.save.empty() && is_due(t_.save_interval, iteration); }

@@ -27,8 +27,8 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
     for (Axis a : kAllAxes)
       if (a != Axis::pp && share.shared && !share.whole && !p.type.layout.state(a).is_split())
         holders *= plan.mesh.n(a);
-    const i64 elements = local_type(plan.mesh, p.type).elements();
-    bytes += kinds(p.name) * ((elements + holders - 1) / holders) * size_of(DType::f32);
+    const auto [rows, row] = rows_to_share(local_type(plan.mesh, p.type), holders);
+    bytes += kinds(p.name) * ((rows + holders - 1) / holders) * row * size_of(DType::f32);
   }
   return bytes;
 }

@@ -35,6 +35,7 @@ class LateInterpreter final : public Interpreter {
     now()->write_part(leaf, begin, data);
   }
   void read_part(const Leaf& leaf, i64 begin, std::span<std::byte> out) override { now()->read_part(leaf, begin, out); }
+  void make_ready(int program, bool first, int slot) override { inner_->make_ready(program, first, slot); }
   void copy_on_device(i64 bytes) override { inner_->copy_on_device(bytes); }
   std::byte* host_memory(i64 bytes) override { return inner_->host_memory(bytes); }
   void begin_copies(std::span<const Copy> copies) override { now()->begin_copies(copies); }

@@ -26,6 +26,7 @@ class ScriptedInterpreter final : public Interpreter {
   void read(const Leaf&, void*) override {}
   void write_part(const Leaf&, i64, std::span<const std::byte>) override {}
   void read_part(const Leaf&, i64, std::span<std::byte>) override {}
+  void make_ready(int, bool, int) override {}
   void copy_on_device(i64) override {}
   std::byte* host_memory(i64) override { return nullptr; }
   void begin_copies(std::span<const Copy>) override {}

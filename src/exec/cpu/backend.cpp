@@ -47,6 +47,7 @@ class CpuInterpreter final : public Interpreter {
     if (i64(copies_.size()) < bytes) copies_.resize(size_t(bytes));
     return copies_.data();
   }
+  void make_ready(int, bool, int) override {}
   void copy_on_device(i64) override {}
   // At once: cores that copied would be missing in the next step.
   void begin_copies(std::span<const Copy> copies) override {

@@ -4,7 +4,6 @@
 #include <cudnn.h>
 
 #include <cstdlib>
-#include <mutex>
 
 #include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
@@ -23,8 +22,7 @@ void check_cuda(cudaError_t status, std::string_view what) {
 void settle_driver() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); }
 
 cudaError_t count_devices(int& devices) {
-  static std::once_flag once;
-  std::call_once(once, settle_driver);
+  settle_driver();
   return cudaGetDeviceCount(&devices);
 }
 
