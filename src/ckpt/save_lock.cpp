@@ -19,6 +19,7 @@
 #include "base/check.h"
 #include "base/dtype.h"
 #include "base/log.h"
+#include "base/process_start.h"
 #include "ckpt/files.h"
 
 namespace megalith {
@@ -43,31 +44,14 @@ std::string home_of_processes() {
   return boot + " " + fs::read_symlink("/proc/self/ns/pid", error).string();
 }
 
-// When a process was started, in the kernel's ticks since the boot; 0: there is none, or it has ended.
-i64 start_of(i64 pid) {
-  const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
-  const std::size_t end = stat.rfind(')');  // the name before it may hold anything
-  if (end == std::string::npos) return 0;
-  std::istringstream in(stat.substr(end + 1));
-  std::string state, skipped;
-  in >> state;
-  constexpr int kBetween = 18;  // fields between the state, the 3rd, and the start, the 22nd
-  for (int i = 0; i < kBetween; ++i) in >> skipped;
-  i64 ticks = 0;
-  in >> ticks;
-  return state == "Z" || state == "X" ? 0 : ticks;
-}
-
 std::string start_text(i64 ticks) {
-  const double uptime = std::strtod(text_of("/proc/uptime").c_str(), nullptr);
-  const double age = uptime - double(ticks) / double(::sysconf(_SC_CLK_TCK));
-  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr) - std::time_t(age)));
+  return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr) - std::time_t(process_age(ticks))));
 }
 
 std::string own_text() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const i64 ticks = start_of(::getpid());
+  const i64 ticks = process_start(::getpid());
   return ordered_json{{"host", host.data()},
                       {"pid", ::getpid()},
                       {"started", start_text(ticks)},
@@ -183,7 +167,8 @@ void SaveLock::take() const {
   if (!text.empty()) {
     const Owner owner = Owner::from_text(text);
     const bool is_near = owner.processes == home_of_processes();
-    const bool is_alive = is_near ? owner.ticks != 0 && start_of(owner.pid) == owner.ticks : beats(dir_, path_, beat_);
+    const bool is_alive =
+        is_near ? owner.ticks != 0 && process_start(owner.pid) == owner.ticks : beats(dir_, path_, beat_);
     check(!is_alive, "{} {}: {} is saving there: wait for it, end it, or choose another directory", flag_, dir_,
           owner.text());
     log::warn("[save] {}: taking over from {}, which is dead", dir_, owner.text());

@@ -1,18 +1,18 @@
 #include "ckpt/save_steps.h"
 
 #include <fmt/format.h>
-#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
 #include <charconv>
+#include <chrono>
 #include <filesystem>
 #include <mutex>
 #include <thread>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/process_start.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/shards.h"
 
@@ -38,11 +38,17 @@ std::vector<std::string> on_all(const Sharing& s, const std::function<std::strin
   return all;
 }
 
-// Whether the process that made a temporary directory may still be writing it.
-bool is_in_use(std::string_view pid_text) {
+// Whether the process that made something may still be writing it. One that has its number, but was started after the
+// last change, is another: the kernel gives numbers again.
+bool is_in_use(std::string_view pid_text, const fs::path& made) {
+  constexpr double kClocksApart = 0.1;  // seconds
   pid_t pid = 0;
   std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid);
-  return pid > 0 && pid != ::getpid() && (::kill(pid, 0) == 0 || errno == EPERM);
+  const i64 start = pid > 0 && pid != ::getpid() ? process_start(pid) : 0;
+  if (start == 0) return false;
+  std::error_code gone;
+  const std::chrono::duration<double> unchanged = fs::file_time_type::clock::now() - fs::last_write_time(made, gone);
+  return !gone && process_age(start) + kClocksApart >= unchanged.count();
 }
 
 // Unfinished and replaced directories of processes that are gone, and temporary files of `latest`.
@@ -53,7 +59,7 @@ void remove_leftovers(const std::string& dir, const StepHook& hook) {
     if (!name.starts_with("iter_") && !name.starts_with(kLatestFile)) continue;
     for (const std::string_view mark : {kTemporary, kReplaced}) {
       const auto at = name.find(mark);
-      if (at != std::string::npos && !is_in_use(std::string_view(name).substr(at + mark.size())))
+      if (at != std::string::npos && !is_in_use(std::string_view(name).substr(at + mark.size()), entry.path()))
         leftovers.push_back(entry.path().string());
     }
   }

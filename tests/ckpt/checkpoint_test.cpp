@@ -384,6 +384,9 @@ TEST(Checkpoint, leaves_other_processes_work_alone) {
   TempDir dir;
   fs::create_directories(dir / fmt::format("iter_0000005.tmp-{}", ::getppid()));
   fs::create_directories(dir / "iter_0000006.tmp-999999999");
+  const fs::path older = dir / fmt::format("iter_0000007.tmp-{}", ::getppid());  // than the process of that number
+  fs::create_directories(older);
+  fs::last_write_time(older, fs::file_time_type::clock::now() - std::chrono::hours(24 * 3650));
   fs::create_directories(dir / "iter_notes");
   State(10).save(dir.path());
   EXPECT_EQ(names_in(dir.path()),
