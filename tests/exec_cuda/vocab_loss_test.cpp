@@ -51,7 +51,7 @@ void expect_loss(i64 vocab, i64 width) {
   cuda::VocabLaunch rows{.dtype = dtype_of<T>::value, .rows = k.rows, .width = int(width), .valid = int(vocab)};
   rows.length[0] = rows.valid;
   const cuda::VocabLossLaunch l = cuda::plan_vocab_loss(rows, 90);
-  if (l.blocks == 0) return;  // by the other kernels, which have tests of their own
+  ASSERT_GT(l.blocks, 0);
   const std::vector<T> x(k.x.begin(), k.x.end());
   OnDevice<i32> labels(k.labels);
   OnDevice<float> dy(k.dy), z(std::vector<float>(size_t(2 * k.rows), NAN)),
@@ -81,7 +81,7 @@ TEST(VocabLoss, is_its_definition) {
                               {128256, 128256},
                               {131072, 131072}}) {
     SCOPED_TRACE(fmt::format("vocab {} width {}", vocab, width));
-    expect_loss<float>(vocab, width);
+    if (width <= 65536) expect_loss<float>(vocab, width);  // wider rows go by the other kernels
     expect_loss<bf16>(vocab, width);
   }
 }
