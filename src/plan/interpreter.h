@@ -67,6 +67,7 @@ class Interpreter {
   // few can be open at once.
   virtual int request(int program, const std::string& output) = 0;
   virtual bool ready(int ticket) = 0;                // take() will not wait
+  virtual double arrived(int ticket) = 0;            // waits; when that was, by steady_seconds()
   virtual std::vector<double> take(int ticket) = 0;  // waits; ends the ticket
   // A write of what `fill` makes of requested values, which are not taken yet: so one run's result goes into the next
   // one without the host's waiting. `fill` may be called on another thread, and must not throw.

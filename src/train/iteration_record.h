@@ -40,6 +40,7 @@ struct Interval {
 // How fast an interval went: tokens over all devices, model TFLOP/s of each, and their share of its peak.
 struct Speed {
   double tokens_per_second = 0;
+  int devices = 1;
   std::optional<double> tflops{};
   std::optional<double> mfu{};
   double data_wait = 0;  // seconds per iteration in which the step waited for a batch to be read

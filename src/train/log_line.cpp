@@ -24,7 +24,7 @@ std::string iteration_line(WallTime time, const IterationRecord& r, const Interv
   if (r.skipped_samples > 0) add(" skipped samples: {:12d} |", r.skipped_samples);
   add(" elapsed time per iteration (ms): {:.1f} |", interval.seconds_per_iteration * 1000);
   if (speed && speed->tflops) add(" throughput per GPU (TFLOP/s/GPU): {:.1f} |", *speed->tflops);
-  if (speed) add(" tokens per second per GPU: {:.1f} |", speed->tokens_per_second);
+  if (speed) add(" tokens per second per GPU: {:.1f} |", speed->tokens_per_second / speed->devices);
   if (speed && speed->mfu) add(" MFU (%): {:.1f} |", 100 * *speed->mfu);
   if (speed) add(" data wait per iteration (ms): {:.1f} |", speed->data_wait * 1000);
   add(" learning rate: {:.6E} |", r.learning_rate);

@@ -39,7 +39,7 @@ class TrainingRun {
         trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
         datasets_(std::move(datasets)),
         state_(start_.progress().state),
-        log_(o_, start_.progress(), train_iters(o_), peak(), ranks.rank() == 0),
+        log_(o_, start_.progress(), train_iters(o_), ranks.size(), peak(), ranks.rank() == 0),
         locks_(std::move(locks)),
         saver_(o_, model_, ranks, need.device_copies, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());

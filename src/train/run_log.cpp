@@ -5,9 +5,10 @@
 
 namespace megalith {
 
-RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
-               bool speaks)
+RunLog::RunLog(const Options& options, const RunProgress& start, i64 train_iters, int devices,
+               std::optional<double> peak, bool speaks)
     : options_(options),
+      devices_(devices),
       peak_(peak),
       flops_per_sample_(flops_per_iteration(options.model, 1)),
       tokens_per_sample_(options.model.seq_length),
@@ -39,9 +40,9 @@ bool RunLog::step(const RunState& state, const StepResult& result, double next_l
   if (progress_) progress_->update(state.iteration, result.loss, result.samples * tokens_per_sample_);
   const bool ends_interval = state.iteration % t.log_interval == 0 || (first_ && !resumed_);
   if (ends_interval)
-    interval_line();
+    interval_line(result.finished);
   else if (first_)
-    first_line();
+    first_line(result.finished);
   first_ = false;
   return ends_interval;
 }
@@ -54,7 +55,8 @@ std::string RunLog::console_line(const Interval& interval, const Speed& speed) c
 Speed RunLog::speed(double seconds) const {
   const double flops = flops_per_sample_ * double(interval_samples_);
   Speed s{.tokens_per_second = double(interval_samples_ * tokens_per_sample_) / seconds,
-          .tflops = tflops_per_device(flops, seconds, 1),
+          .devices = devices_,
+          .tflops = tflops_per_device(flops, seconds, devices_),
           .data_wait = interval_data_wait_ / double(timed_iterations_)};
   if (peak_) s.mfu = *s.tflops * 1e12 / *peak_;
   return s;
@@ -62,15 +64,15 @@ Speed RunLog::speed(double seconds) const {
 
 // The first step after a resume is shown like any run's first, but the interval goes on, so that the next line says
 // what it would have said without the interruption.
-void RunLog::first_line() {
-  const double seconds = watch_.look();
+void RunLog::first_line(double finished) {
+  const double seconds = watch_.look(finished);
   Interval interval = stats_.look(seconds);
   interval.seconds_per_iteration = seconds;
   log::say("{}", console_line(interval, speed(seconds)));
 }
 
-void RunLog::interval_line() {
-  const double seconds = watch_.take();
+void RunLog::interval_line(double finished) {
+  const double seconds = watch_.take(finished);
   Interval interval = stats_.take(seconds);
   interval.seconds_per_iteration = seconds / double(timed_iterations_);
   const Speed fast = speed(seconds);

@@ -21,8 +21,9 @@ namespace megalith {
 class RunLog {
  public:
   // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. The clock stands
-  // still until resume(). `peak`: flop/s of the device, if known, for MFU. `speaks`: of several ranks one writes files.
-  RunLog(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
+  // still until resume(). `devices` work on the run, `peak`: flop/s of one, if known, for MFU. `speaks`: of several
+  // ranks one writes files.
+  RunLog(const Options& options, const RunProgress& start, i64 train_iters, int devices, std::optional<double> peak,
          bool speaks = true);
 
   // After each step. `next_lr`: the rate of the next one. True if an interval ends here and its line was said.
@@ -36,12 +37,13 @@ class RunLog {
   const Interval& interval() const { return stats_.sums(); }  // since the last line: sums
 
  private:
-  void first_line();
-  void interval_line();
+  void first_line(double finished);  // the step behind it, by steady_seconds()
+  void interval_line(double finished);
   std::string console_line(const Interval& interval, const Speed& speed) const;
   Speed speed(double seconds) const;  // of the steps since the last line, which took so long
 
   const Options& options_;
+  int devices_;
   std::optional<double> peak_;
   double flops_per_sample_;
   i64 tokens_per_sample_;

@@ -1,13 +1,8 @@
 #include "train/timers.h"
 
-#include <chrono>
 #include <utility>
 
 namespace megalith {
-
-double steady_seconds() {
-  return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-}
 
 void Stopwatch::start() {
   if (!std::exchange(running_, true)) since_ = now_();
@@ -15,12 +10,12 @@ void Stopwatch::start() {
 void Stopwatch::stop() {
   if (std::exchange(running_, false)) sum_ += now_() - since_;
 }
-double Stopwatch::look() {
-  if (running_) stop(), start();
+double Stopwatch::look(double moment) {
+  if (running_ && moment > since_) sum_ += moment - since_, since_ = moment;
   return sum_;
 }
-double Stopwatch::take() {
-  look();
+double Stopwatch::take(double moment) {
+  look(moment);
   return std::exchange(sum_, 0);
 }
 

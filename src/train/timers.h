@@ -3,17 +3,19 @@
 #pragma once
 #include <functional>
 
-namespace megalith {
+#include "base/clock.h"
 
-double steady_seconds();  // a clock that never jumps; its zero means nothing
+namespace megalith {
 
 class Stopwatch {
  public:
   explicit Stopwatch(std::function<double()> now = steady_seconds) : now_(std::move(now)) {}
-  void start();   // no effect if it runs
-  void stop();    // no effect if it does not
-  double look();  // seconds it ran since the last take(); it goes on running, or not, as before
-  double take();  // the same, and it begins at 0 again
+  void start();  // no effect if it runs
+  void stop();   // no effect if it does not
+  // Seconds it ran between the last take() and a moment that may have passed; what comes after it counts for the next
+  // time. take() begins at 0 again.
+  double look(double moment);
+  double take(double moment);
 
  private:
   std::function<double()> now_;

@@ -74,8 +74,9 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
 StepResult Trainer::finish_step(RunState& state) {
   const Started step = started_.front();
   started_.pop_front();
-  const std::vector<double> scalars = interpreter_.take(step.ticket);
   StepResult r;
+  r.finished = interpreter_.arrived(step.ticket);
+  const std::vector<double> scalars = interpreter_.take(step.ticket);
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   state.advance(step.samples, r.counted);

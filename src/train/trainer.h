@@ -38,6 +38,7 @@ struct StepResult {
   bool counted = true;                  // false: loss or norm were not finite and nothing was updated
   i64 samples = 0;                      // read for it
   double data_wait = 0;                 // seconds that it waited for them
+  double finished = 0;                  // when, by steady_seconds()
   std::optional<double> params_norm{};  // for the log, where wanted
   std::optional<i64> num_zeros{};       // of the gradient
 };

@@ -60,6 +60,20 @@ TEST_F(Training, PrintsMegatronsLines) {
   EXPECT_NE(ran.out.find("num_layers ...................................... 2"), std::string::npos);
 }
 
+// Tokens a second of each device, whatever the number of devices.
+TEST_F(Training, TellsTheSpeedOfEachDevice) {
+  const double tokens = 64 * 32;  // a step's
+  for (const int ranks : {1, 2}) {
+    if (ranks > 1 && !has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+    const Ran ran = megalith(pretrain("--train-iters 3 --log-interval 1 --global-batch-size 64 --log-throughput"),
+                             {.ranks = ranks});
+    ASSERT_TRUE(ran.ok()) << ran.err;
+    const double ms = last_number(ran.out, "elapsed time per iteration (ms): "),
+                 each = last_number(ran.out, "second per GPU: ");
+    EXPECT_NEAR(ms / 1000 * each * ranks, tokens, 0.05 * tokens) << ran.out;
+  }
+}
+
 TEST_F(Training, WritesMetricsAndTensorBoard) {
   must(pretrain("--train-iters 4 --eval-interval 4 --log-interval 2 --metrics-file " + *this / "sub/metrics.jsonl" +
                 " --tensorboard-dir " + *this / "tb"));

@@ -41,6 +41,7 @@ class WrappedInterpreter : public Interpreter {
   }
   int request(int program, const std::string& output) override { return real_->request(program, output); }
   bool ready(int ticket) override { return real_->ready(ticket); }
+  double arrived(int ticket) override { return real_->arrived(ticket); }
   std::vector<double> take(int ticket) override { return real_->take(ticket); }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
     real_->write_after(ticket, leaf, std::move(fill));

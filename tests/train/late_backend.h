@@ -56,6 +56,10 @@ class LateInterpreter final : public Interpreter {
     return ticket;
   }
   bool ready(int) override { return false; }
+  double arrived(int ticket) override {
+    while (!inner_tickets_.contains(ticket)) step();  // no further than that
+    return inner_->arrived(inner_tickets_.at(ticket));
+  }
   std::vector<double> take(int ticket) override {
     while (!inner_tickets_.contains(ticket)) step();  // no further than that
     std::vector<double> values = inner_->take(inner_tickets_.at(ticket));

@@ -1,8 +1,10 @@
 // On a device that works while the host goes on, a run tells and writes exactly what it does on one that does not.
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "late_backend.h"
 #include "scripted_device.h"
+#include "tests/harness/wrapped_interpreter.h"
 #include "told_run.h"
 #include "train/schedules.h"
 
@@ -41,6 +43,31 @@ TEST(LateRuns, ProfileTheStepsAskedFor) {
   EXPECT_EQ(profiled("--profile-step-start 0 --profile-step-end 1"), (std::vector<int>{0, -1}));
   EXPECT_EQ(profiled("--profile-step-start 8 --profile-step-end 20"), (std::vector<int>{8, -10}));  // the run ends
   EXPECT_EQ(profiled("--profile-step-start 20 --profile-step-end 30"), (std::vector<int>{}));
+}
+
+// A step's time ends when its numbers come, not when they are looked at, which is after the next one is started.
+TEST(LateRuns, TimeStepsByWhenTheyEnd) {
+  class Interpreter final : public test::WrappedInterpreter {
+   public:
+    using WrappedInterpreter::WrappedInterpreter;
+    double arrived(int ticket) override { return begin_ + 1000.0 * ticket; }
+    double begin_ = steady_seconds();
+  };
+  class Backend final : public test::WrappedBackend {
+   public:
+    Backend() : WrappedBackend(make_cpu_backend()) {}
+    std::unique_ptr<megalith::Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+      return std::make_unique<Interpreter>(real_->make_interpreter(plan, coord));
+    }
+  };
+  const Told told = run("--save-interval 100 --eval-iters 0", Backend());
+  EXPECT_EQ(told.error, "");
+  const std::regex time(R"re("iteration_ms":([0-9.]+))re");
+  std::vector<double> ms;
+  for (std::sregex_iterator it(told.timed.begin(), told.timed.end(), time), end; it != end; ++it)
+    ms.push_back(std::stod((*it)[1]));
+  ASSERT_EQ(ms.size(), 6);  // of iterations 1, 2, 4, 6, 8, 10
+  for (size_t i = 1; i < ms.size(); ++i) EXPECT_NEAR(ms[i], 1e6, 0.01) << i;
 }
 
 // Steps that do not count move neither schedules nor Adam's corrections, also when the next one is started before that

@@ -31,7 +31,7 @@ TEST_F(LogLine, is_megatrons_with_everything) {
   r.num_zeros = 5;
   r.params_norm = 100.123;
   const Interval interval{.seconds_per_iteration = 0.1234, .mean_losses = {{"lm loss", 9.876543}}, .advanced = 100};
-  EXPECT_EQ(iteration_line(time, r, interval, Speed{50000.25, 400.1, 0.4046, 0.00125}),
+  EXPECT_EQ(iteration_line(time, r, interval, Speed{200001, 4, 400.1, 0.4046, 0.00125}),
             " [2026-01-31 12:34:56.789012] iteration      100/   10000 | consumed samples:        25600 | elapsed time "
             "per iteration "
             "(ms): 123.4 | throughput per GPU (TFLOP/s/GPU): 400.1 | tokens per second per GPU: 50000.2 | MFU (%): "

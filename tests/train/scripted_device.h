@@ -38,6 +38,7 @@ class ScriptedInterpreter final : public Interpreter {
   void read_output(int, const std::string&, void*) override {}
   int request(int, const std::string&) override { return step_++; }
   bool ready(int) override { return !late_; }
+  double arrived(int) override { return 0; }
   std::vector<double> take(int ticket) override { return {double(ticket), 1, 1, counts_[size_t(ticket)] ? 1.0 : 0.0}; }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
     waits_for_results = true;

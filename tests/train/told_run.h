@@ -25,6 +25,7 @@ inline std::string timeless(std::string text) {
 
 struct Told {
   std::string out, err, metrics, checkpoint, error;
+  std::string timed;  // the metrics with their times
 };
 
 inline Told run(const std::string& flags, const Backend& backend) {
@@ -44,7 +45,8 @@ inline Told run(const std::string& flags, const Backend& backend) {
   }
   told.out = timeless(testing::internal::GetCapturedStdout());
   told.err = testing::internal::GetCapturedStderr();
-  told.metrics = timeless(read_file(dir + "/metrics.jsonl"));
+  told.timed = read_file(dir + "/metrics.jsonl");
+  told.metrics = timeless(told.timed);
   std::vector<std::filesystem::path> files;
   for (const auto& entry : std::filesystem::recursive_directory_iterator(dir + "/ck"))
     if (entry.is_regular_file()) files.push_back(entry.path());

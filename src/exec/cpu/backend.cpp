@@ -1,12 +1,12 @@
 #include "exec/cpu/backend.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <optional>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/process_memory.h"
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
@@ -19,9 +19,9 @@ class CpuInterpreter final : public Interpreter {
  public:
   CpuInterpreter(const Plan& plan, const Coord& coord, Ranks* ranks) : executor_(plan, coord, ranks), ranks_(ranks) {}
   void run(int program, bool first, int slot) override {
-    const double began = now(), with_others = executor_.seconds_with_others();
+    const double began = steady_seconds(), with_others = executor_.seconds_with_others();
     executor_.run(program, first, slot);
-    const double seconds = now() - began;
+    const double seconds = steady_seconds() - began;
     busy_ += seconds, own_ += seconds - (executor_.seconds_with_others() - with_others);
   }
   int send(const Leaf& leaf, int slot, int peer, int channel) override {
@@ -76,13 +76,14 @@ class CpuInterpreter final : public Interpreter {
   }
   int request(int program, const std::string& output) override {
     const auto values = scalars(program, output);
-    requested_[++tickets_] = {values.begin(), values.end()};
+    requested_[++tickets_] = {{values.begin(), values.end()}, steady_seconds()};
     return tickets_;
   }
   bool ready(int) override { return true; }
-  std::vector<double> take(int ticket) override { return std::move(requested_.extract(ticket).mapped()); }
+  double arrived(int ticket) override { return requested_.at(ticket).at; }
+  std::vector<double> take(int ticket) override { return std::move(requested_.extract(ticket).mapped().values); }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
-    fill(requested_.at(ticket), executor_.leaf(leaf.name));
+    fill(requested_.at(ticket).values, executor_.leaf(leaf.name));
   }
   void profile(bool) override {}
   double busy_seconds() override { return std::exchange(busy_, 0); }
@@ -90,9 +91,9 @@ class CpuInterpreter final : public Interpreter {
   std::vector<double> time_instructions(int program) override {
     std::vector<double> seconds;
     for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {
-      const double began = now();
+      const double began = steady_seconds();
       executor_.run_instruction(program, i, true);
-      seconds.push_back(now() - began);
+      seconds.push_back(steady_seconds() - began);
     }
     return seconds;
   }
@@ -108,12 +109,13 @@ class CpuInterpreter final : public Interpreter {
     const Program& p = executor_.plan().programs[program];
     return p.buffers[p.outputs.at(output)];
   }
-  static double now() {
-    return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
-  }
+  struct Requested {
+    std::vector<double> values;
+    double at;  // by steady_seconds()
+  };
   cpu::Executor executor_;
   Ranks* ranks_;
-  std::map<int, std::vector<double>> requested_;  // by ticket
+  std::map<int, Requested> requested_;  // by ticket
   int tickets_ = 0;
   std::vector<std::byte> copies_;
   double busy_ = 0, own_ = 0;

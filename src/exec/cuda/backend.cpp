@@ -80,6 +80,7 @@ class CudaInterpreter final : public Interpreter {
     return requests_.ask(executor_.buffer(program, b), buffer(program, output).bytes);
   }
   bool ready(int ticket) override { return requests_.ready(ticket); }
+  double arrived(int ticket) override { return requests_.arrived(ticket); }
   std::vector<double> take(int ticket) override { return requests_.take(ticket); }
   void write_after(int ticket, const Leaf& leaf, Fill fill) override {
     staging_.write_later(

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
+
 namespace megalith::cuda {
 
 Requests::Requests(cudaStream_t stream) : stream_(stream) {
@@ -23,6 +25,8 @@ int Requests::ask(const std::byte* device, i64 bytes) {
   check(slot < kSlots, "more than {} results are requested and not taken", kSlots);
   check_cuda(cudaMemcpyAsync(pinned_ + slot * kSlotBytes / 8, device, size_t(bytes), cudaMemcpyDeviceToHost, stream_),
              "reading back a result");
+  const auto note = [](void* at) { *static_cast<double*>(at) = steady_seconds(); };
+  check_cuda(cudaLaunchHostFunc(stream_, note, &arrived_[slot]), "reading back a result");
   check_cuda(cudaEventRecord(done_[slot], stream_), "reading back a result");
   bytes_[slot] = bytes;
   return slot;
@@ -40,6 +44,11 @@ bool Requests::ready(int ticket) {
 
 std::span<const double> Requests::place(int ticket) const {
   return {pinned_ + ticket * kSlotBytes / 8, size_t(bytes_[ticket]) / 8};
+}
+
+double Requests::arrived(int ticket) {
+  check_cuda(cudaEventSynchronize(done_[ticket]), "the step");
+  return arrived_[ticket];
 }
 
 std::vector<double> Requests::take(int ticket) {

@@ -17,6 +17,7 @@ class Requests {
 
   int ask(const std::byte* device, i64 bytes);  // enqueues; returns a ticket
   bool ready(int ticket);
+  double arrived(int ticket);            // waits; when that was, by steady_seconds()
   std::vector<double> take(int ticket);  // waits; ends the ticket
   // Where the values will be: to be read by what is enqueued behind ask(), also when the ticket has been taken since.
   std::span<const double> place(int ticket) const;
@@ -28,6 +29,7 @@ class Requests {
   double* pinned_ = nullptr;
   cudaEvent_t done_[kSlots] = {};
   i64 bytes_[kSlots] = {};  // 0: free
+  double arrived_[kSlots] = {};
 };
 
 }  // namespace megalith::cuda
