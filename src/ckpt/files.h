@@ -2,6 +2,8 @@
 // rename, ...); a hook sees each one before it happens, so that a test can stop the sequence anywhere, as a crash
 // would, or let it fail, as a full disk would. All functions throw Error with the path and the system's reason.
 #pragma once
+#include <array>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <span>
@@ -18,7 +20,7 @@ namespace megalith {
 class Helper;
 
 struct FileStep {
-  std::string_view kind;  // mkdir create write fsync rename exchange remove fsync-dir
+  std::string_view kind;  // mkdir create allocate write truncate fsync rename exchange remove fsync-dir
   std::string path;
   std::string target;  // of rename and exchange
 };
@@ -26,12 +28,14 @@ using StepHook = std::function<void(const FileStep&)>;
 
 // A new file written from front to back. Nothing counts as written before sync() returned.
 //
-// Bytes gather in one aligned buffer while a thread writes the one before, past the page cache where the file system
-// allows it: there the copy into the cache would take longer than the disk. A file that fits into one buffer is written
-// at the end, with no thread.
+// Bytes gather in one of a few aligned buffers while threads write the others, several at once, past the page cache
+// where the file system allows it: there the copy into the cache would take longer than the disk. A file that fits into
+// one buffer is written at the end, with no thread.
 class DurableFile {
  public:
-  explicit DurableFile(std::string path, StepHook hook = {});
+  // `room`: bytes that the file will have, or at most about as many; the disk sets them aside before the first is
+  // written. Writes that make a file longer have to wait for one another, those into its room do not.
+  explicit DurableFile(std::string path, StepHook hook = {}, i64 room = 0);
   ~DurableFile();
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
@@ -40,24 +44,28 @@ class DurableFile {
   u64 checksum() const;  // xxh64 of everything written so far
   i64 size() const { return size_; }
 
-  static constexpr std::size_t kBufferBytes = std::size_t{4} << 20;
-  static constexpr i64 kMemory = 2 * i64{kBufferBytes};  // of a file that is being written
+  static constexpr std::size_t kBufferBytes = std::size_t{2} << 20;
+  static constexpr int kBuffers = 4;
+  static constexpr i64 kMemory = kBuffers * i64{kBufferBytes};  // of a file that is being written
 
  private:
-  struct Buffer;
-  void hand_over();                            // the full buffer, to the thread that writes
-  void put(std::span<const std::byte> bytes);  // behind what is in the file
+  struct Buffers;
+  std::span<std::byte> filling();  // the whole buffer that is being filled
+  void hand_over();                // to the thread that writes it
+  void make_room();
+  void put(std::span<const std::byte> bytes, i64 position);  // may be called by several threads at once
   void set_direct(bool on);
 
   std::string path_;
   StepHook hook_;
   int fd_ = -1;
-  i64 size_ = 0, put_ = 0;  // bytes taken, and of them in the file
-  bool is_direct_ = false;  // past the page cache
-  std::size_t filled_ = 0;  // bytes of the buffer
-  std::unique_ptr<Buffer> filling_, leaving_;
+  i64 size_ = 0, room_;
+  std::atomic<bool> is_direct_ = false;  // past the page cache
+  std::size_t filled_ = 0;               // bytes of the buffer
+  int turn_ = 0;                         // the buffer that is being filled
+  std::unique_ptr<Buffers> buffers_;
   std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash_;
-  std::unique_ptr<Helper> helper_;
+  std::array<std::unique_ptr<Helper>, kBuffers> writers_;  // of each buffer
 };
 
 // A file that is read in parts by plain reads: an I/O error is an Error here, where a mapped page would end the
@@ -93,6 +101,8 @@ u64 xxh64_of_file(const std::string& path);
 
 std::string read_text(const std::string& path);
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
+// Its name lasts once its parent is synced; make_directories does that, and makes what is missing above.
+void make_directory(const std::string& path, const StepHook& hook);
 void make_directories(const std::string& path, const StepHook& hook);
 void rename_path(const std::string& from, const std::string& to, const StepHook& hook);  // replaces a file `to`
 // Swaps two directories in one step; false where the file system can't.

@@ -44,6 +44,12 @@ std::vector<TensorSpec> in_file_order(std::vector<TensorSpec> tensors) {
   return tensors;
 }
 
+i64 bytes_of(const std::vector<TensorSpec>& tensors) {
+  i64 bytes = 0;
+  for (const TensorSpec& t : tensors) bytes += count(t.shape) * size_of(t.dtype);
+  return bytes;
+}
+
 }  // namespace
 
 void TensorFiles::add_file(const std::string& path) {
@@ -132,15 +138,14 @@ std::vector<float> TensorFiles::read_f32(const std::string& name) const {
 
 SafetensorsWriter::SafetensorsWriter(const std::string& path, std::vector<TensorSpec> tensors,
                                      std::map<std::string, std::string> metadata, StepHook hook)
-    : path_(path), tensors_(in_file_order(std::move(tensors))), file_(path, std::move(hook)) {
+    : path_(path), tensors_(in_file_order(std::move(tensors))), file_(path, std::move(hook), bytes_of(tensors_)) {
   std::set<std::string_view> names;
   for (const TensorSpec& t : tensors_)
     check(t.name != "__metadata__" && names.insert(t.name).second, "[safetensors] {}: tensor \"{}\" is given twice",
           path, t.name);
   const std::string header = format_safetensors_header(tensors_, with_format(std::move(metadata)));
   file_.write(std::as_bytes(std::span(header)));
-  end_ = i64(header.size());
-  for (const TensorSpec& t : tensors_) end_ += count(t.shape) * size_of(t.dtype);
+  end_ = i64(header.size()) + bytes_of(tensors_);
 }
 
 void SafetensorsWriter::write(std::span<const std::byte> bytes) { file_.write(bytes); }

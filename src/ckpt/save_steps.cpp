@@ -96,7 +96,7 @@ std::string SaveSteps::begin() {
   try {
     make_directories(dir_, options_.hook);
     remove_tree(temporary, options_.hook);
-    make_directories(temporary, options_.hook);
+    make_directory(temporary, options_.hook);  // commit() syncs its name
   } catch (const std::exception&) {
     abandon(temporary);
     throw;
@@ -106,6 +106,9 @@ std::string SaveSteps::begin() {
 
 void SaveSteps::commit(PartWriter& writer, const std::string& temporary, const std::vector<std::string>& accounts) {
   writer.describe(temporary, accounts);
+  // Its name lasts before it changes places with that of a checkpoint. Sooner the disk would be waited for: now what
+  // was synced in the directory has taken its name along.
+  sync_directory(dir_, options_.hook);
   publish(temporary);
   published_ = true;
   sync_directory(dir_, options_.hook);

@@ -35,11 +35,14 @@ struct DistTensor {
   std::vector<Chunk> chunks;
 };
 
+i64 bytes_of(const SaveTensor& t) { return count(t.shape) * size_of(t.dtype); }
+
 // The .distcp files of one writer, items back to back. `name(n)`: of its n-th file.
 class ItemWriter {
  public:
-  ItemWriter(std::string dir, std::function<std::string(int)> name, const StepHook& hook)
-      : dir_(std::move(dir)), name_of_(std::move(name)), hook_(hook) {}
+  // `bytes`: of all tensors that will come.
+  ItemWriter(std::string dir, std::function<std::string(int)> name, const StepHook& hook, i64 bytes)
+      : dir_(std::move(dir)), name_of_(std::move(name)), hook_(hook), left_(bytes) {}
 
   Item write(const std::string& archive) {
     Item item = open();
@@ -52,6 +55,7 @@ class ItemWriter {
     TorchTensorWriter writer([&](std::span<const std::byte> b) { file_->write(b); }, t.dtype, t.shape);
     for_chunks(t, piece_, [&](std::span<const std::byte> bytes) { writer.write(bytes); });
     item.length = writer.finish();
+    left_ -= bytes_of(t);
     return item;
   }
   void finish() {
@@ -64,7 +68,7 @@ class ItemWriter {
     if (file_ && file_->size() >= kFileBytes) finish();
     if (!file_) {
       name_ = name_of_(files_++);
-      file_ = std::make_unique<DurableFile>(dir_ + "/" + name_, hook_);
+      file_ = std::make_unique<DurableFile>(dir_ + "/" + name_, hook_, std::min(left_, kFileBytes));
     }
     return {name_, file_->size(), 0};
   }
@@ -73,6 +77,7 @@ class ItemWriter {
   std::function<std::string(int)> name_of_;
   StepHook hook_;
   int files_ = 0;
+  i64 left_;
   std::unique_ptr<DurableFile> file_;
   std::vector<std::byte> piece_;
 };
@@ -202,8 +207,10 @@ std::string DistcpWriter::write(const std::string& at) {
   std::vector<json> blocks(parts.size(), json::array());
   json account = json::object();
   in_parallel(writers, [&](int w) {
+    i64 bytes = 0;
+    for (const SaveTensor* t : parts[std::size_t(w)]) bytes += bytes_of(*t);
     ItemWriter items(
-        at, [&](int n) { return fmt::format("__{}_{}.distcp", rank_, n * writers + w); }, options_.hook);
+        at, [&](int n) { return fmt::format("__{}_{}.distcp", rank_, n * writers + w); }, options_.hook, bytes);
     if (w == 0 && rank_ == 0 && !content_.empty_objects.empty())
       account["objects"] = to_json(items.write(torch_archive_of_empty_tensor()));
     for (const SaveTensor* t : parts[std::size_t(w)]) blocks[std::size_t(w)].push_back(account_of(*t, items.write(*t)));
