@@ -1,68 +1,10 @@
 #include "plan/stages.h"
 
-#include <cmath>
-#include <limits>
-
 #include "base/check.h"
 
 namespace megalith {
 
 namespace {
-
-constexpr double kNever = std::numeric_limits<double>::infinity();
-
-// Least cost of cutting the layers from `i` on into the last parts, for costs of parts that add up or of which the
-// largest counts. Walks from the last part to the first, so that the choices read forwards.
-class Balancer {
- public:
-  Balancer(const std::vector<double>& costs, double first, double last, i64 parts)
-      : first_(first), last_(last), parts_(parts), layers_(i64(costs.size())), sums_(costs.size() + 1) {
-    for (i64 i = 0; i < layers_; ++i) sums_[i + 1] = sums_[i] + costs[i];
-  }
-
-  std::vector<i64> run() {
-    const double limit = solve([](double part, double rest) { return std::max(part, rest); }) * (1 + 1e-12);
-    solve([&](double part, double rest) { return part <= limit ? part * part + rest : kNever; });
-    std::vector<i64> counts;
-    for (i64 k = 0, i = 0; k < parts_; i += counts.back(), ++k) counts.push_back(choice_[k][i]);
-    return counts;
-  }
-
- private:
-  double cost(i64 part, i64 from, i64 to) const {
-    return sums_[to] - sums_[from] + (part == 0 ? first_ : 0) + (part == parts_ - 1 ? last_ : 0);
-  }
-  i64 least(i64 part) const {  // layers
-    return (part == 0 && first_ > 0) || (part == parts_ - 1 && last_ > 0) ? 0 : 1;
-  }
-
-  template <class Combine>
-  double solve(Combine combine) {
-    std::vector<double> rest(layers_ + 1, kNever);
-    rest[layers_] = 0;
-    choice_.assign(parts_, std::vector<i64>(layers_ + 1));
-    for (i64 k = parts_ - 1; k >= 0; --k) {
-      std::vector<double> best(layers_ + 1, kNever);
-      for (i64 i = 0; i <= layers_; ++i)
-        for (i64 to = i + least(k); to <= layers_; ++to) {
-          if (rest[to] == kNever) continue;
-          const double c = combine(cost(k, i, to), rest[to]);
-          if (c < best[i] - 1e-12 * std::abs(c)) best[i] = c, choice_[k][i] = to - i;
-        }
-      rest = std::move(best);
-    }
-    return rest[0];
-  }
-
-  double first_, last_;
-  i64 parts_, layers_;
-  std::vector<double> sums_;
-  std::vector<std::vector<i64>> choice_;  // [part][first layer]: how many layers
-};
-
-void check_cost(const char* what, double cost) {
-  check(std::isfinite(cost) && cost >= 0, "the cost of {} is {}: give a number of at least 0", what, cost);
-}
 
 // Layers of each rank.
 std::vector<i64> rank_layers(const LayerSplit& s) {
@@ -99,18 +41,6 @@ std::vector<i64> rank_layers(const LayerSplit& s) {
 }
 
 }  // namespace
-
-std::vector<i64> balance(const std::vector<double>& layer_costs, double first_extra, double last_extra, i64 parts) {
-  check(parts >= 1, "layers for {} pipeline stages: give at least 1", parts);
-  for (double c : layer_costs) check_cost("a layer", c);
-  check_cost("the embedding", first_extra);
-  check_cost("head and loss", last_extra);
-  const i64 alone = parts > 1 ? (first_extra > 0) + (last_extra > 0) : 0;
-  const i64 layers = i64(layer_costs.size());
-  check(layers >= std::max<i64>(1, parts - alone), "{} layers for {} pipeline stages: take at most {} stages", layers,
-        parts, layers + alone);
-  return Balancer(layer_costs, first_extra, last_extra, parts).run();
-}
 
 std::vector<i64> split_layers(const LayerSplit& s) {
   const std::vector<i64> ranks = rank_layers(s);

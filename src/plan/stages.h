@@ -1,6 +1,5 @@
-// How layers are shared out over pipeline stages: by measured or estimated cost, or by Megatron's rules. Virtual stage
-// chunk * stages + stage is piece `chunk` of rank `stage`; the embedding belongs to the first, head and loss to the
-// last.
+// How layers are shared out over pipeline stages by Megatron's rules. Virtual stage chunk * stages + stage is piece
+// `chunk` of rank `stage`; the embedding belongs to the first, head and loss to the last.
 #pragma once
 #include <optional>
 #include <vector>
@@ -8,13 +7,6 @@
 #include "base/dtype.h"
 
 namespace megalith {
-
-// Layers of each of `parts` virtual stages, in order, such that the largest cost of a part is as small as can be; among
-// those the most even (least sum of squares), then the one with the fewest layers in the first parts, which hold the
-// most micro-batches. `first_extra` is the embedding's cost, `last_extra` that of head and loss. Parts have at least
-// one layer, but for a first or last one with an extra cost: it may stand alone. Exact, by dynamic programming,
-// O(layers^2 parts). Error if there are too few layers or a cost is negative or not finite.
-std::vector<i64> balance(const std::vector<double>& layer_costs, double first_extra, double last_extra, i64 parts);
 
 struct LayerSplit {
   i64 layers = 0;

@@ -5,6 +5,7 @@
 
 #include <numeric>
 
+#include "plan/balance.h"
 #include "plan/stage_layout.h"
 #include "plan/stages.h"
 #include "train/flops.h"
