@@ -202,6 +202,31 @@ TEST(HuggingFaceTokenizer, finds_added_tokens_and_the_eod) {
   EXPECT_EQ(load()->encode("the"), (std::vector<i32>{256, 257}));
 }
 
+// The pieces "a" and "b", of score 0, against "ab": of equal sums the one token is taken.
+TEST(HuggingFaceTokenizer, reads_unigram_scores_as_tokenizers_do) {
+  const TempDir dir;
+  const auto load = [&](const std::string& a, const std::string& ab) {
+    const std::string text = R"({"version": "1.0", "added_tokens": [], "model": {"type": "Unigram", "unk_id": 0,)"
+                             R"( "vocab": [["<unk>", -1], ["a", )" +
+                             a + R"(], ["b", 0], ["ab", )" + ab + "]]}}";
+    return make_tokenizer(hugging_face(dir.write("tokenizer.json", text)));
+  };
+  const std::vector<i32> apart{1, 2}, together{3};
+  EXPECT_EQ(load("-1.5", "-2.5")->encode("ab"), apart);
+  EXPECT_EQ(load("-2.5", "-1.5")->encode("ab"), together);
+  EXPECT_EQ(load("0.0", "-0.0")->encode("ab"), together);
+  // Neighbours that tokenizers 0.23.3 rounds to one number.
+  EXPECT_EQ(load("4.2926009822779065e-290", "4.292600982277906e-290")->encode("ab"), together);
+  EXPECT_EQ(load("1.3785303900816469e-300", "1.3785303900816467e-300")->encode("ab"), together);
+  EXPECT_EQ(load("3.991289158512042e+30", "3.9912891585120413e+30")->encode("ab"), together);
+  // It refuses all of these.
+  for (const char* score : {"1e309", "-1e309", "NaN", "Infinity", "-Infinity", "null"}) {
+    const std::string told = error_of([&] { load(score, "0"); });
+    expect_contains(told, "tokenizer.json: ");
+    EXPECT_EQ(told.find('\n'), std::string::npos) << told;
+  }
+}
+
 TEST(HuggingFaceTokenizer, names_what_it_does_not_have) {
   const TempDir dir;
   const auto with = [&](const std::string& key, const json& value) {

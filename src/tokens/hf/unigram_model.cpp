@@ -22,8 +22,16 @@ namespace {
 constexpr double kUnknownPenalty = 10;
 constexpr size_t kLongestToken = 1024;  // bytes: bounds the time that a place in the text may take
 
-// A score as Hugging Face tokenizers have it: they take its digits as a whole number and divide by a power of ten,
-// which may round twice. The last bit decides between ways to cut whose sums are equal.
+double power_of_ten(int exponent) {  // 0 to 308
+  const std::string text = fmt::format("1e{}", exponent);
+  double power = 1;
+  std::from_chars(text.data(), text.data() + text.size(), power);
+  return power;
+}
+
+// A score as Hugging Face tokenizers have it: they take its digits as a whole number and multiply or divide by a power
+// of ten, which may round twice. The last bit decides between ways to cut whose sums are equal. The file's reader gives
+// finite numbers only: like theirs it refuses the words for others, and numbers beyond the largest.
 double as_tokenizers_read(double score) {
   std::array<char, 32> text;
   const auto written =
@@ -37,11 +45,11 @@ double as_tokenizers_read(double score) {
     if (c == '.') exponent -= int(digits.size() - digits.find('.') - 1);
     if (c != '.') whole = 10 * whole + u64(c - '0');
   }
-  if (exponent >= 0 || exponent < -300) return score;
-  const std::string power = fmt::format("1e{}", -exponent);
-  double divisor = 1;
-  std::from_chars(power.data(), power.data() + power.size(), divisor);
-  return std::copysign(double(whole) / divisor, score);
+  constexpr int kMost = 308;  // of a power of ten that is a number
+  double value = double(whole);
+  for (; exponent < -kMost; exponent += kMost) value /= power_of_ten(kMost);
+  value = exponent < 0 ? value / power_of_ten(-exponent) : value * power_of_ten(exponent);
+  return std::copysign(value, score);
 }
 
 class UnigramModel : public Model {
