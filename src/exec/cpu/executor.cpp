@@ -24,17 +24,24 @@ i64 workspace_bytes(const Graph& g, const Node& n) {
   return prepare_any(n.op, site).workspace;
 }
 
-static std::byte* reserve(i64 bytes) {
-  void* memory = mmap(nullptr, size_t(std::max<i64>(bytes, 1)), PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  check(memory != MAP_FAILED,
-        "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model", bytes);
-  madvise(memory, size_t(bytes), MADV_HUGEPAGE);
-  return static_cast<std::byte*>(memory);
+void Executor::Unmap::operator()(std::byte* p) const { munmap(p, bytes); }
+
+Executor::Reserved Executor::reserve(i64 bytes) {
+  const size_t size = size_t(std::max<i64>(bytes, 1));
+  void* memory = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (memory == MAP_FAILED) return {nullptr, Unmap{0}};
+  madvise(memory, size, MADV_HUGEPAGE);
+  return {static_cast<std::byte*>(memory), Unmap{size}};
 }
 
 Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
     : plan_(plan), coord_(coord), arena_(reserve(plan.arena_bytes)), host_(reserve(plan.host_bytes)) {
+  check(arena_ != nullptr, "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model",
+        plan.arena_bytes);
+  check(host_ != nullptr,
+        "cannot allocate the plan's {} bytes of memory for optimizer state on the host: give a lower "
+        "--optimizer-offload-fraction, or leave out --optimizer-cpu-offload",
+        plan.host_bytes);
   const std::vector<std::vector<Origin>> ended = origins_of_waits(plan);
   for (const Program& p : plan.programs) {
     std::vector<Step> steps;
@@ -45,7 +52,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
       for (int b : in.outs) s.outs.push_back(at(p.buffers[b])), site.outs.push_back(p.buffers[b].type);
       for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));
       for (int b : in.outs) s.out_strides.push_back(plan.slot_stride(p.buffers[b]));
-      s.workspace = arena_ + in.workspace;
+      s.workspace = arena_.get() + in.workspace;
       s.kernel = prepare_any(in.op, site);
       s.with_others = is_with_others(plan.mesh, in.op);
       s.first_only = !is_carried_out(in.op, false);
@@ -56,11 +63,6 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
     }
     programs_.push_back(std::move(steps));
   }
-}
-
-Executor::~Executor() {
-  munmap(arena_, size_t(std::max<i64>(plan_.arena_bytes, 1)));
-  munmap(host_, size_t(std::max<i64>(plan_.host_bytes, 1)));
 }
 
 int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
@@ -86,7 +88,7 @@ void Executor::run(int program, bool first, int slot) {
 
 std::byte* Executor::leaf(const std::string& name) {
   const Leaf& leaf = plan_.leaf(name);
-  return (leaf.host ? host_ : arena_) + leaf.offset;
+  return (leaf.host ? host_ : arena_).get() + leaf.offset;
 }
 std::byte* Executor::buffer(int program, int buffer) { return at(plan_.programs[program].buffers[buffer]); }
 

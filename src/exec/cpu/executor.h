@@ -16,7 +16,6 @@ class Executor {
   // Allocates the arena (zeroed) and prepares every kernel. Error if the memory can't be had. `ranks`: the plan's, by
   // the mesh's numbers; may be missing where the plan is for one.
   explicit Executor(const Plan& plan, const Coord& coord = {}, Ranks* ranks = nullptr);
-  ~Executor();
   Executor(const Executor&) = delete;
   Executor& operator=(const Executor&) = delete;
 
@@ -46,9 +45,15 @@ class Executor {
   const Plan& plan_;
   Coord coord_;
   // Leaves on the host lie in an arena of their own here too, though it is the same memory.
-  std::byte* at(const Buffer& b) const { return (plan_.on_host(b) ? host_ : arena_) + b.offset; }
+  std::byte* at(const Buffer& b) const { return (plan_.on_host(b) ? host_ : arena_).get() + b.offset; }
 
-  std::byte *arena_ = nullptr, *host_ = nullptr;
+  struct Unmap {
+    size_t bytes;
+    void operator()(std::byte* p) const;
+  };
+  using Reserved = std::unique_ptr<std::byte, Unmap>;
+  static Reserved reserve(i64 bytes);  // nothing if it can't be had
+  Reserved arena_, host_;
   std::vector<std::vector<Step>> programs_;
   double with_others_ = 0;
 };

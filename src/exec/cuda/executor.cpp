@@ -18,20 +18,20 @@ i64 workspace_bytes(Device& device, const Graph& g, const Node& n) {
 
 Executor::Executor(const Plan& plan, const Coord& coord, Device& device, const Peers* peers)
     : plan_(plan), coord_(coord), device_(device), peers_(peers) {
-  const size_t bytes = size_t(std::max<i64>(plan.arena_bytes, 1));
-  check(cudaMalloc(reinterpret_cast<void**>(&arena_), bytes) == cudaSuccess,
+  const i64 bytes = std::max<i64>(plan.arena_bytes, 1);
+  arena_ = try_device_memory(bytes);
+  check(arena_ != nullptr,
         "cannot allocate the plan's {} bytes on {}, {} are free: use a smaller --micro-batch-size or model",
         plan.arena_bytes, device.name(), device.free_bytes());
   host_ = zeroed_pinned(plan.host_bytes);
   prepare_alike();
-  check_cuda(cudaMemsetAsync(arena_, 0, bytes, device.stream()), "zeroing the arena");
+  check_cuda(cudaMemsetAsync(arena_.get(), 0, size_t(bytes), device.stream()), "zeroing the arena");
 }
 
 Executor::~Executor() {
   cudaStreamSynchronize(device_.stream());
   drop_graphs();
   if (peers_) peers_->ranks.doing(nullptr);
-  cudaFree(arena_);
 }
 
 void Executor::drop_graphs() {
@@ -52,7 +52,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
     }
   };
   place(in.ins, site.ins, s.ins, s.in_strides), place(in.outs, site.outs, s.outs, s.out_strides);
-  s.workspace = arena_ + in.workspace;
+  s.workspace = arena_.get() + in.workspace;
   s.first_only = !is_carried_out(in.op, false);
   s.kernel = prepare_any(in.op, site);
   check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}", in.op.name(),

@@ -9,6 +9,7 @@
 #include <tuple>
 #include <vector>
 
+#include "exec/cuda/device_memory.h"
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/own_clock.h"
 #include "exec/cuda/peers.h"
@@ -48,7 +49,7 @@ class Executor {
   std::vector<double> time_instructions(int program);
 
   std::byte* leaf(const Leaf& leaf, int slot = 0) {
-    return (leaf.host ? host_.get() : arena_) + leaf.offset + slot * leaf.stride();
+    return (leaf.host ? host_.get() : arena_.get()) + leaf.offset + slot * leaf.stride();
   }
   std::byte* buffer(int program, int buffer) { return at(plan_.programs[program].buffers[buffer]); }
   const Plan& plan() const { return plan_; }
@@ -56,7 +57,7 @@ class Executor {
   Device& device() { return device_; }
 
  private:
-  std::byte* at(const Buffer& b) { return (plan_.on_host(b) ? host_.get() : arena_) + b.offset; }
+  std::byte* at(const Buffer& b) { return (plan_.on_host(b) ? host_.get() : arena_.get()) + b.offset; }
   Event mark();  // in the stream
   struct Step {
     std::vector<std::byte*> ins, outs;
@@ -99,7 +100,7 @@ class Executor {
   Coord coord_;
   Device& device_;
   const Peers* peers_;
-  std::byte* arena_ = nullptr;
+  DeviceMemory arena_;
   Pinned host_;
   std::map<int, Lane> lanes_;
   std::vector<Captured> programs_;
