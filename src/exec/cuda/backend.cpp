@@ -51,7 +51,10 @@ class CudaInterpreter final : public Interpreter {
   void copy_on_device(i64 bytes) override { copies_.use_device(bytes); }
   void begin_copies(std::span<const Copy> copies) override {
     copies_.begin();
-    for (const Copy& c : copies) copies_.add(c.to, executor_.leaf(*c.leaf) + c.begin);
+    for (const Copy& c : copies) {
+      const std::byte* from = executor_.leaf(*c.leaf) + c.begin;
+      c.leaf->host ? copies_.add_from_host(c.to, from) : copies_.add(c.to, from);
+    }
     copies_.end();
   }
   void hold_for_copies() override { copies_.hold(); }

@@ -1,5 +1,10 @@
 #include "exec/cuda/host_copies.h"
 
+#include <algorithm>
+#include <cstring>
+
+#include "base/log.h"
+
 namespace megalith::cuda {
 
 std::byte* HostCopies::memory(i64 bytes) {
@@ -14,13 +19,18 @@ std::byte* HostCopies::memory(i64 bytes) {
 void HostCopies::use_device(i64 bytes) {
   if (bytes <= device_bytes_) return;
   device_memory_.reset(), device_bytes_ = 0;
-  void* memory = nullptr;
-  check_cuda(cudaMalloc(&memory, size_t(bytes)), "allocating the GPU's memory for checkpoints");
-  device_memory_.reset(static_cast<std::byte*>(memory)), device_bytes_ = bytes;
+  device_memory_ = try_device_memory(bytes);
+  if (device_memory_)
+    device_bytes_ = bytes;
+  else
+    log::warn(
+        "--async-save: the GPU has no {:.1f} MiB for copies of what is saved: they go to the host at once, for which "
+        "the next update may wait; a smaller --micro-batch-size leaves room",
+        double(bytes) / (1 << 20));
 }
 
 void HostCopies::begin() {
-  used_ = 0, on_device_.clear();
+  used_ = 0, on_device_.clear(), on_host_.clear();
   if (!device_memory_) lane_.fork_from(work_);
 }
 
@@ -33,14 +43,41 @@ void HostCopies::add(std::span<std::byte> to, const std::byte* from) {
   on_device_.push_back({to, copy}), used_ += i64(to.size());
 }
 
+void HostCopies::add_from_host(std::span<std::byte> to, const std::byte* from) { on_host_.push_back({to, from}); }
+
+namespace {
+
+struct HostCopy {
+  std::span<std::byte> to;
+  const std::byte* from;
+};
+
+void CUDART_CB copy_now(void* copy) {
+  const std::unique_ptr<HostCopy> it(static_cast<HostCopy*>(copy));
+  std::memcpy(it->to.data(), it->from, it->to.size());
+}
+
+// In pieces: other streams' host functions, which have the same thread, come between.
+void copy_later(std::span<std::byte> to, const std::byte* from, cudaStream_t stream) {
+  constexpr size_t kPiece = size_t{16} << 20;
+  for (size_t at = 0; at < to.size(); at += kPiece) {
+    auto copy = std::make_unique<HostCopy>(HostCopy{to.subspan(at, std::min(kPiece, to.size() - at)), from + at});
+    check_cuda(cudaLaunchHostFunc(stream, copy_now, copy.get()), "copying in the host's memory");
+    copy.release();  // copy_now takes it
+  }
+}
+
+}  // namespace
+
 void HostCopies::end() {
   if (device_memory_) lane_.fork_from(work_);
-  for (const OnDevice& c : on_device_) to_host(c.to, c.copy);
+  for (const Copied& c : on_device_) to_host(c.to, c.from);
+  for (const Copied& c : on_host_) copy_later(c.to, c.from, lane_.stream());
   check_cuda(cudaEventRecord(done_.get(), lane_.stream()), "copying from the GPU");
 }
 
 void HostCopies::hold() {
-  if (!device_memory_) check_cuda(cudaStreamWaitEvent(work_, done_.get()), "copying from the GPU");
+  if (!device_memory_ || !on_host_.empty()) check_cuda(cudaStreamWaitEvent(work_, done_.get()), "copying from the GPU");
 }
 
 void HostCopies::to_host(std::span<std::byte> to, const std::byte* from) {

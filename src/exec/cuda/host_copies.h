@@ -1,9 +1,11 @@
 // Copies of the GPU's memory that are made beside its work: into pinned memory, on a lane of their own. If the GPU has
-// memory for it, they are made there first, in line: that takes about a hundredth of the time.
+// memory for it, they are made there first, in line: that takes about a hundredth of the time. What lies on the host is
+// copied by a thread of CUDA's, in its turn on the lane: cudaMemcpyAsync would do it at once, on the caller's.
 #pragma once
 #include <span>
 #include <vector>
 
+#include "exec/cuda/device_memory.h"
 #include "exec/cuda/pinned.h"
 #include "exec/cuda/streams.h"
 
@@ -14,12 +16,14 @@ class HostCopies {
   explicit HostCopies(cudaStream_t work) : work_(work) { check_cuda(cudaGetDevice(&device_), "making a lane"); }
 
   std::byte* memory(i64 bytes);  // pinned; made anew if there is less, so first no copy may be under way
-  void use_device(i64 bytes);    // likewise
+  // Likewise, of the GPU. If it can't be had that is a warning: copies are made to the host alone.
+  void use_device(i64 bytes);
   // A set of copies: each is of what `work` has left when begin() is called.
   void begin();
-  void add(std::span<std::byte> to, const std::byte* from);  // which may be on the host
+  void add(std::span<std::byte> to, const std::byte* from);
+  void add_from_host(std::span<std::byte> to, const std::byte* from);
   void end();
-  // What `work` gets from here on waits for them, unless they are on the GPU.
+  // What `work` gets from here on waits for them, unless all of it has been copied on the GPU.
   void hold();
   // The caller does; on any thread.
   void wait() const {
@@ -28,12 +32,9 @@ class HostCopies {
   }
 
  private:
-  struct FreeDevice {
-    void operator()(std::byte* p) const { cudaFree(p); }
-  };
-  struct OnDevice {
+  struct Copied {
     std::span<std::byte> to;
-    const std::byte* copy;
+    const std::byte* from;
   };
   void to_host(std::span<std::byte> to, const std::byte* from);
   cudaStream_t work_;
@@ -42,9 +43,9 @@ class HostCopies {
   Event done_ = make_event();
   Pinned pinned_;
   i64 bytes_ = 0;
-  std::unique_ptr<std::byte, FreeDevice> device_memory_;
+  DeviceMemory device_memory_;
   i64 device_bytes_ = 0, used_ = 0;
-  std::vector<OnDevice> on_device_;  // since begin()
+  std::vector<Copied> on_device_, on_host_;  // since begin(): from copies on the GPU, from the host's memory
 };
 
 }  // namespace megalith::cuda
