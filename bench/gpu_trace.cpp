@@ -51,6 +51,9 @@ void CUPTIAPI give_buffer(std::uint8_t** buffer, std::size_t* bytes, std::size_t
   *bytes = std::size_t{8} << 20;
   *buffer = static_cast<std::uint8_t*>(std::aligned_alloc(8, *bytes));
   *records = 0;
+  if (*buffer) return;
+  *bytes = 0;  // CUPTI drops what it would have noted there, and report() tells how much
+  fmt::print(stderr, "gpu-trace: no memory for another 8 MiB of records: make GPU_TRACE_MS or the run shorter\n");
 }
 
 void CUPTIAPI take_buffer(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
@@ -142,6 +145,14 @@ void report() {
 }  // namespace
 
 extern "C" __attribute__((visibility("default"))) int InitializeInjection() {
+  std::uint32_t version = 0;  // the records' layout is that of the headers, which an older library does not know
+  if (cuptiGetVersion(&version) != CUPTI_SUCCESS || version < CUPTI_API_VERSION) {
+    fmt::print(stderr,
+               "gpu-trace: CUPTI's API version is {}, and {} or later is needed: put its library first in "
+               "LD_LIBRARY_PATH\n",
+               version, CUPTI_API_VERSION);
+    return 0;
+  }
   if (cuptiActivityRegisterCallbacks(give_buffer, take_buffer) != CUPTI_SUCCESS) return 0;
   for (const CUpti_ActivityKind kind : {CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL, CUPTI_ACTIVITY_KIND_MEMCPY})
     if (cuptiActivityEnable(kind) != CUPTI_SUCCESS) fmt::print(stderr, "gpu-trace: CUPTI refuses to note what runs\n");
