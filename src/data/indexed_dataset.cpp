@@ -1,6 +1,7 @@
 #include "data/indexed_dataset.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <cstring>
 #include <filesystem>
@@ -130,23 +131,22 @@ void IndexedDataset::read(i64 sequence, i64 offset, std::span<i32> out) const {
   const i64 count = i64(out.size());
   check(offset >= 0 && offset <= length(sequence) - count, "sequence {} of {} has {} tokens: cannot read {} from {}",
         sequence, prefix_, length(sequence), count, offset);
-  const u8* from = bin_.bytes().data() + pointer(sequence) + offset * size_of(type_);
+  const i64 begin = pointer(sequence) + offset * size_of(type_);
   dispatch_token_type(type_, [&]<class T>() {
-    for (i64 i = 0; i < count; ++i) {
-      const T value = load<T>(from + i * i64(sizeof(T)));
-      check(fits_i32(value),
-            "{} holds {} at token {} of document {}: not a token id; make it again with preprocess-data", bin_.path(),
-            value, offset + i, sequence);
-      out[i] = i32(value);
+    std::array<T, (std::size_t{32} << 10) / sizeof(T)> piece;
+    for (i64 at = 0; at < count; at += i64(piece.size())) {
+      const i64 n = std::min(i64(piece.size()), count - at);
+      bin_.read(begin + at * i64(sizeof(T)), {reinterpret_cast<u8*>(piece.data()), std::size_t(n) * sizeof(T)});
+      for (i64 i = 0; i < n; ++i) {
+        check(fits_i32(piece[i]),
+              "{} holds {} at token {} of document {}: not a token id; make it again with preprocess-data", bin_.path(),
+              piece[i], offset + at + i, sequence);
+        out[at + i] = i32(piece[i]);
+      }
     }
   });
-  // A long run reads the whole files, which must not add up in the process's memory: every few reads their pages are
-  // dropped. A read brings in the pages around it too, 64 KiB on Linux.
-  constexpr i64 kAround = i64{64} << 10;
-  if (unreleased_.fetch_add(count * size_of(type_) + kAround, std::memory_order_relaxed) < kKeptBytes) return;
-  unreleased_ = 0;
-  bin_.release(0, bin_.size());
-  idx_.release(0, idx_.size());
+  // A long run reads the whole index, whose pages must not add up in the process's memory.
+  if (idx_.size() > kKeptBytes) idx_.release(0, idx_.size());
 }
 
 }  // namespace megalith

@@ -1,14 +1,14 @@
-// Megatron's indexed dataset, PREFIX.idx + PREFIX.bin, mapped into memory.
+// Megatron's indexed dataset, PREFIX.idx, which is mapped into memory, and PREFIX.bin, which is read.
 //
 // .idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D, i32 lengths[S], i64 byte
 // pointers[S], i64 documents[D] (first sequence of each document and, last, S), optionally i8 modes[S]. .bin: the
 // tokens back to back. Everything is checked once at opening, so that reading cannot leave the files whatever they
 // hold.
 #pragma once
-#include <atomic>
 #include <string>
 
 #include "base/mapped_file.h"
+#include "base/read_file.h"
 #include "data/token_source.h"
 #include "data/token_type.h"
 
@@ -16,8 +16,8 @@ namespace megalith {
 
 class IndexedDataset : public TokenSource {
  public:
-  // Of either file about so much stays mapped while it is read.
-  static constexpr i64 kKeptBytes = i64{2} << 20;
+  // Of .idx so much stays mapped while tokens are read, at most: what the kernel brings in around two places.
+  static constexpr i64 kKeptBytes = i64{4} << 20;
 
   // Opens PREFIX.idx and PREFIX.bin. Error, naming the file, if one is missing, foreign, truncated or inconsistent.
   explicit IndexedDataset(const std::string& prefix);
@@ -41,11 +41,11 @@ class IndexedDataset : public TokenSource {
   i64 pointer(i64 sequence) const;  // bytes into .bin
 
   std::string prefix_;
-  MappedFile idx_, bin_;
+  MappedFile idx_;
+  ReadFile bin_;
   TokenType type_{};
   i64 sequences_ = 0, document_entries_ = 0;
   bool has_modes_ = false;
-  mutable std::atomic<i64> unreleased_ = 0;  // bytes mapped since pages were last dropped
 };
 
 }  // namespace megalith

@@ -25,16 +25,15 @@ static i64 copy_bytes(const Options& o, const PlannedStep& step) {
   return o.train.async_save && !o.train.save.empty() ? state_share_bytes(step, largest_share(o.train)) : 0;
 }
 
-// Of each file of the data that is read so many bytes stay mapped at most (IndexedDataset::read).
+// Of each dataset's index so many bytes stay mapped at most (IndexedDataset::read).
 static i64 data_bytes(const DataConfig& d) {
   i64 bytes = 0;
   for (const auto* list : {&d.data_path, &d.train_data_path, &d.valid_data_path, &d.test_data_path})
-    for (const std::string& prefix : *list)  // or a weight, which names no file
-      for (const char* ending : {".bin", ".idx"}) {
-        std::error_code none;
-        const auto size = std::filesystem::file_size(prefix + ending, none);
-        if (!none) bytes += std::min(i64(size), IndexedDataset::kKeptBytes);
-      }
+    for (const std::string& prefix : *list) {  // or a weight, which names no file
+      std::error_code none;
+      const auto size = std::filesystem::file_size(prefix + ".idx", none);
+      if (!none) bytes += std::min(i64(size), IndexedDataset::kKeptBytes);
+    }
   return bytes;
 }
 

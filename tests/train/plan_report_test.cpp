@@ -208,11 +208,11 @@ TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
   EXPECT_EQ(refusal(options_of(run), device).find(advice), std::string::npos);
 }
 
-// Of a data file so much is counted as stays mapped of it at most; evaluating and saving have their threads.
+// Of the data's index so much is counted as stays mapped of it at most; evaluating and saving have their threads.
 TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
   const TempFolder folder("plan_report");
   const std::string prefix = (folder.path / "d").string(), run = std::string(kSmallRun) + "--eval-iters 0 ";
-  write_file(prefix + ".idx", std::string(1000, 'x'));
+  write_file(prefix + ".idx", std::string(5 << 20, 'x'));
   write_file(prefix + ".bin", std::string(3 << 20, 'x'));
   Memory machine;
   const auto need = [&](const std::string& flags) {
@@ -222,7 +222,7 @@ TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
     return need_of(options, machine);
   };
   EXPECT_EQ(need("").data + need("").others, 0);
-  EXPECT_EQ(need("--seed 1").data, 1000 + IndexedDataset::kKeptBytes);
+  EXPECT_EQ(need("--seed 1").data, IndexedDataset::kKeptBytes);
   EXPECT_EQ(need("--seed 1").total(), need("").total() + need("--seed 1").data);
   const i64 evaluation = need("--eval-iters 5").others, saving = need("--save x --save-interval 1").others;
   EXPECT_GT(evaluation, 0);
