@@ -5,6 +5,7 @@
 
 #include <cstdlib>
 
+#include "base/log.h"
 #include "exec/cuda/gemm.h"
 #include "exec/cuda/gemm_choices.h"
 #include "exec/cuda/kernels/cudnn_attention.h"
@@ -19,7 +20,14 @@ void check_cuda(cudaError_t status, std::string_view what) {
 // Streams share the queues that the driver has on a GPU, 8 or what this variable says (scripts for Megatron-LM say 1).
 // A transfer that waits for another rank holds up all that is behind it in its queue, so each stream is to have its
 // own.
-void settle_driver() { setenv("CUDA_DEVICE_MAX_CONNECTIONS", "32", 1); }
+void settle_driver() {
+  constexpr const char *kName = "CUDA_DEVICE_MAX_CONNECTIONS", *kQueues = "32";
+  const char* given = std::getenv(kName);
+  if (given && std::string_view(given) != kQueues)
+    log::info("{}={} of the environment is replaced by {}: transfers need queues of their own on a GPU", kName, given,
+              kQueues);
+  setenv(kName, kQueues, 1);
+}
 
 cudaError_t count_devices(int& devices) {
   settle_driver();
