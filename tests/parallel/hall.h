@@ -10,6 +10,8 @@
 
 namespace megalith::parity {
 
+constexpr double kTolerance = 1e-5;  // of losses and norms, relative
+
 struct Hall {
   Ranks& ranks;
   std::string folder;

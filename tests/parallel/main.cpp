@@ -24,17 +24,16 @@
 #include "base/log.h"
 #include "exec/cpu/backend.h"
 #include "tests/parallel/ahead.h"
+#include "tests/parallel/checkpoints.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
 #include "tests/parallel/offload.h"
-#include "tests/parallel/saved.h"
 #include "tests/parallel/watched.h"
 #include "train/schedules.h"
 
 namespace megalith::parity {
 namespace {
 
-constexpr double kTolerance = 1e-5;
 constexpr int kRanks = 8;
 
 // One way to share the work at a time, so that a fault is easy to place; beside the generated rows.
@@ -82,19 +81,6 @@ const char* const kMistaken[] = {
     "tp2 dp2 pp2 sp groups2 llama distopt",
     "dp4 pp2-vp2 distopt-overlap gpt2",
 };
-
-// One model; each of these is saved, and loaded under each other.
-const char* const kSaved[] = {"tp1",
-                              "tp2",
-                              "tp4 sp",
-                              "cp2",
-                              "dp4 distopt",
-                              "tp2 dp2 sp distopt-overlap",
-                              "pp2 micro2",
-                              "pp4-zb",
-                              "pp2-vp2 dp2 distopt-small",
-                              "pp2-uneven tp2 cp2 distopt",
-                              "cp2-a2a dp4"};
 
 // Each against the run of its model on one rank; how many differ.
 int compare(const Hall& at, const std::vector<Layout>& all) {
@@ -174,85 +160,6 @@ int beside(const Hall& at) {
       jobs.push_back({l.name + precision, flags + " --overlap-grad-reduce", l.size});
     }
   return compare_pairs(at, jobs, "beside and at the end");
-}
-
-// Each layout's checkpoint saved beside the training in Megatron's form too: the same bits as our own. Where all ranks
-// hold the same weights they share the writing evenly.
-int other_ways(const Hall& at, const std::vector<Layout>& all, const std::vector<std::string>& saved,
-               const std::string& common) {
-  std::vector<Job> jobs;
-  const auto dir = [&](size_t a) { return fmt::format("{}/dist-{}", at.folder, a); };
-  for (size_t a = 0; a < all.size(); ++a)
-    jobs.push_back({all[a].name,
-                    all[a].model + all[a].ranks + common +
-                        fmt::format("--train-iters 4 --save-interval 3 --exit-interval 4 --save {} "
-                                    "--ckpt-format torch_dist --async-save",
-                                    dir(a)),
-                    all[a].size});
-  run_jobs(at.ranks, jobs, at.folder);
-  int bad = 0;
-  for (size_t a = 0; a < all.size() && at.ranks.rank() == 0; ++a) {
-    const std::string words = kSaved[a], mine = saved[a] + "/iter_0000003";
-    const int tensors = differing_from_torch_dist(mine, dir(a) + "/iter_0000003");
-    const bool replicas = words.find("tp") == std::string::npos && words.find("pp") == std::string::npos;
-    const double more = replicas ? excess(mine, all[a].size) : 0;
-    bad += tensors > 0 || more > 0.05;
-    if (tensors > 0 || more > 0.05)
-      at.say("FAIL  {}: {} tensors differ in torch_dist; a rank wrote {:.0f}% more than its share", all[a].name,
-             tensors, 100 * more);
-  }
-  at.say("{} layouts saved as torch_dist beside the training: {} wrong", all.size(), bad);
-  return bad;
-}
-
-// Four steps with a checkpoint after the third; from that, under each other layout, a new checkpoint without a step
-// between, and the fourth step.
-int checkpoints(const Hall& at) {
-  const std::string common = " --lr-decay-iters 4 --eval-iters 1 ";
-  const auto saved = [&](size_t a) { return fmt::format("{}/saved-{}", at.folder, a); };
-  const auto again = [&](size_t a, size_t b) { return fmt::format("{}/saved-{}-{}", at.folder, a, b); };
-  std::vector<Layout> all;
-  std::vector<Job> whole, loads, steps;
-  for (const char* words : kSaved) all.push_back(layout_of(std::string(words) + " llama groups2"));
-  for (size_t a = 0; a < all.size(); ++a)
-    whole.push_back({all[a].name,
-                     all[a].model + all[a].ranks + common +
-                         fmt::format("--train-iters 4 --exit-interval 4 --save {} --save-interval 3{}", saved(a),
-                                     a % 2 == 1 ? " --async-save" : ""),
-                     all[a].size});
-  const std::vector<Outcome> uninterrupted = run_jobs(at.ranks, whole, at.folder);
-  for (size_t a = 0; a < all.size(); ++a)
-    for (size_t b = 0; b < all.size(); ++b) {
-      if (a == b) continue;
-      const std::string flags =
-          all[b].model + all[b].ranks + common + fmt::format("--load {} --ckpt-step 3 ", saved(a));
-      const std::string name = all[a].name + " -> " + all[b].name;
-      loads.push_back(
-          {name, flags + fmt::format("--train-iters 3 --save {} --save-interval 100", again(a, b)), all[b].size});
-      steps.push_back({name, flags + "--train-iters 4", all[b].size});
-    }
-  run_jobs(at.ranks, loads, at.folder);
-  const std::vector<Outcome> fourth = run_jobs(at.ranks, steps, at.folder);
-  int bad = 0;
-  double worst = 0;
-  for (size_t a = 0, pair = 0; a < all.size(); ++a)
-    for (size_t b = 0; b < all.size(); ++b) {
-      if (a == b) continue;
-      const Outcome& o = fourth[pair++];
-      const bool there = o.losses.size() == 1 && uninterrupted[a].losses.size() == 4;
-      const double off = there ? std::abs(o.losses[0] / uninterrupted[a].losses[3] - 1) : 1;
-      const int tensors = at.ranks.rank() == 0 ? differing_tensors(saved(a) + "/iter_0000003", again(a, b)) : 0;
-      const bool good = off <= kTolerance && tensors == 0;
-      bad += !good, worst = std::max(worst, off);
-      if (!good)
-        at.say("FAIL  {} -> {}: {} tensors differ, the next loss by {:.0e}", all[a].name, all[b].name, tensors, off);
-    }
-  std::vector<std::string> places;
-  for (size_t a = 0; a < all.size(); ++a) places.push_back(saved(a));
-  bad += other_ways(at, all, places, common);
-  at.say("{} ordered pairs of layouts: {} wrong; the next loss differs by {:.1e} at most", loads.size(), bad, worst);
-  check(loads.size() >= 100, "{} pairs: at least 100 are wanted", loads.size());
-  return bad;
 }
 
 // Each of n terms is rounded, and their sum: with u = 2^-9, half of bf16's epsilon, an error of u (sum of the terms'
