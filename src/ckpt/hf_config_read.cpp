@@ -1,4 +1,4 @@
-// config.json -> ModelConfig. One function per family; what they share (llama's descendants, rope) comes first.
+// config.json -> ModelConfig. One function per family; what they share (llama's descendants) comes first.
 // Defaults for absent keys are those of transformers' configuration classes.
 #include <fmt/format.h>
 #include <algorithm>
@@ -6,6 +6,8 @@
 
 #include "ckpt/files.h"
 #include "ckpt/hf_config.h"
+#include "ckpt/hf_rope.h"
+#include "ckpt/hf_window.h"
 #include "ckpt/json_fields.h"
 #include "ckpt/safetensors.h"
 
@@ -60,75 +62,6 @@ void read_heads(const JsonFields& f, ModelConfig& m, i64 groups, std::optional<i
   check(head_width.has_value() || m.hidden_size % m.num_attention_heads == 0,
         "{}: hidden size {} is not a multiple of {} attention heads", f.where(), m.hidden_size, m.num_attention_heads);
   m.kv_channels = head_width.value_or(m.hidden_size / m.num_attention_heads);
-}
-
-void read_llama3_scaling(const JsonFields& rope, ModelConfig& m) {
-  m.use_rope_scaling = true;
-  for (const char* key : {"factor", "low_freq_factor", "high_freq_factor"})
-    check(rope.has(key), "{}: {} is missing", rope.where(), key);
-  m.rope_scaling_factor = rope.positive({"factor"}, 8);
-  m.rope_low_freq_factor = rope.positive({"low_freq_factor"}, 1);
-  m.rope_high_freq_factor = rope.positive({"high_freq_factor"}, 4);
-  m.rope_original_max_position_embeddings = rope.size({"original_max_position_embeddings"}, m.max_position_embeddings);
-}
-
-// rope_scaling (transformers 4) or rope_parameters (5), and the keys that older files have at top level. Only gpt_neox
-// rotates a part of each head.
-void read_rope(const JsonFields& f, ModelConfig& m, bool partial) {
-  m.position_embedding_type = PositionEmbedding::rope;
-  static const json kNone = json::object();
-  const json* object = f.find({"rope_scaling", "rope_parameters"});
-  if (object == nullptr) object = &kNone;
-  if (!object->is_object() || std::ranges::any_of(*object, [](const json& v) { return v.is_object(); }))
-    f.want({"rope_parameters"}, *object, "one set of rope settings for all layers");
-  const JsonFields rope(*object, f.where() + ": rope_parameters");
-  m.rotary_base = rope.positive({"rope_theta"}, f.positive({"rope_theta", "rotary_emb_base"}, 10000));
-  m.rotary_percent = rope.positive({"partial_rotary_factor"},
-                                   f.positive({"partial_rotary_factor", "rotary_pct"}, partial ? 0.25 : 1.0));
-  check(m.rotary_percent <= 1 && (partial || m.rotary_percent == 1),
-        "{}: partial_rotary_factor = {} is not supported for this architecture; only {} is", f.where(),
-        m.rotary_percent, partial ? "a number up to 1" : "1");
-  const std::string type = rope.text({"rope_type", "type"}, "default");
-  if (type == "linear")
-    m.rotary_seq_len_interpolation_factor = rope.positive({"factor"}, 1);
-  else if (type == "llama3")
-    read_llama3_scaling(rope, m);
-  else
-    check(type == "default", "{}: rope_type = \"{}\" is not supported; default, linear and llama3 are", f.where(),
-          type);
-}
-
-// transformers' classes have a window of 4096 where the key is absent, and none where it is null.
-i64 read_window_size(const JsonFields& f) { return f.absent("sliding_window") ? 4096 : f.count({"sliding_window"}, 0); }
-
-// The window of the layers from max_window_layers on, or of those that layer_types lists. All layers must agree.
-i64 read_layer_windows(const JsonFields& f, i64 layers, i64 window) {
-  i64 sliding = window > 0 ? std::max<i64>(0, layers - f.count({"max_window_layers"}, 28)) : 0;
-  if (const json* types = f.find({"layer_types"})) {
-    check(types->is_array() && i64(types->size()) == layers, "{}: layer_types must list all {} layers", f.where(),
-          layers);
-    for (const json& t : *types)
-      check(t == "full_attention" || (t == "sliding_attention" && window > 0),
-            "{}: layer_types has {}; want full_attention, or sliding_attention with a sliding_window", f.where(),
-            t.dump());
-    sliding = std::ranges::count(*types, json("sliding_attention"));
-  }
-  check(sliding == 0 || sliding == layers,
-        "{}: a sliding window in {} of {} layers is not supported; all or none may have it (layer_types, "
-        "max_window_layers)",
-        f.where(), sliding, layers);
-  return sliding == 0 ? 0 : window;
-}
-
-i64 read_window(const JsonFields& f, HfFamily family, i64 layers) {
-  if (family == HfFamily::llama) return 0;
-  if (family == HfFamily::mistral) {
-    const i64 window = read_window_size(f);
-    check(!f.has("layer_types") || read_layer_windows(f, layers, window) == window,
-          "{}: layer_types contradicts sliding_window = {}", f.where(), window);
-    return window;
-  }
-  return read_layer_windows(f, layers, f.flag({"use_sliding_window"}, false) ? read_window_size(f) : 0);
 }
 
 void read_llama_like(const JsonFields& f, HfFamily family, ModelConfig& m) {
