@@ -271,6 +271,10 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   log::say("{}", arguments_text(options));
   for (const std::string& note : options.notes) log::say("{}", note);
+  if (options.optimizer.optimizer_cpu_offload && !backend.host_bytes())
+    log::warn(
+        "--optimizer-cpu-offload on the CPU, whose memory is the host's, frees none of it: state is copied to and fro "
+        "and has rows of its own in the memory report; leave it out");
   const std::string map = rank_map(mesh_of(options.parallel, options.model));
   if (!map.empty()) log::say("{}", map);
   Opened run = open_run(options, backend, ranks);

@@ -151,7 +151,7 @@ const std::multimap<std::string, Example>& examples() {
         "--optimizer-cpu-offload is for the state of adam, not sgd: leave it out, or use --optimizer adam"}},
       {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d",
        {"--cpu-offload-optimizer",
-        "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: state goes to the GPU and back in turn, "
+        "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "
         "which takes twice as long: add it"}},
       {"one source of the schedule on resume",
        {"--override-opt_param-scheduler --use-checkpoint-opt_param-scheduler",
