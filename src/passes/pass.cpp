@@ -33,8 +33,8 @@ std::vector<PassReport> run_passes(Graph& g, const std::vector<Pass>& passes, co
 std::string print(const std::vector<PassReport>& reports) {
   std::string out;
   for (const PassReport& r : reports)
-    out += fmt::format("pass {:<18} {:>8.2f} ms  {:>6} nodes  {}\n", r.name, r.ms, r.nodes,
-                       r.changed ? "changed" : "no change");
+    out += fmt::format("pass {:<18} {:>8.2f} ms  {:>6} nodes  {}{}{}\n", r.name, r.ms, r.nodes,
+                       r.changed ? "changed" : "no change", r.of.empty() ? "" : ", ", r.of);
   return out;
 }
 

@@ -19,7 +19,8 @@ struct PassReport {
   std::string name;
   bool changed = false;
   double ms = 0;
-  size_t nodes = 0;  // after it
+  size_t nodes = 0;     // after it
+  std::string of = {};  // which graph, where a step has several
 };
 
 // Runs the passes in order, but for the names in `off`. Error if a pass leaves a graph that does not verify, naming the

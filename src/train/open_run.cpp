@@ -57,7 +57,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   MemoryNeed total;
   together(ranks, [&] {
     if (o.train.print_graph) log::say("{}", print(step.train));
-    if (o.train.print_plan) log::say("{}", print(step.plan));
+    if (o.train.print_plan) log::say("{}{}", print(step.passes), print(step.plan));
     total = need();
     log::say("{}", plan_report(o, step, total));
     if (const std::string stages = o.train.dry_run ? stages_report(o, backend) : ""; !stages.empty())

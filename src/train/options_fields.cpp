@@ -27,7 +27,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("dry-run", c.dry_run,
         "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
   f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
-  f.add("print-plan", c.print_plan, "Print the planned step. Not in Megatron.");
+  f.add("print-plan", c.print_plan, "Print the planned step, and what each pass took. Not in Megatron.");
 }
 
 void list_checkpoints(TrainConfig& c, config::FieldList& f) {

@@ -135,12 +135,12 @@ class StagePlanner {
     if (begun_) begin_sums(built);
     verify(g);
     std::vector<Pool> others = gather(g, pools);
-    const auto reports = run_passes(g, standard_passes(spec_.traffic.ring), passes_off_);
-    if (out_.passes.empty()) out_.passes = reports;
-    if (spec_.traffic.overlap_tensor) run_passes(g, {{"overlap-tensor", overlap_tensor}});
+    const std::string of = name_of(piece);
+    rewrite(g, of, standard_passes(spec_.traffic.ring), passes_off_);
+    if (spec_.traffic.overlap_tensor) rewrite(g, of, {{"overlap-tensor", overlap_tensor}});
     if (spec_.recompute.granularity != RecomputeConfig::Granularity::none)
-      run_passes(g, {recompute_pass(spec_.recompute)});
-    place_gathers(g);
+      rewrite(g, of, {recompute_pass(spec_.recompute)});
+    place_gathers(g, of);
     const bool apart = spec_.pipeline.schedule.split_weights;
     if (apart) split_weights(g);
     ProgramSpec forward{"forward" + piece.suffix, &g, {Phase::forward}, piece.slots};
@@ -156,8 +156,19 @@ class StagePlanner {
     return others;
   }
 
-  void place_gathers(Graph& g) {
-    if (spec_.traffic.overlap_weights) run_passes(g, {{"gather-ahead", gather_ahead}});
+  void place_gathers(Graph& g, const std::string& of) {
+    if (spec_.traffic.overlap_weights) rewrite(g, of, {{"gather-ahead", gather_ahead}});
+  }
+
+  static std::string name_of(const StagePiece& piece) {
+    return fmt::format("layers [{}, {})", piece.first_layer, piece.last_layer);
+  }
+  void rewrite(Graph& g, const std::string& of, const std::vector<Pass>& passes,
+               const std::set<std::string>& off = {}) {
+    for (PassReport& report : run_passes(g, passes, off)) {
+      report.of = of;
+      out_.passes.push_back(std::move(report));
+    }
   }
 
   // Of all the rank's pieces. The loss is the last stage's; the others' sums stay zero.
@@ -175,8 +186,8 @@ class StagePlanner {
     add_update(b, parameters_, sums, spec_.optimizer, out_.pools, spec_.traffic,
                {.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_});
     verify(g);
-    run_passes(g, standard_passes(), passes_off_);
-    if (spec_.optimizer.optimizer_cpu_offload) run_passes(g, {stream_state_pass(spec_.optimizer)});
+    rewrite(g, "update", standard_passes(), passes_off_);
+    if (spec_.optimizer.optimizer_cpu_offload) rewrite(g, "update", {stream_state_pass(spec_.optimizer)});
     programs_.push_back({"update", &g, {Phase::update}});
   }
 
@@ -196,8 +207,9 @@ class StagePlanner {
       program.sent = {"out" + piece.suffix};
     }
     std::vector<Pool> others = gather(g, pools);
-    run_passes(g, standard_passes(spec_.traffic.ring), passes_off_);
-    place_gathers(g);
+    const std::string of = "evaluation of " + name_of(piece);
+    rewrite(g, of, standard_passes(spec_.traffic.ring), passes_off_);
+    place_gathers(g, of);
     programs_.push_back(program);
     return others;
   }

@@ -36,7 +36,7 @@ struct PlannedStep {
   Graph train, evaluate;
   std::optional<PipelineStage> pipeline;  // then the programs are those of plan_stage(), and the graphs:
   std::vector<Graph> pieces;
-  std::vector<PassReport> passes;
+  std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
 };

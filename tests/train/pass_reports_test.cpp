@@ -1,0 +1,52 @@
+// What each pass did, kept with the planned step.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "exec/cpu/backend.h"
+#include "options_helpers.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+// How often each pass ran, by graph.
+std::map<std::string, std::map<std::string, int>> passes(const std::string& flags) {
+  const Options o =
+      options_of(std::string(kSmallRun) + "--dry-run --vocab-size 101 --num-layers 8 --global-batch-size 8 " + flags);
+  const PlannedStep step = plan_step(step_spec(o), *make_cpu_backend());
+  std::map<std::string, std::map<std::string, int>> out;
+  for (const PassReport& r : step.passes) ++out[r.of][r.name];
+  return out;
+}
+
+}  // namespace
+
+TEST(PassReports, OfAPipelineAreOfAllItsGraphs) {
+  auto of = passes(
+      "--world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --eval-iters 1 "
+      "--optimizer-cpu-offload --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
+  for (const std::string piece : {"layers [0, 2)", "layers [4, 6)"}) {
+    EXPECT_EQ(of[piece]["hoist"], 1) << piece;
+    EXPECT_EQ(of[piece]["recompute"], 1) << piece;
+    EXPECT_EQ(of["evaluation of " + piece]["hoist"], 1) << piece;
+    EXPECT_EQ(of["evaluation of " + piece]["recompute"], 0) << piece;
+  }
+  EXPECT_EQ(of["update"]["hoist"], 1);
+  EXPECT_EQ(of["update"]["stream-state"], 1);
+  EXPECT_EQ(of.size(), 5u);
+}
+
+TEST(PassReports, OfOneGraphNeedNoName) {
+  auto of = passes("");
+  EXPECT_EQ(of.size(), 1u);
+  EXPECT_EQ(of[""]["hoist"], 1);
+}
+
+TEST(PassReports, NameTheirGraphWhereThereAreSeveral) {
+  EXPECT_EQ(print({{"hoist", true, 1.5, 12, "update"}, {"ring", false, 0, 12}}),
+            "pass hoist                  1.50 ms      12 nodes  changed, update\n"
+            "pass ring                   0.00 ms      12 nodes  no change\n");
+}
+
+}  // namespace megalith
