@@ -129,6 +129,22 @@ TEST(Norm, rows_of_models) {
       for (bool centred : {true, false}) compare({centred, 3, h}, t);
 }
 
+// On both sides of where some GPUs have another kernel: more than 512 elements a row, up to 8192, in pairs of rows up
+// to 2048. Odd and even numbers of rows, fewer than there are blocks.
+TEST(Norm, widths_and_pairs_of_rows) {
+  for (bool centred : {true, false})
+    for (i64 rows : {2, 7})
+      for (i64 h : {512, 520, 768, 1600, 2048, 2056, 4096, 8192}) compare({centred, rows, h}, DType::bf16);
+}
+
+// So many that each group of threads goes round its ring of stages, and the groups end after different numbers of them.
+TEST(Norm, many_wide_rows) {
+  for (bool centred : {true, false}) compare({centred, 4402, 520}, DType::bf16);
+  compare({true, 2002, 1600}, DType::bf16);
+  compare({false, 1403, 2056}, DType::bf16);
+  compare({true, 401, 8192}, DType::bf16);
+}
+
 TEST(Norm, many_rows) {
   for (bool centred : {true, false}) {
     compare({centred, 5000, 24}, DType::f32);

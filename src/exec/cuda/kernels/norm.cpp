@@ -9,7 +9,9 @@ namespace megalith::cuda {
 
 namespace {
 
-NormDevice device_of(const Site& site) { return {site.device.sms(), site.device.shared_memory()}; }
+NormDevice device_of(const Site& site) {
+  return {site.device.sms(), site.device.shared_memory(), site.device.capability()};
+}
 
 NormShape shape_of(std::string_view op, const Site& site, int x, bool centred) {
   const DType xt = site.ins[x].dtype, wt = site.ins[x + 1].dtype;
@@ -84,6 +86,17 @@ NormBlock norm_block(const NormShape& s, int inputs, const NormDevice& device) {
   const bool fits = i64(norm_depth(own)) * own * b.threads <= device.shared - kNormStaticShared &&
                     b.threads <= norm_threads(b.per, int(size));
   return fits ? b : NormBlock{0, any, any};
+}
+
+// The gradient on Hopper, of bf16 rows that are whole packs of 8 and that take more than a warp; up to 2048 elements
+// they go in pairs, so there must be an even number of them.
+NormRing norm_ring(const NormShape& s, const NormDevice& device) {
+  NormRing r{s.h <= 2048 ? 1 : 2};
+  const bool fits = s.x == DType::bf16 && s.w == s.x && s.h > 512 && s.h <= 8192 && s.h % 8 == 0;
+  if (device.capability != 90 || !fits || s.rows % r.rows() != 0) return {};
+  const i64 warp = 32 * 8 * r.packs;  // elements
+  r.lanes = int((s.h + warp - 1) / warp * 32), r.groups = NormRing::kThreads / r.lanes;
+  return r;
 }
 
 Kernel prepare(const RmsNorm& op, const Site& site) { return forward(op.name, site, op.eps, false); }

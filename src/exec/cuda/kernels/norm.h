@@ -28,6 +28,7 @@ constexpr i64 kNormStaticShared = 1024;
 struct NormDevice {
   int sms;
   i64 shared;  // bytes a block may ask for
+  int capability;
 };
 
 // `inputs`: how many tensors of rows are read.
@@ -48,6 +49,19 @@ struct NormBuffers {
 };
 void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 
+// How norm_grad_hopper.cu goes through the rows: groups of `lanes` threads, so that each thread has one pack of 8
+// elements of two rows, or two packs of one row.
+struct NormRing {
+  static constexpr int kThreads = 512, kDepth = 3;  // of a block, at most; stages of a group
+  static constexpr int kMostGroups = 5;             // of 96 threads, at 520 to 768 elements a row
+  static constexpr int most_warps(int packs) { return packs == 1 ? 8 : 16; }  // of a group
+  int packs = 0, lanes = 0, groups = 0;                                       // packs 0: the rows are norm_grad.cu's
+  int rows() const { return packs == 1 ? 2 : 1; }
+  // Bytes for the form with most inputs; that is enough for the sums, too. At most 144 KiB.
+  int shared(i64 h) const { return int(groups * kDepth * 3 * rows() * h * 2); }
+};
+NormRing norm_ring(const NormShape& s, const NormDevice& device);
+
 // The backward: dx, and dw, dc and db added up by `blocks` blocks, each into rows of its own of the workspace, which a
 // second kernel adds up in order.
 struct NormGradForm {
@@ -62,6 +76,7 @@ struct NormGradLaunch {
   NormGradForm form;
   int blocks;
   i64 workspace;  // bytes
+  NormRing ring;
   int sums() const { return 1 + shape.centred + form.bias; }
 };
 // Whether the gradient has registers for it.
@@ -76,5 +91,6 @@ struct NormGradBuffers {
   float* workspace = nullptr;
 };
 void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream);
+void launch_hopper(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream);
 
 }  // namespace megalith::cuda

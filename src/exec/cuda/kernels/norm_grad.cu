@@ -4,6 +4,7 @@
 // One pass over memory: persistent blocks go through the rows, the next rows on their way meanwhile, and keep the sums
 // of their rows in registers; at the end each block writes its sums, and a second kernel adds the blocks' in order.
 #include "exec/cuda/kernels/norm_grad_rows.cuh"
+#include "exec/cuda/kernels/norm_grad_sums.cuh"
 
 namespace megalith::cuda {
 
@@ -76,38 +77,6 @@ __global__ void __launch_bounds__(512) any_grad_kernel(const GradArgs a) {
   }
 }
 
-// A vector [h] that blocks' sums are added up to.
-struct SummedTo {
-  void* at;
-  DType type;
-};
-struct SumsTo {
-  SummedTo each[3];
-};
-
-// 32 columns a block: each of 32 warps adds every 32nd block's sums, in order, then their sums are added in order.
-// blockIdx.y: which of the sums.
-__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
-  __shared__ float parts[32][33];
-  const i64 column = i64(blockIdx.x) * 32 + threadIdx.x;
-  sums += blockIdx.y * (blocks * h);
-  float sum = 0;
-  if (column < h) {
-#pragma unroll 8
-    for (int b = threadIdx.y; b < blocks; b += 32) sum += sums[b * h + column];
-  }
-  parts[threadIdx.y][threadIdx.x] = sum;
-  __syncthreads();
-  sum = warp_sum(parts[threadIdx.x][threadIdx.y]);
-  const i64 to = i64(blockIdx.x) * 32 + threadIdx.y;
-  if (threadIdx.x != 0 || to >= h) return;
-  const SummedTo out = all.each[blockIdx.y];
-  if (out.type == DType::f32)
-    static_cast<float*>(out.at)[to] = sum;
-  else
-    static_cast<__nv_bfloat16*>(out.at)[to] = __nv_bfloat16(sum);
-}
-
 // f(kernel, bytes of shared memory), for blocks that take the form: 24 elements a thread are the forward's, and in f32
 // or with more than 16 there are no registers for the sums of a bias.
 template <class T, class Form, class F>
@@ -149,12 +118,17 @@ static NormBlock block_of(const NormShape& s, const NormDevice& device) {
 }
 
 bool adds_up_bias(const NormShape& s, const NormDevice& device) {
-  return s.x == DType::bf16 && block_of(s, device).per == 16;
+  return s.x == DType::bf16 && (block_of(s, device).per == 16 || norm_ring(s, device).packs > 0);
 }
 
 // The same blocks for all forms, so that dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device) {
-  NormGradLaunch l{s, block_of(s, device), form, 0, 0};
+  NormGradLaunch l{s, block_of(s, device), form, 0, 0, norm_ring(s, device)};
+  if (l.ring.packs > 0) {
+    l.blocks = int(std::max<i64>(1, std::min<i64>(device.sms, blocks_for(s.rows, l.ring.groups * l.ring.rows()))));
+    l.workspace = i64(l.sums()) * l.blocks * s.h * i64(sizeof(float));
+    return l;
+  }
   for (int way = 0; way < 8; ++way) {
     l.form.residual = way & 1, l.form.again = way & 2, l.form.bias = way & 4;
     if (l.form.bias && !adds_up_bias(s, device)) continue;
@@ -169,19 +143,15 @@ NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, cons
 }
 
 void launch(const NormGradLaunch& l, const NormGradBuffers& b, cudaStream_t stream) {
+  if (l.ring.packs > 0) return launch_hopper(l, b, stream);
   const NormShape& s = l.shape;
   const GradArgs args{b, s.w, int(s.rows), int(s.h), l.block.lanes, 1 / float(s.h)};
   with_kernel(l, [&](auto* kernel, int shared) {
     kernel<<<l.blocks, l.block.threads, size_t(shared), stream>>>(args);
     check_launch("[rms_norm_grad, layer_norm_grad] launch");
   });
-  SumsTo to{};
-  int sums = 0;
-  to.each[sums++] = {b.dw, l.form.dw};
-  if (s.centred) to.each[sums++] = {b.dc, l.form.dw};
-  if (l.form.bias) to.each[sums++] = {b.db, DType::f32};
-  add_blocks_kernel<<<dim3(unsigned(blocks_for(s.h, 32)), unsigned(sums)), dim3(32, 32), 0, stream>>>(
-      b.workspace, l.blocks, s.h, to);
+  add_blocks_kernel<false><<<dim3(unsigned(blocks_for(s.h, 32)), unsigned(l.sums())), dim3(32, 32), 0, stream>>>(
+      b.workspace, l.blocks, s.h, sums_to(l, b));
   check_launch("[rms_norm_grad, layer_norm_grad] launch");
 }
 
