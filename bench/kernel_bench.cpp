@@ -2,7 +2,7 @@
 // once, by the op's cost rule) over the device's copy bandwidth, which is measured first. In a row: several launches in
 // a CUDA graph, as a step has them, which is what the rates are of; alone: a launch that is waited for, with what it
 // takes to start it. Random operands; buffers rotate through more memory than the second-level cache holds.
-// kernel-bench PART: only those whose names contain it.
+// kernel-bench PART...: only those whose names contain one of them.
 #include <algorithm>
 #include <map>
 #include <vector>
@@ -221,7 +221,9 @@ std::vector<Case> elementwise_cases() {
           {"add 16384x4096", Add{"sbh,sbh->sbh"}, {x, x}, true},
           {"add bias 65536x3072", Add{"sbh,h->sbh"}, {gelu, of(b, {3072})}, true},
           {"sum of bias gradient 65536x3072", Sum{"sbh->h", f}, {gelu}},
+          {"sum of bias gradient 65536x2304", Sum{"sbh->h", f}, {of(b, {1024, 64, 2304})}},
           {"sum of bias gradient 16384x1600", Sum{"sbh->h", f}, {of(b, {1024, 16, 1600})}},
+          {"sum of bias gradient 16384x4800", Sum{"sbh->h", f}, {of(b, {1024, 16, 4800})}},
           {"embedding 16384 of 128256x4096",
            Embedding{},
            {of(DType::i32, {8192, 2}), of(b, {128256, 4096})},
@@ -251,13 +253,15 @@ std::vector<Case> loss_and_update_cases() {
        true}};
 }
 
-void run_all(const std::string& part) {
+void run_all(const std::vector<std::string>& parts) {
   Device device(0, "");
   Bench bench(device);
   for (const auto& cases : {attention_cases(), context_parallel_cases(), ring_cases(), norm_cases(),
                             elementwise_cases(), loss_and_update_cases()})
     for (const Case& c : cases)
-      if (c.name.find(part) != std::string::npos) bench.run(c);
+      if (parts.empty() || std::any_of(parts.begin(), parts.end(),
+                                       [&](const std::string& part) { return c.name.find(part) != std::string::npos; }))
+        bench.run(c);
 }
 
 }  // namespace
@@ -265,7 +269,7 @@ void run_all(const std::string& part) {
 
 int main(int argc, char** argv) {
   try {
-    megalith::cuda::run_all(argc > 1 ? argv[1] : "");
+    megalith::cuda::run_all({argv + 1, argv + argc});
   } catch (const std::exception& e) {
     megalith::log::say("kernel-bench: {}", e.what());
     return 1;

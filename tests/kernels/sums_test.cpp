@@ -75,6 +75,23 @@ TEST(Sum, over_any_of_the_dims) {
         }
 }
 
+// On both sides of where some GPUs have another kernel, rows and columns that fill the last tile and not.
+TEST(Sum, of_tall_columns) {
+  for (i64 rows : {2047, 2053})
+    for (i64 h : {1592, 1600, 2120, 4800, 4808}) {
+      const Tensor x = random_tensor(DType::bf16, {rows, 1, h}, 3);
+      std::vector<double> want(size_t(h), 0), size(want);
+      for (i64 i = 0; i < rows * h; ++i) {
+        want[size_t(i % h)] += x.x[size_t(i)];
+        size[size_t(i % h)] += std::abs(x.x[size_t(i)]);
+      }
+      const double most = *std::max_element(size.begin(), size.end());
+      for (DType to : {DType::f32, DType::bf16})
+        expect_close(run_kernel(Sum{"sbh->h", to}, {x})[0], want, {epsilon(to) * 1.01, 64 * epsilon(DType::f32) * most},
+                     fmt::format("{} rows of {}", rows, h));
+    }
+}
+
 // Added up one after the other in f32, a million tenths are wrong by thousands.
 TEST(Sum, of_many_small_numbers) {
   const i64 n = 1 << 20;

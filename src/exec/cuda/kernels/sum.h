@@ -21,6 +21,8 @@ struct SumLaunch {
 constexpr i64 kShortRun = 1024;  // terms up to which a warp adds up an output, not a block
 
 void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStream_t stream);
+// Where fits_hopper(): bf16 to f32 or bf16, the rows one behind another.
+void launch_hopper(const SumLaunch& l, const void* x, void* y, cudaStream_t stream);
 
 // Sums of the columns of [rows, columns], for kernels that write the partial sums of chunks of rows themselves.
 SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns);
