@@ -3,7 +3,8 @@
 //   so
 //     that they are computed meanwhile.
 //   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
-//     earlier.
+//     earlier. If the backward makes it again (passes/remake.cpp), it is begun there, and the weight gradient comes
+//     behind the next reduction.
 // Each is waited for where it is read first.
 #include <algorithm>
 #include <optional>
@@ -50,8 +51,19 @@ class Overlap {
  private:
   void find_makers(const std::vector<Node>& nodes) {
     forward_.resize(g_.values.size(), true);  // leaves too
-    for (const Node& n : nodes)
+    for_weights_.resize(g_.values.size(), true);
+    for (const Node& n : nodes) {
       for (Value v : n.outs) forward_[size_t(v.id)] = n.phase == Phase::forward;
+      if (!adds_to_gradient(n))
+        for (Value v : n.ins) for_weights_[size_t(v.id)] = false;
+    }
+    for (const auto& [name, v] : g_.outputs) for_weights_[size_t(v.id)] = false;
+  }
+
+  bool adds_to_gradient(const Node& n) const {
+    for (const Alias& a : n.op.aliases())
+      if (a.must && g_.info(n.ins[size_t(a.in)]).role == Role::gradient) return true;
+    return false;
   }
 
   bool is_transfer(const Node& n) const {
@@ -64,17 +76,15 @@ class Overlap {
   bool is_put_off(const Node& n) const {
     const bool needs = std::any_of(n.ins.begin(), n.ins.end(), [&](Value v) { return put_off_values_.count(v) > 0; });
     if (n.phase == Phase::update) return needs;
-    if (n.phase != Phase::backward) return false;
-    for (const Alias& a : n.op.aliases())
-      if (a.must && g_.info(n.ins[size_t(a.in)]).role == Role::gradient) return true;
-    return needs;  // the same accumulator once more
+    return n.phase == Phase::backward && (needs || adds_to_gradient(n));  // needs: the same accumulator once more
   }
 
   void begin(Node n) {
     Relayout op = *n.op.get_if<Relayout>();
-    const bool again = op.transfer == Transfer::all_gather && forward_[size_t(n.ins[0].id)];
+    const bool gathers = op.transfer == Transfer::all_gather;
+    const bool again = gathers && forward_[size_t(n.ins[0].id)], later = gathers && for_weights_[size_t(n.outs[0].id)];
     const bool sums = op.transfer == Transfer::reduce_scatter || op.transfer == Transfer::all_reduce;
-    if (!again && !sums) {  // needed at once
+    if (!again && !later && !sums) {  // needed at once
       last_transfer_ = out_.size();
       out_.push_back(std::move(n));
       return;
@@ -86,6 +96,8 @@ class Overlap {
       const size_t place = last_transfer_.value_or(out_.size());
       out_.insert(out_.begin() + i64(place), std::move(n));
       last_transfer_ = place + 1;
+    } else if (later) {
+      out_.push_back(std::move(n));
     } else {
       last_transfer_ = out_.size();
       out_.push_back(std::move(n));
@@ -120,7 +132,8 @@ class Overlap {
   }
 
   Graph& g_;
-  std::vector<bool> forward_;  // by value: it is there when the backward begins
+  std::vector<bool> forward_;      // by value: it is there when the backward begins
+  std::vector<bool> for_weights_;  // by value: only weight gradients read it
   std::vector<Node> out_, put_off_;
   std::set<Value> put_off_values_, moved_;
   std::optional<size_t> last_transfer_;  // where the transfer before stands

@@ -1,0 +1,81 @@
+// What the backward gathers again for weight gradients has products beside it, whether the forward kept what is
+// gathered or the backward makes it once more; and what a simulated GPU gains.
+#include <gtest/gtest.h>
+
+#include "exec/sim/simulator.h"
+#include "models/gpt.h"
+#include "ops/all.h"
+#include "passes/gradients.h"
+#include "passes/pass.h"
+#include "plan/plan.h"
+#include "small_models.h"
+
+namespace megalith {
+
+namespace {
+
+Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dtype = DType::f32) {
+  Graph g;
+  g.mesh = mesh;
+  Builder b(g);
+  GptShape shape;
+  shape.batch = 1, shape.dtype = dtype;
+  const Gpt gpt = build_gpt(b, model, shape, {.sequence_parallel = true});
+  add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"remake"});
+  return g;
+}
+
+// Of the backward's gathers, how many are begun and have a product between their beginning and their end.
+struct Gathers {
+  int all = 0, beside = 0;
+};
+Gathers gathers(const Graph& g) {
+  Gathers out;
+  std::map<Value, int> begun;  // products before
+  int products = 0;
+  for (const Node& n : g.nodes) {
+    products += n.op.get_if<Einsum>() != nullptr;
+    if (const auto* r = n.op.get_if<Relayout>();
+        r && n.phase == Phase::backward && r->transfer == Transfer::all_gather) {
+      ++out.all;
+      if (r->lane) begun[n.outs[0]] = products;
+    }
+    if (n.op.get_if<Wait>() && begun.count(n.ins[0])) out.beside += begun.at(n.ins[0]) < products;
+  }
+  return out;
+}
+
+}  // namespace
+
+// A layer's two cotangents are needed at once, its two normed inputs are not.
+TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it) {
+  for (const ModelConfig& model : {gpt2(), llama()})
+    for (const bool remade : {false, true}) {
+      Graph g = trained(model, make_mesh(1, 1, 2, 1), remade);
+      const Gathers before = gathers(g);
+      EXPECT_EQ(before.beside, 0);
+      EXPECT_TRUE(overlap_tensor(g));
+      verify(g);
+      EXPECT_EQ(gathers(g).all, before.all);
+      EXPECT_GE(gathers(g).beside, 2 * kLayers) << remade;
+    }
+}
+
+TEST(OverlapTensor, a_simulated_gpu_waits_less) {
+  ModelConfig model = llama();
+  model.hidden_size = 4096, model.ffn_hidden_size = 14336, model.num_attention_heads = 32, model.num_query_groups = 8;
+  model.kv_channels = 128, model.seq_length = model.max_position_embeddings = 8192;
+  const Mesh mesh = make_mesh(1, 1, 2, 1);
+  const auto exposed = [&](bool overlapped) {
+    Graph g = trained(model, mesh, true, DType::bf16);
+    if (overlapped) overlap_tensor(g);
+    const Plan plan = plan_memory(mesh, {{"step", &g, {Phase::forward, Phase::backward}}},
+                                  [](const Graph&, const Node&) { return i64{0}; });
+    const sim::Estimate e = simulate(plan, plan.programs[0], sim::h200());
+    return e.by_op.at("relayout").seconds + (overlapped ? e.by_op.at("wait").seconds : 0);  // where it stands still
+  };
+  EXPECT_LT(exposed(true), 0.7 * exposed(false));
+}
+
+}  // namespace megalith
