@@ -33,7 +33,8 @@ struct MaxSum {
   float m, sum;
 };
 
-// A thread's packs of a row: the threads of its blocks lie side by side, a pack each. Columns that do not exist are -inf.
+// A thread's packs of a row: the threads of its blocks lie side by side, a pack each. Columns that do not exist are
+// -inf.
 template <class T>
 class HeldRow {
  public:
