@@ -37,6 +37,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
   SaveLocks locks;
   together(ranks, [&] {
+    check(o.model.padded_vocab_size > 0,
+          "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
     if (!o.train.dry_run) check_sizes(o, backend), locks = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks);
