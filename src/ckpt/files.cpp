@@ -23,6 +23,7 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{16} << 20;  // bytes a read call
 constexpr std::size_t kBlock = 4096;                   // that memory, place and size of a direct write are multiples of
+constexpr std::size_t kAhead = std::size_t{1} << 20;   // reads of so much are worth telling the disk about
 
 void step(const StepHook& hook, std::string_view kind, const std::string& path, const std::string& target = {}) {
   if (hook) hook({kind, path, target});
@@ -193,6 +194,8 @@ PlainFile::PlainFile(std::string path) : path_(std::move(path)), fd_(::open(path
 PlainFile::~PlainFile() { ::close(fd_); }
 
 void PlainFile::read_at(i64 position, std::span<std::byte> out) const {
+  // The disk starts on all of it at once, and on as much behind it: that is read while this is looked at.
+  if (out.size() >= kAhead) ::posix_fadvise(fd_, position, 2 * i64(out.size()), POSIX_FADV_WILLNEED);
   while (!out.empty()) {
     const ssize_t n = ::pread(fd_, out.data(), std::min(out.size(), kChunk), position);
     if (n < 0 && errno == EINTR) continue;
