@@ -1,5 +1,6 @@
 // A file whose parts are read where they are wanted, by any thread, into memory of the caller's. Unlike a mapped one it
-// adds nothing to the process's memory: how much a touched page brings in is the kernel's choice.
+// adds nothing to the process's memory: how much a touched page brings in is the kernel's choice. And an I/O error is
+// an Error here, where it would end the process.
 #pragma once
 #include <span>
 #include <string>
@@ -17,7 +18,7 @@ class ReadFile {
 
   const std::string& path() const { return path_; }
   i64 size() const { return size_; }
-  void read(i64 offset, std::span<u8> out) const;  // Error if they are not all there
+  void read(i64 offset, std::span<std::byte> out) const;  // Error if they are not all there
 
  private:
   std::string path_;

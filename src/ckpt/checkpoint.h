@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "base/read_file.h"
 #include "ckpt/files.h"
 #include "ckpt/read_mark.h"
 #include "ckpt/safetensors.h"
@@ -118,7 +119,7 @@ class Checkpoint {
   struct File {
     explicit File(const std::string& path) : tensors(TensorFiles::open_file(path)), bytes(path) {}
     TensorFiles tensors;
-    PlainFile bytes;
+    ReadFile bytes;
   };
   // Returns how many elements they share.
   i64 read_common(const CheckpointTensor& t, const TensorBlock& block, const Shape& offset, const Shape& shape,

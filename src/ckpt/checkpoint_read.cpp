@@ -70,7 +70,7 @@ i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, con
     const bool direct = rows && begin >= first && begin + n <= last + 1;
     if (!direct) piece.resize(bytes);
     std::byte* at = direct ? out + (place + begin) * element : piece.data();
-    file.bytes.read_at(position + begin * element, {at, bytes});
+    file.bytes.read(position + begin * element, {at, bytes});
     check_chunk(t, b, k, {at, bytes});
     if (direct) continue;
     for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {

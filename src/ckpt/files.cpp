@@ -23,7 +23,6 @@ namespace {
 
 constexpr std::size_t kChunk = std::size_t{16} << 20;  // bytes a read call
 constexpr std::size_t kBlock = 4096;                   // that memory, place and size of a direct write are multiples of
-constexpr std::size_t kAhead = std::size_t{1} << 20;   // reads of so much are worth telling the disk about
 
 void step(const StepHook& hook, std::string_view kind, const std::string& path, const std::string& target = {}) {
   if (hook) hook({kind, path, target});
@@ -186,25 +185,6 @@ void DurableFile::sync() {
 }
 
 u64 DurableFile::checksum() const { return XXH64_digest(hash_.get()); }
-
-PlainFile::PlainFile(std::string path) : path_(std::move(path)), fd_(::open(path_.c_str(), O_RDONLY | O_CLOEXEC)) {
-  if (fd_ < 0) fail_errno("open", path_);
-}
-
-PlainFile::~PlainFile() { ::close(fd_); }
-
-void PlainFile::read_at(i64 position, std::span<std::byte> out) const {
-  // The disk starts on all of it at once, and on as much behind it: that is read while this is looked at.
-  if (out.size() >= kAhead) ::posix_fadvise(fd_, position, 2 * i64(out.size()), POSIX_FADV_WILLNEED);
-  while (!out.empty()) {
-    const ssize_t n = ::pread(fd_, out.data(), std::min(out.size(), kChunk), position);
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("read", path_);
-    check(n > 0, "[file] {} ends at byte {}, {} more were expected: it is truncated", path_, position, out.size());
-    position += n;
-    out = out.subspan(std::size_t(n));
-  }
-}
 
 Xxh64::Xxh64() : state_(XXH64_createState(), free_state) { XXH64_reset(state_.get(), 0); }
 void Xxh64::add(std::span<const std::byte> bytes) { XXH64_update(state_.get(), bytes.data(), bytes.size()); }

@@ -68,21 +68,6 @@ class DurableFile {
   std::array<std::unique_ptr<Helper>, kBuffers> writers_;  // of each buffer
 };
 
-// A file that is read in parts by plain reads: an I/O error is an Error here, where a mapped page would end the
-// process. May be read by several threads.
-class PlainFile {
- public:
-  explicit PlainFile(std::string path);
-  ~PlainFile();
-  PlainFile(const PlainFile&) = delete;
-  PlainFile& operator=(const PlainFile&) = delete;
-  void read_at(i64 position, std::span<std::byte> out) const;  // Error if the file ends before
-
- private:
-  std::string path_;
-  int fd_;
-};
-
 // xxh64 of bytes that come in pieces.
 class Xxh64 {
  public:

@@ -7,6 +7,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/read_file.h"
 
 namespace megalith {
 namespace {
@@ -149,15 +150,15 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
 }
 
 u64 safetensors_header_checksum(const std::string& path) {
-  const PlainFile file(path);
+  const ReadFile file(path);
   std::vector<std::byte> header(8);
-  file.read_at(0, header);
+  file.read(0, header);
   u64 length = 0;
   std::memcpy(&length, header.data(), 8);
   check(length <= u64(kMaxHeader), "[safetensors] {}: a header of {} bytes; the format allows {}", path, length,
         kMaxHeader);
   header.resize(8 + length);
-  file.read_at(8, std::span(header).subspan(8));
+  file.read(8, std::span(header).subspan(8));
   return xxh64(header);
 }
 

@@ -136,7 +136,7 @@ void IndexedDataset::read(i64 sequence, i64 offset, std::span<i32> out) const {
     std::array<T, (std::size_t{32} << 10) / sizeof(T)> piece;
     for (i64 at = 0; at < count; at += i64(piece.size())) {
       const i64 n = std::min(i64(piece.size()), count - at);
-      bin_.read(begin + at * i64(sizeof(T)), {reinterpret_cast<u8*>(piece.data()), std::size_t(n) * sizeof(T)});
+      bin_.read(begin + at * i64(sizeof(T)), std::as_writable_bytes(std::span(piece.data(), std::size_t(n))));
       for (i64 i = 0; i < n; ++i) {
         check(fits_i32(piece[i]),
               "{} holds {} at token {} of document {}: not a token id; make it again with preprocess-data", bin_.path(),

@@ -31,16 +31,16 @@ TEST(ReadFile, ReadsAnyPartAndRefusesWhatIsNotThere) {
   const ReadFile file(path.string());
   EXPECT_EQ(file.size(), 10);
   std::string out(4, ' ');
-  const std::span<u8> there(reinterpret_cast<u8*>(out.data()), out.size());
+  const auto there = std::as_writable_bytes(std::span(out));
   file.read(6, there);
   EXPECT_EQ(out, "6789");
   file.read(0, there);
   EXPECT_EQ(out, "0123");
   file.read(10, there.first(0));
   EXPECT_EQ(error_of([&] { file.read(8, there); }),
-            path.string() + " ends at byte 10, where 2 more are due: it was cut while it was open");
+            path.string() + " ends at byte 10, 2 more were expected: it is truncated");
   std::filesystem::resize_file(path, 2);
-  EXPECT_NE(error_of([&] { file.read(0, there); }).find(" ends at byte 2, where 2 more"), std::string::npos);
+  EXPECT_NE(error_of([&] { file.read(0, there); }).find(" ends at byte 2, 2 more"), std::string::npos);
   std::filesystem::remove(path);
   EXPECT_EQ(error_of([&] { ReadFile{path.string()}; }),
             "cannot open " + path.string() + ": No such file or directory: check the path");
