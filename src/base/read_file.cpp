@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 
@@ -11,7 +12,22 @@
 
 namespace megalith {
 
-ReadFile::ReadFile(std::string path) : path_(std::move(path)) {
+namespace {
+
+constexpr std::size_t kLong = std::size_t{1} << 20;
+
+// Whether the file system and the disk take reads of our blocks past the cache; a first read tells.
+bool passes_cache(int file, BlockPool& blocks) {
+  const int flags = ::fcntl(file, F_GETFL);
+  if (::fcntl(file, F_SETFL, flags | O_DIRECT) != 0) return false;
+  if (::pread(file, blocks.lend().get(), std::size_t(BlockPool::kBlock), 0) >= 0) return true;
+  ::fcntl(file, F_SETFL, flags);
+  return false;
+}
+
+}  // namespace
+
+ReadFile::ReadFile(std::string path, BlockPool* blocks) : path_(std::move(path)), blocks_(blocks) {
   file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
   check(file_ >= 0, "cannot open {}: {}: check the path", path_, std::strerror(errno));
   struct stat info {};
@@ -19,21 +35,41 @@ ReadFile::ReadFile(std::string path) : path_(std::move(path)) {
   if (!known) ::close(file_);
   check(known, "cannot read {}: it is not a regular file", path_);
   size_ = i64(info.st_size);
+  if (blocks != nullptr && !passes_cache(file_, *blocks)) blocks_ = nullptr;
 }
 
 ReadFile::~ReadFile() { ::close(file_); }
 
 void ReadFile::read(i64 offset, std::span<std::byte> out) const {
   // The disk starts on all of a long stretch at once, and on as much behind it: that is read while this is looked at.
-  constexpr std::size_t kLong = std::size_t{1} << 20;
-  if (out.size() >= kLong) ::posix_fadvise(file_, offset, 2 * i64(out.size()), POSIX_FADV_WILLNEED);
+  if (blocks_ == nullptr && out.size() >= kLong)
+    ::posix_fadvise(file_, offset, 2 * i64(out.size()), POSIX_FADV_WILLNEED);
   while (!out.empty()) {
-    const ssize_t n = ::pread(file_, out.data(), out.size(), offset);
-    if (n < 0 && errno == EINTR) continue;
-    check(n >= 0, "cannot read {}: {}: check the disk", path_, std::strerror(errno));
-    check(n > 0, "{} ends at byte {}, {} more were expected: it is truncated", path_, offset, out.size());
+    const i64 n = blocks_ != nullptr ? read_blocks(offset, out) : read_some(offset, out);
     offset += n, out = out.subspan(std::size_t(n));
   }
+}
+
+i64 ReadFile::read_some(i64 offset, std::span<std::byte> out) const {
+  ssize_t n = 0;
+  do n = ::pread(file_, out.data(), out.size(), offset);
+  while (n < 0 && errno == EINTR);
+  check(n >= 0, "cannot read {}: {}: check the disk", path_, std::strerror(errno));
+  check(n > 0, "{} ends at byte {}, {} more were expected: it is truncated", path_, offset, out.size());
+  return n;
+}
+
+// Whole blocks around the wanted bytes.
+i64 ReadFile::read_blocks(i64 offset, std::span<std::byte> out) const {
+  constexpr i64 kBlock = BlockPool::kBlock;
+  const i64 first = offset / kBlock * kBlock, before = offset - first;
+  const i64 blocks = std::min(blocks_->bytes(), (before + i64(out.size()) + kBlock - 1) / kBlock * kBlock);
+  const BlockPool::Loan memory = blocks_->lend();
+  const i64 n = read_some(first, {memory.get(), std::size_t(blocks)}) - before;
+  check(n > 0, "{} ends at byte {}, {} more were expected: it is truncated", path_, first + n + before, out.size());
+  const auto wanted = std::min(std::size_t(n), out.size());
+  std::memcpy(out.data(), memory.get() + before, wanted);
+  return i64(wanted);
 }
 
 }  // namespace megalith

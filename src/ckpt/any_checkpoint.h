@@ -41,7 +41,8 @@ struct AnyOpenOptions {
   bool verify = true;                  // read every byte and compare checksums, where there are any
   bool verify_native = true;           // native ones too, of which what is read later is compared then
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
-  bool whole = true;                   // native: see Checkpoint::open_directory
+  bool whole = true;                   // native: see OpenOptions
+  bool past_cache = false;             // likewise
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 

@@ -84,12 +84,21 @@ struct CheckpointTensor {
   std::vector<TensorBlock> blocks;  // disjoint, and together the whole
 };
 
+struct OpenOptions {
+  std::optional<i64> iteration{};      // none: the latest
+  bool verify = true;                  // read every byte and compare checksums
+  std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
+  bool whole = true;                   // blocks must make up whole tensors; a rank's own copy holds only its blocks
+  // Chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of this
+  // host reads them too.
+  bool past_cache = false;
+};
+
 class Checkpoint {
  public:
-  // One iter_NNNNNNN. Error if anything about its files is wrong; `verify` reads every byte and compares checksums.
-  // What is read later is compared then, chunk by chunk. `whole`: blocks must make up whole tensors; a rank's own copy
-  // holds only its blocks.
-  static Checkpoint open_directory(const std::string& path, bool verify = true, bool whole = true);
+  // One iter_NNNNNNN, whatever the options say of iterations. Error if anything about its files is wrong. What is read
+  // later is compared with its checksums then, chunk by chunk.
+  static Checkpoint open_directory(const std::string& path, const OpenOptions& options = {});
 
   const std::string& path() const { return path_; }  // SAVE/iter_NNNNNNN
   const Manifest& manifest() const { return manifest_; }
@@ -117,23 +126,18 @@ class Checkpoint {
   std::vector<CheckpointTensor> tensors_;
   std::unordered_map<std::string, std::size_t> index_;
   struct File {
-    explicit File(const std::string& path) : tensors(TensorFiles::open_file(path)), bytes(path) {}
+    File(const std::string& path, BlockPool* blocks);
     TensorFiles tensors;
     ReadFile bytes;
+    std::optional<ReadFile> past_cache;
   };
   // Returns how many elements they share.
   i64 read_common(const CheckpointTensor& t, const TensorBlock& block, const Shape& offset, const Shape& shape,
                   std::byte* out) const;
   void check_chunk(const CheckpointTensor& t, const TensorBlock& block, i64 chunk,
                    std::span<const std::byte> bytes) const;
+  std::shared_ptr<BlockPool> blocks_;  // for reading past the page cache
   std::unordered_map<std::string, std::shared_ptr<const File>> files_;
-};
-
-struct OpenOptions {
-  std::optional<i64> iteration{};      // none: the latest
-  bool verify = true;                  // read every byte and compare checksums
-  std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
-  bool whole = true;                   // see Checkpoint::open_directory
 };
 
 // Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_NNNNNNN itself. If the latest is

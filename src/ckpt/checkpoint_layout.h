@@ -24,7 +24,8 @@ struct NewerCheckpoint : Error {
   using Error::Error;
 };
 
-inline constexpr i64 kChunkBytes = i64{4} << 20;  // that a checksum is of
+inline constexpr i64 kChunkBytes = i64{4} << 20;                    // that a checksum is of
+inline constexpr i64 kReadBytes = kChunkBytes + BlockPool::kBlock;  // holds a chunk from anywhere in a file
 
 struct ManifestFile {
   Manifest manifest;

@@ -103,7 +103,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
   }
   for (const FoundCheckpoint& c : found) {
     try {
-      Checkpoint result = Checkpoint::open_directory(c.path, options.verify, options.whole);
+      Checkpoint result = Checkpoint::open_directory(c.path, options);
       if (!problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
       return result;
     } catch (const DamagedCheckpoint& e) {
@@ -115,7 +115,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
 
 }  // namespace
 
-Checkpoint Checkpoint::open_directory(const std::string& path, bool verify, bool whole) {
+Checkpoint Checkpoint::open_directory(const std::string& path, const OpenOptions& options) {
   Checkpoint c;
   c.path_ = path;
   c.mark_ = ReadMark(path);
@@ -124,15 +124,16 @@ Checkpoint Checkpoint::open_directory(const std::string& path, bool verify, bool
     const std::string checksums = read_text(path + "/" + kChecksumFile);
     check_whole(checksums.find(format_checksums({{kManifestFile, xxh64(text)}})) != std::string::npos,
                 "{}/{}, or its line in {}, is damaged: wrong checksum", path, kManifestFile, kChecksumFile);
-    ManifestFile file = parse_manifest(text, path + "/" + kManifestFile, whole);
+    ManifestFile file = parse_manifest(text, path + "/" + kManifestFile, options.whole);
     if (!file.files.empty()) {
       file.files[kManifestFile] = xxh64(text);
       check_whole(checksums == format_checksums(file.files), "{}/{} is damaged: it is not what {} says", path,
                   kChecksumFile, kManifestFile);
     }
-    if (verify) verify_files(path, checksums, file.tensors);
+    if (options.verify) verify_files(path, checksums, file.tensors);
     c.manifest_ = std::move(file.manifest);
     c.tensors_ = std::move(file.tensors);
+    if (options.past_cache) c.blocks_ = std::make_shared<BlockPool>(kReadBytes);
     c.open_blocks(file.headers);
   } catch (const NewerCheckpoint&) {
     throw;
@@ -140,6 +141,11 @@ Checkpoint Checkpoint::open_directory(const std::string& path, bool verify, bool
     throw DamagedCheckpoint(e.what());
   }
   return c;
+}
+
+Checkpoint::File::File(const std::string& path, BlockPool* blocks)
+    : tensors(TensorFiles::open_file(path)), bytes(path) {
+  if (blocks != nullptr) past_cache.emplace(path, blocks);
 }
 
 // Each block must be in its file with the type and shape that the manifest gives.
@@ -153,7 +159,7 @@ void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
         const auto sum = headers.find(b.file);
         check(sum == headers.end() || safetensors_header_checksum(path) == sum->second,
               "{} is damaged: wrong checksum; its header", path);
-        files_.emplace(b.file, std::make_shared<File>(path));
+        files_.emplace(b.file, std::make_shared<File>(path, blocks_.get()));
       }
       const TensorInfo& stored = files_.at(b.file)->tensors.at(b.key);
       check(stored.dtype() == t.dtype && stored.shape == b.shape, "{}: tensor {} is not what {} says", path, b.key,
@@ -163,7 +169,7 @@ void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
 }
 
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
-  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options.verify, options.whole);
+  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
   if (!options.iteration) return open_latest(dir, options);
   const std::string path = dir + "/" + iteration_name(*options.iteration);
   if (!fs::exists(path)) {
@@ -171,7 +177,7 @@ Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
     for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
     fail("[load] {} is not there; {} holds iterations [{}]", path, dir, fmt::join(there, ", "));
   }
-  return Checkpoint::open_directory(path, options.verify, options.whole);
+  return Checkpoint::open_directory(path, options);
 }
 
 bool has_checkpoint(const std::string& dir) {

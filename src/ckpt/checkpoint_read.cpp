@@ -44,7 +44,7 @@ void Checkpoint::read_block(const std::string& name, const Shape& offset, const 
 }
 
 // What a stored block and a wanted one share: the chunks of the file that hold parts of it, from the first to the last.
-// A chunk that goes whole into one stretch of the destination is read there.
+// A chunk that goes whole into one stretch of the destination is read there; of others another rank may want the rest.
 i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, const Shape& offset, const Shape& shape,
                             std::byte* out) const {
   const i64 element = size_of(t.dtype), chunk = std::max<i64>(1, b.chunk_bytes / element);
@@ -70,7 +70,8 @@ i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, con
     const bool direct = rows && begin >= first && begin + n <= last + 1;
     if (!direct) piece.resize(bytes);
     std::byte* at = direct ? out + (place + begin) * element : piece.data();
-    file.bytes.read(position + begin * element, {at, bytes});
+    const ReadFile& source = direct && file.past_cache ? *file.past_cache : file.bytes;
+    source.read(position + begin * element, {at, bytes});
     check_chunk(t, b, k, {at, bytes});
     if (direct) continue;
     for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {

@@ -107,6 +107,9 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
   AnyOpenOptions open = open_options(is_copy_ ? 0 : options.train.ckpt_step);
   open.vocab_size = options.model.vocab_size;
   open.no_later_than = choice.no_later_than;
+  // The ranks of a data-parallel group hold the same, unless they share out the state.
+  const ParallelConfig& p = options.parallel;
+  open.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
   open.whole = !choice.copy || !choice.copy->own;
   checkpoint_ = open_any_checkpoint(load_, open);
   if (checkpoint_->format == CkptFormat::hf)

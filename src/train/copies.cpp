@@ -35,7 +35,7 @@ struct Copy {
 
 Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
   try {
-    const Checkpoint c = Checkpoint::open_directory(path, false, !own);
+    const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
     Options stored;
     config::FieldList fields = config::fields_of(stored);
     config::from_json(fields, c.manifest().config_json, path);

@@ -12,7 +12,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kReaders = 2;
+constexpr int kReaders = 4;
 
 bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
 
@@ -72,7 +72,7 @@ class StateReader {
 
 i64 state_reading_bytes(i64 largest) {
   constexpr i64 kPiece = kPieceElements * i64{sizeof(float)};
-  return kReaders * (std::min(kChunkBytes, largest) + std::min(kPiece, largest) * 3 / 2);
+  return kReaders * (2 * std::min(kChunkBytes, largest) + std::min(kPiece, largest) * 3 / 2);
 }
 
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {

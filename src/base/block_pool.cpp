@@ -1,0 +1,30 @@
+#include "base/block_pool.h"
+
+#include <cstdlib>
+
+#include "base/check.h"
+
+namespace megalith {
+
+BlockPool::BlockPool(i64 bytes) : bytes_(bytes) {}
+
+BlockPool::Loan BlockPool::lend() {
+  const std::lock_guard lock(mutex_);
+  if (kept_.empty()) {
+    auto* piece = static_cast<std::byte*>(std::aligned_alloc(kBlock, std::size_t(bytes_)));
+    check(piece != nullptr, "no memory to read {} bytes at once: give the machine more", bytes_);
+    return {piece, Return{this}};
+  }
+  Loan loan(kept_.back().release(), Return{this});
+  kept_.pop_back();
+  return loan;
+}
+
+void BlockPool::Return::operator()(std::byte* piece) const {
+  const std::lock_guard lock(pool->mutex_);
+  pool->kept_.emplace_back(piece);
+}
+
+void BlockPool::Free::operator()(std::byte* piece) const { std::free(piece); }
+
+}  // namespace megalith
