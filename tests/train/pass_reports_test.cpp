@@ -37,10 +37,12 @@ TEST(PassReports, OfAPipelineAreOfAllItsGraphs) {
   EXPECT_EQ(of.size(), 5u);
 }
 
+// The graph that trains, not the one that evaluates.
 TEST(PassReports, OfOneGraphNeedNoName) {
-  auto of = passes("");
+  auto of = passes("--eval-iters 1 --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
   EXPECT_EQ(of.size(), 1u);
   EXPECT_EQ(of[""]["hoist"], 1);
+  EXPECT_EQ(of[""]["recompute"], 1);
 }
 
 TEST(PassReports, NameTheirGraphWhereThereAreSeveral) {

@@ -208,6 +208,28 @@ TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
   EXPECT_EQ(refusal(options_of(run), device).find(advice), std::string::npos);
 }
 
+// Sixteen windows of what a step moves, or more of 96 MiB: the last is shorter.
+TEST(PlanReport, TellsTheWindowsOfTheOptimizersState) {
+  Memory device;
+  device.host = 5 << 20;
+  const std::string run = std::string(kSmallRun) + "--vocab-size 1000 --bf16 --hidden-size ";
+  for (const char* width : {"1024", "4096"})
+    for (const auto& [flags, at_once] : {std::pair("", 1), {" --overlap-cpu-optimizer-d2h-h2d", 3}}) {
+      const Options options = options_of(run + width + " --optimizer-cpu-offload" + flags);
+      const PlannedStep step = plan_step(step_spec(options), device);
+      const double all = double(step.plan.host_bytes) / (1 << 20), window = std::min(all / 16, 96.0);
+      const std::string report = plan_report(options, step, memory_need(options, step, device, false));
+      const std::string line = fmt::format(
+          "  offload: a step moves {:.1f} MiB of optimizer state from the host's memory and back, in windows of "
+          "{:.1f} MiB, at most {:.1f} MiB at once\n",
+          all, window, at_once * window);
+      EXPECT_NE(report.find(line), std::string::npos) << line << report;
+    }
+  const Options options = options_of(run + "1024");
+  const PlannedStep step = plan_step(step_spec(options), device);
+  EXPECT_EQ(plan_report(options, step, memory_need(options, step, device, false)).find("offload"), std::string::npos);
+}
+
 // Of the data's index so much is counted as stays mapped of it at most; evaluating and saving have their threads.
 TEST(PlanReport, CountsTheDatasPagesAndTheThreadsBesideTraining) {
   const TempFolder folder("plan_report");
