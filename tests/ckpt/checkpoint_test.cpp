@@ -155,6 +155,42 @@ TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
       "wrong checksum; tensor t");
 }
 
+// Chunks of two blocks, some wanted whole and read past the page cache where they belong, others only in part.
+TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
+  TempDir dir;
+  constexpr i64 kRow = 700'001, kRows = 7, kFirst = 3;  // rows of 2.7 MiB in chunks of 4 MiB; the first block's rows
+  std::vector<i32> data(std::size_t(kRows * kRow));
+  std::iota(data.begin(), data.end(), 0);
+  const Shape whole = {kRows, kRow};
+  const std::vector<SaveTensor> parts = {
+      {"t", {kFirst, kRow}, DType::i32, data.data(), whole, {0, 0}},
+      {"t", {kRows - kFirst, kRow}, DType::i32, data.data() + kFirst * kRow, whole, {kFirst, 0}}};
+  save_checkpoint(dir.path(), {.iteration = 1}, parts);
+  const Checkpoint c = open_checkpoint(dir.path(), {.verify = false, .past_cache = true});
+  const auto read = [&](i64 r, i64 rows, i64 column, i64 columns) {
+    std::vector<i32> out(std::size_t(rows * columns), -1);
+    c.read_block("t", {r, column}, {rows, columns}, std::as_writable_bytes(std::span(out)));
+    return out;
+  };
+  for (i64 r = 0; r < kRows; ++r)
+    for (i64 rows = 1; r + rows <= kRows; ++rows)
+      EXPECT_TRUE(std::ranges::equal(read(r, rows, 0, kRow), std::span(data).subspan(r * kRow, rows * kRow)))
+          << rows << " rows at " << r;
+  const std::vector<i32> columns = read(1, 5, kRow - 2, 2);
+  for (i64 i = 0; i < i64(columns.size()); ++i) EXPECT_EQ(columns[i], (i / 2 + 2) * kRow - 2 + i % 2) << i;
+
+  // A wrong byte of the second block's second chunk, which begins in its row 1.
+  const std::string shard = dir / "iter_0000001/shard_00000.safetensors";
+  const i64 second = TensorFiles::open_file(shard).at(c.find("t")->blocks[1].key).offset;
+  std::fstream file(shard, std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(second + (i64{4} << 20) + 5);
+  file.put('\x7f');
+  file.close();
+  EXPECT_EQ(read(0, kFirst + 1, 0, kRow).back(), (kFirst + 1) * kRow - 1);
+  for (const i64 rows : {kRows - kFirst, i64{2}})  // whole, and in part
+    expect_error([&] { (void)read(kFirst, rows, 0, kRow); }, "wrong checksum; tensor t");
+}
+
 TEST(Checkpoint, refuses_another_model_and_tells_how_it_differs) {
   TempDir dir;
   State(10).save(dir.path());
