@@ -1,7 +1,6 @@
 // Tensor-parallel transfers of the backward, beside products that do not need them (--tp-comm-overlap).
 //   - A reduction of an input's gradient is begun on a lane; the weight gradients that stood before it come behind it,
-//   so
-//     that they are computed meanwhile.
+//     so that they are computed meanwhile.
 //   - The forward's value that is gathered again for a weight gradient is begun at the transfer before, one product
 //     earlier. If the backward makes it again (passes/remake.cpp), it is begun there, and the weight gradient comes
 //     behind the next reduction.

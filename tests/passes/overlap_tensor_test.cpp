@@ -14,30 +14,31 @@ namespace megalith {
 
 namespace {
 
-Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dtype = DType::f32) {
+Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dtype = DType::f32,
+              bool sequence_parallel = true) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
   GptShape shape;
   shape.batch = 1, shape.dtype = dtype;
-  const Gpt gpt = build_gpt(b, model, shape, {.sequence_parallel = true});
+  const Gpt gpt = build_gpt(b, model, shape, {.sequence_parallel = sequence_parallel});
   add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
   run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"remake"});
   return g;
 }
 
-// Of the backward's gathers, how many are begun and have a product between their beginning and their end.
-struct Gathers {
+// Of the backward's transfers of this kind, how many are begun and have a product between their
+// beginning and their end.
+struct Transfers {
   int all = 0, beside = 0;
 };
-Gathers gathers(const Graph& g) {
-  Gathers out;
+Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
+  Transfers out;
   std::map<Value, int> begun;  // products before
   int products = 0;
   for (const Node& n : g.nodes) {
     products += n.op.get_if<Einsum>() != nullptr;
-    if (const auto* r = n.op.get_if<Relayout>();
-        r && n.phase == Phase::backward && r->transfer == Transfer::all_gather) {
+    if (const auto* r = n.op.get_if<Relayout>(); r && n.phase == Phase::backward && r->transfer == kind) {
       ++out.all;
       if (r->lane) begun[n.outs[0]] = products;
     }
@@ -53,13 +54,51 @@ TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it
   for (const ModelConfig& model : {gpt2(), llama()})
     for (const bool remade : {false, true}) {
       Graph g = trained(model, make_mesh(1, 1, 2, 1), remade);
-      const Gathers before = gathers(g);
+      const Transfers before = transfers(g);
       EXPECT_EQ(before.beside, 0);
       EXPECT_TRUE(overlap_tensor(g));
       verify(g);
-      EXPECT_EQ(gathers(g).all, before.all);
-      EXPECT_GE(gathers(g).beside, 2 * kLayers) << remade;
+      EXPECT_EQ(transfers(g).all, before.all);
+      EXPECT_GE(transfers(g).beside, 2 * kLayers) << remade;
     }
+}
+
+// What is read meanwhile stays until then.
+TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
+  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), true);
+  overlap_tensor(g);
+  int waits = 0;
+  for (const Node& n : g.nodes)
+    if (n.op.get_if<Wait>()) {
+      ++waits;
+      EXPECT_EQ(n.ins.at(1).id, g.nodes[size_t(g.info(n.ins[0]).node)].ins[0].id);
+    }
+  EXPECT_GT(waits, 4 * kLayers);
+}
+
+// What the forward kept is there: it is gathered before the transfer that stands before, not behind it.
+TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
+  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), false);
+  overlap_tensor(g);
+  int kept = 0;
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    const Node& n = g.nodes[i];
+    const auto* r = n.op.get_if<Relayout>();
+    if (!r || !r->lane || r->transfer != Transfer::all_gather || n.phase != Phase::backward) continue;
+    const int maker = g.info(n.ins[0]).node;
+    if (maker >= 0 && g.nodes[size_t(maker)].phase != Phase::forward) continue;
+    ++kept;
+    EXPECT_NE(g.nodes[i + 1].op.get_if<Relayout>(), nullptr) << print(g, g.nodes[i + 1]);
+  }
+  EXPECT_GE(kept, 2 * kLayers);
+}
+
+// Without sequence parallelism the gradients of the inputs of a layer's two column-split products are summed.
+TEST(OverlapTensor, sums_over_all_ranks_have_products_beside_them) {
+  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), true, DType::f32, false);
+  EXPECT_TRUE(overlap_tensor(g));
+  verify(g);
+  EXPECT_GE(transfers(g, Transfer::all_reduce).beside, 2 * kLayers);
 }
 
 TEST(OverlapTensor, a_simulated_gpu_waits_less) {
