@@ -77,7 +77,6 @@ class Balancer {
   }
 
   double least_limit() const {
-    if (keeps(0)) return 0;
     double below = 0, kept = sums_[layers_] + first_ + last_;
     for (double middle = kept / 2; below < middle && middle < kept; middle = below + (kept - below) / 2)
       (keeps(middle) ? kept : below) = middle;
