@@ -11,9 +11,10 @@ BlockPool::BlockPool(i64 bytes) : bytes_(bytes) {}
 BlockPool::Loan BlockPool::lend() {
   const std::lock_guard lock(mutex_);
   if (kept_.empty()) {
-    auto* piece = static_cast<std::byte*>(std::aligned_alloc(kBlock, std::size_t(bytes_)));
+    std::unique_ptr<std::byte, Free> piece(static_cast<std::byte*>(std::aligned_alloc(kBlock, std::size_t(bytes_))));
     check(piece != nullptr, "no memory to read {} bytes at once: give the machine more", bytes_);
-    return {piece, Return{this}};
+    kept_.reserve(++made_);  // to take one back never fails
+    return {piece.release(), Return{this}};
   }
   Loan loan(kept_.back().release(), Return{this});
   kept_.pop_back();

@@ -34,6 +34,7 @@ class BlockPool {
   i64 bytes_;
   std::mutex mutex_;
   std::vector<std::unique_ptr<std::byte, Free>> kept_;
+  std::size_t made_ = 0;
 };
 
 }  // namespace megalith
