@@ -70,9 +70,9 @@ class StateReader {
 
 }  // namespace
 
-i64 state_reading_bytes(i64 largest) {
+i64 state_reading_bytes(i64 largest, bool in_place) {
   constexpr i64 kPiece = kPieceElements * i64{sizeof(float)};
-  return kReaders * (2 * std::min(kChunkBytes, largest) + std::min(kPiece, largest) * 3 / 2);
+  return kReaders * (2 * std::min(kChunkBytes, largest) + (in_place ? 0 : std::min(kPiece, largest) * 3 / 2));
 }
 
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
