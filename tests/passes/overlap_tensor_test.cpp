@@ -27,8 +27,8 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   return g;
 }
 
-// Of the backward's transfers of this kind, how many are begun and have a product between their
-// beginning and their end.
+// Of the backward's transfers of this kind, how many are begun and have a product between their beginning and their
+// end.
 struct Transfers {
   int all = 0, beside = 0;
 };
