@@ -16,6 +16,7 @@ std::vector<Case> attention_cases() {
                         {8192, 2, 8, 4, 128, 1024, false},
                         {1024, 64, 12, 1, 64, 0, false},
                         {1024, 64, 12, 1, 64, 0, true},
+                        {1024, 16, 25, 1, 64, 0, false},
                         {2048, 16, 16, 1, 64, 0, false}}) {
     const DType b = DType::bf16;
     const Type q = of(b, {n.s, n.b, n.g, n.r, n.d}), k = of(b, {n.s, n.b, n.g, n.d}), rows = of(DType::i64, {n.b});
