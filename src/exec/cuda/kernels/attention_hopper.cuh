@@ -9,9 +9,31 @@ namespace megalith::cuda::hopper {
 constexpr int kQueries = 64, kKeys = 128;  // of a tile
 
 // Tiles of queries, counted over all runs of positions; they follow each other, so those that see a key are the last.
-__device__ inline Tile query_tile(const AttentionSizes& z, int tile) { return tile_at(z.positions, tile, kQueries); }
+// Plain: the queries are all positions from 0 on, and nothing about a tile has to be looked up.
+inline bool is_plain(const AttentionSizes& z) { return z.positions.runs == 1 && z.positions.start[0] == 0; }
+template <bool kPlain = false>
+__device__ inline Tile query_tile(const AttentionSizes& z, int tile) {
+  if constexpr (kPlain)
+    return {tile * kQueries, min(kQueries, z.s - tile * kQueries), tile * kQueries};
+  else
+    return tile_at(z.positions, tile, kQueries);
+}
+// The first of `tiles` that sees the first key of a tile of keys; without any, `tiles`.
+template <bool kPlain>
+__device__ inline int first_query_tile(const AttentionSizes& z, int key_tile, int tiles) {
+  if constexpr (kPlain)
+    return min(key_tile * (kKeys / kQueries), tiles);
+  else
+    return first_tile_to_see(z.positions, key_tile * kKeys, kQueries);
+}
 // The tile of keys that the last of the queries ends in, counted as if there were keys at all positions.
-__device__ inline int last_key_tile(const Tile& queries) { return (queries.position + queries.count - 1) / kKeys; }
+template <bool kPlain>
+__device__ inline int last_key_tile(const Tile& queries) {
+  if constexpr (kPlain)
+    return queries.position / kKeys;  // a tile of plain queries lies in one of keys
+  else
+    return (queries.position + queries.count - 1) / kKeys;
+}
 
 // Of each query, as [b, g, r, tiles, 2, 64], what its sums q k^T and do v^T begin with: -lse / scale (beyond the
 // tile's queries -infinity: probability 0) and -D. dq's sums of each head's tiles of queries, in boxes of 64 columns,
@@ -44,11 +66,16 @@ struct Work {
     i -= first * present;
     return {set * groups + i / size, first + size - 1 - i % size};
   }
-  // How many of the group's tiles add to dq of a tile of queries before `tile` does. `last`: the last that the queries
-  // see, were there keys that far.
-  __device__ int turn(int tile, int last) const {
+  // How many of the group's tiles add to dq of a tile of queries before an item's tile does.
+  struct Turns {
+    int base, until;
+
+    // `last`: the last tile of keys that the queries see, were there keys that far.
+    __device__ int of(int last) const { return base + min(until, last); }
+  };
+  __device__ Turns turns(int tile) const {
     const int first = tile / run * run;
-    return first + min(min(first + run, tiles) - 1, last) - tile;
+    return {first - tile, min(first + run, tiles) - 1};
   }
 };
 

@@ -80,6 +80,7 @@ __device__ inline void release(u64* barrier, bool has = true) {
 // keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
 // begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
 // waiting at an item's beginning, which has several times the tiles, matters less.
+template <bool kPlain>
 struct Walk {
   const AttentionSizes& z;
   Tile queries{};
@@ -95,12 +96,12 @@ struct Walk {
     if (++head == z.r) head = 0, tile += by, find();
   }
   __device__ void find() {
-    if (left > 0) queries = query_tile(z, tile);
+    if (kPlain || left > 0) queries = query_tile<kPlain>(z, tile);
   }
 };
 
-// Out: of dk and dv.
-template <int D, class Out>
+// Out: of dk and dv. kPlain: as is_plain() has it.
+template <int D, class Out, bool kPlain>
 struct Sums {
   static constexpr int kBoxes = D / 64;
   using Rows = OwnRows<D, D == 64>;
@@ -113,8 +114,8 @@ struct Sums {
   const Work& work;
   Shared<D>& at;
 
-  __device__ Walk walk(const Work::Item& it) const {
-    return {z, first_tile_to_see(z.positions, it.tile * kKeys, kQueries), scratch.tiles};
+  __device__ Walk<kPlain> walk(const Work::Item& it) const {
+    return {z, first_query_tile<kPlain>(z, it.tile, scratch.tiles), scratch.tiles};
   }
   // The group's first head, counted over all samples.
   __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
@@ -141,11 +142,11 @@ struct Sums {
       load_tile<D, kKeys>(at.v[keys.stage], maps.v, column, it.tile * kKeys, full);
       const int others = sample * (z.query_heads - z.g * z.r);  // heads in q's rows
 #pragma unroll 1
-      for (Walk w = walk(it); w.left > 0; w.next(), stage.next())
+      for (Walk<kPlain> w = walk(it); w.left > 0; w.next(), stage.next())
         load_queries(first_head(it) + w.head, others, w, stage);
     }
   }
-  __device__ void load_queries(int head, int others, const Walk& w, const Stage& stage) const {
+  __device__ void load_queries(int head, int others, const Walk<kPlain>& w, const Stage& stage) const {
     const int i = stage.stage;
     u64* full = &at.full[i];
     wait(&at.free[i], stage.parity ^ 1);
@@ -165,11 +166,12 @@ struct Sums {
       const Work::Item it = at.item[keys.stage];
       arrive(&at.keys_free[keys.stage]);
       if (it.tile < 0) return;
+      const Work::Turns turns = work.turns(it.tile);  // of runs there are too few registers to keep them
 #pragma unroll 1
-      for (Walk w = walk(it); w.left > 0; w.next(), step.next())
+      for (Walk<kPlain> w = walk(it); w.left > 0; w.next(), step.next())
         if (step.stage == mine)
-          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile, work.turn(it.tile, last_key_tile(w.queries)),
-                   step);
+          add_tile((first_head(it) + w.head) * scratch.tiles + w.tile,
+                   (kPlain ? turns : work.turns(it.tile)).of(last_key_tile<kPlain>(w.queries)), step);
     }
   }
   __device__ void add_tile(int tile, int turn, const Step& step) const {
@@ -340,7 +342,7 @@ struct Sums {
   }
 };
 
-template <int D, class Out>
+template <int D, class Out, bool kPlain>
 __global__ void __launch_bounds__(kThreads, 1)
     sums_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                 const __grid_constant__ HopperGradMaps maps, const __grid_constant__ Scratch scratch,
@@ -349,7 +351,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   Shared<D>& at = *reinterpret_cast<Shared<D>*>(memory);
   if (threadIdx.x == 0) at.make_barriers();
   __syncthreads();
-  const Sums<D, Out> sums{z, x, maps, scratch, work, at};
+  const Sums<D, Out, kPlain> sums{z, x, maps, scratch, work, at};
   // The compiler knows them to be the same for all of a warp.
   const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
   if (group == 0) {
@@ -375,22 +377,26 @@ Work work_of(const AttentionSizes& z, int sms) {
   return {tiles, each, std::min(each, (sms + run - 1) / run), run};
 }
 
-template <int D, class Out>
+template <int D, class Out, bool kPlain>
 void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const Scratch& scratch, cudaStream_t stream) {
   const int sms = multiprocessors(), bytes = int(sizeof(Shared<D>));
   const Work work = work_of(z, sms);
-  check_cuda(cudaFuncSetAttribute(sums_kernel<D, Out>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+  check_cuda(cudaFuncSetAttribute(sums_kernel<D, Out, kPlain>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
              "[attention_grad] shared memory");
-  sums_kernel<D, Out>
+  sums_kernel<D, Out, kPlain>
       <<<std::min(sms, work.tiles * work.each), kThreads, size_t(bytes), stream>>>(z, x, maps, scratch, work);
 }
 
 template <int D>
 void launch_typed(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const Scratch& scratch, cudaStream_t stream) {
-  z.wide ? launch_sized<D, float>(z, x, maps, scratch, stream)
-         : launch_sized<D, __nv_bfloat16>(z, x, maps, scratch, stream);
+  if (z.wide)
+    launch_sized<D, float, false>(z, x, maps, scratch, stream);
+  else if (is_plain(z))
+    launch_sized<D, __nv_bfloat16, true>(z, x, maps, scratch, stream);
+  else
+    launch_sized<D, __nv_bfloat16, false>(z, x, maps, scratch, stream);
 }
 
 }  // namespace
