@@ -16,6 +16,10 @@ constexpr int kRegistersToMove = 24, kRegistersToMultiply = 240;
 
 template <int D>
 constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
+// Warps that add dq, each a step of as many; and boxes of dq that they add. Of narrow heads a step has one box, and
+// adding it takes longer than a step: a wait for the turn, the addition itself, and telling of it.
+template <int D>
+constexpr int kAdders = D == 64 ? 3 : 2;
 // Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
 template <int D>
 constexpr int kBuffers = D == 64 ? 2 : 1;
@@ -25,19 +29,19 @@ struct Shared {
   __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
   __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
   __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
-  float dq[kGroups][kBoxFloats];                // boxes of 64 columns
+  float dq[kAdders<D>][kBoxFloats];             // boxes of 64 columns
   float begin[kStages<D>][2][kQueries];
   int position[kStages<D>];  // of the first query
   Work::Item item[kBuffers<D>];
   u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
-  u64 ds_full[2], ds_free[2], dq_full[2], dq_free[2];
+  u64 ds_full[2], ds_free[2], dq_full[kAdders<D>], dq_free[kAdders<D>];
 
   __device__ void make_barriers() {
-    for (int i = 0; i < kBuffers<D>; ++i) make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + 2);
+    for (int i = 0; i < kBuffers<D>; ++i)
+      make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + kAdders<D>);
     for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
-    for (int i = 0; i < 2; ++i)
-      make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 4 * D / 64),
-          make_barrier(&dq_full[i], 4 * D / 64), make_barrier(&dq_free[i], 1);
+    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 4 * D / 64);
+    for (int i = 0; i < kAdders<D>; ++i) make_barrier(&dq_full[i], 4 * D / 64), make_barrier(&dq_free[i], 1);
     publish_barriers();
   }
 };
@@ -106,7 +110,15 @@ struct Sums {
   static constexpr int kBoxes = D / 64;
   using Rows = OwnRows<D, D == 64>;
   using Stage = Turn<kStages<D>>;
-  using Step = Turn<2>;  // tiles of queries, counted over all items
+  // Tiles of queries, counted over all items: dS has two places; which warp adds dq.
+  using Adder = Turn<kAdders<D>>;
+  struct Step {
+    Turn<2> ds;
+    Adder adder;
+
+    __device__ void next() { ds.next(), adder.next(); }
+    __device__ Step before() const { return {ds.before(), adder.before()}; }
+  };
   const AttentionSizes& z;
   const AttentionGradBuffers& x;
   const HopperGradMaps& maps;
@@ -119,10 +131,12 @@ struct Sums {
   }
   // The group's first head, counted over all samples.
   __device__ int first_head(const Work::Item& it) const { return it.group * z.r; }
-  // Whether a warpgroup has a box of dq of the step. Its place is free again by the barrier, and parity, below.
-  __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.stage == group; }
-  __device__ u64* place_free(const Step& step) const { return &at.dq_free[kBoxes == kGroups ? 0 : step.stage]; }
-  __device__ static int place_parity(const Step& step) { return kBoxes == kGroups ? step.stage : step.parity; }
+  // Whether a warpgroup has a box of dq of the step. The first place of the step's boxes of dq; it is free again by the
+  // barrier, and parity, below.
+  __device__ static bool has_box(int group, const Step& step) { return kBoxes == kGroups || step.ds.stage == group; }
+  __device__ static int place(const Adder& adder) { return kBoxes == kGroups ? 0 : adder.stage; }
+  __device__ u64* place_free(const Adder& adder) const { return &at.dq_free[place(adder)]; }
+  __device__ static int place_parity(const Adder& adder) { return kBoxes == kGroups ? adder.stage : adder.parity; }
 
   // Of the warps that move things, one lane each.
   __device__ void load() const {
@@ -158,9 +172,9 @@ struct Sums {
     load_tile<D, kQueries>(at.dout[i], maps.dout, head * D, w.queries.local, full);
   }
 
-  // Adds dq of every other tile of queries to its sums, each when it is this block's turn.
+  // Adds dq of every second or third tile of queries to its sums, each when it is this block's turn.
   __device__ void add(int mine) const {
-    Step step;
+    Adder step;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
       wait(&at.keys_full[keys.stage], keys.parity);
       const Work::Item it = at.item[keys.stage];
@@ -174,14 +188,14 @@ struct Sums {
                    (kPlain ? turns : work.turns(it.tile)).of(last_key_tile<kPlain>(w.queries)), step);
     }
   }
-  __device__ void add_tile(int tile, int turn, const Step& step) const {
+  __device__ void add_tile(int tile, int turn, const Adder& step) const {
     constexpr int kFloats = kQueries * D;
     while (seen(scratch.turns + tile) != turn) {
     }
     order_global();
     wait(&at.dq_full[step.stage], step.parity);
     float* to = scratch.dq + i64(tile) * kFloats;
-    const float* from = at.dq[kBoxes == kGroups ? 0 : step.stage];
+    const float* from = at.dq[place(step)];
     if (turn == 0)
       store_bytes(to, from, kFloats * 4);
     else
@@ -271,11 +285,12 @@ struct Sums {
     wait_for_products<0>();
     begin_rows(s, k, at.q[stage.stage], at.begin[stage.stage][0]);
     bool handed = false;  // a box of dq, of the last step but one, of which the adding warp is not told yet
+    int adder = 0;        // that warp
     for (bool first = true;; first = false) {
       const int i = stage.stage;
       begin_rows(d, v, at.dout[i], at.begin[i][1]);
       order_shared();
-      release(&at.dq_full[step.stage], handed);
+      release(&at.dq_full[adder], handed);
       wait_for_products<1>();
       pin(s);
       probabilities(s, p, start + lane().row - at.position[i]);
@@ -285,16 +300,16 @@ struct Sums {
 #pragma unroll
       for (int n = 0; n < kQueries / 2; ++n) d[n] *= s[n];
       to_factor<kQueries>(ds, d);
-      wait(&at.ds_free[step.stage], step.parity ^ 1);
-      store_transposed(at.ds[step.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
+      wait(&at.ds_free[step.ds.stage], step.ds.parity ^ 1);
+      store_transposed(at.ds[step.ds.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
       begin_sums(dk, ds, at.q[i]);
       order_shared();
-      release(&at.ds_full[step.stage]);
+      release(&at.ds_full[step.ds.stage]);
       const Step before = step.before();
       const bool has = !first && has_box(mine, before);
       step.next(), stage.next(), --left;
       if (left > 0) wait(&at.full[stage.stage], stage.parity);
-      if (has) wait(&at.ds_full[before.stage], before.parity);
+      if (has) wait(&at.ds_full[before.ds.stage], before.ds.parity);
       wait_for_products<0>();
       pin(dk), pin(dv), pin(p), pin(ds), pin(d), pin(s);
       release(&at.free[i]);
@@ -307,11 +322,11 @@ struct Sums {
       wait_for_products<1>();
       pin(d);
       if (has) hand_over(d, mine, before);
-      handed = has;
+      handed = has, adder = before.adder.stage;
     }
     const Step last = step.before();
     if (has_box(mine, last)) {
-      wait(&at.ds_full[last.stage], last.parity);
+      wait(&at.ds_full[last.ds.stage], last.ds.parity);
       finish(last, mine, k_box, d);
     }
   }
@@ -319,7 +334,7 @@ struct Sums {
   // Begins a box of dq: dS of both warpgroups' keys times a box of k.
   __device__ void begin_dq(float (&dq)[kQueries / 2], const Step& step, u64 k_box) const {
     begin_products();
-    product<kKeys>(dq, factor(shared_address(at.ds[step.stage][0]), 0), k_box);
+    product<kKeys>(dq, factor(shared_address(at.ds[step.ds.stage][0]), 0), k_box);
     commit_products();
   }
   __device__ void finish(const Step& step, int mine, u64 k_box, float (&dq)[kQueries / 2]) const {
@@ -329,13 +344,13 @@ struct Sums {
     pin(dq);
     hand_over(dq, mine, step);
     order_shared();
-    release(&at.dq_full[step.stage]);
+    release(&at.dq_full[step.adder.stage]);
   }
   // Puts a finished box of dq where the adding warp takes it.
   __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
-    release(&at.ds_free[step.stage]);
-    float4* to = reinterpret_cast<float4*>(at.dq[mine]) + threadIdx.x % 128;
-    wait(place_free(step), place_parity(step) ^ 1);
+    release(&at.ds_free[step.ds.stage]);
+    float4* to = reinterpret_cast<float4*>(at.dq[place(step.adder) + mine % kBoxes]) + threadIdx.x % 128;
+    wait(place_free(step.adder), place_parity(step.adder) ^ 1);
 #pragma unroll
     for (int j = 0; j < kQueries / 8; ++j)
       to[j * 128] = make_float4(dq[4 * j], dq[4 * j + 1], dq[4 * j + 2], dq[4 * j + 3]);
@@ -357,7 +372,7 @@ __global__ void __launch_bounds__(kThreads, 1)
   if (group == 0) {
     give_registers<kRegistersToMove>();
     const int warp = int(threadIdx.x) / 32;
-    if (threadIdx.x % 32 == 0 && warp < 3) warp == 0 ? sums.load() : sums.add(warp - 1);
+    if (threadIdx.x % 32 == 0 && warp <= kAdders<D>) warp == 0 ? sums.load() : sums.add(warp - 1);
   } else {
     take_registers<kRegistersToMultiply>();
     sums.multiply(group - 1);
@@ -380,6 +395,7 @@ Work work_of(const AttentionSizes& z, int sms) {
 template <int D, class Out, bool kPlain>
 void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                   const Scratch& scratch, cudaStream_t stream) {
+  static_assert(sizeof(Shared<D>) <= 227 * 1024, "a block has no more");
   const int sms = multiprocessors(), bytes = int(sizeof(Shared<D>));
   const Work work = work_of(z, sms);
   check_cuda(cudaFuncSetAttribute(sums_kernel<D, Out, kPlain>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
