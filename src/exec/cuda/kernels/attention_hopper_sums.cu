@@ -386,10 +386,15 @@ int multiprocessors() {
   return n;
 }
 
+// Of single heads half more groups at a time than give every multiprocessor a tile: a group's second run, begun when
+// the first is in its last steps, would wait for its turns. And sets of about one size: a small last one, with the
+// longest walks first, would be the work of few multiprocessors.
 Work work_of(const AttentionSizes& z, int sms) {
   const int tiles = blocks_for(z.t, kKeys), each = z.b * z.g;
   const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));
-  return {tiles, each, std::min(each, (sms + run - 1) / run), run};
+  const int enough = (sms + run - 1) / run;
+  const int sets = std::max(1, each / (enough + enough / 2));
+  return {tiles, each, z.r == 1 ? (each + sets - 1) / sets : std::min(each, enough), run};
 }
 
 template <int D, class Out, bool kPlain>
