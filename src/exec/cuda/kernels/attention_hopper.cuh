@@ -105,6 +105,16 @@ __device__ inline void transpose_in_quad(unsigned (&w)[4]) {
   }
 }
 
+// Stores of 16 and 8 bytes, which the compiler would cut into words where it does not see that they are aligned.
+__device__ inline void store(void* to, const unsigned (&w)[4]) {
+  asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)), "r"(w[0]), "r"(w[1]),
+               "r"(w[2]), "r"(w[3])
+               : "memory");
+}
+__device__ inline void store(void* to, float a, float b) {
+  asm volatile("st.global.v2.f32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)), "f"(a), "f"(b) : "memory");
+}
+
 // A warpgroup's 64 rows of D sums, times `scale`, as bf16 to rows at `to`, `stride` elements apart, of which `rows` are
 // there.
 template <int D>
@@ -123,8 +133,7 @@ __device__ inline void store_sums(__nv_bfloat16* to, i64 stride, int rows, const
         w[i] = *reinterpret_cast<const unsigned*>(&pair);
       }
       transpose_in_quad(w);
-      if (row < rows)
-        *reinterpret_cast<uint4*>(to + row * stride + 8 * j + 4 * at.column) = make_uint4(w[0], w[1], w[2], w[3]);
+      if (row < rows) store(to + row * stride + 8 * j + 4 * at.column, w);
     }
   }
 }
@@ -140,7 +149,7 @@ __device__ inline void store_sums(float* to, i64 stride, int rows, const float (
 #pragma unroll
     for (int j = 0; j < D / 8; ++j) {
       const int n = 4 * j + 2 * half;
-      *reinterpret_cast<float2*>(to + row * stride + 8 * j + at.column) = make_float2(c[n] * scale, c[n + 1] * scale);
+      store(to + row * stride + 8 * j + at.column, c[n] * scale, c[n + 1] * scale);
     }
   }
 }
