@@ -50,14 +50,13 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
   check_launch("[attention_grad] statistics");
 }
 
-// A block has a box.
+// A block has a box; the last boxes come first: their sums may be in the second-level cache yet.
 template <class Out>
 __global__ void __launch_bounds__(128)
     store_kernel(const __grid_constant__ AttentionSizes z, void* dq, const __grid_constant__ Scratch scratch) {
-  const int boxes = z.d / 64, heads = z.g * z.r;
-  const int box = int(blockIdx.x) % boxes, tile = int(blockIdx.x) / boxes % scratch.tiles;
-  const int head = int(blockIdx.x) / boxes / scratch.tiles;
-  const float4* from = reinterpret_cast<const float4*>(scratch.dq) + i64(blockIdx.x) * (kBoxFloats / 4) + threadIdx.x;
+  const int boxes = z.d / 64, heads = z.g * z.r, i = int(gridDim.x - 1 - blockIdx.x);
+  const int box = i % boxes, tile = i / boxes % scratch.tiles, head = i / boxes / scratch.tiles;
+  const float4* from = reinterpret_cast<const float4*>(scratch.dq) + i64(i) * (kBoxFloats / 4) + threadIdx.x;
   float c[32];
 #pragma unroll
   for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = from[j * 128];
