@@ -15,20 +15,21 @@ i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
 
 // D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head. All
 // turns, and the ticket behind them, become 0.
-template <int D>
+template <int D, bool kPlain>
 __global__ void __launch_bounds__(kStatsThreads)
     stats_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                  const __grid_constant__ Scratch scratch, int turns) {
   constexpr int kEach = D / 8;
   const int head = blockIdx.x, part = threadIdx.x % kEach;
   const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;  // in tiles
-  const Tile tile = query_tile(z, query / kQueries);
+  const Tile tile = query_tile<kPlain>(z, query / kQueries);
   const i64 row = i64(tile.local + query % kQueries) * z.b * z.g * z.r + head;
   const i64 thread = (i64(blockIdx.y) * gridDim.x + blockIdx.x) * kStatsThreads + threadIdx.x;
   if (thread <= turns) scratch.turns[thread] = 0;
   const bool real = query % kQueries < tile.count;
-  float sum = 0;
+  float sum = 0, lse = -INFINITY;
   if (real) {
+    lse = x.lse[row];  // with the others, not behind them
     const auto a = reinterpret_cast<const Vec<__nv_bfloat16>*>(x.dout)[row * kEach + part];
     const auto c = reinterpret_cast<const Vec<__nv_bfloat16>*>(x.o)[row * kEach + part];
 #pragma unroll
@@ -37,7 +38,6 @@ __global__ void __launch_bounds__(kStatsThreads)
 #pragma unroll
   for (int lanes = kEach / 2; lanes > 0; lanes /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, lanes);
   if (part != 0) return;
-  const float lse = real ? x.lse[row] : -INFINITY;
   float* to = scratch.begin + (i64(head) * scratch.tiles + query / kQueries) * (2 * kQueries) + query % kQueries;
   to[0] = lse == -INFINITY ? -INFINITY : -lse / z.scale;
   to[kQueries] = -sum;
@@ -46,7 +46,9 @@ __global__ void __launch_bounds__(kStatsThreads)
 template <int D>
 void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
   const dim3 blocks(unsigned(heads_of(z)), unsigned(scratch.padded() / (kStatsThreads / (D / 8))));
-  stats_kernel<D><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, int(tiles_of(z)));
+  const int turns = int(tiles_of(z));
+  is_plain(z) ? stats_kernel<D, true><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns)
+              : stats_kernel<D, false><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns);
   check_launch("[attention_grad] statistics");
 }
 
