@@ -1,4 +1,4 @@
-// What comes before and after the sums of attention_hopper.h: the queries' statistics, and dq's sums as its elements.
+// What comes before the sums of attention_hopper.h: the queries' statistics.
 #include "exec/cuda/kernels/attention_hopper.cuh"
 
 namespace megalith::cuda {
@@ -52,22 +52,6 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
   check_launch("[attention_grad] statistics");
 }
 
-// A block has a box; the last boxes come first: their sums may be in the second-level cache yet.
-template <class Out>
-__global__ void __launch_bounds__(128)
-    store_kernel(const __grid_constant__ AttentionSizes z, void* dq, const __grid_constant__ Scratch scratch) {
-  const int boxes = z.d / 64, heads = z.g * z.r, i = int(gridDim.x - 1 - blockIdx.x);
-  const int box = i % boxes, tile = i / boxes % scratch.tiles, head = i / boxes / scratch.tiles;
-  const float4* from = reinterpret_cast<const float4*>(scratch.dq) + i64(i) * (kBoxFloats / 4) + threadIdx.x;
-  float c[32];
-#pragma unroll
-  for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = from[j * 128];
-  const i64 stride = i64(z.b) * z.query_heads * z.d;
-  const i64 place = i64(head / heads * z.query_heads + head % heads) * z.d + box * 64;
-  const Tile queries = query_tile(z, tile);
-  store_sums<64>(static_cast<Out*>(dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
-}
-
 }  // namespace
 
 }  // namespace hopper
@@ -90,10 +74,6 @@ void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, 
   const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper::query_tiles(z)};
   z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
   hopper::launch_sums(z, x, maps, scratch, stream);
-  const unsigned boxes = unsigned(tiles * (z.d / 64));
-  z.wide ? hopper::store_kernel<float><<<boxes, 128, 0, stream>>>(z, x.dq, scratch)
-         : hopper::store_kernel<__nv_bfloat16><<<boxes, 128, 0, stream>>>(z, x.dq, scratch);
-  check_launch("[attention_grad] dq");
 }
 
 }  // namespace megalith::cuda

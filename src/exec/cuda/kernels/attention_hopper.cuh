@@ -46,25 +46,43 @@ struct Scratch {
 
   __host__ __device__ int padded() const { return tiles * kQueries; }
 };
-constexpr int kBoxFloats = kQueries * 64;
+constexpr int kBoxFloats = kQueries * 64, kPieceBoxes = 16;
 
-// The items: tiles of keys of all samples' groups. Blocks take tickets, so a block waits for items only that others
-// have begun. `groups` of them are worked on at a time, enough for all multiprocessors; of each, runs of `run` tiles,
-// the first (with the most queries) first; of a run, the last tile.
+// The items: tiles of keys of all samples' groups, and pieces of their dq, which are made of the sums. Blocks take
+// tickets, so a block waits for items only that others have begun. A set of `groups` of them is worked on at a time,
+// enough for all multiprocessors; of each, runs of `run` tiles, the first (with the most queries) first; of a run, the
+// last tile. Behind a set's first runs come the pieces of the set before: its last tiles are done by then, as a rule,
+// and its sums in the second-level cache yet.
 struct Work {
   int tiles, each;  // tiles of one group, and how many groups there are
   int groups, run;
+  int pieces;                       // of one group
+  int set_tiles, set_pieces, sets;  // of all sets but the last, and how many sets there are
 
   struct Item {
-    int group, tile;  // tile -1: there is none any more
+    int group, tile;  // tile -1: there is none any more; below it: a piece of dq
+
+    __device__ bool makes_dq() const { return tile < -1; }
+    __device__ int piece() const { return -2 - tile; }
   };
   __device__ Item item(int ticket) const {
-    if (ticket >= tiles * each) return {0, -1};
-    const int set = ticket / (groups * tiles), present = min(groups, each - set * groups);
-    int i = ticket - set * groups * tiles;
-    const int first = i / (present * run) * run, size = min(run, tiles - first);
+    const int end = each * tiles + (sets - 1) * set_pieces;
+    if (ticket >= end) return piece_of(sets - 1, ticket - end);
+    const bool first_set = ticket < set_tiles;
+    const int behind = ticket - set_tiles, set = first_set ? 0 : 1 + behind / (set_tiles + set_pieces);
+    int i = first_set ? ticket : behind % (set_tiles + set_pieces);
+    const int present = min(groups, each - set * groups), begin = present * run;
+    if (!first_set && i >= begin) {
+      i -= set_pieces;
+      if (i < begin) return piece_of(set - 1, i - begin + set_pieces);
+    }
+    const int first = i / begin * run, size = min(run, tiles - first);
     i -= first * present;
     return {set * groups + i / size, first + size - 1 - i % size};
+  }
+  __device__ Item piece_of(int set, int i) const {
+    const int group = set * groups + i / pieces;
+    return {group, group < each ? -2 - i % pieces : -1};
   }
   // How many of the group's tiles add to dq of a tile of queries before an item's tile does.
   struct Turns {

@@ -4,7 +4,7 @@
 // a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and
 // dk = scale dS^T q in registers and adds its part of dq = scale dS k to f32 sums in memory, where the blocks take
 // turns in an order that is always the same. A warp has the copy engine load ahead what two warpgroups multiply, each
-// 64 of the tile's keys; two or three more add dq.
+// 64 of the tile's keys; two or three more add dq. What is summed up is made dq by blocks between their tiles.
 #pragma once
 #include <cuda.h>
 

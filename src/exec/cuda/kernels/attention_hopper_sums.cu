@@ -12,7 +12,11 @@ namespace {
 
 constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
 constexpr int kConsumers = 4 * kGroups;                     // warps
-constexpr int kRegistersToMove = 24, kRegistersToMultiply = 240;
+// Of each thread: 504 together, as there are two warpgroups that multiply.
+template <int D>
+constexpr int kRegistersToMove = D == 64 ? 40 : 24;
+template <int D>
+constexpr int kRegistersToMultiply = D == 64 ? 232 : 240;
 
 template <int D>
 constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
@@ -148,6 +152,7 @@ struct Sums {
       at.item[keys.stage] = it;
       if (it.tile < 0) {
         arrive(full);
+        if (it.makes_dq()) continue;
         return;
       }
       const int sample = it.group / z.g, column = (sample * z.key_heads + it.group % z.g) * D;
@@ -179,6 +184,7 @@ struct Sums {
       wait(&at.keys_full[keys.stage], keys.parity);
       const Work::Item it = at.item[keys.stage];
       arrive(&at.keys_free[keys.stage]);
+      if (it.makes_dq()) continue;
       if (it.tile < 0) return;
       const Work::Turns turns = work.turns(it.tile);  // of runs there are too few registers to keep them
 #pragma unroll 1
@@ -231,7 +237,14 @@ struct Sums {
     Step step;
     for (Turn<kBuffers<D>> keys;; keys.next()) {
       wait(&at.keys_full[keys.stage], keys.parity);
-      const Work::Item it = at.item[keys.stage];
+      // The compiler knows it to be the same for all of a warp.
+      const Work::Item it{__shfl_sync(0xffffffffu, at.item[keys.stage].group, 0),
+                          __shfl_sync(0xffffffffu, at.item[keys.stage].tile, 0)};
+      if (it.makes_dq()) {
+        release(&at.keys_free[keys.stage]);
+        make_dq(it, mine);
+        continue;
+      }
       if (it.tile < 0) return;
       float dk[D / 2] = {}, dv[D / 2] = {};
       // Keys behind all of this rank's queries have gradients of 0.
@@ -244,6 +257,38 @@ struct Sums {
       store_sums<D>(static_cast<Out*>(x.dk) + place, stride, z.t - start, dk, z.scale);
       store_sums<D>(static_cast<Out*>(x.dv) + place, stride, z.t - start, dv, 1);
     }
+  }
+
+  // A piece of dq of its sums, box by box, when all their turns are over.
+  __device__ void make_dq(const Work::Item& it, int mine) const {
+    const int boxes = z.r * scratch.tiles * kBoxes, begin = it.piece() * kPieceBoxes;
+    const int count = min(kPieceBoxes, boxes - begin), first = it.group * boxes + begin;
+    const int tile = (first + min(int(threadIdx.x) % 32, count - 1)) / kBoxes;  // that this lane waits for
+    const int last = last_key_tile<kPlain>(query_tile<kPlain>(z, tile % scratch.tiles));
+    const int turns = min(last, work.tiles - 1) + 1;
+    while (!__all_sync(0xffffffffu, seen(scratch.turns + tile) == turns)) {
+    }
+#pragma unroll 1
+    for (int n = mine; n < count; n += 2 * kGroups) {  // two at a time, as loads take long
+      const bool two = n + kGroups < count;
+      float a[32], b[32];
+      load_sums(a, first + n);
+      if (two) load_sums(b, first + n + kGroups);
+      store_dq(a, first + n);
+      if (two) store_dq(b, first + n + kGroups);
+    }
+  }
+  __device__ void load_sums(float (&c)[32], int box) const {
+    const float4* from = reinterpret_cast<const float4*>(scratch.dq + i64(box) * kBoxFloats) + threadIdx.x % 128;
+#pragma unroll
+    for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = __ldcg(from + j * 128);
+  }
+  __device__ void store_dq(const float (&c)[32], int box) const {
+    const int tile = box / kBoxes, head = tile / scratch.tiles, heads = z.g * z.r;
+    const i64 stride = i64(z.b) * z.query_heads * D;
+    const i64 place = i64(head / heads * z.query_heads + head % heads) * D + box % kBoxes * 64;
+    const Tile queries = query_tile<kPlain>(z, tile % scratch.tiles);
+    store_sums<64>(static_cast<Out*>(x.dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
   }
 
   // Begins c = `rows` times those of b, a tile of queries, plus a number of each query.
@@ -370,11 +415,11 @@ __global__ void __launch_bounds__(kThreads, 1)
   // The compiler knows them to be the same for all of a warp.
   const int group = __shfl_sync(0xffffffffu, int(threadIdx.x) / 128, 0);
   if (group == 0) {
-    give_registers<kRegistersToMove>();
+    give_registers<kRegistersToMove<D>>();
     const int warp = int(threadIdx.x) / 32;
     if (threadIdx.x % 32 == 0 && warp <= kAdders<D>) warp == 0 ? sums.load() : sums.add(warp - 1);
   } else {
-    take_registers<kRegistersToMultiply>();
+    take_registers<kRegistersToMultiply<D>>();
     sums.multiply(group - 1);
   }
 }
@@ -389,12 +434,14 @@ int multiprocessors() {
 // Of single heads half more groups at a time than give every multiprocessor a tile: a group's second run, begun when
 // the first is in its last steps, would wait for its turns. And sets of about one size: a small last one, with the
 // longest walks first, would be the work of few multiprocessors.
-Work work_of(const AttentionSizes& z, int sms) {
+Work work_of(const AttentionSizes& z, const Scratch& scratch, int sms) {
   const int tiles = blocks_for(z.t, kKeys), each = z.b * z.g;
   const int run = std::min(tiles, std::max(z.r == 1 ? 4 : 8, sms / each));
   const int enough = (sms + run - 1) / run;
   const int sets = std::max(1, each / (enough + enough / 2));
-  return {tiles, each, z.r == 1 ? (each + sets - 1) / sets : std::min(each, enough), run};
+  const int groups = z.r == 1 ? (each + sets - 1) / sets : std::min(each, enough);
+  const int pieces = blocks_for(z.r * scratch.tiles * (z.d / 64), kPieceBoxes);
+  return {tiles, each, groups, run, pieces, groups * tiles, groups * pieces, blocks_for(each, groups)};
 }
 
 template <int D, class Out, bool kPlain>
@@ -402,7 +449,7 @@ void launch_sized(const AttentionSizes& z, const AttentionGradBuffers& x, const 
                   const Scratch& scratch, cudaStream_t stream) {
   static_assert(sizeof(Shared<D>) <= 227 * 1024, "a block has no more");
   const int sms = multiprocessors(), bytes = int(sizeof(Shared<D>));
-  const Work work = work_of(z, sms);
+  const Work work = work_of(z, scratch, sms);
   check_cuda(cudaFuncSetAttribute(sums_kernel<D, Out, kPlain>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
              "[attention_grad] shared memory");
   sums_kernel<D, Out, kPlain>
