@@ -268,6 +268,7 @@ struct Sums {
     const int turns = min(last, work.tiles - 1) + 1;
     while (!__all_sync(0xffffffffu, seen(scratch.turns + tile) == turns)) {
     }
+    __syncwarp();  // each lane has seen its own tile's turns only
 #pragma unroll 1
     for (int n = mine; n < count; n += 2 * kGroups) {  // two at a time, as loads take long
       const bool two = n + kGroups < count;
