@@ -16,6 +16,7 @@
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
 #include "ops/scale.h"
+#include "ops/split_main.h"
 #include "ops/state_window.h"
 #include "ops/sum.h"
 #include "ops/swiglu.h"

@@ -48,8 +48,9 @@ constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
 // One step of AdamW (Loshchilov, Hutter 2019), in place, on one parameter. Inputs: w, g, m, v (accumulation precision),
-// scalars [4] (above), hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Nothing
-// changes if the step does not count.
+// scalars [4] (above), hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Where w is
+// u16 it is what the copy, in bf16, lacks of the f32 weights, and both are read (base/split_float.h; as Apex's "store
+// param remainders"). Nothing changes if the step does not count.
 //   w *= 1 - lr * wd;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr / c1 * m / (sqrt(v / c2) + eps)
 struct AdamW {
   static constexpr std::string_view name = "adamw";
@@ -68,7 +69,7 @@ struct AdamW {
 };
 
 // Momentum SGD as torch.optim.SGD: g += wd * w;  m = momentum * m + g;  w -= lr * m. Inputs: w, g, m, scalars, hyper,
-// (copy) -> w, m, (copy).
+// (copy) -> w, m, (copy); w as AdamW has it.
 struct Sgd {
   static constexpr std::string_view name = "sgd";
   int ndim = 0;

@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "ops/scale.h"
+#include "ops/split_main.h"
 #include "ops/update.h"
 #include "optim/update.h"
 
@@ -83,8 +83,11 @@ Value weights_shard_leaf(Builder& b, const Pool& pool) {
   return b.leaf({pool.name + ".shard", in_compute_precision(pool), Role::parameter});
 }
 Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&)) {
-  const Role role = name == main_name ? Role::main_parameter : Role::optimizer;
-  return b.leaf({.name = name(pool.name), .type = pool.shard, .role = role, .host = pool.host});
+  const bool main = name == main_name;
+  Type type = pool.shard;
+  if (main) type.dtype = main_type(pool.weights.dtype, pool.host);
+  const Role role = main ? Role::main_parameter : Role::optimizer;
+  return b.leaf({.name = name(pool.name), .type = type, .role = role, .host = pool.host});
 }
 
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
@@ -108,10 +111,17 @@ Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {
   b.set_phase(Phase::update), b.set_tag("take main");
   for (const Pool& pool : pools) {
     const Value gradient = gradient_leaf(b, pool), main = state_leaf(b, pool, main_name);
-    if (pool.host)  // ranks reduce into the device's memory only
-      b.add1(Accumulate{2, true}, {main, b.relayout(gradient, pool.reduced, split(1))});
-    else
+    if (!pool.has_copy()) {
       b.move_into(gradient, pool.reduced, split(1), main);
+      continue;
+    }
+    const Value part = b.relayout(gradient, pool.reduced, split(1)), weights = weights_shard_leaf(b, pool);
+    const bool rest = b.type(main).dtype != pool.shard.dtype;
+    if (!rest) b.add1(Accumulate{2, true}, {main, part});
+    if (pool.weights.dtype == pool.shard.dtype)
+      b.add1(Accumulate{2, true}, {weights, part});
+    else
+      b.add(SplitMain{2, rest}, rest ? std::vector{part, weights, main} : std::vector{part, weights});
   }
   return g;
 }
@@ -122,9 +132,7 @@ Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools) {
   Builder b(g);
   b.set_phase(Phase::update), b.set_tag("spread weights");
   for (const Pool& pool : pools) {
-    Value part = state_leaf(b, pool, main_name);
-    if (pool.weights.dtype != pool.shard.dtype) part = b.add1(Cast{2, pool.weights.dtype}, {part});
-    if (pool.has_copy()) part = b.add1(Accumulate{2, true}, {weights_shard_leaf(b, pool), part});
+    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
     b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool));
   }
   return g;

@@ -42,9 +42,9 @@ Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::st
 // Lets those of the members' weights and gradients that b's graph has lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
-// Programs for the start of a run. take_main: the main weights into their parts, from the gradients' memory, where a
-// tensor's local block is whole on the first of the reduced ranks and zero on the others. spread_weights: the weights
-// in compute precision, on all ranks, from the parts of the main ones.
+// Programs for the start of a run. take_main: each rank's part of the weights, main and in compute precision, from the
+// gradients' memory, where a tensor's local block is whole on the first of the reduced ranks and zero on the others.
+// spread_weights: the weights in compute precision, on all ranks, from the ranks' parts.
 Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools);
 Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools);
 

@@ -9,6 +9,8 @@ std::string main_name(const std::string& parameter) { return parameter + ".main"
 std::string first_moment_name(const std::string& parameter) { return parameter + ".exp_avg"; }
 std::string second_moment_name(const std::string& parameter) { return parameter + ".exp_avg_sq"; }
 
+DType main_type(DType weights, bool host) { return weights == DType::bf16 && !host ? DType::u16 : accum_of(weights); }
+
 Value reduced(Builder& b, Value v) {
   const std::vector<Axis> axes = b.type(v).layout.partial.list();
   return axes.empty() ? v : b.relayout(v, axes, kSame);
@@ -59,14 +61,15 @@ Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool 
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
   Target t{.main = p.value, .decay = p.decay};
-  const auto state = [&](std::string (*name)(const std::string&), Role role) {
-    LeafSpec leaf = leaf_of(p, name, wide, role);
+  const auto state = [&](std::string (*name)(const std::string&), const Type& type, Role role) {
+    LeafSpec leaf = leaf_of(p, name, type, role);
     leaf.host = host;
     return b.leaf(leaf);
   };
-  if (copy) t.main = state(main_name, Role::main_parameter), t.weights = p.value;
-  t.first_moment = state(first_moment_name, Role::optimizer);
-  if (c.optimizer == OptimizerKind::adam) t.second_moment = state(second_moment_name, Role::optimizer);
+  const Type main{main_type(p.type.dtype, host), p.type.shape, p.type.layout};
+  if (copy) t.main = state(main_name, main, Role::main_parameter), t.weights = p.value;
+  t.first_moment = state(first_moment_name, wide, Role::optimizer);
+  if (c.optimizer == OptimizerKind::adam) t.second_moment = state(second_moment_name, wide, Role::optimizer);
   return t;
 }
 

@@ -12,9 +12,13 @@
 namespace megalith {
 
 // Names of the state leaves that belong to a parameter.
-std::string main_name(const std::string& parameter);          // fp32 copy, when compute precision is lower
+std::string main_name(const std::string& parameter);          // in f32, or what bf16 weights lack of it (main_type)
 std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
 std::string second_moment_name(const std::string& parameter);
+
+// Of main weights that lie beside weights of `weights`' type: what bf16 lacks of f32 (u16), which the weights are read
+// together with (base/split_float.h); in the host's memory f32, as the weights stay on the device.
+DType main_type(DType weights, bool host);
 
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced

@@ -54,7 +54,8 @@ class Interpreter {
   virtual void hold_for_copies() = 0;
   virtual void wait_for_copies() = 0;  // until they are made; on any thread
 
-  // Fills a leaf's local block (f32 or bf16) with random numbers.
+  // Fills a leaf's local block with random numbers: f32, the nearest bf16, or what that lacks (u16,
+  // base/split_float.h).
   virtual void draw(const Leaf& leaf, const Draw& draw) = 0;
   // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
   virtual std::byte* host_view(const Leaf& leaf) = 0;
@@ -103,8 +104,6 @@ class Backend {
   virtual i64 peak_bytes() const = 0;       // the most that the process had so far
   // What a run takes of the host's memory, if the device has its own; nothing if they are the same.
   virtual std::optional<i64> host_bytes() const = 0;
-  // About how many flops its matrix products do while memory moves a byte.
-  virtual double flops_per_byte() const { return 8; }
   // Names of the passes that this backend is better off without.
   virtual std::set<std::string> passes_off() const { return {}; }
   // Connects this rank with those that the plan's relayouts and the links, at one end of which it is, need. It takes

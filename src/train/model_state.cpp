@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/split_float.h"
 #include "ckpt/block_copy.h"
 #include "passes/gradients.h"
 
@@ -42,19 +43,19 @@ ModelState::Place ModelState::place_of(const StateTensor& t) const {
   const Parameter& p = *t.parameter;
   const i64 elements = local_type(plan.mesh, p.type).elements();
   if (step_.pools.empty()) {
-    const Leaf* leaf = plan.find_leaf(t.kind(p.name));
-    if (!leaf && t.is_weight) leaf = plan.find_leaf(p.name);
-    return {leaf, 0, 0, elements};
+    const Leaf *leaf = plan.find_leaf(t.kind(p.name)), *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
+    return {leaf ? leaf : weights, leaf ? weights : nullptr, 0, 0, elements};
   }
   const Leaf& gradient = plan.leaf(gradient_name(p.name));
   for (const Pool& pool : step_.pools) {
     const Leaf& whole = plan.leaf(pool.name + ".grad");
     if (!lies_in(gradient, whole)) continue;
-    const Leaf* leaf = plan.find_leaf(t.kind(pool.name));
+    const Leaf *leaf = plan.find_leaf(t.kind(pool.name)),
+               *beside = t.is_weight && pool.has_copy() ? &plan.leaf(pool.name + ".shard") : nullptr;
     const i64 start = (gradient.offset - whole.offset) / size_of(whole.type.dtype);
     const Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, 1).at(0);
     const i64 begin = std::max(start, mine.start), end = std::min(start + elements, mine.start + mine.length);
-    return {leaf, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
+    return {leaf, beside, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
   }
   fail("{} lies in no pool", p.name);
 }
@@ -74,7 +75,7 @@ std::vector<StatePiece> ModelState::boxes(const StateTensor& t, const Place& pla
   i64 begin = place.begin;
   if (n > 0)
     for_boxes(shape, place.first, n, [&](const Shape& at, const Shape& box) {
-      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, begin, at, box});
+      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, place.beside, begin, at, box});
       for (size_t d = 0; d < at.size(); ++d) piece.offset[d] += offset[d];
       begin += megalith::count(box);
     });
@@ -112,28 +113,54 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   return boxes(t, place);
 }
 
-bool ModelState::has_copy(const StateTensor& t) const {
-  return t.is_weight && step_.pools.empty() && t.kind(t.parameter->name) != t.parameter->name &&
-         step_.plan.find_leaf(t.kind(t.parameter->name)) != nullptr;
+namespace {
+
+// values as T, each by f, as elements [begin, begin + values) of a leaf.
+template <class T>
+void write_as(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values, T (*f)(float)) {
+  std::vector<T> elements(values.size());
+  std::ranges::transform(values, elements.begin(), f);
+  interpreter.write_part(leaf, begin * i64(sizeof(T)), std::as_bytes(std::span(elements)));
 }
 
-// Elements [begin, begin + values) of a leaf, f32 or bf16.
-static void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values) {
-  if (leaf.type.dtype == DType::f32)
-    return interpreter.write_part(leaf, begin * i64(sizeof(float)), std::as_bytes(values));
-  check(leaf.type.dtype == DType::bf16, "{} is {}: weights are written as f32 or bf16", leaf.name,
-        name_of(leaf.type.dtype));
-  const std::vector<bf16> narrow(values.begin(), values.end());
-  interpreter.write_part(leaf, begin * i64(sizeof(bf16)), std::as_bytes(std::span(narrow)));
+// f32, the nearest bf16, or what that lacks.
+void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values) {
+  switch (leaf.type.dtype) {
+    case DType::f32:
+      return interpreter.write_part(leaf, begin * i64(sizeof(float)), std::as_bytes(values));
+    case DType::bf16:
+      return write_as(interpreter, leaf, begin, values, near_of);
+    case DType::u16:
+      return write_as(interpreter, leaf, begin, values, rest_of);
+    default:
+      fail("{} is {}: weights are written as f32 or bf16", leaf.name, name_of(leaf.type.dtype));
+  }
 }
 
-void ModelState::write(const StateTensor& t, const StatePiece& piece, i64 begin, std::span<const float> values) {
+template <class T>
+void read_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<T> out) {
+  interpreter.read_part(leaf, begin * i64(sizeof(T)), std::as_writable_bytes(out));
+}
+
+}  // namespace
+
+void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float> values) {
   write_elements(interpreter_, *piece.leaf, piece.begin + begin, values);
-  if (has_copy(t)) write_elements(interpreter_, step_.plan.leaf(t.parameter->name), piece.begin + begin, values);
+  if (piece.beside) write_elements(interpreter_, *piece.beside, piece.begin + begin, values);
 }
 
 void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
+  if (piece.leaf->type.dtype == DType::f32) return read_elements(interpreter_, *piece.leaf, piece.begin + begin, out);
+  const i64 n = std::min(i64(out.size()), kJoinedAtOnce);
+  std::vector<bf16> near(static_cast<size_t>(n));
+  std::vector<u16> rest(static_cast<size_t>(n));
+  for (i64 i = 0, k; i < i64(out.size()); i += k) {
+    k = std::min(n, i64(out.size()) - i);
+    const auto first = [k](auto& v) { return std::span(v).first(size_t(k)); };
+    read_elements(interpreter_, *piece.beside, piece.begin + begin + i, first(near));
+    read_elements(interpreter_, *piece.leaf, piece.begin + begin + i, first(rest));
+    std::ranges::transform(first(near), first(rest), out.begin() + i, join_float);
+  }
 }
 
 float* ModelState::host_view(const StatePiece& piece) const {

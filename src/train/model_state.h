@@ -21,9 +21,11 @@ struct StateTensor {
   std::string (*kind)(const std::string&);  // main_name, first_moment_name, second_moment_name
 };
 
-// A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory.
+// A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have
+// the same elements in compute precision beside it: of u16 they are what it lacks of f32 (main_type), of f32 a copy.
 struct StatePiece {
   const Leaf* leaf;
+  const Leaf* beside;   // or nullptr
   i64 begin;            // element of the leaf's local block
   Shape offset, shape;  // in the tensor
 };
@@ -37,6 +39,8 @@ RowsToShare rows_to_share(const Type& local, i64 holders);
 
 class ModelState {
  public:
+  static constexpr i64 kJoinedAtOnce = i64{1} << 18;  // elements: read() takes as many times 4 bytes
+
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
   void initialise(u64 seed);  // every parameter drawn by name and global index
@@ -52,14 +56,12 @@ class ModelState {
   // or, unless `shared`, leave to the first of them.
   std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
 
-  // Elements [begin, begin + values) of a piece, in its order. To write a weight also writes its copy in compute
-  // precision. Reading a piece is possible once the steps before it were finished.
-  void write(const StateTensor& t, const StatePiece& piece, i64 begin, std::span<const float> values);
+  // Elements [begin, begin + values) of a piece, in its order; to write them also writes those beside it. Reading a
+  // piece is possible once the steps before it were finished.
+  void write(const StatePiece& piece, i64 begin, std::span<const float> values);
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
-  // Its memory where the host can see it as f32, else nullptr. What is written there counts for a tensor without a
-  // copy.
+  // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
   float* host_view(const StatePiece& piece) const;
-  bool has_copy(const StateTensor& t) const;  // in compute precision, beside it
   Interpreter& interpreter() const { return interpreter_; }
 
   // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
@@ -68,7 +70,7 @@ class ModelState {
 
  private:
   struct Place {  // of a rank's elements of a parameter's local block
-    const Leaf* leaf;
+    const Leaf *leaf, *beside;
     i64 begin;         // where they lie in the leaf
     i64 first, count;  // elements of the block, row-major
   };

@@ -42,7 +42,7 @@ class StateReader {
 
   void read(const StateTensor& t, const StatePiece& piece, std::vector<float>& buffer) {
     const std::size_t stored = tensors_.at(t.name);
-    float* seen = model_.has_copy(t) ? nullptr : model_.host_view(piece);
+    float* seen = piece.beside ? nullptr : model_.host_view(piece);
     if (seen) return read_box(stored, piece.offset, piece.shape, {seen, size_t(count(piece.shape))});
     i64 done = 0;
     for_pieces(count(piece.shape), [&](i64 begin, i64 n) {
@@ -52,7 +52,7 @@ class StateReader {
         buffer.resize(size_t(count(box)));
         read_box(stored, offset, box, buffer);
         const std::lock_guard lock(writing_);  // a device has one queue
-        model_.write(t, piece, done, buffer);
+        model_.write(piece, done, buffer);
         done += count(box);
       });
     });

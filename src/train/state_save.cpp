@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/split_float.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/torch/megatron_save.h"
 
@@ -41,11 +42,14 @@ int writers_of(const TrainConfig& t, i64 bytes) {
 
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
   if (t.save.empty()) return 0;
+  const bool joined = std::ranges::any_of(
+      step.plan.leaves, [](const Leaf& l) { return l.role == Role::main_parameter && l.type.dtype == DType::u16; });
   const i64 share = state_share_bytes(step, largest_share(t)), writers = writers_of(t, share);
   const i64 pieces = t.ckpt_format == SaveFormat::torch_dist ? kChunkBytes + kMegatronPieceBytes
-                     : read                                  ? kChunkBytes
+                     : read || joined                        ? kChunkBytes
                                                              : 0;
-  return std::min(share, writers * DurableFile::kMemory) + std::min(share, writers * pieces);
+  return std::min(share, writers * DurableFile::kMemory) + std::min(share, writers * pieces) +
+         (joined ? std::min(share, 4 * ModelState::kJoinedAtOnce) : 0);
 }
 
 StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)
@@ -64,11 +68,21 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
   for (size_t i = 0; i < sources_.size(); ++i) {
     const auto& [piece, at] = sources_[i];
     SaveTensor& out = tensors_[i];
-    if (copied) {
+    const i64 n = count(piece.shape);
+    const auto copy = [&](const Leaf& leaf, std::byte* to) {
+      const i64 element = size_of(leaf.type.dtype);
+      copies.push_back({&leaf, piece.begin * element, {to, size_t(n * element)}});
+    };
+    if (copied && piece.leaf->type.dtype == DType::f32) {
       out.data = memory + at;
-      copies.push_back({piece.leaf,
-                        piece.begin * size_of(DType::f32),
-                        {memory + at, size_t(count(piece.shape) * size_of(DType::f32))}});
+      copy(*piece.leaf, memory + at);
+    } else if (copied) {
+      bf16* near = reinterpret_cast<bf16*>(memory + at);
+      u16* rest = reinterpret_cast<u16*>(near + n);
+      copy(*piece.beside, memory + at), copy(*piece.leaf, reinterpret_cast<std::byte*>(rest));
+      out.fill = [near, rest](i64 begin, i64 count, std::byte* to) {
+        std::transform(near + begin, near + begin + count, rest + begin, reinterpret_cast<float*>(to), join_float);
+      };
     } else if (!(out.data = model.host_view(piece))) {
       out.fill = [this, &from = piece](i64 begin, i64 n, std::byte* to) {
         const std::lock_guard lock(reading_);

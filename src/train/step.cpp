@@ -132,18 +132,6 @@ PlannedStep plan_without(const StepSpec& spec, const Workspace& workspace, const
   return out;
 }
 
-// What the pass remake costs, as a share of the matrix products: its bytes, as flops that pass meanwhile. The wider the
-// model, the less.
-double share_of_remaking(const PlannedStep& step, const Backend& backend) {
-  const Program& p = step.plan.program("micro-batch");
-  double flops = 0, bytes = 0;
-  for (const Instruction& in : p.instructions) {
-    if (in.op.name() == "einsum") flops += cost_of(step.plan, p, in).flops;
-    if (const int y = made_again(in.op); y >= 0) bytes += double(p.buffers[in.outs[size_t(y)]].bytes);
-  }
-  return bytes * backend.flops_per_byte() / std::max(flops, 1.0);
-}
-
 // With some to spare for what a run takes beside its plan (memory_need.h).
 bool fits(const PlannedStep& step, const Backend& backend) {
   constexpr i64 kSpare = i64{4} << 20;
@@ -155,15 +143,14 @@ bool fits(const PlannedStep& step, const Backend& backend) {
 
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   if (spec.pipeline.schedule.stages > 1) return plan_stage(spec, backend);
-  constexpr double kCheap = 0.012;
   const Workspace workspace = workspace_of(backend);
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
-  PlannedStep out = plan_without(spec, workspace, passes_off);
-  if (!spec.train || spec.mesh.num_ranks() > 1 || share_of_remaking(out, backend) <= kCheap) return out;
-  passes_off.insert("remake");  // unless memory needs it
+  if (!spec.train || spec.mesh.num_ranks() > 1) return plan_without(spec, workspace, passes_off);
+  std::set<std::string> fewer_bytes = passes_off;
+  passes_off.insert("remake");  // which costs time: unless memory needs it
   PlannedStep faster = plan_without(spec, workspace, passes_off);
-  return fits(faster, backend) ? std::move(faster) : std::move(out);
+  return fits(faster, backend) ? std::move(faster) : plan_without(spec, workspace, fewer_bytes);
 }
 
 }  // namespace megalith

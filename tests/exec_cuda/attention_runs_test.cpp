@@ -52,9 +52,19 @@ struct Inputs {
 
   // dq, dk and dv.
   std::vector<std::vector<u16>> gradients(const Sizes& n, const cuda::Indices& positions) {
-    cuda::AttentionSizes z{.dtype = DType::bf16, .s = n.s, .b = n.b, .g = n.g, .r = n.r, .d = n.d, .t = n.s};
+    cuda::AttentionSizes z{.dtype = DType::bf16,
+                           .s = n.s,
+                           .b = n.b,
+                           .g = n.g,
+                           .r = n.r,
+                           .d = n.d,
+                           .t = n.s,
+                           .positions = positions,
+                           .groups = {},
+                           .heads = {},
+                           .keys = {}};
     z.scale = 1 / std::sqrt(float(n.d));
-    z.positions = positions, z.query_heads = n.g * n.r, z.key_heads = n.g;
+    z.query_heads = n.g * n.r, z.key_heads = n.g;
     OnDevice<bf16> dq(std::vector<bf16>(size_t(queries), bf16(NAN))), dk(std::vector<bf16>(size_t(keys), bf16(NAN))),
         dv(std::vector<bf16>(size_t(keys), bf16(NAN)));
     OnDevice<float> workspace(std::vector<float>(size_t(cuda::hopper_grad_workspace(z)) / sizeof(float), NAN));

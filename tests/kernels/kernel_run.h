@@ -26,6 +26,7 @@ inline double epsilon(DType t) {
 template <class F>
 void with_element(DType t, F&& f) {
   if (t == DType::i32) return f(i32{});
+  if (t == DType::u16) return f(u16{});
   dispatch_float(t, [&]<class T>() { f(T{}); });
 }
 

@@ -27,6 +27,7 @@ struct Array {
 template <class F>
 void with_type(DType t, F&& f) {
   if (t == DType::i32) return f(i32{});
+  if (t == DType::u16) return f(u16{});
   if (t == DType::i64) return f(i64{});
   dispatch_float(t, [&]<class T>() { f(T{}); });
 }

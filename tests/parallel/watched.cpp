@@ -5,7 +5,9 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/split_float.h"
 #include "graph/relayout_op.h"
+#include "optim/update.h"
 #include "tests/harness/wrapped_backend.h"
 #include "tests/harness/wrapped_interpreter.h"
 
@@ -70,12 +72,27 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
       // A rank's part of a pool's weights in f32: only with its main weights on the host they are held twice.
       if (leaf.name.ends_with(".shard") && leaf.type.dtype == DType::f32) continue;
       const u64 name = XXH3_64bits(leaf.name.data(), leaf.name.size());
-      state += XXH3_64bits_withSeed(real_->host_view(leaf), size_t(leaf.bytes), name);
+      const std::vector<float> joined = main_weights(leaf);
+      state += joined.empty() ? XXH3_64bits_withSeed(real_->host_view(leaf), size_t(leaf.bytes), name)
+                              : XXH3_64bits_withSeed(joined.data(), joined.size() * sizeof(float), name);
     }
     watch_.state = state;
   }
 
  private:
+  // Of what weights lack of f32 the f32 weights: with those on the host they are kept as such.
+  std::vector<float> main_weights(const Leaf& leaf) {
+    if (leaf.type.dtype != DType::u16) return {};
+    const std::string weights = leaf.name.substr(0, leaf.name.size() - main_name("").size());
+    const Leaf* shard = plan_.find_leaf(weights + ".shard");
+    const Leaf& near = shard ? *shard : plan_.leaf(weights);
+    const auto* high = reinterpret_cast<const bf16*>(real_->host_view(near));
+    const auto* low = reinterpret_cast<const u16*>(real_->host_view(leaf));
+    std::vector<float> out(size_t(leaf.bytes) / sizeof(u16));
+    std::transform(high, high + out.size(), low, out.begin(), join_float);
+    return out;
+  }
+
   Plan plan_;
   Watch& watch_;
 };

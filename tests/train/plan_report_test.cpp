@@ -14,14 +14,12 @@ namespace {
 // A machine of so much memory, on which nothing runs.
 struct Memory : Backend {
   i64 memory = 0;
-  double balance = 8;
   std::optional<i64> host{};
   std::string name() const override { return "none"; }
   std::string device_name() const override { return "none"; }
   i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
   i64 fixed_bytes() const override { return 1 << 20; }
   i64 available_bytes() const override { return memory; }
-  double flops_per_byte() const override { return balance; }
   i64 peak_bytes() const override { return 0; }
   std::optional<i64> host_bytes() const override { return host; }
   std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override { return nullptr; }
@@ -127,9 +125,7 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   const double mib = double(numbers * m.seq_length * 8 * 4) / (1 << 20);
   EXPECT_NE(report().find(fmt::format("made again in gradients: {:.1f} MiB of activations", mib)), std::string::npos)
       << report();
-  // Where products are fast beside memory it costs too much, unless memory is short.
-  machine.balance = 1e6;
-  EXPECT_NE(report().find("made again"), std::string::npos);
+  // It costs time: not where memory suffices.
   machine.memory = i64{1} << 40;
   EXPECT_EQ(report().find("made again"), std::string::npos);
   spec.passes_off = {"remake"};
@@ -188,12 +184,12 @@ TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
   const PlannedStep step = plan_step(step_spec(options), device);
   const MemoryNeed need = memory_need(options, step, device, false), before = need_of(options_of(run), device);
   const i64 there = step.plan.host_bytes;
-  EXPECT_EQ(before.total() - need.total(), there);
-  EXPECT_EQ(need.host_total() - before.host_total(), there);
-  EXPECT_EQ(need_of(options, one_memory).total(), need_of(options_of(run), one_memory).total());
   i64 matrices = 0;
   for (const Parameter& p : step.parameters) matrices += p.decay ? p.type.elements() : 0;
-  EXPECT_EQ(there, 12 * matrices);
+  EXPECT_EQ(there, 12 * matrices);  // on the device 10: what bf16 weights lack of f32 is 2 bytes
+  EXPECT_EQ(before.total() - need.total(), 10 * matrices);
+  EXPECT_EQ(need.host_total() - before.host_total(), there);
+  EXPECT_EQ(need_of(options, one_memory).total(), need_of(options_of(run), one_memory).total() + 2 * matrices);
   const std::string report = plan_report(options, step, need);
   for (const std::string& line :
        {fmt::format("  main parameter, on the host  {:>16} bytes", 4 * matrices),

@@ -8,6 +8,7 @@
 
 #include "base/clock.h"
 #include "base/process_memory.h"
+#include "base/split_float.h"
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
 
@@ -61,10 +62,14 @@ class CpuInterpreter final : public Interpreter {
   void draw(const Leaf& leaf, const Draw& d) override {
     const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };
     if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
-    check(leaf.type.dtype == DType::bf16, "{} is {}: f32 or bf16 can be drawn", leaf.name, name_of(leaf.type.dtype));
+    check(leaf.type.dtype == DType::bf16 || leaf.type.dtype == DType::u16,
+          "{} is {}: f32, bf16 or what that lacks (u16) can be drawn", leaf.name, name_of(leaf.type.dtype));
     std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
     fill(wide.data());
-    std::copy(wide.begin(), wide.end(), reinterpret_cast<bf16*>(executor_.leaf(leaf.name)));
+    if (leaf.type.dtype == DType::u16)
+      std::ranges::transform(wide, reinterpret_cast<u16*>(executor_.leaf(leaf.name)), rest_of);
+    else
+      std::ranges::transform(wide, reinterpret_cast<bf16*>(executor_.leaf(leaf.name)), near_of);
   }
   std::byte* host_view(const Leaf& leaf) override { return executor_.leaf(leaf.name); }
   std::span<const double> scalars(int program, const std::string& output) override {

@@ -130,7 +130,6 @@ class CudaBackend final : public Backend {
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
   std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
-  double flops_per_byte() const override { return 150; }
   void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
     if (!peers_) return;
     std::vector<cuda::Clique> needed = cuda::cliques_of(plan, coord);

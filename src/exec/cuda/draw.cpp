@@ -5,7 +5,8 @@
 namespace megalith::cuda {
 
 void draw(const Draw& d, const Type& type, const Mesh& mesh, const Coord& coord, std::byte* out, cudaStream_t stream) {
-  check(type.dtype == DType::f32 || type.dtype == DType::bf16, "{}: f32 or bf16 can be drawn", to_string(type));
+  check(type.dtype == DType::f32 || type.dtype == DType::bf16 || type.dtype == DType::u16,
+        "{}: f32, bf16 or what that lacks (u16) can be drawn", to_string(type));
   check(type.ndim() <= kMostDims, "{}: at most {} dims can be drawn", to_string(type), kMostDims);
   DrawLaunch l{d.key, d.mean, d.std, d.true_rows, type.ndim(), {}, {}, {}, type.dtype};
   for (int k = 0; k < type.ndim(); ++k) {

@@ -1,7 +1,7 @@
 // One thread an element: hashes its global indices, then Box and Muller in f64, so that the numbers are the CPU's but
 // for the last bit of log and cos.
 #include "exec/cuda/draw_launch.h"
-#include "exec/cuda/launch.cuh"
+#include "exec/cuda/kernels/split_float.cuh"
 
 namespace megalith::cuda {
 namespace {
@@ -22,6 +22,10 @@ __device__ i64 global_index(const DrawLaunch& l, int dim, i64 local) {
   return l.run[dim][r].start + local - l.run[dim][r].from;
 }
 
+__device__ void put(float x, float* to) { *to = x; }
+__device__ void put(float x, __nv_bfloat16* to) { *to = near_of(x); }
+__device__ void put(float x, u16* to) { *to = rest_of(x); }
+
 template <class T>
 __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n) {
   const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
@@ -36,7 +40,7 @@ __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n)
     h = mix(h, u64(index));
   }
   const double x = first >= l.true_rows ? 0 : l.mean + (l.std > 0 ? l.std * normal(h) : 0);
-  out[i] = T(float(x));
+  put(float(x), out + i);
 }
 
 }  // namespace
@@ -45,9 +49,13 @@ void launch(const DrawLaunch& l, std::byte* out, cudaStream_t stream) {
   i64 n = 1;
   for (int k = 0; k < l.ndim; ++k) n *= l.size[k];
   if (n == 0) return;
-  dispatch(l.dtype, [&]<class T>() {
-    draw_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(l, reinterpret_cast<T*>(out), n);
-  });
+  const auto into = [&](auto* to) { draw_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(l, to, n); };
+  if (l.dtype == DType::f32)
+    into(reinterpret_cast<float*>(out));
+  else if (l.dtype == DType::bf16)
+    into(reinterpret_cast<__nv_bfloat16*>(out));
+  else
+    into(reinterpret_cast<u16*>(out));
   check_launch("drawing the weights");
 }
 

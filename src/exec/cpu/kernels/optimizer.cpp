@@ -1,6 +1,7 @@
 // Kernels of AdamW and Sgd: one pass over a parameter and its state, bound by memory.
 #include <cmath>
 
+#include "base/split_float.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"
@@ -25,21 +26,29 @@ struct AdamWStep {
         eps(op.eps) {}
 };
 
-// Where an update reads and writes; `copy` may be null.
+// Where an update reads and writes. copy: may be null. rest: null, or what the copy lacks of the weights, which then
+// lie nowhere else.
 template <class S, class C>
 struct Tensors {
   S* w;
   const S* g;
   S *m, *v;
   C* copy;
+  u16* rest = nullptr;
+
+  Tensors from(i64 i) const {
+    const auto at = [i](auto* p) { return p ? p + i : p; };
+    return {at(w), at(g), at(m), at(v), at(copy), at(rest)};
+  }
 };
 
+// Of the first n elements.
 template <class S, class C>
-void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
+void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 n) {
   S *const w = t.w, *const m = t.m, *const v = t.v;
   const S* const g = t.g;
 #pragma omp simd
-  for (i64 i = begin; i < end; ++i) {
+  for (i64 i = 0; i < n; ++i) {
     const S gi = g[i] * s.factor;
     const S mi = s.beta1 * m[i] + s.rest1 * gi;
     const S vi = s.beta2 * v[i] + s.rest2 * gi * gi;
@@ -48,13 +57,29 @@ void adamw(const AdamWStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
   }
 }
 
-// update(from, to) over [begin, end), and the copy of what it wrote while that is in the nearest cache.
+inline void put_near(float x, bf16& copy) { copy = near_of(x); }
+template <class S, class C>
+void put_near(S x, C& copy) {
+  copy = C(x);
+}
+
+// update(tensors, n) on pieces of [begin, end), and the copy of what it wrote while that is in the nearest cache.
 template <class S, class C, class F>
-void for_blocks(const Tensors<S, C>& t, i64 begin, i64 end, F&& update) {
+void for_blocks(const Tensors<S, C>& all, i64 begin, i64 end, F&& update) {
   constexpr i64 kNear = kBlock / 4;
+  S joined[kNear];
   for (i64 i = begin; i < end; i += kNear) {
-    update(i, std::min(end, i + kNear));
-    if (t.copy) map(std::min(end - i, kNear), kSame, t.copy + i, t.w + i);
+    const i64 n = std::min(end - i, kNear);
+    Tensors<S, C> t = all.from(i);
+    if constexpr (std::is_same_v<C, bf16> && std::is_same_v<S, float>)
+      if (t.rest) {
+        t.w = joined;
+        for (i64 k = 0; k < n; ++k) joined[k] = join_float(t.copy[k], t.rest[k]);
+      }
+    update(t, n);
+    for (i64 k = 0; t.copy && k < n; ++k) put_near(t.w[k], t.copy[k]);
+    if constexpr (std::is_same_v<S, float>)
+      for (i64 k = 0; t.rest && k < n; ++k) t.rest[k] = rest_of(t.w[k]);
   }
 }
 
@@ -64,23 +89,27 @@ struct SgdStep {
 };
 
 template <class S, class C>
-void sgd(const SgdStep<S>& s, const Tensors<S, C>& t, i64 begin, i64 end) {
+void sgd(const SgdStep<S>& s, const Tensors<S, C>& t, i64 n) {
   S *const w = t.w, *const m = t.m;
   const S* const g = t.g;
 #pragma omp simd
-  for (i64 i = begin; i < end; ++i) {
+  for (i64 i = 0; i < n; ++i) {
     const S mi = s.momentum * m[i] + (g[i] * s.factor + s.decay * w[i]);
     const S wi = w[i] - s.rate * mi;
     m[i] = mi, w[i] = wi;
   }
 }
 
+bool is_split(const Site& site) { return site.ins[0].dtype == DType::u16; }
+
 // Calls f.operator()<S, C>() with the types of the state and of the copy (S if there is none).
 template <class F>
 Kernel with_types(const Site& site, int copy, F&& f) {
-  const DType state = site.ins[0].dtype;
-  for (int i = 0; i < 3; ++i)
-    check(site.ins[i].dtype == state, "an update's parameter, gradient and state must be of one type");
+  const DType state = site.ins[1].dtype;
+  check(site.ins[2].dtype == state && (is_split(site) || site.ins[0].dtype == state),
+        "an update's parameter, gradient and state must be of one type");
+  check(!is_split(site) || (state == DType::f32 && copy >= 0 && site.ins[copy].dtype == DType::bf16),
+        "weights are split into bf16 and the rest of f32");
   check(state != DType::bf16, "a parameter's state must be f32 or f64");
   auto with = [&]<class S>() {
     return dispatch_float(copy < 0 ? state : site.ins[copy].dtype,
@@ -93,13 +122,15 @@ Kernel with_types(const Site& site, int copy, F&& f) {
 
 Kernel prepare(const AdamW& op, const Site& site) {
   return with_types(site, op.copy ? 6 : -1, [&]<class S, class C>() -> Kernel {
-    return {0, [op, n = count(site.in_shape(0))](const Args& a) {
+    return {0, [op, split = is_split(site), n = count(site.in_shape(0))](const Args& a) {
               const double* scalars = a.in<double>(4);
               if (scalars[step_scalar::kCounts] == 0) return;
               const AdamWStep<S> step(op, scalars, a.in<double>(5));
-              const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), a.out<S>(2), op.copy ? a.out<C>(3) : nullptr};
+              const Tensors<S, C> t{
+                  split ? nullptr : a.out<S>(0),  a.in<S>(1), a.out<S>(1), a.out<S>(2), op.copy ? a.out<C>(3) : nullptr,
+                  split ? a.out<u16>(0) : nullptr};
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                for_blocks(t, begin, end, [&](i64 from, i64 to) { adamw(step, t, from, to); });
+                for_blocks(t, begin, end, [&](const Tensors<S, C>& some, i64 k) { adamw(step, some, k); });
               });
             }};
   });
@@ -107,14 +138,16 @@ Kernel prepare(const AdamW& op, const Site& site) {
 
 Kernel prepare(const Sgd& op, const Site& site) {
   return with_types(site, op.copy ? 5 : -1, [&]<class S, class C>() -> Kernel {
-    return {0, [op, n = count(site.in_shape(0))](const Args& a) {
+    return {0, [op, split = is_split(site), n = count(site.in_shape(0))](const Args& a) {
               const double *scalars = a.in<double>(3), *h = a.in<double>(4);
               if (scalars[step_scalar::kCounts] == 0) return;
               const SgdStep<S> step{S(scalars[step_scalar::kFactor]), S(op.decay ? h[hyper::kWeightDecay] : 0),
                                     S(op.momentum), S(h[hyper::kLr])};
-              const Tensors<S, C> t{a.out<S>(0), a.in<S>(1), a.out<S>(1), nullptr, op.copy ? a.out<C>(2) : nullptr};
+              const Tensors<S, C> t{
+                  split ? nullptr : a.out<S>(0),  a.in<S>(1), a.out<S>(1), nullptr, op.copy ? a.out<C>(2) : nullptr,
+                  split ? a.out<u16>(0) : nullptr};
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                for_blocks(t, begin, end, [&](i64 from, i64 to) { sgd(step, t, from, to); });
+                for_blocks(t, begin, end, [&](const Tensors<S, C>& some, i64 k) { sgd(step, some, k); });
               });
             }};
   });

@@ -34,17 +34,23 @@ Kernel prepare(const MultiSumSquares& op, const Site& site) {
 
 Kernel prepare(const MultiAdamW& op, const Site& site) {
   std::vector<i64> counts;
+  WeightTypes weights;
   for (int p = 0; p < op.parameters(); ++p) {
-    for (int i = 0; i < 4; ++i) check_dtype(op.name, site.ins[size_t(p * op.ins_each() + i)].dtype, {DType::f32});
-    counts.push_back(count(site.in_shape(p * op.ins_each())));
+    const size_t first = size_t(p * op.ins_each());
+    std::vector<DType> types;
+    for (size_t i = 0; i < size_t(op.ins_each()); ++i) types.push_back(site.ins[first + i].dtype);
+    const WeightTypes each =
+        weight_types(op.name, std::span(types).first(4), op.copy ? std::optional(types[4]) : std::nullopt);
+    check(p == 0 || each == weights, "[{}] parameter {} is kept in another way than those before it", op.name, p);
+    weights = each;
+    counts.push_back(count(site.in_shape(int(first))));
   }
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, op.copy ? site.ins[4].dtype : DType::bf16};
-  if (op.copy) check_activation(op.name, l.copy);
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, weights};
   return {0, [l, counts, op](const Args& a) {
             std::vector<UpdateItem> items;
             for (int p = 0; p < op.parameters(); ++p) {
               const int in = p * op.ins_each(), out = p * op.outs_each();
-              items.push_back({a.out<float>(out), a.in<float>(in + 1), a.out<float>(out + 1), a.out<float>(out + 2),
+              items.push_back({a.outs[size_t(out)], a.in<float>(in + 1), a.out<float>(out + 1), a.out<float>(out + 2),
                                op.copy ? a.outs[size_t(out + 3)] : nullptr, counts[size_t(p)], op.decay[size_t(p)]});
             }
             const int numbers = op.parameters() * op.ins_each();

@@ -10,29 +10,37 @@ static_assert(kLrAt == hyper::kLr && kWeightDecayAt == hyper::kWeightDecay && kC
               kCorrection2At == hyper::kCorrection2);
 static_assert(kFactorAt == step_scalar::kFactor && kCountsAt == step_scalar::kCounts);
 
-// The type of the copy, with everything checked; `states`: w, g and the moments.
-static DType copy_type(std::string_view op, const Site& site, int states, int copy) {
-  for (int i = 0; i < states; ++i) check_dtype(op, site.ins[i].dtype, {DType::f32});
-  if (copy < 0) return DType::bf16;
-  check_activation(op, site.ins[copy].dtype);
-  return site.ins[copy].dtype;
+WeightTypes weight_types(std::string_view op, std::span<const DType> state, std::optional<DType> copy) {
+  const bool split = state[0] == DType::u16;
+  for (const DType t : state.subspan(split ? 1 : 0)) check_dtype(op, t, {DType::f32});
+  if (!copy && !split) return {};
+  check(copy.has_value(), "[{}] weights without the copy that they are split from", op);
+  split ? check_dtype(op, *copy, {DType::bf16}) : check_activation(op, *copy);
+  return {*copy, split};
+}
+
+// `states`: w, g and the moments; `copy`: its input, or -1.
+static WeightTypes types_of(std::string_view op, const Site& site, int states, int copy) {
+  std::vector<DType> state;
+  for (int i = 0; i < states; ++i) state.push_back(site.ins[size_t(i)].dtype);
+  return weight_types(op, state, copy < 0 ? std::nullopt : std::optional(site.ins[size_t(copy)].dtype));
 }
 
 Kernel prepare(const AdamW& op, const Site& site) {
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, copy_type(op.name, site, 4, op.copy ? 6 : -1)};
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, types_of(op.name, site, 4, op.copy ? 6 : -1)};
   return {0, [l, n = count(site.in_shape(0)), op](const Args& a) {
             const UpdateItem item{
-                a.out<float>(0), a.in<float>(1), a.out<float>(1), a.out<float>(2), op.copy ? a.outs[3] : nullptr, n,
-                op.decay};
+                a.outs[0], a.in<float>(1), a.out<float>(1), a.out<float>(2), op.copy ? a.outs[3] : nullptr,
+                n,         op.decay};
             launch(l, {&item, 1}, {a.in<double>(4), a.in<double>(5)}, a.stream);
           }};
 }
 
 Kernel prepare(const Sgd& op, const Site& site) {
-  const SgdLaunch l{op.momentum, copy_type(op.name, site, 3, op.copy ? 5 : -1)};
+  const SgdLaunch l{op.momentum, types_of(op.name, site, 3, op.copy ? 5 : -1)};
   return {0, [l, n = count(site.in_shape(0)), op](const Args& a) {
-            const UpdateItem item{
-                a.out<float>(0), a.in<float>(1), a.out<float>(1), nullptr, op.copy ? a.outs[2] : nullptr, n, op.decay};
+            const UpdateItem item{a.outs[0], a.in<float>(1), a.out<float>(1), nullptr, op.copy ? a.outs[2] : nullptr,
+                                  n,         op.decay};
             launch(l, {&item, 1}, {a.in<double>(3), a.in<double>(4)}, a.stream);
           }};
 }

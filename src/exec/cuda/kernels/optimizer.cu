@@ -3,7 +3,7 @@
 // thread).
 #include "exec/cuda/kernels/optimizer.h"
 
-#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/split_float.cuh"
 #include "exec/cuda/kernels/tensor_list.cuh"
 
 namespace megalith::cuda {
@@ -52,27 +52,34 @@ struct SgdStep {
   }
 };
 
-// Elements [i, i + K) of a tensor.
-template <class Step, int K>
+// Elements [i, i + K) of a tensor. C: of the copy.
+template <class Step, class C, bool kSplit, int K>
 struct State {
   Numbers<float, K> w, g, m, v;
 
   __device__ void load(const UpdateItem& t, i64 i) {
-    w = unpack<float>(load_pack<K>(t.w + i)), g = unpack<float>(load_pack<K>(t.g + i));
+    if constexpr (kSplit)
+      w = joined(load_pack<K>(static_cast<const C*>(t.copy) + i), load_pack<K>(static_cast<const u16*>(t.w) + i));
+    else
+      w = unpack<float>(load_pack<K>(static_cast<const float*>(t.w) + i));
+    g = unpack<float>(load_pack<K>(t.g + i));
     m = unpack<float>(load_pack<K>(t.m + i));
     if constexpr (Step::kHasV) v = unpack<float>(load_pack<K>(t.v + i));
   }
-  template <class C>
   __device__ void update(const Step& step, const UpdateItem& t, i64 i) {
 #pragma unroll
     for (int k = 0; k < K; ++k) step(w.x[k], g.x[k], m.x[k], v.x[k]);
-    store_pack(t.w + i, w), store_pack(t.m + i, m);
+    if constexpr (kSplit)
+      put_pack(static_cast<u16*>(t.w) + i, pack_rest(w));
+    else
+      store_pack(static_cast<float*>(t.w) + i, w);
+    store_pack(t.m + i, m);
     if constexpr (Step::kHasV) store_pack(t.v + i, v);
-    if (t.copy) store_pack(static_cast<C*>(t.copy) + i, w);
+    if (kSplit || t.copy) put_pack(static_cast<C*>(t.copy) + i, pack_near<C>(w));
   }
 };
 
-template <class Step, class C, int kMost>
+template <class Step, class C, bool kSplit, int kMost>
 static __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ TensorList<UpdateItem, kMost> list,
                   const __grid_constant__ typename Step::Launch launch, UpdateNumbers numbers) {
@@ -82,26 +89,31 @@ static __global__ void __launch_bounds__(kThreads)
   const Step step(launch, numbers, t.decay);
   const i64 i = c.begin + threadIdx.x * N;
   if (i + N <= c.end) {
-    State<Step, N> four;
+    State<Step, C, kSplit, N> four;
     four.load(t, i);
-    four.template update<C>(step, t, i);
+    four.update(step, t, i);
     return;
   }
   for (i64 rest = i; rest < c.end; ++rest) {
-    State<Step, 1> one;
+    State<Step, C, kSplit, 1> one;
     one.load(t, rest);
-    one.template update<C>(step, t, rest);
+    one.update(step, t, rest);
   }
+}
+
+template <class Step, class C, bool kSplit>
+static void launch_typed(const typename Step::Launch& l, std::span<const UpdateItem> items,
+                         const UpdateNumbers& numbers, cudaStream_t stream) {
+  for_lists(items, kChunk, [&]<int kMost>(const TensorList<UpdateItem, kMost>& list, int blocks) {
+    update_kernel<Step, C, kSplit, kMost><<<blocks, kThreads, 0, stream>>>(list, l, numbers);
+  });
 }
 
 template <class Step>
 static void launch_update(const typename Step::Launch& l, std::span<const UpdateItem> items,
                           const UpdateNumbers& numbers, cudaStream_t stream) {
-  dispatch_activation(l.copy, [&]<class C>() {
-    for_lists(items, kChunk, [&]<int kMost>(const TensorList<UpdateItem, kMost>& list, int blocks) {
-      update_kernel<Step, C, kMost><<<blocks, kThreads, 0, stream>>>(list, l, numbers);
-    });
-  });
+  if (l.weights.split) return launch_typed<Step, __nv_bfloat16, true>(l, items, numbers, stream);
+  dispatch_activation(l.weights.copy, [&]<class C>() { launch_typed<Step, C, false>(l, items, numbers, stream); });
 }
 
 void launch(const AdamWLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream) {

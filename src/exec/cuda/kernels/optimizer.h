@@ -1,14 +1,25 @@
-// AdamW and momentum SGD on many parameters in one launch; formulas and layouts in ops/update.h. State is f32; the copy
-// in compute precision, if there is one, bf16 or f32. Pointers must be multiples of 16 bytes.
+// AdamW and momentum SGD on many parameters in one launch; formulas and layouts in ops/update.h. Pointers must be
+// multiples of 16 bytes.
 #pragma once
+#include <optional>
 #include <span>
 
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
+// Of all parameters of a launch. Weights are f32, beside a copy in compute precision if there is one; or, with `split`,
+// that copy, in bf16, and what it lacks (base/split_float.h). The rest of the state is f32.
+struct WeightTypes {
+  DType copy = DType::bf16;  // or f32
+  bool split = false;
+  bool operator==(const WeightTypes&) const = default;
+};
+// Of an op's weights, gradients and moments, and of its copy.
+WeightTypes weight_types(std::string_view op, std::span<const DType> state, std::optional<DType> copy);
+
 struct UpdateItem {
-  float* w;
+  void* w;  // float; with `split` u16
   const float* g;
   float *m, *v;  // v: nullptr with SGD
   void* copy;    // nullptr: none
@@ -25,13 +36,13 @@ struct UpdateNumbers {
 
 struct AdamWLaunch {
   double beta1, beta2, eps;
-  DType copy = DType::bf16;  // of all items that have one
+  WeightTypes weights = {};
 };
 void launch(const AdamWLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
 
 struct SgdLaunch {
   double momentum;
-  DType copy = DType::bf16;
+  WeightTypes weights = {};
 };
 void launch(const SgdLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
 

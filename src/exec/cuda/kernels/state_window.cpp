@@ -43,7 +43,7 @@ Kernel prepare(const WindowAdamW& op, const Site& site) {
   const DType weights = site.ins[4].dtype;
   for (size_t i = 4; i < site.ins.size(); i += 2) check_dtype(op.name, site.ins[i].dtype, {weights});
   check_activation(op.name, weights);
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, op.copy() ? weights : DType::bf16};
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, {op.copy() ? weights : DType::bf16}};
   return {
       0, [l, op, narrow = size_of(weights)](const Args& a) {
         std::vector<UpdateItem> items;
@@ -51,7 +51,7 @@ Kernel prepare(const WindowAdamW& op, const Site& site) {
           const auto& [begin, n] = op.window.stretches[size_t(k)];
           const auto state = [&](int s) { return a.out<float>(0) + op.window.place(size_t(k), s); };
           std::byte* at = a.outs[size_t(1 + k)] + begin * narrow;
-          items.push_back({op.copy() ? state(0) : reinterpret_cast<float*>(at), a.in<float>(3 + 2 * k) + begin,
+          items.push_back({op.copy() ? static_cast<void*>(state(0)) : at, a.in<float>(3 + 2 * k) + begin,
                            state(int(op.copy())), state(1 + int(op.copy())), op.copy() ? at : nullptr, n, op.decay});
         }
         launch(l, items, {a.in<double>(1), a.in<double>(2)}, a.stream);

@@ -1,0 +1,27 @@
+// An f32 number as two of 16 bits: the nearest bf16, and what that lacks. Nothing is lost, so that weights which a
+// model computes with in bf16 need 2 more bytes for their f32 value, not 4. Of two bf16 equally near it is the one
+// further from zero: to the even one no 16 bits could tell the way back. NaN stays some NaN.
+#pragma once
+#include "base/dtype.h"
+
+namespace megalith {
+
+inline bool is_nan_bits(u32 bits) { return (bits & 0x7fffffffu) > 0x7f800000u; }
+
+inline bf16 near_of(float x) {
+  const u32 u = std::bit_cast<u32>(x);
+  bf16 near;
+  near.bits = is_nan_bits(u) ? u16(u >> 16 | 0x40) : u16((u + 0x8000u) >> 16);
+  return near;
+}
+
+inline u16 rest_of(float x) {
+  const u32 u = std::bit_cast<u32>(x);
+  return is_nan_bits(u) ? u16{0} : u16(u);
+}
+
+inline float join_float(bf16 near, u16 rest) {
+  return std::bit_cast<float>((u32(near.bits) << 16) + u32(i32(std::int16_t(rest))));
+}
+
+}  // namespace megalith

@@ -1,0 +1,104 @@
+// Main weights as bf16 weights and what those lack of f32: SplitMain, and the optimizers on them.
+#include <limits>
+
+#include "base/split_float.h"
+#include "kernel_run.h"
+
+namespace megalith::kernel_tests {
+
+namespace {
+
+// Of f32 weights: both parts as tensors.
+struct Split {
+  Tensor near, rest;
+};
+Split split_of(const Tensor& w) {
+  std::vector<double> near, rest;
+  for (const double x : w.x) near.push_back(near_of(float(x))), rest.push_back(rest_of(float(x)));
+  return {tensor(DType::bf16, w.type.shape, near), tensor(DType::u16, w.type.shape, rest)};
+}
+
+Tensor numbers(std::initializer_list<double> x) { return tensor(DType::f64, {i64(x.size())}, x); }
+
+// A step on weights kept in both ways: the same moments, and the parts of the same weights. ins: w, g, moments,
+// scalars, hyper.
+template <class Op>
+void expect_same_step(Op op, std::vector<Tensor> ins, const char* what) {
+  op.copy = true;
+  const Split before = split_of(ins[0]);
+  ins.push_back(before.near);
+  const auto want = run_kernel(op, ins);
+  ins[0] = before.rest;
+  const auto got = run_kernel(op, ins);
+  const Split after = split_of(want[0]);
+  ASSERT_EQ(got.size(), want.size());
+  EXPECT_EQ(got[0].x, after.rest.x) << what;
+  EXPECT_EQ(got.back().x, after.near.x) << what;
+  EXPECT_EQ(want.back().x, after.near.x) << what << ", the copy of f32 weights";
+  for (size_t i = 1; i + 1 < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << what << ", moment " << i;
+}
+
+}  // namespace
+
+// Ties, signs, subnormals, the largest, infinities, and numbers of all sizes.
+TEST(SplitMain, parts_make_the_whole_and_near_is_nearest) {
+  std::vector<double> x = {0.0, -0.0, 1, -1, 1.00390625, -1.00390625, 1.01171875, 1e-45, -1e-40, 3.4028234663852886e38};
+  x.push_back(std::numeric_limits<double>::infinity()), x.push_back(-std::numeric_limits<double>::infinity());
+  for (u32 bits = 0; bits < 0x7f800000u; bits += 0x0001c3a7u) x.push_back(std::bit_cast<float>(bits));
+  const Tensor w = tensor(DType::f32, {i64(x.size())}, x);
+  const Split empty = split_of(tensor(DType::f32, {i64(x.size())}, std::vector<double>(x.size(), 3)));
+  const auto got = run_kernel(SplitMain{1, true}, {w, empty.near, empty.rest});
+  const auto near_alone = run_kernel(SplitMain{1, false}, {w, empty.near});
+  EXPECT_EQ(near_alone[0].x, got[0].x);
+  for (size_t i = 0; i < x.size(); ++i) {
+    const float want = float(w.x[i]), near = float(got[0].x[i]);
+    const float whole = join_float(near_of(near), u16(got[1].x[i]));
+    ASSERT_EQ(std::bit_cast<u32>(whole), std::bit_cast<u32>(want)) << want;
+    const float even = bf16(want);  // as near as this one
+    if (std::isfinite(even)) ASSERT_LE(std::abs(double(near) - want), std::abs(double(even) - want)) << want;
+  }
+}
+
+TEST(SplitMain, nan_stays_nan) {
+  for (const u32 bits : {0x7fffffffu, 0x7f800001u, 0xffffffffu, 0xff80ffffu}) {
+    const float x = std::bit_cast<float>(bits);
+    EXPECT_TRUE(std::isnan(float(near_of(x)))) << bits;
+    EXPECT_TRUE(std::isnan(join_float(near_of(x), rest_of(x)))) << bits;
+  }
+}
+
+TEST(SplitMain, optimizers_make_the_same_of_both) {
+  for (const i64 n : {0, 1, 7, 33, 129, 9001})
+    for (const double counts : {1.0, 0.0}) {
+      const Tensor w = random_tensor(DType::f32, {n}, 1), g = random_tensor(DType::f32, {n}, 2);
+      const Tensor m = random_tensor(DType::f32, {n}, 3);
+      Tensor v = random_tensor(DType::f32, {n}, 4);
+      for (double& x : v.x) x = float(x * x);
+      const Tensor scalars = numbers({0, 0, 0.25, counts}), h = numbers({0.01, 0.1, 0.19, 0.0975});
+      expect_same_step(AdamW{.ndim = 1, .beta2 = 0.95}, {w, g, m, v, scalars, h}, "adamw");
+      expect_same_step(Sgd{.ndim = 1}, {w, g, m, scalars, h}, "sgd");
+    }
+}
+
+TEST(SplitMain, many_parameters_are_single_ones) {
+  const Tensor scalars = numbers({0, 0, 0.25, 1}), h = numbers({0.01, 0.1, 0.19, 0.0975});
+  MultiAdamW op;
+  op.beta2 = 0.95, op.copy = true;
+  std::vector<Tensor> ins, want;
+  for (const i64 n : {1, 7, 0, 33, 9001, 40000}) {
+    const Split w = split_of(random_tensor(DType::f32, {n}, u64(n)));
+    const Tensor g = random_tensor(DType::f32, {n}, 2), m = random_tensor(DType::f32, {n}, 3);
+    Tensor v = random_tensor(DType::f32, {n}, 4);
+    for (double& x : v.x) x = float(x * x);
+    ins.insert(ins.end(), {w.rest, g, m, v, w.near});
+    const AdamW one{1, 0.9, 0.95, 1e-8, n % 2 == 1, true};
+    for (Tensor& t : run_kernel(one, {w.rest, g, m, v, scalars, h, w.near})) want.push_back(std::move(t));
+    op.decay.push_back(n % 2 == 1);
+  }
+  ins.push_back(scalars), ins.push_back(h);
+  const auto got = run_kernel(op, ins);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << "result " << i;
+}
+
+}  // namespace megalith::kernel_tests
