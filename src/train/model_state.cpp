@@ -115,11 +115,12 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
 
 namespace {
 
-// values as T, each by f, as elements [begin, begin + values) of a leaf.
-template <class T>
-void write_as(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values, T (*f)(float)) {
+// values as T, each by f, as elements [begin, begin + values) of a leaf. (f: no function pointer, which would be called
+// for each number.)
+template <class T, class F>
+void write_as(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values, F f) {
   std::vector<T> elements(values.size());
-  std::ranges::transform(values, elements.begin(), f);
+  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
   interpreter.write_part(leaf, begin * i64(sizeof(T)), std::as_bytes(std::span(elements)));
 }
 
@@ -129,9 +130,9 @@ void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::
     case DType::f32:
       return interpreter.write_part(leaf, begin * i64(sizeof(float)), std::as_bytes(values));
     case DType::bf16:
-      return write_as(interpreter, leaf, begin, values, near_of);
+      return write_as<bf16>(interpreter, leaf, begin, values, [](float x) { return near_of(x); });
     case DType::u16:
-      return write_as(interpreter, leaf, begin, values, rest_of);
+      return write_as<u16>(interpreter, leaf, begin, values, [](float x) { return rest_of(x); });
     default:
       fail("{} is {}: weights are written as f32 or bf16", leaf.name, name_of(leaf.type.dtype));
   }
@@ -159,7 +160,8 @@ void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) 
     const auto first = [k](auto& v) { return std::span(v).first(size_t(k)); };
     read_elements(interpreter_, *piece.beside, piece.begin + begin + i, first(near));
     read_elements(interpreter_, *piece.leaf, piece.begin + begin + i, first(rest));
-    std::ranges::transform(first(near), first(rest), out.begin() + i, join_float);
+    std::ranges::transform(first(near), first(rest), out.begin() + i,
+                           [](bf16 near, u16 rest) { return join_float(near, rest); });
   }
 }
 

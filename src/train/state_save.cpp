@@ -42,14 +42,17 @@ int writers_of(const TrainConfig& t, i64 bytes) {
 
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
   if (t.save.empty()) return 0;
+  i64 largest = 0;  // tensor of this rank
+  for (const Parameter& p : step.parameters)
+    largest = std::max(largest, local_type(step.plan.mesh, p.type).elements() * size_of(DType::f32));
   const bool joined = std::ranges::any_of(
       step.plan.leaves, [](const Leaf& l) { return l.role == Role::main_parameter && l.type.dtype == DType::u16; });
   const i64 share = state_share_bytes(step, largest_share(t)), writers = writers_of(t, share);
   const i64 pieces = t.ckpt_format == SaveFormat::torch_dist ? kChunkBytes + kMegatronPieceBytes
-                     : read || joined                        ? kChunkBytes
+                     : read || joined                        ? std::min(kChunkBytes, largest)
                                                              : 0;
   return std::min(share, writers * DurableFile::kMemory) + std::min(share, writers * pieces) +
-         (joined ? std::min(share, 4 * ModelState::kJoinedAtOnce) : 0);
+         (joined ? std::min(largest, 4 * ModelState::kJoinedAtOnce) : 0);
 }
 
 StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)
@@ -81,7 +84,8 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       u16* rest = reinterpret_cast<u16*>(near + n);
       copy(*piece.beside, memory + at), copy(*piece.leaf, reinterpret_cast<std::byte*>(rest));
       out.fill = [near, rest](i64 begin, i64 count, std::byte* to) {
-        std::transform(near + begin, near + begin + count, rest + begin, reinterpret_cast<float*>(to), join_float);
+        std::transform(near + begin, near + begin + count, rest + begin, reinterpret_cast<float*>(to),
+                       [](bf16 high, u16 low) { return join_float(high, low); });
       };
     } else if (!(out.data = model.host_view(piece))) {
       out.fill = [this, &from = piece](i64 begin, i64 n, std::byte* to) {
