@@ -247,9 +247,9 @@ std::vector<Case> loss_and_update_cases() {
       {"vocab_loss 8192x131072", VocabLoss{131072}, {m, logits, labels}, true, 131072},
       {"vocab_sums_grad 8192x131072", VocabSumsGrad{131072}, {of(f, {2, 8192, 1}), logits, labels, m}, true, 131072},
       {"sum_squares 28672x4096", SumSquares{2}, {w}},
-      {"adamw 28672x4096, bf16 copy",
+      {"adamw 28672x4096, bf16 weights and what they lack",
        AdamW{.ndim = 2, .copy = true},
-       {w, w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096})},
+       {of(DType::u16, {28672, 4096}), w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096})},
        true}};
 }
 

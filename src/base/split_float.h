@@ -2,6 +2,9 @@
 // model computes with in bf16 need 2 more bytes for their f32 value, not 4. Of two bf16 equally near it is the one
 // further from zero: to the even one no 16 bits could tell the way back. NaN stays some NaN.
 #pragma once
+#include <cstddef>
+#include <span>
+
 #include "base/dtype.h"
 
 namespace megalith {
@@ -22,6 +25,13 @@ inline u16 rest_of(float x) {
 
 inline float join_float(bf16 near, u16 rest) {
   return std::bit_cast<float>((u32(near.bits) << 16) + u32(i32(std::int16_t(rest))));
+}
+
+// Of arrays, which need no alignment but that of 16 bits.
+inline void join_floats(const std::byte* near, const std::byte* rest, std::span<float> out) {
+  const bf16* high = reinterpret_cast<const bf16*>(near);
+  const u16* low = reinterpret_cast<const u16*>(rest);
+  for (size_t i = 0; i < out.size(); ++i) out[i] = join_float(high[i], low[i]);
 }
 
 }  // namespace megalith

@@ -134,13 +134,8 @@ void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::
     case DType::u16:
       return write_as<u16>(interpreter, leaf, begin, values, [](float x) { return rest_of(x); });
     default:
-      fail("{} is {}: weights are written as f32 or bf16", leaf.name, name_of(leaf.type.dtype));
+      fail("{} is {}: weights are f32, bf16 or what that lacks", leaf.name, name_of(leaf.type.dtype));
   }
-}
-
-template <class T>
-void read_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<T> out) {
-  interpreter.read_part(leaf, begin * i64(sizeof(T)), std::as_writable_bytes(out));
 }
 
 }  // namespace
@@ -151,18 +146,24 @@ void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float
 }
 
 void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  if (piece.leaf->type.dtype == DType::f32) return read_elements(interpreter_, *piece.leaf, piece.begin + begin, out);
-  const i64 n = std::min(i64(out.size()), kJoinedAtOnce);
-  std::vector<bf16> near(static_cast<size_t>(n));
-  std::vector<u16> rest(static_cast<size_t>(n));
-  for (i64 i = 0, k; i < i64(out.size()); i += k) {
-    k = std::min(n, i64(out.size()) - i);
-    const auto first = [k](auto& v) { return std::span(v).first(size_t(k)); };
-    read_elements(interpreter_, *piece.beside, piece.begin + begin + i, first(near));
-    read_elements(interpreter_, *piece.leaf, piece.begin + begin + i, first(rest));
-    std::ranges::transform(first(near), first(rest), out.begin() + i,
-                           [](bf16 near, u16 rest) { return join_float(near, rest); });
+  if (piece.leaf->type.dtype == DType::f32)
+    return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
+  if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);
+  const i64 most = std::min(i64(out.size()), kJoinedAtOnce);
+  std::vector<std::byte> parts(size_t(4 * most));
+  for (i64 i = 0; i < i64(out.size()); i += most) {
+    const size_t n = size_t(std::min(most, i64(out.size()) - i));
+    const std::span near = std::span(parts).first(2 * n), rest = std::span(parts).subspan(2 * n, 2 * n);
+    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), near);
+    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), rest);
+    join_floats(near.data(), rest.data(), out.subspan(size_t(i), n));
   }
+}
+
+SplitView ModelState::split_view(const StatePiece& piece) const {
+  if (piece.leaf->type.dtype != DType::u16) return {};
+  const std::byte *near = interpreter_.host_view(*piece.beside), *rest = interpreter_.host_view(*piece.leaf);
+  return near && rest ? SplitView{near + 2 * piece.begin, rest + 2 * piece.begin} : SplitView{};
 }
 
 float* ModelState::host_view(const StatePiece& piece) const {

@@ -37,9 +37,15 @@ struct RowsToShare {
 };
 RowsToShare rows_to_share(const Type& local, i64 holders);
 
+// The weights in bf16 and what those lack, of a piece's first element on.
+struct SplitView {
+  const std::byte *near = nullptr, *rest = nullptr;
+  explicit operator bool() const { return near && rest; }
+};
+
 class ModelState {
  public:
-  static constexpr i64 kJoinedAtOnce = i64{1} << 18;  // elements: read() takes as many times 4 bytes
+  static constexpr i64 kJoinedAtOnce = i64{1} << 20;  // elements that read() takes 4 bytes each for, on a device
 
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
@@ -62,6 +68,8 @@ class ModelState {
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
   // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
   float* host_view(const StatePiece& piece) const;
+  // Where the host can see both parts of weights that are kept in two.
+  SplitView split_view(const StatePiece& piece) const;
   Interpreter& interpreter() const { return interpreter_; }
 
   // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.

@@ -52,7 +52,7 @@ i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
                      : read || joined                        ? std::min(kChunkBytes, largest)
                                                              : 0;
   return std::min(share, writers * DurableFile::kMemory) + std::min(share, writers * pieces) +
-         (joined ? std::min(largest, 4 * ModelState::kJoinedAtOnce) : 0);
+         (read && joined ? std::min(largest, 4 * ModelState::kJoinedAtOnce) : 0);
 }
 
 StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)
@@ -76,17 +76,19 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       const i64 element = size_of(leaf.type.dtype);
       copies.push_back({&leaf, piece.begin * element, {to, size_t(n * element)}});
     };
+    const auto join = [&](const std::byte* near, const std::byte* rest) {
+      out.fill = [near, rest](i64 first, i64 elements, std::byte* to) {
+        join_floats(near + 2 * first, rest + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
+      };
+    };
     if (copied && piece.leaf->type.dtype == DType::f32) {
       out.data = memory + at;
       copy(*piece.leaf, memory + at);
     } else if (copied) {
-      bf16* near = reinterpret_cast<bf16*>(memory + at);
-      u16* rest = reinterpret_cast<u16*>(near + n);
-      copy(*piece.beside, memory + at), copy(*piece.leaf, reinterpret_cast<std::byte*>(rest));
-      out.fill = [near, rest](i64 begin, i64 count, std::byte* to) {
-        std::transform(near + begin, near + begin + count, rest + begin, reinterpret_cast<float*>(to),
-                       [](bf16 high, u16 low) { return join_float(high, low); });
-      };
+      copy(*piece.beside, memory + at), copy(*piece.leaf, memory + at + 2 * n);
+      join(memory + at, memory + at + 2 * n);
+    } else if (const SplitView seen = model.split_view(piece)) {
+      join(seen.near, seen.rest);
     } else if (!(out.data = model.host_view(piece))) {
       out.fill = [this, &from = piece](i64 begin, i64 n, std::byte* to) {
         const std::lock_guard lock(reading_);

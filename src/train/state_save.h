@@ -49,7 +49,7 @@ class StateBlocks {
   std::vector<Source> sources_;
   i64 bytes_ = 0;
   bool copied_;
-  std::mutex reading_;  // a device has one queue
+  std::mutex reading_;  // of a device, which has one queue
 };
 
 }  // namespace megalith

@@ -132,11 +132,15 @@ PlannedStep plan_without(const StepSpec& spec, const Workspace& workspace, const
   return out;
 }
 
-// With some to spare for what a run takes beside its plan (memory_need.h).
-bool fits(const PlannedStep& step, const Backend& backend) {
-  constexpr i64 kSpare = i64{4} << 20;
+// With room for what a run takes beside its plan (memory_need.h), here not known to the byte: copies of the state, f32,
+// and batches, buffers, libraries.
+bool fits(const PlannedStep& step, const StepSpec& spec, const Backend& backend) {
+  constexpr i64 kSpare = i64{512} << 20, kBesideCopies = i64{1} << 30;
   const i64 host = backend.host_bytes() ? 0 : step.plan.host_bytes;  // of the same memory, if there is one
-  return step.plan.arena_bytes + host + backend.fixed_bytes() + kSpare <= backend.available_bytes();
+  i64 elements = 0;
+  for (const Parameter& p : step.parameters) elements += p.type.elements();
+  const i64 copies = spec.copies_state ? 3 * size_of(DType::f32) * elements + kBesideCopies : 0;
+  return step.plan.arena_bytes + host + backend.fixed_bytes() + copies + kSpare <= backend.available_bytes();
 }
 
 }  // namespace
@@ -150,7 +154,7 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   std::set<std::string> fewer_bytes = passes_off;
   passes_off.insert("remake");  // which costs time: unless memory needs it
   PlannedStep faster = plan_without(spec, workspace, passes_off);
-  return fits(faster, backend) ? std::move(faster) : plan_without(spec, workspace, fewer_bytes);
+  return fits(faster, spec, backend) ? std::move(faster) : plan_without(spec, workspace, fewer_bytes);
 }
 
 }  // namespace megalith

@@ -26,6 +26,7 @@ struct StepSpec {
   i64 pool_size = 0;             // then; 0: by Megatron's rule
   Traffic traffic;
   PipelineSpec pipeline;
+  bool copies_state = false;         // for saves beside the training
   std::set<std::string> passes_off;  // beside the backend's own
 };
 
@@ -40,8 +41,8 @@ struct PlannedStep {
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
 };
-// The pass remake is left out where it would cost more than a little time and memory suffices without: it changes no
-// result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)
+// The pass remake costs time, and is left out where memory suffices without, for what a run takes beside its plan too:
+// it changes no result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it is carried out.

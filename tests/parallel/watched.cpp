@@ -86,10 +86,8 @@ class WatchedInterpreter final : public test::WrappedInterpreter {
     const std::string weights = leaf.name.substr(0, leaf.name.size() - main_name("").size());
     const Leaf* shard = plan_.find_leaf(weights + ".shard");
     const Leaf& near = shard ? *shard : plan_.leaf(weights);
-    const auto* high = reinterpret_cast<const bf16*>(real_->host_view(near));
-    const auto* low = reinterpret_cast<const u16*>(real_->host_view(leaf));
     std::vector<float> out(size_t(leaf.bytes) / sizeof(u16));
-    std::transform(high, high + out.size(), low, out.begin(), join_float);
+    join_floats(real_->host_view(near), real_->host_view(leaf), out);
     return out;
   }
 

@@ -133,6 +133,23 @@ TEST(PlanReport, TellsWhatGradientsMakeAgain) {
   EXPECT_EQ(report().find("made again"), std::string::npos);
 }
 
+// A plan that makes activations again is taken wherever the run would not fit otherwise, with all that it takes beside
+// its plan.
+TEST(PlanReport, MakesAgainRatherThanRefuses) {
+  const Options options = options_of(std::string(kSmallRun) +
+                                     "--num-layers 6 --micro-batch-size 8 --swiglu --save nowhere --save-interval 5 "
+                                     "--async-save");
+  Memory machine;
+  const i64 with = need_of(options, machine).total();
+  machine.memory = i64{1} << 40;
+  const i64 without = need_of(options, machine).total();
+  ASSERT_LT(with, without);
+  for (const i64 part : {0, 1, 2, 3, 4}) {
+    machine.memory = with + (without - with) * part / 4;
+    EXPECT_EQ(refusal(options, machine), "") << part;
+  }
+}
+
 // Where the device has room for the copies of --async-save, they are made there first.
 TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
   const Options options =

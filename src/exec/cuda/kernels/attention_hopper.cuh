@@ -49,10 +49,10 @@ struct Scratch {
 constexpr int kBoxFloats = kQueries * 64, kPieceBoxes = 16;
 
 // The items: tiles of keys of all samples' groups, and pieces of their dq, which are made of the sums. Blocks take
-// tickets, so a block waits for items only that others have begun. A set of `groups` of them is worked on at a time,
-// enough for all multiprocessors; of each, runs of `run` tiles, the first (with the most queries) first; of a run, the
-// last tile. Behind a set's first runs come the pieces of the set before: its last tiles are done by then, as a rule,
-// and its sums in the second-level cache yet.
+// tickets, so a block waits only for items with smaller ones, which are begun. A set of `groups` of them is worked on
+// at a time, enough for all multiprocessors; of each, runs of `run` tiles, the first (with the most queries) first; of
+// a run, the last tile. Behind a set's first runs come the pieces of the set before: its last tiles are done by then,
+// as a rule, and its sums in the second-level cache yet.
 struct Work {
   int tiles, each;  // tiles of one group, and how many groups there are
   int groups, run;

@@ -15,7 +15,8 @@ WeightTypes weight_types(std::string_view op, std::span<const DType> state, std:
   for (const DType t : state.subspan(split ? 1 : 0)) check_dtype(op, t, {DType::f32});
   if (!copy && !split) return {};
   check(copy.has_value(), "[{}] weights without the copy that they are split from", op);
-  split ? check_dtype(op, *copy, {DType::bf16}) : check_activation(op, *copy);
+  check_activation(op, *copy);
+  if (split) check_dtype(op, *copy, {DType::bf16});
   return {*copy, split};
 }
 

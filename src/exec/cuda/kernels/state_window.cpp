@@ -43,7 +43,7 @@ Kernel prepare(const WindowAdamW& op, const Site& site) {
   const DType weights = site.ins[4].dtype;
   for (size_t i = 4; i < site.ins.size(); i += 2) check_dtype(op.name, site.ins[i].dtype, {weights});
   check_activation(op.name, weights);
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, {op.copy() ? weights : DType::bf16}};
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, {.copy = op.copy() ? weights : DType::bf16}};
   return {
       0, [l, op, narrow = size_of(weights)](const Args& a) {
         std::vector<UpdateItem> items;
