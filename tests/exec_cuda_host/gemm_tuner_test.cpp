@@ -16,13 +16,14 @@ struct Pretended {
   SustainedClocks clocks = {};
   std::vector<int> guessed_tiles = {};
   std::function<bool(int)> agrees = {};
+  double first_look = 1;  // times the clock, in a way's first long run
 
   Fastest choose(bool hot = true) {
     std::vector<std::string> names;
     for (size_t i = 0; i < cycles.size(); ++i) names.push_back(std::string(1, char('a' + i)));
     const auto measure = [this](int way, double settle, double) {
-      long_runs[way] += settle > 0;
-      return Sample{cycles[way], settle > 0 ? mhz[way] : 1900.0};
+      if (settle == 0) return Sample{cycles[way], 1900};
+      return Sample{cycles[way], mhz[way] * (long_runs[way]++ == 0 && way > 0 ? first_look : 1)};
     };
     return fastest({names, measure, hot, guessed_tiles, agrees}, clocks);
   }
@@ -57,6 +58,23 @@ TEST(GemmTuner, clocks_are_shared_by_problems) {
 TEST(GemmTuner, noise_does_not_replace_an_earlier_way) {
   Pretended p{{1e6, 0.999e6}, {1300, 1301}};
   EXPECT_EQ(p.choose().way, 0);
+}
+
+// One look at a clock tells it within 1.5%.
+TEST(GemmTuner, close_ones_are_run_in_turns) {
+  Pretended p{{1e6, 1e6, 1e6}, {1300, 1311, 1200}};
+  p.first_look = 0.985;
+  EXPECT_EQ(p.choose().way, 1);
+  EXPECT_DOUBLE_EQ(p.choose().ms, 1e6 / 1311 / 1e3);
+  EXPECT_GT(p.long_runs[0], 4);
+  EXPECT_EQ(p.long_runs[0], p.long_runs[1]);
+  EXPECT_EQ(p.long_runs[2], 2) << "far behind";
+}
+
+TEST(GemmTuner, at_most_three_are_run_in_turns) {
+  Pretended p{{1e6, 1e6, 1e6, 1e6}, {1300, 1301, 1302, 1303}};
+  EXPECT_EQ(p.choose().way, 1) << "by less than noise";
+  EXPECT_EQ(p.long_runs, (std::vector<int>{1, 5, 5, 5}));
 }
 
 TEST(GemmTuner, ways_that_cannot_run) {

@@ -55,7 +55,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
   // What was chosen among fewer ways, by an earlier program, is chosen again.
   gemm_choices_ =
-      std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {} tuner 2", name_, cublasLtGetVersion()));
+      std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {} tuner 3", name_, cublasLtGetVersion()));
   attention_plans_ = std::make_unique<AttentionPlans>(*this);
   gemms_ = std::make_unique<GemmLibrary>();
 }
