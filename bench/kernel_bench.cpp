@@ -39,6 +39,7 @@ std::vector<std::byte> random_block(const Type& type, i64 ids_below) {
     if (type.dtype == DType::f64) put(1 + 0.1 * x);
     if (type.dtype == DType::i32) put(i32(mix_all(9, i) % u64(std::max<i64>(1, ids_below))));
     if (type.dtype == DType::i64) put(i);
+    if (type.dtype == DType::u8) put(u8(i % 8 == 0));
   }
   return block;
 }
@@ -250,6 +251,10 @@ std::vector<Case> loss_and_update_cases() {
       {"adamw 28672x4096, bf16 weights and what they lack",
        AdamW{.ndim = 2, .copy = true},
        {of(DType::u16, {28672, 4096}), w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096})},
+       true},
+      {"adamw 28672x4096, the same, a gradient in one of 8 rows",
+       AdamW{.ndim = 2, .copy = true, .marks = true},
+       {of(DType::u16, {28672, 4096}), w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096}), of(DType::u8, {28672})},
        true}};
 }
 

@@ -7,7 +7,10 @@ std::vector<Value> Embedding::grad(Builder& b, const Node& n, std::span<const Va
 }
 
 std::vector<Type> EmbeddingGrad::infer(const InferArgs& a) const {
-  std::vector<Type> out = infer_by_rule(rule(), a, {dtype});
+  check(!marks || (accumulate && a.mesh.num_ranks() == 1), "marks are of an accumulator on one rank");
+  std::vector<DType> dtypes = {dtype};
+  if (marks) dtypes.push_back(DType::u8);
+  std::vector<Type> out = infer_by_rule(rule(), a, dtypes);
   if (accumulate) check(a.ins[2] == out[0], "adds {} into {}", to_string(out[0]), to_string(a.ins[2]));
   return out;
 }
@@ -18,8 +21,10 @@ Cost EmbeddingGrad::cost(Types ins, Types outs) const {
 }
 
 std::vector<Alias> EmbeddingGrad::aliases() const {
-  if (accumulate) return {{0, 2, true}};
-  return {};
+  std::vector<Alias> out;
+  if (accumulate) out.push_back({0, 2, true});
+  if (marks) out.push_back({1, 3, true});
+  return out;
 }
 
 }  // namespace megalith

@@ -15,16 +15,20 @@ struct Embedding {
 
 // ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless
 // `accumulate`: then it is the accumulator, which the sums are added to in place (overwritten in a step's first
-// micro-batch if `starts`).
+// micro-batch if `starts`). With `marks`, of an accumulator on one rank, rows that no id of the step has named are left
+// as they are and count as zeros: ids, dy, acc, marks -> acc, marks [v] u8, 1 for the others.
 struct EmbeddingGrad {
   static constexpr std::string_view name = "embedding_grad";
   DType dtype = DType::f32;
-  bool accumulate = false, starts = false;
+  bool accumulate = false, starts = false, marks = false;
   void fields(auto&& v) const {
     v("dtype", name_of(dtype));
     if (accumulate) v("accumulate", starts ? "starts" : "adds");
+    if (marks) v("marks", marks);
   }
-  LayoutRule rule() const { return {.spec = "sb,sbh,vh->vh", .linear = {{1}}, .carrier = {2}}; }
+  LayoutRule rule() const {
+    return {.spec = marks ? "sb,sbh,vh,v->vh,v" : "sb,sbh,vh->vh", .linear = {{1}}, .carrier = {2}};
+  }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const;

@@ -3,8 +3,8 @@
 namespace megalith {
 
 LayoutRule AdamW::rule() const {
-  const std::string a = letters(ndim), c = copy ? "," + a : "";
-  return {.spec = a + "," + a + "," + a + "," + a + ",x,y" + c + "->" + a + "," + a + "," + a + c};
+  const std::string a = letters(ndim), c = copy ? "," + a : "", rows = marks ? "," + letters(1) : "";
+  return {.spec = a + "," + a + "," + a + "," + a + ",x,y" + c + rows + "->" + a + "," + a + "," + a + c};
 }
 
 std::vector<DType> AdamW::dtypes(Types ins) const {

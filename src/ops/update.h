@@ -19,12 +19,16 @@ struct Accumulate {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// The sum of all squares, in f64. x -> []
+// The sum of all squares, in f64. x, and with `marks` those of its rows (EmbeddingGrad), which alone are read -> []
 struct SumSquares {
   static constexpr std::string_view name = "sum_squares";
   int ndim = 0;
-  void fields(auto&& v) const { v("ndim", ndim); }
-  LayoutRule rule() const { return {.spec = letters(ndim) + "->"}; }
+  bool marks = false;
+  void fields(auto&& v) const {
+    v("ndim", ndim);
+    if (marks) v("marks", marks);
+  }
+  LayoutRule rule() const { return {.spec = letters(ndim) + (marks ? "," + letters(1) : "") + "->"}; }
   std::vector<DType> dtypes(Types) const { return {DType::f64}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {2.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
@@ -50,16 +54,18 @@ constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 // One step of AdamW (Loshchilov, Hutter 2019), in place, on one parameter. Inputs: w, g, m, v (accumulation precision),
 // scalars [4] (above), hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Where w is
 // u16 it is what the copy, in bf16, lacks of the f32 weights, and both are read (base/split_float.h; as Apex's "store
-// param remainders"). Nothing changes if the step does not count.
+// param remainders"). With `marks`, the last input, g is read in marked rows alone, and 0 in the others
+// (EmbeddingGrad). Nothing changes if the step does not count.
 //   w *= 1 - lr * wd;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr / c1 * m / (sqrt(v / c2) + eps)
 struct AdamW {
   static constexpr std::string_view name = "adamw";
   int ndim = 0;
   double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   bool decay = true;  // weight decay applies to this parameter
-  bool copy = false;
+  bool copy = false, marks = false;
   void fields(auto&& v) const {
     v("ndim", ndim), v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("decay", decay), v("copy", copy);
+    if (marks) v("marks", marks);
   }
   LayoutRule rule() const;
   std::vector<DType> dtypes(Types ins) const;

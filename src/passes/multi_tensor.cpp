@@ -127,7 +127,9 @@ class SumOfSquares {
     Value squares = v;
     if (alone(v) && g_.nodes[g_.info(v).node].op.get_if<Relayout>())
       t.relayout = g_.info(v).node, squares = g_.nodes[t.relayout].ins[0];
-    if (alone(squares) && g_.nodes[g_.info(squares).node].op.get_if<SumSquares>()) t.squares = g_.info(squares).node;
+    if (!alone(squares)) return t;
+    const auto* op = g_.nodes[g_.info(squares).node].op.get_if<SumSquares>();
+    if (op && !op->marks) t.squares = g_.info(squares).node;
     return t;
   }
 
@@ -192,8 +194,8 @@ bool join_adamw(Graph& g) {
   const std::vector<int> uses = count_uses(g);
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const auto* op = g.nodes[i].op.get_if<AdamW>();
-    if (!op || g.info(g.nodes[i].ins[2]).host) continue;  // the pass stream-state groups those on the host
-    bool read = false;                                    // by what gathers the weights, beside the next updates
+    if (!op || op->marks || g.info(g.nodes[i].ins[2]).host) continue;  // stream-state groups those on the host
+    bool read = false;  // by what gathers the weights, beside the next updates
     for (Value v : g.nodes[i].outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;
     AdamW alike = *op;

@@ -49,6 +49,7 @@ std::vector<Pass> standard_passes(bool with_ring) {
                            {"fuse-bias-grad", fuse_bias_grad},
                            {"fuse-loss", fuse_loss},
                            {"fuse-loss-grad", fuse_loss_grad},
+                           {"mark-rows", mark_rows},
                            {"multi-tensor", multi_tensor},
                            {"remake", remake},
                            {"hoist", hoist}};

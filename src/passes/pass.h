@@ -40,6 +40,7 @@ bool fuse_residual(Graph& g);    // the same for the gradient of a norm
 bool fuse_bias_grad(Graph& g);   // an activation's or a norm's gradient adds up that of the bias before it
 bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once
 bool fuse_loss_grad(Graph& g);   // so does the logits' gradient with them
+bool mark_rows(Graph& g);        // of a table's gradient only the rows of the step's tokens are made and read
 bool multi_tensor(Graph& g);     // small ops on many gradients or parameters become one
 bool remove_dead(Graph& g);      // nodes whose results nobody reads
 bool remake(Graph& g);           // the backward makes activations' and norms' results again instead of keeping them

@@ -84,6 +84,38 @@ TEST(EmbeddingGrad, adds_rows_by_id) {
         }
 }
 
+// Rows that no id names are neither made zero nor touched, whatever they hold.
+TEST(EmbeddingGrad, marks_the_rows_that_hold_something) {
+  for (DType tx : tested_dtypes())
+    for (DType ty : tested_dtypes())
+      for (i64 s : {0, 1, 9, 300})
+        for (i64 width : {1, 7, 300, 520}) {
+          const i64 vocab = 31;
+          Tensor ids = ids_of(s, 1, vocab, 9);
+          if (s > 100)
+            for (i64 i = 0; i < s; i += 2) ids.x[size_t(i)] = 17;  // more than are added at once
+          const Tensor dy = random_tensor(tx, {s, 1, width}, 10), acc = random_tensor(ty, {vocab, width}, 11);
+          std::vector<double> held;
+          for (i64 row = 0; row < vocab; ++row) held.push_back(double(mix_all(12, row) % 2));
+          const Tensor marks = tensor(DType::u8, {vocab}, held);
+          const Sums sums = sums_by_id(ids, dy, vocab, width);
+          const double e = epsilon(tx == DType::f64 || ty == DType::f64 ? DType::f64 : DType::f32);
+          const Tolerance limit{epsilon(ty) * 1.01, double(s) * e * (sums.most + 5)};
+          for (const bool first : {true, false}) {
+            std::vector<double> want = acc.x, want_marks(static_cast<size_t>(vocab));
+            for (i64 row = 0; row < vocab; ++row) {
+              const bool named = std::ranges::count(ids.x, double(row)) > 0, kept = !first && held[size_t(row)] != 0;
+              want_marks[size_t(row)] = named || kept;
+              for (size_t i = size_t(row * width); named && i < size_t((row + 1) * width); ++i)
+                want[i] = (kept ? acc.x[i] : 0) + sums.x[i];
+            }
+            const auto got = run_kernel(EmbeddingGrad{ty, true, true, true}, {ids, dy, acc, marks}, {first});
+            expect_close(got[0], want, limit, first ? "starts" : "goes on");
+            EXPECT_EQ(got[1].x, want_marks);
+          }
+        }
+}
+
 // Ids that come hundreds of times, beside ones that come once.
 TEST(EmbeddingGrad, frequent_ids) {
   for (DType tx : tested_dtypes())

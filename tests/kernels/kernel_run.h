@@ -27,6 +27,7 @@ template <class F>
 void with_element(DType t, F&& f) {
   if (t == DType::i32) return f(i32{});
   if (t == DType::u16) return f(u16{});
+  if (t == DType::u8) return f(u8{});
   dispatch_float(t, [&]<class T>() { f(T{}); });
 }
 

@@ -72,6 +72,34 @@ TEST(SumSquares, in_f64) {
   EXPECT_NEAR(std::sqrt(run_kernel(SumSquares{1}, {big})[0].x[0]), 5e30, 1e24);
 }
 
+// Rows of a table, every third with a mark; in the others is what must not be read. `zeros`: with 0 there.
+struct Marked {
+  Tensor x, zeros, marks;
+};
+Marked marked_rows(DType t, i64 rows, i64 width) {
+  Marked out{random_tensor(t, {rows, width}, 3), {}, {}};
+  out.zeros = out.x;
+  std::vector<double> marks;
+  for (i64 row = 0; row < rows; ++row) {
+    marks.push_back(row % 3 == 1);
+    for (i64 i = row * width; row % 3 != 1 && i < (row + 1) * width; ++i)
+      out.x.x[size_t(i)] = std::numeric_limits<double>::quiet_NaN(), out.zeros.x[size_t(i)] = 0;
+  }
+  out.marks = tensor(DType::u8, {rows}, marks);
+  return out;
+}
+
+TEST(SumSquares, of_marked_rows) {
+  for (DType t : tested_dtypes())
+    for (i64 rows : {0, 1, 2, 130})
+      for (i64 width : {1, 7, 256, 300}) {
+        const Marked m = marked_rows(t, rows, width);
+        double want = 0;
+        for (double x : m.zeros.x) want += x * x;
+        EXPECT_NEAR(run_kernel(SumSquares{2, true}, {m.x, m.marks})[0].x[0], want, 1e-12 * want);
+      }
+}
+
 TEST(MultiSumSquares, is_the_sum_of_single_ones) {
   for (DType t : tested_dtypes()) {
     std::vector<Tensor> all;
@@ -131,6 +159,26 @@ TEST(AdamW, is_the_formula) {
               expect_close(out[2], v, {12 * e, 0}, "v");
               if (with_copy) expect_close(out[3], w, {epsilon(copy) + 8 * e, 8 * e}, "copy");
             }
+}
+
+TEST(AdamW, reads_marked_rows_of_the_gradient) {
+  const Tensor h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
+  for (i64 rows : {0, 2, 130})
+    for (i64 width : {1, 7, 256, 300})
+      for (const bool copy : {false, true}) {
+        const Marked g = marked_rows(DType::f32, rows, width);
+        const Shape shape = {rows, width};
+        const Tensor w = random_tensor(DType::f32, shape, 4), m = random_tensor(DType::f32, shape, 5);
+        Tensor v = random_tensor(DType::f32, shape, 6);
+        for (double& x : v.x) x = std::abs(x);
+        std::vector<Tensor> ins = {w, g.zeros, m, v, scalars_of(0.25, 1), h};
+        if (copy) ins.push_back(random_tensor(DType::bf16, shape, 7));
+        AdamW op{.ndim = 2, .beta2 = 0.95, .copy = copy};
+        const auto want = run_kernel(op, ins);
+        op.marks = true, ins[1] = g.x, ins.push_back(g.marks);
+        const auto got = run_kernel(op, ins);
+        for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << rows << " x " << width << ": " << i;
+      }
 }
 
 // Parameters of all sizes, with and without decay, in one op: as each alone.

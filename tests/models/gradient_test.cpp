@@ -92,6 +92,28 @@ TEST(Model, passes_change_no_result) {
     }
 }
 
+// Rows that a step's tokens do not name have no gradient, whatever the step before left there.
+TEST(Model, rows_are_marked_anew_by_each_step) {
+  ModelConfig model = llama_like();
+  model.untie_embeddings_and_output_weights = true;
+  model.vocab_size = model.padded_vocab_size = 8 * model.seq_length;  // twice the tokens of a micro-batch
+  TrainingSpec spec{.model = model, .mesh = make_mesh(1, 1, 1, 1), .micro_batches = 2};
+  Batch batch = make_batch(model, false);
+  Training marked(spec, batch);
+  spec.passes_off = {"mark-rows"};
+  Training whole(spec, batch);
+  const Tensors at = initial_values(marked.parameters());
+  for (int step = 0; step < 3; ++step) {
+    batch.tokens = random_integers(batch.tokens.shape, model.vocab_size, 10 + u64(step));
+    const StepResult a = marked.step(at), b = whole.step(at);
+    EXPECT_NEAR(a.norm, b.norm, 1e-14 * b.norm);
+    for (const auto& [name, w] : a.after) EXPECT_LE(max_difference(w, b.after.at(name)), 1e-14) << step << ": " << name;
+    bool stale = false;  // the step does leave something
+    for (const auto& [name, g] : a.gradients) stale |= max_difference(g, b.gradients.at(name)) > 0;
+    EXPECT_EQ(stale, step > 0);
+  }
+}
+
 // One weight for q, k and v: the same loss, and the same gradients in one piece.
 TEST(Model, packed_qkv_changes_no_result) {
   for (const ModelConfig& model : {llama_like(), gpt2_like()}) {

@@ -67,7 +67,7 @@ Type f64_of(Shape shape) {
 
 // Forward, the two residual additions of a layer; backward, two of the three gradients that meet before a layer's norm.
 TEST(Fusions, products_make_the_sums_of_a_llama) {
-  const Graph g = training(llama(), kOne).g;
+  const Graph g = training(llama(), kOne, {"mark-rows"}).g;
   EXPECT_EQ(added(g), 4 * kLayers);
   EXPECT_EQ(residual<RmsNormGrad>(g), 2 * kLayers);
   EXPECT_EQ(count_ops<Add>(g) + count_ops<AddGrad>(g), 0);
@@ -183,7 +183,7 @@ TEST(Fusions, accumulations_that_cannot_wait_stay) {
 
 TEST(Fusions, the_update_is_one_node_for_all_parameters) {
   for (const ModelConfig& c : {gpt2(), llama()}) {
-    const Training t = training(c, kOne);
+    const Training t = training(c, kOne, {"mark-rows"});
     EXPECT_EQ(count_ops<SumSquares>(t.g) + count_ops<AdamW>(t.g), 0);
     ASSERT_EQ(count_ops<MultiSumSquares>(t.g), 1);
     ASSERT_EQ(count_ops<MultiAdamW>(t.g), 1);
@@ -192,6 +192,40 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
       if (const auto* m = n.op.get_if<MultiAdamW>()) EXPECT_EQ(m->parameters(), t.parameters);
     }
   }
+}
+
+// Of the table that is only looked up, on one rank. Of a tied table all rows have gradients; a table of fewer rows than
+// tokens is read as a whole.
+TEST(Fusions, rows_that_tokens_name_are_marked) {
+  const auto marks = [](const auto& op) { return op.marks; };
+  const auto all = [&](const Graph& g) {
+    return std::vector{count_ops<EmbeddingGrad>(g, marks), count_ops<SumSquares>(g, marks), count_ops<AdamW>(g, marks)};
+  };
+  const std::vector<int> none = {0, 0, 0}, one = {1, 1, 1};
+  const Graph g = training(llama(), kOne).g;
+  EXPECT_EQ(all(g), one);
+  for (const Node& n : g.nodes)
+    if (const auto* op = n.op.get_if<SumSquares>(); op && op->marks)
+      EXPECT_EQ(g.type(n.ins[0]).shape, (Shape{52, 16})) << print(g, n);
+  EXPECT_EQ(all(training(llama(), kTwo).g), none);
+  EXPECT_EQ(all(training(gpt2(), kOne).g), none);
+  ModelConfig narrow = llama();
+  narrow.vocab_size = narrow.padded_vocab_size = 16;
+  EXPECT_EQ(all(training(narrow, kOne).g), none);
+  narrow.vocab_size = narrow.padded_vocab_size = 17;
+  EXPECT_EQ(all(training(narrow, kOne).g), one);
+}
+
+// What else reads the gradient wants all of it.
+TEST(Fusions, gradients_that_others_read_have_no_marks) {
+  Graph g = training(llama(), kOne, {"mark-rows", "multi-tensor", "hoist"}).g;
+  for (const Node& n : g.nodes)
+    if (n.op.get_if<EmbeddingGrad>()) g.outputs["early"] = n.outs[0];
+  EXPECT_FALSE(mark_rows(g));
+  g.outputs.erase("early");
+  EXPECT_TRUE(mark_rows(g));
+  verify(g);
+  EXPECT_FALSE(mark_rows(g));
 }
 
 // Squares that move between ranks in one way are added first, and move once.

@@ -52,12 +52,15 @@ struct RowSums {
   i64 width;
   Y* table;
   bool add;
+  u8* marks;  // of rows that hold something, which are added to if there are marks; or null
 
   // One row of the table from tokens sorted[begin, end).
   void row(i64 begin, i64 end) const {
     using S = std::common_type_t<accum_t<X>, accum_t<Y>>;
     constexpr i64 kPart = 256;
-    Y* to = table + i64(sorted[begin] >> 32) * width;
+    const i64 row = i64(sorted[begin] >> 32);
+    const bool adds = marks ? marks[row] : add;
+    Y* to = table + row * width;
     for (i64 c = 0; c < width; c += kPart) {
       const i64 n = std::min(kPart, width - c);
       S sum[kPart] = {};
@@ -65,11 +68,12 @@ struct RowSums {
         const X* from = dy + i64(u32(sorted[t])) * width + c;
         map(n, kPlus, sum, sum, from);
       }
-      if (add)
+      if (adds)
         map(n, kPlus, to + c, to + c, sum);
       else
         map(n, kSame, to + c, sum);
     }
+    if (marks) marks[row] = 1;
   }
 
   void rows(i64 begin, i64 end) const {
@@ -89,10 +93,13 @@ Kernel make_grad(const EmbeddingGrad& op, const Sizes& s) {
             u64* sorted = reinterpret_cast<u64*>(a.workspace);
             const i64 n = sort_tokens(a.in<i32>(0), s, sorted);
             Y* table = a.out<Y>(0);
-            if (!add)
+            u8* marks = op.marks ? a.out<u8>(1) : nullptr;
+            if (!add && marks)
+              std::fill(marks, marks + s.rows.n, u8(0));
+            else if (!add)
               parallel_blocks(s.rows.n * s.width,
                               [&](i64 begin, i64 end) { std::fill(table + begin, table + end, Y(0)); });
-            const RowSums<X, Y> sums{a.in<X>(1), sorted, s.width, table, add};
+            const RowSums<X, Y> sums{a.in<X>(1), sorted, s.width, table, add, marks};
             parallel_ranges(
                 n, 1, [&](i64 begin, i64 end) { sums.rows(run_begin(sorted, n, begin), run_begin(sorted, n, end)); });
           }};

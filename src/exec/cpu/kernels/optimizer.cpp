@@ -63,10 +63,11 @@ void put_near(S x, C& copy) {
   copy = C(x);
 }
 
+constexpr i64 kNear = kBlock / 4;  // elements that the nearest cache holds of all tensors
+
 // update(tensors, n) on pieces of [begin, end), and the copy of what it wrote while that is in the nearest cache.
 template <class S, class C, class F>
 void for_blocks(const Tensors<S, C>& all, i64 begin, i64 end, F&& update) {
-  constexpr i64 kNear = kBlock / 4;
   S joined[kNear];
   for (i64 i = begin; i < end; i += kNear) {
     const i64 n = std::min(end - i, kNear);
@@ -100,6 +101,18 @@ void sgd(const SgdStep<S>& s, const Tensors<S, C>& t, i64 n) {
   }
 }
 
+// Elements first .. first + n of a gradient, of which rows without a mark are zero; they go to `held`.
+template <class S>
+const S* marked(const S* g, const u8* marks, i64 width, i64 first, i64 n, S* held) {
+  for_rows(first, first + n, width, [&](i64 row, i64 i, i64 some) {
+    if (marks[row])
+      std::copy_n(g + i, some, held + i - first);
+    else
+      std::fill_n(held + i - first, some, S(0));
+  });
+  return held;
+}
+
 bool is_split(const Site& site) { return site.ins[0].dtype == DType::u16; }
 
 // Calls f.operator()<S, C>() with the types of the state and of the copy (S if there is none).
@@ -122,15 +135,21 @@ Kernel with_types(const Site& site, int copy, F&& f) {
 
 Kernel prepare(const AdamW& op, const Site& site) {
   return with_types(site, op.copy ? 6 : -1, [&]<class S, class C>() -> Kernel {
-    return {0, [op, split = is_split(site), n = count(site.in_shape(0))](const Args& a) {
+    const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
+    return {0, [op, split = is_split(site), n, width](const Args& a) {
               const double* scalars = a.in<double>(4);
               if (scalars[step_scalar::kCounts] == 0) return;
+              const u8* marks = op.marks ? a.in<u8>(op.copy ? 7 : 6) : nullptr;
               const AdamWStep<S> step(op, scalars, a.in<double>(5));
               const Tensors<S, C> t{
                   split ? nullptr : a.out<S>(0),  a.in<S>(1), a.out<S>(1), a.out<S>(2), op.copy ? a.out<C>(3) : nullptr,
                   split ? a.out<u16>(0) : nullptr};
               parallel_blocks(n, [&](i64 begin, i64 end) {
-                for_blocks(t, begin, end, [&](const Tensors<S, C>& some, i64 k) { adamw(step, some, k); });
+                for_blocks(t, begin, end, [&](Tensors<S, C> some, i64 k) {
+                  S held[kNear];
+                  if (marks) some.g = marked(t.g, marks, width, some.g - t.g, k, held);
+                  adamw(step, some, k);
+                });
               });
             }};
   });

@@ -17,6 +17,15 @@ void parallel_blocks(i64 n, F&& f) {
   });
 }
 
+// f(row, i, n) for each row of `width` elements in [begin, end): its elements there, from i on.
+template <class F>
+void for_rows(i64 begin, i64 end, i64 width, F&& f) {
+  for (i64 i = begin, next; i < end; i = next) {
+    next = std::min(end, (i / width + 1) * width);
+    f(i / width, i, next - i);
+  }
+}
+
 // The sum of f(begin, end) over parts of `part` elements; `partial` has room for one number a part.
 constexpr i64 kSumPart = 4 * kBlock;
 inline i64 sum_parts(i64 n) { return (n + kSumPart - 1) / kSumPart; }

@@ -71,13 +71,19 @@ Kernel prepare(const Accumulate& op, const Site& site) {
   });
 }
 
-Kernel prepare(const SumSquares&, const Site& site) {
-  const i64 n = count(site.in_shape(0));
+Kernel prepare(const SumSquares& op, const Site& site) {
+  const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
   return dispatch_float(site.ins[0].dtype, [&]<class X>() -> Kernel {
-    return {sum_parts(n) * i64(sizeof(double)), [n](const Args& a) {
+    return {sum_parts(n) * i64(sizeof(double)), [n, width, op](const Args& a) {
               const X* x = a.in<X>(0);
+              const u8* marks = op.marks ? a.in<u8>(1) : nullptr;
               *a.out<double>(0) = sum_in_parts(n, reinterpret_cast<double*>(a.workspace), [&](i64 begin, i64 end) {
-                return sum_of_squares(x + begin, end - begin);
+                if (!marks) return sum_of_squares(x + begin, end - begin);
+                double sum = 0;
+                for_rows(begin, end, width, [&](i64 row, i64 i, i64 some) {
+                  if (marks[row]) sum += sum_of_squares(x + i, some);
+                });
+                return sum;
               });
             }};
   });

@@ -22,6 +22,11 @@ __device__ inline float reciprocal(float x) {  // within 1 ulp; 0 of an infinity
   asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
   return y;
 }
+__device__ inline float sqrt_fast(float x) {  // within 1 ulp
+  float y;
+  asm("sqrt.approx.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 template <bool kPrecisely>
 __device__ inline float exponential(float x) {
   if constexpr (kPrecisely)

@@ -31,7 +31,8 @@ Kernel prepare(const EmbeddingGrad& op, const Site& site) {
       plan_embedding_grad(shape_of(site, 1, 2), site.ins[1].dtype, site.outs[0].dtype, site.device.sms());
   return {l.workspace, [l, op](const Args& a) {
             const bool add = op.accumulate && !(a.first_micro_batch && op.starts);
-            launch(l, add, a.in<i32>(0), a.ins[1], a.outs[0], a.workspace, a.stream);
+            u8* marks = op.marks ? a.out<u8>(1) : nullptr;
+            launch(l, add, a.in<i32>(0), a.ins[1], a.outs[0], marks, a.workspace, a.stream);
           }};
 }
 

@@ -21,8 +21,9 @@ struct EmbeddingGradLaunch {
   i64 workspace;  // bytes
 };
 EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table, int sms);
-// `add`: to what the table holds; else all of it is written.
-void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, void* workspace,
-            cudaStream_t stream);
+// `add`: to what the table holds; else all of it is written. `marks`: null, or by row whether the table holds anything
+// there: other rows count as zeros, and are not written.
+void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, u8* marks,
+            void* workspace, cudaStream_t stream);
 
 }  // namespace megalith::cuda

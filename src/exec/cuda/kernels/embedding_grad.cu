@@ -1,7 +1,7 @@
 // A chunk of a list of tokens is a warp's task for each piece of the row. A list's first chunk goes straight into the
 // table; the others, if it is long, into the workspace, from where they are added in order: a frequent id does not keep
 // one warp busy while the others wait. If nothing is to be kept, the same launch zeroes the rows that have no token:
-// the table is written once.
+// the table is written once. With marks it does not: the next launch says which rows hold something.
 #include "exec/cuda/kernels/embedding_lists.cuh"
 
 namespace megalith::cuda {
@@ -16,10 +16,14 @@ struct SumArgs {
   Lists l;
   const void* dy;
   void* table;
+  u8* marks;  // or null
   bool add;
   u32 chunk;
   int pieces;  // of a row: kPacks of N elements for each lane
 };
+
+// Whether the row holds something that is to be kept.
+__device__ inline bool keeps(const SumArgs& a, i64 row) { return a.add && (!a.marks || a.marks[row]); }
 
 // Where a lane's columns begin, of pack k of a piece.
 template <int N>
@@ -64,10 +68,10 @@ template <class X, class Y, int N>
 __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
   Y* row = static_cast<Y*>(a.table) + task.row * a.s.width;
   Pack<Y, N> held[kPacks];  // on its way while the tokens are added
-  const bool first = task.rank == 0;
+  const bool first = task.rank == 0, adds = first && keeps(a, task.row);
 #pragma unroll
   for (int k = 0; k < kPacks; ++k)
-    if (first && a.add && column_of<N>(piece, k) < a.s.width) held[k] = load_pack<N>(row + column_of<N>(piece, k));
+    if (adds && column_of<N>(piece, k) < a.s.width) held[k] = load_pack<N>(row + column_of<N>(piece, k));
   float sum[kPacks][N] = {};
   add_tokens<X, N>(a, task, piece, sum);
 #pragma unroll
@@ -75,7 +79,7 @@ __device__ inline void run_task(const SumArgs& a, const Task& task, i64 piece) {
     const i64 column = column_of<N>(piece, k);
     if (column >= a.s.width) continue;
     float y[N] = {};
-    if (first && a.add) unpack(held[k], y);
+    if (adds) unpack(held[k], y);
 #pragma unroll
     for (int e = 0; e < N; ++e) y[e] += sum[k][e];
     // Two chunks that are not the first of their lists begin a chunk apart or more.
@@ -99,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, kResident) sum_kernel(const SumArgs 
   const i64 first = i64(blockIdx.x) * kWarps + threadIdx.x / 32, warps = i64(gridDim.x) * kWarps;
   const i64 items = i64(a.l.totals->tasks) * a.pieces;
   for (i64 i = first; i < items; i += warps) run_task<X, Y, N>(a, a.l.tasks[i / a.pieces], i % a.pieces);
-  if (a.add) return;
+  if (a.add || a.marks) return;
   for (i64 row = first; row < a.s.rows; row += warps)
     if (a.l.counts[row] == 0) zero_row<Y, N>(a, row);
 }
@@ -127,11 +131,17 @@ __global__ void __launch_bounds__(kThreads, kResident) add_parts_kernel(const Su
   }
 }
 
+__global__ void __launch_bounds__(kThreads) mark_kernel(const SumArgs a) {
+  const i64 row = i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (row < a.s.rows) a.marks[row] = keeps(a, row) || a.l.counts[row] > 0;
+}
+
 template <class X, class Y, int N>
 void launch_sums(SumArgs a, int blocks, cudaStream_t stream) {
   a.pieces = blocks_for(a.s.width, kPacks * 32 * N);
   sum_kernel<X, Y, N><<<blocks, kThreads, 0, stream>>>(a);
   if (a.s.tokens > a.chunk) add_parts_kernel<Y, N><<<blocks, kThreads, 0, stream>>>(a);
+  if (a.marks) mark_kernel<<<blocks_for(a.s.rows, kThreads), kThreads, 0, stream>>>(a);
 }
 
 // A list goes into a bf16 table at once, so that its sum is rounded once.
@@ -144,11 +154,11 @@ EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType
   return {s, dy, table, sms * kResident, lay_out(s, chunk_for(table), nullptr, l)};
 }
 
-void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, void* workspace,
-            cudaStream_t stream) {
+void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, u8* marks,
+            void* workspace, cudaStream_t stream) {
   const EmbeddingShape& s = l.shape;
   if (s.width == 0) return;
-  SumArgs args{s, {}, dy, table, add, chunk_for(l.table), 0};
+  SumArgs args{s, {}, dy, table, marks, add, chunk_for(l.table), 0};
   lay_out(s, args.chunk, static_cast<std::byte*>(workspace), args.l);
   launch_lists({s, ids, args.chunk, args.l}, stream);
   dispatch_activation(l.dy, [&]<class X>() {

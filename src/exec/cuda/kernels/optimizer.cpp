@@ -29,10 +29,11 @@ static WeightTypes types_of(std::string_view op, const Site& site, int states, i
 
 Kernel prepare(const AdamW& op, const Site& site) {
   const AdamWLaunch l{op.beta1, op.beta2, op.eps, types_of(op.name, site, 4, op.copy ? 6 : -1)};
-  return {0, [l, n = count(site.in_shape(0)), op](const Args& a) {
-            const UpdateItem item{
-                a.outs[0], a.in<float>(1), a.out<float>(1), a.out<float>(2), op.copy ? a.outs[3] : nullptr,
-                n,         op.decay};
+  const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
+  return {0, [l, n, width, op](const Args& a) {
+            UpdateItem item{a.outs[0], a.in<float>(1), a.out<float>(1), a.out<float>(2), op.copy ? a.outs[3] : nullptr,
+                            n,         op.decay};
+            if (op.marks) item.marks = a.in<u8>(op.copy ? 7 : 6), item.width = width;
             launch(l, {&item, 1}, {a.in<double>(4), a.in<double>(5)}, a.stream);
           }};
 }

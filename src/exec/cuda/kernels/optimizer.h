@@ -25,6 +25,8 @@ struct UpdateItem {
   void* copy;    // nullptr: none
   i64 n;
   bool decay;
+  const u8* marks = nullptr;  // by row of `width` elements: whether g is to be read there, or is 0; nullptr: read all
+  i64 width = 0;
 };
 
 // On the device, f64; what is where in them as ops/update.h has it.

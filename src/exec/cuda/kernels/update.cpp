@@ -23,6 +23,15 @@ Kernel prepare(const SumSquares& op, const Site& site) {
   const DType type = site.ins[0].dtype;
   check_activation(op.name, type);
   const i64 n = count(site.in_shape(0));
+  if (op.marks) {
+    const i64 rows = site.in_shape(0)[0];
+    const MarkedRows sized{nullptr, nullptr, rows, n / std::max<i64>(1, rows)};
+    return {sum_squares_partials(sized) * i64(sizeof(double)), [type, sized](const Args& a) {
+              MarkedRows x = sized;
+              x.x = a.ins[0], x.marks = a.in<u8>(1);
+              launch_sum_squares(type, x, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+            }};
+  }
   const SquaresItem sized{nullptr, n};
   return {sum_squares_partials({&sized, 1}) * i64(sizeof(double)), [type, n](const Args& a) {
             const SquaresItem item{a.ins[0], n};

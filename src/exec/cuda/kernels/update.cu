@@ -8,6 +8,7 @@ namespace megalith::cuda {
 constexpr int kThreads = 256, kFinishThreads = 1024;
 constexpr i64 kChunk = 32768;               // elements that a block squares
 constexpr i64 kSumsOfBlock = 4 * kThreads;  // that a block accumulates
+constexpr int kRowsOfBlock = 64;            // with or without a mark, that a block squares
 
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream) {
   dispatch(dtype, [&]<class X>() {
@@ -63,6 +64,26 @@ static __global__ void __launch_bounds__(kFinishThreads) finish_kernel(i64 n, co
   if (threadIdx.x == 0) *out = sum;
 }
 
+// A warp a row.
+template <class X, int N>
+static __global__ void __launch_bounds__(kThreads) marked_squares_kernel(const MarkedRows t, double* partials) {
+  __shared__ double parts[32];
+  const i64 begin = i64(blockIdx.x) * kRowsOfBlock, end = min(t.rows, begin + kRowsOfBlock);
+  double sums[4] = {};
+  for (i64 row = begin + threadIdx.x / 32; row < end; row += kThreads / 32) {
+    if (!t.marks[row]) continue;
+    const X* x = static_cast<const X*>(t.x) + row * t.width;
+#pragma unroll 4
+    for (i64 i = threadIdx.x % 32 * N; i < t.width; i += 32 * N) {
+      const Numbers<double, N> v = unpack<double>(load_pack<N>(x + i));
+#pragma unroll
+      for (int k = 0; k < N; ++k) sums[k % 4] = fma(v.x[k], v.x[k], sums[k % 4]);
+    }
+  }
+  const double sum = block_sum((sums[0] + sums[1]) + (sums[2] + sums[3]), parts);
+  if (threadIdx.x == 0) partials[blockIdx.x] = sum;
+}
+
 i64 sum_squares_partials(std::span<const SquaresItem> items) {
   i64 chunks = 0;
   for (const SquaresItem& item : items) chunks += chunks_of(item.n, kChunk);
@@ -79,6 +100,19 @@ void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double*
     });
   });
   finish_kernel<<<1, kFinishThreads, 0, stream>>>(done, partials, out);
+  check_launch("[sum_squares] launch");
+}
+
+i64 sum_squares_partials(const MarkedRows& x) { return blocks_for(x.rows, kRowsOfBlock); }
+
+void launch_sum_squares(DType dtype, const MarkedRows& x, double* partials, double* out, cudaStream_t stream) {
+  const i64 blocks = sum_squares_partials(x);
+  dispatch_activation(dtype, [&]<class X>() {
+    constexpr int N = kPackSize<X>;
+    const auto kernel = x.width % N == 0 ? marked_squares_kernel<X, N> : marked_squares_kernel<X, 1>;
+    if (blocks > 0) kernel<<<unsigned(blocks), kThreads, 0, stream>>>(x, partials);
+  });
+  finish_kernel<<<1, kFinishThreads, 0, stream>>>(blocks, partials, out);
   check_launch("[sum_squares] launch");
 }
 

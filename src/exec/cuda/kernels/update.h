@@ -28,6 +28,15 @@ i64 sum_squares_partials(std::span<const SquaresItem> items);
 void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
                         cudaStream_t stream);
 
+// The same of those rows of a table that have a mark.
+struct MarkedRows {
+  const void* x;
+  const u8* marks;
+  i64 rows, width;
+};
+i64 sum_squares_partials(const MarkedRows& x);
+void launch_sum_squares(DType dtype, const MarkedRows& x, double* partials, double* out, cudaStream_t stream);
+
 // ops/update.h, StepScalars. The types of squares, loss and tokens: f32, bf16 or f64. out: 4 numbers.
 struct StepScalarsLaunch {
   double clip;
