@@ -7,7 +7,8 @@ std::vector<Value> Embedding::grad(Builder& b, const Node& n, std::span<const Va
 }
 
 std::vector<Type> EmbeddingGrad::infer(const InferArgs& a) const {
-  check(!marks || (accumulate && a.mesh.num_ranks() == 1), "marks are of an accumulator on one rank");
+  check(!marks || (accumulate && a.mesh.num_ranks() == 1 && a.ins[3].dtype == DType::u8),
+        "marks are u8, of an accumulator on one rank");
   std::vector<DType> dtypes = {dtype};
   if (marks) dtypes.push_back(DType::u8);
   std::vector<Type> out = infer_by_rule(rule(), a, dtypes);

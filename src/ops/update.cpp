@@ -2,12 +2,20 @@
 
 namespace megalith {
 
+static void check_marks(const Type& t) { check(t.dtype == DType::u8, "marks are {}, not u8", to_string(t)); }
+
+std::vector<DType> SumSquares::dtypes(Types ins) const {
+  if (marks) check_marks(ins[1]);
+  return {DType::f64};
+}
+
 LayoutRule AdamW::rule() const {
   const std::string a = letters(ndim), c = copy ? "," + a : "", rows = marks ? "," + letters(1) : "";
   return {.spec = a + "," + a + "," + a + "," + a + ",x,y" + c + rows + "->" + a + "," + a + "," + a + c};
 }
 
 std::vector<DType> AdamW::dtypes(Types ins) const {
+  if (marks) check_marks(ins.back());
   std::vector<DType> out = {ins[0].dtype, ins[2].dtype, ins[3].dtype};
   if (copy) out.push_back(ins[6].dtype);
   return out;

@@ -29,8 +29,9 @@ struct SumSquares {
     if (marks) v("marks", marks);
   }
   LayoutRule rule() const { return {.spec = letters(ndim) + (marks ? "," + letters(1) : "") + "->"}; }
-  std::vector<DType> dtypes(Types) const { return {DType::f64}; }
+  std::vector<DType> dtypes(Types ins) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  // With marks that of all rows: an upper bound.
   Cost cost(Types ins, Types outs) const { return {2.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
 };
 

@@ -1,5 +1,5 @@
 // Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
-// and AdamW on all parameters. For backends where starting an op costs time. (On a CPU it is the other way round: a
+// and AdamW on all parameters (but on those of whose gradients rows are marked). For backends where starting an op costs time. (On a CPU it is the other way round: a
 // gradient that is squared right behind its product is still in cache.)
 #include <algorithm>
 

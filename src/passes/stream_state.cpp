@@ -57,6 +57,7 @@ class Stream {
 
   void add_target(const Node& n) {
     const AdamW& op = *n.op.get_if<AdamW>();
+    check(!op.marks, "a gradient's marks are not read by updates of windows: {}", print(g_, n));
     check(!op.copy || g_.info(n.ins[0]).host, "main weights and moments lie in different memories: {}", print(g_, n));
     const i64 elements = local_type(g_.mesh, g_.type(n.ins[2])).elements();
     targets_.push_back({n, elements, op.copy ? n.ins[6] : n.ins[0]});

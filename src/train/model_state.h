@@ -74,7 +74,7 @@ class ModelState {
 
   // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
   double squares() const;          // of all weights
-  i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0
+  i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0; without mark-rows
 
  private:
   struct Place {  // of a rank's elements of a parameter's local block

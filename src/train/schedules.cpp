@@ -53,6 +53,7 @@ StepSpec step_spec(const Options& o, int stage) {
                o.parallel.grad_reduce_in_bf16, o.parallel.cp_comm_type == CpCommType::p2p};
   s.evaluate = o.train.eval_iters > 0;
   s.copies_state = o.train.async_save && !o.train.save.empty();
+  if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole
   if (o.parallel.pipeline_model_parallel_size > 1) {
     const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();
     s.pipeline = pipeline_of(o.parallel, o.model, stage, int(o.train.global_batch_size / at_once));

@@ -80,6 +80,35 @@ TEST(SplitMain, optimizers_make_the_same_of_both) {
     }
 }
 
+// As a large table's gradient is read: what lies in rows without a mark does not count.
+TEST(SplitMain, marked_rows_are_read) {
+  for (const i64 width : {1, 7, 256}) {
+    const i64 rows = 37;
+    const Shape shape = {rows, width};
+    const Split w = split_of(random_tensor(DType::f32, shape, 1));
+    Tensor g = random_tensor(DType::f32, shape, 2), v = random_tensor(DType::f32, shape, 4), zeros = g;
+    for (double& x : v.x) x = float(x * x);
+    std::vector<double> marks;
+    for (i64 i = 0; i < rows * width; ++i) {
+      const bool has = i / width % 3 == 1;
+      if (i % width == 0) marks.push_back(has);
+      if (!has) zeros.x[size_t(i)] = 0, g.x[size_t(i)] = std::numeric_limits<double>::quiet_NaN();
+    }
+    AdamW op{.ndim = 2, .beta2 = 0.95, .copy = true};
+    std::vector<Tensor> ins = {w.rest,
+                               zeros,
+                               random_tensor(DType::f32, shape, 3),
+                               v,
+                               numbers({0, 0, 0.25, 1}),
+                               numbers({0.01, 0.1, 0.19, 0.0975}),
+                               w.near};
+    const auto want = run_kernel(op, ins);
+    op.marks = true, ins[1] = g, ins.push_back(tensor(DType::u8, {rows}, marks));
+    const auto got = run_kernel(op, ins);
+    for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << width << ": " << i;
+  }
+}
+
 TEST(SplitMain, many_parameters_are_single_ones) {
   const Tensor scalars = numbers({0, 0, 0.25, 1}), h = numbers({0.01, 0.1, 0.19, 0.0975});
   MultiAdamW op;

@@ -141,7 +141,7 @@ void launch_sums(SumArgs a, int blocks, cudaStream_t stream) {
   a.pieces = blocks_for(a.s.width, kPacks * 32 * N);
   sum_kernel<X, Y, N><<<blocks, kThreads, 0, stream>>>(a);
   if (a.s.tokens > a.chunk) add_parts_kernel<Y, N><<<blocks, kThreads, 0, stream>>>(a);
-  if (a.marks) mark_kernel<<<blocks_for(a.s.rows, kThreads), kThreads, 0, stream>>>(a);
+  if (a.marks && a.s.rows > 0) mark_kernel<<<blocks_for(a.s.rows, kThreads), kThreads, 0, stream>>>(a);
 }
 
 // A list goes into a bf16 table at once, so that its sum is rounded once.

@@ -1,0 +1,92 @@
+// An untied table's gradient, of which only the rows of a step's tokens are written and read (the pass mark-rows):
+// training is the same to the bit.
+#include <gtest/gtest.h>
+
+#include <bit>
+#include <cmath>
+
+#include "base/rng.h"
+#include "exec/cpu/backend.h"
+#include "ops/embedding.h"
+#include "ops/update.h"
+#include "small_run.h"
+#include "train/model_state.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+constexpr const char* kUntied = "--position-embedding-type rope --untie-embeddings-and-output-weights ";
+
+struct Ran {
+  bool marked = false;
+  std::vector<u32> weights;  // all bits after the last step
+  std::vector<i64> zeros;    // in the gradients of each step
+};
+
+// Four steps of three micro-batches with other tokens each.
+Ran run_steps(const std::string& flags, bool pass) {
+  const auto backend = make_cpu_backend();
+  StepSpec spec = step_spec(options_for(1, kUntied + flags));
+  if (!pass) spec.passes_off.insert("mark-rows");
+  const PlannedStep step = plan_step(spec, *backend);
+  Ran out;
+  for (const Node& n : step.train.nodes)
+    if (const auto* op = n.op.get_if<EmbeddingGrad>()) out.marked |= op->marks;
+  const auto interpreter = backend->make_interpreter(step.plan, Coord{});
+  ModelState model(step, *interpreter);
+  model.initialise(3);
+  const auto program = [&](const char* name) { return int(&step.plan.program(name) - step.plan.programs.data()); };
+  const i64 n = spec.shape.batch * spec.model.seq_length;
+  const std::vector<float> ones(size_t(n), 1);
+  std::vector<i32> ids(static_cast<size_t>(n));
+  constexpr int kSteps = 4, kMicroBatches = 3;
+  for (int i = 0; i < kSteps; ++i) {
+    const double h[hyper::kSize] = {1e-2, 0.1, 1 - std::pow(0.9, i + 1), 1 - std::pow(0.999, i + 1)};
+    interpreter->write(*step.plan.find_leaf("hyper"), h);
+    interpreter->write(*step.plan.find_leaf("loss_mask"), ones.data());
+    for (int k = 0; k < kMicroBatches; ++k) {
+      for (const char* leaf : {"tokens", "labels"}) {
+        for (size_t t = 0; t < ids.size(); ++t) ids[t] = i32(mix_all(hash_name(leaf), i * kMicroBatches + k, t) % 101);
+        interpreter->write(*step.plan.find_leaf(leaf), ids.data());
+      }
+      interpreter->run(program(k + 1 < kMicroBatches ? "micro-batch" : "last-micro-batch"), k == 0, 0);
+    }
+    out.zeros.push_back(model.zeros_in_gradients());
+  }
+  for (const StateTensor& t : model.tensors())
+    for (const StatePiece& p : t.is_weight ? model.pieces(t) : std::vector<StatePiece>()) {
+      std::vector<float> values(size_t(count(p.shape)));
+      model.read(p, 0, values);
+      for (const float x : values) out.weights.push_back(std::bit_cast<u32>(x));
+    }
+  return out;
+}
+
+}  // namespace
+
+TEST(MarkedRows, ChangeNoBit) {
+  struct Case {
+    const char* flags;
+    bool marked;
+  };
+  for (const auto& [flags, marked] : {Case{"", true}, Case{"--bf16", true}, Case{"--optimizer sgd", false},
+                                      Case{"--bf16 --optimizer-cpu-offload", false},
+                                      Case{"--optimizer-cpu-offload --optimizer-offload-fraction 0", true}}) {
+    const Ran with = run_steps(flags, true), without = run_steps(flags, false);
+    EXPECT_EQ(with.marked, marked) << flags;
+    EXPECT_FALSE(without.marked);
+    EXPECT_EQ(with.weights, without.weights) << flags;
+    EXPECT_GT(with.weights.size(), 10000u);
+  }
+}
+
+// What counts zeros reads whole gradients.
+TEST(MarkedRows, AreNotWhereZerosAreCounted) {
+  const Ran counted = run_steps("--log-num-zeros-in-grad", true), want = run_steps("", false);
+  EXPECT_FALSE(counted.marked);
+  EXPECT_EQ(counted.zeros, want.zeros);
+  EXPECT_NE(run_steps("", true).zeros, want.zeros);
+}
+
+}  // namespace megalith
