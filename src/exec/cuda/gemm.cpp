@@ -95,6 +95,7 @@ struct Gemm::Library {
   double flops() const {
     return 2.0 * double(problem.spec.m) * double(problem.spec.n) * double(problem.spec.k) * double(problem.batch);
   }
+  void tell_of_long_looks() const;
   Fastest find_fastest(const GemmArgs& args);
 
   Device& device;
@@ -209,6 +210,13 @@ std::vector<float> Gemm::Library::result(const GemmArgs& args, const cublasLtMat
   return some_rows(args.y, problem.spec, args.stream);
 }
 
+// Once: by the first of them.
+void Gemm::Library::tell_of_long_looks() const {
+  if (device.gemms().clocks.empty())
+    log::info("measuring which algorithms multiply the fastest on this GPU, some 2 s for each product; kept in {}",
+              device.gemm_choices().file());
+}
+
 Fastest Gemm::Library::find_fastest(const GemmArgs& args) {
   Ways ways;
   for (const cublasLtMatmulAlgo_t& a : algorithms) ways.names.push_back(name_of_way(a));
@@ -264,7 +272,7 @@ void Gemm::tune(const GemmArgs& args) {
   // same in every run.
   if (!chosen()) lt_->chosen = lt_->use_stored() || !lt_->device.gemm_choices().kept();
   if (!chosen()) {
-    if (lt_->flops() >= kLargeFlops) add_variants();
+    if (lt_->flops() >= kLargeFlops) lt_->tell_of_long_looks(), add_variants();
     const Fastest best = lt_->find_fastest(args);
     check(best.way >= 0, "[einsum] product {}: none of cuBLASLt's {} algorithms runs", lt_->key, num_algorithms());
     use_algorithm(best.way);

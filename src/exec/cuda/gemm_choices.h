@@ -29,6 +29,7 @@ class GemmChoices {
   // Whether choices last. Where they do not, none should be made: measured anew they could come out otherwise, and the
   // same run round otherwise.
   bool kept() const { return !file_.empty(); }
+  const std::string& file() const { return file_; }
   const GemmChoice* find(const std::string& problem) const;
   // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
   // replaces the old one). A file that can't be written is a warning, once.
