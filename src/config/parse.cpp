@@ -187,7 +187,7 @@ FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
 
 FlagIndex::Entry FlagIndex::find(const std::string& flag, std::string_view what) const {
   const auto found = entries_.find(flag);
-  check(found != entries_.end(), "{}: the nearest known one is {} (--help lists all)", what, nearest(flag));
+  if (found == entries_.end()) fail("{}: the nearest known one is {} (--help lists all)", what, nearest(flag));
   return found->second;
 }
 

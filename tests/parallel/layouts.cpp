@@ -102,14 +102,20 @@ const std::vector<Dimension>& dimensions() {
 
 using Row = std::vector<int>;  // a value of each dimension
 
+int ranks_of(const Row& row) {
+  int ranks = 1;
+  for (size_t d = 0; d < row.size(); ++d) ranks *= dimensions()[d].values[size_t(row[d])].ranks;
+  return ranks;
+}
+
 Layout layout_of(const Row& row) {
   Layout out;
+  out.size = ranks_of(row);
   for (size_t d = 0; d < row.size(); ++d) {
     const Value& v = dimensions()[d].values[size_t(row[d])];
     out.name += std::string(d ? " " : "") + v.name;
     std::string& flags = dimensions()[d].model ? out.model : out.ranks;
     if (*v.flags) flags += std::string(" ") + v.flags;
-    out.size *= v.ranks;
   }
   return out;
 }
@@ -146,7 +152,7 @@ class Chooser {
       for (int draw = 0; draw < kDraws && found.size() < kRefusals; ++draw) {
         Row row = random_row();
         row[size_t(pair[0])] = pair[1], row[size_t(pair[2])] = pair[3];
-        const int size = layout_of(row).size;
+        const int size = ranks_of(row);
         if (size >= 2 && size <= most_ranks_) found.push_back({open_pairs(row).size(), std::move(row)});
       }
       std::sort(found.rbegin(), found.rend());
