@@ -11,7 +11,7 @@ namespace megalith::cuda::hopper {
 namespace {
 
 constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
-constexpr int kConsumers = 4 * kGroups;                     // warps
+constexpr int kConsumers = 128 * kGroups;                   // threads
 // Of each thread: 504 together, as there are two warpgroups that multiply.
 template <int D>
 constexpr int kRegistersToMove = D == 64 ? 40 : 24;
@@ -44,8 +44,8 @@ struct Shared {
     for (int i = 0; i < kBuffers<D>; ++i)
       make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + kAdders<D>);
     for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
-    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 4 * D / 64);
-    for (int i = 0; i < kAdders<D>; ++i) make_barrier(&dq_full[i], 4 * D / 64), make_barrier(&dq_free[i], 1);
+    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 128 * D / 64);
+    for (int i = 0; i < kAdders<D>; ++i) make_barrier(&dq_full[i], 128 * D / 64), make_barrier(&dq_free[i], 1);
     publish_barriers();
   }
 };
@@ -76,12 +76,6 @@ __device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int 
   for (int box = 0; box < D / 64; ++box)
 #pragma unroll
     for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
-}
-
-// A warp of a multiplying warpgroup has read, or written, what others wait for.
-__device__ inline void release(u64* barrier, bool has = true) {
-  __syncwarp();
-  if (threadIdx.x % 32 == 0 && has) arrive(barrier);
 }
 
 // The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
@@ -241,7 +235,7 @@ struct Sums {
       const Work::Item it{__shfl_sync(0xffffffffu, at.item[keys.stage].group, 0),
                           __shfl_sync(0xffffffffu, at.item[keys.stage].tile, 0)};
       if (it.makes_dq()) {
-        release(&at.keys_free[keys.stage]);
+        arrive(&at.keys_free[keys.stage]);
         make_dq(it, mine);
         continue;
       }
@@ -250,7 +244,7 @@ struct Sums {
       // Keys behind all of this rank's queries have gradients of 0.
       if (const int steps = walk(it).left; steps > 0)
         sum(steps, it, mine, at.k[keys.stage], at.v[keys.stage], stage, step, dk, dv);
-      release(&at.keys_free[keys.stage]);
+      arrive(&at.keys_free[keys.stage]);
       const int start = it.tile * kKeys + mine * 64;  // the warpgroup's first key
       const i64 stride = i64(z.b) * z.key_heads * D;
       const i64 place = start * stride + i64(it.group / z.g * z.key_heads + it.group % z.g) * D;
@@ -336,7 +330,7 @@ struct Sums {
       const int i = stage.stage;
       begin_rows(d, v, at.dout[i], at.begin[i][1]);
       order_shared();
-      release(&at.dq_full[adder], handed);
+      if (handed) arrive(&at.dq_full[adder]);
       wait_for_products<1>();
       pin(s);
       probabilities(s, p, start + lane().row - at.position[i]);
@@ -350,7 +344,7 @@ struct Sums {
       store_transposed(at.ds[step.ds.stage][mine], int(threadIdx.x) % 128 / 32 * 16, ds);
       begin_sums(dk, ds, at.q[i]);
       order_shared();
-      release(&at.ds_full[step.ds.stage]);
+      arrive(&at.ds_full[step.ds.stage]);
       const Step before = step.before();
       const bool has = !first && has_box(mine, before);
       step.next(), stage.next(), --left;
@@ -358,7 +352,7 @@ struct Sums {
       if (has) wait(&at.ds_full[before.ds.stage], before.ds.parity);
       wait_for_products<0>();
       pin(dk), pin(dv), pin(p), pin(ds), pin(d), pin(s);
-      release(&at.free[i]);
+      arrive(&at.free[i]);
       if (left == 0) {
         if (has) finish(before, mine, k_box, d);
         break;
@@ -390,11 +384,11 @@ struct Sums {
     pin(dq);
     hand_over(dq, mine, step);
     order_shared();
-    release(&at.dq_full[step.adder.stage]);
+    arrive(&at.dq_full[step.adder.stage]);
   }
   // Puts a finished box of dq where the adding warp takes it.
   __device__ void hand_over(const float (&dq)[kQueries / 2], int mine, const Step& step) const {
-    release(&at.ds_free[step.ds.stage]);
+    arrive(&at.ds_free[step.ds.stage]);
     float4* to = reinterpret_cast<float4*>(at.dq[place(step.adder) + mine % kBoxes]) + threadIdx.x % 128;
     wait(place_free(step.adder), place_parity(step.adder) ^ 1);
 #pragma unroll
