@@ -11,7 +11,7 @@ namespace megalith::cuda::hopper {
 namespace {
 
 constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
-constexpr int kConsumers = 128 * kGroups;                   // threads
+constexpr int kConsumers = 128 * kGroups;                   // threads: each arrives for itself
 // Of each thread: 504 together, as there are two warpgroups that multiply.
 template <int D>
 constexpr int kRegistersToMove = D == 64 ? 40 : 24;
