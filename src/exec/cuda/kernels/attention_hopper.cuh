@@ -97,6 +97,30 @@ struct Work {
   }
 };
 
+// The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
+// keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
+// begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
+// waiting at an item's beginning, which has several times the tiles, matters less.
+template <bool kPlain>
+struct Walk {
+  const AttentionSizes& z;
+  Tile queries{};
+  int tile, head, left, by;
+
+  // Of tiles first.. of `tiles`.
+  __device__ Walk(const AttentionSizes& sizes, int first, int tiles)
+      : z(sizes), tile(z.r == 1 ? first : tiles - 1), head(0), left((tiles - first) * z.r), by(z.r == 1 ? 1 : -1) {
+    find();
+  }
+  __device__ void next() {
+    --left;
+    if (++head == z.r) head = 0, tile += by, find();
+  }
+  __device__ void find() {
+    if (kPlain || left > 0) queries = query_tile<kPlain>(z, tile);
+  }
+};
+
 void launch_sums(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                  const Scratch& scratch, cudaStream_t stream);
 

@@ -4,103 +4,12 @@
 // tile.
 #include <algorithm>
 
-#include "exec/cuda/kernels/attention_hopper.cuh"
+#include "exec/cuda/kernels/attention_hopper_dq.cuh"
+#include "exec/cuda/kernels/attention_hopper_shared.cuh"
 
 namespace megalith::cuda::hopper {
 
 namespace {
-
-constexpr int kGroups = 2, kThreads = 128 * (kGroups + 1);  // warpgroups that multiply; the first loads and adds
-constexpr int kConsumers = 128 * kGroups;                   // threads: each arrives for itself
-// Of each thread: 504 together, as there are two warpgroups that multiply.
-template <int D>
-constexpr int kRegistersToMove = D == 64 ? 40 : 24;
-template <int D>
-constexpr int kRegistersToMultiply = D == 64 ? 232 : 240;
-
-template <int D>
-constexpr int kStages = D == 64 ? 5 : 3;  // of queries in shared memory
-// Warps that add dq, each a step of as many; and boxes of dq that they add. Of narrow heads a step has one box, and
-// adding it takes longer than a step: a wait for the turn, the addition itself, and telling of it.
-template <int D>
-constexpr int kAdders = D == 64 ? 3 : 2;
-// Places for the tile's keys, so that the next tile's are loaded ahead where there is room.
-template <int D>
-constexpr int kBuffers = D == 64 ? 2 : 1;
-
-template <int D>
-struct Shared {
-  __nv_bfloat16 k[kBuffers<D>][kKeys * D], v[kBuffers<D>][kKeys * D];
-  __nv_bfloat16 q[kStages<D>][kQueries * D], dout[kStages<D>][kQueries * D];
-  __nv_bfloat16 ds[2][kGroups][kQueries * 64];  // of every other tile of queries, and 64 keys
-  float dq[kAdders<D>][kBoxFloats];             // boxes of 64 columns
-  float begin[kStages<D>][2][kQueries];
-  int position[kStages<D>];  // of the first query
-  Work::Item item[kBuffers<D>];
-  u64 keys_full[kBuffers<D>], keys_free[kBuffers<D>], full[kStages<D>], free[kStages<D>];
-  u64 ds_full[2], ds_free[2], dq_full[kAdders<D>], dq_free[kAdders<D>];
-
-  __device__ void make_barriers() {
-    for (int i = 0; i < kBuffers<D>; ++i)
-      make_barrier(&keys_full[i], 1), make_barrier(&keys_free[i], kConsumers + kAdders<D>);
-    for (int i = 0; i < kStages<D>; ++i) make_barrier(&full[i], 1), make_barrier(&free[i], kConsumers);
-    for (int i = 0; i < 2; ++i) make_barrier(&ds_full[i], kConsumers), make_barrier(&ds_free[i], 128 * D / 64);
-    for (int i = 0; i < kAdders<D>; ++i) make_barrier(&dq_full[i], 128 * D / 64), make_barrier(&dq_free[i], 1);
-    publish_barriers();
-  }
-};
-
-// A warpgroup's 64 rows of a tile of keys, as the first factor of products: in registers, which spares shared memory's
-// bandwidth, or where they are.
-template <int D, bool kInRegisters>
-struct OwnRows {
-  u64 place;
-  unsigned held[kInRegisters ? D / 16 : 1][4];
-
-  __device__ OwnRows(const __nv_bfloat16* tile, int row) : place(factor(shared_address(tile + row * 64), 0)) {
-    if constexpr (kInRegisters) load_factor<D, kKeys>(held, tile, row + int(threadIdx.x) % 128 / 32 * 16);
-  }
-  // c += these rows times those of b, a tile of queries.
-  __device__ void add_multiplied(float (&c)[kQueries / 2], u64 b) const {
-    if constexpr (kInRegisters)
-      add_product_of_rows<D, kQueries>(c, held, b);
-    else
-      add_product_of_rows<D, kKeys, kQueries>(c, place, b);
-  }
-};
-
-// Rows row.. of D columns from `column` on, as a tile of kRows.
-template <int D, int kRows>
-__device__ inline void load_tile(__nv_bfloat16* to, const CUtensorMap& map, int column, int row, u64* done) {
-#pragma unroll
-  for (int box = 0; box < D / 64; ++box)
-#pragma unroll
-    for (int i = 0; i < kRows; i += 64) load_box(to + (box * kRows + i) * 64, map, column + box * 64, row + i, done);
-}
-
-// The order of an item's tiles of queries. A single head's are walked from the diagonal on: blocks with neighbouring
-// keys, begun together, then never want the same turn. Of several heads, the last tile of each comes first: blocks
-// begun together are at the same queries then, a turn apart, and find them and dq's sums in the second-level cache;
-// waiting at an item's beginning, which has several times the tiles, matters less.
-template <bool kPlain>
-struct Walk {
-  const AttentionSizes& z;
-  Tile queries{};
-  int tile, head, left, by;
-
-  // Of tiles first.. of `tiles`.
-  __device__ Walk(const AttentionSizes& sizes, int first, int tiles)
-      : z(sizes), tile(z.r == 1 ? first : tiles - 1), head(0), left((tiles - first) * z.r), by(z.r == 1 ? 1 : -1) {
-    find();
-  }
-  __device__ void next() {
-    --left;
-    if (++head == z.r) head = 0, tile += by, find();
-  }
-  __device__ void find() {
-    if (kPlain || left > 0) queries = query_tile<kPlain>(z, tile);
-  }
-};
 
 // Out: of dk and dv. kPlain: as is_plain() has it.
 template <int D, class Out, bool kPlain>
@@ -236,7 +145,7 @@ struct Sums {
                           __shfl_sync(0xffffffffu, at.item[keys.stage].tile, 0)};
       if (it.makes_dq()) {
         arrive(&at.keys_free[keys.stage]);
-        make_dq(it, mine);
+        MakeDq<D, Out, kPlain>{z, x, scratch, work}(it, mine);
         continue;
       }
       if (it.tile < 0) return;
@@ -251,39 +160,6 @@ struct Sums {
       store_sums<D>(static_cast<Out*>(x.dk) + place, stride, z.t - start, dk, z.scale);
       store_sums<D>(static_cast<Out*>(x.dv) + place, stride, z.t - start, dv, 1);
     }
-  }
-
-  // A piece of dq of its sums, box by box, when all their turns are over.
-  __device__ void make_dq(const Work::Item& it, int mine) const {
-    const int boxes = z.r * scratch.tiles * kBoxes, begin = it.piece() * kPieceBoxes;
-    const int count = min(kPieceBoxes, boxes - begin), first = it.group * boxes + begin;
-    const int tile = (first + min(int(threadIdx.x) % 32, count - 1)) / kBoxes;  // that this lane waits for
-    const int last = last_key_tile<kPlain>(query_tile<kPlain>(z, tile % scratch.tiles));
-    const int turns = min(last, work.tiles - 1) + 1;
-    while (!__all_sync(0xffffffffu, seen(scratch.turns + tile) == turns)) {
-    }
-    __syncwarp();  // each lane has seen its own tile's turns only
-#pragma unroll 1
-    for (int n = mine; n < count; n += 2 * kGroups) {  // two at a time, as loads take long
-      const bool two = n + kGroups < count;
-      float a[32], b[32];
-      load_sums(a, first + n);
-      if (two) load_sums(b, first + n + kGroups);
-      store_dq(a, first + n);
-      if (two) store_dq(b, first + n + kGroups);
-    }
-  }
-  __device__ void load_sums(float (&c)[32], int box) const {
-    const float4* from = reinterpret_cast<const float4*>(scratch.dq + i64(box) * kBoxFloats) + threadIdx.x % 128;
-#pragma unroll
-    for (int j = 0; j < 8; ++j) *reinterpret_cast<float4*>(&c[4 * j]) = __ldcg(from + j * 128);
-  }
-  __device__ void store_dq(const float (&c)[32], int box) const {
-    const int tile = box / kBoxes, head = tile / scratch.tiles, heads = z.g * z.r;
-    const i64 stride = i64(z.b) * z.query_heads * D;
-    const i64 place = i64(head / heads * z.query_heads + head % heads) * D + box % kBoxes * 64;
-    const Tile queries = query_tile<kPlain>(z, tile % scratch.tiles);
-    store_sums<64>(static_cast<Out*>(x.dq) + queries.local * stride + place, stride, queries.count, c, z.scale);
   }
 
   // Begins c = `rows` times those of b, a tile of queries, plus a number of each query.
