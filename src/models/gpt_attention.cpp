@@ -1,0 +1,153 @@
+#include <cmath>
+
+#include "base/rng.h"
+#include "models/gpt_parts.h"
+#include "ops/add.h"
+#include "ops/attention.h"
+#include "ops/cached_attention.h"
+#include "ops/einsum.h"
+#include "ops/rms_norm.h"
+#include "ops/rope.h"
+
+namespace megalith {
+
+namespace {
+
+// Of one layer. `name`: before its parameters' names.
+class GptAttention {
+ public:
+  GptAttention(GptParts& parts, const std::string& name)
+      : p_(parts),
+        b_(parts.b),
+        c_(parts.config),
+        name_(name),
+        g_(c_.groups()),
+        r_(c_.heads_per_group()),
+        d_(c_.kv_channels),
+        h_(c_.hidden_size) {}
+
+  Value operator()(Value x) {
+    const Value o = packs_qkv() ? packed(x) : split_up(x);
+    return einsum(b_, "sbgrd,hgrd->sbh", o, p_.param(name_ + "linear_proj.weight", {h_, g_, r_, d_}, p_.output_std()));
+  }
+
+ private:
+  bool packs_qkv() const {
+    const Mesh& m = b_.mesh();
+    return p_.style.pack_qkv && !p_.cache_length && !c_.qk_layernorm &&
+           m.n(Axis::tk) * m.n(Axis::tr) * m.n(Axis::cp) == 1;
+  }
+
+  // x [s,b,h] -> o [s,b,g,r,d], with q, k and v in one tensor [s,b,j,d]
+  Value packed(Value x) {
+    Value qkv = einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(".weight", {d_, h_}, c_.init_method_std));
+    if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(".bias", {d_}, 0));
+    qkv = rope("sbjd", qkv, g_ * (r_ + 1));
+    Attention op{spec()};
+    op.at.groups = g_, op.at.heads_per_group = r_;
+    // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
+    std::vector<Value> ins = {b_.relayout(qkv, {Axis::cp}, kSame), p_.rows};
+    if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), {Axis::cp}, kSame));
+    Value o = b_.relayout(b_.add1(op, ins), {Axis::cp}, split(0), p_.style.cp_order);
+    o = b_.relayout(o, {Axis::tk}, split(2));
+    return b_.relayout(o, {Axis::tr}, split(3));
+  }
+
+  // q, k and v's weights (or biases) as one, [j,d,..]: query heads, then key heads, then value heads.
+  Value packed_parameter(const std::string& kind, const Shape& per_head, double std) {
+    const auto of = [&](const char* which, Shape lead) {
+      lead.insert(lead.end(), per_head.begin(), per_head.end());
+      return p_.declare(name_ + which + kind, lead, std);
+    };
+    Parameter p = of("linear_qkv", {g_ * (r_ + 2)});
+    p.parts = {of("linear_q", {g_, r_}), of("linear_k", {g_}), of("linear_v", {g_})};
+    return p_.add_parameter(std::move(p));
+  }
+
+  // x [s,b,h] -> o [s,b,g,r,d]
+  Value split_up(Value x) {
+    const bool bias = c_.qkv_bias();
+    const double std = c_.init_method_std;
+    Value q = einsum(b_, "sbh,grdh->sbgrd", x, p_.param(name_ + "linear_q.weight", {g_, r_, d_, h_}, std));
+    Value k = einsum(b_, "sbh,gdh->sbgd", x, p_.param(name_ + "linear_k.weight", {g_, d_, h_}, std));
+    Value v = einsum(b_, "sbh,gdh->sbgd", x, p_.param(name_ + "linear_v.weight", {g_, d_, h_}, std));
+    q = p_.biased(name_ + "linear_q", "sbgrd,grd->sbgrd", q, {g_, r_, d_}, bias);
+    k = p_.biased(name_ + "linear_k", "sbgd,gd->sbgd", k, {g_, d_}, bias);
+    v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias);
+    q = rope("sbgrd", head_norm("q_layernorm", "sbgrd", q));
+    k = rope("sbgd", head_norm("k_layernorm", "sbgd", k));
+    return attend(q, k, v);
+  }
+
+  Value head_norm(const std::string& name, const std::string& letters, Value x) {
+    if (!c_.qk_layernorm) return x;
+    return rms_norm(b_, letters, x, p_.param(name_ + name + ".weight", {d_}, 0, 1), c_.norm_epsilon);
+  }
+
+  // heads: of the dim before the last, only the first ones turn; 0: all
+  Value rope(const std::string& letters, Value x, i64 heads = 0) {
+    if (c_.position_embedding_type != PositionEmbedding::rope) return x;
+    Rope op;
+    op.x = letters, op.heads = heads;
+    op.freq.base = c_.rotary_base;
+    op.freq.dims = i64(double(d_) * c_.rotary_percent) / 2 * 2;
+    op.freq.position_scale = c_.rotary_seq_len_interpolation_factor;
+    if (c_.use_rope_scaling) {
+      op.freq.factor = c_.rope_scaling_factor;
+      op.freq.low_freq_factor = c_.rope_low_freq_factor, op.freq.high_freq_factor = c_.rope_high_freq_factor;
+      op.freq.original_max_position = double(c_.rope_original_max_position_embeddings);
+    }
+    op.positions = p_.shape.position_ids;
+    if (!op.positions) return b_.add1(op, {x});
+    return b_.add1(op, {x, p_.data("position_ids", DType::i32)});
+  }
+
+  AttentionSpec spec() const {
+    AttentionSpec at;
+    at.scale = 1 / std::sqrt(double(d_));
+    at.window = c_.sliding_window;
+    at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
+    at.dropout = p_.shape.dropout ? c_.attention_dropout : 0;
+    at.seed = mix(p_.shape.seed, hash_name(name_));
+    at.starts = p_.shape.document_starts;
+    return at;
+  }
+
+  // Over cp: keys and values gathered, or (all-to-all) the sequence whole and the groups split once more.
+  Value attend(Value q, Value k, Value v) {
+    if (p_.cache_length)
+      return b_.add1(CachedAttention{spec()}, {q, cached("keys", k), cached("values", v), p_.length});
+    const std::vector<Axis> cp = {Axis::cp};
+    const bool all_to_all = p_.style.cp_all_to_all;
+    if (all_to_all) q = b_.relayout(q, cp, split(2));
+    k = b_.relayout(k, cp, all_to_all ? split(2) : kCopy);
+    v = b_.relayout(v, cp, all_to_all ? split(2) : kCopy);
+    const Attention op{spec()};
+    std::vector<Value> ins = {q, k, v, p_.rows};
+    if (op.at.starts) {
+      const Value starts = p_.data("document_starts", DType::i32);
+      ins.push_back(all_to_all ? b_.relayout(starts, cp, kSame) : starts);
+    }
+    const Value o = b_.add1(op, ins);
+    return all_to_all ? b_.relayout(o, cp, split(0), p_.style.cp_order) : o;
+  }
+
+  Value cached(const std::string& name, Value x) {  // [s,b,g,d] -> the whole cache [t,b,g,d]
+    Type type = b_.type(x);
+    type.shape[0] = p_.cache_length;
+    const Value cache = b_.leaf({name_ + name, type, Role::cache});
+    return b_.add1(CacheWrite{}, {cache, x, p_.length});
+  }
+
+  GptParts& p_;
+  Builder& b_;
+  const ModelConfig& c_;
+  const std::string name_;
+  const i64 g_, r_, d_, h_;
+};
+
+}  // namespace
+
+Value gpt_attention(GptParts& parts, const std::string& name, Value x) { return GptAttention(parts, name)(x); }
+
+}  // namespace megalith

@@ -1,0 +1,39 @@
+// What the parts of a GPT are built of: parameters and data as leaves, norms, dropout and biases, and the two ways
+// between the residual stream and the tensor-parallel parts.
+#pragma once
+#include <string>
+
+#include "models/gpt.h"
+
+namespace megalith {
+
+struct GptParts {
+  Builder& b;
+  const ModelConfig& config;
+  const GptShape& shape;
+  const ParallelStyle& style;
+  GptPiece piece;
+  i64 seq;                 // of the data
+  i64 cache_length = 0;    // 0: training or evaluation
+  Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
+  Gpt out{};
+
+  Parameter declare(const std::string& name, const Shape& dims, double std, double mean = 0) const;
+  Value add_parameter(Parameter p);
+  Value param(const std::string& name, const Shape& dims, double std, double mean = 0);
+  double output_std() const;                         // of weights whose products are added to the residual stream
+  Value data(const std::string& name, DType dtype);  // [s,b]
+
+  Value enter(Value x);
+  Value leave(Value y);
+
+  Value norm(const std::string& name, Value x);     // [s,b,h]
+  Value dropout(const std::string& site, Value x);  // [s,b,h]
+  Value biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias);
+};
+
+// x [s,b,h] -> [s,b,h], a sum still partial over tp.
+Value gpt_attention(GptParts& parts, const std::string& name, Value x);
+Value gpt_mlp(GptParts& parts, const std::string& name, Value x);
+
+}  // namespace megalith
