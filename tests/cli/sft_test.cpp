@@ -53,6 +53,7 @@ class Model {
     m.resolve();
     spec.shape.position_ids = spec.shape.document_starts = true;
     spec.evaluate = true;
+    spec.passes_off = {"mark-rows"};  // gradients are read as a whole
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
     ModelState(step_, *interpreter_).initialise(1);
