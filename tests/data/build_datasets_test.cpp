@@ -1,0 +1,243 @@
+#include <map>
+
+#include "data/blend_index.h"
+#include "tests/data/small_data.h"
+
+namespace megalith {
+
+TEST(BuildDatasets, weighted_blend_equals_megatron) {
+  NEED_VECTOR("gpt_blend_full.json");
+  const TempDir dir;
+  const Json v = read_vector("gpt_blend_full.json")["weighted"];
+  const std::vector<std::string> prefixes = write_blend_files(dir, v);
+  DataConfig config{.split = "100,0,0", .seed = v["seed"], .seq_length = v["sequence_length"], .vocab_size = 5000};
+  for (std::size_t i = 0; i < prefixes.size(); ++i) {
+    config.data_path.push_back(fmt::format("{}", v["weights_in"][i].get<double>()));
+    config.data_path.push_back(prefixes[i]);
+  }
+  const Datasets sets = build_datasets(config, {.train = v["requested"].get<i64>()});
+  ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
+  EXPECT_EQ(sets.valid, nullptr);
+  for (std::size_t i = 0; i < v["first_tokens"].size(); ++i)
+    EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
+  // Every sample is the one that the vector's two lists name.
+  for (i64 k = 0; k < sets.train->size(); ++k) {
+    const std::size_t d = v["dataset_index"][k];
+    const Json& part = v["parts"][d];
+    DataConfig alone = config;
+    alone.data_path = {prefixes[d]};
+    const Datasets one = build_datasets(alone, {.train = part["num_samples"].get<i64>()});
+    ASSERT_EQ(one.train->size(), part["length"].get<i64>());
+    EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+  }
+}
+
+TEST(BuildDatasets, unweighted_blend_equals_megatron) {
+  NEED_VECTOR("gpt_blend_full.json");
+  const TempDir dir;
+  const Json all = read_vector("gpt_blend_full.json"), v = all["unweighted"];
+  const std::vector<std::string> prefixes = write_blend_files(dir, all["weighted"]);
+  const DataConfig config{.data_path = prefixes, .split = "100,0,0", .seq_length = 8, .vocab_size = 5000};
+  const Datasets sets = build_datasets(config, {.train = 20});
+  ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
+  for (i64 k = 0; k < sets.train->size(); ++k) {
+    const std::size_t d = v["dataset_index"][k];
+    DataConfig alone = config;
+    alone.data_path = {prefixes[d]};
+    const Datasets one = build_datasets(alone, {.train = std::nullopt});
+    ASSERT_EQ(one.train->size(), v["parts"][d]["length"].get<i64>());
+    EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+  }
+  EXPECT_EQ(build_datasets(config, {.train = std::nullopt}).train->size(), 26);  // all three, one epoch
+  EXPECT_EQ(build_datasets(config, {.train = 1000}).train->size(), 26);          // never more than there is
+}
+
+TEST(BuildDatasets, own_files_per_split) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2});
+  config.split.clear();
+  config.data_path.clear();
+  config.train_data_path = {"0.5", dir / "a"};  // one dataset is never a blend
+  config.valid_data_path = {dir / "a", dir / "b", dir / "b"};
+  const Datasets sets = build_datasets(config, {.train = 12, .valid = 4, .test = 4});
+  EXPECT_EQ(sets.train->size(), 21);
+  EXPECT_EQ(sets.valid->size(), 4);
+  EXPECT_EQ(sets.test, nullptr);
+  config.split = "1,1,1";
+  EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 1}); }), "--split"));
+}
+
+TEST(BuildDatasets, a_blend_holds_the_sum_of_its_parts) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  config.data_path = {"1", dir / "a", "1", dir / "a", "1", dir / "a"};
+  EXPECT_EQ(build_datasets(config, {.train = 10}).train->size(), 12);  // 4 of each, rounded up
+}
+
+TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2});
+  const Datasets alone = build_datasets(config, {.train = 11});  // ten and the surplus
+  config.data_path = {"1", dir / "a", "0", dir / "b"};
+  const Datasets sets = build_datasets(config, {.train = 10});
+  ASSERT_EQ(sets.train->size(), 10);
+  for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*alone.train, k).tokens);
+  // As the first of the list it wins the tie at sample 1, in Megatron too.
+  std::vector<int> first;
+  BlendIndex(plan_blend({0, 1}, 4), [&](const BlendedSample& s) { first.push_back(s.dataset); });
+  EXPECT_EQ(first, (std::vector<int>{1, 0, 1, 1}));
+}
+
+TEST(BuildDatasets, mock_data) {
+  const DataConfig config{.mock_data = true, .seq_length = 64, .vocab_size = 100, .eod = 99};
+  const Datasets sets = build_datasets(config, {.train = 10, .valid = 5, .test = 5});
+  DataLoader loader(sets.valid, {.micro_batch_size = 2});
+  const Batch batch = loader.next();
+  EXPECT_EQ(batch.tokens.size(), 128u);
+  for (std::size_t t = 0; t < 63; ++t) {
+    EXPECT_EQ(batch.labels[t], batch.tokens[t + 1]);
+    if (batch.tokens[t] != 99 && batch.labels[t] != 99) {
+      EXPECT_EQ(batch.labels[t], batch.tokens[t] + 1);
+    }
+  }
+}
+
+TEST(BuildDatasets, mistakes_are_named) {
+  const TempDir dir;
+  const DataConfig good = config_in(dir);
+  const auto message = [&](auto change, SampleCounts counts = {.train = 10}) {
+    DataConfig c = good;
+    change(c);
+    return error_of([&] { build_datasets(c, counts); });
+  };
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.data_path.clear(); }), "--data-path PREFIX"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.mock_data = true; }), "together"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.data_path = {"/no/such"}; }), "/no/such.idx"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.seq_length = 0; }), "--seq-length"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.seed = -1; }), "--seed"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.split = "x"; }), "--split"));
+  EXPECT_TRUE(has(message([](DataConfig& c) { c.split.clear(); }, {.train = 1, .valid = 1}), "valid"));
+  EXPECT_TRUE(has(message(
+                      [](DataConfig& c) {
+                        c.data_path = {"1", c.data_path[0], "2", c.data_path[0]};
+                      },
+                      {.train = std::nullopt}),
+                  "weights"));
+}
+
+TEST(SampleCounts, follow_megatron) {
+  const SampleCounts counts =
+      sample_counts({.train_iters = 100, .global_batch_size = 8, .eval_interval = 30, .eval_iters = 5});
+  EXPECT_EQ(counts.train, 800);
+  EXPECT_EQ(counts.valid, 4 * 5 * 8);
+  EXPECT_EQ(counts.test, 40);
+  EXPECT_EQ(sample_counts({.train_samples = 77, .eval_iters = 1}).train, 77);
+  EXPECT_EQ(sample_counts({.train_iters = 100,
+                           .eval_interval = 10,
+                           .eval_iters = 2,
+                           .eval_global_batch_size = 3,
+                           .start_eval_at_iter = 25})
+                .valid,
+            (11 - 2) * 2 * 3);
+  EXPECT_EQ(sample_counts({.train_iters = 10, .eval_interval = 10, .eval_iters = 2, .start_eval_at_iter = 500}).valid,
+            0);
+  EXPECT_EQ(sample_counts({.train_iters = 100, .eval_interval = 10, .eval_iters = 2, .skip_train = true}).valid, 2);
+  EXPECT_FALSE(sample_counts({.full_validation = true}).valid.has_value());
+  error_of([] { sample_counts({.eval_interval = 0}); });
+}
+
+TEST(Dataset, tells_how_far_its_files_are_read) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 50});
+  config.data_path = {"1", dir / "a", "3", dir / "b"};
+  const Datasets sets = build_datasets(config, {.train = 40});
+  std::map<std::string, i64> counts;
+  BlendIndex(plan_blend({0.25, 0.75}, 40), [&](const BlendedSample& s) {
+    const std::vector<DatasetUse> use = sets.train->use(counts[dir / "a"] + counts[dir / "b"]);
+    EXPECT_EQ(use, (std::vector<DatasetUse>{{dir / "a", counts[dir / "a"], double(counts[dir / "a"]) * 8 / 88},
+                                            {dir / "b", counts[dir / "b"], double(counts[dir / "b"]) * 8 / 80}}));
+    ++counts[s.dataset == 0 ? dir / "a" : dir / "b"];
+  });
+  EXPECT_EQ(counts[dir / "b"], 30);
+}
+
+TEST(DataPaths, are_read_from_files) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2, 9});
+  const auto rows = [](const DataConfig& c, bool valid) {
+    const Datasets sets = build_datasets(c, {.train = 12, .valid = 4});
+    std::vector<std::vector<i32>> all;
+    const auto& set = valid ? sets.valid : sets.train;
+    for (i64 i = 0; set && i < set->size(); ++i) all.push_back(get_row(*set, i).tokens);
+    return all;
+  };
+  const auto write = [&](const std::string& text) { std::ofstream(dir / "args") << text; };
+  config.data_path = {"0.25", dir / "a", "0.75", dir / "b"};
+  const auto blended = rows(config, false);
+  DataConfig from_file = config;
+  from_file.data_path.clear(), from_file.data_args_path = dir / "args";
+  write(fmt::format("0.25 {}\n 0.75\t{}\n\n", dir / "a", dir / "b"));
+  EXPECT_EQ(rows(from_file, false), blended);
+
+  DataConfig own = config, own_file = config;
+  own.split = own_file.split = "";
+  own.data_path.clear(), own_file.data_path.clear();
+  own.train_data_path = {"0.25", dir / "a", "0.75", dir / "b"}, own.valid_data_path = {dir / "b"};
+  own_file.per_split_data_args_path = dir / "args";
+  write(
+      fmt::format(R"({{"train": ["0.25", "{0}", 0.75, "{1}"], "valid": "{1}", "test": null}})", dir / "a", dir / "b"));
+  EXPECT_EQ(rows(own_file, false), rows(own, false));
+  EXPECT_EQ(rows(own_file, true), rows(own, true));
+  EXPECT_FALSE(rows(own_file, true).empty());
+
+  for (const char* bad : {"", "[]", "{}", R"({"train": 3})", R"({"train": [[]]})", R"({"training": "a"})", "{"}) {
+    write(bad);
+    EXPECT_TRUE(has(error_of([&] { rows(own_file, false); }), "--per-split-data-args-path " + (dir / "args"))) << bad;
+  }
+  write(" \n");
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "names no datasets"));
+  from_file.data_args_path = dir / "none";
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "none"));
+  from_file.data_args_path = dir.path();
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "--data-args-path"));
+  from_file.data_path = {dir / "a"};
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "give one of them"));
+}
+
+// Weights over all decades, and sizes that round badly: whatever is asked for is there.
+TEST(BuildDatasets, extreme_weights_and_sizes_stay_in_bounds) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  write_rule_files(dir / "b", {30, 2});
+  const auto read_all = [&](std::vector<std::string> weights, i64 samples, double surplus) {
+    config.data_path.clear();
+    for (std::size_t d = 0; d < weights.size(); ++d) {
+      config.data_path.push_back(weights[d]);
+      config.data_path.push_back(dir / (d % 2 ? "b" : "a"));
+    }
+    config.mid_level_dataset_surplus = surplus;
+    try {
+      const Datasets sets = build_datasets(config, {.train = samples});
+      EXPECT_GE(sets.train->size(), samples);
+      for (i64 i = 0; i < sets.train->size(); ++i) get_row(*sets.train, i);
+    } catch (const Error& e) {  // the rule may ask for more than the rule of sizes gives
+      EXPECT_TRUE(has(e.what(), "change its weight")) << e.what();
+      EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos);
+    }
+  };
+  for (i64 samples : {1, 2, 7, 8, 100, 101})
+    for (double surplus : {0.0, 0.005}) {
+      read_all({"1e-9", "0.999999999"}, samples, surplus);
+      read_all({"0.999999999", "1e-9"}, samples, surplus);
+      read_all({"0", "1", "0"}, samples, surplus);
+      read_all({"1e-300", "1", "1e300"}, samples, surplus);
+      read_all({"1", "1", "1", "1", "1", "1", "1"}, samples, surplus);
+      read_all({"0.1", "0.2", "0.7", "1e-12"}, samples, surplus);
+    }
+}
+
+}  // namespace megalith
