@@ -38,10 +38,11 @@ static i64 data_bytes(const DataConfig& d) {
   return bytes;
 }
 
-// Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch.
-static i64 others_bytes(const TrainConfig& t) {
-  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{448} << 10;
-  return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : kSaving);
+// Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch; of these a run
+// that goes on has touched most when it knows that it does.
+static i64 others_bytes(const TrainConfig& t, bool resumes) {
+  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{704} << 10, kSavingAgain = i64{128} << 10;
+  return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
@@ -54,7 +55,7 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
                   .batches = kBatches * kBytesPerToken * tokens + 4 * tokens,
                   .start = start_bytes(step, backend, resumes),
                   .data = data_bytes(o.data),
-                  .others = others_bytes(o.train),
+                  .others = others_bytes(o.train, resumes),
                   .copies = copy_bytes(o, step),
                   .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
                   .host = backend.host_bytes(),
