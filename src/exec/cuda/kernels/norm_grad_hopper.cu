@@ -79,14 +79,12 @@ __global__ void __launch_bounds__(NormRing::kThreads, 1) hopper_grad_kernel(cons
     float sums[Rows::kSums] = {};
     rows.add(ring.stage(at.stage), sums);
     sum(sums);
-    // Here all of the group are done with the stage before this one: the sums have a barrier. The fence puts what they
-    // read, by ordinary loads, before what the copy engine writes there.
+    // Here all of the group are done with the stage before this one: the sums have a barrier.
     const int ahead = row + (kDepth - 1) * step;
-    if (thread == 0 && row != first && ahead < a.rows) {
-      hopper::order_shared();
-      ring.fetch(at.before().stage, ahead);
-    }
+    if (thread == 0 && row != first && ahead < a.rows) ring.fetch(at.before().stage, ahead);
     rows.store(ring.stage(at.stage), row, sums);
+    // What this thread has read of the stage, by ordinary loads, comes before what the copy engine writes there.
+    hopper::order_shared();
   }
   // The next kernel's blocks may take the places of blocks that end; it waits for all of this one's writes.
   asm volatile("griddepcontrol.launch_dependents;" ::: "memory");
