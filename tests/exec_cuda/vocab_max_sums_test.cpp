@@ -50,4 +50,38 @@ TEST(VocabMaxSums, is_max_then_sums) {
   }
 }
 
+// Of 2^32 logits and more, as long sequences of large vocabularies have: the last rows are their own, not the first.
+TEST(VocabMaxSums, rows_beyond_four_billion_logits) {
+  const i64 width = i64{1} << 17, rows = (i64{1} << 15) + 2;
+  size_t available = 0, all = 0;
+  cuda::check_cuda(cudaMemGetInfo(&available, &all), "test");
+  bf16* logits = nullptr;
+  if (i64(available) < rows * width * 3) GTEST_SKIP() << "needs 12 GiB of the GPU's memory";
+  cuda::check_cuda(cudaMalloc(reinterpret_cast<void**>(&logits), size_t(rows * width) * sizeof(bf16)), "test");
+  cuda::check_cuda(cudaMemset(logits, 0, size_t(rows * width) * sizeof(bf16)), "test");
+  const std::vector<bf16> last(2, bf16(3.0f));  // columns 7 and 8 of the last row
+  cuda::check_cuda(cudaMemcpy(logits + (rows - 1) * width + 7, last.data(), 2 * sizeof(bf16), cudaMemcpyDefault),
+                   "test");
+  OnDevice<i32> label(std::vector<i32>(size_t(rows), 7));
+  OnDevice<float> m(std::vector<float>(size_t(rows), NAN)), z(std::vector<float>(size_t(2 * rows), NAN));
+  cuda::VocabLaunch l{.dtype = DType::bf16, .rows = rows, .width = int(width), .valid = int(width)};
+  l.length[0] = l.valid;
+  const auto expect_last = [&] {
+    const std::vector<float> most = m.host(), sums = z.host();
+    EXPECT_EQ(most[0], 0);
+    EXPECT_EQ(most[size_t(rows - 2)], 0);
+    EXPECT_EQ(most[size_t(rows - 1)], 3);
+    EXPECT_NEAR(sums[size_t(rows - 1)], 2 + double(width - 2) * std::exp(-3.0), 0.1);
+    EXPECT_EQ(sums[0], float(width));
+    EXPECT_EQ(sums[size_t(2 * rows - 1)], 0) << "the label's logit is the largest";
+  };
+  cuda::launch_vocab_max(l, logits, m.get(), nullptr);
+  cuda::launch_vocab_sums(l, logits, label.get(), m.get(), z.get(), nullptr);
+  expect_last();
+  cuda::check_cuda(cudaMemset(m.get(), 0xFF, size_t(rows) * sizeof(float)), "test");
+  cuda::launch_vocab_max_sums(l, logits, label.get(), m.get(), z.get(), nullptr);
+  expect_last();
+  cudaFree(logits);
+}
+
 }  // namespace megalith::kernel_tests

@@ -72,7 +72,7 @@ static __global__ void __launch_bounds__(kRowThreads)
     max_kernel(const __grid_constant__ VocabLaunch l, const T* x, float* m) {
   __shared__ float parts[32];
   float most = kNone;
-  for_row<T, N>(l, x + blockIdx.x * l.width, [&](const RowPacks<T, N>& p) { most = fmaxf(most, max_of(p)); });
+  for_row<T, N>(l, x + i64(blockIdx.x) * l.width, [&](const RowPacks<T, N>& p) { most = fmaxf(most, max_of(p)); });
   most = block_max(most, parts);
   if (threadIdx.x == 0) m[blockIdx.x] = most;
 }
@@ -88,7 +88,7 @@ template <class T, int N>
 static __global__ void __launch_bounds__(kRowThreads)
     sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, const float* m, float* z) {
   __shared__ float parts[32];
-  const T* row = x + blockIdx.x * l.width;
+  const T* row = x + i64(blockIdx.x) * l.width;
   const float most = m[blockIdx.x];
   float sum = 0;
   for_row<T, N>(l, row, [&](const RowPacks<T, N>& p) { sum += sum_of(p, most); });
@@ -100,7 +100,7 @@ template <class T, int N>
 static __global__ void __launch_bounds__(kRowThreads)
     max_sums_kernel(const __grid_constant__ VocabLaunch l, const T* x, const i32* labels, float* m, float* z) {
   __shared__ float parts[32];
-  const T* row = x + blockIdx.x * l.width;
+  const T* row = x + i64(blockIdx.x) * l.width;
   float most = kNone, sum = 0;
   for_row<T, N>(l, row, [&](const RowPacks<T, N>& p) {
     const float here = max_of(p);
