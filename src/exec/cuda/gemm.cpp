@@ -268,9 +268,12 @@ int Gemm::add_variants() {
 void Gemm::run(const GemmArgs& args) const { check_blas(lt_->enqueue(args, lt_->algorithm), "running", lt_->key); }
 
 void Gemm::tune(const GemmArgs& args) {
-  // It may have come from another rank since. Where choices do not last, the library's first suggestion is taken: the
-  // same in every run.
-  if (!chosen()) lt_->chosen = lt_->use_stored() || !lt_->device.gemm_choices().kept();
+  // Another rank's choices may have come since this was made, and go before those of this rank's file. Where choices do
+  // not last, the library's first suggestion is taken: the same in every run.
+  if (!lt_->loaded) {
+    use_algorithm(0);
+    lt_->chosen = lt_->use_stored() || num_algorithms() == 1 || !lt_->device.gemm_choices().kept();
+  }
   if (!chosen()) {
     if (lt_->flops() >= kLargeFlops) lt_->tell_of_long_looks(), add_variants();
     const Fastest best = lt_->find_fastest(args);
@@ -279,6 +282,7 @@ void Gemm::tune(const GemmArgs& args) {
     lt_->chosen = true;
     const u8* bytes = reinterpret_cast<const u8*>(&lt_->algorithm);
     lt_->device.gemm_choices().add(lt_->key, {{bytes, bytes + sizeof lt_->algorithm}, best.ms});
+    lt_->use_stored();  // another process may have been the first
   }
   if (!std::exchange(lt_->loaded, true)) run(args);  // its code is on the GPU before a graph is captured
 }

@@ -1,6 +1,7 @@
 #include "exec/cuda/gemm_choices.h"
 
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -22,7 +23,7 @@ using Choices = std::map<std::string, GemmChoice>;
 
 constexpr std::string_view kStart = "{\"megalith gemm choices\":1,\"sum\":\"";
 constexpr std::string_view kMiddle = "\",\"machines\":";
-constexpr std::uintmax_t kLargest = std::uintmax_t{64} << 20;  // bytes; a real one has a few thousand
+constexpr std::streamoff kLargest = std::streamoff{64} << 20;  // bytes; a real one has a few thousand
 
 struct Content {
   enum Kind { kNone, kOurs, kDamaged, kForeign } kind = kNone;
@@ -67,14 +68,18 @@ Content content_of(std::string_view text) {
   }
 }
 
+// Of what one open file holds: another may take its place at any time.
 Content read(const std::string& file) {
   std::error_code error;
-  const std::uintmax_t size = std::filesystem::file_size(file, error);
-  if (error) return {std::filesystem::exists(file, error) ? Content::kForeign : Content::kNone, {}};
-  if (size > kLargest) return {Content::kForeign, {}};
+  if (!std::filesystem::exists(file, error)) return {};
+  if (!std::filesystem::is_regular_file(file, error)) return {Content::kForeign, {}};
   std::ifstream in(file, std::ios::binary);
+  in.seekg(0, std::ios::end);
+  const std::streamoff size = in.tellg();
+  if (!in || size > kLargest) return {Content::kForeign, {}};
   std::string text(size_t(size), '\0');
-  if (!in.read(text.data(), i64(size))) return {Content::kForeign, {}};
+  in.seekg(0);
+  if (!in.read(text.data(), size)) return {Content::kForeign, {}};
   return content_of(text);
 }
 
@@ -104,12 +109,34 @@ bool write_new(const std::string& path, std::string_view text) {
   return good;
 }
 
+// The folder that the file is in.
+std::string folder_of(const std::string& file) {
+  const std::string folder = std::filesystem::path(file).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+// While it is there no other process changes files in the folder; where it can't be locked, nothing is.
+class FolderLock {
+ public:
+  explicit FolderLock(const std::string& folder) : fd_(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC)) {
+    while (fd_ >= 0 && ::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
+  }
+  ~FolderLock() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  FolderLock(const FolderLock&) = delete;
+  FolderLock& operator=(const FolderLock&) = delete;
+
+ private:
+  int fd_;
+};
+
 // "", or the reason why no file can be put there. Makes the folders above it.
 std::string why_not_writable(const std::string& file) {
   std::error_code error;
-  const auto folder = std::filesystem::path(file).parent_path();
-  if (!folder.empty()) std::filesystem::create_directories(folder, error);
-  return ::access(folder.empty() ? "." : folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
+  const std::string folder = folder_of(file);
+  std::filesystem::create_directories(folder, error);
+  return ::access(folder.c_str(), W_OK | X_OK) == 0 ? "" : std::strerror(errno);
 }
 
 // A new file replaces the old one; "" or the reason why not.
@@ -150,8 +177,8 @@ const GemmChoice* GemmChoices::find(const std::string& problem) const {
 }
 
 void GemmChoices::add(const std::string& problem, GemmChoice choice) {
-  choices_[problem] = std::move(choice);
-  if (!file_.empty()) write();
+  const GemmChoice before = std::exchange(choices_[problem], std::move(choice));
+  if (!file_.empty()) write(problem, before);
 }
 
 std::string GemmChoices::text() const { return text_of({{machine_, choices_}}); }
@@ -159,14 +186,24 @@ std::string GemmChoices::text() const { return text_of({{machine_, choices_}}); 
 void GemmChoices::take(const std::string& text) {
   Content content = content_of(text);
   check(content.kind == Content::kOurs, "another rank's product algorithms came damaged");
-  for (auto& [problem, choice] : content.machines[machine_]) choices_[problem] = std::move(choice);
+  choices_ = std::move(content.machines[machine_]);
+  file_.clear();
 }
 
-void GemmChoices::write() {
+// `before`: what was known of the problem, which no longer runs; empty if nothing was.
+void GemmChoices::write(const std::string& problem, const GemmChoice& before) {
+  const FolderLock lock(folder_of(file_));
   Content content = read(file_);
   std::string reason = "something else was put there";
   if (content.kind != Content::kForeign) {
-    for (const auto& [problem, choice] : choices_) content.machines[machine_][problem] = choice;
+    Choices& there = content.machines[machine_];
+    GemmChoice& here = choices_[problem];
+    const auto others = there.find(problem);
+    if (others == there.end() || others->second == before)
+      there[problem] = here;
+    else
+      here = others->second;
+    there.insert(choices_.begin(), choices_.end());  // what a damaged file has lost
     reason = replace(file_, text_of(content.machines));
   }
   if (!reason.empty() && !std::exchange(warned_, true))

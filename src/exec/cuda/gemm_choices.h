@@ -32,15 +32,17 @@ class GemmChoices {
   const std::string& file() const { return file_; }
   const GemmChoice* find(const std::string& problem) const;
   // Remembers and writes the file, together with what others have written to it meanwhile (crash-safe: a new file
-  // replaces the old one). A file that can't be written is a warning, once.
+  // replaces the old one). What another process has chosen for the problem since this one read the file stays, and is
+  // what find() gives from here on: this run multiplies like the next ones. A file that can't be written is a warning,
+  // once. Processes take turns by a lock of the folder, where the file system has them.
   void add(const std::string& problem, GemmChoice choice);
-  // All that is known here, and taking over what another rank knows: its choices go before those from the file, so that
-  // ranks multiply alike. Nothing is written. What was chosen on another kind of machine is left out.
+  // All that is known here, and taking over what another rank knows: nothing else is known from here on, and nothing
+  // kept, so that ranks multiply alike. What was chosen on another kind of machine is left out.
   std::string text() const;
   void take(const std::string& text);
 
  private:
-  void write();
+  void write(const std::string& problem, const GemmChoice& before);
 
   std::string file_, machine_;
   std::map<std::string, GemmChoice> choices_;
