@@ -27,7 +27,8 @@ struct InspectFlags {
 void list_fields(InspectFlags& c, config::FieldList& f) {
   f.group("Inspection");
   f.add("load", c.load, "What to look at: a checkpoint, a Hugging Face model or a dataset; also without the flag.")
-      .shown_as("PATH");
+      .shown_as("PATH")
+      .also_bare();
   f.add("tensor", c.tensor, "Print numbers about this tensor, and its first values.").shown_as("NAME");
   f.add("diff", c.diff, "Compare the tensors of two checkpoints, of any formats.").shown_as("A B");
   f.add("all", c.all, "With --diff: list equal tensors too.");
@@ -173,9 +174,7 @@ std::string or_index(const std::string& path) {
 
 int command_inspect(int argc, const char* const* argv) {
   InspectFlags c;
-  std::vector<const char*> words(argv, argv + argc);
-  if (words.size() > 1 && words[1][0] != '-') c.load = words[1], words.erase(words.begin() + 1);
-  if (!read_flags(c, int(words.size()), words.data())) return 0;
+  if (!read_flags(c, argc, argv)) return 0;
   check_step(c.ckpt_step);
   if (!c.diff.empty()) return print_difference(c);
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");

@@ -144,6 +144,10 @@ Field& Field::shown_as(std::string name_of_value) {
   metavar = std::move(name_of_value);
   return *this;
 }
+Field& Field::also_bare() {
+  bare = true;
+  return *this;
+}
 
 Field& FieldList::add(std::string name, Ref ref, std::string help) {
   Field field{

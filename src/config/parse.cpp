@@ -43,8 +43,7 @@ class Words {
  private:
   void read_flag() {
     const std::string& word = words_[at_++];
-    check(is_flag(word), "unexpected argument '{}'{}: a flag is wanted here", word,
-          last_.empty() ? "" : " after " + last_);
+    if (!is_flag(word)) return read_bare(word);
     const size_t equals = word.find('=');
     last_ = word.substr(0, equals);
     attached_.reset();
@@ -61,6 +60,14 @@ class Words {
     } else {
       settings_.push_back({entry.field, entry.spelling, values_of(*entry.field, *entry.spelling), last_});
     }
+  }
+
+  void read_bare(const std::string& word) {
+    const FlagIndex::Entry entry = index_.bare();
+    check(entry.field && !has_bare_, "unexpected argument '{}'{}: a flag is wanted here", word,
+          last_.empty() ? "" : " after " + last_);
+    has_bare_ = true;
+    settings_.push_back({entry.field, entry.spelling, {word}, entry.spelling->flag});
   }
 
   std::vector<std::string> values_of(const Field& field, const Spelling& spelling) {
@@ -100,6 +107,7 @@ class Words {
   std::vector<std::string>& notes_;
   std::vector<Setting> settings_;
   std::string config_file_;
+  bool has_bare_ = false;
   size_t at_ = 0;
   std::string last_;
   std::optional<std::string> attached_;
@@ -181,7 +189,10 @@ void apply_settings(std::span<const Setting> source, Given& given) {
 
 FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
   for (Field& field : fields.all())
-    for (const Spelling& spelling : field.spellings) entries_[spelling.flag] = {&field, &spelling, nullptr};
+    for (const Spelling& spelling : field.spellings) {
+      entries_[spelling.flag] = {&field, &spelling, nullptr};
+      if (field.bare && !bare_.field) bare_ = entries_[spelling.flag];
+    }
   for (const OtherFlag& other : others) entries_.insert({other.flag, Entry{nullptr, nullptr, &other}});
 }
 

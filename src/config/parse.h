@@ -47,7 +47,8 @@ struct ParseResult {
 };
 
 // Sets fields from arguments (without the program's name). Throws Error on an unknown flag (naming the nearest), a
-// refused flag, a value of the wrong kind, a missing or a surplus value.
+// refused flag, a value of the wrong kind, a missing or a surplus value. A word where a flag is wanted is the value of
+// the field that is also_bare(), once.
 ParseResult parse(FieldList& fields, std::span<const std::string> arguments, std::span<const OtherFlag> others = {});
 
 // One assignment found in a source; apply_settings() carries a source out.
@@ -71,9 +72,11 @@ class FlagIndex {
   // `flag` with its dashes. `what` begins the message when it is unknown: "unknown flag --num-layer".
   Entry find(const std::string& flag, std::string_view what) const;
   std::string nearest(std::string_view flag) const;
+  const Entry& bare() const { return bare_; }  // whose value a word without a flag is; without a field if none's
 
  private:
   std::map<std::string, Entry, std::less<>> entries_;
+  Entry bare_;
 };
 
 }  // namespace megalith::config

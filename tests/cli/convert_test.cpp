@@ -50,6 +50,7 @@ TEST_F(Formats, Inspect) {
   const Ran one = must("inspect " + *this / "ck" + " --tensor decoder.final_layernorm.weight --ckpt-step 2");
   EXPECT_NE(one.out.find("shape       [32]"), std::string::npos) << one.out;
   EXPECT_NEAR(last_number(one.out, "mean "), 1, 0.1);
+  EXPECT_EQ(must("inspect --ckpt-step 2 --tensor decoder.final_layernorm.weight " + *this / "ck").out, one.out);
   const Ran differ = megalith("inspect --diff " + *this / "ck/iter_0000002" + " " + *this / "ck/iter_0000004");
   EXPECT_EQ(differ.exit_code, 1);
   EXPECT_NE(differ.out.find(" tensors equal, "), std::string::npos) << differ.out;

@@ -148,6 +148,24 @@ TEST(Parse, MissingAndSurplusValues) {
   EXPECT_EQ(refusal({""}), "unexpected argument '': a flag is wanted here");
 }
 
+TEST(Parse, AWordWithoutAFlag) {
+  const auto save_of = [](std::vector<std::string> words) {
+    Sample sample;
+    FieldList fields = fields_of(sample);
+    fields.find("save")->also_bare();
+    const std::vector<std::string> warnings = parse(fields, words).warnings;
+    return sample.save + (warnings.empty() ? "" : "; " + warnings[0]);
+  };
+  for (const std::vector<std::string>& words :
+       {std::vector<std::string>{"a b", "--lr", "1"}, {"--lr", "1", "a b"}, {"--bf16", "a b", "--lr", "1"}})
+    EXPECT_EQ(save_of(words), "a b");
+  EXPECT_EQ(save_of({"a", "--save", "b"}), "b; --save a and --save b are both given: the last one holds");
+  EXPECT_EQ(error_of([&] {
+              save_of({"a", "--lr", "1", "b"});
+            }),
+            "unexpected argument 'b' after --lr: a flag is wanted here");
+}
+
 TEST(Parse, OtherFlags) {
   const Parsed p = parsed({"--use-flash-attn", "--impl", "local", "--modules", "a", "b", "--num-layers", "4"});
   EXPECT_EQ(p.sample.num_layers, 4);
