@@ -43,6 +43,7 @@ struct AnyOpenOptions {
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
   bool whole = true;                   // native: see OpenOptions
   bool past_cache = false;             // likewise
+  bool tells = true;                   // likewise
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 

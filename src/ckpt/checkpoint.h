@@ -92,6 +92,7 @@ struct OpenOptions {
   // Chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of this
   // host reads them too.
   bool past_cache = false;
+  bool tells = true;  // warn when it is not the newest that is opened
 };
 
 class Checkpoint {

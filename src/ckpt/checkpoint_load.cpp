@@ -96,7 +96,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
   if (named == found.end()) {
     problems = fmt::format("{}/{} names no checkpoint that is there", dir, kLatestFile);
   } else {
-    if (named->iteration != found.front().iteration)
+    if (options.tells && named->iteration != found.front().iteration)
       log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, named->iteration,
                 found.front().path);
     std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
@@ -104,7 +104,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
   for (const FoundCheckpoint& c : found) {
     try {
       Checkpoint result = Checkpoint::open_directory(c.path, options);
-      if (!problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
+      if (options.tells && !problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
       return result;
     } catch (const DamagedCheckpoint& e) {
       problems += (problems.empty() ? "" : "; ") + std::string(e.what());

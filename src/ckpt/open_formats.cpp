@@ -169,8 +169,9 @@ std::shared_ptr<const TensorReader> read_hf_files(const std::string& dir) {
 }
 
 AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
-  Checkpoint checkpoint = open_checkpoint(dir, {options.iteration, options.verify && options.verify_native,
-                                                options.no_later_than, options.whole, options.past_cache});
+  Checkpoint checkpoint =
+      open_checkpoint(dir, {options.iteration, options.verify && options.verify_native, options.no_later_than,
+                            options.whole, options.past_cache, options.tells});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
   read_origin(c.manifest.state_json, c);
   c.tensors = read_native_files(std::move(checkpoint));

@@ -183,7 +183,7 @@ StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   if (is_hf_directory(dir)) return {read_hf_config(dir).model, {}};
   AnyOpenOptions open = open_options(iteration);
-  open.verify = open.verify_native = false;  // whoever loads the weights verifies them
+  open.verify = open.verify_native = open.tells = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);
   return {*c.model, stored.tokenizer};

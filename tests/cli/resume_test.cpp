@@ -187,6 +187,7 @@ TEST_F(Checkpoints, DamageFallsBackToTheOneBefore) {
   fs::resize_file(*this / "ck/iter_0000004/shard_00000.safetensors", 1000);
   const Ran ran = must(run("--train-iters 4"));
   EXPECT_NE(ran.err.find("loading"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("loading"), ran.err.rfind("loading")) << "told once\n" << ran.err;
   EXPECT_NE(ran.out.find("loaded checkpoint from"), std::string::npos);
   EXPECT_NE(ran.out.find("at iteration 2"), std::string::npos) << ran.out;
 }
