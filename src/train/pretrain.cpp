@@ -1,6 +1,7 @@
 #include "train/pretrain.h"
 
 #include <cmath>
+#include <exception>
 #include <optional>
 
 #include "base/log.h"
@@ -96,7 +97,7 @@ class TrainingRun {
   void start(DataLoader& loader) {
     try {
       trainer_.start_step(loader, t_.global_batch_size / samples_at_once(), state_);
-    } catch (const Error&) {
+    } catch (const std::exception&) {
       if (ranks_.size() > 1) throw;
       finish_all();
       if (state_.iteration > 0) save_last();

@@ -14,6 +14,9 @@ namespace megalith::cuda {
 class HostCopies {
  public:
   explicit HostCopies(cudaStream_t work) : work_(work) { check_cuda(cudaGetDevice(&device_), "making a lane"); }
+  ~HostCopies() { cudaStreamSynchronize(lane_.stream()); }  // copies under way have the memory that goes now
+  HostCopies(const HostCopies&) = delete;
+  HostCopies& operator=(const HostCopies&) = delete;
 
   std::byte* memory(i64 bytes);  // pinned; made anew if there is less, so first no copy may be under way
   // Likewise, of the GPU. If it can't be had that is a warning: copies are made to the host alone.

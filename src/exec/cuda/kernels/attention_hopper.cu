@@ -12,6 +12,7 @@ constexpr int kStatsThreads = 256;
 i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
 int query_tiles(const AttentionSizes& z) { return tiles_of(z.positions, kQueries); }
 i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
+i64 stats_blocks(const AttentionSizes& z) { return i64(query_tiles(z)) * kQueries * (z.d / 8) / kStatsThreads; }
 
 // D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head. All
 // turns, and the ticket behind them, become 0.
@@ -45,7 +46,7 @@ __global__ void __launch_bounds__(kStatsThreads)
 
 template <int D>
 void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
-  const dim3 blocks(unsigned(heads_of(z)), unsigned(scratch.padded() / (kStatsThreads / (D / 8))));
+  const dim3 blocks(unsigned(heads_of(z)), unsigned(stats_blocks(z)));
   const int turns = int(tiles_of(z));
   is_plain(z) ? stats_kernel<D, true><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns)
               : stats_kernel<D, false><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns);
@@ -59,7 +60,8 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
 i64 hopper_grad_workspace(const AttentionSizes& z) {
   const i64 heads = i64(z.b) * std::max(z.g * z.r, z.query_heads);
   constexpr i64 kMost = i64{1} << 31;
-  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2,
+  constexpr i64 kMostBlocks = 65535;  // of a grid's second dimension
+  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2 && hopper::stats_blocks(z) <= kMostBlocks,
         "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
   check(z.scale > 0, "[attention_grad] scale {} is not above 0", z.scale);
   const i64 words = hopper::tiles_of(z) * (hopper::kQueries * (z.d + 2) + 1) + 1;
