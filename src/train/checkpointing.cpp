@@ -84,6 +84,15 @@ AnyOpenOptions open_options(i64 iteration) {
 
 }  // namespace
 
+// What starts from random weights must not be what holds others.
+static void check_no_weights(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error))
+    check(entry.path().extension() != ".safetensors",
+          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir,
+          entry.path().filename().string());
+}
+
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
   Options stored = options;
   return {progress.state.iteration, progress.state.consumed_samples, config::to_json(config::fields_of(stored)),
@@ -101,6 +110,7 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
     // Where this run will save, nothing yet is what a first start finds.
     check(load_ == options.train.save || fs::exists(load_), "--load {}: no such directory", load_);
+    check_no_weights(load_);
     log::say("  no checkpoint in {}: starting from random weights", load_);
     return;
   }
@@ -181,8 +191,8 @@ void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
 
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
-  if (is_hf_directory(dir)) return {read_hf_config(dir).model, {}};
   AnyOpenOptions open = open_options(iteration);
+  if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf) return {read_hf_config(dir).model, {}};
   open.verify = open.verify_native = open.tells = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);

@@ -100,6 +100,8 @@ TEST_F(BadInput, Places) {
   refuses("--metrics-file " + *this / "empty", "empty");
   const Ran empty = must(pretrain("--train-iters 1 --split 80,10,10 --load " + *this / "empty"));
   EXPECT_NE(empty.out.find("starting from random weights"), std::string::npos);
+  spit(*this / "empty/model-00001-of-00002.safetensors", "x");
+  refuses("--load " + *this / "empty", "there are weights (model-00001-of-00002.safetensors), but no config.json");
 }
 
 TEST_F(BadInput, Sizes) {
