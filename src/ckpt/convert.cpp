@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "base/check.h"
 #include "base/log.h"
@@ -10,6 +11,7 @@
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/open_formats.h"
+#include "ckpt/save_lock.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/megatron_save.h"
@@ -159,9 +161,16 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
                        const ConvertOptions& options) {
   check(to != CkptFormat::torch,
         "checkpoints of format torch are only read: write torch_dist, which Megatron-LM loads");
-  const std::string place = dir + "/" + iteration_name(from.manifest.iteration);
-  check(to == CkptFormat::hf || !fs::exists(place), "{} is there already: choose another directory or remove it",
-        place);
+  // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
+  // own.
+  std::optional<SaveLock> lock;
+  if (to != CkptFormat::hf) {
+    const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
+    check(there.empty(), "{} is there already: choose another directory or remove it",
+          there.empty() ? "" : there.back().path);
+    fs::create_directories(dir);
+    lock.emplace(dir);
+  }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
   const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options)
