@@ -15,6 +15,7 @@
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
+#include <utility>
 
 #include "base/check.h"
 #include "base/dtype.h"
@@ -100,10 +101,14 @@ double clock_of(const std::string& dir) {
   return now;
 }
 
+// A time to come, which a clock that was set back leaves, counts as now.
 bool beats(const std::string& dir, const std::string& path, const SaveLock::Beat& beat) {
-  const double before = touched_at(path);
-  while (clock_of(dir) - before <= beat.dead) {
+  const double before = touched_at(path), since = std::min(before, clock_of(dir));
+  bool has_told = false;
+  while (clock_of(dir) - since <= beat.dead) {
     if (touched_at(path) != before) return true;
+    if (!std::exchange(has_told, true))
+      log::info("{} is another host's: waiting for {} s at most to see whether its owner is alive", path, beat.dead);
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.5, beat.dead / 10)));
   }
   return touched_at(path) != before;
@@ -124,6 +129,9 @@ class OpenLock {
       fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
       check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
             flag_);
+      struct stat s {};
+      check(::fstat(fd_, &s) == 0 && S_ISREG(s.st_mode), "{} is not a file: remove it, or choose another {} directory",
+            path, flag_);
       while (::flock(fd_, LOCK_EX) != 0 && errno == EINTR) continue;
     } while (!is_same_file(fd_, path));  // its owner removed it meanwhile
   }

@@ -123,6 +123,21 @@ TEST(SaveLock, that_cannot_be_read_is_taken_over_when_it_does_not_beat) {
   }
 }
 
+// As a clock that was set back leaves it.
+TEST(SaveLock, from_a_time_to_come_is_taken_over_when_it_does_not_beat) {
+  TempDir dir;
+  spit(dir / kLockFile, "x");
+  fs::last_write_time(dir / kLockFile, fs::file_time_type::clock::now() + std::chrono::hours(2));
+  const std::string told = warning_of([&] { const SaveLock lock(dir.path(), kFast); });
+  EXPECT_NE(told.find("taking over"), std::string::npos) << told;
+}
+
+TEST(SaveLock, refuses_what_is_no_file) {
+  TempDir dir;
+  ASSERT_EQ(::mkfifo((dir / kLockFile).c_str(), 0600), 0);
+  expect_error([&] { const SaveLock lock(dir.path(), kFast); }, "megalith.lock is not a file: remove it");
+}
+
 TEST(SaveLock, beats) {
   TempDir dir;
   const SaveLock lock(dir.path(), kFast);
