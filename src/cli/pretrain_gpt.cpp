@@ -7,11 +7,13 @@
 #include "cli/model_source.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
+#include "train/run_signals.h"
 #include "train/together.h"
 
 namespace megalith {
 
 int command_pretrain_gpt(int argc, const char* const* argv) {
+  const EarlySignals signals;
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
   Options options;

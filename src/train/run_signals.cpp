@@ -35,24 +35,46 @@ void on_signal(int signal) {
 
 }  // namespace
 
+static void forget() {
+  Word& w = word();
+  w.saves = 0, w.leaving = 0, w.is_interrupted = false, w.leaves = SIGTERM;
+}
+
+static void take(int signal, struct sigaction& before) {
+  struct sigaction now {};
+  sigaction(signal, nullptr, &before);
+  if (before.sa_handler == SIG_IGN || before.sa_handler == on_signal) return;
+  now.sa_handler = on_signal;
+  now.sa_flags = SA_RESTART;
+  sigaction(signal, &now, nullptr);
+}
+
+EarlySignals::EarlySignals() {
+  forget();
+  take(SIGUSR1, saves_before_), take(SIGUSR2, leaves_before_);
+}
+
+EarlySignals::~EarlySignals() {
+  sigaction(SIGUSR1, &saves_before_, nullptr), sigaction(SIGUSR2, &leaves_before_, nullptr);
+  forget();
+}
+
 RunSignals::RunSignals(int leaves) {
   Word& w = word();
-  w.saves = 0, w.leaving = 0, w.is_interrupted = false, w.leaves = leaves;
+  w.leaves = leaves;
   for (const int signal : std::array{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
-    struct sigaction before {
-    }, now{};
+    struct sigaction before {};
     sigaction(signal, nullptr, &before);
     if (before.sa_handler == SIG_IGN || before.sa_handler == on_signal) continue;
     if (signal == SIGINT) w.interrupt_before = before;
-    now.sa_handler = on_signal;
-    now.sa_flags = SA_RESTART;
-    sigaction(signal, &now, nullptr);
+    take(signal, before);
     taken_.push_back({signal, before});
   }
 }
 
 RunSignals::~RunSignals() {
   for (const Taken& t : taken_) sigaction(t.signal, &t.before, nullptr);
+  forget();
 }
 
 i64 RunSignals::saves() const { return word().saves; }

@@ -13,6 +13,20 @@
 
 namespace megalith {
 
+// For as long as the process may train, from its start to its end: SIGUSR1 and SIGUSR2, which would end it, leave word
+// for the RunSignals to come, and after that mean nothing.
+class EarlySignals {
+ public:
+  EarlySignals();
+  ~EarlySignals();
+  EarlySignals(const EarlySignals&) = delete;
+  EarlySignals& operator=(const EarlySignals&) = delete;
+
+ private:
+  struct sigaction saves_before_ {
+  }, leaves_before_{};
+};
+
 class RunSignals {
  public:
   // `leaves`: --exit-signal, whatever it means otherwise. A signal that the process was started to ignore stays

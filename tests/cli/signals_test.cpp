@@ -81,6 +81,21 @@ TEST_F(Signals, User2LeavesWithTheCodeToRequeue) {
   expect_one_saved();
 }
 
+// Before the first step too: a scheduler knows nothing of steps.
+TEST_F(Signals, User2LeavesWithTheCodeToRequeueFromTheStart) {
+  RunLimits limits;
+  bool is_told = false;
+  limits.kill = [&] {
+    if (is_told || !fs::exists(*this / "ck/megalith.lock")) return false;
+    const std::vector<pid_t> pids = processes_with(*this / "");
+    if (pids.size() == 1) is_told = kill(pids[0], SIGUSR1) == 0 && kill(pids[0], SIGUSR2) == 0;
+    return false;
+  };
+  const Ran ran = megalith(run(""), limits);
+  EXPECT_EQ(ran.exit_code, 85) << ran.signal << ran.err;
+  EXPECT_FALSE(fs::exists(*this / "ck/megalith.lock"));
+}
+
 TEST_F(Signals, InterruptSavesAndLeaves) {
   const Ran ran = tell(run(""), {SIGINT});
   EXPECT_EQ(ran.exit_code, 130) << ran.err;
