@@ -26,6 +26,13 @@ std::string profiled_steps(const Options& o) {
                      t.profile_step_start);
 }
 
+// As from a script whose variable is not set.
+std::string named_places(const Options& o) {
+  if (o.given.has("save") && o.train.save.empty()) return "--save '': give a directory, or leave it out";
+  if (o.given.has("load") && o.train.load.empty()) return "--load '': give a directory, or leave it out";
+  return {};
+}
+
 std::string save_interval(const Options& o) {
   if (o.train.save.empty() || o.train.save_interval > 0) return {};
   return fmt::format("--save {} needs --save-interval, the iterations between checkpoints", o.train.save);
@@ -193,6 +200,7 @@ std::vector<Rule> run_rules() {
       {"mid-level-dataset-surplus is not negative", Topic::run, Action::refuse, data_surplus},
       {"exit-duration-in-mins is not negative", Topic::run, Action::refuse, exit_time},
       {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
+      {"save and load have names", Topic::run, Action::refuse, named_places},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"flags about saving come with save", Topic::run, Action::warn, save_place},
       {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},

@@ -292,6 +292,8 @@ const std::multimap<std::string, Example>& examples() {
        {"--mid-level-dataset-surplus -1", "--mid-level-dataset-surplus -1 must not be negative"}},
       {"exit-duration-in-mins is not negative",
        {"--exit-duration-in-mins -1", "--exit-duration-in-mins -1 must not be negative (0: never)"}},
+      {"save and load have names", {"--save=", "--save '': give a directory, or leave it out"}},
+      {"save and load have names", {"--load=", "--load '': give a directory, or leave it out"}},
       {"save comes with save-interval",
        {"--save x", "--save x needs --save-interval, the iterations between checkpoints"}},
       {"flags about saving come with save",
