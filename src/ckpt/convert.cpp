@@ -165,11 +165,11 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   // own.
   std::optional<SaveLock> lock;
   if (to != CkptFormat::hf) {
+    fs::create_directories(dir);
+    lock.emplace(dir);
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
     check(there.empty(), "{} is there already: choose another directory or remove it",
           there.empty() ? "" : there.back().path);
-    fs::create_directories(dir);
-    lock.emplace(dir);
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);

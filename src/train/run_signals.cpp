@@ -62,6 +62,7 @@ EarlySignals::~EarlySignals() {
 RunSignals::RunSignals(int leaves) {
   Word& w = word();
   w.leaves = leaves;
+  if (leaves == SIGUSR1 && w.saves.exchange(0) > 0) on_signal(SIGUSR1);  // it came before this was known
   for (const int signal : std::array{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
     struct sigaction before {};
     sigaction(signal, nullptr, &before);

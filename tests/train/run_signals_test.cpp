@@ -21,6 +21,14 @@ TEST(EarlySignals, LeaveWordForTheRun) {
   EXPECT_EQ(next.leaving(), 0);
 }
 
+TEST(EarlySignals, LeaveWhereThatIsTheirMeaning) {
+  const EarlySignals early;
+  raise(SIGUSR1);
+  const RunSignals run(SIGUSR1);
+  EXPECT_EQ(run.saves(), 0);
+  EXPECT_EQ(run.leaving(), SIGUSR1);
+}
+
 TEST(EarlySignals, MeanNothingOnceTheRunIsOver) {
   const EarlySignals early;
   { const RunSignals run(SIGTERM); }
