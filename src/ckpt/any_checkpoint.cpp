@@ -42,13 +42,6 @@ std::string iteration_directory(const std::string& dir, std::optional<i64> itera
   return found.empty() ? "" : found.back().path;
 }
 
-std::optional<CkptFormat> format_of_one(const std::string& dir) {
-  if (fs::exists(dir + "/" + kManifestFile)) return CkptFormat::native;
-  if (fs::exists(dir + "/.metadata")) return CkptFormat::torch_dist;
-  if (is_torch_legacy(dir)) return CkptFormat::torch;
-  return std::nullopt;
-}
-
 // Whether `dir` is one checkpoint itself, and not that of this iteration.
 bool is_another(const std::string& dir, i64 iteration) {
   const std::string name = fs::weakly_canonical(dir).filename().string();
@@ -83,6 +76,13 @@ CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag) {
 
 bool AnyCheckpoint::has_optimizer() const {
   return std::ranges::any_of(tensors->tensors(), [](const TensorSpec& t) { return t.name.starts_with("optimizer."); });
+}
+
+std::optional<CkptFormat> format_of_one(const std::string& dir) {
+  if (fs::exists(dir + "/" + kManifestFile)) return CkptFormat::native;
+  if (fs::exists(dir + "/.metadata")) return CkptFormat::torch_dist;
+  if (is_torch_legacy(dir)) return CkptFormat::torch;
+  return std::nullopt;
 }
 
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration) {

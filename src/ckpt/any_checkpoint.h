@@ -47,6 +47,9 @@ struct AnyOpenOptions {
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 
+// What `dir` itself is one checkpoint of; none if of nothing, as a --save directory.
+std::optional<CkptFormat> format_of_one(const std::string& dir);
+
 // What `dir` (a --save directory, one iter_NNNNNNN of it, or a model directory) holds; none if nothing that we read.
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});
 

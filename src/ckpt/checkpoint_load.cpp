@@ -8,11 +8,11 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "ckpt/any_checkpoint.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/safetensors_header.h"
 #include "ckpt/shards.h"
-#include "ckpt/torch/torch_legacy.h"
 
 namespace megalith {
 namespace {
@@ -80,10 +80,6 @@ std::optional<i64> read_latest(const std::string& dir) {
   return good ? std::optional(value) : std::nullopt;
 }
 
-bool is_of_megatron(const std::string& path) {
-  return !fs::exists(path + "/" + kManifestFile) && (fs::exists(path + "/.metadata") || is_torch_legacy(path));
-}
-
 // The checkpoint that `latest` names, else the newest before it, else the newest: later ones are of a branch of the run
 // that was left.
 Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
@@ -107,7 +103,7 @@ Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
     std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
   }
   for (const FoundCheckpoint& c : found) {
-    check(!is_of_megatron(c.path),
+    check(format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
           "[load] {}; the one before it, {}, is Megatron's, which no run turns to by itself: give --ckpt-step {}, or "
           "that of another",
           problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);

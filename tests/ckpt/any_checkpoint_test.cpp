@@ -1,6 +1,10 @@
 // What a directory holds, and which of several checkpoints of several formats is opened.
 #include "ckpt/any_checkpoint.h"
 
+#include <algorithm>
+#include <utility>
+#include <vector>
+
 #include "ckpt/convert.h"
 #include "tests/ckpt/helpers.h"
 
@@ -9,12 +13,38 @@ namespace {
 
 class AnyCheckpoints : public testing::Test {
  protected:
+  // dir_/model: a Hugging Face model of one layer, all zeros.
   void SetUp() override {
-    if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+    constexpr int kHidden = 8, kVocab = 16;
+    const std::string layer = "model.layers.0.";
+    std::vector<std::pair<std::string, int>> tensors = {{"lm_head.weight", kVocab},
+                                                        {"model.embed_tokens.weight", kVocab},
+                                                        {"model.norm.weight", 0},
+                                                        {layer + "input_layernorm.weight", 0},
+                                                        {layer + "post_attention_layernorm.weight", 0}};
+    for (const char* name :
+         {"self_attn.q", "self_attn.k", "self_attn.v", "self_attn.o", "mlp.gate", "mlp.up", "mlp.down"})
+      tensors.emplace_back(layer + name + "_proj.weight", kHidden);
+    std::string header;
+    int end = 0;
+    for (const auto& [name, rows] : tensors) {
+      const int begin = end;
+      end += std::max(rows, 1) * kHidden * 4;
+      header +=
+          fmt::format("{}\"{}\":{{\"dtype\":\"F32\",\"shape\":[{}{}],\"data_offsets\":[{},{}]}}",
+                      header.empty() ? "{" : ",", name, rows > 0 ? fmt::format("{},", rows) : "", kHidden, begin, end);
+    }
+    header += "}";
+    const u64 length = header.size();
+    fs::create_directories(dir_ / "model");
+    spit(dir_ / "model/model.safetensors", std::string(reinterpret_cast<const char*>(&length), sizeof length) + header +
+                                               std::string(std::size_t(end), '\0'));
+    spit(dir_ / "model/config.json", R"({"model_type": "llama", "hidden_size": 8, "intermediate_size": 8,
+      "num_hidden_layers": 1, "num_attention_heads": 2, "vocab_size": 16, "tie_word_embeddings": false})");
   }
-  // A checkpoint of the fixture in dir_/to, as this iteration.
+  // A checkpoint of the model in dir_/to, as this iteration.
   void put(const std::string& to, CkptFormat format, i64 iteration) {
-    AnyCheckpoint from = open_any_checkpoint(fixture("llama"));
+    AnyCheckpoint from = open_any_checkpoint(dir_ / "model");
     from.manifest.iteration = iteration;
     convert_checkpoint(from, format, dir_ / "made", {});
     const std::string name = fmt::format("iter_{:07}", iteration);
@@ -36,7 +66,7 @@ TEST_F(AnyCheckpoints, go_before_a_model_beside_them) {
   put("run", CkptFormat::native, 4);
   put("run", CkptFormat::native, 6);
   for (const char* name : {"config.json", "model.safetensors"})
-    fs::copy_file(fixture("llama") + "/" + name, dir_ / "run/" + name);
+    fs::copy_file(dir_ / "model/" + name, dir_ / "run/" + name);
   EXPECT_EQ(find_ckpt_format(dir_ / "run"), CkptFormat::native);
   EXPECT_EQ(opened("run"), 6);
   EXPECT_EQ(opened("run", {.iteration = 4}), 4);
@@ -83,7 +113,7 @@ TEST_F(AnyCheckpoints, of_one_directory_have_one_iteration) {
 TEST_F(AnyCheckpoints, are_not_put_among_others) {
   put("run", CkptFormat::native, 6);
   for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist})
-    expect_error([&] { convert_checkpoint(open_any_checkpoint(fixture("llama")), to, dir_ / "run", {}); },
+    expect_error([&] { convert_checkpoint(open_any_checkpoint(dir_ / "model"), to, dir_ / "run", {}); },
                  "iter_0000006 is there already: choose another directory");
   EXPECT_EQ(slurp(tracker("run")), "6");
 }
