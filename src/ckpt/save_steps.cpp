@@ -12,6 +12,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "base/process_start.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/shards.h"
@@ -28,7 +29,7 @@ std::vector<std::string> on_all(const Sharing& s, const std::function<std::strin
   try {
     mine = fmt::format("+{}", f());
   } catch (const std::exception& e) {
-    mine = fmt::format("-{}", e.what());
+    mine = fmt::format("-{}", one_line(e));
   }
   std::vector<std::string> all = s.all_gather(mine);
   for (size_t r = 0; r < all.size(); ++r) {
@@ -137,7 +138,7 @@ void SaveSteps::tidy() {
     remove_leftovers(dir_, options_.hook);
     remove_old_checkpoints(dir_, iteration_, options_);
   } catch (const std::exception& e) {
-    log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", iteration_, e.what());
+    log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", iteration_, one_line(e));
   }
 }
 
@@ -173,7 +174,7 @@ void save_together(const std::string& dir, i64 iteration, PartWriter& writer, co
     });
   } catch (const std::exception& e) {
     if (first) steps.abandon(temporary);
-    fail("[save] iteration {} was not saved: {}; earlier checkpoints are intact", iteration, e.what());
+    fail("[save] iteration {} was not saved: {}; earlier checkpoints are intact", iteration, one_line(e));
   }
   if (first) steps.tidy();
 }

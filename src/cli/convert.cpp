@@ -80,6 +80,9 @@ int command_convert(int argc, const char* const* argv) {
   if (!c.tokenizer_dir.empty()) options.asset_dirs.push_back(c.tokenizer_dir);
   options.asset_dirs.push_back(c.load);
   const AnyCheckpoint from = open_any_checkpoint(c.load, open);
+  check(c.vocab_size == 0 || !from.model || from.model->vocab_size == c.vocab_size,
+        "--vocab-size {}: the vocabulary of {} is {} by its own account; leave the flag out", c.vocab_size, from.path,
+        from.model ? from.model->vocab_size : 0);
   options.asset_dirs.push_back(from.path);
   const i64 tensors = convert_checkpoint(from, to, c.save, options);
   log::say("wrote {} tensors to {}", tensors, c.save);

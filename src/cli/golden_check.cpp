@@ -5,6 +5,7 @@
 #include <cmath>
 #include <cstring>
 
+#include "base/one_line.h"
 #include "ckpt/hf_weights.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
@@ -229,7 +230,7 @@ int main(int argc, char** argv) {
     if (!megalith::read_flags(flags, argc - 1, argv + 1)) return 0;
     return megalith::GoldenCheck(argv[1], flags).run() ? 0 : 1;
   } catch (const std::exception& e) {
-    fmt::print(stderr, "golden-check: {}\n", e.what());
+    fmt::print(stderr, "golden-check: {}\n", megalith::one_line(e));
     return 2;
   }
 }

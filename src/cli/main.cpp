@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "base/escape.h"
+#include "base/one_line.h"
 #include "cli/command.h"
 #include "train/together.h"
 
@@ -59,7 +60,7 @@ int main(int argc, char** argv) {
     } catch (const megalith::ToldElsewhere&) {
       return 1;
     } catch (const std::exception& error) {
-      fmt::print(stderr, "megalith {}: {}\n", name, megalith::escape_controls(error.what()));
+      fmt::print(stderr, "megalith {}: {}\n", name, megalith::one_line(error));
       return 1;
     }
   }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "comm/gather.h"
 #include "comm/join.h"
 #include "comm/own_pieces.h"
@@ -57,7 +58,7 @@ class Joined final : public Ranks {
     try {
       close();
     } catch (const std::exception& e) {
-      const std::string error = fmt::format("could not end together with the others: {}", e.what());
+      const std::string error = fmt::format("could not end together with the others: {}", one_line(e));
       if (!watch_.failed(error)) log::warn("rank {} {}", place_.rank, error);
     }
   }

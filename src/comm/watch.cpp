@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/one_line.h"
 #include "comm/patience.h"
 #include "comm/watch_posts.h"
 
@@ -122,7 +123,7 @@ void Watch::run() {
       post_->step(clock.advance(), signals_.told());
     }
   } catch (const std::exception& e) {
-    write_end(fmt::format("the watch over the ranks failed: {}", e.what()));
+    write_end(fmt::format("the watch over the ranks failed: {}", one_line(e)));
     leave(kEndedByOthers);
   }
 }

@@ -6,6 +6,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "data/cached_files.h"
 #include "data/npy.h"
 
@@ -128,7 +129,7 @@ GptIndex load_or_build_index(const TokenSource& source, const GptIndexRequest& r
     save(index, files, arrays, {source, index.documents.all(), request.seq_length, request.add_extra_token});
     if (std::optional<GptIndex> mapped = load(files, arrays)) return std::move(*mapped);
   } catch (const std::exception& e) {
-    log::warn("the index of {} is not kept: {}", source.name(), e.what());
+    log::warn("the index of {} is not kept: {}", source.name(), one_line(e));
   }
   return index;
 }
@@ -145,7 +146,7 @@ BlendIndex load_or_build_blend(const BlendPlan& plan, const nlohmann::ordered_js
   try {
     return build_and_save_blend(plan, files, datasets, samples);
   } catch (const std::exception& e) {
-    log::warn("the index of the blend is not kept: {}", e.what());
+    log::warn("the index of the blend is not kept: {}", one_line(e));
     return {plan, [](const BlendedSample&) {}};
   }
 }

@@ -6,6 +6,7 @@
 #include <exception>
 
 #include "base/check.h"
+#include "base/one_line.h"
 
 namespace megalith {
 
@@ -25,7 +26,7 @@ void BackgroundSave::start(std::function<std::string()> f) {
     try {
       return fmt::format("+{}", f());
     } catch (const std::exception& e) {
-      return fmt::format("-{}", e.what());
+      return fmt::format("-{}", one_line(e));
     }
   });
 }

@@ -9,6 +9,7 @@
 #include <set>
 
 #include "base/log.h"
+#include "base/one_line.h"
 #include "ckpt/checkpoint_layout.h"
 #include "config/file.h"
 
@@ -47,7 +48,7 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
     if (own && saver != rank) return {.problem = fmt::format("{} is rank {}'s", path, saver)};
     return {.start = saved_by.value("start", ""), .path = path};
   } catch (const std::exception& e) {
-    return {.problem = e.what()};
+    return {.problem = one_line(e)};
   }
 }
 
@@ -160,7 +161,7 @@ void remove_later_copies(const Options& options, int rank, i64 iteration) {
     for (const auto& [_, copy] : copies_in(copy_directory(t, rank), options, rank, own, iteration, kEver))
       if (copy.problem.empty()) remove_checkpoint(copy.path);
   } catch (const std::exception& e) {
-    log::warn("[save] an abandoned non-persistent checkpoint could not be removed: {}", e.what());
+    log::warn("[save] an abandoned non-persistent checkpoint could not be removed: {}", one_line(e));
   }
 }
 

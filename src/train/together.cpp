@@ -7,7 +7,7 @@
 #include <iterator>
 #include <vector>
 
-#include "base/escape.h"
+#include "base/one_line.h"
 
 namespace megalith {
 
@@ -38,7 +38,7 @@ int tell_errors(Ranks& ranks, const std::function<int()>& f) {
     ranks.failed("");
     throw;
   } catch (const std::exception& e) {
-    if (ranks.failed(escape_controls(e.what()))) throw ToldElsewhere(e.what());
+    if (ranks.failed(one_line(e))) throw ToldElsewhere(one_line(e));
     throw;
   }
 }

@@ -65,6 +65,7 @@ TEST_F(BadInput, OtherCommands) {
   const std::string convert = "convert --load " + td + " --to hf --save " + *this / "hf";
   expect_refused(convert + " --ckpt-step -1", "--ckpt-step -1");
   expect_refused(convert + " --vocab-size -1", "--vocab-size -1");
+  expect_refused(convert + " --vocab-size 7", "--vocab-size 7: the vocabulary of");
   expect_refused(convert + " --tokenizer-dir " + *this / "none", "no such directory");
   must("convert --load " + ck + " --to hf --no-load-optim --save " + *this / "hf");
   expect_refused("generate --prompt a --load " + *this / "hf", "names no tokenizer");
