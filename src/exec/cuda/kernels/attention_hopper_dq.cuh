@@ -1,4 +1,4 @@
-// dq of its sums, by the warpgroups of attention_hopper_sums.cu between their tiles of keys.
+// dq of its sums, by the warpgroups of attention_hopper_sums.cuh between their tiles of keys.
 #pragma once
 #include "exec/cuda/kernels/attention_hopper_shared.cuh"
 

@@ -1,4 +1,4 @@
-// What a block of attention_hopper_sums.cu is made of: its warps, their registers, its shared memory.
+// What a block of attention_hopper_sums.cuh is made of: its warps, their registers, its shared memory.
 #pragma once
 #include "exec/cuda/kernels/attention_hopper.cuh"
 
