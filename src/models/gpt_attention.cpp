@@ -105,7 +105,8 @@ class GptAttention {
   AttentionSpec spec() const {
     AttentionSpec at;
     at.scale = 1 / std::sqrt(double(d_));
-    at.window = c_.sliding_window;
+    const bool seen_whole = p_.cache_length == 0 && c_.sliding_window >= p_.seq;
+    at.window = seen_whole ? 0 : c_.sliding_window;
     at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
     at.dropout = p_.shape.dropout ? c_.attention_dropout : 0;
     at.seed = mix(p_.shape.seed, hash_name(name_));

@@ -117,4 +117,17 @@ TEST(AttentionNeeds, gradients_over_all_keys) {
     }
 }
 
+// 2^20 positions, where a grid's second dimension would end.
+TEST(AttentionNeeds, a_million_positions_suit_the_kernel_for_hopper) {
+  Ring r = ring(1, i64{1} << 20, Order::block, 0);
+  r.o.shape[4] = r.k.shape[3] = 128;
+  const auto places = places_of(r.mesh, r.o, r.k);
+  AttentionSizes z = sizes_of(r, places[0], DType::bf16);
+  z.d = 128;
+  const i64 dq = (i64{1} << 20) * kGroups * kHeads * 128 * 4;
+  const i64 need = grad_need(AttentionChoice::Way::hopper, z, places);
+  EXPECT_GT(need, dq);
+  EXPECT_LT(need, dq + dq / 32);
+}
+
 }  // namespace megalith::cuda

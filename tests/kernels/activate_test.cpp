@@ -74,6 +74,17 @@ TEST(Activate, large_and_special_numbers) {
   }
 }
 
+TEST(Activate, slope_of_large_numbers) {
+  const Array x = array(DType::f32, {1, 1, 7},
+                        [](i64 i) { return std::array{40.0, -40.0, 1e9, -1e9, 3e38, -3e38, double(NAN)}[size_t(i)]; });
+  const Array dy = array(DType::f32, {1, 1, 7}, [](i64) { return 1; });
+  for (Act act : {Act::gelu, Act::gelu_tanh}) {
+    const Array dx = run_checked(ActivateGrad{act}, {dy, x})[0];
+    for (i64 i = 0; i < 6; ++i) EXPECT_EQ(dx[i], i % 2 == 0 ? 1 : 0) << name_of(act) << " at " << x[i];
+    EXPECT_TRUE(std::isnan(dx[6]));
+  }
+}
+
 TEST(Activate, gradient_by_differences) {
   if (!tested(DType::f64)) GTEST_SKIP() << "this backend has no f64";
   for (Act act : kActs) {

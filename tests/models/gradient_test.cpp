@@ -38,6 +38,22 @@ TrainingSpec one_rank(const ModelConfig& m) {
 
 }  // namespace
 
+// Ways of attention that know no window are faster, and take less memory.
+TEST(Model, a_window_over_the_whole_sequence_is_none) {
+  TrainingSpec spec = one_rank(llama_like());
+  for (const auto& [wider, want] : {std::pair<i64, i64>{-1, spec.model.seq_length - 1}, {0, 0}, {1, 0}}) {
+    spec.model.sliding_window = spec.model.seq_length + wider;
+    int found = 0;
+    const TrainingGraph t = build_training(spec);
+    for (const Node& n : t.g.nodes)
+      if (const auto* op = n.op.get_if<Attention>()) {
+        ++found;
+        EXPECT_EQ(op->at.window, want) << wider;
+      }
+    EXPECT_GT(found, 0);
+  }
+}
+
 TEST(Model, one_rank_gradients_agree_with_differences) {
   for (const auto& [name, model] : models()) {
     const TrainingSpec spec = one_rank(model);

@@ -144,7 +144,13 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
   cudaGraph_t graph = nullptr;
   cudaGraphExec_t made = nullptr;
   check_cuda(cudaStreamBeginCapture(device_.stream(), cudaStreamCaptureModeThreadLocal), "capturing a program");
-  enqueue(program, steps, first, slot);
+  try {
+    enqueue(program, steps, first, slot);
+  } catch (...) {  // else the stream could do nothing more, not even wait
+    cudaStreamEndCapture(device_.stream(), &graph);
+    if (graph) cudaGraphDestroy(graph);
+    throw;
+  }
   check_cuda(cudaStreamEndCapture(device_.stream(), &graph), "capturing a program");
   const cudaError_t status = cudaGraphInstantiate(&made, graph, 0);
   cudaGraphDestroy(graph);

@@ -64,8 +64,9 @@ Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
 // plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
-// the smaller the parts, the more of the GPU is idle at each one's end.
-constexpr i64 kScoresShare = 32;
+// the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more than an 8th
+// (long sequences), our own kernel does it, which keeps none.
+constexpr i64 kScoresShare = 32, kMostShare = 8;
 
 struct Parts {
   i64 b, g;  // of one run
@@ -121,7 +122,7 @@ Kernel prepare(const AttentionGrad& op, const Site& site) {
   const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
   part.b = parts.b, part.g = parts.g, part.backward = true;
   const AttentionChoice choice = choose_attention(case_of(f, true));
-  if (const auto plans = chosen_plans(f, choice, {part}); !plans.empty())
+  if (const auto plans = chosen_plans(f, choice, {part}, site.device.total_bytes() / kMostShare); !plans.empty())
     return grad_by_cudnn(f, whole, part, plans[0]);
   return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f) : own_grad(f);
 }

@@ -9,23 +9,22 @@ namespace {
 
 constexpr int kStatsThreads = 256;
 
-i64 heads_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r; }
 int query_tiles(const AttentionSizes& z) { return tiles_of(z.positions, kQueries); }
-i64 tiles_of(const AttentionSizes& z) { return heads_of(z) * query_tiles(z); }
-i64 stats_blocks(const AttentionSizes& z) { return i64(query_tiles(z)) * kQueries * (z.d / 8) / kStatsThreads; }
+i64 tiles_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * query_tiles(z); }
+i64 stats_blocks(const AttentionSizes& z) { return tiles_of(z) * kQueries * (z.d / 8) / kStatsThreads; }
 
-// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head. All
-// turns, and the ticket behind them, become 0.
+// D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head; the
+// heads of such queries follow each other. All turns, and the ticket behind them, become 0.
 template <int D, bool kPlain>
 __global__ void __launch_bounds__(kStatsThreads)
     stats_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                  const __grid_constant__ Scratch scratch, int turns) {
   constexpr int kEach = D / 8;
-  const int head = blockIdx.x, part = threadIdx.x % kEach;
-  const int query = int(blockIdx.y) * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;  // in tiles
+  const int heads = z.b * z.g * z.r, head = int(blockIdx.x) % heads, part = threadIdx.x % kEach;
+  const int query = int(blockIdx.x) / heads * (kStatsThreads / kEach) + int(threadIdx.x) / kEach;  // in tiles
   const Tile tile = query_tile<kPlain>(z, query / kQueries);
-  const i64 row = i64(tile.local + query % kQueries) * z.b * z.g * z.r + head;
-  const i64 thread = (i64(blockIdx.y) * gridDim.x + blockIdx.x) * kStatsThreads + threadIdx.x;
+  const i64 row = i64(tile.local + query % kQueries) * heads + head;
+  const i64 thread = i64(blockIdx.x) * kStatsThreads + threadIdx.x;
   if (thread <= turns) scratch.turns[thread] = 0;
   const bool real = query % kQueries < tile.count;
   float sum = 0, lse = -INFINITY;
@@ -46,7 +45,7 @@ __global__ void __launch_bounds__(kStatsThreads)
 
 template <int D>
 void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
-  const dim3 blocks(unsigned(heads_of(z)), unsigned(stats_blocks(z)));
+  const unsigned blocks = unsigned(stats_blocks(z));
   const int turns = int(tiles_of(z));
   is_plain(z) ? stats_kernel<D, true><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns)
               : stats_kernel<D, false><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns);
@@ -60,8 +59,7 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
 i64 hopper_grad_workspace(const AttentionSizes& z) {
   const i64 heads = i64(z.b) * std::max(z.g * z.r, z.query_heads);
   constexpr i64 kMost = i64{1} << 31;
-  constexpr i64 kMostBlocks = 65535;  // of a grid's second dimension
-  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2 && hopper::stats_blocks(z) <= kMostBlocks,
+  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2 && hopper::stats_blocks(z) < kMost,
         "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
   check(z.scale > 0, "[attention_grad] scale {} is not above 0", z.scale);
   const i64 words = hopper::tiles_of(z) * (hopper::kQueries * (z.d + 2) + 1) + 1;
