@@ -76,7 +76,7 @@ TEST(Activate, large_and_special_numbers) {
 
 TEST(Activate, slope_of_large_numbers) {
   const Array x = array(DType::f32, {1, 1, 7},
-                        [](i64 i) { return std::array{40.0, -40.0, 1e9, -1e9, 3e38, -3e38, double(NAN)}[size_t(i)]; });
+                        [](i64 i) { return std::array{40.0, -40.0, 1e9, -1e9, 1e18, -1e18, double(NAN)}[size_t(i)]; });
   const Array dy = array(DType::f32, {1, 1, 7}, [](i64) { return 1; });
   for (Act act : {Act::gelu, Act::gelu_tanh}) {
     const Array dx = run_checked(ActivateGrad{act}, {dy, x})[0];

@@ -30,7 +30,7 @@ struct GeluTanh {
   }
   template <class A>
   static Vec<A> slope(Vec<A> x) {
-    const Vec<A> all = x * x, most = Vec<A>{} + A(1e8), square = all > most ? most : all;  // inf * 0 is no slope
+    const Vec<A> square = x * x;
     const Logistic<A> l = logistic<A>(x * (A(kTwiceRoot) + A(kTwiceRoot * kCubic) * square));
     return l.s + x * (l.s * l.rest) * (A(kTwiceRoot) + A(3 * kTwiceRoot * kCubic) * square);
   }

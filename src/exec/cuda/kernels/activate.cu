@@ -26,7 +26,7 @@ template <bool kPrecisely>
 struct GeluTanh {
   static __device__ float value(float x) { return x * logistic<kPrecisely>(x * fmaf(kCubic, x * x, kTwiceRoot)).s; }
   static __device__ float slope(float x) {
-    const float square = fminf(x * x, 1e8f);  // beyond it slopes are 0 and 1, and inf * 0 is neither
+    const float square = x * x;
     const Logistic l = logistic<kPrecisely>(x * fmaf(kCubic, square, kTwiceRoot));
     return fmaf(x * (l.s * l.rest), fmaf(3 * kCubic, square, kTwiceRoot), l.s);
   }
