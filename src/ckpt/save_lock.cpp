@@ -120,6 +120,11 @@ bool is_same_file(int fd, const std::string& path) {
   return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
+// That the directory takes no file, which says nothing of other jobs.
+struct CannotMake : Error {
+  using Error::Error;
+};
+
 // The lock's file, with nobody else between looking at it and writing it, where the file system knows flock.
 class OpenLock {
  public:
@@ -127,8 +132,9 @@ class OpenLock {
     do {
       if (fd_ >= 0) ::close(fd_);
       fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-      check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
-            flag_);
+      if (fd_ < 0)
+        throw CannotMake(fmt::format("cannot make {}: {}: choose a {} directory that can be written", path,
+                                     std::strerror(errno), flag_));
       struct stat s {};
       check(::fstat(fd_, &s) == 0 && S_ISREG(s.st_mode), "{} is not a file: remove it, or choose another {} directory",
             path, flag_);
@@ -143,7 +149,8 @@ class OpenLock {
     if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) == ssize_t(text.size())) return;
     const int error = errno;
     ::unlink(path_.c_str());
-    fail("cannot write {}: {}: make room, or choose another {} directory", path_, std::strerror(error), flag_);
+    throw CannotMake(fmt::format("cannot write {}: {}: make room, or choose another {} directory", path_,
+                                 std::strerror(error), flag_));
   }
 
  private:
@@ -189,7 +196,13 @@ bool SaveLock::is_own() const { return text_of(path_) == own_; }
 void SaveLock::check_held() const {
   const std::string text = text_of(path_);
   if (text == own_) return;
-  if (text.empty()) return take();
+  if (text.empty()) {
+    try {
+      return take();
+    } catch (const CannotMake&) {  // the disk is full or gone: the save that follows says so, and training goes on
+      return;
+    }
+  }
   fail("{} {}: {} has taken over from this one, which must have stood still for long: this one ends", flag_, dir_,
        Owner::from_text(text).text());
 }

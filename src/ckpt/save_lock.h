@@ -32,7 +32,7 @@ class SaveLock {
   SaveLock& operator=(const SaveLock&) = delete;
 
   // Error if another job has taken it over, as happens to a process that was stopped for long. Takes it anew if
-  // somebody has removed or emptied it.
+  // somebody has removed or emptied it, and the directory takes a file.
   void check_held() const;
 
  private:

@@ -108,6 +108,8 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
   if (load_.empty()) return;
   if (!is_loadable(load_)) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
+    check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
+          options.train.ckpt_step, load_);
     // Where this run will save, nothing yet is what a first start finds.
     check(load_ == options.train.save || fs::exists(load_), "--load {}: no such directory", load_);
     check_no_weights(load_);

@@ -164,6 +164,19 @@ TEST(SaveLock, that_was_lost_is_noticed) {
   expect_error([&] { lock.check_held(); }, "has taken over from this one");
 }
 
+// A disk that goes away ends no run: the save that comes next says what is wrong.
+TEST(SaveLock, of_a_directory_that_went_away_is_taken_when_it_is_back) {
+  TempDir dir;
+  fs::create_directory(dir / "a");
+  const SaveLock lock(dir / "a");
+  fs::rename(dir / "a", dir / "gone");
+  lock.check_held();
+  EXPECT_FALSE(fs::exists(dir / "a"));
+  fs::create_directory(dir / "a");
+  lock.check_held();
+  EXPECT_TRUE(fs::exists(fs::path(dir / "a") / kLockFile));
+}
+
 TEST(SaveLock, is_one_jobs_of_many_that_try_at_once) {
   for (int round = 0; round < 20; ++round) {
     TempDir dir;

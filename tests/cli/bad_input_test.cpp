@@ -95,6 +95,7 @@ TEST_F(BadInput, Places) {
   refuses("--load " + *this / "file", "this is a file");
   refuses("--load " + *this / "missing", "no such directory");
   refuses("--load " + *this / "empty" + " --exit-on-missing-checkpoint", "no checkpoint is there");
+  refuses("--load " + *this / "empty" + " --ckpt-step 7", "--ckpt-step 7: there is no checkpoint in ");
   refuses("--save " + *this / "file" + " --save-interval 1", "cannot make this directory");
   refuses("--tensorboard-dir " + *this / "file", "TensorBoard");
   refuses("--metrics-file " + *this / "file", "line 1 is not a metrics line");
