@@ -34,16 +34,22 @@ struct Copy {
   std::string start = {}, path = {}, problem = {};
 };
 
+Options options_of(const Manifest& m, const std::string& where) {
+  Options stored;
+  config::FieldList fields = config::fields_of(stored);
+  config::from_json(fields, m.config_json, where);
+  return stored;
+}
+
 Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
   try {
     const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
-    Options stored;
-    config::FieldList fields = config::fields_of(stored);
-    config::from_json(fields, c.manifest().config_json, path);
-    if (place_of(stored.train.save) != place_of(options.train.save))
-      return {.problem = fmt::format("{} is of another run, which has --save {}", path, stored.train.save)};
-    if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
+    const Options stored = options_of(c.manifest(), path);
     const json saved_by = json::parse(c.manifest().state_json).value(kSavedBy, json::object());
+    const std::string save = saved_by.value("save", place_of(stored.train.save));
+    if (save != place_of(options.train.save))
+      return {.problem = fmt::format("{} is of another run, which has --save {}", path, save)};
+    if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
     const int saver = saved_by.value("rank", rank);
     if (own && saver != rank) return {.problem = fmt::format("{} is rank {}'s", path, saver)};
     return {.start = saved_by.value("start", ""), .path = path};
@@ -125,7 +131,8 @@ std::string name_of_start(Ranks& ranks) {
 
 void mark_copy(Manifest& copy, const std::string& start, int rank) {
   json state = json::parse(copy.state_json);
-  state[kSavedBy] = {{"start", start}, {"rank", rank}};
+  const std::string save = place_of(options_of(copy, "this run's settings").train.save);  // wherever a run is begun
+  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", save}};
   copy.state_json = state.dump(2);
 }
 

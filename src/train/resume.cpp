@@ -84,6 +84,7 @@ Schedules schedules_from_json(const json& j, const std::string& where) {
 Schedules choose_schedules(const Options& flags, const json& stored, const std::string& where) {
   const Schedules ours = make_schedules(flags);
   if (flags.optimizer.override_opt_param_scheduler) return ours;
+  check(!stored.is_null(), "{} names no schedule: --override-opt-param-scheduler follows the flags", where);
   const Schedules theirs = schedules_from_json(stored, where);
   if (flags.optimizer.use_checkpoint_opt_param_scheduler) return theirs;
   const json expected = schedules_to_json(ours), found = schedules_to_json(theirs);

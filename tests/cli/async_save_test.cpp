@@ -87,6 +87,23 @@ TEST_F(AsyncSave, CopiesOfAnotherRunAreNotLoaded) {
   }
 }
 
+// Two working directories, where the same name means two places.
+TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNotLoaded) {
+  const fs::path here = fs::current_path();
+  const std::string flags =
+      "--train-iters 4 --save-interval 8 --non-persistent-save-interval 3 --non-persistent-ckpt-type local "
+      "--non-persistent-local-ckpt-dir " +
+      *this / "copies" + " --save ck --load ck ";
+  for (const char* place : {"one", "two"}) {
+    fs::create_directory(*this / place);
+    fs::current_path(*this / place);
+    const Ran ran = must(pretrain(flags + (place == std::string("one") ? "" : "--seed 7")));
+    EXPECT_EQ(ran.out.find("loaded"), std::string::npos) << ran.out;
+    if (place == std::string("one")) fs::remove_all("ck");  // as if it had been killed before its end
+  }
+  fs::current_path(here);
+}
+
 // A run that went on from an older checkpoint has left behind what was saved later.
 TEST_F(AsyncSave, CopiesOfABranchThatWasLeftAreNotLoaded) {
   const std::string kinds[] = {"global ", "local --non-persistent-local-ckpt-dir " + *this / "local "};
