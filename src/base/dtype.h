@@ -1,4 +1,5 @@
-// Element types. bf16 and f16 are storage types: arithmetic happens in float.
+// Element types. bf16 and f16 are storage types: arithmetic happens in float. Those from i16 on are only carried: files
+// have them, and what reads and writes files passes them on.
 #pragma once
 #include <bit>
 #include <cstddef>
@@ -16,7 +17,8 @@ using u16 = std::uint16_t;
 using u32 = std::uint32_t;
 using u64 = std::uint64_t;
 
-enum class DType : u8 { f32, f64, bf16, f16, i32, i64, u8, u16 };
+enum class DType : u8 { f32, f64, bf16, f16, i32, i64, u8, u16, i16, u32, u64, i8, boolean, f8_e4m3, f8_e5m2 };
+inline constexpr int kDTypes = 15;
 
 struct bf16 {
   u16 bits = 0;
@@ -29,14 +31,15 @@ struct bf16 {
 };
 
 constexpr i64 size_of(DType t) {
-  constexpr i64 sizes[] = {4, 8, 2, 2, 4, 8, 1, 2};
+  constexpr i64 sizes[kDTypes] = {4, 8, 2, 2, 4, 8, 1, 2, 2, 4, 8, 1, 1, 1, 1};
   return sizes[int(t)];
 }
 constexpr std::string_view name_of(DType t) {
-  constexpr std::string_view names[] = {"f32", "f64", "bf16", "f16", "i32", "i64", "u8", "u16"};
+  constexpr std::string_view names[kDTypes] = {"f32", "f64", "bf16", "f16", "i32",  "i64",     "u8",     "u16",
+                                               "i16", "u32", "u64",  "i8",  "bool", "f8_e4m3", "f8_e5m2"};
   return names[int(t)];
 }
-constexpr bool is_float(DType t) { return t <= DType::f16; }
+constexpr bool is_float(DType t) { return t <= DType::f16; }  // not f8, which nothing computes with
 
 template <class T>
 struct dtype_of;

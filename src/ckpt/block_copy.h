@@ -1,6 +1,8 @@
 // Boxes of row-major tensors: copying what two of them share, and cutting a range of elements into boxes.
 #pragma once
+#include <algorithm>
 #include <functional>
+#include <vector>
 
 #include "base/shape.h"
 
@@ -17,6 +19,28 @@ struct Box {
 
 // Copies the elements that both boxes of the same tensor hold; returns how many they are. `element`: bytes of one.
 i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element);
+
+// Whether two boxes share an element, of anything with an offset and a shape.
+template <class B>
+bool any_overlap(const std::vector<B>& boxes) {
+  const auto overlap = [](const B& a, const B& b) {
+    for (std::size_t d = 0; d < a.shape.size(); ++d)
+      if (a.offset[d] >= b.offset[d] + b.shape[d] || b.offset[d] >= a.offset[d] + a.shape[d]) return false;
+    return true;
+  };
+  const auto first = [](const B* b) { return b->offset.empty() ? 0 : b->offset[0]; };
+  std::vector<const B*> sorted;  // only neighbours can overlap along the first dimension
+  for (const B& b : boxes)
+    if (count(b.shape) > 0) sorted.push_back(&b);
+  std::ranges::sort(sorted, {}, first);
+  for (std::size_t i = 0; i < sorted.size(); ++i)
+    for (std::size_t k = i + 1; k < sorted.size(); ++k) {
+      const B &a = *sorted[i], &b = *sorted[k];
+      if (!a.shape.empty() && first(&b) >= first(&a) + a.shape[0]) break;
+      if (overlap(a, b)) return true;
+    }
+  return false;
+}
 
 // The elements [begin, begin + n) of a tensor, in row-major order, as at most 2 * rank - 1 boxes, in that order.
 void for_boxes(const Shape& shape, i64 begin, i64 n,

@@ -8,13 +8,16 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/json_depth.h"
+#include "ckpt/block_copy.h"
 
 namespace megalith {
 namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int kVersion = 2;  // of version 1, each block is one chunk and headers have no checksums
+constexpr int kVersion = 2;              // of version 1, each block is one chunk and headers have no checksums
+constexpr i64 kMaxChunk = i64{1} << 40;  // bytes
 constexpr const char* kFormat = "megalith-checkpoint";
 
 std::string hex(u64 sum) { return fmt::format("{:016x}", sum); }
@@ -43,7 +46,7 @@ ordered_json to_json(const CheckpointTensor& t) {
 }
 
 DType parse_dtype(const std::string& name) {
-  for (int i = 0; i <= int(DType::u16); ++i)
+  for (int i = 0; i < kDTypes; ++i)
     if (name_of(DType(i)) == name) return DType(i);
   fail("dtype {} is unknown", name);
 }
@@ -58,9 +61,10 @@ Shape parse_shape(const ordered_json& j, std::size_t rank) {
   return shape;
 }
 
-void parse_checksums(const ordered_json& sums, i64 chunk_bytes, i64 bytes, TensorBlock& block) {
-  block.chunk_bytes = sums.is_string() ? std::max<i64>(1, bytes) : chunk_bytes;
-  check(block.chunk_bytes > 0, "chunks of {} bytes are impossible", block.chunk_bytes);
+void parse_checksums(const ordered_json& sums, i64 chunk_bytes, i64 element, i64 bytes, TensorBlock& block) {
+  block.chunk_bytes = sums.is_string() ? std::max<i64>(element, bytes) : chunk_bytes;
+  check(block.chunk_bytes > 0 && block.chunk_bytes % element == 0 && (sums.is_string() || chunk_bytes <= kMaxChunk),
+        "chunks of {} bytes are impossible", block.chunk_bytes);
   if (sums.is_string()) return void(block.checksums = {parse_hex(sums)});
   for (const ordered_json& sum : sums) block.checksums.push_back(parse_hex(sum));
   const i64 chunks = (bytes + chunk_bytes - 1) / chunk_bytes;
@@ -79,7 +83,7 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
                       .key = b.at("key").get<std::string>(),
                       .offset = parse_shape(b.at("offset"), t.shape.size()),
                       .shape = parse_shape(b.at("shape"), t.shape.size())};
-    parse_checksums(b.at("xxh64"), chunk_bytes, count(block.shape) * size_of(t.dtype), block);
+    parse_checksums(b.at("xxh64"), chunk_bytes, size_of(t.dtype), count(block.shape) * size_of(t.dtype), block);
     check(block.file.find('/') == std::string::npos, "file \"{}\" is outside the checkpoint", block.file);
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       check(block.offset[d] + block.shape[d] <= t.shape[d], "a block of {} lies outside its shape", t.name);
@@ -88,6 +92,7 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
   }
   check(!whole || elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements,
         count(t.shape));
+  check(!whole || !any_overlap(t.blocks), "two blocks of {} overlap", t.name);
   return t;
 }
 
@@ -126,6 +131,7 @@ std::string format_manifest(const ManifestFile& file) {
 
 ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole) {
   try {
+    check(!is_nested_too_deep(text), "it is nested more than {} levels deep", kMaxJsonDepth);
     const ordered_json j = ordered_json::parse(text);
     check(j.at("format") == kFormat, "its format is {}", j.at("format").dump());
     const int version = j.at("format_version").get<int>();

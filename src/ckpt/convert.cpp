@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
@@ -47,13 +47,20 @@ i64 write_native(const AnyCheckpoint& from, const std::string& dir, const Conver
   return i64(list.size());
 }
 
-// The type of the run's parameters: bf16 where it computed so and has main values beside them.
-DType parameter_type(const AnyCheckpoint& from, const TensorReader& tensors, const ConvertOptions& options) {
-  if (options.type) return *options.type;
-  const auto config = ordered_json::parse(from.manifest.config_json, nullptr, false);
+// What stands for the type of all where they differ.
+DType embedding_type(const TensorReader& tensors) {
+  return tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
+}
+
+// The type of all parameters: what is wanted, or bf16 where the run computed so and has main values beside them; none:
+// each as it is stored.
+std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReader& tensors,
+                                    const ConvertOptions& options) {
+  if (options.type) return options.type;
+  const auto config = parse_json<ordered_json>(from.manifest.config_json);
   const bool bf16 = config.is_object() && config.contains("bf16") && config["bf16"] == true;
   const bool moments = tensors.find(kFirstMoment + std::string("embedding.word_embeddings.weight")).has_value();
-  return bf16 && moments ? DType::bf16 : tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
+  return bf16 && moments ? std::optional(DType::bf16) : std::nullopt;
 }
 
 i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir) {
@@ -71,10 +78,14 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
+  if (const std::string unknown = unknown_to_megatron(m); !unknown.empty())
+    log::warn(
+        "Megatron-LM does not know {}: it would make another model of this checkpoint, which only we read as it is",
+        unknown);
   const TensorMapping mapping = megatron_mapping(m, MegatronLayers::stacked, rows);
-  const DType type = parameter_type(from, *tensors, options);
+  const std::optional<DType> type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
-  const auto add = [&](const std::string& ours, const std::string& theirs, DType as) {
+  const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {
     const auto spell = [ours](const std::string& name) { return ours + name; };
     all.join(std::make_shared<MappedTensors>(tensors, mapping, MapTo::theirs,
                                              MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
@@ -85,8 +96,11 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
   const bool second = tensors->find(kSecondMoment + probe).has_value();
   if (first) add("", state + "param.", DType::f32), add(kFirstMoment, state + "exp_avg.", DType::f32);
   if (second) add(kSecondMoment, state + "exp_avg_sq.", DType::f32);
-  const std::string common =
-      pickle_common({.manifest = from.manifest, .model = m, .rows = rows, .has_optimizer = first, .params = type});
+  const std::string common = pickle_common({.manifest = from.manifest,
+                                            .model = m,
+                                            .rows = rows,
+                                            .has_optimizer = first,
+                                            .params = type.value_or(embedding_type(*tensors))});
   save_torch_dist(dir, from.manifest.iteration, {common, extra_state_names(m)}, all);
   return i64(all.tensors().size());
 }
@@ -98,7 +112,7 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
   if (has_origin) hf = parse_hf_config(from.hf_config, "[hf] the config.json that " + from.path + " came from");
   hf.model = *from.model;
   hf.model.padded_vocab_size = 0;
-  hf.dtype = options.type.value_or(from.tensors->tensors()[from.tensors->at("embedding.word_embeddings.weight")].dtype);
+  hf.dtype = options.type.value_or(embedding_type(*from.tensors));
   if (!options.family.empty())
     hf.family = hf_family(options.family);
   else if (!has_origin)
@@ -107,7 +121,7 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
 }
 
 i64 write_hf(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
-  const HfExportOptions shards{.max_shard_bytes = options.max_shard_bytes};
+  const HfExportOptions shards{.type = options.type, .max_shard_bytes = options.max_shard_bytes};
   if (from.foreign()) {
     check(!options.type && options.family.empty(),
           "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
@@ -142,12 +156,13 @@ void copy_asset(const fs::path& from, const fs::path& to) {
 void copy_assets(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
   for (const std::string& source : options.asset_dirs)
     for (const char* name : kAssets) copy_asset(fs::path(source) / name, fs::path(dir) / name);
-  const auto config = ordered_json::parse(from.manifest.config_json, nullptr, false);
-  const auto path_of = [&](const char* key) {
+  const auto config = parse_json<ordered_json>(from.manifest.config_json);
+  const auto text_of = [&](const char* key) {
     return config.is_object() && config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
   };
-  const std::string model = path_of("tokenizer_model"), vocab = path_of("vocab_file"), merges = path_of("merge_file");
-  if (!vocab.empty()) copy_asset(vocab, dir + "/vocab.json");
+  const std::string model = text_of("tokenizer_model"), vocab = text_of("vocab_file"), merges = text_of("merge_file");
+  const bool words = text_of("tokenizer_type").starts_with("BertWordPiece");
+  if (!vocab.empty()) copy_asset(vocab, dir + (words ? "/vocab.txt" : "/vocab.json"));
   if (!merges.empty()) copy_asset(merges, dir + "/merges.txt");
   if (model.ends_with(".json")) copy_asset(model, dir + "/tokenizer.json");
   if (model.ends_with(".model")) copy_asset(model, dir + "/tokenizer.model");

@@ -16,8 +16,9 @@ enum class HfFamily { gpt2, llama, mistral, qwen2, qwen3, gpt_neox, bloom, falco
 
 struct HfConfig {
   HfFamily family = HfFamily::gpt2;
-  ModelConfig model;         // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
-  DType dtype = DType::f32;  // of the weights, as config.json says
+  ModelConfig model;           // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
+  DType dtype = DType::f32;    // of the weights, as config.json says
+  bool may_lack_head = false;  // read: the class is one without a head (LlamaModel), or none is named
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
 };
 
@@ -29,7 +30,8 @@ HfFamily hf_family(std::string_view model_type);    // Error that lists ours
 // model_type.
 HfConfig parse_hf_config(std::string_view json_text, const std::string& where);
 
-// config.json of a model directory. If it says untied but the weights hold no output head, the embedding is the head.
+// config.json of a model directory. If it says untied of a class that may lack a head, and the weights hold none, the
+// embedding is the head.
 HfConfig read_hf_config(const std::string& dir);
 // Whether the text of a config.json names an architecture of ours. Error if it is not a JSON object.
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/parse_json.h"
 #include "ckpt/files.h"
 #include "ckpt/hf_config.h"
 #include "ckpt/hf_rope.h"
@@ -44,6 +45,12 @@ HfFamily read_family(const JsonFields& f) {
   for (const HfFamily family : kFamilies)
     if (name_of(family) == type) return family;
   fail("{}: model_type \"{}\" is not supported; we have {}", f.where(), type, our_architectures());
+}
+
+// Whether the class is the one with a head, not its base or unnamed.
+bool names_head(const JsonFields& f, HfFamily family) {
+  const json* list = f.find({"architectures"});
+  return list != nullptr && list->is_array() && !list->empty() && list->front() == hf_architecture(family);
 }
 
 Activation read_activation(const JsonFields& f, const char* key, const std::string& fallback) {
@@ -194,7 +201,7 @@ void refuse_foreign_settings(const JsonFields& f) {
 }  // namespace
 
 static json parse_object(std::string_view json_text, const std::string& where) {
-  json root = json::parse(json_text, nullptr, false);
+  auto root = parse_json<json>(json_text);
   check(root.is_object(), "{} is not a JSON object: want a Hugging Face config.json", where);
   return root;
 }
@@ -241,6 +248,7 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
         m.ffn_hidden_size);
   m.seq_length = m.max_position_embeddings;
   c.dtype = read_dtype(f);
+  c.may_lack_head = !names_head(f, c.family);
   c.bos_token_ids = f.ids({"bos_token_id"});
   c.eos_token_ids = f.ids({"eos_token_id"});
   c.pad_token_ids = f.ids({"pad_token_id"});
@@ -251,7 +259,7 @@ HfConfig read_hf_config(const std::string& dir) {
   const std::string path = dir + "/config.json";
   check(std::filesystem::exists(path), "[hf] {} has no config.json: not a Hugging Face model directory", dir);
   HfConfig c = parse_hf_config(read_text(path), "[hf] " + path);
-  if (c.model.untie_embeddings_and_output_weights) {
+  if (c.model.untie_embeddings_and_output_weights && c.may_lack_head) {
     const TensorFiles files = TensorFiles::open_directory(dir);
     const bool head = files.find("lm_head.weight") != nullptr || files.find("embed_out.weight") != nullptr;
     c.model.untie_embeddings_and_output_weights = head;

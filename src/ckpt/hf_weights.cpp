@@ -185,7 +185,7 @@ void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<c
                const HfExportOptions& options) {
   const std::string text = write_hf_config(config);
   const MappedTensors theirs(std::move(logical), hf_mapping(config.family, config.model), MapTo::theirs,
-                             {.type = config.dtype});
+                             {.type = options.type});
   export_hf_as_is(dir, text, theirs, options);
 }
 

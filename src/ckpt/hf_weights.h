@@ -29,10 +29,11 @@ void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink
 void check_hf_tensors(const TensorFiles& files, const HfMapping& mapping, const std::string& where);
 
 struct HfExportOptions {
+  std::optional<DType> type{};  // of all weights; none: each as it is stored
   i64 max_shard_bytes = 5'000'000'000;
 };
 
-// Writes config.json and the weights as config.dtype (f32, bf16 or f16), in one file or, above max_shard_bytes, in
+// Writes config.json and the weights, in one file or, above max_shard_bytes, in
 // shards with an index; holds one piece of bounded size at a time. `logical` has our parameters. Refuses a directory
 // that already holds a model. config.json comes last: a directory without it is unfinished.
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,

@@ -44,6 +44,14 @@ void read_legacy(const std::string& path, RawCheckpoint& raw) {
   raw.checksums = "crc32 of every file's records";
 }
 
+void read_hf(const std::string& dir, RawCheckpoint& raw) {
+  const TensorFiles files = TensorFiles::open_directory(dir);
+  raw.tensors = read_hf_files(files, &TensorInfo::is_readable);
+  for (const TensorInfo& t : files.tensors())
+    if (!t.is_readable())
+      raw.notes.push_back(fmt::format("of a type that is not read: {} ({})", t.name, t.stored_type));
+}
+
 // The iteration's directory: `dir` itself, the one asked for, or the latest.
 std::string place_of(const std::string& dir, std::optional<i64> iteration) {
   for (const char* sign : {kManifestFile, ".metadata"})
@@ -90,7 +98,7 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
       read_legacy(raw.path, raw);
       break;
     case CkptFormat::hf:
-      raw.tensors = read_hf_files(dir);
+      read_hf(dir, raw);
       raw.parts.assign(raw.tensors->tensors().size(), 1);
   }
   return raw;

@@ -12,6 +12,12 @@ namespace {
 i64 floor_div(i64 a, i64 b) { return a >= 0 ? a / b : -((-a + b - 1) / b); }
 i64 ceil_div(i64 a, i64 b) { return -floor_div(-a, b); }
 
+// That holds the values of both.
+DType common_type(DType a, DType b) {
+  if (a == b) return a;
+  return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;
+}
+
 }  // namespace
 
 // What do_read fills: elements [begin, end) of a tensor.
@@ -76,7 +82,8 @@ MappedTensors::MappedTensors(std::shared_ptr<const TensorReader> source, const T
   for (std::size_t i = 0; i < targets.size(); ++i) {
     check(!targets_[i].parts.empty(), "[ckpt] nothing makes tensor {}", targets[i].name);
     targets_[i].covered = linked[i] == count(targets[i].shape);
-    const DType stored = source_->tensors()[targets_[i].parts[0].source].dtype;
+    DType stored = source_->tensors()[targets_[i].parts[0].source].dtype;
+    for (const Part& part : targets_[i].parts) stored = common_type(stored, source_->tensors()[part.source].dtype);
     add({options.prefix + targets[i].name, options.type.value_or(stored), targets[i].shape});
   }
 }
@@ -88,9 +95,15 @@ void MappedTensors::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out
   for (const Part& part : target.parts) copy_part(part, range);
 }
 
+// A range of a transposed tensor is made from elements all over the source.
+bool MappedTensors::reads_runs(std::size_t tensor) const {
+  return std::ranges::all_of(targets_[tensor].parts, [](const Part& p) { return p.from[2] == 1; });
+}
+
 void MappedTensors::copy_part(const Part& p, Range& range) const {
   const i64 first = std::max<i64>(0, floor_div(range.begin - p.to_start, p.to[0]));
   const i64 last = std::min(p.size[0], ceil_div(range.end - p.to_start, p.to[0]));
+  if (p.from[2] != 1) return copy_transposed(p, first, last, range);
   for (i64 i = first; i < last; ++i) copy_rows(p, i, range);
 }
 
@@ -98,7 +111,6 @@ void MappedTensors::copy_rows(const Part& p, i64 i, Range& range) const {
   const i64 start = p.to_start + i * p.to[0];
   const i64 first = std::max<i64>(0, floor_div(range.begin - start, p.to[1]));
   const i64 last = std::min(p.size[1], ceil_div(range.end - start, p.to[1]));
-  if (p.from[2] != 1) return copy_columns(p, i, first, last, range);
   for (i64 j = first; j < last; ++j) {
     const i64 row = start + j * p.to[1];
     const i64 begin = std::max(range.begin, row), end = std::min(range.end, row + p.size[2]);
@@ -113,21 +125,26 @@ void MappedTensors::copy_rows(const Part& p, i64 i, Range& range) const {
   }
 }
 
-// Rows [first, last) of a transposed block: what lies in a row there follows each other down a column here.
-void MappedTensors::copy_columns(const Part& p, i64 i, i64 first, i64 last, Range& range) const {
+// Slices [first, last) of a block whose rows here do not follow each other in the source: what they lie in there is
+// read once from its begin to its end, for a file is read in long runs, and each element put in its place.
+void MappedTensors::copy_transposed(const Part& p, i64 first, i64 last, Range& range) const {
   if (first >= last) return;
-  const i64 element = size_of(range.type), start = p.to_start + i * p.to[0];
-  const i64 step = p.from[1] == 1 ? last - first : 1;  // rows that are read together
-  for (i64 j0 = first; j0 < last; j0 += step)
-    for (i64 k = 0; k < p.size[2]; ++k) {
-      const i64 top = start + j0 * p.to[1] + k, bottom = top + (step - 1) * p.to[1];
-      if (bottom < range.begin || top >= range.end) continue;
-      const std::byte* column = fetch(p, p.from_start + i * p.from[0] + j0 * p.from[1] + k * p.from[2], step, range);
-      for (i64 j = 0; j < step; ++j) {
-        const i64 to = top + j * p.to[1];
-        if (to >= range.begin && to < range.end) std::memcpy(range.at(to), column + j * element, std::size_t(element));
+  const i64 element = size_of(range.type);
+  const auto last_of = [&p](std::size_t d) { return (p.size[d] - 1) * p.from[d]; };
+  const i64 begin = p.from_start + first * p.from[0];
+  const i64 end = p.from_start + (last - 1) * p.from[0] + last_of(1) + last_of(2) + 1;
+  for (i64 low = begin; low < end; low += kPieceElements) {
+    const i64 high = std::min(end, low + kPieceElements);
+    const std::byte* band = fetch(p, low, high - low, range);
+    for (i64 i = first; i < last; ++i)
+      for (i64 j = 0; j < p.size[1]; ++j) {
+        const i64 to = p.to_start + i * p.to[0] + j * p.to[1], from = p.from_start + i * p.from[0] + j * p.from[1];
+        const i64 k_first = std::max({i64{0}, range.begin - to, ceil_div(low - from, p.from[2])});
+        const i64 k_last = std::min({p.size[2], range.end - to, ceil_div(high - from, p.from[2])});
+        for (i64 k = k_first; k < k_last; ++k)
+          std::memcpy(range.at(to + k), band + (from + k * p.from[2] - low) * element, std::size_t(element));
       }
-    }
+  }
 }
 
 const std::byte* MappedTensors::fetch(const Part& p, i64 from, i64 n, Range& range) const {

@@ -28,8 +28,8 @@ enum class MapTo { ours, theirs };
 class MappedTensors final : public TensorReader {
  public:
   // The tensors of the mapping's one side, read from `source`, which has those of the other under names that `spell`
-  // may change. `type`: of the result; none: that of what they are made of. Elements that nothing is linked to are 0.
-  // Error if `source` lacks a tensor or has it in another shape.
+  // may change. `type`: of the result; none: that of what each is made of, the one that holds all of several. Elements
+  // that nothing is linked to are 0. Error if `source` lacks a tensor or has it in another shape.
   struct Options {
     std::optional<DType> type{};
     std::function<std::string(const std::string& name)> spell{};
@@ -53,9 +53,10 @@ class MappedTensors final : public TensorReader {
 
   static Part make_part(const Strides& block, MapTo side, std::size_t source);
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
+  bool reads_runs(std::size_t tensor) const override;
   void copy_part(const Part& part, Range& range) const;
   void copy_rows(const Part& part, i64 i, Range& range) const;
-  void copy_columns(const Part& part, i64 i, i64 first, i64 last, Range& range) const;
+  void copy_transposed(const Part& part, i64 first, i64 last, Range& range) const;
   const std::byte* fetch(const Part& part, i64 from, i64 n, Range& range) const;
 
   std::shared_ptr<const TensorReader> source_;

@@ -1,8 +1,7 @@
 #include "ckpt/model_json.h"
 
-#include <nlohmann/json.hpp>
-
 #include "base/check.h"
+#include "base/parse_json.h"
 #include "config/field.h"
 #include "config/file.h"
 
@@ -14,7 +13,7 @@ std::string model_to_json(const ModelConfig& model) {
 }
 
 ModelConfig model_from_json(const std::string& config_json, const std::string& where) {
-  const auto all = nlohmann::ordered_json::parse(config_json, nullptr, false);
+  const auto all = parse_json<nlohmann::ordered_json>(config_json);
   check(all.is_object(), "{}: its settings are not a JSON object", where);
   ModelConfig model;
   config::FieldList fields = config::fields_of(model);

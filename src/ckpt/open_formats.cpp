@@ -4,9 +4,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <nlohmann/json.hpp>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
+#include "base/parse_json.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
@@ -47,7 +49,7 @@ class NativeTensors final : public TensorReader {
 
 // What convert leaves in the training state: where the model came from.
 void read_origin(const std::string& state_json, AnyCheckpoint& c) {
-  const auto state = ordered_json::parse(state_json, nullptr, false);
+  const auto state = parse_json<ordered_json>(state_json);
   check(state.is_object(), "[load] {}: its training state is not a JSON object", c.path);
   if (state.contains("hf_config") && state["hf_config"].is_string())
     c.hf_config = state["hf_config"].get<std::string>();
@@ -156,15 +158,17 @@ std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint) {
   return std::make_shared<NativeTensors>(std::move(checkpoint));
 }
 
-std::shared_ptr<const TensorReader> read_hf_files(const std::string& dir) {
-  const TensorFiles files = TensorFiles::open_directory(dir);
+std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
+                                                  const std::function<bool(const TensorInfo&)>& wanted) {
   auto store = std::make_shared<TensorStore>(files.where());
-  for (const TensorInfo& t : files.tensors())
+  for (const TensorInfo& t : files.tensors()) {
+    if (!wanted(t)) continue;
     store->add_tensor({t.name, t.dtype(), t.shape}, {{.offset = Shape(t.shape.size(), 0),
                                                       .shape = t.shape,
                                                       .strides = row_major_strides(t.shape),
                                                       .file = store->add_file(t.file),
                                                       .position = t.offset}});
+  }
   return store;
 }
 
@@ -180,26 +184,31 @@ AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options)
 
 AnyCheckpoint open_hf(const std::string& dir) {
   const std::string path = dir + "/config.json";
+  const TensorFiles files = TensorFiles::open_directory(dir);
   AnyCheckpoint c{.format = CkptFormat::hf, .path = dir, .hf_config = read_text(path)};
   if (!is_our_hf_architecture(c.hf_config, "[hf] " + path)) {
     c.manifest.state_json = hf_state(c.hf_config, true);
-    c.tensors = read_hf_files(dir);
+    c.tensors = read_hf_files(files, [](const TensorInfo&) { return true; });
     return c;
   }
   const HfConfig config = read_hf_config(dir);
   const HfMapping mapping = hf_mapping(config.family, config.model);
-  check_hf_tensors(TensorFiles::open_directory(dir), mapping, "[hf] " + dir);
-  const auto files = read_hf_files(dir);
-  const auto spell = [&](const std::string& name) {
-    for (const std::string& spelling : spellings(mapping, name))
-      if (files->find(spelling)) return spelling;
-    return name;
-  };
+  check_hf_tensors(files, mapping, "[hf] " + dir);
+  std::unordered_map<std::string, std::string> spelled;  // the mapping's names in the files
+  std::unordered_set<std::string> known;
+  for (const NamedShape& t : mapping.theirs)
+    for (const std::string& spelling : spellings(mapping, t.name))
+      if (files.find(spelling) != nullptr && spelled.emplace(t.name, spelling).second) known.insert(spelling);
+  const auto spell = [&](const std::string& name) { return spelled.at(name); };
+  const auto weights = read_hf_files(files, [&](const TensorInfo& t) { return known.contains(t.name); });
+  for (const TensorSpec& t : weights->tensors())
+    check(is_float(t.dtype), "[hf] {}: tensor \"{}\" has type {}: want a floating-point type", dir, t.name,
+          name_of(t.dtype));
   c.model = config.model;
   c.model->resolve();
   c.manifest.config_json = model_to_json(*c.model);
   c.manifest.state_json = hf_state(c.hf_config, false);
-  c.tensors = std::make_shared<MappedTensors>(files, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
+  c.tensors = std::make_shared<MappedTensors>(weights, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
   return c;
 }
 

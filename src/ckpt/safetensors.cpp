@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
 #include "base/check.h"
+#include "base/parse_json.h"
 #include "ckpt/safetensors_header.h"
 #include "ckpt/strided.h"
 
@@ -16,7 +16,7 @@ namespace {
 // The index's map from tensor to file, as pairs. File names must be plain: an index may not point out of its directory.
 std::map<std::string, std::string> read_weight_map(const std::string& path) {
   const std::string text = read_text(path);
-  const nlohmann::json root = nlohmann::json::parse(text, nullptr, false);
+  const auto root = parse_json<nlohmann::json>(text);
   const bool good = root.is_object() && root.contains("weight_map") && root["weight_map"].is_object();
   check(good, "[safetensors] {} is not a safetensors index: want a JSON object with weight_map", path);
   std::map<std::string, std::string> result;

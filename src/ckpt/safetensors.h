@@ -23,7 +23,8 @@ struct TensorInfo {
   i64 offset = 0;  // of the first byte, from the start of the file
   i64 bytes = 0;
 
-  DType dtype() const;  // Error for stored types that we have no DType for
+  bool is_readable() const;  // whether there is a DType for the stored type
+  DType dtype() const;       // Error if there is none
 };
 
 // A tensor in memory, row-major. `data` may be unaligned.

@@ -28,7 +28,8 @@ constexpr i64 kMaxHeader = 100'000'000;
 constexpr int kMaxDepth = 4;
 
 std::string_view stored_name(DType t) {
-  constexpr std::string_view names[] = {"F32", "F64", "BF16", "F16", "I32", "I64", "U8", "U16"};
+  constexpr std::string_view names[kDTypes] = {"F32", "F64", "BF16", "F16", "I32",  "I64",     "U8",     "U16",
+                                               "I16", "U32", "U64",  "I8",  "BOOL", "F8_E4M3", "F8_E5M2"};
   return names[int(t)];
 }
 
@@ -114,9 +115,15 @@ void check_tiling(std::span<const TensorInfo> tensors, i64 size, const std::stri
 
 }  // namespace
 
+bool TensorInfo::is_readable() const {
+  for (int i = 0; i < kDTypes; ++i)
+    if (stored_name(DType(i)) == stored_type) return true;
+  return false;
+}
+
 DType TensorInfo::dtype() const {
-  for (const DType t : {DType::f32, DType::f64, DType::bf16, DType::f16, DType::i32, DType::i64, DType::u8, DType::u16})
-    if (stored_name(t) == stored_type) return t;
+  for (int i = 0; i < kDTypes; ++i)
+    if (stored_name(DType(i)) == stored_type) return DType(i);
   fail("[safetensors] {}: tensor \"{}\" has type {}, which we cannot read; convert the file to BF16 or F32", file, name,
        stored_type);
 }

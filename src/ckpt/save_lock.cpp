@@ -13,13 +13,13 @@
 #include <cstring>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 #include <sstream>
 #include <utility>
 
 #include "base/check.h"
 #include "base/dtype.h"
 #include "base/log.h"
+#include "base/parse_json.h"
 #include "base/process_start.h"
 #include "ckpt/files.h"
 
@@ -68,7 +68,7 @@ struct Owner {
 
   static Owner from_text(const std::string& text) {
     Owner o;
-    const ordered_json j = ordered_json::parse(text, nullptr, false);
+    const auto j = parse_json<ordered_json>(text);
     if (!j.is_object()) return o;
     try {
       o = {j.at("host"), j.at("started"), j.at("processes"), j.at("pid"), j.at("start_ticks")};

@@ -81,7 +81,7 @@ void TensorReader::do_read_box(std::size_t tensor, const Shape& offset, const Sh
   i64 first = -1, last = 0, run = 0;
   for_runs(t.shape, offset, shape,
            [&](i64 begin, i64 n) { first = first < 0 ? begin : first, last = begin + n, run = n; });
-  if (run * element >= kLong || run == last - first) {
+  if ((run * element >= kLong && reads_runs(tensor)) || run == last - first) {
     for_runs(t.shape, offset, shape, [&](i64 begin, i64 n) {
       read_range(tensor, begin, n, out);
       out += n * element;

@@ -35,6 +35,8 @@ class TensorReader {
   virtual void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const = 0;
   // A box in stored type; by ranges, where a set has no better way.
   virtual void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const;
+  // Whether a range costs no more than its length, so that a box may be read run by run.
+  virtual bool reads_runs(std::size_t) const { return true; }
 
  private:
   std::string where_;

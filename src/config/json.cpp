@@ -1,5 +1,5 @@
-#include <nlohmann/json.hpp>
 
+#include "base/parse_json.h"
 #include "config/file.h"
 
 namespace megalith::config {
@@ -45,7 +45,7 @@ std::string to_json(const FieldList& fields) {
 }
 
 void from_json(FieldList& fields, std::string_view text, std::string_view where) {
-  const json object = json::parse(text, nullptr, false);
+  const auto object = parse_json<json>(text);
   check(object.is_object(), "{}: this is not a JSON object of settings", where);
   for (const auto& [key, value] : object.items()) {
     Field* field = fields.find(key);

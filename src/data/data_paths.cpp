@@ -3,10 +3,10 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "base/check.h"
+#include "base/parse_json.h"
 
 namespace megalith {
 namespace {
@@ -42,7 +42,7 @@ std::vector<std::string> list_of(const Json& value, const std::string& where) {
 void read_per_split(DataConfig& c) {
   constexpr const char* kFlag = "--per-split-data-args-path";
   const std::string& path = c.per_split_data_args_path;
-  const Json json = Json::parse(read_text(path, kFlag), nullptr, false);
+  const auto json = parse_json<Json>(read_text(path, kFlag));
   check(json.is_object(), "{} {}: not a JSON object with the keys train, valid and test", kFlag, path);
   for (const auto& [key, value] : json.items()) {
     const std::string where = fmt::format("{} {}: \"{}\"", kFlag, path, key);

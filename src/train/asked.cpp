@@ -56,11 +56,13 @@ bool Asked::look(i64 iteration) {
   const Word first = Word::from_text(all[0]);
   next_ = iteration + first.stride;
   time_is_up_ = most_minutes_ > 0 && first.minutes >= most_minutes_;
+  std::vector<i64> told;
   for (const std::string& text : all) {
     const Word w = Word::from_text(text);
     if (signal_ == 0) signal_ = w.signal;
-    if (w.saves > saves_) saves_ = w.saves, to_save_ = true;
+    told.push_back(w.saves);
   }
+  to_save_ = requests_.anew(told, first.minutes);
   return to_save_ || to_leave();
 }
 

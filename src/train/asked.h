@@ -9,6 +9,7 @@
 #include "comm/ranks.h"
 #include "train/options.h"
 #include "train/run_signals.h"
+#include "train/save_requests.h"
 
 namespace megalith {
 
@@ -41,7 +42,7 @@ class Asked {
   RunSignals signals_;
   std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), looked_ = began_;
   i64 looked_at_ = -1, next_ = 0;  // iterations
-  i64 saves_ = 0;                  // of the rank that was told most often, as far as they are obeyed
+  SaveRequests requests_;
   bool to_save_ = false, time_is_up_ = false;
   int signal_ = 0;
 };

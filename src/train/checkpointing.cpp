@@ -2,9 +2,9 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "base/parse_json.h"
 #include "ckpt/hf_weights.h"
 #include "config/file.h"
 #include "train/resume.h"
@@ -32,17 +32,18 @@ json data_json(const std::vector<DatasetUse>& data) {
 }
 
 std::string state_json(const RunProgress& p, const Schedules& schedules) {
-  return json{{"schedule_samples", p.state.schedule_samples},
-              {"optimizer_steps", p.state.optimizer_steps},
-              {"skipped_iterations", p.state.skipped_iterations},
-              {"interval", interval_json(p.interval)},
-              {"data", data_json(p.data)},
-              {"schedules", schedules_to_json(schedules)}}
-      .dump(2);
+  json j = {{"schedule_samples", p.state.schedule_samples},
+            {"optimizer_steps", p.state.optimizer_steps},
+            {"skipped_iterations", p.state.skipped_iterations},
+            {"interval", interval_json(p.interval)},
+            {"data", data_json(p.data)},
+            {"schedules", schedules_to_json(schedules)}};
+  if (!p.hf_config.empty()) j["hf_config"] = p.hf_config;
+  return j.dump(2);
 }
 
 json parse_state(const AnyCheckpoint& c) {
-  json j = json::parse(c.manifest.state_json, nullptr, false);
+  auto j = parse_json<json>(c.manifest.state_json);
   check(j.is_object(), "{}: its training state is not a JSON object", c.path);
   return j;
 }
@@ -128,6 +129,7 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     check_same_model(options.model, *checkpoint_->model, load_);
   else
     read_run(options);
+  progress_.hf_config = checkpoint_->hf_config;
 }
 
 void RunStart::read_run(const Options& options) {

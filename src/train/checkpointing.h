@@ -18,6 +18,7 @@ struct RunProgress {
   RunState state;
   Interval interval;               // since the last log line: sums
   std::vector<DatasetUse> data{};  // how far the training data were read, if they are read in order
+  std::string hf_config{};         // the config.json that the model came from, if from one
 };
 
 // What a checkpoint says beside its tensors.

@@ -1,4 +1,5 @@
 // Rules about batches, data and checkpoints.
+#include "ckpt/torch/megatron_common.h"
 #include "train/compatibility.h"
 #include "train/copies.h"
 
@@ -49,6 +50,16 @@ std::string save_place(const Options& o) {
 std::string saved_format(const Options& o) {
   if (o.train.ckpt_format != SaveFormat::torch || o.train.save.empty()) return {};
   return "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for Megatron)";
+}
+
+std::string known_to_megatron(const Options& o) {
+  if (o.train.ckpt_format != SaveFormat::torch_dist || o.train.save.empty()) return {};
+  const std::string unknown = unknown_to_megatron(o.model);
+  return unknown.empty() ? ""
+                         : fmt::format(
+                               "--ckpt-format torch_dist: Megatron-LM does not know {}: it would make "
+                               "another model of these checkpoints",
+                               unknown);
 }
 
 bool same_place(const std::string& a, const std::string& b) { return !a.empty() && place_of(a) == place_of(b); }
@@ -204,6 +215,7 @@ std::vector<Rule> run_rules() {
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
       {"flags about saving come with save", Topic::run, Action::warn, save_place},
       {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
+      {"what is saved as torch_dist is a model that Megatron-LM knows", Topic::run, Action::warn, known_to_megatron},
       {"flags about stragglers come with log-straggler, which is for several ranks", Topic::run, Action::warn,
        straggler},
       {"save-retain-interval is a multiple of save-interval", Topic::run, Action::refuse, retained},

@@ -201,6 +201,10 @@ class TrainingRun {
     });
   }
 
+  RunProgress progress(const std::vector<DatasetUse>& data) const {
+    return {state_, log_.interval(), data, start_.progress().hf_config};
+  }
+
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
 
   void save() {
@@ -208,7 +212,7 @@ class TrainingRun {
     pause();
     check_places();
     const std::vector<DatasetUse> use = data_read();
-    saver_.save({state_, log_.interval(), use}, schedules_);
+    saver_.save(progress(use), schedules_);
     if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
     resume();
   }
@@ -216,7 +220,7 @@ class TrainingRun {
   void save_copy() {
     pause();
     check_places();
-    saver_.save_copy({state_, log_.interval(), data_read()}, schedules_);
+    saver_.save_copy(progress(data_read()), schedules_);
     resume();
   }
 

@@ -2,6 +2,7 @@
 
 #include <map>
 
+#include "ckpt/checkpoint_layout.h"
 #include "tests/ckpt/small_state.h"
 
 namespace megalith {
@@ -178,6 +179,36 @@ TEST(Checkpoint, leaves_other_processes_work_alone) {
   EXPECT_EQ(names_in(dir.path()),
             (std::set<std::string>{"iter_0000010", "iter_notes", fmt::format("iter_0000005.tmp-{}", ::getppid()),
                                    "latest_checkpointed_iteration.txt"}));
+}
+
+// What a manifest claims is checked before anything is read by it.
+TEST(Manifest, refuses_chunks_and_depths_that_nobody_writes) {
+  TempDir dir;
+  State(3).save(dir.path());
+  const std::string text = slurp(dir / "iter_0000003/manifest.json");
+  EXPECT_NO_THROW(parse_manifest(text, "m", true));
+  const auto with_chunks = [&](const std::string& bytes) {
+    std::string changed = text;
+    const auto at = changed.find("\"chunk_bytes\": ") + 15;
+    return changed.replace(at, changed.find(',', at) - at, bytes);
+  };
+  for (const char* bytes : {"0", "-4", "4194303", "9223372036854775807", "9223372036854775804"})
+    expect_error([&] { parse_manifest(with_chunks(bytes), "m", true); }, "impossible");
+  // The first half twice has as many elements as the whole.
+  const std::string block = R"({"file":"f","key":"k","offset":[0,0],"shape":[1,4],"xxh64":["00"]})";
+  const auto with_blocks = [&](const std::string& second) {
+    std::string changed = text;
+    const auto begin = changed.find("\"tensors\": [") + 12;
+    return changed.replace(begin, changed.rfind(']') - begin,
+                           R"({"name":"w","dtype":"f32","shape":[2,4],"blocks":[)" + block + "," + second + "]}");
+  };
+  EXPECT_NO_THROW(
+      parse_manifest(with_blocks(R"({"file":"f","key":"k2","offset":[1,0],"shape":[1,4],"xxh64":["00"]})"), "m", true));
+  expect_error([&] { parse_manifest(with_blocks(block), "m", true); }, "two blocks of w overlap");
+  const auto at = text.find("\"config\": ") + 10;
+  const std::string deep =
+      text.substr(0, at) + std::string(1'000'000, '[') + std::string(1'000'000, ']') + text.substr(text.find(',', at));
+  expect_error([&] { parse_manifest(deep, "m", true); }, "nested more than 64 levels deep");
 }
 
 }  // namespace

@@ -302,19 +302,6 @@ TEST(Convert, transformers_computes_the_same) {
   EXPECT_EQ(run_python("same_logits.py", pairs, dir / "log"), "");
 }
 
-TEST(Convert, copies_the_tokenizer) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
-  TempDir dir;
-  fs::create_directories(dir / "words");
-  spit(dir / "words/tokenizer.json", "{}");
-  spit(dir / "words/other.txt", "no");
-  convert(fixture("llama"), CkptFormat::native, dir / "n", {.asset_dirs = {dir / "words", fixture("llama")}});
-  convert(dir / "n", CkptFormat::hf, dir / "hf", {.asset_dirs = {dir / "n"}});
-  EXPECT_EQ(slurp(dir / "hf/tokenizer.json"), "{}");
-  EXPECT_EQ(slurp(dir / "hf/generation_config.json"), slurp(fixture("llama") + "/generation_config.json"));
-  EXPECT_FALSE(fs::exists(dir / "hf/other.txt"));
-}
-
 TEST(Convert, refuses_what_is_not_there) {
   TempDir dir;
   expect_error([&] { open_any_checkpoint(dir / "x"); }, "neither a checkpoint nor");

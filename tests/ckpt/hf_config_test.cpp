@@ -179,6 +179,14 @@ TEST(HfConfig, refuses_by_name_and_value) {
   refused(changed(falcon, "num_ln_in_parallel_attn", 2), "num_ln_in_parallel_attn = 2");
 }
 
+// Messages show values: of what is nested two million deep they must not walk them.
+TEST(HfConfig, refuses_depths_that_no_model_has) {
+  const std::string deep =
+      R"({"model_type":"llama","hidden_size":)" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}";
+  expect_error([&] { parse_hf_config(deep, "config.json"); }, "config.json is not a JSON object");
+  expect_error([&] { is_our_hf_architecture(deep, "config.json"); }, "config.json is not a JSON object");
+}
+
 TEST(HfConfig, writes_every_variant_that_a_family_has) {
   ModelConfig llama = parse(kLlama).model;
   const auto survives = [](HfFamily family, const ModelConfig& m) {

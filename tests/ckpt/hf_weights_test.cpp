@@ -257,8 +257,18 @@ TEST(HfWeights, a_model_without_a_head_is_tied_and_a_stray_head_is_not_lost) {
   TempDir dir;
   HfConfig config = small_llama();
   const Weights w = numbered(hf_mapping(config.family, config.model));
+  Weights unread;
   write_renamed(dir / "headless", config, w, [](const std::string& n) { return n == "lm_head.weight" ? "" : n; });
-  EXPECT_FALSE(read_hf_config(dir / "headless").model.untie_embeddings_and_output_weights);
+  EXPECT_TRUE(read_hf_config(dir / "headless").model.untie_embeddings_and_output_weights);
+  expect_error([&] { (void)import_hf(dir / "headless", read_hf_config(dir / "headless"), into(unread)); },
+               "lm_head.weight");
+  for (const char* other : {"LlamaModel", ""}) {  // a class without a head, or none
+    auto json = nlohmann::json::parse(slurp(dir / "headless/config.json"));
+    json["architectures"] = {other};
+    if (*other == 0) json.erase("architectures");
+    spit(dir / "headless/config.json", json.dump());
+    EXPECT_FALSE(read_hf_config(dir / "headless").model.untie_embeddings_and_output_weights) << other;
+  }
   export_hf(dir / "both", config, from(w));
   config.model.untie_embeddings_and_output_weights = false;
   Weights read;
@@ -272,10 +282,9 @@ TEST(HfWeights, a_model_without_a_head_is_tied_and_a_stray_head_is_not_lost) {
 
 TEST(HfWeights, shards_and_rounds) {
   TempDir dir;
-  HfConfig config = small_llama();
-  config.dtype = DType::bf16;
+  const HfConfig config = small_llama();
   const Weights w = numbered(hf_mapping(config.family, config.model));  // numbers above 256 round
-  export_hf(dir / "m", config, from(w), {.max_shard_bytes = 500});
+  export_hf(dir / "m", config, from(w), {.type = DType::bf16, .max_shard_bytes = 500});
   EXPECT_FALSE(fs::exists(dir / "m/model.safetensors"));
   const TensorFiles files = TensorFiles::open_directory(dir / "m");
   const auto index = nlohmann::json::parse(slurp(dir / "m/model.safetensors.index.json"));

@@ -85,6 +85,26 @@ TEST_F(Models, TrainOnFromAHubDirectory) {
   EXPECT_NE(wrong.err.find("num_layers: "), std::string::npos) << wrong.err;
 }
 
+// What a run began with is what its export is: the same class, the same ids of special tokens.
+TEST_F(Models, StayWhatTheyWereThroughTraining) {
+  must("convert --to hf --family mistral --load " + checkpoint() + " --save " + *this / "hf");
+  std::string config = slurp(*this / "hf/config.json");
+  const std::string ids = "\"eos_token_id\": ";
+  const size_t at = config.find(ids) + ids.size();
+  spit(*this / "hf/config.json", config.replace(at, config.find_first_of(",\n", at) - at, "7"));
+  const std::string go =
+      "pretrain-gpt --seq-length 32 --micro-batch-size 8 --lr 1e-4 --lr-decay-iters 9 --tokenizer-type ByteTokenizer "
+      "--save-interval 2 --data-path " +
+      data();
+  must(go + " --train-iters 2 --load " + *this / "hf" + " --save " + *this / "run");
+  must(go + " --train-iters 4 --load " + *this / "run" + " --save " + *this / "dist --ckpt-format torch_dist");
+  must(go + " --train-iters 6 --load " + *this / "dist" + " --save " + *this / "dist");
+  must("convert --to hf --load " + *this / "dist" + " --save " + *this / "out");
+  const std::string out = slurp(*this / "out/config.json");
+  for (const char* part : {"\"MistralForCausalLM\"", "\"eos_token_id\": 7"})
+    EXPECT_NE(out.find(part), std::string::npos) << part << out;
+}
+
 TEST_F(Models, LossOfTheLastCheckpointIsTheRunsOwn) {
   const Ran run = must(pretrain(
       "--train-iters 20 --split 80,20,0 --eval-interval 20 --eval-iters 5 --save-interval 20 --save " + *this / "ck"));

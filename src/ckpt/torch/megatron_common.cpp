@@ -3,9 +3,9 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/parse_json.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
 
@@ -15,12 +15,13 @@ namespace {
 using nlohmann::ordered_json;
 
 // Whole numbers as integers, as Megatron's flags of that kind have them.
-void put_number(PickleWriter& p, const char* key, double value) {
+void put_value(PickleWriter& p, double value) {
   if (value == std::floor(value) && std::abs(value) < 1e15)
-    p.entry(key, i64(value));
+    p.integer(i64(value));
   else
-    p.entry(key, value);
+    p.real(value);
 }
+void put_number(PickleWriter& p, const char* key, double value) { p.text(key), put_value(p, value); }
 
 void put_json(PickleWriter& p, const std::string& key, const ordered_json& value) {
   if (value.is_boolean())
@@ -62,7 +63,7 @@ void put_positions(PickleWriter& p, const ModelConfig& m) {
   if (m.rotary_seq_len_interpolation_factor == 1)
     p.none();
   else
-    p.integer(i64(m.rotary_seq_len_interpolation_factor));
+    put_value(p, m.rotary_seq_len_interpolation_factor);
   p.flag("use_rope_scaling", m.use_rope_scaling);
   p.entry("rope_scaling_factor", m.rope_scaling_factor);
   p.text("window_size");
@@ -169,8 +170,8 @@ void put_optimizer(PickleWriter& p, const ordered_json& config, i64 steps) {
 }  // namespace
 
 std::string pickle_common(const MegatronState& s) {
-  const ordered_json config = ordered_json::parse(s.manifest.config_json, nullptr, false);
-  const ordered_json state = ordered_json::parse(s.manifest.state_json, nullptr, false);
+  const auto config = parse_json<ordered_json>(s.manifest.config_json);
+  const auto state = parse_json<ordered_json>(s.manifest.state_json);
   check(config.is_object() && state.is_object(), "[save] the manifest's settings are not JSON objects");
   PickleWriter p;
   p.dict([&] {
@@ -191,6 +192,22 @@ std::string pickle_common(const MegatronState& s) {
     p.dict([&] { p.entry("config", s.manifest.config_json), p.entry("state", s.manifest.state_json); });
   });
   return p.finish();
+}
+
+std::string unknown_to_megatron(const ModelConfig& m) {
+  const ModelConfig usual;
+  std::vector<std::string> parts;
+  if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
+  if (m.parallel_residual) parts.push_back("attention and MLP side by side");
+  if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
+  if (m.use_rope_scaling &&
+      (m.rope_low_freq_factor != usual.rope_low_freq_factor || m.rope_high_freq_factor != usual.rope_high_freq_factor ||
+       m.rope_original_max_position_embeddings != usual.rope_original_max_position_embeddings))
+    parts.push_back(fmt::format("rope scaling with factors {} and {} from {} positions ({}, {} and {} there)",
+                                m.rope_low_freq_factor, m.rope_high_freq_factor,
+                                m.rope_original_max_position_embeddings, usual.rope_low_freq_factor,
+                                usual.rope_high_freq_factor, usual.rope_original_max_position_embeddings));
+  return fmt::format("{}", fmt::join(parts, ", "));
 }
 
 std::vector<std::string> extra_state_names(const ModelConfig& m) {

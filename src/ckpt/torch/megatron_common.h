@@ -20,6 +20,10 @@ struct MegatronState {
 // The pickle. Our own settings and state go along as text under "megalith", so that reading it back loses nothing.
 std::string pickle_common(const MegatronState& state);
 
+// What the model has that Megatron-LM's arguments can't say, for a message; "" if nothing: it would load the weights
+// and compute something else.
+std::string unknown_to_megatron(const ModelConfig& model);
+
 // The objects that transformer-engine layers ask for when they load, one for each module.
 std::vector<std::string> extra_state_names(const ModelConfig& model);
 

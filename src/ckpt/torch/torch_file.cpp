@@ -24,13 +24,13 @@ constexpr TorchType kTypes[] = {{"float32", "FloatStorage", 4, DType::f32},
                                 {"int64", "LongStorage", 8, DType::i64},
                                 {"uint8", "ByteStorage", 1, DType::u8},
                                 {"uint16", "", 2, DType::u16},
-                                {"int16", "ShortStorage", 2, {}},
-                                {"int8", "CharStorage", 1, {}},
-                                {"bool", "BoolStorage", 1, {}},
-                                {"uint32", "", 4, {}},
-                                {"uint64", "", 8, {}},
-                                {"float8_e4m3fn", "", 1, {}},
-                                {"float8_e5m2", "", 1, {}},
+                                {"int16", "ShortStorage", 2, DType::i16},
+                                {"int8", "CharStorage", 1, DType::i8},
+                                {"bool", "BoolStorage", 1, DType::boolean},
+                                {"uint32", "", 4, DType::u32},
+                                {"uint64", "", 8, DType::u64},
+                                {"float8_e4m3fn", "", 1, DType::f8_e4m3},
+                                {"float8_e5m2", "", 1, DType::f8_e5m2},
                                 {"complex64", "ComplexFloatStorage", 8, {}},
                                 {"complex128", "ComplexDoubleStorage", 16, {}}};
 
@@ -72,6 +72,10 @@ std::optional<DType> dtype_of_torch(std::string_view type) {
 
 std::string_view torch_name_of(DType type) {
   return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->name;
+}
+
+std::string_view torch_storage_of(DType type) {
+  return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->storage;
 }
 
 TorchFile::TorchFile(std::span<const std::byte> bytes, const std::string& where)

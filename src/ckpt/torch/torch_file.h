@@ -22,6 +22,7 @@ struct TorchTensor {
 
 std::optional<DType> dtype_of_torch(std::string_view type);  // "bfloat16"
 std::string_view torch_name_of(DType type);
+std::string_view torch_storage_of(DType type);  // "BFloat16Storage"; "": newer types, of which the storage is untyped
 
 class TorchFile {
  public:

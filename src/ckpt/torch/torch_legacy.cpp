@@ -20,7 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kLayers = "decoder.layers.";
-constexpr int kMaxDepth = 8;  // of nested dicts
+constexpr int kMaxDepth = 8;               // of nested dicts
+constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, of which a file may name one many times
 constexpr std::size_t kFirstFile = 0;
 
 struct Rank {
@@ -73,8 +74,11 @@ class Collector {
   std::map<std::string, Parts> finish() const;
 
  private:
-  void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
-               RankModel& out) const;
+  struct Found {
+    RankModel& model;
+    i64 entries = 0;
+  };
+  void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth, Found& found) const;
 
   const std::string& dir_;
   TensorStore& store_;
@@ -84,14 +88,16 @@ class Collector {
 };
 
 void Collector::flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
-                        RankModel& out) const {
+                        Found& found) const {
   check(depth < kMaxDepth, "[load] {}: its model is nested too deep", file.file.zip().where());
   value.for_entries([&](const PickleValue& key, const PickleValue& item) {
+    check(++found.entries <= kMaxEntries, "[load] {}: its model has more than {} entries", file.file.zip().where(),
+          kMaxEntries);
     if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
     const std::string full = name.empty() ? key.text : name + "." + key.text;
-    if (item.is_dict()) return flatten(file, item, full, depth + 1, out);
+    if (item.is_dict()) return flatten(file, item, full, depth + 1, found);
     if (auto tensor = file.file.tensor(item))
-      out.push_back({canonical_megatron_name(full), {std::move(*tensor), file.number}});
+      found.model.push_back({canonical_megatron_name(full), {std::move(*tensor), file.number}});
   });
 }
 
@@ -110,7 +116,8 @@ std::vector<RankModel*> Collector::read(const Rank& rank, const RankFile& file) 
     if (model == nullptr && stage >= 0) break;
     if (model == nullptr) continue;
     RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor];
-    flatten(file, *model, "", 0, chunk);
+    Found found{chunk};
+    flatten(file, *model, "", 0, found);
     chunks.push_back(&chunk);
   }
   check(!chunks.empty(), "{} holds no model", file.file.zip().where());

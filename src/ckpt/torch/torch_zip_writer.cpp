@@ -35,19 +35,14 @@ class Fields {
 
 u16 flags_of(i64 size) { return size == 0 ? 0x0800 : 0x0808; }  // UTF-8 name; sizes behind the data
 
-std::string_view storage_of(DType type) {
-  constexpr std::string_view names[] = {"FloatStorage", "DoubleStorage", "BFloat16Storage", "HalfStorage",
-                                        "IntStorage",   "LongStorage",   "ByteStorage",     "UntypedStorage"};
-  return names[int(type)];
-}
-
 // A contiguous tensor whose storage is the record data/0.
 void pickle_tensor(PickleWriter& p, DType type, const Shape& shape) {
-  const bool untyped = type == DType::u16;
+  const std::string storage(torch_storage_of(type));
+  const bool untyped = storage.empty();
   p.call("torch._utils", untyped ? "_rebuild_tensor_v3" : "_rebuild_tensor_v2", [&] {
     p.persistent([&] {
       p.text("storage");
-      p.global(untyped ? "torch.storage" : "torch", std::string(storage_of(type)));
+      untyped ? p.global("torch.storage", "UntypedStorage") : p.global("torch", storage);
       p.text("0");
       p.text("cpu");
       p.integer(count(shape) * (untyped ? size_of(type) : 1));

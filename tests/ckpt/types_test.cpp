@@ -1,0 +1,159 @@
+// Element types on their way through formats: each tensor keeps its own, and types that nothing computes with are
+// carried.
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "ckpt/convert.h"
+#include "ckpt/half.h"
+#include "ckpt/inspect.h"
+#include "ckpt/safetensors.h"
+#include "tests/ckpt/torch/python.h"
+
+namespace megalith {
+namespace {
+
+void convert(const std::string& from, CkptFormat to, const std::string& dir, const ConvertOptions& options = {}) {
+  convert_checkpoint(open_any_checkpoint(from), to, dir, options);
+}
+
+struct Stored {
+  TensorSpec spec;
+  std::vector<std::byte> bytes;
+};
+
+void write_model(const std::string& dir, const std::string& config, const std::vector<Stored>& tensors) {
+  fs::create_directories(dir);
+  spit(dir + "/config.json", config);
+  std::vector<TensorSpec> specs;
+  for (const Stored& t : tensors) specs.push_back(t.spec);
+  SafetensorsWriter writer(dir + "/model.safetensors", specs);
+  for (const TensorSpec& spec : writer.tensors())
+    for (const Stored& t : tensors)
+      if (t.spec.name == spec.name) writer.write(t.bytes);
+  writer.finish();
+}
+
+std::vector<Stored> read_model(const std::string& dir) {
+  std::vector<Stored> out;
+  const TensorFiles files = TensorFiles::open_directory(dir);
+  for (const TensorInfo& t : files.tensors()) {
+    const auto raw = files.raw(t);
+    out.push_back({{t.name, t.dtype(), t.shape}, {raw.begin(), raw.end()}});
+  }
+  return out;
+}
+
+Stored as(const Stored& t, DType type) {
+  Stored out{{t.spec.name, type, t.spec.shape},
+             std::vector<std::byte>(std::size_t(count(t.spec.shape) * size_of(type)))};
+  convert_elements(t.spec.dtype, t.bytes.data(), type, out.bytes.data(), count(t.spec.shape));
+  return out;
+}
+
+constexpr const char* kForeign = R"({"architectures": ["OtherModel"], "model_type": "other"})";
+
+TEST(Types, of_foreign_models_pass_as_they_are) {
+  TempDir dir;
+  std::vector<Stored> all;
+  for (int i = 0; i < kDTypes; ++i) {
+    Stored t{{fmt::format("t{}.{}", i, name_of(DType(i))), DType(i), {3, 5}}, {}};
+    for (i64 b = 0; b < 15 * size_of(DType(i)); ++b)
+      t.bytes.push_back(std::byte(DType(i) == DType::boolean ? b % 2 : 7 * b));
+    all.push_back(std::move(t));
+  }
+  write_model(dir / "hf", kForeign, all);
+  for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
+    const std::string there = dir / std::string(name_of(middle)), back = there + "_back";
+    convert(dir / "hf", middle, there);
+    convert(there, CkptFormat::hf, back);
+    EXPECT_TRUE(slurp(back + "/model.safetensors") == slurp(dir / "hf/model.safetensors")) << there;
+  }
+}
+
+// The same, written and judged by the libraries of others.
+TEST(Types, are_those_of_pytorch_and_safetensors) {
+  if (!python_has("torch, safetensors")) GTEST_SKIP() << python() << " has no torch and safetensors";
+  TempDir dir;
+  fs::create_directories(dir / "hf");
+  spit(dir / "hf/config.json", kForeign);
+  ASSERT_EQ(run_python("all_types.py", {"write", dir / "hf"}, dir / "log"), "");
+  convert(dir / "hf", CkptFormat::torch_dist, dir / "dist");
+  convert(dir / "dist", CkptFormat::hf, dir / "back");
+  EXPECT_EQ(run_python("all_types.py", {"compare", dir / "hf", dir / "dist/iter_0000000", dir / "back"}, dir / "log"),
+            "");
+}
+
+TEST(Types, that_are_not_read_are_told_by_inspect) {
+  TempDir dir;
+  write_model(dir / "hf", kForeign, {{{"a", DType::u64, {1}}, std::vector<std::byte>(8)}});
+  std::string file = slurp(dir / "hf/model.safetensors");
+  file.replace(file.find("\"U64\""), 5, "\"C64\"");
+  spit(dir / "hf/model.safetensors", file);
+  const RawCheckpoint raw = open_raw_checkpoint(dir / "hf");
+  EXPECT_TRUE(raw.tensors->tensors().empty());
+  EXPECT_EQ(raw.notes, std::vector<std::string>{"of a type that is not read: a (C64)"});
+  expect_error([&] { convert(dir / "hf", CkptFormat::native, dir / "n"); }, "C64");
+}
+
+// Norms in f32 beside bf16 matrices stay f32, unless one type is asked for.
+TEST(Types, that_differ_within_a_model_are_kept) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  std::vector<Stored> all;
+  for (const Stored& t : read_model(fixture("llama")))
+    all.push_back(t.spec.name.find("norm") == std::string::npos ? as(t, DType::bf16) : t);
+  auto config = nlohmann::json::parse(slurp(fixture("llama") + "/config.json"));
+  config["dtype"] = "bfloat16", config.erase("torch_dtype");
+  write_model(dir / "hf", config.dump(), all);
+  for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
+    const std::string there = dir / std::string(name_of(middle)), back = there + "_back";
+    convert(dir / "hf", middle, there);
+    convert(there, CkptFormat::hf, back);
+    EXPECT_TRUE(slurp(back + "/model.safetensors") == slurp(dir / "hf/model.safetensors")) << there;
+    EXPECT_EQ(nlohmann::json::parse(slurp(back + "/config.json"))["torch_dtype"], "bfloat16");
+    convert(there, CkptFormat::hf, back + "_bf16", {.type = DType::bf16});
+    for (const Stored& t : read_model(back + "_bf16")) EXPECT_EQ(t.spec.dtype, DType::bf16) << t.spec.name;
+  }
+}
+
+// What is one tensor here and several there has the type that holds them all.
+TEST(Types, that_differ_within_a_tensor_are_joined) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  std::vector<Stored> all;
+  for (const Stored& t : read_model(fixture("llama"))) {
+    const bool half = t.spec.name.ends_with("gate_proj.weight"), brain = t.spec.name.ends_with("up_proj.weight");
+    all.push_back(as(t, half ? DType::f16 : brain ? DType::bf16 : t.spec.dtype));
+  }
+  write_model(dir / "hf", slurp(fixture("llama") + "/config.json"), all);
+  convert(dir / "hf", CkptFormat::native, dir / "n");
+  convert(dir / "n", CkptFormat::hf, dir / "back");
+  std::map<std::string, Stored> back;
+  for (Stored& t : read_model(dir / "back")) back[t.spec.name] = t;
+  for (const Stored& t : all) EXPECT_TRUE(back.at(t.spec.name).bytes == as(t, DType::f32).bytes) << t.spec.name;
+}
+
+// Checkpoints of GPT-NeoX (Pythia) carry their causal masks.
+TEST(Types, of_masks_do_not_matter) {
+  if (!fs::exists(fixture("gpt_neox"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  std::vector<Stored> all = read_model(fixture("gpt_neox"));
+  all.push_back({{"gpt_neox.layers.0.attention.bias", DType::boolean, {1, 1, 2, 2}}, std::vector<std::byte>(4)});
+  write_model(dir / "hf", slurp(fixture("gpt_neox") + "/config.json"), all);
+  convert(dir / "hf", CkptFormat::native, dir / "n");
+  convert(dir / "n", CkptFormat::hf, dir / "back");
+  EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture("gpt_neox") + "/model.safetensors"));
+}
+
+TEST(Types, of_weights_are_numbers_we_compute_with) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  std::vector<Stored> all = read_model(fixture("llama"));
+  for (Stored& t : all)
+    if (t.spec.name == "model.norm.weight") t.spec.dtype = DType::i32;
+  write_model(dir / "hf", slurp(fixture("llama") + "/config.json"), all);
+  expect_error([&] { open_any_checkpoint(dir / "hf"); }, "\"model.norm.weight\" has type i32");
+}
+
+}  // namespace
+}  // namespace megalith

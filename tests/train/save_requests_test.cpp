@@ -1,0 +1,32 @@
+#include "train/save_requests.h"
+
+#include <gtest/gtest.h>
+
+namespace megalith {
+namespace {
+
+constexpr double kSecond = 1.0 / 60;
+
+TEST(SaveRequests, CountOnceWhereAllAreTold) {
+  SaveRequests r;
+  EXPECT_FALSE(r.anew({0, 0, 0}, 1));
+  EXPECT_TRUE(r.anew({1, 0, 0}, 2));
+  EXPECT_FALSE(r.anew({1, 0, 1}, 2 + kSecond));
+  EXPECT_FALSE(r.anew({1, 1, 1}, 2 + 2 * kSecond));
+  EXPECT_FALSE(r.anew({1, 1, 1}, 3));
+  EXPECT_TRUE(r.anew({2, 2, 1}, 3 + kSecond));
+  EXPECT_FALSE(r.anew({2, 2, 2}, 3 + 2 * kSecond));
+}
+
+// Each word to one rank is a request, whichever it goes to.
+TEST(SaveRequests, CountWhereOneAfterAnotherIsTold) {
+  SaveRequests r;
+  EXPECT_TRUE(r.anew({1, 0}, 1));
+  EXPECT_TRUE(r.anew({1, 1}, 2));
+  EXPECT_FALSE(r.anew({1, 1}, 3));
+  EXPECT_TRUE(r.anew({2, 1}, 4));
+  EXPECT_TRUE(r.anew({3, 1}, 4 + kSecond));
+}
+
+}  // namespace
+}  // namespace megalith
