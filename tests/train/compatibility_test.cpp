@@ -301,6 +301,9 @@ const std::multimap<std::string, Example>& examples() {
       {"save-retain-interval is a multiple of save-interval",
        {"--save x --save-interval 5 --save-retain-interval 7",
         "--save-retain-interval 7 is not a multiple of --save-interval 5"}},
+      {"what is saved as torch_dist is a model that Megatron-LM knows",
+       {"--save x --save-interval 5 --ckpt-format torch_dist --position-embedding-type alibi",
+        "--ckpt-format torch_dist: Megatron-LM does not know ALiBi: it would make another model of these checkpoints"}},
       {"ckpt-format is one that we write",
        {"--save x --save-interval 5 --ckpt-format torch",
         "--ckpt-format torch is only read: checkpoints are saved as native (--ckpt-format torch_dist is for "
