@@ -40,18 +40,17 @@ class Interpreter {
 
   // Memory of the host that copies of leaves go to, at least so many bytes; the same each time, kept until the end.
   virtual std::byte* host_memory(i64 bytes) = 0;
-  // Of a device: has the copies made in memory of its own first, at least so many bytes, taken now and kept until the
-  // end. Then what is queued behind hold_for_copies() waits for that alone, not for the way to the host.
+  // Of a device: has the first so many bytes of the copies made in memory of its own, taken now and kept until the end.
+  // Updates queued later do not wait for their way to the host.
   virtual void copy_on_device(i64 bytes) = 0;
-  // Starts copying parts of leaves there, as the work queued so far leaves them. The copies are made beside the work
-  // that is queued later; what changes the leaves is queued behind hold_for_copies().
+  // Starts copying parts of parameters and of the optimizer's state there, as the work queued so far leaves them. The
+  // copies are made beside the work that is queued later; the first update in it waits for them before it writes.
   struct Copy {
     const Leaf* leaf;
     i64 begin;  // byte of its local block
     std::span<std::byte> to;
   };
   virtual void begin_copies(std::span<const Copy> copies) = 0;
-  virtual void hold_for_copies() = 0;
   virtual void wait_for_copies() = 0;  // until they are made; on any thread
 
   // Fills a leaf's local block with random numbers: f32, the nearest bf16, or what that lacks (u16,

@@ -61,8 +61,8 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
                   .host = backend.host_bytes(),
                   .resumes = resumes};
   const bool all_there = step.plan.host_bytes == 0;  // of the state; what is on the host is copied there
-  if (need.host && all_there && need.total() + need.copies + kRoom <= backend.available_bytes())
-    need.device_copies = need.copies;
+  if (need.host && all_there)
+    need.device_copies = std::clamp<i64>(backend.available_bytes() - need.total() - kRoom, 0, need.copies);
   return need;
 }
 

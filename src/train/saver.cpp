@@ -1,5 +1,6 @@
 #include "train/saver.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/log.h"
@@ -25,7 +26,7 @@ Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 
   if (t_.save.empty() || !t_.async_save) return;
   const i64 bytes = StateBlocks(model_, largest_share(t_), false).bytes();
   model_.interpreter().host_memory(bytes);
-  if (device_copies > 0) model_.interpreter().copy_on_device(bytes);
+  if (device_copies > 0) model_.interpreter().copy_on_device(std::min(bytes, device_copies));
 }
 
 bool Saver::saves_at(i64 iteration) const { return !t_.save.empty() && is_due(t_.save_interval, iteration); }

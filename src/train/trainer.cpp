@@ -58,13 +58,11 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
   const double waited = loader.seconds_waited();
   if (pipeline_) {
     pipeline_->step([&] { return loader.next(); });
-    interpreter_.hold_for_copies();
     interpreter_.run(plan_.index_of("update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
     (*feed_)(loader.next());
     const bool updates = m + 1 == micro_batches;
-    if (updates) interpreter_.hold_for_copies();
     interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
   }
   const int ticket = interpreter_.request(plan_.index_of(updating()), "step");

@@ -2,6 +2,8 @@
 #include "device/make_backend.h"
 #include "exec/cpu/backend.h"
 #include "exec/cuda/backend.h"
+#include "tests/harness/wrapped_backend.h"
+#include "tests/harness/wrapped_interpreter.h"
 #include "tests/train/told_run.h"
 
 namespace megalith {
@@ -60,6 +62,40 @@ INSTANTIATE_TEST_SUITE_P(
                     "--save-interval 5 --log-params-norm --log-num-zeros-in-grad",
                     "--save-interval 100 --bf16 --position-embedding-type rope --swiglu --normalization RMSNorm "
                     "--disable-bias-linear --num-query-groups 2 --untie-embeddings-and-output-weights"));
+
+// A GPU with less room for copies of what is saved.
+class LittleRoom final : public test::WrappedBackend {
+ public:
+  LittleRoom(std::unique_ptr<Backend> real, i64 percent) : WrappedBackend(std::move(real)), percent_(percent) {}
+  std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+    struct Less final : test::WrappedInterpreter {
+      Less(std::unique_ptr<Interpreter> real, i64 part) : WrappedInterpreter(std::move(real)), percent(part) {}
+      void copy_on_device(i64 bytes) override {
+        if (percent > 0) real_->copy_on_device(bytes * percent / 100);
+      }
+      i64 percent;
+    };
+    return std::make_unique<Less>(real_->make_interpreter(plan, coord), percent_);
+  }
+
+ private:
+  i64 percent_;
+};
+
+// Copies that take longer than a step's forward and backward are of the state before its update all the same.
+TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
+  const std::string flags =
+      "--bf16 --hidden-size 1024 --num-layers 4 --train-iters 4 --save-interval 2 --async-save --lr 0.1";
+  const auto gpu = [] { return make_backend({DeviceKind::cuda, "none"}); };
+  const Told whole = run(flags, *gpu());
+  EXPECT_EQ(whole.error, "");
+  EXPECT_GT(whole.checkpoint.size(), size_t{1} << 30);
+  for (const i64 percent : {0, 40}) {
+    const Told part = run(flags, LittleRoom(gpu(), percent));
+    EXPECT_EQ(part.metrics, whole.metrics) << percent;
+    EXPECT_TRUE(part.checkpoint == whole.checkpoint) << percent;
+  }
+}
 
 // State that goes through windows of the GPU's memory is updated by the same arithmetic. The norm of the weights is
 // read from where they lie.

@@ -39,6 +39,23 @@ TEST_F(Copies, WithoutRoomOnTheGpuTheyGoToTheHost) {
   for (i64 i = 0; i < kBytes; ++i) ASSERT_EQ(to[i], std::byte{5}) << i;
 }
 
+// What does not fit there goes to the host at once, part of a piece too; the work behind hold() harms neither.
+TEST_F(Copies, GoAsFarAsThereIsRoomOnTheGpu) {
+  copies.use_device(kBytes + kBytes / 2);
+  const DeviceMemory there = try_device_memory(3 * kBytes);
+  std::byte* to = copies.memory(3 * kBytes);
+  for (const int value : {5, 7}) {  // twice: the room is there again
+    check_cuda(cudaLaunchHostFunc(device.stream(), sleep, nullptr), "test");
+    check_cuda(cudaMemsetAsync(there.get(), value, size_t(3 * kBytes), device.stream()), "test");
+    copies.begin();
+    for (i64 i = 0; i < 3; ++i) copies.add({to + i * kBytes, size_t(kBytes)}, there.get() + i * kBytes);
+    copies.end(), copies.hold();
+    check_cuda(cudaMemsetAsync(there.get(), 6, size_t(3 * kBytes), device.stream()), "test");
+    copies.wait();
+    for (i64 i = 0; i < 3 * kBytes; ++i) ASSERT_EQ(to[i], std::byte(value)) << i;
+  }
+}
+
 // As the work before has left it, unharmed by the work behind hold(), and not by the caller's thread.
 TEST_F(Copies, OfTheHostsMemoryTakeTheirTurn) {
   const DeviceMemory five = try_device_memory(kBytes), six = try_device_memory(kBytes);

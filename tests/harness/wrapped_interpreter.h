@@ -29,7 +29,6 @@ class WrappedInterpreter : public Interpreter {
   void copy_on_device(i64 bytes) override { real_->copy_on_device(bytes); }
   std::byte* host_memory(i64 bytes) override { return real_->host_memory(bytes); }
   void begin_copies(std::span<const Copy> copies) override { real_->begin_copies(copies); }
-  void hold_for_copies() override { real_->hold_for_copies(); }
   void wait_for_copies() override { real_->wait_for_copies(); }
   void draw(const Leaf& leaf, const Draw& draw) override { real_->draw(leaf, draw); }
   std::byte* host_view(const Leaf& leaf) override { return real_->host_view(leaf); }

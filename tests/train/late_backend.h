@@ -39,7 +39,6 @@ class LateInterpreter final : public Interpreter {
   void copy_on_device(i64 bytes) override { inner_->copy_on_device(bytes); }
   std::byte* host_memory(i64 bytes) override { return inner_->host_memory(bytes); }
   void begin_copies(std::span<const Copy> copies) override { now()->begin_copies(copies); }
-  void hold_for_copies() override { inner_->hold_for_copies(); }
   void wait_for_copies() override { inner_->wait_for_copies(); }
   void draw(const Leaf& leaf, const Draw& draw) override { now()->draw(leaf, draw); }
   void read(const Leaf& leaf, void* data) override { now()->read(leaf, data); }

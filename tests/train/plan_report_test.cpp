@@ -150,7 +150,7 @@ TEST(PlanReport, MakesAgainRatherThanRefuses) {
   }
 }
 
-// Where the device has room for the copies of --async-save, they are made there first.
+// As far as the device has room for the copies of --async-save, they are made there first.
 TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
   const Options options =
       options_of(std::string(kSmallRun) + "--vocab-size 1000 --save nowhere --save-interval 5 --async-save");
@@ -165,6 +165,8 @@ TEST(PlanReport, HasCopiesOnTheDeviceIfItHasRoom) {
   EXPECT_EQ(need.device_copies, need.copies);
   EXPECT_EQ(need.total(), none.total() + need.copies);
   EXPECT_EQ(need.host_total(), none.host_total());
+  device.memory = none.total() + none.copies / 2 + (i64{1} << 30);
+  EXPECT_EQ(memory_need(options, step, device, false).device_copies, none.copies / 2);
   const std::string row = "  copies for --async-save, host ", more = "  copies for --async-save  ";
   EXPECT_NE(plan_report(options, step, need).find(more), std::string::npos);
   EXPECT_NE(plan_report(options, step, none).find(row), std::string::npos);

@@ -30,7 +30,6 @@ class ScriptedInterpreter final : public Interpreter {
   void copy_on_device(i64) override {}
   std::byte* host_memory(i64) override { return nullptr; }
   void begin_copies(std::span<const Copy>) override {}
-  void hold_for_copies() override {}
   void wait_for_copies() override {}
   void draw(const Leaf&, const Draw&) override {}
   std::byte* host_view(const Leaf&) override { return nullptr; }

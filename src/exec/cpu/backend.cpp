@@ -57,7 +57,6 @@ class CpuInterpreter final : public Interpreter {
         read_part(*c.leaf, c.begin + begin, c.to.subspan(size_t(begin), size_t(end - begin)));
       });
   }
-  void hold_for_copies() override {}
   void wait_for_copies() override {}
   void draw(const Leaf& leaf, const Draw& d) override {
     const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };

@@ -24,7 +24,12 @@ class CudaInterpreter final : public Interpreter {
         copies_(device.stream()),
         requests_(device.stream()),
         transfers_(device, peers) {}
-  void run(int program, bool first, int slot) override { executor_.run(program, first, slot); }
+  void run(int program, bool first, int slot) override {
+    if (copies_.reads_state() && executor_.updates(program))
+      executor_.run(program, first, slot, [&] { copies_.hold(); });
+    else
+      executor_.run(program, first, slot);
+  }
   void make_ready(int program, bool first, int slot) override { executor_.make_ready(program, first, slot); }
   int send(const Leaf& leaf, int slot, int peer, int channel) override {
     return transfers_.send(executor_.leaf(leaf, slot), leaf.bytes, peer, channel);
@@ -57,7 +62,6 @@ class CudaInterpreter final : public Interpreter {
     }
     copies_.end();
   }
-  void hold_for_copies() override { copies_.hold(); }
   void wait_for_copies() override { copies_.wait(); }
   void draw(const Leaf& leaf, const Draw& d) override {
     cuda::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), executor_.leaf(leaf),

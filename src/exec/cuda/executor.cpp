@@ -6,6 +6,7 @@
 #include <set>
 
 #include "exec/cuda/gemm_choices.h"
+#include "plan/first_update.h"
 
 namespace megalith::cuda {
 
@@ -90,6 +91,7 @@ void Executor::prepare_alike() {
 void Executor::prepare(const Program& p) {
   Captured captured;
   for (const Instruction& in : p.instructions) captured.steps.push_back(make_step(p, in));
+  captured.update = first_update(plan_, p);
   programs_.push_back(std::move(captured));
 }
 
@@ -197,11 +199,29 @@ void Executor::launch(int program, bool first, int slot) {
   walk(program, first, launch, [&](const Step& s) { enqueue(s, first, slot); });
 }
 
+bool Executor::updates(int program) const {
+  const Captured& p = programs_[size_t(program)];
+  return p.update < p.steps.size();
+}
+
 void Executor::run(int program, bool first, int slot) {
+  run_by(program, [&] { launch(program, first, slot); });
+}
+
+void Executor::run(int program, bool first, int slot, const std::function<void()>& before_update) {
+  const size_t update = programs_[size_t(program)].update;
+  run_by(program, [&] {
+    enqueue(program, {0, update}, first, slot);
+    before_update();
+    enqueue(program, {update, whole(program).end}, first, slot);
+  });
+}
+
+void Executor::run_by(int program, const std::function<void()>& queue) {
   if (peers_) peers_->ranks.doing(&doing_[program]), peers_->watch.begin_run(plan_.programs[program].name);
   if (timed_) marks_.push_back(mark());
   mark_own(Moment::run_begins);
-  launch(program, first, slot);
+  queue();
   if (timed_) marks_.push_back(mark());
   if (peers_) peers_->watch.end_run(device_.stream(), own_clock_ ? own_clock_->time() : nullptr);
 }

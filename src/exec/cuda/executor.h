@@ -34,6 +34,10 @@ class Executor {
   // Enqueues a program on the device's stream. `first`: of a step's micro-batches; `slot`: which copy of leaves that
   // have several.
   void run(int program, bool first, int slot = 0);
+  // The same of a program that updates(), with something that is queued before its first instruction that does. It goes
+  // kernel by kernel, as there is no graph that ends there.
+  void run(int program, bool first, int slot, const std::function<void()>& before_update);
+  bool updates(int program) const;  // it writes parameters or the optimizer's state
   // Makes the graphs that such a run launches. Else its first does, and the driver may then wait until the GPU is idle:
   // for ever, if what the GPU waits for comes from a rank that waits for this one in the same way.
   void make_ready(int program, bool first, int slot);
@@ -72,6 +76,7 @@ class Executor {
   };
   struct Captured {
     std::vector<Step> steps;
+    size_t update = 0;  // the first step that updates; the end if there is none
     std::map<std::tuple<bool, int, size_t>, cudaGraphExec_t> graphs;  // by `first`, slot and first step
   };
   Step make_step(const Program& p, const Instruction& in);
@@ -90,6 +95,7 @@ class Executor {
   Stretch whole(int program) const { return {0, programs_[size_t(program)].steps.size()}; }
   void enqueue(int program, Stretch steps, bool first, int slot, const std::function<void()>& behind_each = {});
   void launch(int program, bool first, int slot);
+  void run_by(int program, const std::function<void()>& queue);
   using EachStretch = std::function<void(Stretch)>;
   using EachStep = std::function<void(const Step&)>;
   void walk(int program, bool first, const EachStretch& in_graph, const EachStep& between);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "base/log.h"
 
@@ -30,20 +31,23 @@ void HostCopies::use_device(i64 bytes) {
 }
 
 void HostCopies::begin() {
-  used_ = 0, on_device_.clear(), on_host_.clear();
-  if (!device_memory_) lane_.fork_from(work_);
+  used_ = 0, on_device_.clear(), on_host_.clear(), reads_ = false;
+  lane_.fork_from(work_);
 }
 
 void HostCopies::add(std::span<std::byte> to, const std::byte* from) {
-  if (!device_memory_) return to_host(to, from);
-  check(used_ + i64(to.size()) <= device_bytes_, "copies of {} bytes on the GPU, which has room for {}",
-        used_ + i64(to.size()), device_bytes_);
-  std::byte* copy = device_memory_.get() + used_;
-  check_cuda(cudaMemcpyAsync(copy, from, to.size(), cudaMemcpyDefault, work_), "copying on the GPU");
-  on_device_.push_back({to, copy}), used_ += i64(to.size());
+  const size_t here = std::min(to.size(), size_t(device_bytes_ - used_));
+  if (here > 0) {
+    std::byte* copy = device_memory_.get() + used_;
+    check_cuda(cudaMemcpyAsync(copy, from, here, cudaMemcpyDefault, work_), "copying on the GPU");
+    on_device_.push_back({to.first(here), copy}), used_ += i64(here);
+  }
+  if (here < to.size()) to_host(to.subspan(here), from + here), reads_ = true;
 }
 
-void HostCopies::add_from_host(std::span<std::byte> to, const std::byte* from) { on_host_.push_back({to, from}); }
+void HostCopies::add_from_host(std::span<std::byte> to, const std::byte* from) {
+  on_host_.push_back({to, from}), reads_ = true;
+}
 
 namespace {
 
@@ -70,14 +74,15 @@ void copy_later(std::span<std::byte> to, const std::byte* from, cudaStream_t str
 }  // namespace
 
 void HostCopies::end() {
-  if (device_memory_) lane_.fork_from(work_);
-  for (const Copied& c : on_device_) to_host(c.to, c.from);
   for (const Copied& c : on_host_) copy_later(c.to, c.from, lane_.stream());
+  check_cuda(cudaEventRecord(read_.get(), lane_.stream()), "copying from the GPU");
+  lane_.fork_from(work_);
+  for (const Copied& c : on_device_) to_host(c.to, c.from);
   check_cuda(cudaEventRecord(done_.get(), lane_.stream()), "copying from the GPU");
 }
 
 void HostCopies::hold() {
-  if (!device_memory_ || !on_host_.empty()) check_cuda(cudaStreamWaitEvent(work_, done_.get()), "copying from the GPU");
+  if (std::exchange(reads_, false)) check_cuda(cudaStreamWaitEvent(work_, read_.get()), "copying from the GPU");
 }
 
 void HostCopies::to_host(std::span<std::byte> to, const std::byte* from) {

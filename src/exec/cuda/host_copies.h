@@ -1,6 +1,6 @@
-// Copies of the GPU's memory that are made beside its work: into pinned memory, on a lane of their own. If the GPU has
-// memory for it, they are made there first, in line: that takes about a hundredth of the time. What lies on the host is
-// copied by a thread of CUDA's, in its turn on the lane: cudaMemcpyAsync would do it at once, on the caller's.
+// Copies of the GPU's memory that are made beside its work: into pinned memory, on a lane of their own. As far as the
+// GPU has memory for it, they are made there first, in line: that takes about a hundredth of the time. What lies on the
+// host is copied by a thread of CUDA's, in its turn on the lane: cudaMemcpyAsync would do it at once, on the caller's.
 #pragma once
 #include <span>
 #include <vector>
@@ -26,8 +26,9 @@ class HostCopies {
   void add(std::span<std::byte> to, const std::byte* from);
   void add_from_host(std::span<std::byte> to, const std::byte* from);
   void end();
-  // What `work` gets from here on waits for them, unless all of it has been copied on the GPU.
-  void hold();
+  // Whether some, since end(), are not made on the GPU first: then what changes the state must be held back.
+  bool reads_state() const { return reads_; }
+  void hold();  // what `work` gets from here on waits for those
   // The caller does; on any thread.
   void wait() const {
     check_cuda(cudaSetDevice(device_), "copying from the GPU");  // a new thread begins with another
@@ -43,12 +44,13 @@ class HostCopies {
   cudaStream_t work_;
   int device_ = 0;
   Lane lane_;
-  Event done_ = make_event();
+  Event read_ = make_event(), done_ = make_event();  // the state itself is read; all is on the host
   Pinned pinned_;
   i64 bytes_ = 0;
   DeviceMemory device_memory_;
   i64 device_bytes_ = 0, used_ = 0;
-  std::vector<Copied> on_device_, on_host_;  // since begin(): from copies on the GPU, from the host's memory
+  std::vector<Copied> on_device_, on_host_;  // since begin(): copies on the GPU; of the host's memory
+  bool reads_ = false;                       // the lane reads the state itself, and `work` does not wait for it yet
 };
 
 }  // namespace megalith::cuda
