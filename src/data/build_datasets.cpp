@@ -95,8 +95,9 @@ class SplitBuilder {
   GptIndexRequest request(const TokenSource& source, std::optional<i64> samples) const {
     const Range range = *split_ranges(SplitMatrix{fraction(), {}, {}}, source.sequences())[0];
     check(source.sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source.name());
-    check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split",
-          source.name(), source.sequences(), key_.split_text, name_of(key_.split));
+    check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split{}",
+          source.name(), source.sequences(), key_.split_text, name_of(key_.split),
+          key_.split == Split::train ? "" : ", or give --eval-iters 0");
     return {.sequences = range,
             .samples = samples,
             .seq_length = config_.seq_length,

@@ -120,6 +120,13 @@ std::string straggler(const Options& o) {
   return {};
 }
 
+std::string readers(const Options& o) {
+  constexpr i64 kMost = 256;
+  if (o.data.num_workers <= kMost) return {};
+  return fmt::format("--num-workers {}: want 0 to {} threads; a few read as fast as any disk", o.data.num_workers,
+                     kMost);
+}
+
 std::string data_seed(const Options& o) {
   if (o.train.seed < i64(1) << 32) return {};
   return fmt::format("--seed {} is out of range: the order of samples needs one below 2^32", o.train.seed);
@@ -199,6 +206,7 @@ std::vector<Rule> run_rules() {
   return {
       {"train-samples is at least one global batch", Topic::run, Action::refuse, whole_batches},
       {"the seed is below 2^32", Topic::run, Action::refuse, data_seed},
+      {"num-workers is a small number", Topic::run, Action::refuse, readers},
       {"there is one source of data", Topic::run, Action::refuse, one_data_source},
       {"sft has files of chats", Topic::run, Action::refuse, chat_source},
       {"sft has a tokenizer", Topic::run, Action::refuse, chat_tokenizer},

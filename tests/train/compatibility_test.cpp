@@ -301,6 +301,8 @@ const std::multimap<std::string, Example>& examples() {
       {"save-retain-interval is a multiple of save-interval",
        {"--save x --save-interval 5 --save-retain-interval 7",
         "--save-retain-interval 7 is not a multiple of --save-interval 5"}},
+      {"num-workers is a small number",
+       {"--num-workers 100000", "--num-workers 100000: want 0 to 256 threads; a few read as fast as any disk"}},
       {"what is saved as torch_dist is a model that Megatron-LM knows",
        {"--save x --save-interval 5 --ckpt-format torch_dist --position-embedding-type alibi",
         "--ckpt-format torch_dist: Megatron-LM does not know ALiBi: it would make another model of these checkpoints"}},
