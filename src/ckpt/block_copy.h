@@ -20,25 +20,30 @@ struct Box {
 // Copies the elements that both boxes of the same tensor hold; returns how many they are. `element`: bytes of one.
 i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element);
 
-// Whether two boxes share an element, of anything with an offset and a shape.
+// Whether two boxes of a tensor share an element; a box is anything with an offset and a shape.
 template <class B>
-bool any_overlap(const std::vector<B>& boxes) {
+bool any_overlap(const Shape& whole, const std::vector<B>& boxes) {
   const auto overlap = [](const B& a, const B& b) {
     for (std::size_t d = 0; d < a.shape.size(); ++d)
       if (a.offset[d] >= b.offset[d] + b.shape[d] || b.offset[d] >= a.offset[d] + a.shape[d]) return false;
     return true;
   };
-  const auto first = [](const B* b) { return b->offset.empty() ? 0 : b->offset[0]; };
-  std::vector<const B*> sorted;  // only neighbours can overlap along the first dimension
-  for (const B& b : boxes)
-    if (count(b.shape) > 0) sorted.push_back(&b);
-  std::ranges::sort(sorted, {}, first);
+  struct Stretch {  // of the whole tensor, from a box's first element to its last
+    i64 first, last;
+    const B* box;
+  };
+  const Shape strides = row_major_strides(whole);
+  std::vector<Stretch> sorted;
+  for (const B& b : boxes) {
+    if (count(b.shape) == 0) continue;
+    Stretch& s = sorted.emplace_back(Stretch{0, 0, &b});
+    for (std::size_t d = 0; d < strides.size(); ++d)
+      s.first += b.offset[d] * strides[d], s.last += (b.offset[d] + b.shape[d] - 1) * strides[d];
+  }
+  std::ranges::sort(sorted, {}, &Stretch::first);
   for (std::size_t i = 0; i < sorted.size(); ++i)
-    for (std::size_t k = i + 1; k < sorted.size(); ++k) {
-      const B &a = *sorted[i], &b = *sorted[k];
-      if (!a.shape.empty() && first(&b) >= first(&a) + a.shape[0]) break;
-      if (overlap(a, b)) return true;
-    }
+    for (std::size_t k = i + 1; k < sorted.size() && sorted[k].first <= sorted[i].last; ++k)
+      if (overlap(*sorted[i].box, *sorted[k].box)) return true;
   return false;
 }
 

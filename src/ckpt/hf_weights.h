@@ -33,9 +33,9 @@ struct HfExportOptions {
   i64 max_shard_bytes = 5'000'000'000;
 };
 
-// Writes config.json and the weights, in one file or, above max_shard_bytes, in
-// shards with an index; holds one piece of bounded size at a time. `logical` has our parameters. Refuses a directory
-// that already holds a model. config.json comes last: a directory without it is unfinished.
+// Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece of
+// bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. config.json
+// comes last: a directory without it is unfinished.
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options = {});
 // The same with tensors and config.json as they are.

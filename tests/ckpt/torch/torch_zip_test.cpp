@@ -2,6 +2,7 @@
 
 #include <cstring>
 #include <numeric>
+#include <random>
 
 #include "ckpt/block_copy.h"
 #include "ckpt/tensor_store.h"
@@ -122,6 +123,36 @@ TEST(TensorStore, refuses_parts_that_do_not_fit) {
   expect_error([&] { add({{{0, 0}, {4, 5}, {5, 1}, 0, 0}}); }, "hold 20 of 24");  // a gap
   expect_error([&] { add({{{0, 0}, {4, 6}, {i64{1} << 62, 1}, 0, 0}}); }, "does not fit");
   expect_error([&] { add({{{0, 0}, {2, 6}, {6, 1}, 0, 0}, {{1, 0}, {2, 6}, {6, 1}, 0, 0}}); }, "overlap");
+}
+
+// Against marking elements.
+TEST(BlockCopy, overlap) {
+  struct Place {
+    Shape offset, shape;
+  };
+  std::mt19937 random(3);
+  const Shape whole = {2, 5, 4};
+  int found = 0;
+  for (int n = 0; n < 20000; ++n) {
+    std::vector<Place> boxes(2 + random() % 3);
+    std::vector<int> seen(40);
+    bool twice = false;
+    for (Place& b : boxes) {
+      for (const i64 size : whole) {
+        b.offset.push_back(i64(random() % std::size_t(size)));
+        b.shape.push_back(i64(random() % std::size_t(size - b.offset.back() + 1)));
+      }
+      for_runs(whole, b.offset, b.shape, [&](i64 begin, i64 length) {
+        for (i64 i = begin; i < begin + length; ++i) twice |= seen[std::size_t(i)]++ > 0;
+      });
+    }
+    EXPECT_EQ(any_overlap(whole, boxes), twice) << n;
+    found += twice;
+  }
+  EXPECT_GT(found, 1000);
+  EXPECT_LT(found, 19000);
+  EXPECT_TRUE(any_overlap({}, std::vector<Place>(2)));  // two scalars
+  EXPECT_FALSE(any_overlap({}, std::vector<Place>(1)));
 }
 
 // Ranges as boxes, and boxes as runs, against counting.
