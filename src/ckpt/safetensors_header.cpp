@@ -4,6 +4,7 @@
 #include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <unordered_set>
 
 #include "base/check.h"
@@ -31,6 +32,12 @@ std::string_view stored_name(DType t) {
   constexpr std::string_view names[kDTypes] = {"F32", "F64", "BF16", "F16", "I32",  "I64",     "U8",     "U16",
                                                "I16", "U32", "U64",  "I8",  "BOOL", "F8_E4M3", "F8_E5M2"};
   return names[int(t)];
+}
+
+std::optional<DType> type_of(std::string_view stored) {
+  for (int i = 0; i < kDTypes; ++i)
+    if (stored_name(DType(i)) == stored) return DType(i);
+  return std::nullopt;
 }
 
 // Parses text and refuses what the DOM would hide: a name given twice, and depths the format never has.
@@ -115,17 +122,14 @@ void check_tiling(std::span<const TensorInfo> tensors, i64 size, const std::stri
 
 }  // namespace
 
-bool TensorInfo::is_readable() const {
-  for (int i = 0; i < kDTypes; ++i)
-    if (stored_name(DType(i)) == stored_type) return true;
-  return false;
-}
+bool TensorInfo::is_readable() const { return type_of(stored_type).has_value(); }
 
 DType TensorInfo::dtype() const {
-  for (int i = 0; i < kDTypes; ++i)
-    if (stored_name(DType(i)) == stored_type) return DType(i);
-  fail("[safetensors] {}: tensor \"{}\" has type {}, which we cannot read; convert the file to BF16 or F32", file, name,
-       stored_type);
+  const auto type = type_of(stored_type);
+  check(type.has_value(),
+        "[safetensors] {}: tensor \"{}\" has type {}, which we cannot read; convert the file to BF16 or F32", file,
+        name, stored_type);
+  return *type;
 }
 
 SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, const std::string& path) {

@@ -1,4 +1,3 @@
-
 #include "base/parse_json.h"
 #include "config/file.h"
 
