@@ -1,7 +1,8 @@
 // Boxes of row-major tensors: copying what two of them share, and cutting a range of elements into boxes.
 #pragma once
-#include <algorithm>
 #include <functional>
+#include <unordered_set>
+#include <utility>
 #include <vector>
 
 #include "base/shape.h"
@@ -20,31 +21,36 @@ struct Box {
 // Copies the elements that both boxes of the same tensor hold; returns how many they are. `element`: bytes of one.
 i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element);
 
-// Whether two boxes of a tensor share an element; a box is anything with an offset and a shape.
+// Whether boxes, each an offset and a shape within the tensor's, hold each of its elements once; dimensions that are
+// not 1 at most 8, or one box. In time that grows with the boxes: they do if they have as many elements and, of their
+// corners, only the tensor's own are met an odd number of times. (The corners' parity says that each element is held an
+// odd number of times, their number then that it is once.)
 template <class B>
-bool any_overlap(const Shape& whole, const std::vector<B>& boxes) {
-  const auto overlap = [](const B& a, const B& b) {
-    for (std::size_t d = 0; d < a.shape.size(); ++d)
-      if (a.offset[d] >= b.offset[d] + b.shape[d] || b.offset[d] >= a.offset[d] + a.shape[d]) return false;
-    return true;
-  };
-  struct Stretch {  // of the whole tensor, from a box's first element to its last
-    i64 first, last;
-    const B* box;
-  };
-  const Shape strides = row_major_strides(whole);
-  std::vector<Stretch> sorted;
-  for (const B& b : boxes) {
-    if (count(b.shape) == 0) continue;
-    Stretch& s = sorted.emplace_back(Stretch{0, 0, &b});
-    for (std::size_t d = 0; d < strides.size(); ++d)
-      s.first += b.offset[d] * strides[d], s.last += (b.offset[d] + b.shape[d] - 1) * strides[d];
+bool tiles(const Shape& whole, const std::vector<B>& boxes) {
+  i64 elements = 0;
+  for (const B& b : boxes) elements += count(b.shape);
+  if (elements != count(whole)) return false;
+  if (elements == 0 || boxes.size() == 1) return true;
+  std::vector<std::pair<std::size_t, i64>> dims;  // that are not 1, with the steps of the grid of corners
+  i64 corners = 1;
+  for (std::size_t d = 0; d < whole.size(); ++d) {
+    if (whole[d] == 1) continue;
+    dims.emplace_back(d, corners);
+    if (dims.size() > 8 || __builtin_mul_overflow(corners, whole[d] + 1, &corners)) return false;
   }
-  std::ranges::sort(sorted, {}, &Stretch::first);
-  for (std::size_t i = 0; i < sorted.size(); ++i)
-    for (std::size_t k = i + 1; k < sorted.size() && sorted[k].first <= sorted[i].last; ++k)
-      if (overlap(*sorted[i].box, *sorted[k].box)) return true;
-  return false;
+  std::unordered_set<i64> odd;
+  const auto meet = [&](const Shape& offset, const Shape& shape) {
+    for (std::size_t corner = 0; corner < std::size_t{1} << dims.size(); ++corner) {
+      i64 at = 0;
+      for (std::size_t k = 0; k < dims.size(); ++k)
+        at += (offset[dims[k].first] + (corner >> k & 1 ? shape[dims[k].first] : 0)) * dims[k].second;
+      if (!odd.insert(at).second) odd.erase(at);
+    }
+  };
+  for (const B& b : boxes)
+    if (count(b.shape) > 0) meet(b.offset, b.shape);
+  meet(Shape(whole.size(), 0), whole);
+  return odd.empty();
 }
 
 // The elements [begin, begin + n) of a tensor, in row-major order, as at most 2 * rank - 1 boxes, in that order.

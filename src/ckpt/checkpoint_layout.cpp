@@ -92,7 +92,7 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
   }
   check(!whole || elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements,
         count(t.shape));
-  check(!whole || !any_overlap(t.shape, t.blocks), "two blocks of {} overlap", t.name);
+  check(!whole || tiles(t.shape, t.blocks), "two blocks of {} overlap", t.name);
   return t;
 }
 

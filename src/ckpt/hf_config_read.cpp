@@ -201,6 +201,7 @@ void refuse_foreign_settings(const JsonFields& f) {
 }  // namespace
 
 static json parse_object(std::string_view json_text, const std::string& where) {
+  check(!is_nested_too_deep(json_text), "{} is nested more than {} levels deep", where, kMaxJsonDepth);
   auto root = parse_json<json>(json_text);
   check(root.is_object(), "{} is not a JSON object: want a Hugging Face config.json", where);
   return root;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "base/log.h"
 #include "base/parse_json.h"
@@ -76,6 +77,14 @@ Options stored_options(const AnyCheckpoint& c) {
   return stored;
 }
 
+// The settings that a checkpoint tells: ours all, Megatron's arguments some.
+std::set<std::string> names_in(const std::string& config_json) {
+  std::set<std::string> names;
+  const auto settings = parse_json<json>(config_json);
+  for (const auto& [name, value] : settings.items()) names.insert(name);
+  return names;
+}
+
 AnyOpenOptions open_options(i64 iteration) {
   AnyOpenOptions o;
   o.verify_native = false;  // what is read is compared as it is read
@@ -125,10 +134,14 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
   open.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
   open.whole = !choice.copy || !choice.copy->own;
   checkpoint_ = open_any_checkpoint(load_, open);
-  if (checkpoint_->format == CkptFormat::hf)
-    check_same_model(options.model, *checkpoint_->model, load_);
-  else
-    read_run(options);
+  try {
+    if (checkpoint_->format == CkptFormat::hf)
+      check_same_model(options.model, *checkpoint_->model, load_);
+    else
+      read_run(options);
+  } catch (const Error& e) {
+    refusal_ = e.what();
+  }
   progress_.hf_config = checkpoint_->hf_config;
 }
 
@@ -140,6 +153,10 @@ void RunStart::read_run(const Options& options) {
   const bool weights_only = !c.has_optimizer();
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
+  check(!t.finetune || place_of(t.load) != place_of(t.save),
+        "--finetune with --save {}, which is --load: the checkpoints that it starts from would be written over; give "
+        "another --save",
+        t.save);
   if (from_zero_) return;
   check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,
         c.state_problem);
@@ -152,14 +169,17 @@ void RunStart::read_run(const Options& options) {
   progress_ = read_progress(c, state);
   if (t.no_load_optim) progress_.state.optimizer_steps = 0;
   schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path);
-  if (c.format != CkptFormat::native) return;  // Megatron's arguments say too little about the rest
-  const std::string changed = changed_settings(options, stored);
+  const std::set<std::string> told = names_in(c.manifest.config_json);
+  const std::string changed = changed_settings(options, stored, told);
   if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
-  const std::string samples = changed_samples(options, stored, progress_.state.consumed_samples);
+  const std::string samples = changed_samples(options, stored, told, progress_.state.consumed_samples);
   if (!samples.empty()) log::warn("{}: {}", c.path, samples);
   const std::string layout = layout_text(stored.parallel);
-  if (layout != layout_text(parallel_)) log::say("  {} was saved under {}", c.path, layout);
+  if (told.contains("tensor_model_parallel_size") && layout != layout_text(parallel_))
+    log::say("  {} was saved under {}", c.path, layout);
 }
+
+void RunStart::check_accepted() const { check(refusal_.empty(), "{}", refusal_); }
 
 std::optional<i64> RunStart::iteration() const {
   return checkpoint_ ? std::optional(checkpoint_->manifest.iteration) : std::nullopt;

@@ -35,9 +35,12 @@ struct StartChoice {
 // memory is taken.
 class RunStart {
  public:
-  // Follows --load. Error if there is something else than a checkpoint of this model, if its schedule is another (see
-  // choose_schedules), or if nothing is there with --exit-on-missing-checkpoint; a warning where settings changed.
+  // Follows --load. Error if what is there can't be read, or if nothing is there with --exit-on-missing-checkpoint; a
+  // warning where settings changed.
   explicit RunStart(const Options& options, const StartChoice& choice = {});
+  // Error if the flags refuse what was read: it is of another model, or its schedule is another (see choose_schedules).
+  // Apart from reading, since another checkpoint may stand in for one that is damaged, but not for one that is refused.
+  void check_accepted() const;
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }
@@ -60,6 +63,7 @@ class RunStart {
   u64 seed_;
   bool from_zero_ = false;  // weights only, from iteration 0
   bool with_optimizer_ = false;
+  std::string refusal_;  // "" if there is none
   std::optional<AnyCheckpoint> checkpoint_;
   RunProgress progress_;
   Schedules schedules_;

@@ -104,10 +104,11 @@ Schedules choose_schedules(const Options& flags, const json& stored, const std::
 namespace {
 
 // "NAME SAVED -> NOW, ..." of the fields named.
-std::string changed_fields(Options flags, Options stored, std::span<const char* const> names) {
+std::string changed_fields(Options flags, Options stored, const std::set<std::string>& told,
+                           std::span<const char* const> names) {
   std::string text;
   for (const config::Difference& d : config::differences(config::fields_of(stored), config::fields_of(flags)))
-    if (std::ranges::find(names, d.name) != names.end())
+    if (told.contains(d.name) && std::ranges::find(names, d.name) != names.end())
       text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", d.name, d.expected, d.found);
   return text;
 }
@@ -117,7 +118,7 @@ i64 samples_at_once(const Options& o) { return o.train.micro_batch_size * o.para
 
 }  // namespace
 
-std::string changed_settings(const Options& flags, const Options& stored) {
+std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
   constexpr const char* kWatched[] = {
       "global_batch_size", "micro_batch_size",   "bf16",           "attention_dropout",
       "hidden_dropout",    "valid_data_path",    "test_data_path", "eod_mask_loss",
@@ -125,10 +126,11 @@ std::string changed_settings(const Options& flags, const Options& stored) {
       "adam_beta2",        "adam_eps",           "sgd_momentum",   "clip_grad",
       "fim_data",          "fim_rate",           "fim_spm_rate",   "fim_split_sample",
       "fim_fragment_rate", "fim_no_prefix"};
-  return changed_fields(flags, stored, kWatched);
+  return changed_fields(flags, stored, told, kWatched);
 }
 
-std::string changed_samples(const Options& flags, const Options& stored, i64 consumed_samples) {
+std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                            i64 consumed_samples) {
   constexpr const char* kOrder[] = {"data_path",
                                     "train_data_path",
                                     "data_args_path",
@@ -147,13 +149,15 @@ std::string changed_samples(const Options& flags, const Options& stored, i64 con
                                     "sft_tokenizer_prompt_format",
                                     "sft_date",
                                     "sft_skip_bad_lines"};
-  std::string what = changed_fields(flags, stored, kOrder);
+  std::string what = changed_fields(flags, stored, told, kOrder);
   const i64 at_once[] = {samples_at_once(stored), samples_at_once(flags)};
-  if (flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
+  const bool knows_ranks = told.contains("tensor_model_parallel_size");
+  if (knows_ranks && flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
     what += fmt::format("{}samples of all ranks in a micro-batch {} -> {}", what.empty() ? "" : ", ", at_once[0],
                         at_once[1]);
   const i64 asked[] = {*sample_counts(run_length(stored)).train, *sample_counts(run_length(flags)).train};
-  if (consumed_samples == 0 || (what.empty() && asked[0] == asked[1])) return {};
+  const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
+  if (consumed_samples == 0 || (what.empty() && asks_alike)) return {};
   // Epochs are counted and shuffled for as many samples as a run asks for.
   const std::string order =
       what.empty()

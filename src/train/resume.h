@@ -1,6 +1,7 @@
 // What a resumed run must have in common with the one that was saved, and what is said where it differs.
 #pragma once
 #include <nlohmann/json_fwd.hpp>
+#include <set>
 #include <string>
 
 #include "train/options.h"
@@ -21,12 +22,13 @@ Schedules schedules_from_json(const nlohmann::json& j, const std::string& where)
 Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, const std::string& where);
 
 // Other settings that make a resumed run go on in another way than the saved one would have, "clip_grad 1.0 -> 2.0,
-// ..."; empty if there are none.
-std::string changed_settings(const Options& flags, const Options& stored);
+// ..."; empty if there are none. `told`: the names of those that the checkpoint has; others are not compared.
+std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
 // What makes the order of training samples another than the saved run's (a blend, a split, a seed, how many are asked
 // for, ...), and what that means after `consumed_samples`; empty if it is the same, also on other numbers of ranks.
-std::string changed_samples(const Options& flags, const Options& stored, i64 consumed_samples);
+std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                            i64 consumed_samples);
 
 std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
 

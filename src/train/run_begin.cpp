@@ -14,7 +14,10 @@ namespace {
 
 RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice) {
   std::optional<RunStart> start;
-  together(ranks, [&] { start.emplace(options, choice); });
+  together(ranks, [&] {
+    start.emplace(options, choice);
+    start->check_accepted();
+  });
   return std::move(*start);
 }
 
@@ -47,7 +50,10 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   const i64 iteration = start ? start->iteration().value_or(-1) : -1;
   const auto copy = newer_copy(options, ranks, iteration, damaged.copy);
   if (!copy && error) std::rethrow_exception(error);
-  if (!copy) return std::move(*start);
+  if (!copy) {
+    together(ranks, [&] { start->check_accepted(); });
+    return std::move(*start);
+  }
   if (error) log::warn("{}; loading the non-persistent checkpoint", what);
   return opened(options, ranks, {.copy = copy});
 }

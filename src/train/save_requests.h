@@ -9,15 +9,17 @@ namespace megalith {
 
 class SaveRequests {
  public:
-  // `told`: how often each rank was told so far; `minutes`: by one clock for all. What is sent to all ranks reaches
-  // each in its own time: those that catch up with the others within a while were told the same.
+  // At each look. `told`: how often each rank was told so far; `minutes`: by one clock for all. What is sent to all
+  // ranks reaches each in its own time: those that catch up with the others within a while, or by the next look, were
+  // told the same.
   bool anew(const std::vector<i64>& told, double minutes) {
     told_.resize(told.size());
+    ++looks_;
     if (told == told_) return false;
     const bool more = std::ranges::max(told) > std::ranges::max(told_);
-    const bool late = minutes - since_ > kSame;
+    const bool late = minutes - since_ > kSame && looks_ > 1;
     told_ = told;
-    if (more || late) since_ = minutes;
+    if (more || late) since_ = minutes, looks_ = 0;
     return more || late;
   }
 
@@ -25,6 +27,7 @@ class SaveRequests {
   static constexpr double kSame = 5.0 / 60;
   std::vector<i64> told_;
   double since_ = 0;
+  i64 looks_ = 0;  // since the last request
 };
 
 }  // namespace megalith

@@ -183,8 +183,8 @@ TEST(HfConfig, refuses_by_name_and_value) {
 TEST(HfConfig, refuses_depths_that_no_model_has) {
   const std::string deep =
       R"({"model_type":"llama","hidden_size":)" + std::string(2'000'000, '[') + std::string(2'000'000, ']') + "}";
-  expect_error([&] { parse_hf_config(deep, "config.json"); }, "config.json is not a JSON object");
-  expect_error([&] { is_our_hf_architecture(deep, "config.json"); }, "config.json is not a JSON object");
+  expect_error([&] { parse_hf_config(deep, "config.json"); }, "config.json is nested more than 64 levels deep");
+  expect_error([&] { is_our_hf_architecture(deep, "config.json"); }, "config.json is nested more than 64 levels deep");
 }
 
 TEST(HfConfig, writes_every_variant_that_a_family_has) {

@@ -6,7 +6,7 @@
 #include "ckpt/convert.h"
 #include "ckpt/half.h"
 #include "ckpt/inspect.h"
-#include "ckpt/safetensors.h"
+#include "tests/ckpt/small_models.h"
 #include "tests/ckpt/torch/python.h"
 
 namespace megalith {
@@ -14,23 +14,6 @@ namespace {
 
 void convert(const std::string& from, CkptFormat to, const std::string& dir, const ConvertOptions& options = {}) {
   convert_checkpoint(open_any_checkpoint(from), to, dir, options);
-}
-
-struct Stored {
-  TensorSpec spec;
-  std::vector<std::byte> bytes;
-};
-
-void write_model(const std::string& dir, const std::string& config, const std::vector<Stored>& tensors) {
-  fs::create_directories(dir);
-  spit(dir + "/config.json", config);
-  std::vector<TensorSpec> specs;
-  for (const Stored& t : tensors) specs.push_back(t.spec);
-  SafetensorsWriter writer(dir + "/model.safetensors", specs);
-  for (const TensorSpec& spec : writer.tensors())
-    for (const Stored& t : tensors)
-      if (t.spec.name == spec.name) writer.write(t.bytes);
-  writer.finish();
 }
 
 std::vector<Stored> read_model(const std::string& dir) {
@@ -97,13 +80,12 @@ TEST(Types, that_are_not_read_are_told_by_inspect) {
 
 // Norms in f32 beside bf16 matrices stay f32, unless one type is asked for.
 TEST(Types, that_differ_within_a_model_are_kept) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   std::vector<Stored> all;
-  for (const Stored& t : read_model(fixture("llama")))
+  for (const Stored& t : small_tensors(kSmallLlama))
     all.push_back(t.spec.name.find("norm") == std::string::npos ? as(t, DType::bf16) : t);
-  auto config = nlohmann::json::parse(slurp(fixture("llama") + "/config.json"));
-  config["dtype"] = "bfloat16", config.erase("torch_dtype");
+  auto config = nlohmann::json::parse(small_config(kSmallLlama));
+  config["torch_dtype"] = "bfloat16";
   write_model(dir / "hf", config.dump(), all);
   for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
     const std::string there = dir / std::string(name_of(middle)), back = there + "_back";
@@ -118,14 +100,13 @@ TEST(Types, that_differ_within_a_model_are_kept) {
 
 // What is one tensor here and several there has the type that holds them all.
 TEST(Types, that_differ_within_a_tensor_are_joined) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   std::vector<Stored> all;
-  for (const Stored& t : read_model(fixture("llama"))) {
+  for (const Stored& t : small_tensors(kSmallLlama)) {
     const bool half = t.spec.name.ends_with("gate_proj.weight"), brain = t.spec.name.ends_with("up_proj.weight");
     all.push_back(as(t, half ? DType::f16 : brain ? DType::bf16 : t.spec.dtype));
   }
-  write_model(dir / "hf", slurp(fixture("llama") + "/config.json"), all);
+  write_model(dir / "hf", small_config(kSmallLlama), all);
   convert(dir / "hf", CkptFormat::native, dir / "n");
   convert(dir / "n", CkptFormat::hf, dir / "back");
   std::map<std::string, Stored> back;
@@ -135,23 +116,22 @@ TEST(Types, that_differ_within_a_tensor_are_joined) {
 
 // Checkpoints of GPT-NeoX (Pythia) carry their causal masks.
 TEST(Types, of_masks_do_not_matter) {
-  if (!fs::exists(fixture("gpt_neox"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
-  std::vector<Stored> all = read_model(fixture("gpt_neox"));
+  std::vector<Stored> all = small_tensors(kSmallNeox);
+  write_model(dir / "plain", small_config(kSmallNeox), all);
   all.push_back({{"gpt_neox.layers.0.attention.bias", DType::boolean, {1, 1, 2, 2}}, std::vector<std::byte>(4)});
-  write_model(dir / "hf", slurp(fixture("gpt_neox") + "/config.json"), all);
+  write_model(dir / "hf", small_config(kSmallNeox), all);
   convert(dir / "hf", CkptFormat::native, dir / "n");
   convert(dir / "n", CkptFormat::hf, dir / "back");
-  EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture("gpt_neox") + "/model.safetensors"));
+  EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(dir / "plain/model.safetensors"));
 }
 
 TEST(Types, of_weights_are_numbers_we_compute_with) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
-  std::vector<Stored> all = read_model(fixture("llama"));
+  std::vector<Stored> all = small_tensors(kSmallLlama);
   for (Stored& t : all)
     if (t.spec.name == "model.norm.weight") t.spec.dtype = DType::i32;
-  write_model(dir / "hf", slurp(fixture("llama") + "/config.json"), all);
+  write_model(dir / "hf", small_config(kSmallLlama), all);
   expect_error([&] { open_any_checkpoint(dir / "hf"); }, "\"model.norm.weight\" has type i32");
 }
 

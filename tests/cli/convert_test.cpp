@@ -39,6 +39,9 @@ TEST_F(Formats, TrainingGoesOnFromTorchDist) {
   expect_refused(run("--train-iters 6 --hidden-size 64 --load " + *this / "torch_dist"), "holds another model");
   expect_refused(run("--train-iters 6 --lr 1 --load " + *this / "torch_dist"), "another schedule");
   expect_refused(run("--train-iters 6 --ckpt-format zarr"), "ckpt-format");
+  const Ran other = must(run("--train-iters 6 --seed 7 --clip-grad 2 --split 9,1,0 --load " + *this / "torch_dist"));
+  for (const char* part : {"seed 1234 -> 7", "clip_grad 1.0 -> 2.0", "split "})
+    EXPECT_NE(other.err.find(part), std::string::npos) << part << other.err;
 }
 
 TEST_F(Formats, Inspect) {

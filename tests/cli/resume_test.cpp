@@ -157,6 +157,7 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
   EXPECT_NE(wider.err.find("hidden_size: 32 there, 64 here"), std::string::npos) << wider.err;
   expect_refused(run("--train-iters 4 --swiglu"), "activation");
   expect_refused(run("--train-iters 4 --finetune --num-layers 3"), "num_layers");
+  expect_refused(run("--train-iters 4 --finetune"), "would be written over");
   expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
 }
 

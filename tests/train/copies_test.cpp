@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 struct Said {
-  std::string out, err;
+  std::string out, err, error;
   bool has(const std::string& text) const { return (out + err).find(text) != std::string::npos; }
 };
 
@@ -25,15 +25,13 @@ Said quietly(const std::function<void()>& f) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   Said said;
-  std::string error;
   try {
     f();
   } catch (const std::exception& e) {
-    error = e.what();
+    said.error = e.what();
   }
   said.out = testing::internal::GetCapturedStdout();
   said.err = testing::internal::GetCapturedStderr();
-  EXPECT_EQ(error, "");
   return said;
 }
 
@@ -86,6 +84,7 @@ class Copies : public ::testing::Test {
     restore();
     disturb();
     const Said said = train("live", "");
+    EXPECT_EQ(said.error, "");
     EXPECT_TRUE(said.has(fmt::format("] at iteration {}\n", iteration))) << said.out << said.err;
     EXPECT_TRUE(said.has(text)) << said.out << said.err;
     int files = 0;
@@ -122,6 +121,19 @@ TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
   expect(4, "; loading the one before", [&] { damage(1, 5); });
   expect(3, place(0, 4) + "/shard_00000.safetensors is damaged", [&] { damage(1, 5), damage(0, 4); });
   expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
+}
+
+// Flags that refuse the checkpoint are no damage: an older copy, which they would accept, must not take its place and
+// be saved over it.
+TEST_F(Copies, do_not_stand_in_for_what_the_flags_refuse) {
+  restore();
+  EXPECT_EQ(train("live", "--lr 0.5 --override-opt-param-scheduler").error, "");
+  ASSERT_TRUE(fs::exists(place(0, 5)) && fs::exists(place(1, 5)));
+  const std::string file = at("live/iter_0000006/manifest.json"), before = read_file(file);
+  const Said said = train("live", "");
+  EXPECT_NE(said.error.find("another schedule"), std::string::npos) << said.error;
+  EXPECT_EQ((said.out + said.err).find("non-persistent"), std::string::npos) << said.out << said.err;
+  EXPECT_EQ(read_file(file), before);
 }
 
 TEST_F(Copies, never_mix) {

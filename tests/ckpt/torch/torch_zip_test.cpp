@@ -1,5 +1,7 @@
 #include "ckpt/torch/torch_zip.h"
 
+#include <algorithm>
+#include <chrono>
 #include <cstring>
 #include <numeric>
 #include <random>
@@ -125,34 +127,53 @@ TEST(TensorStore, refuses_parts_that_do_not_fit) {
   expect_error([&] { add({{{0, 0}, {2, 6}, {6, 1}, 0, 0}, {{1, 0}, {2, 6}, {6, 1}, 0, 0}}); }, "overlap");
 }
 
-// Against marking elements.
-TEST(BlockCopy, overlap) {
-  struct Place {
-    Shape offset, shape;
-  };
+struct Place {
+  Shape offset, shape;
+};
+
+// A tensor cut at random, as often with one part put in the place of another; against marking elements.
+TEST(BlockCopy, tiles) {
   std::mt19937 random(3);
-  const Shape whole = {2, 5, 4};
-  int found = 0;
-  for (int n = 0; n < 20000; ++n) {
-    std::vector<Place> boxes(2 + random() % 3);
-    std::vector<int> seen(40);
-    bool twice = false;
-    for (Place& b : boxes) {
-      for (const i64 size : whole) {
-        b.offset.push_back(i64(random() % std::size_t(size)));
-        b.shape.push_back(i64(random() % std::size_t(size - b.offset.back() + 1)));
-      }
-      for_runs(whole, b.offset, b.shape, [&](i64 begin, i64 length) {
-        for (i64 i = begin; i < begin + length; ++i) twice |= seen[std::size_t(i)]++ > 0;
-      });
+  const auto below = [&](i64 n) { return i64(random() % std::size_t(n)); };
+  int whole_ones = 0, others = 0;
+  for (int n = 0; n < 5000; ++n) {
+    const Shape whole = {2, 1 + below(4), 1, 4};
+    std::vector<Place> boxes = {{Shape(4, 0), whole}};
+    for (int cuts = 1 + int(below(5)); cuts > 0; --cuts) {
+      Place& a = boxes[std::size_t(below(i64(boxes.size())))];
+      const std::size_t d = std::size_t(below(4));
+      if (a.shape[d] < 2) continue;
+      const i64 first = 1 + below(a.shape[d] - 1);
+      Place rest = a;
+      rest.offset[d] += first, rest.shape[d] -= first, a.shape[d] = first;
+      boxes.push_back(rest);
     }
-    EXPECT_EQ(any_overlap(whole, boxes), twice) << n;
-    found += twice;
+    if (random() % 2) boxes[std::size_t(below(i64(boxes.size())))] = boxes[std::size_t(below(i64(boxes.size())))];
+    std::vector<int> seen(std::size_t(count(whole)));
+    for (const Place& b : boxes)
+      for_runs(whole, b.offset, b.shape, [&](i64 begin, i64 length) {
+        for (i64 i = begin; i < begin + length; ++i) ++seen[std::size_t(i)];
+      });
+    const bool once = std::ranges::all_of(seen, [](int times) { return times == 1; });
+    ASSERT_EQ(tiles(whole, boxes), once) << n;
+    ++(once ? whole_ones : others);
   }
-  EXPECT_GT(found, 1000);
-  EXPECT_LT(found, 19000);
-  EXPECT_TRUE(any_overlap({}, std::vector<Place>(2)));  // two scalars
-  EXPECT_FALSE(any_overlap({}, std::vector<Place>(1)));
+  EXPECT_GT(whole_ones, 500);
+  EXPECT_GT(others, 500);
+  EXPECT_TRUE(tiles(Shape{}, std::vector<Place>(1)));
+  EXPECT_FALSE(tiles(Shape{}, std::vector<Place>(2)));
+}
+
+// So many that comparing each with each would take minutes.
+TEST(BlockCopy, tiles_of_many_columns) {
+  constexpr i64 kColumns = 100000;
+  std::vector<Place> boxes;
+  for (i64 i = 0; i < kColumns; ++i) boxes.push_back({{0, i}, {2, 1}});
+  const auto began = std::chrono::steady_clock::now();
+  EXPECT_TRUE(tiles({2, kColumns}, boxes));
+  boxes.back().offset[1] = 0;
+  EXPECT_FALSE(tiles({2, kColumns}, boxes));
+  EXPECT_LT(std::chrono::steady_clock::now() - began, std::chrono::seconds(5));
 }
 
 // Ranges as boxes, and boxes as runs, against counting.
