@@ -77,13 +77,15 @@ struct DataConfig {
 // Samples per split; nothing: one epoch. 0: the split is not needed.
 struct SampleCounts {
   std::optional<i64> train = 0, valid = 0, test = 0;
+  bool operator==(const SampleCounts&) const = default;
   std::optional<i64> of(Split s) const { return s == Split::train ? train : s == Split::valid ? valid : test; }
 };
 
 struct RunLength {
   i64 train_iters = 0;
-  i64 train_samples = 0;  // 0: train_iters * global_batch_size
+  i64 train_samples = 0;  // 0: those consumed, and global_batch_size for each iteration left
   i64 global_batch_size = 1;
+  i64 iteration = 0, consumed_samples = 0;  // where it begins
   i64 eval_interval = 1000;
   i64 eval_iters = 0;
   i64 eval_global_batch_size = 0;  // 0: global_batch_size

@@ -172,7 +172,7 @@ void RunStart::read_run(const Options& options) {
   const std::set<std::string> told = names_in(c.manifest.config_json);
   const std::string changed = changed_settings(options, stored, told);
   if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
-  const std::string samples = changed_samples(options, stored, told, progress_.state.consumed_samples);
+  const std::string samples = changed_samples(options, stored, told, progress_.state);
   if (!samples.empty()) log::warn("{}: {}", c.path, samples);
   const std::string layout = layout_text(stored.parallel);
   if (told.contains("tensor_model_parallel_size") && layout != layout_text(parallel_))

@@ -21,14 +21,24 @@ int stage_of(const Options& o, const Ranks& ranks) {
 }
 
 // A dry run may be made before there is any data.
-static Datasets open_data(const Options& o) {
+static Datasets open_data(const Options& o, const SampleCounts& counts) {
   if (o.train.dry_run && o.data.ways_to_name_data() == 0) return {};
-  Datasets sets = open_datasets(o, sample_counts(run_length(o)));
+  Datasets sets = open_datasets(o, counts);
   log::say("> finished creating GPT datasets ...");
   check(sets.train != nullptr, "there is nothing to train on: --split gives the training set no documents");
   if (o.train.eval_iters > 0 && o.train.eval_interval > 0 && !sets.valid)
     log::warn("--eval-interval has no effect: there is no validation data (--split, --valid-data-path)");
   return sets;
+}
+
+Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
+  Datasets datasets;
+  const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
+  for (const bool turn : {true, false})
+    together(ranks, [&] {
+      if (builds == turn) datasets = open_data(o, counts);
+    });
+  return datasets;
 }
 
 Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
@@ -50,12 +60,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     const Coord coord = coord_of(step.plan, ranks);
     backend.connect(step.plan, coord, links_of(step, coord));
   }
-  Datasets datasets;
-  const bool builds = ranks.place().local_rank == 0;  // a host's first rank writes the index, the others read it
-  for (const bool turn : {true, false})
-    together(ranks, [&] {
-      if (builds == turn) datasets = open_data(o);
-    });
+  const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
+  Datasets datasets = open_data(o, ranks, asked);
   MemoryNeed total;
   together(ranks, [&] {
     if (o.train.print_graph) log::say("{}", print(step.train));
@@ -67,7 +73,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place());
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
-  return {std::move(*start), std::move(step), std::move(datasets), total, std::move(locks)};
+  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(locks)};
 }
 
 }  // namespace megalith

@@ -14,6 +14,7 @@ namespace megalith {
 struct Opened {
   RunStart start;
   PlannedStep step;
+  SampleCounts asked;  // of the datasets
   Datasets datasets;
   MemoryNeed need;
   SaveLocks locks;  // of the directories that it saves into
@@ -22,6 +23,9 @@ struct Opened {
 // To be called by all ranks. Prints the plan's report. Error, on all ranks, if a rank finds something wrong: sizes,
 // memory, data, the place to save, what is to be loaded.
 Opened open_run(const Options& options, const Backend& backend, Ranks& ranks);
+
+// To be called by all ranks. So many samples of what the options name; the training set is there.
+Datasets open_data(const Options& options, Ranks& ranks, const SampleCounts& counts);
 
 Coord coord_of(const Plan& plan, const Ranks& ranks);      // of this rank; the origin where a plan is for one
 int stage_of(const Options& options, const Ranks& ranks);  // of the pipeline; 0 in a dry run

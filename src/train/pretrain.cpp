@@ -24,25 +24,25 @@ namespace {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, PlannedStep step, const Backend& backend, Ranks& ranks, RunStart start,
-              Datasets datasets, const MemoryNeed& need, SaveLocks locks)
+  TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run)
       : o_(options),
         t_(o_.train),
         backend_(backend),
         ranks_(ranks),
-        need_(need),
-        step_(std::move(step)),
+        need_(run.need),
+        step_(std::move(run.step)),
         coord_(coord_of(step_.plan, ranks)),
         interpreter_(backend.make_interpreter(step_.plan, coord_)),
         model_(step_, *interpreter_, coord_),
-        start_(fill_model(options, ranks, std::move(start), model_)),
+        start_(fill_model(options, ranks, std::move(run.start), model_)),
         schedules_(start_.schedules()),
         trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
-        datasets_(std::move(datasets)),
         state_(start_.progress().state),
-        log_(o_, start_.progress(), train_iters(o_), ranks.size(), peak(), ranks.rank() == 0),
-        locks_(std::move(locks)),
-        saver_(o_, model_, ranks, need.device_copies, is_saved_start() ? state_.iteration : -1) {
+        datasets_(enough(run)),
+        last_(train_iters(o_, state_)),
+        log_(o_, start_.progress(), last_, ranks.size(), peak(), ranks.rank() == 0),
+        locks_(std::move(run.locks)),
+        saver_(o_, model_, ranks, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
     if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
@@ -52,21 +52,31 @@ class TrainingRun {
 
   int train() {
     const int code = train_and_save();
-    if (state_.iteration >= train_iters(o_)) final_evaluations();
+    if (state_.iteration >= last_) final_evaluations();
     log_.finish();
     log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
     return code;
   }
 
  private:
+  // The data, for as many samples as are read from where the run did begin: what it was to begin with may be damaged.
+  Datasets enough(Opened& run) {
+    const SampleCounts needed = sample_counts(run_length(o_, state_));
+    return needed == run.asked ? std::move(run.datasets) : open_data(o_, ranks_, needed);
+  }
+
   // Signals are what they were before as soon as all is saved.
   int train_and_save() {
     Asked asked(t_, ranks_);
     std::optional<DataLoader> loader;
-    if (state_.iteration < train_iters(o_))
+    if (state_.iteration >= last_)
+      log::say(
+          "  nothing is left to train: {} iterations are done, the flags ask for {} (--train-iters or --train-samples)",
+          state_.iteration, last_);
+    else
       loader.emplace(datasets_.train, loader_config_at(state_.consumed_samples, Split::train));
     log_.resume();
-    while (state_.iteration < train_iters(o_)) {
+    while (state_.iteration < last_) {
       if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
       start(*loader);
       saver_.poll();
@@ -146,8 +156,7 @@ class TrainingRun {
   // Behind the step started last, something needs all steps finished: the end, or what looks at the model.
   bool something_is_due() const {
     const i64 iteration = state_.iteration + trainer_.started();
-    return iteration == train_iters(o_) || evaluates_at(iteration) || saver_.saves_at(iteration) ||
-           saver_.copies_at(iteration) ||
+    return iteration == last_ || evaluates_at(iteration) || saver_.saves_at(iteration) || saver_.copies_at(iteration) ||
            (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
            exits_at(iteration) || t_.log_params_norm || t_.log_num_zeros_in_grad;
   }
@@ -241,7 +250,7 @@ class TrainingRun {
 
   // 0 says that nothing is lost.
   int exit_code(const Asked& asked) const {
-    const bool is_done = state_.iteration >= train_iters(o_), is_lost = !t_.save.empty() && !is_saved();
+    const bool is_done = state_.iteration >= last_, is_lost = !t_.save.empty() && !is_saved();
     if (asked.signal() != 0 && !is_done) return asked.exit_code(is_saved());
     if (is_lost) log::warn("the state of iteration {} could not be saved: exit code 1", state_.iteration);
     return is_lost ? 1 : 0;
@@ -259,8 +268,9 @@ class TrainingRun {
   RunStart start_;
   Schedules schedules_;
   Trainer trainer_;
-  Datasets datasets_;
   RunState state_;
+  Datasets datasets_;
+  i64 last_;  // iteration
   RunLog log_;
   std::optional<Straggler> straggler_;  // of several ranks, where wanted
   SaveLocks locks_;
@@ -287,9 +297,7 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
-  return TrainingRun(options, std::move(run.step), backend, ranks, std::move(run.start), std::move(run.datasets),
-                     run.need, std::move(run.locks))
-      .train();
+  return TrainingRun(options, backend, ranks, std::move(run)).train();
 }
 
 }  // namespace megalith

@@ -116,6 +116,12 @@ std::string changed_fields(Options flags, Options stored, const std::set<std::st
 // Samples of all ranks in one micro-batch.
 i64 samples_at_once(const Options& o) { return o.train.micro_batch_size * o.parallel.data_parallel_size(); }
 
+// Of several files, perhaps: those that are named in a file are not looked at.
+bool may_blend(const DataConfig& c) {
+  return c.data_path.size() > 1 || c.train_data_path.size() > 1 || !c.data_args_path.empty() ||
+         !c.per_split_data_args_path.empty();
+}
+
 }  // namespace
 
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
@@ -130,34 +136,35 @@ std::string changed_settings(const Options& flags, const Options& stored, const 
 }
 
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
-                            i64 consumed_samples) {
-  constexpr const char* kOrder[] = {"data_path",
-                                    "train_data_path",
-                                    "data_args_path",
-                                    "per_split_data_args_path",
-                                    "mock_data",
-                                    "split",
-                                    "seq_length",
-                                    "mid_level_dataset_surplus",
-                                    "data_sharding",
-                                    "seed",
-                                    "dataloader_type",
-                                    "data_order_file",
-                                    "sft",
-                                    "sft_packing",
-                                    "sft_too_long",
-                                    "sft_tokenizer_prompt_format",
-                                    "sft_date",
-                                    "sft_skip_bad_lines"};
-  std::string what = changed_fields(flags, stored, told, kOrder);
+                            const RunState& start) {
+  std::vector<const char*> order_by = {"data_path",
+                                       "train_data_path",
+                                       "data_args_path",
+                                       "per_split_data_args_path",
+                                       "mock_data",
+                                       "split",
+                                       "seq_length",
+                                       "data_sharding",
+                                       "seed",
+                                       "dataloader_type",
+                                       "data_order_file",
+                                       "sft",
+                                       "sft_packing",
+                                       "sft_too_long",
+                                       "sft_tokenizer_prompt_format",
+                                       "sft_date",
+                                       "sft_skip_bad_lines"};
+  if (may_blend(flags.data)) order_by.push_back("mid_level_dataset_surplus");
+  std::string what = changed_fields(flags, stored, told, order_by);
   const i64 at_once[] = {samples_at_once(stored), samples_at_once(flags)};
   const bool knows_ranks = told.contains("tensor_model_parallel_size");
   if (knows_ranks && flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
     what += fmt::format("{}samples of all ranks in a micro-batch {} -> {}", what.empty() ? "" : ", ", at_once[0],
                         at_once[1]);
-  const i64 asked[] = {*sample_counts(run_length(stored)).train, *sample_counts(run_length(flags)).train};
+  const i64 asked[] = {*sample_counts(run_length(stored, start)).train, *sample_counts(run_length(flags, start)).train};
   const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
-  if (consumed_samples == 0 || (what.empty() && asks_alike)) return {};
+  const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
+  if (!reads_on || (what.empty() && asks_alike)) return {};
   // Epochs are counted and shuffled for as many samples as a run asks for.
   const std::string order =
       what.empty()
@@ -167,7 +174,7 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
                 asked[0], asked[1])
           : fmt::format("the order of training samples is another than the saved run's ({})", what);
   return fmt::format("{}; the run goes on at sample {}, so that samples of before may come again, or others never",
-                     order, consumed_samples);
+                     order, start.consumed_samples);
 }
 
 std::string layout_text(const ParallelConfig& p) {

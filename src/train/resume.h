@@ -26,9 +26,9 @@ Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, c
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
 // What makes the order of training samples another than the saved run's (a blend, a split, a seed, how many are asked
-// for, ...), and what that means after `consumed_samples`; empty if it is the same, also on other numbers of ranks.
+// for, ...), and what that means from `start` on; empty if it is the same, also on other numbers of ranks.
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
-                            i64 consumed_samples);
+                            const RunState& start);
 
 std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
 

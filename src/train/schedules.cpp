@@ -1,13 +1,17 @@
 #include "train/schedules.h"
 
+#include <algorithm>
+
 namespace megalith {
 
 static TrainLength length(const Options& o) {
   return {o.train.train_iters, o.train.train_samples, o.train.global_batch_size};
 }
 
-i64 train_iters(const Options& o) {
-  return o.train.train_iters > 0 ? o.train.train_iters : o.train.train_samples / o.train.global_batch_size;
+i64 train_iters(const Options& o, const RunState& start) {
+  const TrainConfig& t = o.train;
+  if (t.train_iters > 0) return t.train_iters;
+  return start.iteration + std::max<i64>(0, t.train_samples - start.consumed_samples) / t.global_batch_size;
 }
 
 // 0 in the config stands for "not given".
@@ -29,9 +33,10 @@ Schedules make_schedules(const Options& o) {
   return {make_lr_schedule(f, length(o)), make_wd_schedule(w, length(o).samples())};
 }
 
-RunLength run_length(const Options& o) {
+RunLength run_length(const Options& o, const RunState& start) {
   RunLength r;
-  r.train_iters = o.train.train_iters, r.train_samples = o.train.train_samples;
+  r.train_iters = train_iters(o, start), r.train_samples = o.train.train_samples;
+  r.iteration = start.iteration, r.consumed_samples = start.consumed_samples;
   r.global_batch_size = o.train.global_batch_size;
   if (o.train.eval_interval > 0) r.eval_interval = o.train.eval_interval;
   r.eval_iters = o.train.eval_iters;

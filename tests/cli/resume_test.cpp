@@ -168,6 +168,36 @@ TEST_F(Checkpoints, OtherSettingsAreTold) {
   EXPECT_NE(ran.err.find("clip_grad 1.0 -> 2.0"), std::string::npos) << ran.err;
 }
 
+// Samples of a blend are as many as a run asks for: those behind it and those that it will read.
+TEST_F(Checkpoints, AnotherBatchSizeHasTheSamplesItNeeds) {
+  const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
+  const auto last = [](const Ran& ran) { return last_number(ran.out, "consumed samples:"); };
+  must(run(blend + "--log-interval 1 --train-iters 10 --global-batch-size 8"));
+  const Ran smaller = must(run(blend + "--log-interval 1 --train-iters 30 --global-batch-size 2"));
+  EXPECT_EQ(last(smaller), 80 + 20 * 2);
+  EXPECT_NE(smaller.err.find("asked for 80 training samples, this one for 120"), std::string::npos) << smaller.err;
+  const Ran by_samples = must(run(blend + "--log-interval 1 --train-samples 200 --global-batch-size 4"));
+  EXPECT_EQ(last(by_samples), 200);
+  EXPECT_NE(by_samples.out.find("iteration       50/      50"), std::string::npos) << by_samples.out;
+}
+
+// The newest has read more than the one before, which the run begins from.
+TEST_F(Checkpoints, DamageIsNoLackOfSamples) {
+  const std::string blend = "--override-opt-param-scheduler --data-path 1 " + data() + " ";
+  must(run(blend + "--train-iters 4 --global-batch-size 2"));
+  must(run(blend + "--train-iters 6 --global-batch-size 4"));
+  std::string shard = slurp(*this / "ck/iter_0000006/shard_00000.safetensors");
+  shard[20000] ^= 1;
+  spit(*this / "ck/iter_0000006/shard_00000.safetensors", shard);
+  const Ran ran = must(run(blend + "--log-interval 1 --train-iters 12 --global-batch-size 8"));
+  EXPECT_EQ(last_number(ran.out, "consumed samples:"), 8 + 8 * 8) << ran.err;
+}
+
+TEST_F(Checkpoints, NothingLeftToTrainIsSaid) {
+  must(run("--train-iters 4"));
+  EXPECT_NE(must(run("--train-iters 4")).out.find("nothing is left to train"), std::string::npos);
+}
+
 TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {
   must(run("--train-iters 4"));
   const std::string load = "--load " + *this / "ck" + " --train-iters 2 --log-interval 1 ";
