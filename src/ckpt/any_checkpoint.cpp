@@ -64,6 +64,20 @@ std::string place_of(const std::string& dir, CkptFormat format, const AnyOpenOpt
   return inner;
 }
 
+AnyCheckpoint open_as(CkptFormat format, const std::string& dir, const AnyOpenOptions& options) {
+  switch (format) {
+    case CkptFormat::native:
+      return open_native(dir, options);
+    case CkptFormat::hf:
+      return open_hf(dir);
+    case CkptFormat::torch_dist:
+      return open_torch_dist(place_of(dir, format, options), options);
+    case CkptFormat::torch:
+      return open_torch_legacy(place_of(dir, format, options), options);
+  }
+  fail("[load] {} has no format", dir);
+}
+
 }  // namespace
 
 std::string_view name_of(CkptFormat format) { return kNames[int(format)]; }
@@ -97,24 +111,26 @@ std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional
   return std::nullopt;
 }
 
+void check_iteration(const std::string& dir, CkptFormat format, std::optional<i64> iteration) {
+  if (!iteration) return;
+  check(format != CkptFormat::hf,
+        "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", dir, *iteration);
+  check(!is_another(dir, *iteration),
+        "[load] {} is one checkpoint: --ckpt-step {} wants the directory above it, or is to be left out", dir,
+        *iteration);
+}
+
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
   check(!fs::exists(dir) || fs::is_directory(dir), "[load] {} is a file: want a directory", dir);
   const auto found = options.format ? options.format : find_ckpt_format(dir, options.iteration);
   check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
-  check(!options.iteration || !is_another(dir, *options.iteration),
-        "[load] {} is one checkpoint: --ckpt-step {} wants the directory above it, or is to be left out", dir,
-        options.iteration.value_or(0));
-  switch (*found) {
-    case CkptFormat::native:
-      return open_native(dir, options);
-    case CkptFormat::hf:
-      return open_hf(dir);
-    case CkptFormat::torch_dist:
-      return open_torch_dist(place_of(dir, *found, options), options);
-    case CkptFormat::torch:
-      return open_torch_legacy(place_of(dir, *found, options), options);
-  }
-  fail("[load] {} has no format", dir);
+  check_iteration(dir, *found, options.iteration);
+  AnyCheckpoint c = open_as(*found, dir, options);
+  // What nothing computes with is carried for architectures that we don't have.
+  for (const TensorSpec& t : c.tensors->tensors())
+    check(c.foreign() || is_float(t.dtype), "[load] {}: tensor \"{}\" has type {}: want a floating-point type", c.path,
+          t.name, name_of(t.dtype));
+  return c;
 }
 
 }  // namespace megalith

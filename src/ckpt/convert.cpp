@@ -176,6 +176,11 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
                        const ConvertOptions& options) {
   check(to != CkptFormat::torch,
         "checkpoints of format torch are only read: write torch_dist, which Megatron-LM loads");
+  check(to != CkptFormat::native || !options.with_optimizer || !from.has_optimizer() ||
+            options.type.value_or(DType::f32) == DType::f32,
+        "--dtype {} would cut the main values that the optimizer's moments belong to: leave it out, or give "
+        "--no-load-optim",
+        name_of(options.type.value_or(DType::f32)));
   // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
   // own.
   std::optional<SaveLock> lock;

@@ -85,6 +85,7 @@ void for_values(const TensorReader& tensors, std::size_t i, F&& f) {
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
   const auto found = options.format ? options.format : find_ckpt_format(dir, options.iteration);
   check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  check_iteration(dir, *found, options.iteration);
   RawCheckpoint raw{.format = *found};
   raw.path = *found == CkptFormat::hf ? dir : place_of(dir, options.iteration);
   switch (*found) {

@@ -11,7 +11,7 @@ namespace megalith {
 namespace {
 
 struct ConvertFlags {
-  std::string load, save, from, to, dtype, family, tokenizer_dir, max_shard_size = "5GB";
+  std::string load, save, from, to, dtype, family, tokenizer_dir, max_shard_size;
   i64 ckpt_step = 0, vocab_size = 0;
   bool no_load_optim = false;
 };
@@ -28,7 +28,7 @@ void list_fields(ConvertFlags& c, config::FieldList& f) {
   f.add("family", c.family,
         "Hugging Face model type (llama, gpt2, ...); default: what the model came from, else the first that can "
         "express it.");
-  f.add("max-shard-size", c.max_shard_size, "Largest file of a Hugging Face directory, as 5GB or 500MB.");
+  f.add("max-shard-size", c.max_shard_size, "Largest file of a Hugging Face directory, as 500MB; default: 5GB.");
   f.add("tokenizer-dir", c.tokenizer_dir, "Where the tokenizer's files lie, to copy; default: --load.").shown_as("DIR");
   f.add("vocab-size", c.vocab_size, "Tokens that exist, of a Megatron checkpoint that tells only its padded rows.");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
@@ -75,7 +75,11 @@ int command_convert(int argc, const char* const* argv) {
   if (!c.dtype.empty()) options.type = parse_dtype(c.dtype);
   if (c.ckpt_step > 0) open.iteration = c.ckpt_step;
   open.vocab_size = c.vocab_size;
-  options.family = c.family, options.max_shard_bytes = parse_size(c.max_shard_size);
+  check(to == CkptFormat::hf || c.family.empty(), "--family {} has no effect without --to hf", c.family);
+  check(to == CkptFormat::hf || c.max_shard_size.empty(), "--max-shard-size {} has no effect without --to hf",
+        c.max_shard_size);
+  options.family = c.family;
+  if (!c.max_shard_size.empty()) options.max_shard_bytes = parse_size(c.max_shard_size);
   options.with_optimizer = !c.no_load_optim;
   if (!c.tokenizer_dir.empty()) options.asset_dirs.push_back(c.tokenizer_dir);
   options.asset_dirs.push_back(c.load);

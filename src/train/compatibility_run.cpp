@@ -72,6 +72,10 @@ std::string copies(const Options& o) {
         "--non-persistent-global-ckpt-dir {} is --save: of the copies only the latest stays, so "
         "checkpoints would be deleted there: choose another directory",
         t.non_persistent_global_ckpt_dir);
+  if (!t.non_persistent_global_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::global)
+    return "--non-persistent-global-ckpt-dir has no effect without --non-persistent-ckpt-type global";
+  if (!t.non_persistent_local_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::local)
+    return "--non-persistent-local-ckpt-dir has no effect without --non-persistent-ckpt-type local";
   if (any && t.save.empty()) return "--non-persistent-save-interval needs --save, where lasting checkpoints go";
   if (any == (t.non_persistent_ckpt_type != CopyType::none))
     return any && t.non_persistent_ckpt_type == CopyType::local && t.non_persistent_local_ckpt_dir.empty()

@@ -136,10 +136,28 @@ void mark_copy(Manifest& copy, const std::string& start, int rank) {
   copy.state_json = state.dump(2);
 }
 
+// Without the flags nothing is known of copies, but where global ones lie when no directory is named.
+static void tell_passed_over(const Options& options, int rank, i64 after) {
+  constexpr i64 kEver = std::numeric_limits<i64>::max();
+  const Copies copies = copies_in(copy_directory(options.train, rank), options, rank, false, after, kEver);
+  for (auto it = copies.rbegin(); it != copies.rend(); ++it) {
+    if (!it->second.problem.empty()) continue;
+    log::warn(
+        "[load] the non-persistent checkpoint {} is newer than {}'s, and passed over: "
+        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it",
+        it->second.path, options.train.load);
+    return;
+  }
+}
+
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before) {
   const TrainConfig& t = options.train;
   const bool wanted = !t.load.empty() && place_of(t.load) == place_of(t.save) && t.ckpt_step == 0 && !t.finetune;
-  if (t.non_persistent_ckpt_type == CopyType::none || !wanted) return std::nullopt;
+  if (!wanted) return std::nullopt;
+  if (t.non_persistent_ckpt_type == CopyType::none) {
+    tell_passed_over(options, ranks.rank(), after);
+    return std::nullopt;
+  }
   const bool own = t.non_persistent_ckpt_type == CopyType::local;
   const Copies mine = copies_in(copy_directory(t, ranks.rank()), options, ranks.rank(), own, after,
                                 before.value_or(std::numeric_limits<i64>::max()));

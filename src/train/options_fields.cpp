@@ -61,9 +61,10 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("ckpt-step", c.ckpt_step, "Iteration to load; 0: the latest.");
   f.add("finetune", c.finetune, "Load weights only and start from iteration 0.");
   f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
-  f.add("no-load-rng", c.no_load_rng, "Do not load the state of random numbers.");
+  f.add("no-load-rng", c.no_load_rng,
+        "Without effect here: random numbers follow from --seed and the iteration, and no state of them is kept.");
   f.add("no-save-optim", c.no_save_optim, "Do not save the optimizer's state.");
-  f.add("no-save-rng", c.no_save_rng, "Do not save the state of random numbers.");
+  f.add("no-save-rng", c.no_save_rng, "Without effect here, see --no-load-rng.");
   f.add("exit-on-missing-checkpoint", c.exit_on_missing_checkpoint,
         "Fail if --load holds no checkpoint, instead of starting anew.");
 }

@@ -135,5 +135,21 @@ TEST(Types, of_weights_are_numbers_we_compute_with) {
   expect_error([&] { open_any_checkpoint(dir / "hf"); }, "\"model.norm.weight\" has type i32");
 }
 
+// Whoever made the checkpoint: what is made of it must be read again.
+TEST(Types, of_weights_are_numbers_in_our_format_too) {
+  TempDir dir;
+  write_model(dir / "hf", small_config(kSmallLlama), small_tensors(kSmallLlama));
+  convert(dir / "hf", CkptFormat::native, dir / "whole");
+  const AnyCheckpoint c = open_any_checkpoint(dir / "whole");
+  std::vector<SaveTensor> tensors;
+  for (std::size_t i = 0; i < c.tensors->tensors().size(); ++i) {
+    const TensorSpec& t = c.tensors->tensors()[i];
+    SaveTensor& out = tensors.emplace_back(SaveTensor{t.name, t.shape, DType::i32});
+    out.fill = [&c, i](i64 begin, i64 n, std::byte* to) { c.tensors->read_range(i, begin, n, to); };
+  }
+  save_checkpoint(dir / "numbers", c.manifest, tensors);
+  expect_error([&] { convert(dir / "numbers", CkptFormat::hf, dir / "out"); }, "has type i32: want a floating-point");
+}
+
 }  // namespace
 }  // namespace megalith

@@ -66,6 +66,8 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
     int copies = 0;
     for (const auto& entry : fs::directory_iterator(*this / places[k])) copies += entry.is_directory() ? 1 : 0;
     ASSERT_EQ(copies, 1) << "one copy is kept";
+    const Ran other = must(run("ck", "--train-iters 4 --save-interval 4"));  // nothing is left to do for it, and nothing written
+    EXPECT_EQ(other.err.find("ck/non_persistent/iter_0000006 is newer") != std::string::npos, k == 0) << other.err;
     const Ran ran = must(run("ck", flags + "--train-iters 8"));
     EXPECT_NE(ran.out.find("non-persistent checkpoint of iteration 6"), std::string::npos) << ran.out;
     EXPECT_NE(ran.out.find("at iteration 6"), std::string::npos) << ran.out;

@@ -70,6 +70,24 @@ TEST_F(Formats, Inspect) {
   expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
 }
 
+TEST_F(Formats, FlagsWithoutEffectAreRefused) {
+  const std::string ck = *this / "ck", hf = *this / "hf", out = " --save " + *this / "out";
+  must(run("--train-iters 2 --save-interval 2 --save " + ck));
+  must("convert --load " + ck + " --to hf --save " + hf);
+  expect_refused("convert --to native --family llama --load " + ck + out, "--family llama has no effect");
+  expect_refused("convert --to torch_dist --max-shard-size 1GB --load " + ck + out, "--max-shard-size 1GB has no");
+  expect_refused("convert --to native --dtype bf16 --load " + ck + out, "--no-load-optim");
+  must("convert --to native --dtype bf16 --no-load-optim --load " + ck + out);
+  const std::string step = "no iterations: leave out --ckpt-step 2";
+  expect_refused("convert --to native --ckpt-step 2 --load " + hf + out, step);
+  expect_refused("inspect --ckpt-step 2 " + hf, step);
+  expect_refused("evaluate --ckpt-step 2 --tokenizer-type ByteTokenizer --data-path " + data() + " --load " + hf, step);
+  expect_refused(run("--train-iters 2 --ckpt-step 2 --load " + hf), step);
+  expect_refused("inspect --ckpt-step 1 " + ck + "/iter_0000002", "wants the directory above it");
+  expect_refused(run("--train-iters 2 --non-persistent-local-ckpt-dir " + ck), "without --non-persistent-ckpt-type");
+  expect_refused(run("--train-iters 2 --non-persistent-global-ckpt-dir " + ck), "without --non-persistent-ckpt-type");
+}
+
 // A model of a few hundred megabytes goes through every format in a fraction of its size.
 TEST_F(Formats, ConversionsHoldPiecesOnly) {
   const i64 vocab = 60000, hidden = 1024;
