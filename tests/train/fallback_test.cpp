@@ -154,24 +154,27 @@ TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
 TEST(Resume, says_when_the_order_of_samples_is_another) {
   const TempFolder folder("order");
   const std::string dir = (folder.path / "ck").string();
-  save_run(dir, 4);
-  const auto said = [&](const std::string& flags) {
+  save_run(dir, 8);
+  const auto said = [&](const std::string& flags, int iteration = 4) {
     testing::internal::CaptureStdout();
     testing::internal::CaptureStderr();
     harness::run_ranks(1, [&](Ranks& ranks) {
-      agreed_start(options_for(1, "--train-iters 4 --global-batch-size 4 --load " + dir + " " + flags), ranks);
+      agreed_start(options_for(1, fmt::format("--train-iters 8 --global-batch-size 4 --load {} --ckpt-step {} {}", dir,
+                                              iteration, flags)),
+                   ranks);
     });
     testing::internal::GetCapturedStdout();
     return testing::internal::GetCapturedStderr();
   };
   EXPECT_EQ(said(""), "");  // on one rank instead of two
   EXPECT_EQ(said("--finetune --split 5,3,2"), "");
+  EXPECT_EQ(said("--split 5,3,2", 8), "");  // nothing is left to read
   const std::string split = said("--split 5,3,2");
   EXPECT_NE(split.find("the order of training samples is another than the saved run's (split None -> 5,3,2); the run "
                        "goes on at sample 16, so that samples of before may come again, or others never"),
             std::string::npos)
       << split;
-  EXPECT_NE(said("--train-iters 8").find("asked for 16 training samples, this one for 32: if that makes"),
+  EXPECT_NE(said("--train-iters 16").find("asked for 32 training samples, this one for 64: if that makes"),
             std::string::npos);
   EXPECT_NE(said("--seed 7").find("seed 1234 -> 7"), std::string::npos);
   EXPECT_NE(said("--dataloader-type cyclic").find("micro-batch 4 -> 2"), std::string::npos);
