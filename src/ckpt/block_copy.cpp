@@ -83,4 +83,16 @@ void for_runs(const Shape& shape, const Shape& offset, const Shape& box, const s
   }
 }
 
+void for_strips(const Shape& shape, const Shape& offset, const Shape& box, const std::function<void(const Strip&)>& f) {
+  Strip strip{0, 0, 0, 0};
+  for_runs(shape, offset, box, [&](i64 begin, i64 run) {
+    const i64 last = strip.begin + (strip.rows - 1) * strip.step;
+    if (strip.rows == 1) strip.step = begin - strip.begin;
+    if (strip.rows > 0 && begin - last == strip.step) return void(++strip.rows);
+    if (strip.rows > 0) f(strip);
+    strip = {begin, run, run, 1};
+  });
+  if (strip.rows > 0) f(strip);
+}
+
 }  // namespace megalith

@@ -60,4 +60,11 @@ void for_boxes(const Shape& shape, i64 begin, i64 n,
 // The box as maximal runs of elements that follow each other: f(first element in the tensor, elements).
 void for_runs(const Shape& shape, const Shape& offset, const Shape& box, const std::function<void(i64, i64)>& f);
 
+// `rows` runs of elements, each `step` behind the one before.
+struct Strip {
+  i64 begin, run, step, rows;
+};
+// The same, runs at equal distances together.
+void for_strips(const Shape& shape, const Shape& offset, const Shape& box, const std::function<void(const Strip&)>& f);
+
 }  // namespace megalith

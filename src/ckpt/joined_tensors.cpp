@@ -16,4 +16,14 @@ void JoinedTensors::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out
   places_[tensor].part->read_range(places_[tensor].tensor, begin, n, out);
 }
 
+void JoinedTensors::do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const {
+  places_[tensor].part->read_strip_as(places_[tensor].tensor, strip, tensors()[tensor].dtype, out);
+}
+
+void JoinedTensors::do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const {
+  const DType type = tensors()[tensor].dtype;
+  places_[tensor].part->read_box_as(places_[tensor].tensor, offset, shape, type,
+                                    {out, std::size_t(count(shape) * size_of(type))});
+}
+
 }  // namespace megalith

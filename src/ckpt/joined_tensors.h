@@ -16,6 +16,8 @@ class JoinedTensors final : public TensorReader {
 
  private:
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
+  void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const override;
+  void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override;
 
   struct Place {
     const TensorReader* part;

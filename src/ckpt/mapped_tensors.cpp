@@ -3,8 +3,12 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
+#include <tuple>
 
 #include "base/check.h"
+#include "base/threads.h"
+#include "ckpt/block_copy.h"
 
 namespace megalith {
 namespace {
@@ -18,17 +22,32 @@ DType common_type(DType a, DType b) {
   return a == DType::f64 || b == DType::f64 ? DType::f64 : DType::f32;
 }
 
-}  // namespace
-
-// What do_read fills: elements [begin, end) of a tensor.
-struct MappedTensors::Range {
-  i64 begin, end;
-  DType type;
-  std::byte* out;
-  std::vector<std::byte> stored{}, converted{};  // scratch
-
-  std::byte* at(i64 element) { return out + (element - begin) * size_of(type); }
+// A row of ours, column `from` of a band of theirs.
+struct Column {
+  i64 from;
+  std::byte* to;
 };
+
+// to[i] = band[i, from] for each column of a band of so many rows and columns: in tiles that a core's cache holds.
+template <std::size_t kElement>
+void copy_columns(const std::byte* band, i64 rows, i64 width, std::span<const Column> columns) {
+  constexpr i64 kTile = 32, kGrain = 1 << 16;
+  parallel_ranges(i64(columns.size()), kGrain / rows + 1, [&](i64 begin, i64 end) {
+    for (i64 tile = 0; tile < rows; tile += kTile)
+      for (const Column& c : columns.subspan(std::size_t(begin), std::size_t(end - begin)))
+        for (i64 i = tile; i < std::min(rows, tile + kTile); ++i)
+          std::memcpy(c.to + i * i64(kElement), band + (i * width + c.from) * i64(kElement), kElement);
+  });
+}
+
+void copy_columns(i64 element, const std::byte* band, i64 rows, i64 width, std::span<const Column> columns) {
+  if (element == 1) return copy_columns<1>(band, rows, width, columns);
+  if (element == 2) return copy_columns<2>(band, rows, width, columns);
+  if (element == 4) return copy_columns<4>(band, rows, width, columns);
+  copy_columns<8>(band, rows, width, columns);
+}
+
+}  // namespace
 
 MappedTensors::Part MappedTensors::make_part(const Strides& block, MapTo side, std::size_t source) {
   const bool to_ours = side == MapTo::ours;
@@ -82,6 +101,7 @@ MappedTensors::MappedTensors(std::shared_ptr<const TensorReader> source, const T
   for (std::size_t i = 0; i < targets.size(); ++i) {
     check(!targets_[i].parts.empty(), "[ckpt] nothing makes tensor {}", targets[i].name);
     targets_[i].covered = linked[i] == count(targets[i].shape);
+    targets_[i].transposed = std::ranges::any_of(targets_[i].parts, [](const Part& p) { return p.from[2] != 1; });
     DType stored = source_->tensors()[targets_[i].parts[0].source].dtype;
     for (const Part& part : targets_[i].parts) stored = common_type(stored, source_->tensors()[part.source].dtype);
     add({options.prefix + targets[i].name, options.type.value_or(stored), targets[i].shape});
@@ -89,71 +109,80 @@ MappedTensors::MappedTensors(std::shared_ptr<const TensorReader> source, const T
 }
 
 void MappedTensors::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const {
-  Range range{begin, begin + n, tensors()[tensor].dtype, out};
+  const TensorSpec& t = tensors()[tensor];
   const Target& target = targets_[tensor];
-  if (!target.covered) std::memset(out, 0, std::size_t(n * size_of(range.type)));
-  for (const Part& part : target.parts) copy_part(part, range);
+  if (!target.covered) std::memset(out, 0, std::size_t(n * size_of(t.dtype)));
+  for (const Part& p : target.parts) {
+    if (p.from[2] != 1) {
+      copy_transposed(p, {begin, n, n, 1}, t.dtype, out);
+      continue;
+    }
+    for_rows(p, begin, begin + n, [&](i64 row, i64 from, i64 k, i64 length) {
+      source_->read_range_as(p.source, from + k, length, t.dtype, out + (row + k - begin) * size_of(t.dtype));
+    });
+  }
 }
 
-// A range of a transposed tensor is made from elements all over the source.
-bool MappedTensors::reads_runs(std::size_t tensor) const {
-  return std::ranges::all_of(targets_[tensor].parts, [](const Part& p) { return p.from[2] == 1; });
+void MappedTensors::do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const {
+  const TensorSpec& t = tensors()[tensor];
+  const Target& target = targets_[tensor];
+  if (!std::ranges::all_of(target.parts, [](const Part& p) { return p.from[2] != 1; }))
+    return TensorReader::do_read_strip(tensor, strip, out);
+  if (!target.covered) std::memset(out, 0, std::size_t(strip.rows * strip.run * size_of(t.dtype)));
+  for (const Part& part : target.parts) copy_transposed(part, strip, t.dtype, out);
 }
 
-void MappedTensors::copy_part(const Part& p, Range& range) const {
-  const i64 first = std::max<i64>(0, floor_div(range.begin - p.to_start, p.to[0]));
-  const i64 last = std::min(p.size[0], ceil_div(range.end - p.to_start, p.to[0]));
-  if (p.from[2] != 1) return copy_transposed(p, first, last, range);
-  for (i64 i = first; i < last; ++i) copy_rows(p, i, range);
+void MappedTensors::do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const {
+  const i64 element = size_of(tensors()[tensor].dtype);
+  if (!targets_[tensor].transposed) return TensorReader::do_read_box(tensor, offset, shape, out);
+  for_strips(tensors()[tensor].shape, offset, shape, [&](const Strip& strip) {
+    do_read_strip(tensor, strip, out);
+    out += strip.rows * strip.run * element;
+  });
 }
 
-void MappedTensors::copy_rows(const Part& p, i64 i, Range& range) const {
-  const i64 start = p.to_start + i * p.to[0];
-  const i64 first = std::max<i64>(0, floor_div(range.begin - start, p.to[1]));
-  const i64 last = std::min(p.size[1], ceil_div(range.end - start, p.to[1]));
-  for (i64 j = first; j < last; ++j) {
-    const i64 row = start + j * p.to[1];
-    const i64 begin = std::max(range.begin, row), end = std::min(range.end, row + p.size[2]);
-    if (begin >= end) continue;
-    const i64 from = p.from_start + i * p.from[0] + j * p.from[1] + (begin - row);
-    if (source_->tensors()[p.source].dtype == range.type) {
-      source_->read_range(p.source, from, end - begin, range.at(begin));
-    } else {
-      std::memcpy(range.at(begin), fetch(p, from, end - begin, range),
-                  std::size_t((end - begin) * size_of(range.type)));
+// f(begin of a row here, and in the source, first element k of it that is in [begin, end), how many) for the part's
+// rows.
+template <class F>
+void MappedTensors::for_rows(const Part& p, i64 begin, i64 end, F&& f) {
+  const i64 first_i = std::max<i64>(0, floor_div(begin - p.to_start, p.to[0]));
+  const i64 last_i = std::min(p.size[0], ceil_div(end - p.to_start, p.to[0]));
+  for (i64 i = first_i; i < last_i; ++i) {
+    const i64 start = p.to_start + i * p.to[0];
+    const i64 first_j = std::max<i64>(0, floor_div(begin - start, p.to[1]));
+    const i64 last_j = std::min(p.size[1], ceil_div(end - start, p.to[1]));
+    for (i64 j = first_j; j < last_j; ++j) {
+      const i64 row = start + j * p.to[1], first = std::max<i64>(0, begin - row), last = std::min(p.size[2], end - row);
+      if (first < last) f(row, p.from_start + i * p.from[0] + j * p.from[1], first, last - first);
     }
   }
 }
 
-// Slices [first, last) of a block whose rows here do not follow each other in the source: what they lie in there is
-// read once from its begin to its end, for a file is read in long runs, and each element put in its place.
-void MappedTensors::copy_transposed(const Part& p, i64 first, i64 last, Range& range) const {
-  if (first >= last) return;
-  const i64 element = size_of(range.type);
-  const auto last_of = [&p](std::size_t d) { return (p.size[d] - 1) * p.from[d]; };
-  const i64 begin = p.from_start + first * p.from[0];
-  const i64 end = p.from_start + (last - 1) * p.from[0] + last_of(1) + last_of(2) + 1;
-  for (i64 low = begin; low < end; low += kPieceElements) {
-    const i64 high = std::min(end, low + kPieceElements);
-    const std::byte* band = fetch(p, low, high - low, range);
-    for (i64 i = first; i < last; ++i)
-      for (i64 j = 0; j < p.size[1]; ++j) {
-        const i64 to = p.to_start + i * p.to[0] + j * p.to[1], from = p.from_start + i * p.from[0] + j * p.from[1];
-        const i64 k_first = std::max({i64{0}, range.begin - to, ceil_div(low - from, p.from[2])});
-        const i64 k_last = std::min({p.size[2], range.end - to, ceil_div(high - from, p.from[2])});
-        for (i64 k = k_first; k < k_last; ++k)
-          std::memcpy(range.at(to + k), band + (from + k * p.from[2] - low) * element, std::size_t(element));
-      }
+// Rows here are columns there: those that want the same rows of the source are cut out of it together, as a strip, for
+// a source may have a better way to read one than whole; a source that is transposed itself goes along its own rows.
+void MappedTensors::copy_transposed(const Part& p, const Strip& strip, DType type, std::byte* out) const {
+  const i64 element = size_of(type), step = p.from[2];
+  std::map<std::tuple<i64, i64, i64>, std::vector<Column>> alike;  // by row of the source, first and number of rows
+  for (i64 r = 0; r < strip.rows; ++r) {
+    const i64 begin = strip.begin + r * strip.step;
+    for_rows(p, begin, begin + strip.run, [&](i64 row, i64 from, i64 k, i64 n) {
+      alike[{from / step, k, n}].push_back({from % step, out + (r * strip.run + row + k - begin) * element});
+    });
   }
-}
-
-const std::byte* MappedTensors::fetch(const Part& p, i64 from, i64 n, Range& range) const {
-  const DType stored = source_->tensors()[p.source].dtype;
-  range.stored.resize(std::max(range.stored.size(), std::size_t(n * size_of(stored))));
-  range.converted.resize(std::max(range.converted.size(), std::size_t(n * size_of(range.type))));
-  source_->read_range(p.source, from, n, range.stored.data());
-  convert_elements(stored, range.stored.data(), range.type, range.converted.data(), n);
-  return range.converted.data();
+  std::vector<std::byte> band;
+  for (auto& [rows, columns] : alike) {
+    const auto [low, high] = std::ranges::minmax(columns, {}, &Column::from);
+    const auto [row, first, n] = rows;
+    const i64 begin = low.from, width = high.from + 1 - begin, at_once = std::max<i64>(1, kPieceElements / width);
+    for (Column& c : columns) c.from -= begin;
+    for (i64 k = 0; k < n; k += at_once) {
+      const i64 some = std::min(at_once, n - k);
+      band.resize(std::size_t(some * width * element));
+      source_->read_strip_as(p.source, {(row + first + k) * step + begin, width, step, some}, type, band.data());
+      copy_columns(element, band.data(), some, width, columns);
+      for (Column& c : columns) c.to += some * element;
+    }
+  }
 }
 
 }  // namespace megalith

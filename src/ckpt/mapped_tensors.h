@@ -39,7 +39,8 @@ class MappedTensors final : public TensorReader {
                 const Options& options);
 
  private:
-  // A block with its dimensions by falling steps on our side; the last has step 1.
+  // A block with its dimensions by falling steps on our side; the last has step 1. It is transposed where its rows here
+  // are columns in the source.
   struct Part {
     std::size_t source;
     std::array<i64, 3> size, to, from;
@@ -47,17 +48,17 @@ class MappedTensors final : public TensorReader {
   };
   struct Target {
     std::vector<Part> parts;
-    bool covered;  // every element is linked to
+    bool covered;     // every element is linked to
+    bool transposed;  // a part is
   };
-  struct Range;
 
   static Part make_part(const Strides& block, MapTo side, std::size_t source);
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
-  bool reads_runs(std::size_t tensor) const override;
-  void copy_part(const Part& part, Range& range) const;
-  void copy_rows(const Part& part, i64 i, Range& range) const;
-  void copy_transposed(const Part& part, i64 first, i64 last, Range& range) const;
-  const std::byte* fetch(const Part& part, i64 from, i64 n, Range& range) const;
+  void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const override;
+  void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override;
+  template <class F>
+  static void for_rows(const Part& part, i64 begin, i64 end, F&& f);
+  void copy_transposed(const Part& part, const Strip& strip, DType type, std::byte* out) const;
 
   std::shared_ptr<const TensorReader> source_;
   std::vector<Target> targets_;

@@ -10,6 +10,7 @@
 #include "base/check.h"
 #include "base/parse_json.h"
 #include "ckpt/block_copy.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/model_json.h"
@@ -43,6 +44,8 @@ class NativeTensors final : public TensorReader {
     const TensorSpec& t = tensors()[tensor];
     checkpoint_.read_block(t.name, offset, shape, {out, std::size_t(count(shape) * size_of(t.dtype))});
   }
+
+  i64 cheapest_read() const override { return kChunkBytes; }  // each has a checksum
 
   Checkpoint checkpoint_;
 };

@@ -72,16 +72,50 @@ void TensorReader::read_box_as(std::size_t tensor, const Shape& offset, const Sh
   });
 }
 
-// Runs that are shorter than a disk reads at once are picked out of the whole stretch that they lie in.
+void TensorReader::read_strip_as(std::size_t tensor, const Strip& s, DType type, std::byte* out) const {
+  const TensorSpec& t = tensors_.at(tensor);
+  check(s.begin >= 0 && s.run > 0 && s.rows > 0 && (s.step >= s.run || s.rows == 1) &&
+            s.begin + (s.rows - 1) * s.step + s.run <= count(t.shape),
+        "[load] tensor {} has shape {}, no {} runs of {} elements, each {} behind the one before, from {}", t.name,
+        to_string(t.shape), s.rows, s.run, s.step, s.begin);
+  if (t.dtype == type) return do_read_strip(tensor, s, out);
+  const i64 at_once = std::min(s.rows, std::max<i64>(1, kPieceElements / s.run));
+  std::vector<std::byte> piece(std::size_t(at_once * s.run * size_of(t.dtype)));
+  for (i64 row = 0; row < s.rows; row += at_once) {
+    const i64 rows = std::min(at_once, s.rows - row);
+    do_read_strip(tensor, {s.begin + row * s.step, s.run, s.step, rows}, piece.data());
+    convert_elements(t.dtype, piece.data(), type, out + row * s.run * size_of(type), rows * s.run);
+  }
+}
+
+// Runs that are short and near to each other are picked out of the whole stretch that they lie in.
+void TensorReader::do_read_strip(std::size_t tensor, const Strip& s, std::byte* out) const {
+  const i64 element = size_of(tensors_[tensor].dtype), row_bytes = s.run * element;
+  if (s.rows == 1 || s.run == s.step) return do_read(tensor, s.begin, s.rows * s.run, out);
+  constexpr i64 kFar = 4;  // times as much as a run costs
+  if (row_bytes >= cheapest_read() || s.step * element >= kFar * cheapest_read()) {
+    for (i64 row = 0; row < s.rows; ++row) do_read(tensor, s.begin + row * s.step, s.run, out + row * row_bytes);
+    return;
+  }
+  const i64 at_once = std::min(s.rows, std::max<i64>(1, kPieceElements / s.step));
+  std::vector<std::byte> stretch(std::size_t(((at_once - 1) * s.step + s.run) * element));
+  for (i64 row = 0; row < s.rows; row += at_once) {
+    const i64 rows = std::min(at_once, s.rows - row);
+    do_read(tensor, s.begin + row * s.step, (rows - 1) * s.step + s.run, stretch.data());
+    for (i64 r = 0; r < rows; ++r)
+      std::memcpy(out + (row + r) * row_bytes, stretch.data() + r * s.step * element, std::size_t(row_bytes));
+  }
+}
+
+// Short runs are picked out of the whole stretch that they lie in.
 void TensorReader::do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const {
-  constexpr i64 kLong = i64{64} << 10;  // bytes
   if (count(shape) == 0) return;
   const TensorSpec& t = tensors_[tensor];
   const i64 element = size_of(t.dtype);
   i64 first = -1, last = 0, run = 0;
   for_runs(t.shape, offset, shape,
            [&](i64 begin, i64 n) { first = first < 0 ? begin : first, last = begin + n, run = n; });
-  if ((run * element >= kLong && reads_runs(tensor)) || run == last - first) {
+  if (run * element >= cheapest_read() || run == last - first) {
     for_runs(t.shape, offset, shape, [&](i64 begin, i64 n) {
       read_range(tensor, begin, n, out);
       out += n * element;

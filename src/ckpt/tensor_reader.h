@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "ckpt/block_copy.h"
 #include "ckpt/safetensors.h"
 
 namespace megalith {
@@ -24,6 +25,8 @@ class TensorReader {
   void read_range(std::size_t tensor, i64 begin, i64 n, std::byte* out) const;
   // The same as another float type.
   void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
+  // All runs of a strip, one behind the other, as `type`. Error if they are not in the tensor, or overlap.
+  void read_strip_as(std::size_t tensor, const Strip& strip, DType type, std::byte* out) const;
   // The box of shape `shape` at `offset`, as `type`; memory beside `out` is bounded, and no more of the files is read
   // than pages, or chunks with a checksum, that hold parts of it.
   void read_box_as(std::size_t tensor, const Shape& offset, const Shape& shape, DType type,
@@ -35,8 +38,9 @@ class TensorReader {
   virtual void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const = 0;
   // A box in stored type; by ranges, where a set has no better way.
   virtual void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const;
-  // Whether a range costs no more than its length, so that a box may be read run by run.
-  virtual bool reads_runs(std::size_t) const { return true; }
+  virtual void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const;
+  // A range of fewer bytes costs as much as one of so many: what a disk reads at once.
+  virtual i64 cheapest_read() const { return i64{64} << 10; }
 
  private:
   std::string where_;

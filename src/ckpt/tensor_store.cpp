@@ -74,4 +74,10 @@ void TensorStore::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) 
   for (const auto& file : files_) file->release(0, file->size());
 }
 
+// Run by run: what lies between them is not touched, for the files are mapped.
+void TensorStore::do_read_strip(std::size_t tensor, const Strip& s, std::byte* out) const {
+  for (i64 row = 0; row < s.rows; ++row)
+    do_read(tensor, s.begin + row * s.step, s.run, out + row * s.run * size_of(tensors()[tensor].dtype));
+}
+
 }  // namespace megalith

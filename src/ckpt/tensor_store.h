@@ -29,6 +29,7 @@ class TensorStore final : public TensorReader {
 
  private:
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
+  void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const override;
   void check_boxes(const TensorSpec& spec, const std::vector<StoredBox>& boxes) const;
 
   std::vector<std::unique_ptr<MappedFile>> files_;
