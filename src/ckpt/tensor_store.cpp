@@ -8,7 +8,8 @@
 namespace megalith {
 namespace {
 
-constexpr i64 kKeepMapped = i64{64} << 20;  // bytes read before pages are given back
+constexpr i64 kKeepMapped = i64{64} << 20;    // bytes mapped before pages are given back
+constexpr i64 kMappedAtOnce = i64{64} << 10;  // by a read of whatever length
 
 void swap_elements(std::byte* data, i64 n, i64 element) {
   for (i64 i = 0; i < n; ++i) std::reverse(data + i * element, data + (i + 1) * element);
@@ -69,7 +70,8 @@ void TensorStore::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) 
     if (swapped) swap_elements(out, count(shape), element);
     out += count(shape) * element;
   });
-  if (unreleased_.fetch_add(n * element) + n * element < kKeepMapped) return;
+  const i64 mapped = std::max(n * element, kMappedAtOnce);
+  if (unreleased_.fetch_add(mapped) + mapped < kKeepMapped) return;
   unreleased_ = 0;
   for (const auto& file : files_) file->release(0, file->size());
 }
