@@ -62,7 +62,7 @@ if(MEGALITH_HAS_CUDA)
   set(CMAKE_CUDA20_STANDARD_COMPILE_OPTION "-std=c++20")  # CMake 3.25 does not know that nvcc 13 has it
   set(CMAKE_CUDA20_EXTENSION_COMPILE_OPTION "-std=c++20")
   if(CCACHE)
-    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CCACHE})
+    set(CMAKE_CUDA_COMPILER_LAUNCHER ${CMAKE_CXX_COMPILER_LAUNCHER})
   endif()
   find_package(CUDAToolkit REQUIRED)
   add_library(megalith_cuda_libraries INTERFACE)

@@ -72,4 +72,12 @@ i64 ReadFile::read_blocks(i64 offset, std::span<std::byte> out) const {
   return i64(wanted);
 }
 
+std::vector<std::byte> FileRange::bytes(i64 offset, i64 n) const {
+  check(offset >= 0 && n >= 0 && offset <= size && n <= size - offset, "{}: no bytes {} to {} in a part of {}",
+        file->path(), offset, offset + n, size);
+  std::vector<std::byte> out(static_cast<std::size_t>(n));
+  read(offset, out);
+  return out;
+}
+
 }  // namespace megalith

@@ -4,6 +4,7 @@
 #pragma once
 #include <span>
 #include <string>
+#include <vector>
 
 #include "base/block_pool.h"
 #include "base/dtype.h"
@@ -32,6 +33,17 @@ class ReadFile {
   int file_ = -1;
   BlockPool* blocks_;  // none: through the page cache
   i64 size_ = 0;
+};
+
+// A stretch of a file that counts from its own begin, such as an archive in a larger one. The file must outlive it.
+struct FileRange {
+  const ReadFile* file;
+  i64 begin, size;
+
+  FileRange(const ReadFile& of, i64 from, i64 bytes) : file(&of), begin(from), size(bytes) {}
+  explicit FileRange(const ReadFile& of) : FileRange(of, 0, of.size()) {}
+  void read(i64 offset, std::span<std::byte> out) const { file->read(begin + offset, out); }
+  std::vector<std::byte> bytes(i64 offset, i64 n) const;  // Error if they are not in the stretch
 };
 
 }  // namespace megalith

@@ -69,7 +69,7 @@ AnyCheckpoint open_as(CkptFormat format, const std::string& dir, const AnyOpenOp
     case CkptFormat::native:
       return open_native(dir, options);
     case CkptFormat::hf:
-      return open_hf(dir);
+      return open_hf(dir, options);
     case CkptFormat::torch_dist:
       return open_torch_dist(place_of(dir, format, options), options);
     case CkptFormat::torch:

@@ -42,7 +42,7 @@ struct AnyOpenOptions {
   bool verify_native = true;           // native ones too, of which what is read later is compared then
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
   bool whole = true;                   // native: see OpenOptions
-  bool past_cache = false;             // likewise
+  bool past_cache = false;             // see OpenOptions, TensorStore
   bool tells = true;                   // likewise
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };

@@ -7,8 +7,7 @@ namespace megalith {
 namespace {
 
 struct Rows {
-  Shape size;
-  const Shape &from_strides, &to_strides;
+  const Shape &size, &from_strides, &to_strides;
   i64 element;
 
   void copy(const std::byte* from, std::byte* to, std::size_t d) const {
@@ -29,18 +28,29 @@ Shape row_major_strides(const Shape& shape) {
   return strides;
 }
 
-i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element) {
-  Shape size(from.shape.size());
-  i64 from_start = 0, to_start = 0;
-  for (std::size_t d = 0; d < size.size(); ++d) {
+CommonPart common_part(const Box& from, const Box& to) {
+  CommonPart c{.size = Shape(from.shape.size())};
+  for (std::size_t d = 0; d < c.size.size(); ++d) {
     const i64 begin = std::max(from.offset[d], to.offset[d]);
-    size[d] = std::min(from.offset[d] + from.shape[d], to.offset[d] + to.shape[d]) - begin;
-    if (size[d] <= 0) return 0;
-    from_start += (begin - from.offset[d]) * from.strides[d];
-    to_start += (begin - to.offset[d]) * to.strides[d];
+    const i64 end = std::min(from.offset[d] + from.shape[d], to.offset[d] + to.shape[d]);
+    c.size[d] = std::max<i64>(0, end - begin);
+    c.from_start += (begin - from.offset[d]) * from.strides[d];
+    c.to_start += (begin - to.offset[d]) * to.strides[d];
   }
-  Rows{size, from.strides, to.strides, element}.copy(from_data + from_start * element, to_data + to_start * element, 0);
-  return count(size);
+  return c;
+}
+
+void copy_block(const Shape& size, const Shape& from_strides, const std::byte* from, const Shape& to_strides,
+                std::byte* to, i64 element) {
+  if (count(size) > 0) Rows{size, from_strides, to_strides, element}.copy(from, to, 0);
+}
+
+i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element) {
+  const CommonPart c = common_part(from, to);
+  if (count(c.size) == 0) return 0;
+  copy_block(c.size, from.strides, from_data + c.from_start * element, to.strides, to_data + c.to_start * element,
+             element);
+  return count(c.size);
 }
 
 void for_boxes(const Shape& shape, i64 begin, i64 n,

@@ -18,7 +18,18 @@ struct Box {
   const Shape& strides;  // in elements
 };
 
-// Copies the elements that both boxes of the same tensor hold; returns how many they are. `element`: bytes of one.
+// The elements that two boxes of the same tensor hold: how many along each dimension, and where in either's memory.
+struct CommonPart {
+  Shape size;  // 0 along a dimension: they hold none
+  i64 from_start = 0, to_start = 0;
+};
+CommonPart common_part(const Box& from, const Box& to);
+
+// Copies a block of elements; all steps count elements, `element` is the bytes of one.
+void copy_block(const Shape& size, const Shape& from_strides, const std::byte* from, const Shape& to_strides,
+                std::byte* to, i64 element);
+
+// Copies the elements that both boxes of the same tensor hold; returns how many they are.
 i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element);
 
 // Whether boxes, each an offset and a shape within the tensor's, hold each of its elements once; dimensions that are

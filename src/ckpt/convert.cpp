@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/hf_mapping.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/open_formats.h"

@@ -6,8 +6,14 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <set>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "base/check.h"
+#include "ckpt/block_copy.h"
+#include "ckpt/hf_mapping.h"
+#include "ckpt/mapped_tensors.h"
+#include "ckpt/tensor_store.h"
 
 namespace megalith {
 namespace {
@@ -20,12 +26,23 @@ const TensorInfo* find_tensor(const TensorFiles& files, const HfMapping& mapping
   return nullptr;
 }
 
+bool same_bytes(const TensorFiles& files, const TensorInfo& a, const TensorInfo& b) {
+  constexpr i64 kPiece = i64{4} << 20;
+  std::vector<std::byte> ours, others;
+  for (i64 at = 0; at < a.bytes; at += kPiece) {
+    ours.resize(std::size_t(std::min(kPiece, a.bytes - at))), others.resize(ours.size());
+    files.read(a, at, ours), files.read(b, at, others);
+    if (ours != others) return false;
+  }
+  return true;
+}
+
 // A tied model's files may repeat the embedding as the head; another head would be lost silently.
 bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const TensorInfo& t) {
   if (find_tensor(files, mapping, mapping.head) != &t) return false;
   const TensorInfo* embedding = find_tensor(files, mapping, mapping.embedding);
   const bool same = embedding != nullptr && embedding->stored_type == t.stored_type && embedding->shape == t.shape &&
-                    std::ranges::equal(files.raw(*embedding), files.raw(t));
+                    same_bytes(files, *embedding, t);
   check(same,
         "[hf] {}: tie_word_embeddings is true, but {} differs from {}; set it to false in config.json if the head is "
         "meant",
@@ -48,20 +65,6 @@ std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping&
       found.push_back({t.name, t.shape});
   }
   return found;
-}
-
-std::optional<TensorView> find_view(const HfMapping& mapping, const HfSource& source, const std::string& name) {
-  for (const std::string& spelling : spellings(mapping, name))
-    if (auto view = source(spelling)) return view;
-  return std::nullopt;
-}
-
-// Links by the tensor they fill: index lists parallel to HfMapping::theirs or ::ours.
-std::vector<std::vector<const TensorLink*>> group_links(const HfMapping& mapping, std::size_t n,
-                                                        std::size_t TensorLink::*key) {
-  std::vector<std::vector<const TensorLink*>> groups(n);
-  for (const TensorLink& link : mapping.links) groups[link.*key].push_back(&link);
-  return groups;
 }
 
 struct Shard {
@@ -125,40 +128,36 @@ void refuse_existing_model(const std::string& dir) {
 
 }  // namespace
 
-void import_hf(const HfMapping& mapping, const HfSource& source, const std::string& where, const LogicalSink& sink) {
-  std::vector<TensorView> views;
-  std::vector<NamedShape> found;
-  for (const NamedShape& t : mapping.theirs) {
-    const auto view = find_view(mapping, source, t.name);
-    if (view) found.push_back({t.name, view->shape});
-    views.push_back(view.value_or(TensorView{}));
+std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
+                                                  const std::function<bool(const TensorInfo&)>& wanted,
+                                                  bool past_cache) {
+  auto store = std::make_shared<TensorStore>(files.where(), past_cache);
+  for (const TensorInfo& t : files.tensors()) {
+    if (!wanted(t)) continue;
+    store->add_tensor({t.name, t.dtype(), t.shape}, {{.offset = Shape(t.shape.size(), 0),
+                                                      .shape = t.shape,
+                                                      .strides = row_major_strides(t.shape),
+                                                      .file = store->add_file(t.file),
+                                                      .position = t.offset}});
   }
-  check_same_tensors(where, mapping.theirs, found);
-  for (std::size_t i = 0; i < views.size(); ++i)
-    check(is_float(views[i].dtype), "{}: tensor \"{}\" has type {}: want a floating-point type", where,
-          mapping.theirs[i].name, name_of(views[i].dtype));
-  const auto groups = group_links(mapping, mapping.ours.size(), &TensorLink::ours);
-  std::vector<float> values;
-  for (std::size_t i = 0; i < mapping.ours.size(); ++i) {
-    const NamedShape& t = mapping.ours[i];
-    values.resize(std::size_t(count(t.shape)));
-    for (const TensorLink* link : groups[i])
-      unpack(link->block, views[link->theirs].dtype, views[link->theirs].data, values.data());
-    sink(t.name, t.shape, values);
-  }
+  return store;
 }
 
-void check_hf_tensors(const TensorFiles& files, const HfMapping& mapping, const std::string& where) {
-  check_same_tensors(where, mapping.theirs, found_tensors(files, mapping));
-}
-
-void import_hf(const std::string& dir, const HfConfig& config, const LogicalSink& sink) {
+std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, const HfConfig& config, bool past_cache) {
   const HfMapping mapping = hf_mapping(config.family, config.model);
-  const TensorFiles files = TensorFiles::open_directory(dir);
-  const std::string where = "[hf] " + files.where();
-  check_hf_tensors(files, mapping, where);
-  import_hf(
-      mapping, [&](const std::string& name) { return files.view(name); }, where, sink);
+  check_same_tensors("[hf] " + files.where(), mapping.theirs, found_tensors(files, mapping));
+  std::unordered_map<std::string, std::string> spelled;  // the mapping's names in the files
+  std::unordered_set<std::string> known;
+  for (const NamedShape& t : mapping.theirs)
+    if (const TensorInfo* stored = find_tensor(files, mapping, t.name))
+      spelled.emplace(t.name, stored->name), known.insert(stored->name);
+  const auto weights = read_hf_files(
+      files, [&](const TensorInfo& t) { return known.contains(t.name); }, past_cache);
+  for (const TensorSpec& t : weights->tensors())
+    check(is_float(t.dtype), "[hf] {}: tensor \"{}\" has type {}: want a floating-point type", files.where(), t.name,
+          name_of(t.dtype));
+  const auto spell = [&](const std::string& name) { return spelled.at(name); };
+  return std::make_shared<MappedTensors>(weights, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
 }
 
 void export_hf_as_is(const std::string& dir, const std::string& config_json, const TensorReader& tensors,

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/hf_weights.h"
 #include "ckpt/open_formats.h"
 
 namespace megalith {

@@ -4,8 +4,6 @@
 
 #include <algorithm>
 #include <functional>
-#include <unordered_map>
-#include <unordered_set>
 
 #include "base/check.h"
 #include "base/parse_json.h"
@@ -161,20 +159,6 @@ std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint) {
   return std::make_shared<NativeTensors>(std::move(checkpoint));
 }
 
-std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
-                                                  const std::function<bool(const TensorInfo&)>& wanted) {
-  auto store = std::make_shared<TensorStore>(files.where());
-  for (const TensorInfo& t : files.tensors()) {
-    if (!wanted(t)) continue;
-    store->add_tensor({t.name, t.dtype(), t.shape}, {{.offset = Shape(t.shape.size(), 0),
-                                                      .shape = t.shape,
-                                                      .strides = row_major_strides(t.shape),
-                                                      .file = store->add_file(t.file),
-                                                      .position = t.offset}});
-  }
-  return store;
-}
-
 AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
   Checkpoint checkpoint =
       open_checkpoint(dir, {options.iteration, options.verify && options.verify_native, options.no_later_than,
@@ -185,39 +169,28 @@ AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options)
   return c;
 }
 
-AnyCheckpoint open_hf(const std::string& dir) {
+AnyCheckpoint open_hf(const std::string& dir, const AnyOpenOptions& options) {
   const std::string path = dir + "/config.json";
   const TensorFiles files = TensorFiles::open_directory(dir);
   AnyCheckpoint c{.format = CkptFormat::hf, .path = dir, .hf_config = read_text(path)};
   if (!is_our_hf_architecture(c.hf_config, "[hf] " + path)) {
     c.manifest.state_json = hf_state(c.hf_config, true);
-    c.tensors = read_hf_files(files, [](const TensorInfo&) { return true; });
+    c.tensors = read_hf_files(
+        files, [](const TensorInfo&) { return true; }, options.past_cache);
     return c;
   }
   const HfConfig config = read_hf_config(dir);
-  const HfMapping mapping = hf_mapping(config.family, config.model);
-  check_hf_tensors(files, mapping, "[hf] " + dir);
-  std::unordered_map<std::string, std::string> spelled;  // the mapping's names in the files
-  std::unordered_set<std::string> known;
-  for (const NamedShape& t : mapping.theirs)
-    for (const std::string& spelling : spellings(mapping, t.name))
-      if (files.find(spelling) != nullptr && spelled.emplace(t.name, spelling).second) known.insert(spelling);
-  const auto spell = [&](const std::string& name) { return spelled.at(name); };
-  const auto weights = read_hf_files(files, [&](const TensorInfo& t) { return known.contains(t.name); });
-  for (const TensorSpec& t : weights->tensors())
-    check(is_float(t.dtype), "[hf] {}: tensor \"{}\" has type {}: want a floating-point type", dir, t.name,
-          name_of(t.dtype));
   c.model = config.model;
   c.model->resolve();
   c.manifest.config_json = model_to_json(*c.model);
   c.manifest.state_json = hf_state(c.hf_config, false);
-  c.tensors = std::make_shared<MappedTensors>(weights, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
+  c.tensors = read_hf_weights(files, config, options.past_cache);
   return c;
 }
 
 AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
-  TorchDist dist(dir, options.verify);
+  TorchDist dist(dir, options.verify, options.past_cache);
   c.mark = ReadMark(dir);
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   const PickleValue& common = *dist.common();
@@ -246,7 +219,7 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
 
 AnyCheckpoint open_torch_legacy(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch, .path = dir};
-  const TorchLegacy files(dir, options.verify);
+  const TorchLegacy files(dir, options.verify, options.past_cache);
   const auto find_state = [&](const ModelConfig&, MegatronLayers) {
     check(files.state_problem().empty(), "{}", files.state_problem());
     check_main_values(files.tensors(), files.tensors());

@@ -54,8 +54,8 @@ i64 bytes_of(const std::vector<TensorSpec>& tensors) {
 
 void TensorFiles::add_file(const std::string& path) {
   const bool is_first = files_.empty();
-  const MappedFile& file = files_.try_emplace(path, path).first->second;
-  SafetensorsHeader header = parse_safetensors_header(std::as_bytes(file.bytes()), path);
+  const ReadFile& file = files_.try_emplace(path, path).first->second;
+  SafetensorsHeader header = parse_safetensors_header(read_safetensors_header(file), file.size(), path);
   if (is_first) metadata_ = std::move(header.metadata);
   for (TensorInfo& t : header.tensors) {
     check(index_.emplace(t.name, tensors_.size()).second, "[safetensors] {}: tensor \"{}\" is in an earlier file too",
@@ -107,32 +107,25 @@ const TensorInfo& TensorFiles::at(const std::string& name) const {
   return *t;
 }
 
-std::span<const std::byte> TensorFiles::raw(const TensorInfo& tensor) const {
-  return std::as_bytes(files_.at(tensor.file).bytes()).subspan(std::size_t(tensor.offset), std::size_t(tensor.bytes));
+void TensorFiles::read(const TensorInfo& tensor, i64 offset, std::span<std::byte> out) const {
+  check(offset >= 0 && offset <= tensor.bytes && i64(out.size()) <= tensor.bytes - offset,
+        "[safetensors] {}: tensor \"{}\" has {} bytes, none from {} to {}", tensor.file, tensor.name, tensor.bytes,
+        offset, offset + i64(out.size()));
+  files_.at(tensor.file).read(tensor.offset + offset, out);
 }
 
-void TensorFiles::release(const TensorInfo& tensor) const {
-  files_.at(tensor.file).release(tensor.offset, tensor.bytes);
-}
-
-std::optional<TensorView> TensorFiles::view(const std::string& name) const {
-  const TensorInfo* t = find(name);
-  if (t == nullptr) return std::nullopt;
-  return TensorView{t->dtype(), t->shape, raw(*t).data()};
-}
-
-void TensorFiles::read_f32(const TensorInfo& tensor, std::span<float> out) const {
-  check(i64(out.size()) == count(tensor.shape), "[safetensors] {}: tensor \"{}\" has {} elements, its destination {}",
-        tensor.file, tensor.name, count(tensor.shape), out.size());
-  check(is_float(tensor.dtype()), "[safetensors] {}: tensor \"{}\" has type {}: want a floating-point type",
-        tensor.file, tensor.name, tensor.stored_type);
-  unpack(Strides::flat(i64(out.size())), tensor.dtype(), raw(tensor).data(), out.data());
+std::vector<std::byte> TensorFiles::read(const TensorInfo& tensor) const {
+  std::vector<std::byte> out(static_cast<std::size_t>(tensor.bytes));
+  read(tensor, 0, out);
+  return out;
 }
 
 std::vector<float> TensorFiles::read_f32(const std::string& name) const {
   const TensorInfo& t = at(name);
+  check(is_float(t.dtype()), "[safetensors] {}: tensor \"{}\" has type {}: want a floating-point type", t.file, t.name,
+        t.stored_type);
   std::vector<float> out(std::size_t(count(t.shape)));
-  read_f32(t, out);
+  unpack(Strides::flat(i64(out.size())), t.dtype(), read(t).data(), out.data());
   return out;
 }
 

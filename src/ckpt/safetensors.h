@@ -1,15 +1,14 @@
 // safetensors files: an 8-byte header length, a JSON header, then the tensors' bytes back to back.
-// Format: https://huggingface.co/docs/safetensors. Reading maps the files and checks everything the header claims
-// before any tensor is touched: hostile or truncated files end in one Error that names the file and the tensor.
+// Format: https://huggingface.co/docs/safetensors. Opening checks everything the header claims before any tensor is
+// read: hostile or truncated files end in one Error that names the file and the tensor.
 #pragma once
 #include <map>
-#include <optional>
 #include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
 
-#include "base/mapped_file.h"
+#include "base/read_file.h"
 #include "base/shape.h"
 #include "ckpt/files.h"
 
@@ -27,13 +26,6 @@ struct TensorInfo {
   DType dtype() const;       // Error if there is none
 };
 
-// A tensor in memory, row-major. `data` may be unaligned.
-struct TensorView {
-  DType dtype = DType::f32;
-  Shape shape{};
-  const std::byte* data = nullptr;
-};
-
 // The tensors of one file, or of all files of a sharded model.
 class TensorFiles {
  public:
@@ -45,12 +37,10 @@ class TensorFiles {
   const std::vector<TensorInfo>& tensors() const { return tensors_; }  // file by file, in the order of their bytes
   const TensorInfo* find(const std::string& name) const;               // nullptr if absent
   const TensorInfo& at(const std::string& name) const;                 // Error if absent
-  std::span<const std::byte> raw(const TensorInfo& tensor) const;
-  void release(const TensorInfo& tensor) const;  // its pages leave the process's memory until they are touched again
-  std::optional<TensorView> view(const std::string& name) const;  // nullopt if absent
-  // Converts from f32, f64, bf16 or f16. `out` must have the tensor's number of elements.
-  void read_f32(const TensorInfo& tensor, std::span<float> out) const;
-  std::vector<float> read_f32(const std::string& name) const;
+  // Of the tensor, from its byte `offset` on. Error if they are not there.
+  void read(const TensorInfo& tensor, i64 offset, std::span<std::byte> out) const;
+  std::vector<std::byte> read(const TensorInfo& tensor) const;                      // all of it
+  std::vector<float> read_f32(const std::string& name) const;                       // from f32, f64, bf16 or f16
   const std::map<std::string, std::string>& metadata() const { return metadata_; }  // of the first file
   const std::string& where() const { return where_; }                               // path, for messages
 
@@ -58,7 +48,7 @@ class TensorFiles {
   void add_file(const std::string& path);
 
   std::string where_;
-  std::unordered_map<std::string, MappedFile> files_;
+  std::unordered_map<std::string, ReadFile> files_;
   std::vector<TensorInfo> tensors_;
   std::unordered_map<std::string, std::size_t> index_;
   std::map<std::string, std::string> metadata_;

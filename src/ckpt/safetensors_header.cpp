@@ -132,17 +132,23 @@ DType TensorInfo::dtype() const {
   return *type;
 }
 
-SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, const std::string& path) {
-  const i64 size = i64(file.size());
-  check(size >= 8, "[safetensors] {} is truncated: {} bytes, want at least 8", path, size);
+std::vector<std::byte> read_safetensors_header(const ReadFile& file) {
+  const std::string& path = file.path();
+  check(file.size() >= 8, "[safetensors] {} is truncated: {} bytes, want at least 8", path, file.size());
   u64 length = 0;
-  std::memcpy(&length, file.data(), 8);
+  file.read(0, std::as_writable_bytes(std::span(&length, 1)));
   check(length <= u64(kMaxHeader),
         "[safetensors] {}: a header of {} bytes; the format allows {}: not a safetensors file", path, length,
         kMaxHeader);
-  check(i64(length) <= size - 8, "[safetensors] {} is truncated: a header of {} bytes in a file of {}", path, length,
-        size);
-  const std::string_view text(reinterpret_cast<const char*>(file.data()) + 8, length);
+  check(i64(length) <= file.size() - 8, "[safetensors] {} is truncated: a header of {} bytes in a file of {}", path,
+        length, file.size());
+  std::vector<std::byte> header(8 + length);
+  file.read(0, header);
+  return header;
+}
+
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> bytes, i64 size, const std::string& path) {
+  const std::string_view text(reinterpret_cast<const char*>(bytes.data()) + 8, bytes.size() - 8);
   check(text.starts_with('{'), "[safetensors] {}: the header does not start with '{{': not a safetensors file", path);
   SafetensorsHeader header;
   const json root = parse_strict(text, path);
@@ -155,22 +161,9 @@ SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, cons
   // Empty tensors share their offset with the next one: end decides, so that they come first.
   std::ranges::stable_sort(header.tensors, {},
                            [](const TensorInfo& t) { return std::pair(t.offset, t.offset + t.bytes); });
-  check_tiling(header.tensors, size - 8 - i64(length), path);
-  for (TensorInfo& t : header.tensors) t.offset += 8 + i64(length);
+  check_tiling(header.tensors, size - i64(bytes.size()), path);
+  for (TensorInfo& t : header.tensors) t.offset += i64(bytes.size());
   return header;
-}
-
-u64 safetensors_header_checksum(const std::string& path) {
-  const ReadFile file(path);
-  std::vector<std::byte> header(8);
-  file.read(0, header);
-  u64 length = 0;
-  std::memcpy(&length, header.data(), 8);
-  check(length <= u64(kMaxHeader), "[safetensors] {}: a header of {} bytes; the format allows {}", path, length,
-        kMaxHeader);
-  header.resize(8 + length);
-  file.read(8, std::span(header).subspan(8));
-  return xxh64(header);
 }
 
 std::string format_safetensors_header(std::span<const TensorSpec> tensors,

@@ -14,11 +14,12 @@ struct SafetensorsHeader {
   std::map<std::string, std::string> metadata;
 };
 
-// Checks the header length, syntax, names, types and sizes, and that the tensors tile the file to its end.
-SafetensorsHeader parse_safetensors_header(std::span<const std::byte> file, const std::string& path);
+// A file's header length and header, as they are. Error if the file has not as much.
+std::vector<std::byte> read_safetensors_header(const ReadFile& file);
 
-// xxh64 of a file's header length and header, as they are; of no more than the file has.
-u64 safetensors_header_checksum(const std::string& path);
+// Checks syntax, names, types and sizes of what read_safetensors_header gives, and that the tensors tile the file of
+// `size` bytes to its end.
+SafetensorsHeader parse_safetensors_header(std::span<const std::byte> header, i64 size, const std::string& path);
 
 // Header length and header, padded; `tensors` must be in file order.
 std::string format_safetensors_header(std::span<const TensorSpec> tensors,

@@ -129,13 +129,6 @@ std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTe
   return out;
 }
 
-std::vector<u64> chunk_sums(std::span<const std::byte> bytes, i64 chunk_bytes) {
-  std::vector<u64> sums;
-  for (; !bytes.empty(); bytes = bytes.subspan(std::min(bytes.size(), std::size_t(chunk_bytes))))
-    sums.push_back(xxh64(bytes.first(std::min(bytes.size(), std::size_t(chunk_bytes)))));
-  return sums;
-}
-
 std::string ShardWriter::write(const std::string& at) {
   const bool one = options_.writers == 1;
   const auto parts = split_by_size(tensors_, options_.writers);

@@ -10,9 +10,6 @@
 
 namespace megalith {
 
-// xxh64 of each chunk of the bytes.
-std::vector<u64> chunk_sums(std::span<const std::byte> bytes, i64 chunk_bytes);
-
 Shape global_shape(const SaveTensor& t);
 Shape block_offset(const SaveTensor& t);
 

@@ -1,10 +1,10 @@
-// Tensors as files hold them: each in disjoint boxes that lie somewhere in mapped files. All formats that we read end
-// as one of these; what sets them apart is only how their boxes are found.
+// Tensors as files hold them: each in disjoint boxes that lie somewhere in files. All formats that we read end as one
+// of these; what sets them apart is only how their boxes are found.
 #pragma once
-#include <atomic>
 #include <memory>
+#include <optional>
 
-#include "base/mapped_file.h"
+#include "base/read_file.h"
 #include "ckpt/tensor_reader.h"
 
 namespace megalith {
@@ -19,23 +19,31 @@ struct StoredBox {
 
 class TensorStore final : public TensorReader {
  public:
-  explicit TensorStore(std::string where) : TensorReader(std::move(where)) {}
+  // `past_cache`: long stretches are read past the page cache: faster, unless another process of this host reads them
+  // too.
+  explicit TensorStore(std::string where, bool past_cache = false);
 
-  std::size_t add_file(const std::string& path);  // maps it, once
-  const MappedFile& file(std::size_t number) const { return *files_[number]; }
+  bool past_cache() const { return blocks_ != nullptr; }
+  std::size_t add_file(const std::string& path);  // opens it, once
+  const ReadFile& file(std::size_t number) const { return files_[number]->cached; }
   // Error if boxes leave the tensor or the file, overlap, or leave gaps.
   void add_tensor(TensorSpec spec, std::vector<StoredBox> boxes);
   const std::vector<StoredBox>& boxes(std::size_t tensor) const { return boxes_[tensor]; }
 
  private:
+  struct File {
+    File(const std::string& path, BlockPool* blocks);
+    ReadFile cached;
+    std::optional<ReadFile> past_cache;
+  };
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
-  void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const override;
+  void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override;
   void check_boxes(const TensorSpec& spec, const std::vector<StoredBox>& boxes) const;
 
-  std::vector<std::unique_ptr<MappedFile>> files_;
+  std::unique_ptr<BlockPool> blocks_;  // none: all through the page cache
+  std::vector<std::unique_ptr<File>> files_;
   std::unordered_map<std::string, std::size_t> file_index_;
   std::vector<std::vector<StoredBox>> boxes_;
-  mutable std::atomic<i64> unreleased_ = 0;  // bytes read since pages were last dropped
 };
 
 }  // namespace megalith

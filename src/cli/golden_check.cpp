@@ -73,7 +73,7 @@ Batch read_batch(const TensorFiles& golden, int i) {
     const TensorInfo& t = golden.at(fmt::format("batch{}.{}", i, what));
     check(t.dtype() == DType::i32, "{} is {}, want I32", t.name, t.stored_type);
     std::vector<i32> out(size_t(count(t.shape)));
-    std::memcpy(out.data(), golden.raw(t).data(), out.size() * sizeof(i32));
+    std::memcpy(out.data(), golden.read(t).data(), out.size() * sizeof(i32));
     return out;
   };
   Batch b;

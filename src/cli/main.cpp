@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <string_view>
 
+#include "base/bus_error.h"
 #include "base/check.h"
 #include "base/escape.h"
 #include "base/one_line.h"
@@ -49,6 +50,7 @@ void allow_many_files() {
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write like a full disk, not the end of the process
+  megalith::tell_bus_errors();
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
   allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";

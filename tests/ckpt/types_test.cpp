@@ -20,8 +20,7 @@ std::vector<Stored> read_model(const std::string& dir) {
   std::vector<Stored> out;
   const TensorFiles files = TensorFiles::open_directory(dir);
   for (const TensorInfo& t : files.tensors()) {
-    const auto raw = files.raw(t);
-    out.push_back({{t.name, t.dtype(), t.shape}, {raw.begin(), raw.end()}});
+    out.push_back({{t.name, t.dtype(), t.shape}, files.read(t)});
   }
   return out;
 }

@@ -232,7 +232,7 @@ void Placer::add(const Param& p, i64 layer, i64 rank, const Bucket& bucket, i64 
 std::shared_ptr<TensorStore> Placer::place(bool norm_first) {
   layer_names_ = layer_names(norm_first);
   wholes_.clear();
-  auto out = std::make_shared<TensorStore>(files_.where());
+  auto out = std::make_shared<TensorStore>(files_.where(), files_.past_cache());
   const i64 chunks = i64(buffers_.at(0).size());
   i64 first_layer = 0;
   for (i64 chunk = 0; chunk < chunks; ++chunk)

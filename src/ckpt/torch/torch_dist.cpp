@@ -31,7 +31,8 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
 
 }  // namespace
 
-TorchDist::TorchDist(const std::string& dir, bool verify) : dir_(dir), store_(std::make_shared<TensorStore>(dir)) {
+TorchDist::TorchDist(const std::string& dir, bool verify, bool past_cache)
+    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)) {
   const std::string path = dir + "/.metadata";
   check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
   const std::string text = read_text(path);
@@ -74,14 +75,14 @@ TorchDist::Items TorchDist::read_items(const PickleValue& metadata) const {
   return items;
 }
 
-std::span<const std::byte> TorchDist::bytes_of(const Item& item) {
+FileRange TorchDist::range_of(const Item& item) {
   const std::string path = dir_ + "/" + item.file;
   check(fs::exists(path), "[load] {} is missing", path);
-  const MappedFile& file = store_->file(store_->add_file(path));
+  const ReadFile& file = store_->file(store_->add_file(path));
   check(item.offset >= 0 && item.length >= 0 && item.offset <= file.size() && item.length <= file.size() - item.offset,
         "[load] {} is truncated: bytes {} to {} should be there, it has {}", path, item.offset,
         item.offset + item.length, file.size());
-  return std::as_bytes(file.bytes()).subspan(std::size_t(item.offset), std::size_t(item.length));
+  return {file, item.offset, item.length};
 }
 
 void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, bool verify) {
@@ -106,9 +107,8 @@ void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, bo
 StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item,
                               bool verify) {
   const std::string where = fmt::format("[load] {}/{}: tensor {}", dir_, item.file, name);
-  const TorchFile file(bytes_of(item), where);
-  const MappedFile& mapped = store_->file(store_->add_file(dir_ + "/" + item.file));
-  if (verify) file.verify([&](i64 begin, i64 bytes) { mapped.release(item.offset + begin, bytes); });
+  const TorchFile file(range_of(item), where);
+  if (verify) file.verify();
   const auto t = file.tensor(file.root());
   check(t.has_value(), "{} is {}", where, file.root().describe());
   StoredBox box{.offset = pickle_sizes(chunk.find("offsets"), where),
@@ -126,7 +126,7 @@ std::unique_ptr<TorchDist::Object> TorchDist::object(const std::string& name) {
   const auto item = items_.find(name);
   if (item == items_.end()) return nullptr;
   const std::string where = fmt::format("[load] {}/{}: {}", dir_, item->second.file, name);
-  return std::make_unique<Object>(TorchFile(bytes_of(item->second), where));
+  return std::make_unique<Object>(TorchFile(range_of(item->second), where));
 }
 
 void TorchDist::read_common() {
@@ -139,7 +139,7 @@ void TorchDist::read_common() {
   else
     return;
   const std::string where = fmt::format("[load] {}/{}", dir_, item.file);
-  common_ = std::make_unique<TorchFile>(bytes_of(item), where);
+  common_ = std::make_unique<TorchFile>(range_of(item), where);
   common_root_ = &common_->root();
   // As an object it is a list of one.
   if (common_root_->kind == PickleValue::Kind::list && common_root_->items.size() == 1)

@@ -15,7 +15,7 @@ namespace megalith {
 class TorchDist {
  public:
   // One iter_NNNNNNN directory. `verify` reads every tensor and compares checksums. Error if anything is damaged.
-  explicit TorchDist(const std::string& dir, bool verify = true);
+  explicit TorchDist(const std::string& dir, bool verify = true, bool past_cache = false);
 
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
@@ -42,7 +42,7 @@ class TorchDist {
   void add_tensor(const std::string& name, const PickleValue& entry, bool verify);
   StoredBox read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item, bool verify);
   void read_common();
-  std::span<const std::byte> bytes_of(const Item& item);
+  FileRange range_of(const Item& item);
 
   std::string dir_;
   Items items_;

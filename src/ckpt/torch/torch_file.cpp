@@ -41,16 +41,12 @@ const TorchType* find_type(std::string_view name, std::string_view TorchType::*k
 
 std::string_view after_dot(std::string_view name) { return name.substr(name.rfind('.') + 1); }
 
-Pickle read_pickle(const TorchZip& zip) {
-  const ZipRecord& record = zip.at("data.pkl");
-  zip.verify(record);
-  return Pickle(zip.bytes(record), zip.where() + "/data.pkl");
-}
+Pickle read_pickle(const TorchZip& zip) { return Pickle(zip.bytes(zip.at("data.pkl")), zip.where() + "/data.pkl"); }
 
 bool is_big_endian(const TorchZip& zip) {
   const ZipRecord* record = zip.find("byteorder");
   if (record == nullptr) return false;
-  const auto bytes = zip.bytes(*record);
+  const std::vector<std::byte> bytes = zip.bytes(*record);
   const std::string_view order(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   check(order == "little" || order == "big", "{}: byteorder is \"{}\": want little or big", zip.where(),
         order.substr(0, 20));
@@ -78,8 +74,8 @@ std::string_view torch_storage_of(DType type) {
   return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->storage;
 }
 
-TorchFile::TorchFile(std::span<const std::byte> bytes, const std::string& where)
-    : zip_(bytes, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
+TorchFile::TorchFile(const FileRange& archive, const std::string& where)
+    : zip_(archive, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
 
 std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value) const {
   if (value.kind != PickleValue::Kind::object) return std::nullopt;
@@ -127,8 +123,8 @@ TorchTensor TorchFile::place(const PickleValue& value) const {
   return t;
 }
 
-void TorchFile::verify(const TorchZip::Done& done) const {
-  for (const ZipRecord& record : zip_.records()) zip_.verify(record, done);
+void TorchFile::verify() const {
+  for (const ZipRecord& record : zip_.records()) zip_.verify(record);
 }
 
 }  // namespace megalith

@@ -1,7 +1,6 @@
 // One file of torch.save, or one item of a .distcp file: a pickle whose tensors lie beside it in a zip archive.
 #pragma once
 #include <optional>
-#include <span>
 #include <string>
 
 #include "ckpt/torch/pickle.h"
@@ -26,13 +25,13 @@ std::string_view torch_storage_of(DType type);  // "BFloat16Storage"; "": newer 
 
 class TorchFile {
  public:
-  TorchFile(std::span<const std::byte> bytes, const std::string& where);
+  TorchFile(const FileRange& archive, const std::string& where);
 
   const PickleValue& root() const { return pickle_.root(); }
   const TorchZip& zip() const { return zip_; }
   // nullopt if the value is no tensor; Error if it is one that leaves its storage.
   std::optional<TorchTensor> tensor(const PickleValue& value) const;
-  void verify(const TorchZip::Done& done = {}) const;  // every record's checksum
+  void verify() const;  // every record's checksum
 
  private:
   TorchTensor place(const PickleValue& value) const;

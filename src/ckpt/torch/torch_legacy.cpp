@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <map>
 #include <set>
@@ -104,8 +103,8 @@ void Collector::flatten(const RankFile& file, const PickleValue& value, const st
 std::unique_ptr<TorchFile> Collector::open(const std::string& path, std::size_t& number) {
   check(fs::exists(path), "[load] {} is missing", path);
   number = store_.add_file(path);
-  auto file = std::make_unique<TorchFile>(std::as_bytes(store_.file(number).bytes()), "[load] " + path);
-  if (verify_) file->verify([&](i64 begin, i64 bytes) { store_.file(number).release(begin, bytes); });
+  auto file = std::make_unique<TorchFile>(FileRange(store_.file(number)), "[load] " + path);
+  if (verify_) file->verify();
   return file;
 }
 
@@ -231,7 +230,8 @@ void check_version(const PickleValue& root, const std::string& dir) {
 
 }  // namespace
 
-TorchLegacy::TorchLegacy(const std::string& dir, bool verify) : dir_(dir), store_(std::make_shared<TensorStore>(dir)) {
+TorchLegacy::TorchLegacy(const std::string& dir, bool verify, bool past_cache)
+    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)) {
   std::map<Rank, std::string> places;
   for (const auto& entry : fs::directory_iterator(dir))
     if (const auto rank = read_rank(entry.path().filename().string(), dir)) places[*rank] = entry.path().string();
@@ -277,7 +277,7 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
   const auto t = common_->tensor(*step);
   if (!t || t->type != "float32" || count(t->shape) != 1 || t->swapped) return std::nullopt;
   float value = 0;
-  std::memcpy(&value, store_->file(kFirstFile).bytes().data() + t->position, sizeof value);
+  store_->file(kFirstFile).read(t->position, std::as_writable_bytes(std::span(&value, 1)));
   return i64(value);
 }
 

@@ -16,7 +16,7 @@ class TorchLegacy {
  public:
   // One iter_NNNNNNN directory. `verify` compares checksums of everything. Error if a rank's file is missing or
   // damaged.
-  explicit TorchLegacy(const std::string& dir, bool verify = true);
+  explicit TorchLegacy(const std::string& dir, bool verify = true, bool past_cache = false);
 
   // Under canonical_megatron_name, each layer by its number in the model; of the optimizer's state with kMegatronState
   // and its kind before it.

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <span>
 
 #include "base/check.h"
 
@@ -27,25 +28,35 @@ struct Directory {
   i64 begin, size, records;
 };
 
-// From the records at the archive's end.
-Directory find_directory(std::span<const std::byte> b, const std::string& where) {
-  const i64 size = i64(b.size());
-  check(size >= kEndBytes && load<u32>(b, 0) == kLocal,
-        "{} is not a zip archive of torch.save: damaged, or of PyTorch before 1.6", where);
-  i64 end = size - kEndBytes;
-  const i64 last = std::max<i64>(0, end - std::numeric_limits<u16>::max());
-  while (end > last && load<u32>(b, end) != kEnd) --end;
-  check(load<u32>(b, end) == kEnd, "{} is truncated: no zip directory at its end", where);
-  Directory d{load<u32>(b, end + 16), load<u32>(b, end + 12), load<u16>(b, end + 10)};
-  const i64 locator = end - kLocatorBytes;
-  if (locator >= 0 && load<u32>(b, locator) == kLocator64) {
-    const u64 at = load<u64>(b, locator + 8);
-    check(at <= u64(locator) && locator - i64(at) >= kEnd64Bytes && load<u32>(b, i64(at)) == kEnd64,
-          "{} is damaged: its zip64 directory is not where it says", where);
-    d = {load<i64>(b, i64(at) + 48), load<i64>(b, i64(at) + 40), load<i64>(b, i64(at) + 32)};
+// Where the record at the archive's end is: behind it there may be a comment, which PyTorch does not write.
+i64 find_end(const FileRange& archive, const std::string& where) {
+  for (const i64 comment : {i64{0}, i64{std::numeric_limits<u16>::max()}}) {
+    const i64 tail = std::min(archive.size, kEndBytes + comment), first = archive.size - tail;
+    const std::vector<std::byte> b = archive.bytes(first, tail);
+    for (i64 at = tail - kEndBytes; at >= 0; --at)
+      if (load<u32>(b, at) == kEnd) return first + at;
   }
-  check(d.begin >= 0 && d.size >= 0 && d.begin <= size && d.size <= size - d.begin && d.records >= 0 &&
-            d.records <= d.size / kCentralBytes,
+  fail("{} is truncated: no zip directory at its end", where);
+}
+
+// From the records at the archive's end.
+Directory find_directory(const FileRange& archive, const std::string& where) {
+  const i64 size = archive.size;
+  check(size >= kEndBytes && load<u32>(archive.bytes(0, 4), 0) == kLocal,
+        "{} is not a zip archive of torch.save: damaged, or of PyTorch before 1.6", where);
+  const i64 end = find_end(archive, where), locator = end - kLocatorBytes;
+  const std::vector<std::byte> b = archive.bytes(end, kEndBytes);
+  Directory d{load<u32>(b, 16), load<u32>(b, 12), load<u16>(b, 10)};
+  const std::vector<std::byte> before = locator >= 0 ? archive.bytes(locator, kLocatorBytes) : std::vector<std::byte>();
+  if (!before.empty() && load<u32>(before, 0) == kLocator64) {
+    const u64 at = load<u64>(before, 8);
+    const bool fits = at <= u64(locator) && locator - i64(at) >= kEnd64Bytes;
+    const std::vector<std::byte> end64 = fits ? archive.bytes(i64(at), kEnd64Bytes) : std::vector<std::byte>();
+    check(fits && load<u32>(end64, 0) == kEnd64, "{} is damaged: its zip64 directory is not where it says", where);
+    d = {load<i64>(end64, 48), load<i64>(end64, 40), load<i64>(end64, 32)};
+  }
+  check(d.begin >= 0 && d.size >= 0 && d.begin <= size && d.size <= size - d.begin && d.size <= TorchZip::kMaxWhole &&
+            d.records >= 0 && d.records <= d.size / kCentralBytes,
         "{} is damaged: its directory of {} records has {} bytes at {}", where, d.records, d.size, d.begin);
   return d;
 }
@@ -62,10 +73,14 @@ void widen(std::span<const std::byte> extra, std::span<u64* const> fields, const
   }
 }
 
+u64 add_crc(u64 crc, std::span<const std::byte> bytes) {
+  return ::crc32_z(uLong(crc), reinterpret_cast<const Bytef*>(bytes.data()), bytes.size());
+}
+
 }  // namespace
 
-TorchZip::TorchZip(std::span<const std::byte> bytes, std::string where) : bytes_(bytes), where_(std::move(where)) {
-  const Directory d = find_directory(bytes_, where_);
+TorchZip::TorchZip(const FileRange& archive, std::string where) : archive_(archive), where_(std::move(where)) {
+  const Directory d = find_directory(archive_, where_);
   read_directory(d.begin, d.size, d.records);
   // All names begin with the archive's own folder.
   const auto main = std::ranges::find_if(
@@ -77,32 +92,40 @@ TorchZip::TorchZip(std::span<const std::byte> bytes, std::string where) : bytes_
 }
 
 void TorchZip::read_directory(i64 begin, i64 size, i64 records) {
-  const i64 end = begin + size;
-  for (i64 at = begin, n = 0; n < records; ++n) {
-    check(end - at >= kCentralBytes && load<u32>(bytes_, at) == kCentral, "{} is damaged: record {} of its directory",
+  const std::vector<std::byte> directory = archive_.bytes(begin, size);
+  const std::span<const std::byte> b = directory;
+  for (i64 at = 0, n = 0; n < records; ++n) {
+    check(size - at >= kCentralBytes && load<u32>(b, at) == kCentral, "{} is damaged: record {} of its directory",
           where_, n);
-    const i64 name_size = load<u16>(bytes_, at + 28), extra_size = load<u16>(bytes_, at + 30),
-              comment_size = load<u16>(bytes_, at + 32);
-    check(end - at - kCentralBytes >= name_size + extra_size + comment_size,
+    const i64 name_size = load<u16>(b, at + 28), extra_size = load<u16>(b, at + 30),
+              comment_size = load<u16>(b, at + 32);
+    check(size - at - kCentralBytes >= name_size + extra_size + comment_size,
           "{} is damaged: record {} of its directory is cut off", where_, n);
     ZipRecord r{
-        .name = std::string(reinterpret_cast<const char*>(bytes_.data()) + at + kCentralBytes, std::size_t(name_size)),
-        .crc = load<u32>(bytes_, at + 16)};
-    u64 full = load<u32>(bytes_, at + 24), packed = load<u32>(bytes_, at + 20), header = load<u32>(bytes_, at + 42);
+        .name = std::string(reinterpret_cast<const char*>(b.data()) + at + kCentralBytes, std::size_t(name_size)),
+        .crc = load<u32>(b, at + 16)};
+    u64 full = load<u32>(b, at + 24), packed = load<u32>(b, at + 20), header = load<u32>(b, at + 42);
     u64* const fields[] = {&full, &packed, &header};
-    widen(bytes_.subspan(std::size_t(at + kCentralBytes + name_size), std::size_t(extra_size)), fields, where_);
-    check(load<u16>(bytes_, at + 10) == 0 && full == packed, "{}: record {} is compressed: torch.save never does so",
-          where_, r.name);
-    const u64 total = bytes_.size();
-    check(header <= total && total - header >= u64(kLocalBytes) && load<u32>(bytes_, i64(header)) == kLocal,
-          "{} is damaged: record {} is not where its directory says", where_, r.name);
-    const u64 skip = u64(kLocalBytes) + load<u16>(bytes_, i64(header) + 26) + load<u16>(bytes_, i64(header) + 28);
-    check(total - header >= skip && total - header - skip >= full, "{} is truncated: record {} goes beyond its end",
-          where_, r.name);
-    r.begin = i64(header + skip), r.size = i64(full);
+    widen(b.subspan(std::size_t(at + kCentralBytes + name_size), std::size_t(extra_size)), fields, where_);
+    check(load<u16>(b, at + 10) == 0 && full == packed, "{}: record {} is compressed: torch.save never does so", where_,
+          r.name);
+    r.begin = begin_of(header, full, r.name), r.size = i64(full);
     records_.push_back(std::move(r));
     at += kCentralBytes + name_size + extra_size + comment_size;
   }
+}
+
+// Of a record's bytes, behind the header that stands before them.
+i64 TorchZip::begin_of(u64 header, u64 size, const std::string& name) const {
+  const u64 total = u64(archive_.size);
+  const bool fits = header <= total && total - header >= u64(kLocalBytes);
+  const std::vector<std::byte> local = fits ? archive_.bytes(i64(header), kLocalBytes) : std::vector<std::byte>();
+  check(fits && load<u32>(local, 0) == kLocal, "{} is damaged: record {} is not where its directory says", where_,
+        name);
+  const u64 skip = u64(kLocalBytes) + load<u16>(local, 26) + load<u16>(local, 28);
+  check(total - header >= skip && total - header - skip >= size, "{} is truncated: record {} goes beyond its end",
+        where_, name);
+  return i64(header + skip);
 }
 
 const ZipRecord* TorchZip::find(std::string_view name) const {
@@ -116,19 +139,27 @@ const ZipRecord& TorchZip::at(std::string_view name) const {
   return *r;
 }
 
-std::span<const std::byte> TorchZip::bytes(const ZipRecord& record) const {
-  return bytes_.subspan(std::size_t(record.begin), std::size_t(record.size));
+std::vector<std::byte> TorchZip::bytes(const ZipRecord& record) const {
+  check(record.size <= kMaxWhole, "{}: record {} has {} bytes, more than {}", where_, record.name, record.size,
+        kMaxWhole);
+  std::vector<std::byte> all = archive_.bytes(record.begin, record.size);
+  check_sum(record, add_crc(0, all));
+  return all;
 }
 
-void TorchZip::verify(const ZipRecord& record, const Done& done) const {
-  constexpr i64 kPiece = i64{16} << 20;
-  const auto* data = reinterpret_cast<const Bytef*>(bytes(record).data());
-  uLong crc = 0;
+void TorchZip::verify(const ZipRecord& record) const {
+  constexpr i64 kPiece = i64{4} << 20;
+  u64 crc = 0;
+  std::vector<std::byte> piece;
   for (i64 at = 0; at < record.size; at += kPiece) {
-    const i64 n = std::min(kPiece, record.size - at);
-    crc = ::crc32_z(crc, data + at, std::size_t(n));
-    if (done) done(record.begin + at, n);
+    piece.resize(std::size_t(std::min(kPiece, record.size - at)));
+    archive_.read(record.begin + at, piece);
+    crc = add_crc(crc, piece);
   }
+  check_sum(record, crc);
+}
+
+void TorchZip::check_sum(const ZipRecord& record, u64 crc) const {
   check(u32(crc) == record.crc, "{} is damaged: the checksum of record {} is {:08x}, not {:08x}", where_, record.name,
         crc, record.crc);
 }

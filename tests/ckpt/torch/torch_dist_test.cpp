@@ -133,8 +133,8 @@ TEST(TorchFile, reads_what_pytorch_writes) {
   TempDir dir;
   ASSERT_EQ(run_python("write_pt.py", {dir / "x.pt", dir / "x.json"}, dir / "log"), "");
   const auto expected = nlohmann::json::parse(slurp(dir / "x.json"));
-  const MappedFile mapped(dir / "x.pt");
-  const TorchFile file(std::as_bytes(mapped.bytes()), "x.pt");
+  const ReadFile archive(dir / "x.pt");
+  const TorchFile file(FileRange(archive), "x.pt");
   file.verify();
   TensorStore store("x.pt");
   store.add_file(dir / "x.pt");

@@ -1,0 +1,39 @@
+#include "base/bus_error.h"
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+
+#include "base/mapped_file.h"
+
+namespace megalith {
+namespace {
+
+TEST(BusError, names_the_file_whose_bytes_are_gone) {
+  const auto path = std::filesystem::temp_directory_path() / ("bus_error_" + std::to_string(::getpid()));
+  std::ofstream(path) << std::string(100'000, 'x');
+  const auto touch = [&] {
+    tell_bus_errors();
+    const MappedFile file(path.string());
+    std::filesystem::resize_file(path, 10);
+    volatile u8 byte = file.bytes()[90'000];
+    (void)byte;
+  };
+  EXPECT_EXIT(touch(), ::testing::ExitedWithCode(1),
+              "^megalith: cannot read " + path.string() + ": an I/O error, or .*\n$");
+  std::filesystem::remove(path);
+}
+
+TEST(BusError, elsewhere_is_fatal_as_ever) {
+  const auto raise = [] {
+    tell_bus_errors();
+    std::raise(SIGBUS);
+  };
+  EXPECT_EXIT(raise(), ::testing::KilledBySignal(SIGBUS), "");
+}
+
+}  // namespace
+}  // namespace megalith
