@@ -69,10 +69,8 @@ function(megalith_test name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_compile_definitions(${name} PRIVATE SHARED_DIR="${CMAKE_SOURCE_DIR}/../shared"
-    SOURCE_DIR="${CMAKE_SOURCE_DIR}" BINARY_DIR="${CMAKE_BINARY_DIR}")
   target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
-  target_link_libraries(${name} PRIVATE ${ARG_DEPS} GTest::gtest_main)
+  target_link_libraries(${name} PRIVATE ${ARG_DEPS} test_places GTest::gtest_main)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"
     PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "tests/places.h"
 
 namespace megalith {
 
@@ -59,7 +60,7 @@ void expect_error(F&& f, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-inline const std::string kShared = SHARED_DIR;
+inline const std::string kShared = kSharedDir;
 inline const char* const kFixtures[] = {"gpt2",  "llama",    "llama31",     "mistral_swa", "qwen2",
                                         "qwen3", "gpt_neox", "bloom_alibi", "falcon"};
 inline std::string fixture(const std::string& name) { return kShared + "/fixtures/hf/" + name; }

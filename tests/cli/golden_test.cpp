@@ -2,6 +2,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "tests/places.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -9,7 +10,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string fixture(const std::string& family) { return std::string(SHARED_DIR) + "/fixtures/hf/" + family; }
+std::string fixture(const std::string& family) { return std::string(kSharedDir) + "/fixtures/hf/" + family; }
 
 class Golden : public Workshop, public ::testing::WithParamInterface<const char*> {};
 

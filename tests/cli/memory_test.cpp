@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "tests/places.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -49,7 +50,7 @@ class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
         "--override-opt-param-scheduler {}",
         GetParam().flags, more);
     if (!GetParam().large) base += fmt::format(" --save-interval 1 --save {} --load {}", *this / "ck", *this / "ck");
-    const std::string shared = std::string(SHARED_DIR) + "/data/gpt2-";
+    const std::string shared = std::string(kSharedDir) + "/data/gpt2-";
     if (GetParam().gpt2)
       return "pretrain-gpt --mock-data --tokenizer-type GPT2BPETokenizer --vocab-file " + shared +
              "vocab.json --merge-file " + shared + "merges.txt " + base;
@@ -66,8 +67,8 @@ class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
 };
 
 TEST_P(Memory, PeakIsWhatDryRunSaid) {
-  if (GetParam().gpt2 && slurp(std::string(SHARED_DIR) + "/data/gpt2-merges.txt").empty())
-    GTEST_SKIP() << "the tokenizer's files are not in " << SHARED_DIR << "/data";
+  if (GetParam().gpt2 && slurp(std::string(kSharedDir) + "/data/gpt2-merges.txt").empty())
+    GTEST_SKIP() << "the tokenizer's files are not in " << kSharedDir << "/data";
   check("");
   if (!GetParam().large && GetParam().resumes) check("--train-iters 3");  // the same model, resumed
 }

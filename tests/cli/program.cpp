@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "base/check.h"
+#include "tests/places.h"
 
 namespace megalith::test {
 
@@ -83,7 +84,7 @@ Ran run_program(const std::string& program, const std::vector<std::string>& word
       fmt::format("{}/megalith-test-{}-{}", fs::temp_directory_path().string(), getpid(), number++);
   std::vector<std::string> all;
   if (limits.ranks > 1) all = {"mpirun", "--oversubscribe", "--allow-run-as-root", "-n", std::to_string(limits.ranks)};
-  all.push_back(std::string(BINARY_DIR) + "/bin/" + program);
+  all.push_back(std::string(kBinaryDir) + "/bin/" + program);
   all.insert(all.end(), words.begin(), words.end());
   if (computes(program, words)) all.insert(all.end(), {"--device", "cpu"});
   const auto began = Clock::now();

@@ -6,6 +6,7 @@
 #include "data/sft_dataset.h"
 #include "device/make_backend.h"
 #include "passes/gradients.h"
+#include "tests/places.h"
 #include "train/feed.h"
 #include "train/model_state.h"
 #include "workshop.h"
@@ -197,7 +198,7 @@ class SftRun : public Workshop {
     spit(*this / "chats.jsonl", lines);
     return *this / "chats.jsonl";
   }
-  static std::string fixture() { return std::string(SHARED_DIR) + "/fixtures/hf/llama"; }
+  static std::string fixture() { return std::string(kSharedDir) + "/fixtures/hf/llama"; }
   std::string flags(const std::string& dir, const std::string& more) {
     return "pretrain-gpt --sft --sft-tokenizer-prompt-format default --seq-length 128 --micro-batch-size 2 --lr 3e-3 "
            "--log-interval 1 --eval-iters 0 --split 1,0,0 --load " +

@@ -3,6 +3,7 @@
 // whose losses went on with 2.687964 and 2.616426.
 #include <filesystem>
 
+#include "tests/places.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -11,7 +12,7 @@ namespace {
 class Version1 : public Workshop {
  protected:
   std::string folder() {
-    std::filesystem::copy(std::string(SOURCE_DIR) + "/tests/cli/version1", *this / "ck",
+    std::filesystem::copy(std::string(kSourceDir) + "/tests/cli/version1", *this / "ck",
                           std::filesystem::copy_options::recursive);
     return *this / "ck/iter_0000002";
   }

@@ -8,6 +8,7 @@
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
+#include "tests/places.h"
 
 namespace megalith::test {
 
@@ -32,7 +33,7 @@ Workshop::~Workshop() { fs::remove_all(dir_); }
 
 const std::string& Workshop::text() {
   if (!text_.empty()) return text_;
-  const std::string root = SOURCE_DIR;
+  const std::string root = kSourceDir;
   std::vector<std::string> files = {root + "/LICENSE"};
   for (const char* folder : {"/docs", "/src/base", "/src/train"})
     for (const auto& entry : fs::directory_iterator(root + folder)) files.push_back(entry.path().string());

@@ -15,6 +15,7 @@
 
 #include "base/check.h"
 #include "comm/socket.h"
+#include "tests/places.h"
 
 namespace megalith::test {
 namespace {
@@ -144,7 +145,7 @@ class Running {
   Ran ran_;
 };
 
-std::string program() { return std::string(BINARY_DIR) + "/bin/comm-program"; }
+std::string program() { return std::string(kBinaryDir) + "/bin/comm-program"; }
 
 }  // namespace
 

@@ -13,13 +13,14 @@
 #include "data/dataset.h"
 #include "data/indexed_dataset_writer.h"
 #include "data/token_source.h"
+#include "tests/places.h"
 
 namespace megalith {
 
 using Json = nlohmann::json;
 
 inline std::filesystem::path vector_path(const std::string& name) {
-  return std::filesystem::path(SHARED_DIR) / "formats/vectors" / name;
+  return std::filesystem::path(kSharedDir) / "formats/vectors" / name;
 }
 
 // Skips the calling test if the vectors are not on this machine.

@@ -7,6 +7,7 @@
 #include "data/build_datasets.h"
 #include "data/loader.h"
 #include "tests/data/data_test_util.h"
+#include "tests/places.h"
 
 namespace megalith {
 namespace {
@@ -140,7 +141,7 @@ TEST(Fim, equals_the_plain_definition_with_numpy) {
   const TempDir dir;
   std::ofstream(dir / "cases") << cases;
   const std::string command =
-      fmt::format("{} {}/tests/data/fim_reference.py {} {}", python(), SOURCE_DIR, dir / "cases", dir / "tokens");
+      fmt::format("{} {}/tests/data/fim_reference.py {} {}", python(), kSourceDir, dir / "cases", dir / "tokens");
   ASSERT_EQ(std::system(command.c_str()), 0);
   const Json theirs = Json::parse(std::ifstream(dir / "tokens"));
   ASSERT_EQ(theirs.size(), mine.size());

@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "base/check.h"
+#include "tests/places.h"
 #include "tests/plan/schedule_specs.h"
 
 namespace megalith::sim {
@@ -246,7 +247,7 @@ TEST(Pipeline, DrawsTimeAsLength) {
 }
 
 TEST(Pipeline, TheDocumentShowsWhatTheCodeDraws) {
-  std::ifstream file(SOURCE_DIR "/docs/pipeline.md");
+  std::ifstream file(std::string(kSourceDir) + "/docs/pipeline.md");
   std::stringstream text;
   text << file.rdbuf();
   for (const ScheduleSpec& spec :

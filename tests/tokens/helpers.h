@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "tests/places.h"
 #include "tokens/byte_alphabet.h"
 #include "tokens/tokenizer.h"
 #include "tokens/unicode.h"
@@ -49,7 +50,7 @@ std::string error_of(F&& f) {
   return "";
 }
 
-inline std::string shared(const std::string& file) { return std::string(SHARED_DIR) + "/" + file; }
+inline std::string shared(const std::string& file) { return std::string(kSharedDir) + "/" + file; }
 
 // GPT-2's files, for tests that has_shared lets run.
 inline TokenizerConfig gpt2_config(bool special_in_text = true) {

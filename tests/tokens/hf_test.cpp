@@ -1,6 +1,7 @@
 // tokenizer.json: the vectors, what is refused and how, and that the fast ways give what the slow ones give.
 #include <nlohmann/json.hpp>
 
+#include "tests/places.h"
 #include "tests/tokens/helpers.h"
 
 namespace megalith {
@@ -170,7 +171,7 @@ TEST(HuggingFaceTokenizer, scanners_equal_pcre2) {
     regex = "(?:" + regex.get<std::string>() + ")";
     const auto fast = make_tokenizer(hugging_face(style(name)));
     const auto slow = make_tokenizer(hugging_face(dir.write(name + ".json", file.dump())));
-    const std::string text = read_all(std::string(SOURCE_DIR) + "/README.md") + "\xff\xfe \u0e01\u0e31 \n\n  x";
+    const std::string text = read_all(std::string(kSourceDir) + "/README.md") + "\xff\xfe \u0e01\u0e31 \n\n  x";
     EXPECT_EQ(fast->encode(text), slow->encode(text));
   }
 }

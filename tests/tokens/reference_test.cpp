@@ -5,6 +5,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 
+#include "tests/places.h"
 #include "tests/tokens/helpers.h"
 
 namespace megalith {
@@ -82,8 +83,8 @@ TEST(Reference, equals_the_python_packages) {
   const TempDir dir;
   const std::string python = environment("MEGALITH_PYTHON", "python3");
   const std::string command =
-      fmt::format("\"{}\" \"{}/tests/tokens/reference.py\" \"{}\" \"{}\" \"{}\" {} > \"{}\" 2>&1", python, SOURCE_DIR,
-                  dir.path.string(), SHARED_DIR, SOURCE_DIR, environment("MEGALITH_TEXTS", "10000"), dir.file("log"));
+      fmt::format("\"{}\" \"{}/tests/tokens/reference.py\" \"{}\" \"{}\" \"{}\" {} > \"{}\" 2>&1", python, kSourceDir,
+                  dir.path.string(), kSharedDir, kSourceDir, environment("MEGALITH_TEXTS", "10000"), dir.file("log"));
   const int status = std::system(command.c_str());
   if (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127)
     GTEST_SKIP() << python << ": " << read_all(dir.file("log"))

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "config/parse.h"
+#include "tests/places.h"
 #include "train/megatron_flags.h"
 #include "train/options.h"
 
@@ -59,7 +60,7 @@ const std::set<std::string> kOthers = {"--append-eod",
                                        "--no-x"};
 
 TEST(Options, KnowEveryFlagOfTheInventory) {
-  const std::filesystem::path path = std::filesystem::path(SHARED_DIR) / "reference/megatron-features.md";
+  const std::filesystem::path path = std::filesystem::path(kSharedDir) / "reference/megatron-features.md";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "the inventory of Megatron's flags is not there: " << path;
   std::ostringstream text;
   text << std::ifstream(path).rdbuf();

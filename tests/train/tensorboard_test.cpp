@@ -7,6 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "tests/places.h"
 #include "tests/train/files.h"
 
 namespace megalith {
@@ -57,7 +58,7 @@ static std::filesystem::path write_vector_file(const std::filesystem::path& fold
 }
 
 TEST(TensorBoard, file_equals_the_vector_file) {
-  const std::filesystem::path vectors = SHARED_DIR "/formats/vectors";
+  const std::filesystem::path vectors = std::string(kSharedDir) + "/formats/vectors";
   if (!std::filesystem::exists(vectors)) GTEST_SKIP() << vectors << " is absent";
   const TempFolder folder("tensorboard_vector");
   const auto path = write_vector_file(folder.path / "runs" / "a");
@@ -66,7 +67,7 @@ TEST(TensorBoard, file_equals_the_vector_file) {
 }
 
 TEST(TensorBoard, checksums_equal_the_vectors) {
-  std::ifstream in(SHARED_DIR "/formats/vectors/tensorboard.json");
+  std::ifstream in(std::string(kSharedDir) + "/formats/vectors/tensorboard.json");
   if (!in) GTEST_SKIP() << "the test vectors are absent";
   const auto vectors = nlohmann::json::parse(in);
   ASSERT_GE(vectors["crc32c"].size(), 6u);

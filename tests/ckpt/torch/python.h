@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "tests/ckpt/helpers.h"
+#include "tests/places.h"
 
 namespace megalith {
 
@@ -22,7 +23,7 @@ inline bool python_has(const std::string& modules) {
 // Runs tests/ckpt/torch/SCRIPT with the arguments; its output if it fails, else "".
 inline std::string run_python(const std::string& script, const std::vector<std::string>& arguments,
                               const std::string& log) {
-  std::string line = python() + " " + SOURCE_DIR + "/tests/ckpt/torch/" + script;
+  std::string line = python() + " " + kSourceDir + "/tests/ckpt/torch/" + script;
   for (const std::string& a : arguments) line += " '" + a + "'";
   const int status = std::system((line + " > " + log + " 2>&1").c_str());
   return status == 0 ? "" : slurp(log) + " (failed)";

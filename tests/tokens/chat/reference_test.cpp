@@ -3,6 +3,7 @@
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 
+#include "tests/places.h"
 #include "tests/tokens/helpers.h"
 #include "tokens/chat/chat_encoder.h"
 #include "tokens/chat/json_value.h"
@@ -18,9 +19,9 @@ std::string run_reference(const TempDir& dir) {
   if (!has_shared("data")) return "no " + shared("data");
   const char* named = std::getenv("MEGALITH_PYTHON");
   const std::string python = named && *named ? named : "python3";
-  const std::string tests = std::string(SOURCE_DIR) + "/tests/tokens/chat";
+  const std::string tests = std::string(kSourceDir) + "/tests/tokens/chat";
   const int status = std::system(fmt::format("\"{}\" {}/reference.py \"{}\" \"{}\" {}/templates > \"{}\" 2>&1", python,
-                                             tests, dir.path.string(), SHARED_DIR, tests, dir.file("log"))
+                                             tests, dir.path.string(), kSharedDir, tests, dir.file("log"))
                                      .c_str());
   if (WEXITSTATUS(status) == 77 || WEXITSTATUS(status) == 127)
     return read_all(dir.file("log")) + " (pip install transformers jinja2; MEGALITH_PYTHON)";
