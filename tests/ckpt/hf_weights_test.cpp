@@ -83,7 +83,11 @@ TEST(HfWeights, maps_gradients_like_weights) {
     const TensorFiles golden = TensorFiles::open_file(fixture(name) + "/golden.safetensors");
     const HfMapping mapping = hf_mapping(config.family, config.model);
     const auto gradients = read_hf_files(golden, [](const TensorInfo& t) { return t.name.starts_with("grad."); });
-    const auto spell = [](const std::string& n) { return "grad." + n; };
+    const auto spell = [&](const std::string& n) {
+      for (const std::string& spelling : spellings(mapping, n))
+        if (gradients->find("grad." + spelling)) return "grad." + spelling;
+      return n;
+    };
     const Weights g = read_all(MappedTensors(gradients, mapping, MapTo::ours, {.spell = spell}));
     EXPECT_EQ(g.size(), mapping.ours.size()) << name;
   }

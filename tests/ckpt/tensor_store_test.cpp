@@ -29,7 +29,7 @@ TEST(TensorStore, refuses_parts_that_do_not_fit) {
 }
 
 // A file of numbers that count up from 0.
-constexpr i64 kNumbers = 6'000'000;
+constexpr i64 kNumbers = 6'000'100;
 void write_numbers(const std::string& path) {
   std::vector<i32> numbers(kNumbers);
   std::iota(numbers.begin(), numbers.end(), 0);
