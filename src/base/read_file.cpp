@@ -42,12 +42,15 @@ ReadFile::~ReadFile() { ::close(file_); }
 
 void ReadFile::read(i64 offset, std::span<std::byte> out) const {
   // The disk starts on all of a long stretch at once, and on as much behind it: that is read while this is looked at.
-  if (blocks_ == nullptr && out.size() >= kLong)
-    ::posix_fadvise(file_, offset, 2 * i64(out.size()), POSIX_FADV_WILLNEED);
+  if (blocks_ == nullptr && out.size() >= kLong) expect(offset, 2 * i64(out.size()));
   while (!out.empty()) {
     const i64 n = blocks_ != nullptr ? read_blocks(offset, out) : read_some(offset, out);
     offset += n, out = out.subspan(std::size_t(n));
   }
+}
+
+void ReadFile::expect(i64 offset, i64 bytes) const {
+  ::posix_fadvise(file_, offset, bytes, POSIX_FADV_WILLNEED);  // only advice
 }
 
 i64 ReadFile::read_some(i64 offset, std::span<std::byte> out) const {

@@ -24,6 +24,7 @@ class ReadFile {
   const std::string& path() const { return path_; }
   i64 size() const { return size_; }
   void read(i64 offset, std::span<std::byte> out) const;  // Error if they are not all there
+  void expect(i64 offset, i64 bytes) const;               // parts of these will be read: the disk starts on all of them
 
  private:
   i64 read_some(i64 offset, std::span<std::byte> out) const;  // bytes, at least one

@@ -1,81 +1,19 @@
 #include "ckpt/tensor_store.h"
 
 #include <algorithm>
-#include <functional>
 
 #include "base/check.h"
 #include "ckpt/block_copy.h"
 
 namespace megalith {
-namespace {
-
-constexpr i64 kShort = i64{64} << 10;  // bytes that cost as much to read as fewer
-constexpr i64 kLong = i64{1} << 20;    // bytes that are worth a way of their own
-constexpr i64 kStaged = i64{4} << 20;  // bytes read at once to pick elements out of
-constexpr i64 kFar = 4;                // a gap is read over if it is not so many times as long as what it parts
-
-void swap_elements(std::byte* data, i64 n, i64 element) {
-  for (i64 i = 0; i < n; ++i) std::reverse(data + i * element, data + (i + 1) * element);
-}
-
-// Reads blocks of elements of one file: f(position, bytes) reads them.
-struct BlockReader {
-  const std::function<void(i64 position, std::span<std::byte> out)>& read;
-  i64 element;
-  bool swapped;
-
-  // Elements at `position` of the file, `from` their steps there, `to` those in `out`. In one go if they lie there as
-  // they do here; else by stretches, of which the wanted ones are picked; else slice by slice along the widest step.
-  void read_block(const Shape& size, i64 position, const Shape& from, std::byte* out, const Shape& to) const {
-    std::vector<std::size_t> dims;  // of more than one element, by rising steps in the file
-    for (std::size_t d = 0; d < size.size(); ++d)
-      if (size[d] > 1) dims.push_back(d);
-    std::ranges::stable_sort(dims, {}, [&](std::size_t d) { return from[d]; });
-    i64 span = 1, rows = 1;  // elements from the first to the last; of the widest dimension: what a stretch can hold
-    bool fits = true, alike = true;
-    for (const std::size_t d : dims) {
-      const bool far = from[d] > kFar * std::max(span, kShort / element);
-      alike = alike && from[d] == span && to[d] == span;
-      rows = !fits || far ? 1 : from[d] == 0 ? size[d] : std::max<i64>(1, (kStaged / element - span) / from[d] + 1);
-      fits = fits && rows >= size[d];
-      span += (size[d] - 1) * from[d];
-    }
-    if (alike) {
-      read_stretch(position, {out, std::size_t(span * element)});
-    } else if (fits) {
-      std::vector<std::byte> stretch(std::size_t(span * element));
-      read_stretch(position, stretch);
-      copy_block(size, from, stretch.data(), to, out, element);
-    } else {
-      const std::size_t d = dims.back();
-      Shape part = size;
-      for (i64 i = 0; i < size[d]; i += rows) {
-        part[d] = std::min(rows, size[d] - i);
-        read_block(part, position + i * from[d] * element, from, out + i * to[d] * element, to);
-      }
-    }
-  }
-
-  void read_stretch(i64 position, std::span<std::byte> out) const {
-    read(position, out);
-    if (swapped) swap_elements(out.data(), i64(out.size()) / element, element);
-  }
-};
-
-}  // namespace
 
 TensorStore::TensorStore(std::string where, bool past_cache)
-    : TensorReader(std::move(where)),
-      blocks_(past_cache ? std::make_unique<BlockPool>(kStaged + BlockPool::kBlock) : nullptr) {}
+    : TensorReader(std::move(where)), past_cache_(past_cache), stretches_(BlockFile::kStretch + BlockPool::kBlock) {}
 
 std::size_t TensorStore::add_file(const std::string& path) {
   const auto [it, added] = file_index_.emplace(path, files_.size());
-  if (added) files_.push_back(std::make_unique<File>(path, blocks_.get()));
+  if (added) files_.push_back(std::make_unique<BlockFile>(path, stretches_, past_cache_));
   return it->second;
-}
-
-TensorStore::File::File(const std::string& path, BlockPool* blocks) : cached(path) {
-  if (blocks != nullptr) past_cache.emplace(path, blocks);
 }
 
 void TensorStore::add_tensor(TensorSpec spec, std::vector<StoredBox> boxes) {
@@ -125,15 +63,30 @@ void TensorStore::do_read_box(std::size_t tensor, const Shape& offset, const Sha
     if (left == 0) break;
     const CommonPart common = common_part({b.offset, b.shape, b.strides}, {offset, shape, strides});
     if (count(common.size) == 0) continue;
-    const File& file = *files_[b.file];
-    const std::function<void(i64, std::span<std::byte>)> read = [&](i64 position, std::span<std::byte> to) {
-      const bool direct = file.past_cache && i64(to.size()) >= kLong;
-      (direct ? *file.past_cache : file.cached).read(position, to);
-    };
-    BlockReader{read, element, b.swapped}.read_block(common.size, b.position + common.from_start * element, b.strides,
-                                                     out + common.to_start * element, strides);
+    files_[b.file]->read({.size = common.size,
+                          .position = b.position + common.from_start * element,
+                          .from = b.strides,
+                          .out = out + common.to_start * element,
+                          .to = strides,
+                          .element = element,
+                          .swapped = b.swapped});
     left -= count(common.size);
   }
+}
+
+// A strip of a tensor that lies in its file as a whole is a block there.
+void TensorStore::do_read_strip(std::size_t tensor, const Strip& s, std::byte* out) const {
+  const StoredBox& whole = boxes_[tensor].front();
+  if (boxes_[tensor].size() > 1 || whole.strides != row_major_strides(whole.shape))
+    return TensorReader::do_read_strip(tensor, s, out);
+  const i64 element = size_of(tensors()[tensor].dtype);
+  files_[whole.file]->read({.size = {s.rows, s.run},
+                            .position = whole.position + s.begin * element,
+                            .from = {s.step, 1},
+                            .out = out,
+                            .to = {s.run, 1},
+                            .element = element,
+                            .swapped = whole.swapped});
 }
 
 }  // namespace megalith

@@ -2,9 +2,8 @@
 // of these; what sets them apart is only how their boxes are found.
 #pragma once
 #include <memory>
-#include <optional>
 
-#include "base/read_file.h"
+#include "ckpt/block_file.h"
 #include "ckpt/tensor_reader.h"
 
 namespace megalith {
@@ -23,25 +22,22 @@ class TensorStore final : public TensorReader {
   // too.
   explicit TensorStore(std::string where, bool past_cache = false);
 
-  bool past_cache() const { return blocks_ != nullptr; }
+  bool past_cache() const { return past_cache_; }
   std::size_t add_file(const std::string& path);  // opens it, once
-  const ReadFile& file(std::size_t number) const { return files_[number]->cached; }
+  const ReadFile& file(std::size_t number) const { return files_[number]->bytes(); }
   // Error if boxes leave the tensor or the file, overlap, or leave gaps.
   void add_tensor(TensorSpec spec, std::vector<StoredBox> boxes);
   const std::vector<StoredBox>& boxes(std::size_t tensor) const { return boxes_[tensor]; }
 
  private:
-  struct File {
-    File(const std::string& path, BlockPool* blocks);
-    ReadFile cached;
-    std::optional<ReadFile> past_cache;
-  };
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;
   void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override;
+  void do_read_strip(std::size_t tensor, const Strip& strip, std::byte* out) const override;
   void check_boxes(const TensorSpec& spec, const std::vector<StoredBox>& boxes) const;
 
-  std::unique_ptr<BlockPool> blocks_;  // none: all through the page cache
-  std::vector<std::unique_ptr<File>> files_;
+  bool past_cache_;
+  mutable BlockPool stretches_;
+  std::vector<std::unique_ptr<BlockFile>> files_;
   std::unordered_map<std::string, std::size_t> file_index_;
   std::vector<std::vector<StoredBox>> boxes_;
 };
