@@ -9,7 +9,7 @@ namespace {
 
 constexpr i64 kShort = i64{64} << 10;  // bytes that cost the disk as much as fewer
 constexpr i64 kLong = i64{1} << 20;    // bytes that are worth going past the page cache
-constexpr i64 kCall = i64{1} << 10;    // bytes that cost as much to copy as to ask the kernel for
+constexpr i64 kCall = i64{16} << 10;   // bytes that are copied while a call asks the kernel for some
 constexpr i64 kFar = 4;                // a gap is read with what it parts if it is not so many times as long
 
 void swap_elements(std::span<std::byte> data, i64 element) {
@@ -52,8 +52,8 @@ BlockFile::Way BlockFile::way_of(const Block& b) const {
 }
 
 // In one go if it lies there as it will in memory. Else by stretches: whole ones, of which the wanted elements are
-// picked, or, where that would copy much for nothing, only the wanted runs of each, once the disk was told to bring all
-// of it. Else slice by slice along the widest step.
+// picked, or, where that would copy too much for nothing, only the wanted runs of each, once the disk was told to bring
+// all of it. Else slice by slice along the widest step.
 void BlockFile::read(const Block& b) const {
   const Way w = way_of(b);
   const i64 wanted = count(b.size);
@@ -61,7 +61,7 @@ void BlockFile::read(const Block& b) const {
     const bool is_long = wanted * b.element >= kLong;
     return read_bytes(is_long && past_cache_ ? *past_cache_ : cached_, b, {b.out, std::size_t(wanted * b.element)});
   }
-  if (w.fits && (w.run * b.element < kCall || 2 * wanted >= w.span)) {
+  if (w.fits && (w.span - wanted) * b.element <= wanted / w.run * kCall) {
     const BlockPool::Loan memory = stretches_->lend();
     read_bytes(cached_, b, {memory.get(), std::size_t(w.span * b.element)});
     return copy_block(b.size, b.from, memory.get(), b.to, b.out, b.element);

@@ -1,5 +1,7 @@
 #include "ckpt/convert.h"
 
+#include <malloc.h>
+
 #include <charconv>
 #include <filesystem>
 
@@ -15,6 +17,13 @@ struct ConvertFlags {
   i64 ckpt_step = 0, vocab_size = 0;
   bool no_load_optim = false;
 };
+
+// Pieces of some MiB are wanted again and again: given back to the system each time, clearing their pages would cost
+// more than what is done with them.
+void keep_buffers() {
+  mallopt(M_MMAP_THRESHOLD, 32 << 20);
+  mallopt(M_TRIM_THRESHOLD, 128 << 20);
+}
 
 void list_fields(ConvertFlags& c, config::FieldList& f) {
   f.group("Conversion");
@@ -61,6 +70,7 @@ i64 parse_size(const std::string& text) {
 int command_convert(int argc, const char* const* argv) {
   ConvertFlags c;
   if (!read_flags(c, argc, argv)) return 0;
+  keep_buffers();
   check(!c.load.empty() && !c.save.empty(), "--load and --save are required");
   check(!c.to.empty(), "--to is required: native, torch_dist or hf");
   AnyOpenOptions open;
