@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "base/one_line.h"
+#include "ckpt/hf_mapping.h"
 #include "ckpt/hf_weights.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
