@@ -106,7 +106,7 @@ TEST_F(Copies, go_on_from_a_moment_that_all_ranks_have) {
   expect(5, "non-persistent checkpoint of iteration 5, " + place(0, 5), [] {});
   expect(4, five + "1: has none\n", [&] { fs::remove_all(place(1, 5)); });
   expect(4, five + "0: " + place(0, 5) + "/manifest.json", [&] { flip(place(0, 5, "manifest.json"), 4000); });
-  expect(4, five + "1: " + place(1, 5), [&] { fs::resize_file(shard(1, 5), 1000); });
+  expect(4, five + "1: [safetensors] " + place(1, 5), [&] { fs::resize_file(shard(1, 5), 1000); });
   expect(4, five + "1: ", [&] { fs::remove(shard(1, 5)); });
   expect(4, five + "1: ", [&] { fs::remove(place(1, 5, "manifest.json")); });
   expect(3, four + "0: has none\n", [&] { fs::remove_all(place(1, 5)), fs::remove_all(place(0, 4)); });
