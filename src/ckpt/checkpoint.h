@@ -59,6 +59,9 @@ struct SaveOptions {
   // Replace a checkpoint of the same iteration by swapping directories, where the file system can.
   bool exchange = true;
   int writers = 1;  // threads that write, each a file of its own
+  // Throws Error where the directory is no longer this job's, or not there. Asked before each step that others would
+  // see: before anything is made there, before the checkpoint appears, before `latest` names it, before any is deleted.
+  std::function<void()> still_ours = [] {};
   StepHook hook{};  // with several writers, called by each of them
   Sharing sharing{};
 };

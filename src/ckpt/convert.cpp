@@ -35,7 +35,8 @@ std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const Conv
   return weights;
 }
 
-i64 write_native(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
+i64 write_native(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
+                 const SaveOptions& saving) {
   const auto tensors = chosen(from, options);
   std::vector<SaveTensor> list;
   for (std::size_t i = 0; i < tensors->tensors().size(); ++i) {
@@ -44,7 +45,7 @@ i64 write_native(const AnyCheckpoint& from, const std::string& dir, const Conver
     SaveTensor& out = list.emplace_back(SaveTensor{t.name, t.shape, type});
     out.fill = [&tensors, i, type](i64 begin, i64 n, std::byte* to) { tensors->read_range_as(i, begin, n, type, to); };
   }
-  save_checkpoint(dir, from.manifest, list);
+  save_checkpoint(dir, from.manifest, list, saving);
   return i64(list.size());
 }
 
@@ -64,18 +65,19 @@ std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReade
   return bf16 && moments ? std::optional(DType::bf16) : std::nullopt;
 }
 
-i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir) {
+i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir, const SaveOptions& saving) {
   log::warn(
       "this architecture is not built yet: its tensors keep their Hugging Face names, which Megatron-LM does not "
       "know");
   const ModelConfig none;
   const std::string common = pickle_common({.manifest = from.manifest, .model = none});
-  save_torch_dist(dir, from.manifest.iteration, {common}, *from.tensors);
+  save_torch_dist(dir, from.manifest.iteration, {common}, *from.tensors, saving);
   return i64(from.tensors->tensors().size());
 }
 
-i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
-  if (from.foreign()) return write_foreign_torch_dist(from, dir);
+i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
+                     const SaveOptions& saving) {
+  if (from.foreign()) return write_foreign_torch_dist(from, dir, saving);
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
@@ -102,7 +104,7 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
                                             .rows = rows,
                                             .has_optimizer = first,
                                             .params = type.value_or(embedding_type(*tensors))});
-  save_torch_dist(dir, from.manifest.iteration, {common, extra_state_names(m)}, all);
+  save_torch_dist(dir, from.manifest.iteration, {common, extra_state_names(m)}, all, saving);
   return i64(all.tensors().size());
 }
 
@@ -185,17 +187,19 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
   // own.
   std::optional<SaveLock> lock;
+  SaveOptions saving;
   if (to != CkptFormat::hf) {
-    fs::create_directories(dir);
+    make_directories(dir, {});
     lock.emplace(dir);
+    saving.still_ours = [&lock] { lock->check_held(); };
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
     check(there.empty(), "{} is there already: choose another directory or remove it",
           there.empty() ? "" : there.back().path);
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
-  const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options)
-                      : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options)
+  const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options, saving)
+                      : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options, saving)
                                                      : write_hf(from, dir, options);
   copy_assets(from, dir, options);
   return tensors;

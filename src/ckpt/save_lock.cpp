@@ -120,11 +120,6 @@ bool is_same_file(int fd, const std::string& path) {
   return ::fstat(fd, &a) == 0 && ::stat(path.c_str(), &b) == 0 && a.st_dev == b.st_dev && a.st_ino == b.st_ino;
 }
 
-// That the directory takes no file, which says nothing of other jobs.
-struct CannotMake : Error {
-  using Error::Error;
-};
-
 // The lock's file, with nobody else between looking at it and writing it, where the file system knows flock.
 class OpenLock {
  public:
@@ -132,9 +127,8 @@ class OpenLock {
     do {
       if (fd_ >= 0) ::close(fd_);
       fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
-      if (fd_ < 0)
-        throw CannotMake(fmt::format("cannot make {}: {}: choose a {} directory that can be written", path,
-                                     std::strerror(errno), flag_));
+      check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
+            flag_);
       struct stat s {};
       check(::fstat(fd_, &s) == 0 && S_ISREG(s.st_mode), "{} is not a file: remove it, or choose another {} directory",
             path, flag_);
@@ -149,8 +143,7 @@ class OpenLock {
     if (::ftruncate(fd_, 0) == 0 && ::pwrite(fd_, text.data(), text.size(), 0) == ssize_t(text.size())) return;
     const int error = errno;
     ::unlink(path_.c_str());
-    throw CannotMake(fmt::format("cannot write {}: {}: make room, or choose another {} directory", path_,
-                                 std::strerror(error), flag_));
+    fail("cannot write {}: {}: make room, or choose another {} directory", path_, std::strerror(error), flag_);
   }
 
  private:
@@ -163,6 +156,7 @@ class OpenLock {
 SaveLock::SaveLock(std::string dir, const Beat& beat, std::string flag)
     : dir_(std::move(dir)), flag_(std::move(flag)), path_(dir_ + "/" + kLockFile), own_(own_text()), beat_(beat) {
   take();
+  directory_ = directory_at(dir_);
   heart_ = std::thread([this] { keep_beating(); });
 }
 
@@ -193,18 +187,29 @@ void SaveLock::take() const {
 
 bool SaveLock::is_own() const { return text_of(path_) == own_; }
 
-void SaveLock::check_held() const {
+std::optional<SaveLock::Directory> SaveLock::directory_at(const std::string& path) {
+  struct stat s {};
+  return ::stat(path.c_str(), &s) == 0 ? std::optional(Directory(s.st_dev, s.st_ino)) : std::nullopt;
+}
+
+// A lock in another directory of the same name says nothing.
+void SaveLock::check_not_taken_over() const {
   const std::string text = text_of(path_);
-  if (text == own_) return;
-  if (text.empty()) {
-    try {
-      return take();
-    } catch (const CannotMake&) {  // the disk is full or gone: the save that follows says so, and training goes on
-      return;
-    }
-  }
-  fail("{} {}: {} has taken over from this one, which must have stood still for long: this one ends", flag_, dir_,
-       Owner::from_text(text).text());
+  check(text.empty() || text == own_ || directory_at(dir_) != directory_,
+        "{} {}: {} has taken over from this one, which must have stood still for long: this one ends", flag_, dir_,
+        Owner::from_text(text).text());
+}
+
+// A directory with this job's lock is the right one, even if its file system has another device number since it was
+// mounted again.
+void SaveLock::check_held() const {
+  if (is_own()) return;
+  check(
+      directory_at(dir_) == directory_,
+      "{} {} is not the directory that it was when the run began: mount it again, or move it back, and saving goes on",
+      flag_, dir_);
+  check_not_taken_over();
+  take();
 }
 
 void SaveLock::keep_beating() {

@@ -8,8 +8,12 @@
 #pragma once
 #include <condition_variable>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
+#include <utility>
+
+#include "base/dtype.h"
 
 namespace megalith {
 
@@ -31,17 +35,22 @@ class SaveLock {
   SaveLock(const SaveLock&) = delete;
   SaveLock& operator=(const SaveLock&) = delete;
 
-  // Error if another job has taken it over, as happens to a process that was stopped for long. Takes it anew if
-  // somebody has removed or emptied it, and the directory takes a file.
+  // Error if another job has taken it over, as happens to a process that was stopped for long.
+  void check_not_taken_over() const;
+  // Error unless this job may save there now: the directory is there, the same one, and its lock this job's. The lock
+  // is taken anew if somebody has removed or emptied it. What is gone, or not mounted, is not made anew.
   void check_held() const;
 
  private:
+  using Directory = std::pair<u64, u64>;  // device and number: the directory itself, whatever has its name
+  static std::optional<Directory> directory_at(const std::string& path);
   void take() const;
   bool is_own() const;
   void keep_beating();
 
   std::string dir_, flag_, path_, own_;  // own_: the file's text
   Beat beat_;
+  std::optional<Directory> directory_;
   std::mutex mutex_;
   std::condition_variable ended_;
   bool has_ended_ = false;

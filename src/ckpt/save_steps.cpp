@@ -86,6 +86,7 @@ void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOpt
   for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
     if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
     if (is_being_read(found[std::size_t(i)].path)) continue;  // until the next time
+    options.still_ours();
     remove_checkpoint(found[std::size_t(i)].path, hook);
   }
 }
@@ -93,9 +94,9 @@ void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOpt
 std::string SaveSteps::place() const { return dir_ + "/" + iteration_name(iteration_); }
 
 std::string SaveSteps::begin() {
+  options_.still_ours();
   const std::string temporary = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
   try {
-    make_directories(dir_, options_.hook);
     remove_tree(temporary, options_.hook);
     make_directory(temporary, options_.hook);  // commit() syncs its name
   } catch (const std::exception&) {
@@ -110,9 +111,11 @@ void SaveSteps::commit(PartWriter& writer, const std::string& temporary, const s
   // Its name lasts before it changes places with that of a checkpoint. Sooner the disk would be waited for: now what
   // was synced in the directory has taken its name along.
   sync_directory(dir_, options_.hook);
+  options_.still_ours();
   publish(temporary);
   published_ = true;
   sync_directory(dir_, options_.hook);
+  options_.still_ours();
   replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
 }
 
@@ -128,13 +131,19 @@ void SaveSteps::publish(const std::string& temporary) {
   rename_path(temporary, place(), hook);
 }
 
+// Where another job saves now, what has this name may be its own.
 void SaveSteps::abandon(const std::string& temporary) noexcept {
-  std::error_code ignored;
-  if (!published_ && !temporary.empty()) fs::remove_all(temporary, ignored);
+  if (published_ || temporary.empty()) return;
+  try {
+    options_.still_ours();
+    fs::remove_all(temporary);
+  } catch (const std::exception&) {
+  }
 }
 
 void SaveSteps::tidy() {
   try {
+    options_.still_ours();
     remove_leftovers(dir_, options_.hook);
     remove_old_checkpoints(dir_, iteration_, options_);
   } catch (const std::exception& e) {
@@ -166,7 +175,10 @@ void save_together(const std::string& dir, i64 iteration, PartWriter& writer, co
   SaveSteps steps(dir, iteration, options);
   std::string temporary;
   try {
-    temporary = on_all(sharing, [&] { return first ? temporary = steps.begin() : ""; })[0];
+    temporary = on_all(sharing, [&] {
+      if (first) make_directories(dir, options.hook), temporary = steps.begin();
+      return temporary;
+    })[0];
     const std::vector<std::string> accounts = on_all(sharing, [&] { return writer.write(temporary); });
     on_all(sharing, [&] {
       if (first) steps.commit(writer, temporary, accounts);

@@ -25,7 +25,8 @@ class SaveSteps {
   SaveSteps(std::string dir, i64 iteration, SaveOptions options)
       : dir_(std::move(dir)), iteration_(iteration), options_(std::move(options)) {}
 
-  // Makes an empty directory beside the checkpoint's place, and returns it.
+  // Makes an empty directory beside the checkpoint's place, and returns it. SAVE itself must be there: one that is not
+  // has been moved away or unmounted.
   std::string begin();
   // Once all parts are written: the checkpoint appears by one rename, and `latest` names it.
   void commit(PartWriter& writer, const std::string& temporary, const std::vector<std::string>& accounts);
@@ -44,8 +45,8 @@ class SaveSteps {
   bool published_ = false;
 };
 
-// All steps at once, with all ranks of options.sharing. Error on all if a step fails on one, with nothing left behind
-// and earlier checkpoints untouched.
+// All steps at once, with all ranks of options.sharing; SAVE is made if it is not there. Error on all if a step fails
+// on one, with nothing left behind and earlier checkpoints untouched.
 void save_together(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options);
 
 // f(0) ... f(n - 1), each on a thread of its own, with n > 1. The first error is thrown when all have ended.

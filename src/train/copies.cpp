@@ -177,14 +177,14 @@ std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 af
   return std::nullopt;
 }
 
-void remove_later_copies(const Options& options, int rank, i64 iteration) {
+void remove_later_copies(const Options& options, int rank, i64 iteration, const std::function<void()>& still_ours) {
   const TrainConfig& t = options.train;
   const bool own = t.non_persistent_ckpt_type == CopyType::local;
   if (t.non_persistent_ckpt_type == CopyType::none || (!own && rank > 0)) return;
   try {
     constexpr i64 kEver = std::numeric_limits<i64>::max();
     for (const auto& [_, copy] : copies_in(copy_directory(t, rank), options, rank, own, iteration, kEver))
-      if (copy.problem.empty()) remove_checkpoint(copy.path);
+      if (copy.problem.empty()) still_ours(), remove_checkpoint(copy.path);
   } catch (const std::exception& e) {
     log::warn("[save] an abandoned non-persistent checkpoint could not be removed: {}", one_line(e));
   }

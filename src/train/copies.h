@@ -4,6 +4,7 @@
 // Ranks' local copies are of one moment only if one run saved them. So each says which run it was, and which rank: a
 // copy that was brought from elsewhere, or is left from another start, never mixes with the others'.
 #pragma once
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -36,7 +37,7 @@ struct FoundCopy {
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before = {});
 
 // Once `iteration` is saved: this rank's later copies go. They are of a branch that this run has left, by --ckpt-step
-// or for damage, and would be taken for newer. A failure is a warning.
-void remove_later_copies(const Options& options, int rank, i64 iteration);
+// or for damage, and would be taken for newer. Before each `still_ours` is asked. A failure is a warning.
+void remove_later_copies(const Options& options, int rank, i64 iteration, const std::function<void()>& still_ours);
 
 }  // namespace megalith

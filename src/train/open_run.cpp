@@ -45,11 +45,11 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   std::optional<RunStart> start;
   PlannedStep step;
   const auto need = [&] { return memory_need(o, step, backend, start->resumes()); };
-  SaveLocks locks;
+  SavePlaces places;
   together(ranks, [&] {
     check(o.model.padded_vocab_size > 0,
           "the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
-    if (!o.train.dry_run) check_sizes(o, backend), locks = take_save_places(o.train, ranks.rank());
+    if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks);
   together(ranks, [&] {
@@ -73,7 +73,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place());
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
-  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(locks)};
+  return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places)};
 }
 
 }  // namespace megalith

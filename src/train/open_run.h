@@ -17,7 +17,7 @@ struct Opened {
   SampleCounts asked;  // of the datasets
   Datasets datasets;
   MemoryNeed need;
-  SaveLocks locks;  // of the directories that it saves into
+  SavePlaces places;  // that it saves into
 };
 
 // To be called by all ranks. Prints the plan's report. Error, on all ranks, if a rank finds something wrong: sizes,

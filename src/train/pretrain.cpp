@@ -41,8 +41,8 @@ class TrainingRun {
         datasets_(enough(run)),
         last_(train_iters(o_, state_)),
         log_(o_, start_.progress(), last_, ranks.size(), peak(), ranks.rank() == 0),
-        locks_(std::move(run.locks)),
-        saver_(o_, model_, ranks, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
+        places_(std::move(run.places)),
+        saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
     if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
@@ -205,9 +205,7 @@ class TrainingRun {
 
   // That no other job has taken over where this one saves.
   void check_places() {
-    together(ranks_, [&] {
-      for (const auto& lock : locks_) lock->check_held();
-    });
+    together(ranks_, [&] { places_.check_not_taken_over(); });
   }
 
   RunProgress progress(const std::vector<DatasetUse>& data) const {
@@ -273,7 +271,7 @@ class TrainingRun {
   i64 last_;  // iteration
   RunLog log_;
   std::optional<Straggler> straggler_;  // of several ranks, where wanted
-  SaveLocks locks_;
+  SavePlaces places_;
   Saver saver_;
   i64 bad_in_a_row_ = 0;
   bool profiled_ = false;  // now

@@ -1,19 +1,27 @@
 // Where a run will save: looked at, and taken, before training rather than after it.
 #pragma once
+#include <functional>
 #include <memory>
-#include <vector>
 
 #include "ckpt/save_lock.h"
 #include "train/options.h"
 
 namespace megalith {
 
-// The directories that one rank holds for its run.
-using SaveLocks = std::vector<std::unique_ptr<SaveLock>>;
+// The directories that one rank holds for its run; nullptr: another rank holds it, or nothing is saved there.
+struct SavePlaces {
+  std::unique_ptr<SaveLock> save, copies;
+
+  // Error if another job has taken one of them over.
+  void check_not_taken_over() const;
+};
+
+// What a save into such a place asks (SaveOptions::still_ours). The place must outlive it.
+std::function<void()> still_ours(const SaveLock* place);
 
 // Makes the directories of --save and of non-persistent copies, if there will be some, and locks them for this run:
 // what ranks save together on the first of them, a rank's own on each. Error if one cannot be made or written, or if
 // another job saves there.
-SaveLocks take_save_places(const TrainConfig& train, int rank);
+SavePlaces take_save_places(const TrainConfig& train, int rank);
 
 }  // namespace megalith

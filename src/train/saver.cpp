@@ -20,8 +20,9 @@ bool is_due(i64 interval, i64 iteration) { return interval > 0 && iteration % in
 
 }  // namespace
 
-Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 device_copies, i64 saved)
-    : o_(options), t_(options.train), model_(model), ranks_(ranks), saved_(saved) {
+Saver::Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
+             i64 saved)
+    : o_(options), t_(options.train), model_(model), ranks_(ranks), places_(places), saved_(saved) {
   if (t_.non_persistent_save_interval > 0) start_ = name_of_start(ranks);
   if (t_.save.empty() || !t_.async_save) return;
   const i64 bytes = StateBlocks(model_, largest_share(t_), false).bytes();
@@ -35,13 +36,16 @@ bool Saver::copies_at(i64 iteration) const {
 }
 
 void Saver::save(const RunProgress& progress, const Schedules& schedules) {
-  start({t_.save, {.keep_last = t_.most_recent_k, .keep_multiples = t_.save_retain_interval}, true, false}, progress,
-        schedules);
+  SaveOptions options{.keep_last = t_.most_recent_k, .keep_multiples = t_.save_retain_interval};
+  options.still_ours = still_ours(places_.save.get());
+  start({t_.save, std::move(options), true, false}, progress, schedules);
 }
 
 void Saver::save_copy(const RunProgress& progress, const Schedules& schedules) {
   const bool own = t_.non_persistent_ckpt_type == CopyType::local;
-  start({copy_directory(t_, ranks_.rank()), {.keep_last = 1}, false, own}, progress, schedules);
+  SaveOptions options{.keep_last = 1};
+  options.still_ours = still_ours(places_.copies.get());
+  start({copy_directory(t_, ranks_.rank()), std::move(options), false, own}, progress, schedules);
 }
 
 void Saver::start(const Target& target, const RunProgress& progress, const Schedules& schedules) {
@@ -91,7 +95,7 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
     return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
                      job->iteration, outcome.error);
   if (job->persistent) saved_ = job->iteration;
-  remove_later_copies(o_, ranks_.rank(), job->iteration);
+  remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(places_.copies.get()));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
   const double mib = double(job->blocks.bytes()) / (1 << 20), seconds = seconds_since(job->began);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);

@@ -7,15 +7,18 @@
 
 #include "train/background_save.h"
 #include "train/checkpointing.h"
+#include "train/save_place.h"
 #include "train/state_save.h"
 
 namespace megalith {
 
 class Saver {
  public:
-  // To be called by all ranks. Takes the memory for copies, if there will be some: the host's, and of the device's what
-  // the plan has for them. `saved`: the iteration of a checkpoint under --save that is there already; -1: none.
-  Saver(const Options& options, const ModelState& model, Ranks& ranks, i64 device_copies, i64 saved);
+  // To be called by all ranks. `places`: the directories that this rank holds. Takes the memory for copies, if there
+  // will be some: the host's, and of the device's what the plan has for them. `saved`: the iteration of a checkpoint
+  // under --save that is there already; -1: none.
+  Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
+        i64 saved);
 
   bool saves_at(i64 iteration) const;  // under --save
   bool copies_at(i64 iteration) const;
@@ -52,6 +55,7 @@ class Saver {
   const TrainConfig& t_;
   const ModelState& model_;
   Ranks& ranks_;
+  const SavePlaces& places_;
   i64 saved_;
   std::string start_;  // this start of the run, in what copies say of themselves
   std::unique_ptr<Job> job_;

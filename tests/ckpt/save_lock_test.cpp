@@ -162,19 +162,32 @@ TEST(SaveLock, that_was_lost_is_noticed) {
   owner["host"] = "far";
   spit(dir / kLockFile, owner.dump());
   expect_error([&] { lock.check_held(); }, "has taken over from this one");
+  expect_error([&] { lock.check_not_taken_over(); }, "has taken over from this one");
 }
 
-// A disk that goes away ends no run: the save that comes next says what is wrong.
-TEST(SaveLock, of_a_directory_that_went_away_is_taken_when_it_is_back) {
+// A disk that goes away ends no run, and what is there instead of it gets no lock: it is the file system below.
+TEST(SaveLock, is_of_the_directory_it_was_taken_in_alone) {
   TempDir dir;
-  fs::create_directory(dir / "a");
-  const SaveLock lock(dir / "a");
-  fs::rename(dir / "a", dir / "gone");
+  const std::string a = dir / "a", away = dir / "away";
+  const std::string gone = a + " is not the directory that it was when the run began: mount it again";
+  fs::create_directory(a);
+  const SaveLock lock(a);
+  fs::rename(a, away);
+  lock.check_not_taken_over();
+  expect_error([&] { lock.check_held(); }, gone);
+  EXPECT_FALSE(fs::exists(a));
+  fs::create_directory(a);
+  expect_error([&] { lock.check_held(); }, gone);
+  EXPECT_TRUE(fs::is_empty(a));
+  spit(a + "/" + kLockFile, R"({"host": "far"})");  // another job's, which has taken over nothing
+  lock.check_not_taken_over();
+  expect_error([&] { lock.check_held(); }, gone);
+  fs::remove_all(a);
+  fs::rename(away, a);
   lock.check_held();
-  EXPECT_FALSE(fs::exists(dir / "a"));
-  fs::create_directory(dir / "a");
+  fs::remove(a + "/" + kLockFile);
   lock.check_held();
-  EXPECT_TRUE(fs::exists(fs::path(dir / "a") / kLockFile));
+  EXPECT_TRUE(fs::exists(a + "/" + kLockFile));
 }
 
 TEST(SaveLock, is_one_jobs_of_many_that_try_at_once) {

@@ -91,6 +91,7 @@ std::string save_apart(const std::string& dir, i64 iteration, const StepHook& ho
   std::string error;
   harness::run_ranks(2, [&](Ranks& ranks) {
     const float value = 1;
+    std::filesystem::create_directories(fmt::format("{}/{}", dir, ranks.rank()));
     SaveOptions options{.keep_last = 1};
     if (ranks.rank() == 1) options.hook = hook;
     auto writer = std::make_unique<ShardWriter>(Manifest{.iteration = iteration},

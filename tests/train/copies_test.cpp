@@ -193,6 +193,7 @@ TEST(CopiesSaved, old_ones_stay_until_every_rank_has_its_new_one) {
   std::vector<std::string> errors(2);
   harness::run_ranks(2, [&](Ranks& ranks) {
     const float value = float(ranks.rank());
+    fs::create_directory(dir(ranks.rank()));
     for (const int iteration : {1, 2, 3}) {
       SaveOptions options{.keep_last = 1};
       options.hook = [&](const FileStep& step) {

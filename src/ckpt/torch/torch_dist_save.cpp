@@ -233,11 +233,11 @@ void DistcpWriter::describe(const std::string& at, const std::vector<std::string
 }
 
 void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
-                     const TensorReader& tensors) {
+                     const TensorReader& tensors, const SaveOptions& options) {
   std::vector<SaveTensor> chunks;
   for (std::size_t i = 0; i < tensors.tensors().size(); ++i) add_chunks(tensors, i, chunks);
-  DistcpWriter writer(content, std::move(chunks), 0, {});
-  save_together(dir, iteration, writer, {});
+  DistcpWriter writer(content, std::move(chunks), 0, options);
+  save_together(dir, iteration, writer, options);
 }
 
 }  // namespace megalith

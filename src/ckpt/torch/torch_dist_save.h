@@ -35,6 +35,6 @@ class DistcpWriter final : public PartWriter {
 // file at it. Stacked layers ("decoder.layers.REST") become one chunk each. A checkpoint of the same iteration is
 // replaced. Error if a step fails; nothing is left behind then, and earlier checkpoints are untouched.
 void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistContent& content,
-                     const TensorReader& tensors);
+                     const TensorReader& tensors, const SaveOptions& options = {});
 
 }  // namespace megalith
