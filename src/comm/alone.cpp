@@ -12,6 +12,7 @@ class Alone final : public Ranks {
 
   const Place& place() const override { return place_; }
   std::vector<std::string> all_gather(const std::string& mine) override { return {mine}; }
+  std::vector<std::string> gather(const std::string& mine) override { return {mine}; }
 
   int exchange(int, std::span<const Piece> sends, std::span<const Piece> receives) override {
     pieces_of_others(place_, sends);

@@ -1,4 +1,5 @@
-// Ranks send their texts to rank 0, which answers all with all of them, or with the error that names the missing ones.
+// Ranks send their texts to rank 0, which may answer all with all of them, or with the error that names the missing
+// ones.
 #include "comm/gather.h"
 
 #include <cstring>
@@ -40,26 +41,35 @@ void flush(Mail& mail, const Patience& until) {
   while (!mail.sent() && !until.is_over()) patience.pause();
 }
 
-std::vector<std::string> gather_at_root(Mail& mail, int size, const std::string& mine, double timeout_seconds,
-                                        const std::string& doing) {
-  std::vector<std::string> texts(size);
-  texts[0] = mine;
+// On rank 0: all texts, or why some are missing.
+struct Received {
+  std::vector<std::string> texts;
+  std::string error;
+};
+
+Received receive_all(Mail& mail, int size, const std::string& mine, double timeout_seconds, const std::string& doing) {
+  Received all{std::vector<std::string>(size_t(size)), ""};
+  all.texts[0] = mine;
   std::vector<int> missing;
   for (int r = 1; r < size; ++r) missing.push_back(r);
   Patience patience(timeout_seconds);
   while (!missing.empty() && !patience.is_over()) {
-    const size_t came = std::erase_if(missing, [&](int r) { return mail.receive(r, texts[r]); });
+    const size_t came = std::erase_if(missing, [&](int r) { return mail.receive(r, all.texts[size_t(r)]); });
     if (came == 0) patience.pause();
   }
-  std::string answer;
-  if (missing.empty())
-    answer = packed(texts);
-  else
-    answer = fmt::format("{}{}: {} did not come within {} s", kError, doing, list_ranks(missing), timeout_seconds);
+  if (!missing.empty())
+    all.error = fmt::format("{}: {} did not come within {} s", doing, list_ranks(missing), timeout_seconds);
+  return all;
+}
+
+std::vector<std::string> gather_at_root(Mail& mail, int size, const std::string& mine, double timeout_seconds,
+                                        const std::string& doing) {
+  Received all = receive_all(mail, size, mine, timeout_seconds, doing);
+  const std::string answer = all.error.empty() ? packed(all.texts) : kError + all.error;
   for (int r = 1; r < size; ++r) mail.send(r, answer);
-  flush(mail, Patience(missing.empty() ? timeout_seconds : 1));
-  if (!missing.empty()) throw Error(answer.substr(1));
-  return texts;
+  flush(mail, Patience(all.error.empty() ? timeout_seconds : 1));
+  if (!all.error.empty()) throw Error(all.error);
+  return std::move(all.texts);
 }
 
 }  // namespace
@@ -78,6 +88,19 @@ std::vector<std::string> gather_texts(Mail& mail, const Place& place, const std:
   if (answer.starts_with(kError)) throw Error(answer.substr(1));
   flush(mail, patience);
   return unpacked(answer, place.size);
+}
+
+std::vector<std::string> gather_at_first(Mail& mail, const Place& place, const std::string& mine,
+                                         double timeout_seconds, const std::string& doing) {
+  if (place.rank == 0) {
+    Received all = receive_all(mail, place.size, mine, timeout_seconds, doing);
+    if (!all.error.empty()) throw Error(all.error);
+    return std::move(all.texts);
+  }
+  mail.send(0, mine);
+  flush(mail, Patience(timeout_seconds));
+  check(mail.sent(), "{}: rank 0 did not take this rank's within {} s", doing, timeout_seconds);
+  return {};
 }
 
 std::string list_ranks(const std::vector<int>& ranks) {

@@ -1,4 +1,4 @@
-// Each rank's text to all ranks, by way of rank 0.
+// Each rank's text to all ranks, by way of rank 0, or to rank 0 alone.
 #pragma once
 #include <string>
 #include <vector>
@@ -11,6 +11,10 @@ namespace megalith {
 // `doing` is what the errors say the ranks were at.
 std::vector<std::string> gather_texts(Mail& mail, const Place& place, const std::string& mine, double timeout_seconds,
                                       const std::string& doing);
+
+// Texts by rank on rank 0, nothing on the others. Error on rank 0, naming those that did not come, after the timeout.
+std::vector<std::string> gather_at_first(Mail& mail, const Place& place, const std::string& mine,
+                                         double timeout_seconds, const std::string& doing);
 
 std::string list_ranks(const std::vector<int>& ranks);  // "rank 3", "ranks 1, 2 and 5"; of many the first few
 

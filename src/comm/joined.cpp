@@ -70,6 +70,11 @@ class Joined final : public Ranks {
     return gather_texts(mail, place_, mine, options_.timeout_seconds, at("all_gather of texts"));
   }
 
+  std::vector<std::string> gather(const std::string& mine) override {
+    LockedMail mail(*transport_, transport_mutex_);
+    return gather_at_first(mail, place_, mine, options_.timeout_seconds, at("gather of texts"));
+  }
+
   int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {
     const std::vector<Piece> to = pieces_of_others(place_, sends), from = pieces_of_others(place_, receives);
     copy_own_pieces(place_.rank, sends, receives);

@@ -33,6 +33,9 @@ class Ranks {
   // Each rank's text, by rank. All ranks must call it, in the same order. Texts may be of different lengths.
   virtual std::vector<std::string> all_gather(const std::string& mine) = 0;
   void barrier() { all_gather(""); }
+  // Each rank's text to rank 0 alone, by rank; nothing on the others, which go on as soon as theirs has left. All ranks
+  // must call it, in the same order as all_gather.
+  virtual std::vector<std::string> gather(const std::string& mine) = 0;
 
   // Starts sending and receiving, and returns a ticket. Between two ranks, pieces of one tag arrive in the order in
   // which they were sent; a piece's size is the same on both sides. Memory must stay as it is until wait(). Pieces may

@@ -21,6 +21,7 @@ void expect_done(const RunOf& run) {
 }
 
 TEST_F(Mpi, GathersTexts) { expect_done({.words = {"gather"}}); }
+TEST_F(Mpi, GathersTextsAtTheFirst) { expect_done({.words = {"gather-at-first"}}); }
 TEST_F(Mpi, ExchangesRandomPiecesOnManyTags) { expect_done({.words = {"random"}}); }
 TEST_F(Mpi, ExchangesRandomPiecesInChunks) {
   expect_done({.size = 4, .words = {"random"}, .variables = {{"COMM_CHUNK", "1000"}}});

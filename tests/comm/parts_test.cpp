@@ -19,6 +19,7 @@ namespace {
 TEST(Alone, GathersItsOwnTextAndExchangesWithItself) {
   const auto ranks = join(Place{});
   EXPECT_EQ(ranks->all_gather("x"), std::vector<std::string>{"x"});
+  EXPECT_EQ(ranks->gather("x"), std::vector<std::string>{"x"});
   const std::string text = "being tested";
   ranks->doing(&text);
   std::string from = "abcdef", to = "------";

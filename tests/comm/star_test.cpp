@@ -14,7 +14,7 @@ namespace {
 void expect_done(const Ran& ran) {
   EXPECT_TRUE(ran.ok()) << ran.err;
   EXPECT_EQ(ran.err, "");
-  EXPECT_NE(ran.out.find("gather done by "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find(" done by "), std::string::npos) << ran.out;
 }
 
 void expect_errors(const Ran& ran, size_t count, const char* words) {
@@ -25,6 +25,8 @@ TEST(Star, GathersTexts) {
   expect_done(run_by_environment({.size = 8, .words = {"gather"}}));
   expect_done(run_by_environment({.size = 1, .words = {"gather"}}));
 }
+
+TEST(Star, GathersTextsAtTheFirst) { expect_done(run_by_environment({.size = 8, .words = {"gather-at-first"}})); }
 
 TEST(Star, UnderTorchrunTakesThePortAfterItsStore) {
   Listener store = listen_at("127.0.0.1", 0);

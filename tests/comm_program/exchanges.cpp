@@ -118,15 +118,26 @@ void time_exchanges(Ranks& ranks, i64 bytes) {
                double(bytes) / seconds / 1e9);
 }
 
+static std::string text_of(int rank, int round) {
+  return std::string(size_t(round == 9 ? 3000000 + rank : rank * round * round), char('a' + (rank + round) % 26));
+}
+
+static void check_texts(const Ranks& ranks, const std::vector<std::string>& texts, int round) {
+  check(int(texts.size()) == ranks.size(), "{} texts", texts.size());
+  for (int r = 0; r < ranks.size(); ++r)
+    check(texts[size_t(r)] == text_of(r, round), "rank {}: wrong text of {}", ranks.rank(), r);
+}
+
 void gather_texts_often(Ranks& ranks) {
-  const auto text_of = [](int rank, int round) {
-    return std::string(size_t(round == 9 ? 3000000 + rank : rank * round * round), char('a' + (rank + round) % 26));
-  };
+  for (int round = 0; round < 12; ++round) check_texts(ranks, ranks.all_gather(text_of(ranks.rank(), round)), round);
+}
+
+void gather_at_first_often(Ranks& ranks) {
   for (int round = 0; round < 12; ++round) {
-    const std::vector<std::string> texts = ranks.all_gather(text_of(ranks.rank(), round));
-    check(int(texts.size()) == ranks.size(), "{} texts", texts.size());
-    for (int r = 0; r < ranks.size(); ++r)
-      check(texts[r] == text_of(r, round), "rank {}: wrong text of {}", ranks.rank(), r);
+    const std::vector<std::string> texts = ranks.gather(text_of(ranks.rank(), round));
+    if (ranks.rank() == 0) check_texts(ranks, texts, round);
+    check(ranks.rank() == 0 || texts.empty(), "rank {} has {} texts", ranks.rank(), texts.size());
+    if (round % 3 == 0) check_texts(ranks, ranks.all_gather(text_of(ranks.rank(), round + 1)), round + 1);
   }
 }
 

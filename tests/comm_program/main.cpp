@@ -55,6 +55,7 @@ void throw_one(Ranks& ranks, i64 number) {
 using Mode = void (*)(Ranks&, i64 number);
 const std::map<std::string, Mode> kModes = {
     {"gather", [](Ranks& r, i64) { gather_texts_often(r); }},
+    {"gather-at-first", [](Ranks& r, i64) { gather_at_first_often(r); }},
     {"random", [](Ranks& r, i64) { exchange_randomly(r); }},
     {"large", exchange_large},
     {"ordered", [](Ranks& r, i64) { exchange_ordered(r); }},

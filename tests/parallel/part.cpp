@@ -37,4 +37,10 @@ std::vector<std::string> Part::all_gather(const std::string& mine) {
   return texts;
 }
 
+std::vector<std::string> Part::gather(const std::string& mine) {
+  std::vector<std::string> texts = all_gather(mine);
+  if (rank() != 0) texts.clear();
+  return texts;
+}
+
 }  // namespace megalith::parity

@@ -11,6 +11,7 @@ class Part final : public Ranks {
 
   const Place& place() const override { return place_; }
   std::vector<std::string> all_gather(const std::string& mine) override;
+  std::vector<std::string> gather(const std::string& mine) override;
   int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override;
   void wait(int ticket) override { all_.wait(ticket); }
   void doing(const std::string* what) override { all_.doing(what); }
