@@ -95,25 +95,20 @@ std::string SaveSteps::place() const { return dir_ + "/" + iteration_name(iterat
 
 std::string SaveSteps::begin() {
   options_.still_ours();
-  const std::string temporary = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
-  try {
-    remove_tree(temporary, options_.hook);
-    make_directory(temporary, options_.hook);  // commit() syncs its name
-  } catch (const std::exception&) {
-    abandon(temporary);
-    throw;
-  }
-  return temporary;
+  temporary_ = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
+  remove_tree(temporary_, options_.hook);
+  make_directory(temporary_, options_.hook);  // commit() syncs its name
+  return temporary_;
 }
 
-void SaveSteps::commit(PartWriter& writer, const std::string& temporary, const std::vector<std::string>& accounts) {
-  writer.describe(temporary, accounts);
+void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accounts) {
+  writer.describe(temporary_, accounts);
   // Its name lasts before it changes places with that of a checkpoint. Sooner the disk would be waited for: now what
   // was synced in the directory has taken its name along.
   sync_directory(dir_, options_.hook);
   options_.still_ours();
-  publish(temporary);
-  published_ = true;
+  publish();
+  temporary_.clear();
   sync_directory(dir_, options_.hook);
   options_.still_ours();
   replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
@@ -121,22 +116,22 @@ void SaveSteps::commit(PartWriter& writer, const std::string& temporary, const s
 
 // Moves the finished directory into its place. One of the same name is swapped out in the same instant, or, where the
 // file system can't, stands beside under a name that loading knows.
-void SaveSteps::publish(const std::string& temporary) {
+void SaveSteps::publish() {
   const StepHook& hook = options_.hook;
-  if (!fs::exists(place())) return rename_path(temporary, place(), hook);
-  if (options_.exchange && exchange_paths(temporary, place(), hook)) return;
+  if (!fs::exists(place())) return rename_path(temporary_, place(), hook);
+  if (options_.exchange && exchange_paths(temporary_, place(), hook)) return;
   const std::string aside = fmt::format("{}{}{}", place(), kReplaced, ::getpid());
   remove_tree(aside, hook);
   rename_path(place(), aside, hook);
-  rename_path(temporary, place(), hook);
+  rename_path(temporary_, place(), hook);
 }
 
 // Where another job saves now, what has this name may be its own.
-void SaveSteps::abandon(const std::string& temporary) noexcept {
-  if (published_ || temporary.empty()) return;
+void SaveSteps::abandon() noexcept {
+  if (temporary_.empty()) return;
   try {
     options_.still_ours();
-    fs::remove_all(temporary);
+    fs::remove_all(temporary_);
   } catch (const std::exception&) {
   }
 }
@@ -181,11 +176,11 @@ void save_together(const std::string& dir, i64 iteration, PartWriter& writer, co
     })[0];
     const std::vector<std::string> accounts = on_all(sharing, [&] { return writer.write(temporary); });
     on_all(sharing, [&] {
-      if (first) steps.commit(writer, temporary, accounts);
+      if (first) steps.commit(writer, accounts);
       return "";
     });
   } catch (const std::exception& e) {
-    if (first) steps.abandon(temporary);
+    if (first) steps.abandon();
     fail("[save] iteration {} was not saved: {}; earlier checkpoints are intact", iteration, one_line(e));
   }
   if (first) steps.tidy();

@@ -29,20 +29,20 @@ class SaveSteps {
   // has been moved away or unmounted.
   std::string begin();
   // Once all parts are written: the checkpoint appears by one rename, and `latest` names it.
-  void commit(PartWriter& writer, const std::string& temporary, const std::vector<std::string>& accounts);
+  void commit(PartWriter& writer, const std::vector<std::string>& accounts);
   // Instead: nothing is left behind.
-  void abandon(const std::string& temporary) noexcept;
+  void abandon() noexcept;
   // After commit: unfinished ones of processes that are gone, and old ones, are deleted. A failure is a warning.
   void tidy();
 
  private:
   std::string place() const;
-  void publish(const std::string& temporary);
+  void publish();
 
   std::string dir_;
   i64 iteration_;
   SaveOptions options_;
-  bool published_ = false;
+  std::string temporary_;  // until it is published
 };
 
 // All steps at once, with all ranks of options.sharing; SAVE is made if it is not there. Error on all if a step fails

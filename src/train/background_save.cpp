@@ -10,9 +10,17 @@
 
 namespace megalith {
 
-BackgroundSave::BackgroundSave(Ranks& ranks, SaveSteps steps, std::unique_ptr<PartWriter> writer, bool own,
-                               std::function<void()> ready)
-    : ranks_(ranks), steps_(std::move(steps)), writer_(std::move(writer)), own_(own), ready_(std::move(ready)) {
+static std::string failed(const std::exception& e) { return fmt::format("-{}", one_line(e)); }
+
+BackgroundSave::BackgroundSave(Ranks& ranks, SaveSteps steps, bool own,
+                               const std::function<std::unique_ptr<PartWriter>()>& prepare, std::function<void()> ready)
+    : ranks_(ranks), steps_(std::move(steps)), own_(own), ready_(std::move(ready)) {
+  try {
+    writer_ = prepare();
+  } catch (const std::exception& e) {
+    state_ = failed(e);
+    return;
+  }
   start([this] { return makes_it() ? steps_.begin() : ""; });
 }
 
@@ -22,61 +30,70 @@ BackgroundSave::~BackgroundSave() {
 }
 
 void BackgroundSave::start(std::function<std::string()> f) {
-  work_ = std::async(std::launch::async, [f = std::move(f)] {
-    try {
-      return fmt::format("+{}", f());
-    } catch (const std::exception& e) {
-      return fmt::format("-{}", one_line(e));
-    }
-  });
+  state_.clear();
+  try {
+    work_ = std::async(std::launch::async, std::move(f));
+  } catch (const std::exception& e) {  // the system gives no thread
+    state_ = failed(e);
+  }
 }
 
 std::optional<BackgroundSave::Outcome> BackgroundSave::poll() {
-  const bool done = work_.wait_for(std::chrono::seconds(0)) == std::future_status::ready;
-  const std::vector<std::string> states = ranks_.all_gather(done ? "done" : "");
+  take_result();
+  const std::vector<std::string> states = ranks_.all_gather(state_);
   for (const std::string& state : states)
     if (state.empty()) return std::nullopt;
-  return advance(ranks_.all_gather(work_.get()));
+  return advance(states);
 }
 
+// Ranks whose part takes longer look in from time to time: those that wait for them in an exchange have a time limit
+// for each. The end of a part is told at once.
 BackgroundSave::Outcome BackgroundSave::wait() {
-  for (;;)
-    if (auto outcome = advance(ranks_.all_gather(work_.get()))) return *outcome;
+  constexpr std::chrono::milliseconds kLongestExchange{50};
+  for (;;) {
+    if (state_.empty()) work_.wait_for(kLongestExchange);
+    if (auto outcome = poll()) return *outcome;
+  }
+}
+
+void BackgroundSave::take_result() {
+  if (!state_.empty() || work_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return;
+  try {
+    result_ = work_.get();
+    state_ = phase_ == Phase::beginning ? "+" + result_ : "+";
+  } catch (const std::exception& e) {
+    state_ = failed(e);
+  }
 }
 
 // All ranks have ended the phase, and told how.
-std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector<std::string>& told) {
-  std::vector<std::string> texts;
-  for (size_t r = 0; r < told.size(); ++r) {
-    texts.push_back(told[r].substr(1));
-    if (told[r].starts_with('+')) continue;
-    if (makes_it()) steps_.abandon(temporary_);
-    return Outcome{ranks_.size() == 1 ? texts.back() : fmt::format("rank {}: {}", r, texts.back())};
+std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector<std::string>& states) {
+  for (size_t r = 0; r < states.size(); ++r) {
+    if (states[r].starts_with('+')) continue;
+    if (makes_it()) steps_.abandon();
+    const std::string error = states[r].substr(1);
+    return Outcome{ranks_.size() == 1 ? error : fmt::format("rank {}: {}", r, error)};
   }
   if (phase_ == Phase::tidying) return Outcome{};
   if (phase_ == Phase::beginning) {
     phase_ = Phase::writing;
-    temporary_ = texts[size_t(own_ ? ranks_.rank() : 0)];
-    start([this] {
+    start([this, at = own_ ? result_ : states[0].substr(1)] {
       ready_();
-      return writer_->write(temporary_);
+      return writer_->write(at);
     });
-    return std::nullopt;
-  }
-  if (phase_ == Phase::writing) {
+  } else if (phase_ == Phase::writing) {
     phase_ = Phase::committing;
-    if (own_) texts = {texts[size_t(ranks_.rank())]};
-    start([this, accounts = std::move(texts)] {
-      if (makes_it()) steps_.commit(*writer_, temporary_, accounts);
+    start([this, accounts = own_ ? std::vector{result_} : ranks_.gather(result_)] {
+      if (makes_it()) steps_.commit(*writer_, accounts);
       return "";
     });
-    return std::nullopt;
+  } else {
+    phase_ = Phase::tidying;  // old ones go when no rank needs them any more
+    start([this] {
+      if (makes_it()) steps_.tidy();
+      return "";
+    });
   }
-  phase_ = Phase::tidying;  // old ones go when no rank needs them any more
-  start([this] {
-    if (makes_it()) steps_.tidy();
-    return "";
-  });
   return std::nullopt;
 }
 

@@ -17,9 +17,11 @@ class BackgroundSave {
     std::string error;  // empty: it is saved
   };
   // On all ranks. `own`: every rank makes a checkpoint of its own, in a directory of its own; they count together.
-  // `ready` is called on the thread that writes, before it begins.
-  BackgroundSave(Ranks& ranks, SaveSteps steps, std::unique_ptr<PartWriter> writer, bool own,
-                 std::function<void()> ready);
+  // `prepare` makes what this rank writes with, here and now; what it throws is an error of the save, as all that goes
+  // wrong later. `ready` is called on the thread that writes, before it begins.
+  BackgroundSave(
+      Ranks& ranks, SaveSteps steps, bool own, const std::function<std::unique_ptr<PartWriter>()>& prepare,
+      std::function<void()> ready = [] {});
   ~BackgroundSave();
   BackgroundSave(const BackgroundSave&) = delete;
   BackgroundSave& operator=(const BackgroundSave&) = delete;
@@ -32,7 +34,8 @@ class BackgroundSave {
  private:
   enum class Phase { beginning, writing, committing, tidying };
   void start(std::function<std::string()> f);
-  std::optional<Outcome> advance(const std::vector<std::string>& told);
+  void take_result();
+  std::optional<Outcome> advance(const std::vector<std::string>& states);
   bool makes_it() const { return own_ || ranks_.rank() == 0; }
 
   Ranks& ranks_;
@@ -41,8 +44,9 @@ class BackgroundSave {
   bool own_;
   std::function<void()> ready_;
   Phase phase_ = Phase::beginning;
-  std::string temporary_;
-  std::future<std::string> work_;  // this rank's part of the phase: "+" and what it tells, or "-" and its error
+  std::future<std::string> work_;  // this rank's part of the phase
+  std::string state_;   // of it, for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
+  std::string result_;  // of it: where to write, or the account of what was written
 };
 
 }  // namespace megalith

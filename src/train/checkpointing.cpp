@@ -40,7 +40,7 @@ std::string state_json(const RunProgress& p, const Schedules& schedules) {
             {"data", data_json(p.data)},
             {"schedules", schedules_to_json(schedules)}};
   if (!p.hf_config.empty()) j["hf_config"] = p.hf_config;
-  return j.dump(2);
+  return j.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 json parse_state(const AnyCheckpoint& c) {

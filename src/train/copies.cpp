@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/one_line.h"
+#include "base/valid_utf8.h"
 #include "ckpt/checkpoint_layout.h"
 #include "config/file.h"
 
@@ -47,7 +48,7 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
     const Options stored = options_of(c.manifest(), path);
     const json saved_by = json::parse(c.manifest().state_json).value(kSavedBy, json::object());
     const std::string save = saved_by.value("save", place_of(stored.train.save));
-    if (save != place_of(options.train.save))
+    if (save != valid_utf8(place_of(options.train.save)))  // as JSON has kept it
       return {.problem = fmt::format("{} is of another run, which has --save {}", path, save)};
     if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
     const int saver = saved_by.value("rank", rank);
@@ -129,11 +130,10 @@ std::string name_of_start(Ranks& ranks) {
   return ranks.all_gather(fmt::format("{:08x}{:08x}", random(), random()))[0];
 }
 
-void mark_copy(Manifest& copy, const std::string& start, int rank) {
+void mark_copy(Manifest& copy, const std::string& start, int rank, const std::string& save) {
   json state = json::parse(copy.state_json);
-  const std::string save = place_of(options_of(copy, "this run's settings").train.save);  // wherever a run is begun
-  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", save}};
-  copy.state_json = state.dump(2);
+  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", place_of(save)}};  // wherever a run is begun
+  copy.state_json = state.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 // Without the flags nothing is known of copies, but where global ones lie when no directory is named.

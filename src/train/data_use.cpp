@@ -4,11 +4,15 @@
 
 #include <algorithm>
 
+#include "base/valid_utf8.h"
+
 namespace megalith {
 
 std::vector<DatasetUse> data_use(const DataConfig& config, const Dataset& train, i64 consumed_samples) {
   if (config.dataloader_type != SamplerType::single) return {};
-  return train.use(std::min(consumed_samples, train.size()));
+  std::vector<DatasetUse> use = train.use(std::min(consumed_samples, train.size()));
+  for (DatasetUse& u : use) u.name = valid_utf8(u.name);  // to be compared with what a checkpoint tells
+  return use;
 }
 
 std::string data_use_line(std::vector<DatasetUse> use, i64 consumed_samples) {

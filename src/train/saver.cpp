@@ -50,33 +50,32 @@ void Saver::save_copy(const RunProgress& progress, const Schedules& schedules) {
 
 void Saver::start(const Target& target, const RunProgress& progress, const Schedules& schedules) {
   finish();
-  const auto began = std::chrono::steady_clock::now();
-  const i64 iteration = progress.state.iteration;
-  SaveOptions options = target.options;
-  options.sharing.rank = target.own ? 0 : ranks_.rank(), options.sharing.size = target.own ? 1 : ranks_.size();
-  const StateShare share{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own};
-  job_.reset(new Job{iteration, target.persistent, target.dir, began, {model_, share, t_.async_save}, nullptr});
-  Manifest manifest = manifest_of(o_, progress, schedules);
-  if (!target.persistent) mark_copy(manifest, start_, ranks_.rank());
-  options.writers = writers_of(t_, job_->blocks.bytes());
+  job_.reset(new Job{progress.state.iteration, target.persistent, target.dir, std::chrono::steady_clock::now()});
   job_->save = std::make_unique<BackgroundSave>(
-      ranks_, SaveSteps(target.dir, iteration, options),
-      writer({target.dir, options, target.persistent, target.own}, manifest, job_->blocks.tensors()), target.own,
-      [&blocks = job_->blocks] { blocks.wait(); });
+      ranks_, SaveSteps(target.dir, job_->iteration, target.options), target.own,
+      [&] { return prepare(target, progress, schedules); }, [&blocks = job_->blocks] { blocks->wait(); });
   if (!t_.async_save) return finish();
-  log::say(
-      "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank's, training waited "
-      "{:.3f} s",
-      iteration, target.dir, double(job_->blocks.bytes()) / (1 << 20), seconds_since(began));
+  if (job_->blocks)
+    log::say(
+        "  scheduled an async checkpoint save at iteration {:7d} to {}: {:.1f} MiB of this rank's, training waited "
+        "{:.3f} s",
+        job_->iteration, target.dir, double(job_->blocks->bytes()) / (1 << 20), seconds_since(job_->began));
 }
 
-std::unique_ptr<PartWriter> Saver::writer(const Target& target, const Manifest& manifest,
-                                          const std::vector<SaveTensor>& tensors) const {
-  const int rank = target.options.sharing.rank;
+// Makes the copies last: what fails before leaves none under way.
+std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgress& progress,
+                                           const Schedules& schedules) {
+  Manifest manifest = manifest_of(o_, progress, schedules);
+  if (!target.persistent) mark_copy(manifest, start_, ranks_.rank(), t_.save);
+  job_->blocks.emplace(model_, StateShare{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own}, t_.async_save);
+  const std::vector<SaveTensor>& tensors = job_->blocks->tensors();
+  SaveOptions options = target.options;
+  options.writers = writers_of(t_, job_->blocks->bytes());
+  options.sharing.rank = target.own ? 0 : ranks_.rank(), options.sharing.size = target.own ? 1 : ranks_.size();
   if (t_.ckpt_format != SaveFormat::torch_dist || !target.persistent)
-    return std::make_unique<ShardWriter>(manifest, tensors, rank, target.options);
+    return std::make_unique<ShardWriter>(std::move(manifest), tensors, options.sharing.rank, options);
   const DType params = t_.bf16 && !t_.no_save_optim ? DType::bf16 : DType::f32;
-  return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, rank, target.options);
+  return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, options.sharing.rank, options);
 }
 
 void Saver::poll() {
@@ -97,7 +96,7 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
   if (job->persistent) saved_ = job->iteration;
   remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(places_.copies.get()));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
-  const double mib = double(job->blocks.bytes()) / (1 << 20), seconds = seconds_since(job->began);
+  const double mib = double(job->blocks->bytes()) / (1 << 20), seconds = seconds_since(job->began);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);
 }
 

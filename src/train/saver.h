@@ -38,8 +38,8 @@ class Saver {
     bool persistent;
     std::string dir;  // for the log
     std::chrono::steady_clock::time_point began;
-    StateBlocks blocks;
-    std::unique_ptr<BackgroundSave> save;
+    std::optional<StateBlocks> blocks{};  // once it is prepared
+    std::unique_ptr<BackgroundSave> save{};
   };
   struct Target {
     std::string dir;
@@ -47,8 +47,7 @@ class Saver {
     bool persistent, own;
   };
   void start(const Target& target, const RunProgress& progress, const Schedules& schedules);
-  std::unique_ptr<PartWriter> writer(const Target& target, const Manifest& manifest,
-                                     const std::vector<SaveTensor>& tensors) const;
+  std::unique_ptr<PartWriter> prepare(const Target& target, const RunProgress& progress, const Schedules& schedules);
   void end(const BackgroundSave::Outcome& outcome);
 
   const Options& o_;

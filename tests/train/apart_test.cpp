@@ -94,10 +94,10 @@ std::string save_apart(const std::string& dir, i64 iteration, const StepHook& ho
     std::filesystem::create_directories(fmt::format("{}/{}", dir, ranks.rank()));
     SaveOptions options{.keep_last = 1};
     if (ranks.rank() == 1) options.hook = hook;
-    auto writer = std::make_unique<ShardWriter>(Manifest{.iteration = iteration},
-                                                std::vector<SaveTensor>{{"w", {1}, DType::f32, &value}}, 0, options);
-    BackgroundSave save(ranks, SaveSteps(fmt::format("{}/{}", dir, ranks.rank()), iteration, options),
-                        std::move(writer), true, [] {});
+    BackgroundSave save(ranks, SaveSteps(fmt::format("{}/{}", dir, ranks.rank()), iteration, options), true, [&] {
+      return std::make_unique<ShardWriter>(Manifest{.iteration = iteration},
+                                           std::vector<SaveTensor>{{"w", {1}, DType::f32, &value}}, 0, options);
+    });
     const std::string told = save.wait().error;
     if (ranks.rank() == 0) error = told;
   });

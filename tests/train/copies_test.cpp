@@ -199,9 +199,10 @@ TEST(CopiesSaved, old_ones_stay_until_every_rank_has_its_new_one) {
       options.hook = [&](const FileStep& step) {
         check(iteration != 2 || ranks.rank() == 0 || !step.target.ends_with("iter_0000002"), "the disk is gone");
       };
-      auto writer = std::make_unique<ShardWriter>(Manifest{.iteration = iteration},
-                                                  std::vector<SaveTensor>{{"x", {1}, DType::f32, &value}}, 0, options);
-      BackgroundSave save(ranks, SaveSteps(dir(ranks.rank()), iteration, options), std::move(writer), true, [] {});
+      BackgroundSave save(ranks, SaveSteps(dir(ranks.rank()), iteration, options), true, [&] {
+        return std::make_unique<ShardWriter>(Manifest{.iteration = iteration},
+                                             std::vector<SaveTensor>{{"x", {1}, DType::f32, &value}}, 0, options);
+      });
       const std::string error = save.wait().error;
       if (iteration == 2) errors[std::size_t(ranks.rank())] = error;
       ranks.barrier();

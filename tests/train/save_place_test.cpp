@@ -146,9 +146,10 @@ InFlight taken_over_at(const std::function<bool(const FileStep&)>& moment) {
       };
       options.sharing.rank = ranks.rank(), options.sharing.size = 2;
       const SaveTensor block{"x", {1}, DType::f32, &value, {2}, {ranks.rank()}};
-      auto writer = std::make_unique<ShardWriter>(Manifest{.iteration = iteration}, std::vector<SaveTensor>{block},
-                                                  ranks.rank(), options);
-      BackgroundSave save(ranks, SaveSteps(dir, iteration, options), std::move(writer), false, [] {});
+      BackgroundSave save(ranks, SaveSteps(dir, iteration, options), false, [&] {
+        return std::make_unique<ShardWriter>(Manifest{.iteration = iteration}, std::vector<SaveTensor>{block},
+                                             ranks.rank(), options);
+      });
       const std::string error = save.wait().error;
       if (ranks.rank() == 1) f.error = error;
     }
