@@ -8,7 +8,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "base/check.h"
+#include "base/read_error.h"
 
 namespace megalith {
 
@@ -29,11 +29,13 @@ bool passes_cache(int file, BlockPool& blocks) {
 
 ReadFile::ReadFile(std::string path, BlockPool* blocks) : path_(std::move(path)), blocks_(blocks) {
   file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
-  check(file_ >= 0, "cannot open {}: {}: check the path", path_, std::strerror(errno));
+  if (file_ < 0) throw_read_error("open", path_, errno);
   struct stat info {};
-  const bool known = ::fstat(file_, &info) == 0 && S_ISREG(info.st_mode);
-  if (!known) ::close(file_);
-  check(known, "cannot read {}: it is not a regular file", path_);
+  const int error = ::fstat(file_, &info) == 0 ? 0 : errno;
+  const bool good = error == 0 && S_ISREG(info.st_mode);
+  if (!good) ::close(file_);
+  if (error != 0) throw_read_error("read", path_, error);
+  if (!good) throw DamagedFile(fmt::format("cannot read {}: it is not a regular file", path_));
   size_ = i64(info.st_size);
   if (blocks != nullptr && !passes_cache(file_, *blocks)) blocks_ = nullptr;
 }
@@ -57,9 +59,16 @@ i64 ReadFile::read_some(i64 offset, std::span<std::byte> out) const {
   ssize_t n = 0;
   do n = ::pread(file_, out.data(), out.size(), offset);
   while (n < 0 && errno == EINTR);
-  check(n >= 0, "cannot read {}: {}: check the disk", path_, std::strerror(errno));
-  check(n > 0, "{} ends at byte {}, {} more were expected: it is truncated", path_, offset, out.size());
+  if (n < 0) throw_read_error("read", path_, errno);
+  if (n == 0) throw_truncated(offset, out.size());
   return n;
+}
+
+void ReadFile::throw_truncated(i64 offset, std::size_t bytes) const {
+  struct stat now {};
+  ::fstat(file_, &now);
+  throw DamagedFile(fmt::format("{} ends at byte {}, bytes {} to {} were expected: it is truncated", path_,
+                                i64(now.st_size), offset, offset + i64(bytes)));
 }
 
 // Whole blocks around the wanted bytes.
@@ -69,7 +78,7 @@ i64 ReadFile::read_blocks(i64 offset, std::span<std::byte> out) const {
   const i64 blocks = std::min(blocks_->bytes(), (before + i64(out.size()) + kBlock - 1) / kBlock * kBlock);
   const BlockPool::Loan memory = blocks_->lend();
   const i64 n = read_some(first, {memory.get(), std::size_t(blocks)}) - before;
-  check(n > 0, "{} ends at byte {}, {} more were expected: it is truncated", path_, first + n + before, out.size());
+  if (n <= 0) throw_truncated(offset, out.size());
   const auto wanted = std::min(std::size_t(n), out.size());
   std::memcpy(out.data(), memory.get() + before, wanted);
   return i64(wanted);

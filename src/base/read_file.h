@@ -14,8 +14,8 @@ namespace megalith {
 class ReadFile {
  public:
   // With `blocks`, which must outlive it: by way of that memory straight from the disk, past the page cache, where the
-  // file system allows it. That is faster for bytes that nobody on this host reads again. Error if the file cannot be
-  // opened or is not a regular one.
+  // file system allows it. That is faster for bytes that nobody on this host reads again. As reading, this throws
+  // DamagedFile (also if it is not a regular file) or UnreachableFile, see base/read_error.h.
   explicit ReadFile(std::string path, BlockPool* blocks = nullptr);
   ~ReadFile();
   ReadFile(const ReadFile&) = delete;
@@ -23,12 +23,13 @@ class ReadFile {
 
   const std::string& path() const { return path_; }
   i64 size() const { return size_; }
-  void read(i64 offset, std::span<std::byte> out) const;  // Error if they are not all there
+  void read(i64 offset, std::span<std::byte> out) const;  // DamagedFile if they are not all there
   void expect(i64 offset, i64 bytes) const;               // parts of these will be read: the disk starts on all of them
 
  private:
   i64 read_some(i64 offset, std::span<std::byte> out) const;  // bytes, at least one
   i64 read_blocks(i64 offset, std::span<std::byte> out) const;
+  [[noreturn]] void throw_truncated(i64 offset, std::size_t bytes) const;
 
   std::string path_;
   int file_ = -1;

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/json_depth.h"
+#include "base/read_error.h"
 #include "ckpt/block_copy.h"
 
 namespace megalith {
@@ -170,12 +171,15 @@ std::optional<i64> parse_iteration_name(const std::string& name) {
 
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir) {
   std::vector<FoundCheckpoint> found;
-  std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(dir, error)) {
-    const std::string name = entry.path().filename().string();
+  if (!file_exists(dir)) return found;
+  std::error_code error, unknown;
+  std::filesystem::directory_iterator entry(dir, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     const auto iteration = parse_iteration_name(name.substr(0, name.find(kReplaced)));
-    if (iteration && entry.is_directory(error)) found.push_back({*iteration, entry.path().string()});
+    if (iteration && entry->is_directory(unknown)) found.push_back({*iteration, entry->path().string()});
   }
+  if (error) throw_read_error("list", dir, error.value());
   // A replaced one counts as older than the one in its place.
   std::ranges::sort(found, [](const FoundCheckpoint& a, const FoundCheckpoint& b) {
     if (a.iteration != b.iteration) return a.iteration < b.iteration;

@@ -47,7 +47,7 @@ struct FoundCheckpoint {
   i64 iteration = 0;
   std::string path;
 };
-// Complete ones, by rising iteration.
+// Complete ones, by rising iteration; none in a directory that is not there.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
 // One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
-#include <filesystem>
 #include <set>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/read_error.h"
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
@@ -16,8 +16,6 @@
 
 namespace megalith {
 namespace {
-
-namespace fs = std::filesystem;
 
 template <class... A>
 void check_whole(bool ok, fmt::format_string<A...> text, A&&... args) {
@@ -69,7 +67,7 @@ void verify_files(const std::string& path, const std::string& checksums, const s
     for (const TensorBlock& b : t.blocks) files.insert(b.file);
   std::map<std::string, u64> actual;
   for (const std::string& name : listed_files(checksums)) {
-    check_whole(files.contains(name) || fs::exists(path + "/" + name), "{}/{} is damaged: no file has the name {}",
+    check_whole(files.contains(name) || file_exists(path + "/" + name), "{}/{} is damaged: no file has the name {}",
                 path, kChecksumFile, name);
     actual[name] = xxh64_of_file(path + "/" + name);
     const bool same = checksums.find(format_checksums({{name, actual[name]}})) != std::string::npos;
@@ -81,7 +79,7 @@ void verify_files(const std::string& path, const std::string& checksums, const s
 
 std::optional<i64> read_latest(const std::string& dir) {
   const std::string path = dir + "/" + kLatestFile;
-  if (!fs::exists(path)) return std::nullopt;
+  if (!file_exists(path)) return std::nullopt;
   std::string text = read_text(path);
   while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
   i64 value = 0;
@@ -184,10 +182,10 @@ void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
 }
 
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
-  if (fs::exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
+  if (file_exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
   if (!options.iteration) return open_latest(dir, options);
   const std::string path = dir + "/" + iteration_name(*options.iteration);
-  if (!fs::exists(path)) {
+  if (!file_exists(path)) {
     std::vector<i64> there;
     for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
     fail("[load] {} is not there; {} holds iterations [{}]", path, dir, fmt::join(there, ", "));
@@ -196,7 +194,8 @@ Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
 }
 
 bool has_checkpoint(const std::string& dir) {
-  return fs::exists(dir + "/" + kManifestFile) || fs::exists(dir + "/" + kLatestFile) || !list_checkpoints(dir).empty();
+  return file_exists(dir + "/" + kManifestFile) || file_exists(dir + "/" + kLatestFile) ||
+         !list_checkpoints(dir).empty();
 }
 
 }  // namespace megalith

@@ -3,12 +3,25 @@
 
 #include <algorithm>
 
-#include "base/check.h"
+#include "base/read_error.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
 
 namespace megalith {
+namespace {
+
+// A file that was whole when it was opened may be cut short since, or lie where the disk can't be read.
+void read_bytes(const ReadFile& file, i64 position, std::span<std::byte> out) {
+  try {
+    file.read(position, out);
+  } catch (const DamagedFile& e) {
+    throw DamagedCheckpoint(e.what());
+  }
+}
+
+}  // namespace
+
 const CheckpointTensor* Checkpoint::find(const std::string& name) const {
   const auto it = index_.find(name);
   return it == index_.end() ? nullptr : &tensors_[it->second];
@@ -71,7 +84,7 @@ i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, con
     if (!direct) piece.resize(bytes);
     std::byte* at = direct ? out + (place + begin) * element : piece.data();
     const ReadFile& source = direct && file.past_cache ? *file.past_cache : file.bytes;
-    source.read(position + begin * element, {at, bytes});
+    read_bytes(source, position + begin * element, {at, bytes});
     check_chunk(t, b, k, {at, bytes});
     if (direct) continue;
     for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {

@@ -17,6 +17,7 @@
 
 #include "base/check.h"
 #include "base/helper.h"
+#include "base/read_file.h"
 
 namespace megalith {
 namespace {
@@ -48,17 +49,16 @@ std::span<const std::byte> as_bytes(std::string_view text) {
   return {reinterpret_cast<const std::byte*>(text.data()), text.size()};
 }
 
-// Reads to the end; f gets each piece.
+// f gets each piece of the file.
 template <class F>
 void read_pieces(const std::string& path, F&& f) {
-  const Descriptor file(path, O_RDONLY);
-  std::vector<char> buffer(std::size_t{1} << 20);
-  for (;;) {
-    const ssize_t n = ::read(file.fd, buffer.data(), buffer.size());
-    if (n < 0 && errno == EINTR) continue;
-    if (n < 0) fail_errno("read", path);
-    if (n == 0) return;
-    f(std::string_view(buffer.data(), std::size_t(n)));
+  constexpr i64 kPiece = i64{1} << 20;
+  const ReadFile file(path);
+  std::vector<std::byte> buffer;
+  for (i64 at = 0; at < file.size(); at += kPiece) {
+    buffer.resize(std::size_t(std::min(kPiece, file.size() - at)));
+    file.read(at, buffer);
+    f(std::string_view(reinterpret_cast<const char*>(buffer.data()), buffer.size()));
   }
 }
 

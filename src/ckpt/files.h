@@ -81,10 +81,10 @@ class Xxh64 {
 
 u64 xxh64(std::span<const std::byte> bytes);
 u64 xxh64(std::string_view text);
-// Of a file's bytes, by plain reads: an I/O error is an Error here, where a mapped page would end the process.
+// Of a file's bytes. These two throw what ReadFile throws.
 u64 xxh64_of_file(const std::string& path);
-
 std::string read_text(const std::string& path);
+
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
 // Its name lasts once its parent is synced; make_directories does that, and makes what is missing above.
 void make_directory(const std::string& path, const StepHook& hook);

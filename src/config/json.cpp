@@ -43,16 +43,20 @@ std::string to_json(const FieldList& fields) {
   return object.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
-void from_json(FieldList& fields, std::string_view text, std::string_view where) {
+std::vector<std::string> from_json(FieldList& fields, std::string_view text, std::string_view where) {
   const auto object = parse_json<json>(text);
   check(object.is_object(), "{}: this is not a JSON object of settings", where);
+  std::vector<std::string> unknown;
   for (const auto& [key, value] : object.items()) {
     Field* field = fields.find(key);
-    check(field != nullptr, "{}: unknown setting '{}': the file was written by another version of this program", where,
-          key);
+    if (field == nullptr) {
+      unknown.push_back(key);
+      continue;
+    }
     const std::string place = fmt::format("{}: {}", where, key);
     field->set(texts_of(value, place), place);
   }
+  return unknown;
 }
 
 }  // namespace megalith::config

@@ -1,5 +1,7 @@
 #include "train/checkpointing.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <set>
@@ -73,7 +75,11 @@ Options stored_options(const AnyCheckpoint& c) {
   check(!c.foreign(), "{} holds a model of an architecture that is not built yet", c.path);
   Options stored;
   config::FieldList fields = config::fields_of(stored);
-  config::from_json(fields, c.manifest.config_json, c.path);
+  const std::vector<std::string> unknown = config::from_json(fields, c.manifest.config_json, c.path);
+  if (!unknown.empty())
+    log::warn(
+        "{} was saved by another version of this program: settings that this one does not know are passed over: {}",
+        c.path, fmt::join(unknown, ", "));
   return stored;
 }
 

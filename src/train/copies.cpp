@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/one_line.h"
+#include "base/read_error.h"
 #include "base/valid_utf8.h"
 #include "ckpt/checkpoint_layout.h"
 #include "config/file.h"
@@ -54,6 +55,8 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
     const int saver = saved_by.value("rank", rank);
     if (own && saver != rank) return {.problem = fmt::format("{} is rank {}'s", path, saver)};
     return {.start = saved_by.value("start", ""), .path = path};
+  } catch (const UnreachableFile&) {
+    throw;  // no reason to go back to an older one
   } catch (const std::exception& e) {
     return {.problem = one_line(e)};
   }
@@ -62,9 +65,18 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
 // This rank's by iteration; where one replaced another, the first that can be read.
 using Copies = std::map<i64, Copy>;
 
+std::vector<FoundCheckpoint> list_copies(const std::string& dir) {
+  try {
+    return list_checkpoints(dir);
+  } catch (const DamagedFile& e) {
+    log::warn("[load] non-persistent checkpoints are passed over: {}", e.what());
+    return {};
+  }
+}
+
 Copies copies_in(const std::string& dir, const Options& options, int rank, bool own, i64 after, i64 before) {
   Copies copies;
-  std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  std::vector<FoundCheckpoint> found = list_copies(dir);
   std::ranges::reverse(found);
   for (const FoundCheckpoint& f : found) {
     if (f.iteration <= after || f.iteration >= before) continue;

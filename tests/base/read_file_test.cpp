@@ -64,9 +64,10 @@ TEST(ReadFile, ReadsAnyPartAndRefusesWhatIsNotThere) {
   file.read(0, there);
   EXPECT_EQ(out, "0123");
   file.read(10, there.first(0));
-  EXPECT_EQ(error_of([&] { file.read(8, there); }), path + " ends at byte 10, 2 more were expected: it is truncated");
+  EXPECT_EQ(error_of([&] { file.read(8, there); }),
+            path + " ends at byte 10, bytes 10 to 12 were expected: it is truncated");
   std::filesystem::resize_file(path, 2);
-  EXPECT_NE(error_of([&] { file.read(0, there); }).find(" ends at byte 2, 2 more"), std::string::npos);
+  EXPECT_NE(error_of([&] { file.read(0, there); }).find(" ends at byte 2, bytes 2 to 4"), std::string::npos);
   std::filesystem::remove(path);
   EXPECT_EQ(error_of([&] { ReadFile{path}; }), "cannot open " + path + ": No such file or directory: check the path");
   EXPECT_EQ(error_of([] { ReadFile{"/tmp"}; }), "cannot read /tmp: it is not a regular file");
@@ -92,7 +93,7 @@ TEST(ReadFile, ReadsPastThePageCache) {
     }
     std::string out(10, ' ');
     EXPECT_EQ(error_of([&] { file.read(99'999, std::as_writable_bytes(std::span(out))); }),
-              path + " ends at byte 100003, 6 more were expected: it is truncated");
+              path + " ends at byte 100003, bytes 100003 to 100009 were expected: it is truncated");
     EXPECT_EQ(error_of([&] { file.read(500'000, std::as_writable_bytes(std::span(out))); }).find(path + " ends at"),
               0u);
   }

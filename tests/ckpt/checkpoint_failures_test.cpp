@@ -2,8 +2,10 @@
 #include <signal.h>
 #include <sys/resource.h>
 
+#include <iterator>
 #include <map>
 
+#include "ckpt/checkpoint_layout.h"
 #include "tests/ckpt/small_state.h"
 
 namespace megalith {
@@ -160,6 +162,55 @@ TEST(Checkpoint, every_bit_flip_is_found_and_the_previous_one_used) {
   }
   EXPECT_NE(testing::internal::GetCapturedStderr().find("iter_0000010 instead"), std::string::npos);
   expect_holds(open_checkpoint(dir.path()), new_state);
+}
+
+TEST(Checkpoint, a_file_that_is_cut_short_while_it_is_read_is_damage) {
+  for (const bool past_cache : {false, true}) {
+    TempDir dir;
+    State(10).save(dir.path());
+    const Checkpoint c = open_checkpoint(dir.path(), {.verify = false, .past_cache = past_cache});
+    const std::string path = dir / "iter_0000010/shard_00000.safetensors";
+    fs::resize_file(path, fs::file_size(path) / 2);
+    std::vector<std::byte> out(48);
+    try {
+      c.read_block("w", {0, 0}, {3, 4}, out);
+      c.read_block("optimizer.exp_avg.w", {0, 0}, {3, 4}, out);
+      ADD_FAILURE() << "half of the file is gone";
+    } catch (const DamagedCheckpoint& e) {
+      EXPECT_NE(std::string(e.what()).find(path + " ends at byte "), std::string::npos) << e.what();
+    }
+  }
+}
+
+// With however few open files: the newest checkpoint, or a line about these.
+TEST(Checkpoint, too_many_open_files_are_no_reason_to_go_back) {
+  TempDir dir;
+  const State old_state(10), new_state(20);
+  old_state.save(dir.path());
+  new_state.save(dir.path());
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const auto open_files = rlim_t(std::distance(fs::directory_iterator("/proc/self/fd"), fs::directory_iterator()));
+  int refused = 0;
+  for (rlim_t more = 0; more < 20; ++more) {
+    const rlimit few{open_files - 1 + more, before.rlim_max};
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &few), 0);
+    std::string said;
+    i64 opened = -1;
+    try {
+      opened = open_checkpoint(dir.path()).manifest().iteration;
+    } catch (const std::exception& e) {
+      said = e.what();
+    }
+    ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+    refused += opened < 0;
+    if (opened < 0)
+      EXPECT_NE(said.find("Too many open files: allow this process more open files"), std::string::npos) << said;
+    else
+      EXPECT_EQ(opened, 20);
+  }
+  EXPECT_GE(refused, 1);
+  EXPECT_LT(refused, 20);
 }
 
 TEST(Checkpoint, names_the_damaged_tensor) {

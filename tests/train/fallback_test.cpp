@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <random>
 
 #include "ckpt/safetensors.h"
@@ -36,7 +37,10 @@ struct Found {
   std::vector<i64> iterations{-1, -1};
   std::string said;
 };
-Found start_in(const std::string& first, const std::string& second, int iterations) {
+// `once_open`: what happens between opening and reading.
+Found start_in(
+    const std::string& first, const std::string& second, int iterations,
+    const std::function<void()>& once_open = [] {}) {
   Found f;
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
@@ -48,7 +52,11 @@ Found start_in(const std::string& first, const std::string& second, int iteratio
     const Coord coord = step.plan.mesh.coord(ranks.rank());
     const auto interpreter = backend->make_interpreter(step.plan, coord);
     ModelState model(step, *interpreter, coord);
-    const RunStart start = fill_model(o, ranks, choose_start(o, ranks), model);
+    RunStart chosen = choose_start(o, ranks);
+    ranks.barrier();
+    if (ranks.rank() == 0) once_open();
+    ranks.barrier();
+    const RunStart start = fill_model(o, ranks, std::move(chosen), model);
     f.iterations[std::size_t(ranks.rank())] = start.iteration().value_or(-1);
   });
   f.said = testing::internal::GetCapturedStderr();
@@ -133,6 +141,23 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   }
 }
 
+TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
+  const TempFolder folder("short");
+  const std::string dir = (folder.path / "ck").string(), shard = dir + "/iter_0000006/shard_00001.safetensors";
+  save_run(dir, 6);
+  fs::copy(shard, folder.path / "kept");
+  Found f = start_in(dir, dir, 6, [&] { fs::resize_file(shard, 8000); });
+  EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
+  EXPECT_NE(f.said.find(shard + " ends at byte 8000"), std::string::npos) << f.said;
+  EXPECT_NE(f.said.find("loading the one before"), std::string::npos) << f.said;
+  fs::remove(shard);
+  f = start_in(dir, dir, 6);
+  EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
+  EXPECT_NE(f.said.find("cannot open " + shard + ": No such file or directory"), std::string::npos) << f.said;
+  fs::copy(folder.path / "kept", shard);
+  EXPECT_EQ(start_in(dir, dir, 6).iterations, (std::vector<i64>{6, 6}));
+}
+
 // Where one rank can't go back to what the other has: a directory that is one checkpoint.
 TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   const TempFolder folder("one");
@@ -148,6 +173,28 @@ TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   }
   testing::internal::GetCapturedStderr();
   testing::internal::GetCapturedStdout();
+}
+
+// A setting that another version of the program had: with a line that names it the checkpoint is loaded as ever.
+TEST(Resume, passes_over_settings_that_it_does_not_know) {
+  const TempFolder folder("unknown");
+  const std::string dir = (folder.path / "ck").string(), place = dir + "/iter_0000004";
+  save_run(dir, 4);
+  std::string manifest = read_file(place + "/manifest.json"), sums = read_file(place + "/checksums.txt");
+  const std::string config = "\"config\": {", old_sum = fmt::format("{:016x}", xxh64(manifest));
+  ASSERT_NE(manifest.find(config), std::string::npos);
+  manifest.insert(manifest.find(config) + config.size(), "\"old_flag\": [1, 2], \"other_flag\": null, ");
+  sums.replace(sums.find(old_sum), old_sum.size(), fmt::format("{:016x}", xxh64(manifest)));
+  write_file(place + "/manifest.json", manifest), write_file(place + "/checksums.txt", sums);
+  const Found f = start_in(dir, dir, 4);
+  EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4}));
+  EXPECT_NE(f.said.find("settings that this one does not know are passed over: old_flag, other_flag\n"),
+            std::string::npos)
+      << f.said;
+  const Options o = options_for(1, "--train-iters 4 --finetune --load " + dir);
+  testing::internal::CaptureStderr();
+  harness::run_ranks(1, [&](Ranks& ranks) { EXPECT_EQ(agreed_start(o, ranks).progress().state.iteration, 0); });
+  EXPECT_NE(testing::internal::GetCapturedStderr().find("old_flag, other_flag\n"), std::string::npos);
 }
 
 // Messages about what a resumed run does differently.
