@@ -80,6 +80,17 @@ i64 embedding_rows(const TensorReader& tensors) {
   return tensors.tensors()[*i].shape[0];
 }
 
+// Error unless the files' weights are those of the model, none more and none less. Megatron keeps all else as objects,
+// but for the optimizer's state, and rotary frequencies, which versions of before September 2023 saved as a
+// buffer.
+void check_weights(const TensorReader& files, const TensorMapping& mapping) {
+  std::vector<NamedShape> found;
+  for (const TensorSpec& t : files.tensors())
+    if (!t.name.starts_with("optimizer.") && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq")
+      found.push_back({t.name, t.shape});
+  check_same_tensors("[load] " + files.where(), mapping.theirs, found);
+}
+
 bool holds_all(const TensorReader& tensors, const TensorMapping& mapping, const std::string& prefix) {
   return std::ranges::all_of(mapping.theirs,
                              [&](const NamedShape& t) { return tensors.find(prefix + t.name).has_value(); });
@@ -145,6 +156,7 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
   const TensorMapping mapping = megatron_mapping(*c.model, layers, rows);
+  check_weights(*files, mapping);
   try {
     c.tensors = logical_tensors(find_state(*c.model, layers), mapping);
   } catch (const Error& e) {
@@ -192,6 +204,7 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
   TorchDist dist(dir, options.verify, options.past_cache);
   c.mark = ReadMark(dir);
+  check(dist.unread().empty(), "[load] {}: tensor {} is of a type that is not read", dir, dist.unread().front());
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   const PickleValue& common = *dist.common();
   const bool bucketed = has_bucketed_state(dist.tensors());

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "ckpt/model_json.h"
+#include "ckpt/torch/unbuilt_args.h"
 
 namespace megalith {
 namespace {
@@ -55,14 +56,6 @@ class Args {
   const PickleValue& args_;
 };
 
-void refuse(const Args& a, std::initializer_list<const char*> flags, std::initializer_list<const char*> sizes) {
-  for (const char* name : flags)
-    check(!a.flag(name).value_or(false), "[megatron] the model was trained with {}, which is not built yet", name);
-  for (const char* name : sizes)
-    check(a.find(name) == nullptr || (a.find(name)->kind == Kind::integer && a.find(name)->integer == 0),
-          "[megatron] the model was trained with {}, which is not built yet", name);
-}
-
 void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
   m.num_layers = a.required("num_layers"), m.hidden_size = a.required("hidden_size");
   m.num_attention_heads = a.required("num_attention_heads");
@@ -103,7 +96,9 @@ void read_positions(const Args& a, const HasTensor& has, ModelConfig& m) {
 }
 
 void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
-  const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false);
+  // Its fused kernel and transformer-engine's operation are tanh's approximation.
+  const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false) &&
+                    !a.flag("use_te_activation_func").value_or(false);
   m.activation = a.flag("swiglu").value_or(false)         ? Activation::swiglu
                  : a.flag("squared_relu").value_or(false) ? Activation::squared_relu
                  : gelu                                   ? Activation::gelu
@@ -114,10 +109,14 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   check(norm.empty() || norm == (biased_norm ? "LayerNorm" : "RMSNorm"),
         "[megatron] normalization is {}, but the final norm has {} bias", norm, biased_norm ? "a" : "no");
   m.norm_epsilon = a.number("norm_epsilon").value_or(a.number("layernorm_epsilon").value_or(1e-5));
-  m.qk_layernorm = has("decoder.layers.self_attention.q_layernorm.weight");
+  m.qk_layernorm = a.flag("qk_layernorm").value_or(has("decoder.layers.self_attention.q_layernorm.weight"));
+  check(!m.qk_layernorm || !biased_norm,
+        "[megatron] the model was trained with qk_layernorm and normalization LayerNorm: of the norms of queries and "
+        "keys only RMSNorm is built");
   m.add_bias_linear = has("decoder.layers.self_attention.linear_proj.bias");
   m.add_qkv_bias = has("decoder.layers.self_attention.linear_qkv.bias") && !m.add_bias_linear;
-  m.untie_embeddings_and_output_weights = has("output_layer.weight");
+  m.untie_embeddings_and_output_weights =
+      a.flag("untie_embeddings_and_output_weights").value_or(has("output_layer.weight"));
   m.attention_dropout = a.number("attention_dropout").value_or(0);
   m.hidden_dropout = a.number("hidden_dropout").value_or(0);
   m.init_method_std = a.number("init_method_std").value_or(0.02);
@@ -184,10 +183,7 @@ ordered_json schedules_of(const PickleValue& scheduler, const Args& args) {
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size) {
   check(args.kind == Kind::object, "[megatron] the saved arguments are {}: want a Namespace", args.describe());
   const Args a(args);
-  refuse(a,
-         {"multi_latent_attention", "apply_layernorm_1p", "rotary_interleaved", "is_hybrid_model", "fp8_param_gather",
-          "apply_residual_connection_post_layernorm", "quick_geglu"},
-         {"num_experts", "mtp_num_layers"});
+  refuse_unbuilt(args);
   ModelConfig m;
   read_sizes(a, m, rows, vocab_size);
   read_positions(a, has, m);

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "ckpt/any_checkpoint.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
 
@@ -126,6 +127,7 @@ TEST(TorchDist, reads_what_pytorch_writes) {
   }
   EXPECT_EQ(dist.tensors().tensors().size(), expected.size());
   EXPECT_EQ(dist.unread(), std::vector<std::string>{"complex (complex64)"});
+  expect_error([&] { open_any_checkpoint(dir / "x"); }, "tensor complex (complex64) is of a type that is not read");
 }
 
 TEST(TorchFile, reads_what_pytorch_writes) {

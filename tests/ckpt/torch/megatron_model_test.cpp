@@ -1,0 +1,155 @@
+// A checkpoint of Megatron's is read as the model that it is of, or refused.
+#include "ckpt/any_checkpoint.h"
+#include "tests/ckpt/torch/megatron_files.h"
+
+namespace megalith {
+namespace {
+
+using Entry = std::function<void(PickleWriter&)>;
+
+ModelConfig read_with(const Entry& args) {
+  TempDir dir;
+  write_megatron_files(dir.path(), {.more_args = args});
+  return *open_any_checkpoint(dir.path()).model;
+}
+
+Entry text(const char* name, const char* value) {
+  return [=](PickleWriter& p) { p.entry(name, std::string_view(value)); };
+}
+Entry number(const char* name, double value) {
+  return [=](PickleWriter& p) { p.entry(name, value); };
+}
+Entry flag(const char* name, bool value) {
+  return [=](PickleWriter& p) { p.flag(name, value); };
+}
+Entry list(const char* name, std::vector<i64> items) {
+  return [=](PickleWriter& p) {
+    p.text(name);
+    p.list([&] {
+      for (const i64 i : items) p.integer(i);
+    });
+  };
+}
+Entry pair(const char* name, const char* first, const char* second) {
+  return [=](PickleWriter& p) {
+    p.text(name);
+    p.list([&] { p.text(first), p.text(second); });
+  };
+}
+
+TEST(MegatronModel, every_weight_of_the_files_is_one_of_the_model) {
+  TempDir dir;
+  const auto with = [&](const std::vector<NamedShape>& more) {
+    write_megatron_files(dir.path(),
+                         {.edit = [&](std::vector<NamedShape>& t) { t.insert(t.end(), more.begin(), more.end()); }});
+    return open_any_checkpoint(dir.path()).tensors->tensors().size();
+  };
+  const std::size_t usual = with({});
+  EXPECT_EQ(with({{"rotary_pos_emb.inv_freq", {1}}}), usual);  // versions of before September 2023
+  expect_error(
+      [&] {
+        with({{"decoder.layers.mlp.router.weight", {2, 3, 8}}, {"mtp.layers.0.enorm.weight", {8}}});
+      },
+      "holds another model: 0 tensors missing, 0 of another shape, 2 unexpected "
+      "(decoder.layers.mlp.router.weight: [2, 3, 8] there, nothing here; mtp.layers.0.enorm.weight: [8] "
+      "there, nothing here)");
+  expect_error([&] { with({{"decoder.layers.mlp.linear_fc1.bias", {2, 24}}}); }, "1 unexpected");
+  // An output layer that the arguments deny; and the other way round.
+  expect_error(
+      [&] {
+        write_megatron_files(dir.path(), {.more_args = flag("untie_embeddings_and_output_weights", false)});
+        open_any_checkpoint(dir.path());
+      },
+      "1 unexpected (output_layer.weight");
+  expect_error(
+      [&] {
+        write_megatron_files(dir.path(), {.more_args = flag("qk_layernorm", true)});
+        open_any_checkpoint(dir.path());
+      },
+      "2 tensors missing");
+}
+
+TEST(MegatronModel, refuses_arguments_of_another_one) {
+  const std::pair<Entry, const char*> cases[] = {
+      {list("no_rope_freq", {0, 1}), "no_rope_freq [0, 1]"},
+      {number("no_rope_freq", 4), "no_rope_freq 4"},
+      {list("window_attn_skip_freq", {1, 0}), "window_attn_skip_freq [1, 0]"},
+      {text("softmax_type", "off-by-one"), "softmax_type off-by-one"},
+      {flag("qk_l2_norm", true), "qk_l2_norm True"},
+      {flag("use_mup", true), "use_mup True"},
+      {number("glu_linear_offset", 1), "glu_linear_offset 1"},
+      {number("softmax_scale", 0.25), "softmax_scale 0.25"},
+      {flag("attention_output_gate", true), "attention_output_gate True"},
+      {flag("rotary_interleaved", true), "rotary_interleaved True"},
+      {text("experimental_attention_variant", "gdn"), "experimental_attention_variant gdn"},
+      {pair("spec", "my.layers", "layer_spec"), "spec [my.layers, layer_spec]"}};
+  for (const auto& [args, said] : cases) {
+    const std::string message = error_of([&, a = args] { read_with(a); });
+    EXPECT_EQ(message, fmt::format("[megatron] the model was trained with {}: no model here is built so", said));
+  }
+  // All of them in one line.
+  expect_error([&] { read_with([&](PickleWriter& p) { cases[4].first(p), cases[5].first(p); }); },
+               "trained with qk_l2_norm True, use_mup True:");
+}
+
+// What Megatron's old and new versions save where none of it is asked for.
+TEST(MegatronModel, takes_their_defaults) {
+  const ModelConfig model = read_with([](PickleWriter& p) {
+    for (const char* none : {"num_experts", "mtp_num_layers", "no_rope_freq", "window_attn_skip_freq", "window_size",
+                             "softmax_scale", "activation_func_clamp_value", "experimental_attention_variant",
+                             "linear_attention_freq", "heterogeneous_layers_config_path", "hybrid_layer_pattern",
+                             "hybrid_override_pattern", "spec", "rotary_seq_len_interpolation_factor"})
+      p.text(none), p.none();
+    for (const char* off : {"multi_latent_attention", "apply_layernorm_1p", "rotary_interleaved", "is_hybrid_model",
+                            "fp8_param_gather", "apply_residual_connection_post_layernorm", "quick_geglu", "qk_l2_norm",
+                            "qk_layernorm", "use_mup", "attention_output_gate", "enable_mhc_connections",
+                            "retro_add_retriever", "use_te_activation_func", "add_bias_linear", "openai_gelu"})
+      p.flag(off, false);
+    p.flag("untie_embeddings_and_output_weights", true), p.flag("apply_query_key_layer_scaling", true);
+    p.entry("softmax_type", std::string_view("vanilla")), p.entry("glu_linear_offset", 0.0);
+    p.entry("normalization", std::string_view("RMSNorm")), p.entry("mup_width_mult", 1.0);
+    p.entry("heterogeneous_layers_config_encoded_json", std::string_view(""));
+  });
+  EXPECT_EQ(model.activation, Activation::swiglu);
+  EXPECT_TRUE(model.untie_embeddings_and_output_weights);
+  read_with(list("no_rope_freq", {0, 0}));
+  read_with(number("num_experts", 0));
+  read_with(pair("spec", "megatron.core.models.gpt.gpt_layer_specs", "get_gpt_layer_local_spec"));
+}
+
+// Norms of queries and keys are RMS norms here.
+TEST(MegatronModel, refuses_layer_norms_of_queries_and_keys) {
+  TempDir dir;
+  write_megatron_files(
+      dir.path(), {.more_args = text("normalization", "LayerNorm"), .edit = [](std::vector<NamedShape>& t) {
+                     t.push_back({"decoder.final_layernorm.bias", {8}});
+                     for (const char* part : {"q", "k"})
+                       for (const char* end : {"weight", "bias"})
+                         t.push_back({fmt::format("decoder.layers.self_attention.{}_layernorm.{}", part, end), {2, 2}});
+                   }});
+  expect_error([&] { open_any_checkpoint(dir.path()); },
+               "trained with qk_layernorm and normalization LayerNorm: of the norms of queries and keys only RMSNorm");
+}
+
+// transformer-engine's operation is the approximation, whatever the fused kernel would be.
+TEST(MegatronModel, knows_which_gelu) {
+  const auto gelu = [](bool te) {
+    TempDir dir;
+    write_megatron_files(dir.path(), {.more_args =
+                                          [&](PickleWriter& p) {
+                                            p.flag("swiglu", false), p.flag("bias_gelu_fusion", false);
+                                            p.flag("use_te_activation_func", te);
+                                          },
+                                      .edit =
+                                          [](std::vector<NamedShape>& t) {
+                                            for (NamedShape& s : t)
+                                              if (s.name.ends_with("fc1.weight")) s.shape[1] /= 2;
+                                          }});
+    return open_any_checkpoint(dir.path()).model->activation;
+  };
+  EXPECT_EQ(gelu(false), Activation::gelu);
+  EXPECT_EQ(gelu(true), Activation::gelu_tanh);
+}
+
+}  // namespace
+}  // namespace megalith
