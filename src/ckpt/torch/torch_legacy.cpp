@@ -60,6 +60,12 @@ std::string renumber(const std::string& name, i64 layer) {
   return fmt::format("{}{}{}", kLayers, layer, name.substr(dot));
 }
 
+// Error if two tensors have one name, as an encoder's and a decoder's may: only one of them would be read.
+void check_names(const RankModel& model, const std::string& where) {
+  std::set<std::string_view> names;
+  for (const RankParam& p : model) check(names.insert(p.name).second, "{}: its model has {} twice", where, p.name);
+}
+
 // The parameters of all files by canonical name, with layers numbered as in the model.
 class Collector {
  public:
@@ -70,6 +76,7 @@ class Collector {
   std::unique_ptr<TorchFile> open(const std::string& path, std::size_t& number);
   // The chunks of a rank's file: "model", or "model0", "model1", ... with virtual stages.
   std::vector<RankModel*> read(const Rank& rank, const RankFile& file);
+  bool is_pipelined() const { return chunks_.size() > 1; }
   std::map<std::string, Parts> finish() const;
 
  private:
@@ -117,6 +124,7 @@ std::vector<RankModel*> Collector::read(const Rank& rank, const RankFile& file) 
     RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor];
     Found found{chunk};
     flatten(file, *model, "", 0, found);
+    check_names(chunk, file.file.zip().where());
     chunks.push_back(&chunk);
   }
   check(!chunks.empty(), "{} holds no model", file.file.zip().where());
@@ -135,9 +143,9 @@ std::map<std::string, Collector::Parts> Collector::finish() const {
         // A stage's copy of what an earlier one has (a tied embedding) is not taken again.
         all[layer ? renumber(p.name, first_layer + *layer) : p.name].emplace(rank, p);
       }
-    first_layer += i64(layers.size());
-    check(layers.empty() || *layers.rbegin() == i64(layers.size()) - 1,
-          "[load] {}: a stage has layers up to {}, not {}", dir_, *layers.rbegin(), layers.size());
+    const i64 last = layers.empty() ? -1 : *layers.rbegin();
+    check(last + 1 == i64(layers.size()), "[load] {}: a stage has layers up to {}, not {}", dir_, last, layers.size());
+    first_layer += last + 1;
   }
   return all;
 }
@@ -257,10 +265,11 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool verify, bool past_cache)
   check_version(common(), dir);
   const PickleValue* args = common().find("args");
   check(args != nullptr, "[load] {} holds no arguments", dir);
-  const bool tied = !flag(*args, "untie_embeddings_and_output_weights");
+  // The last stage's copy of a tied embedding.
+  const bool copied = collector.is_pipelined() && !flag(*args, "untie_embeddings_and_output_weights");
   const bool gated = flag(*args, "swiglu") || flag(*args, "gated_linear_unit");
   for (const auto& [name, parts] : collector.finish())
-    if (!(tied && name == "output_layer.weight"))
+    if (!(copied && name == "output_layer.weight"))
       add_param(*store_, name, parts, RankParts(name, ranks, gated), ranks, state_problem_.empty());
 }
 // In the groups' settings; PyTorch's own Adam has it as a tensor beside each parameter's moments.

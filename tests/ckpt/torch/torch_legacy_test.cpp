@@ -1,4 +1,7 @@
+#include "ckpt/torch/torch_legacy.h"
+
 #include "ckpt/any_checkpoint.h"
+#include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_zip_writer.h"
 #include "tests/ckpt/helpers.h"
 
@@ -20,6 +23,44 @@ TEST(TorchLegacy, refuses_dicts_that_are_named_without_end) {
   spit(dir / "iter_0000001/mp_rank_00/model_optim_rng.pt",
        torch_archive("\x80\x02}" + model + inner + "s.", "archive"));
   expect_error([&] { open_any_checkpoint(dir.path()); }, "its model has more than 1048576 entries");
+}
+
+// One file of a model with these tensors, each of two numbers.
+void write_rank(const std::string& dir, const std::vector<std::string>& names) {
+  PickleWriter p;
+  p.dict([&] {
+    p.entry("checkpoint_version", 3.0);
+    p.text("model");
+    p.dict([&] {
+      for (const std::string& name : names) {
+        p.text(name);
+        p.call("torch._utils", "_rebuild_tensor_v2", [&] {
+          p.persistent(
+              [&] { p.text("storage"), p.global("torch", "FloatStorage"), p.text("0"), p.text("cpu"), p.integer(2); });
+          const i64 shape[] = {2}, strides[] = {1};
+          p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false), p.none();
+        });
+      }
+    });
+    p.text("args"), p.object("argparse", "Namespace", [&] { p.dict([] {}); });
+  });
+  std::string bytes;
+  TorchZipWriter zip(
+      [&](std::span<const std::byte> part) { bytes.append(reinterpret_cast<const char*>(part.data()), part.size()); });
+  zip.record("data.pkl", p.finish()), zip.record("data/0", "12345678"), zip.record("version", "3\n");
+  zip.finish();
+  fs::create_directories(dir + "/mp_rank_00");
+  spit(dir + "/mp_rank_00/model_optim_rng.pt", bytes);
+}
+
+TEST(TorchLegacy, drops_no_tensor) {
+  TempDir dir;
+  // Of an encoder and a decoder only one would be read.
+  write_rank(dir / "two", {"encoder.final_layernorm.weight", "decoder.final_layernorm.weight"});
+  expect_error([&] { TorchLegacy{dir / "two"}; }, "its model has decoder.final_layernorm.weight twice");
+  // What a single stage has is no copy of its embedding, whether or not the arguments say so.
+  write_rank(dir / "one", {"embedding.word_embeddings.weight", "output_layer.weight"});
+  EXPECT_TRUE(TorchLegacy(dir / "one").tensors().find("output_layer.weight"));
 }
 
 }  // namespace
