@@ -42,8 +42,8 @@ TEST(Export, names_the_vocabulary_by_its_kind) {
   }
 }
 
-// Megatron's arguments take any factor, and know one kind of Llama 3's scaling.
-TEST(Export, tells_megatron_the_factors_of_rope) {
+// Megatron's arguments take any factor of rope, and know one kind of Llama 3's scaling.
+TEST(Export, tells_megatron_what_it_knows) {
   TempDir dir;
   AnyCheckpoint c = small_model(dir, kSmallLlama);
   c.model->rotary_seq_len_interpolation_factor = 2.5;
@@ -59,6 +59,11 @@ TEST(Export, tells_megatron_the_factors_of_rope) {
   llama3.rope_original_max_position_embeddings = 4096;
   EXPECT_NE(unknown_to_megatron(llama3).find("from 4096 positions"), std::string::npos);
   EXPECT_NE(unknown_to_megatron(parse_hf_config(kSmallBloom, "bloom").model).find("ALiBi"), std::string::npos);
+  ModelConfig normed = *c.model;
+  normed.qk_layernorm = true;
+  EXPECT_EQ(unknown_to_megatron(normed), "");
+  normed.normalization = Normalization::layer_norm;  // Megatron's norms of queries and keys would have biases
+  EXPECT_EQ(unknown_to_megatron(normed), "RMS norms of queries and keys beside LayerNorm");
 }
 
 }  // namespace

@@ -200,6 +200,8 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
   if (m.parallel_residual) parts.push_back("attention and MLP side by side");
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
+  if (m.qk_layernorm && m.normalization == Normalization::layer_norm)
+    parts.push_back("RMS norms of queries and keys beside LayerNorm");
   if (m.use_rope_scaling &&
       (m.rope_low_freq_factor != usual.rope_low_freq_factor || m.rope_high_freq_factor != usual.rope_high_freq_factor ||
        m.rope_original_max_position_embeddings != usual.rope_original_max_position_embeddings))
