@@ -66,5 +66,27 @@ TEST(Export, tells_megatron_what_it_knows) {
   EXPECT_EQ(unknown_to_megatron(normed), "RMS norms of queries and keys beside LayerNorm");
 }
 
+// After --use-checkpoint-opt-param-scheduler the flags say another one.
+TEST(Export, groups_of_the_optimizer_have_the_schedule_in_effect) {
+  TempDir dir;
+  AnyCheckpoint c = small_model(dir, kSmallLlama);
+  auto config = nlohmann::ordered_json::parse(c.manifest.config_json);
+  config["lr"] = 1e-3, config["min_lr"] = 1e-4, config["weight_decay"] = 0.3;
+  c.manifest.config_json = config.dump();
+  const auto groups = [&](const std::string& state) {
+    c.manifest.state_json = state;
+    const std::string common = pickle_common({c.manifest, *c.model, 5, true, DType::bf16});
+    const Pickle pickle(std::as_bytes(std::span(common)), "common");
+    std::vector<double> values;
+    for (const PickleValue* group : pickle.root().find("optimizer")->find("optimizer")->find("param_groups")->items)
+      for (const char* name : {"max_lr", "min_lr", "lr", "weight_decay"}) values.push_back(group->find(name)->real);
+    return values;
+  };
+  EXPECT_EQ(groups(R"({"optimizer_steps": 9, "schedules": {"lr": 3e-4, "min_lr": 3e-5, "start_weight_decay": 0.1,
+                       "end_weight_decay": 0.1}})"),
+            (std::vector<double>{3e-4, 3e-5, 3e-4, 0.1, 3e-4, 3e-5, 3e-4, 0}));
+  EXPECT_EQ(groups(R"({"optimizer_steps": 9})"), (std::vector<double>{1e-3, 1e-4, 1e-3, 0.3, 1e-3, 1e-4, 1e-3, 0}));
+}
+
 }  // namespace
 }  // namespace megalith

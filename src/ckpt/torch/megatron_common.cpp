@@ -122,16 +122,19 @@ double number(const ordered_json& j, const char* key, double fallback) {
   return j.contains(key) && j[key].is_number() ? j[key].get<double>() : fallback;
 }
 
-// Two groups: matrices decay, vectors don't.
-void put_param_groups(PickleWriter& p, const ordered_json& config, i64 steps) {
+// Two groups: matrices decay, vectors don't. The schedule is the one in effect, which need not be the flags': each
+// group goes on with its own in Megatron, whatever opt_param_scheduler says.
+void put_param_groups(PickleWriter& p, const ordered_json& config, const ordered_json& schedules, i64 steps) {
+  const double lr = number(schedules, "lr", number(config, "lr", 0));
+  const double min_lr = number(schedules, "min_lr", number(config, "min_lr", 0));
+  const double weight_decay = number(schedules, "end_weight_decay", number(config, "weight_decay", 0.01));
   p.list([&] {
     for (const double decay : {1.0, 0.0})
       p.dict([&] {
         p.entry("wd_mult", decay), p.entry("lr_mult", 1.0);
         p.flag("is_expert_parallel", false), p.flag("is_decoupled_lr", false), p.flag("default_config", true);
-        p.entry("max_lr", number(config, "lr", 0)), p.entry("min_lr", number(config, "min_lr", 0));
-        p.entry("lr", number(config, "lr", 0));
-        p.entry("weight_decay", decay * number(config, "weight_decay", 0.01));
+        p.entry("max_lr", lr), p.entry("min_lr", min_lr), p.entry("lr", lr);
+        p.entry("weight_decay", decay * weight_decay);
         p.text("betas");
         p.tuple([&] { p.real(number(config, "adam_beta1", 0.9)), p.real(number(config, "adam_beta2", 0.999)); });
         p.entry("eps", number(config, "adam_eps", 1e-8));
@@ -158,11 +161,14 @@ void put_scheduler(PickleWriter& p, const ordered_json& s, i64 samples) {
   });
 }
 
-void put_optimizer(PickleWriter& p, const ordered_json& config, i64 steps) {
+void put_optimizer(PickleWriter& p, const ordered_json& config, const ordered_json& state) {
+  const auto steps = i64(number(state, "optimizer_steps", 0));
   p.text("optimizer");
   p.dict([&] {
     p.text("optimizer");
-    p.dict([&] { p.text("param_groups"), put_param_groups(p, config, steps); });
+    p.dict([&] {
+      p.text("param_groups"), put_param_groups(p, config, state.value("schedules", ordered_json::object()), steps);
+    });
     p.entry("param_state_sharding_type", std::string_view("fully_reshardable"));
   });
 }
@@ -179,7 +185,7 @@ std::string pickle_common(const MegatronState& s) {
     p.object("argparse", "Namespace", [&] { p.dict([&] { put_args(p, s, config); }); });
     p.entry("checkpoint_version", 3.0);
     p.entry("iteration", s.manifest.iteration);
-    if (s.has_optimizer) put_optimizer(p, config, i64(number(state, "optimizer_steps", 0)));
+    if (s.has_optimizer) put_optimizer(p, config, state);
     if (state.contains("schedules")) put_scheduler(p, state["schedules"], i64(number(state, "schedule_samples", 0)));
     p.entry("num_floating_point_operations_so_far", i64{0});
     p.text("content_metadata");
