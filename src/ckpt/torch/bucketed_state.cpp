@@ -20,11 +20,6 @@ constexpr std::string_view kBegin = "optimizer.distributed.dp_group_idx_";
 constexpr std::string_view kLayers = "decoder.layers.";
 constexpr std::size_t kKinds = std::size(kStateKinds);
 
-template <class... A>
-void want(bool ok, fmt::format_string<A...> text, A&&... args) {
-  if (!ok) throw UnplacedState(fmt::format(text, std::forward<A>(args)...));
-}
-
 using Bucket = std::array<std::optional<std::size_t>, kKinds>;  // its tensors in the files
 using Buffer = std::map<i64, Bucket>;                           // by bucket
 using Buffers = std::map<i64, std::map<i64, Buffer>>;           // by model-parallel rank, then buffer

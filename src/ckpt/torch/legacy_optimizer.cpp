@@ -15,11 +15,6 @@ namespace {
 using Kind = PickleValue::Kind;
 using Params = std::vector<RankParam*>;
 
-template <class... A>
-void want(bool ok, fmt::format_string<A...> text, A&&... args) {
-  if (!ok) throw UnplacedState(fmt::format(text, std::forward<A>(args)...));
-}
-
 const std::vector<const PickleValue*>& list_of(const PickleValue* v, const char* what) {
   want(v != nullptr && v->sequence() != nullptr, "its optimizer has no list of {}", what);
   return *v->sequence();

@@ -21,8 +21,8 @@ void check_main_values(const TensorReader& weights, const TensorReader& state) {
     if (!main.name.starts_with(prefix)) continue;
     const std::string name = main.name.substr(prefix.size());
     const auto w = weights.find(name);
-    if (!w || weights.tensors()[*w].shape != main.shape)
-      throw UnplacedState(fmt::format("it has main values of {}, which is no weight of that shape", name));
+    want(w && weights.tensors()[*w].shape == main.shape, "it has main values of {}, which is no weight of that shape",
+         name);
     const DType type = weights.tensors()[*w].dtype;
     const i64 elements = count(main.shape), n = std::min(kStretch, elements);
     const i64 stretches = std::min(stretches_of(main.shape), (elements + n - 1) / std::max<i64>(1, n));
@@ -31,7 +31,7 @@ void check_main_values(const TensorReader& weights, const TensorReader& state) {
       const i64 begin = stretches == 1 ? 0 : (elements - n) / (stretches - 1) * k;
       state.read_range_as(i, begin, n, type, a.data());
       weights.read_range(*w, begin, n, b.data());
-      if (a != b) throw UnplacedState(fmt::format("its main values of {} are not the weights", name));
+      want(a == b, "its main values of {} are not the weights", name);
     }
   }
 }

@@ -1,7 +1,10 @@
 // Megatron-LM's optimizer state as tensors of the parameters' shapes: "optimizer.state.exp_avg.NAME". Several of its
 // formats hold flat numbers, or lists; what they are of is worked out, and taken only if it is certain.
 #pragma once
+#include <fmt/format.h>
+
 #include <string>
+#include <utility>
 
 #include "base/check.h"
 #include "ckpt/tensor_reader.h"
@@ -15,6 +18,11 @@ inline constexpr const char* kStateKinds[] = {"param", "exp_avg", "exp_avg_sq"};
 struct UnplacedState : Error {
   using Error::Error;
 };
+
+template <class... A>
+void want(bool ok, fmt::format_string<A...> text, A&&... args) {
+  if (!ok) throw UnplacedState(fmt::format(text, std::forward<A>(args)...));
+}
 
 // UnplacedState unless the main values, rounded, are the weights, wherever that is looked at: some stretches of each
 // parameter. Main values of the wrong place are almost never.
