@@ -50,11 +50,6 @@ struct FoundCheckpoint {
 // Complete ones, by rising iteration; none in a directory that is not there.
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 
-// One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
-void remove_checkpoint(const std::string& path, const StepHook& hook = {});
-// Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.
-void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options);
-
 // A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";
 inline constexpr const char* kTemporary = ".tmp-";

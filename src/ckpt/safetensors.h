@@ -10,7 +10,7 @@
 
 #include "base/read_file.h"
 #include "base/shape.h"
-#include "ckpt/files.h"
+#include "ckpt/durable_file.h"
 
 namespace megalith {
 

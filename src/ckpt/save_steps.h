@@ -1,7 +1,6 @@
 // Saving as the steps that ranks take together: the first begins, all write, the first commits. Whoever drives them
 // carries what one step returns to the next, between ranks if there are several; no step waits for another rank.
 #pragma once
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -48,8 +47,5 @@ class SaveSteps {
 // All steps at once, with all ranks of options.sharing; SAVE is made if it is not there. Error on all if a step fails
 // on one, with nothing left behind and earlier checkpoints untouched.
 void save_together(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options);
-
-// f(0) ... f(n - 1), each on a thread of its own, with n > 1. The first error is thrown when all have ended.
-void in_parallel(int n, const std::function<void(int)>& f);
 
 }  // namespace megalith

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "base/in_parallel.h"
 
 namespace megalith {
 namespace {

@@ -13,6 +13,7 @@
 #include "base/read_error.h"
 #include "base/valid_utf8.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/retention.h"
 #include "config/file.h"
 
 namespace megalith {

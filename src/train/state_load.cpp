@@ -3,9 +3,9 @@
 #include <atomic>
 #include <mutex>
 
+#include "base/in_parallel.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/checkpoint_layout.h"
-#include "ckpt/save_steps.h"
 #include "ckpt/tensor_table.h"
 
 namespace megalith {

@@ -4,6 +4,7 @@
 
 #include "base/split_float.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/durable_file.h"
 #include "ckpt/torch/megatron_save.h"
 
 namespace megalith {

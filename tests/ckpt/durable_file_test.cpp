@@ -15,7 +15,7 @@
 #include <numeric>
 #include <thread>
 
-#include "ckpt/files.h"
+#include "ckpt/durable_file.h"
 #include "ckpt/shards.h"
 #include "ckpt/torch/torch_dist_save.h"
 #include "tests/ckpt/helpers.h"

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
+#include "base/in_parallel.h"
+#include "ckpt/durable_file.h"
 #include "ckpt/shards.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"

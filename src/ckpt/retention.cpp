@@ -1,0 +1,70 @@
+#include "ckpt/retention.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <chrono>
+#include <filesystem>
+
+#include "base/process_start.h"
+#include "ckpt/checkpoint_layout.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Whether the process that made something may still be writing it. One that has its number, but was started after the
+// last change, is another: the kernel gives numbers again.
+bool is_in_use(std::string_view pid_text, const fs::path& made) {
+  constexpr double kClocksApart = 0.1;  // seconds
+  pid_t pid = 0;
+  std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid);
+  const i64 start = pid > 0 && pid != ::getpid() ? process_start(pid) : 0;
+  if (start == 0) return false;
+  std::error_code gone;
+  const std::chrono::duration<double> unchanged = fs::file_time_type::clock::now() - fs::last_write_time(made, gone);
+  return !gone && process_age(start) + kClocksApart >= unchanged.count();
+}
+
+}  // namespace
+
+void clear_leftovers(const std::string& dir, const StepHook& hook) {
+  std::vector<std::string> leftovers;
+  for (const auto& entry : fs::directory_iterator(dir)) {
+    const std::string name = entry.path().filename().string();
+    if (!name.starts_with("iter_") && !name.starts_with(kLatestFile)) continue;
+    for (const std::string_view mark : {kTemporary, kReplaced}) {
+      const auto at = name.find(mark);
+      if (at != std::string::npos && !is_in_use(std::string_view(name).substr(at + mark.size()), entry.path()))
+        leftovers.push_back(entry.path().string());
+    }
+  }
+  for (const std::string& path : leftovers) remove_tree(path, hook);
+}
+
+void remove_checkpoint(const std::string& path, const StepHook& hook) {
+  const std::string doomed = fmt::format("{}{}{}", path, kTemporary, ::getpid());
+  remove_tree(doomed, hook);
+  rename_path(path, doomed, hook);
+  remove_tree(doomed, hook);
+}
+
+// Old checkpoints, oldest first; those of later iterations belong to a run that was abandoned and stay.
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options) {
+  if (options.keep_last <= 0 && options.keep_multiples <= 0) return;
+  const i64 keep_last = std::max<i64>(1, options.keep_last), multiples = options.keep_multiples;
+  const StepHook& hook = options.hook;
+  std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > iteration; });
+  for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
+    if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
+    if (is_being_read(found[std::size_t(i)].path)) continue;  // until the next time
+    options.still_ours();
+    remove_checkpoint(found[std::size_t(i)].path, hook);
+  }
+}
+
+}  // namespace megalith
