@@ -176,6 +176,7 @@ std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir) {
   std::filesystem::directory_iterator entry(dir, error);
   for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
     const std::string name = entry->path().filename().string();
+    if (name.find(kTemporary) != std::string::npos) continue;  // a replaced one, half-deleted, among them
     const auto iteration = parse_iteration_name(name.substr(0, name.find(kReplaced)));
     if (iteration && entry->is_directory(unknown)) found.push_back({*iteration, entry->path().string()});
   }

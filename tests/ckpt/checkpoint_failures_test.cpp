@@ -3,6 +3,7 @@
 #include <sys/resource.h>
 
 #include <iterator>
+#include <chrono>
 #include <map>
 
 #include "ckpt/checkpoint_layout.h"
@@ -85,6 +86,30 @@ void crash_everywhere(i64 old_iteration, i64 new_iteration, bool exchange) {
 TEST(Checkpoint, a_crash_anywhere_leaves_the_old_or_the_new) { crash_everywhere(10, 20, true); }
 TEST(Checkpoint, a_crash_anywhere_while_replacing_leaves_the_old_or_the_new) { crash_everywhere(10, 10, true); }
 TEST(Checkpoint, a_crash_anywhere_leaves_one_where_directories_cannot_be_swapped) { crash_everywhere(10, 10, false); }
+
+// A power cut between the two renames that replace one where directories cannot be swapped.
+TEST(Checkpoint, that_was_moved_aside_gets_its_empty_place_back) {
+  TempDir dir;
+  const State old_state(10, 1), new_state(20, 2);
+  old_state.save(dir.path());
+  fs::rename(dir / "iter_0000010", dir / "iter_0000010.replaced-999999998");
+  fs::create_directories(dir / "iter_0000010.replaced-999999997");  // an earlier one, of the same place
+  fs::last_write_time(dir / "iter_0000010.replaced-999999997",
+                      fs::file_time_type::clock::now() - std::chrono::hours(1));
+  new_state.save(dir.path());
+  EXPECT_EQ(names_in(dir.path()), (std::set<std::string>{"iter_0000010", "iter_0000020", kLatestFile}));
+  expect_holds(open_checkpoint(dir.path(), {.iteration = 10}), old_state);
+}
+
+TEST(Checkpoint, that_is_half_deleted_is_none) {
+  TempDir dir;
+  State(10).save(dir.path());
+  const std::string half = dir / "iter_0000010.replaced-999999998.tmp-999999999";
+  fs::rename(dir / "iter_0000010", half);
+  EXPECT_TRUE(list_checkpoints(dir.path()).empty());
+  State(20).save(dir.path());
+  EXPECT_EQ(names_in(dir.path()), (std::set<std::string>{"iter_0000020", kLatestFile}));
+}
 
 TEST(Checkpoint, a_failing_step_is_an_error_and_leaves_nothing) {
   const State old_state(10), new_state(20);
