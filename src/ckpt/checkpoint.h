@@ -44,13 +44,6 @@ struct SaveTensor {
   std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
 };
 
-// The ranks that save one checkpoint together: each its own tensors and blocks, in files of its own. All call
-// save_checkpoint at once, and all return or fail as one.
-struct Sharing {
-  int rank = 0, size = 1;
-  std::function<std::vector<std::string>(const std::string& mine)> all_gather{};  // texts of all, by rank
-};
-
 struct SaveOptions {
   // Older checkpoints stay if they are among the newest `keep_last` (this one included; 0: with `keep_multiples`, 1;
   // else all) or if their iteration is a multiple of `keep_multiples` (0: none).
@@ -63,12 +56,11 @@ struct SaveOptions {
   // see: before anything is made there, before the checkpoint appears, before `latest` names it, before any is deleted.
   std::function<void()> still_ours = [] {};
   StepHook hook{};  // with several writers, called by each of them
-  Sharing sharing{};
 };
 
-// Saves SAVE/iter_NNNNNNN and points `latest` at it; replaces a checkpoint of the same iteration. Error if a step
-// fails, with nothing left behind and earlier checkpoints untouched. Failing to delete old checkpoints afterwards is a
-// warning.
+// One process saves SAVE/iter_NNNNNNN, of all tensors, and points `latest` at it (several ranks:
+// train/background_save.h); replaces a checkpoint of the same iteration. Error if a step fails, with nothing left
+// behind and earlier checkpoints untouched. Failing to delete old checkpoints afterwards is a warning.
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
                      const SaveOptions& options = {});
 

@@ -13,28 +13,8 @@
 #include "ckpt/shards.h"
 
 namespace megalith {
-namespace {
 
 namespace fs = std::filesystem;
-
-// Runs f on all ranks, gives all the texts that it returned, and fails on all if it failed on any.
-std::vector<std::string> on_all(const Sharing& s, const std::function<std::string()>& f) {
-  if (s.size == 1) return {f()};
-  std::string mine;
-  try {
-    mine = fmt::format("+{}", f());
-  } catch (const std::exception& e) {
-    mine = fmt::format("-{}", one_line(e));
-  }
-  std::vector<std::string> all = s.all_gather(mine);
-  for (size_t r = 0; r < all.size(); ++r) {
-    check(all[r].starts_with('+'), "rank {}: {}", r, std::string_view(all[r]).substr(1));
-    all[r].erase(0, 1);
-  }
-  return all;
-}
-
-}  // namespace
 
 std::string SaveSteps::place() const { return dir_ + "/" + iteration_name(iteration_); }
 
@@ -91,32 +71,22 @@ void SaveSteps::tidy() {
   }
 }
 
-void save_together(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options) {
-  const Sharing& sharing = options.sharing;
-  const bool first = sharing.rank == 0;
+void save_alone(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options) {
   SaveSteps steps(dir, iteration, options);
-  std::string temporary;
   try {
-    temporary = on_all(sharing, [&] {
-      if (first) make_directories(dir, options.hook), temporary = steps.begin();
-      return temporary;
-    })[0];
-    const std::vector<std::string> accounts = on_all(sharing, [&] { return writer.write(temporary); });
-    on_all(sharing, [&] {
-      if (first) steps.commit(writer, accounts);
-      return "";
-    });
+    make_directories(dir, options.hook);
+    steps.commit(writer, {writer.write(steps.begin())});
   } catch (const std::exception& e) {
-    if (first) steps.abandon();
+    steps.abandon();
     fail("[save] iteration {} was not saved: {}; earlier checkpoints are intact", iteration, one_line(e));
   }
-  if (first) steps.tidy();
+  steps.tidy();
 }
 
 void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
                      const SaveOptions& options) {
-  ShardWriter writer(manifest, {tensors.begin(), tensors.end()}, options.sharing.rank, options);
-  save_together(dir, manifest.iteration, writer, options);
+  ShardWriter writer(manifest, {tensors.begin(), tensors.end()}, 0, options);
+  save_alone(dir, manifest.iteration, writer, options);
 }
 
 }  // namespace megalith

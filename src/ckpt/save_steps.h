@@ -1,5 +1,6 @@
 // Saving as the steps that ranks take together: the first begins, all write, the first commits. Whoever drives them
-// carries what one step returns to the next, between ranks if there are several; no step waits for another rank.
+// carries what one step returns to the next: between ranks a training's train/background_save.h, and no step waits for
+// another rank.
 #pragma once
 #include <string>
 #include <vector>
@@ -44,8 +45,8 @@ class SaveSteps {
   std::string temporary_;  // until it is published
 };
 
-// All steps at once, with all ranks of options.sharing; SAVE is made if it is not there. Error on all if a step fails
-// on one, with nothing left behind and earlier checkpoints untouched.
-void save_together(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options);
+// All steps at once, by one process for all ranks; SAVE is made if it is not there. Error if a step fails, with nothing
+// left behind and earlier checkpoints untouched.
+void save_alone(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options);
 
 }  // namespace megalith

@@ -136,7 +136,7 @@ std::string ShardWriter::write(const std::string& at) {
   std::vector<Written> written(parts.size());
   in_parallel(options_.writers, [&](int w) {
     const std::vector<const SaveTensor*>& mine = parts[std::size_t(w)];
-    if (mine.empty() && (w > 0 || options_.sharing.size > 1)) return;
+    if (mine.empty() && (w > 0 || rank_ > 0)) return;
     const std::string part = one ? "" : fmt::format("_{}", w);
     written[std::size_t(w)] =
         write_shard(at, fmt::format("shard_{:05}{}.safetensors", rank_, part), mine, options_.hook);

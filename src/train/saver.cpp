@@ -71,11 +71,11 @@ std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgre
   const std::vector<SaveTensor>& tensors = job_->blocks->tensors();
   SaveOptions options = target.options;
   options.writers = writers_of(t_, job_->blocks->bytes());
-  options.sharing.rank = target.own ? 0 : ranks_.rank(), options.sharing.size = target.own ? 1 : ranks_.size();
+  const int rank = target.own ? 0 : ranks_.rank();
   if (t_.ckpt_format != SaveFormat::torch_dist || !target.persistent)
-    return std::make_unique<ShardWriter>(std::move(manifest), tensors, options.sharing.rank, options);
+    return std::make_unique<ShardWriter>(std::move(manifest), tensors, rank, options);
   const DType params = t_.bf16 && !t_.no_save_optim ? DType::bf16 : DType::f32;
-  return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, options.sharing.rank, options);
+  return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, rank, options);
 }
 
 void Saver::poll() {

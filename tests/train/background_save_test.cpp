@@ -28,11 +28,9 @@ constexpr float kValues[] = {1, 2, 3, 4};
 class SlowWriter final : public PartWriter {
  public:
   SlowWriter(const Ranks& ranks, i64 iteration, double seconds = 0) : seconds_(seconds) {
-    SaveOptions options;
-    options.sharing.rank = ranks.rank(), options.sharing.size = ranks.size();
     const SaveTensor block{"x", {1}, DType::f32, &kValues[ranks.rank()], {ranks.size()}, {ranks.rank()}};
     shards_ = std::make_unique<ShardWriter>(Manifest{.iteration = iteration}, std::vector<SaveTensor>{block},
-                                            ranks.rank(), options);
+                                            ranks.rank(), SaveOptions());
   }
   std::string write(const std::string& at) override {
     std::this_thread::sleep_for(std::chrono::duration<double>(seconds_));

@@ -144,7 +144,6 @@ InFlight taken_over_at(const std::function<bool(const FileStep&)>& moment) {
       options.hook = [&](const FileStep& step) {
         if (iteration == 2 && moment(step)) write_file(dir + "/" + kLockFile, R"({"host":"far"})");
       };
-      options.sharing.rank = ranks.rank(), options.sharing.size = 2;
       const SaveTensor block{"x", {1}, DType::f32, &value, {2}, {ranks.rank()}};
       BackgroundSave save(ranks, SaveSteps(dir, iteration, options), false, [&] {
         return std::make_unique<ShardWriter>(Manifest{.iteration = iteration}, std::vector<SaveTensor>{block},

@@ -239,7 +239,7 @@ void save_torch_dist(const std::string& dir, i64 iteration, const TorchDistConte
   std::vector<SaveTensor> chunks;
   for (std::size_t i = 0; i < tensors.tensors().size(); ++i) add_chunks(tensors, i, chunks);
   DistcpWriter writer(content, std::move(chunks), 0, options);
-  save_together(dir, iteration, writer, options);
+  save_alone(dir, iteration, writer, options);
 }
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-#include "tests/ckpt/disk_model.h"
+#include "disk_model.h"
 
 #include <fmt/format.h>
 
