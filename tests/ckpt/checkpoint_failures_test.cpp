@@ -2,8 +2,8 @@
 #include <signal.h>
 #include <sys/resource.h>
 
-#include <iterator>
 #include <chrono>
+#include <iterator>
 #include <map>
 
 #include "ckpt/checkpoint_layout.h"
