@@ -92,6 +92,11 @@ bool AnyCheckpoint::has_optimizer() const {
   return std::ranges::any_of(tensors->tensors(), [](const TensorSpec& t) { return t.name.starts_with("optimizer."); });
 }
 
+void AnyCheckpoint::verify(const Share& share) {
+  if (sums) sums->verify(share);
+  sums.reset();
+}
+
 std::optional<CkptFormat> format_of_one(const std::string& dir) {
   if (fs::exists(dir + "/" + kManifestFile)) return CkptFormat::native;
   if (fs::exists(dir + "/.metadata")) return CkptFormat::torch_dist;
@@ -126,6 +131,7 @@ AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& 
   check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   check_iteration(dir, *found, options.iteration);
   AnyCheckpoint c = open_as(*found, dir, options);
+  if (options.verify) c.verify();
   // What nothing computes with is carried for architectures that we don't have.
   for (const TensorSpec& t : c.tensors->tensors())
     check(c.foreign() || is_float(t.dtype), "[load] {}: tensor \"{}\" has type {}: want a floating-point type", c.path,

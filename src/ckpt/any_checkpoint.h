@@ -12,6 +12,7 @@
 
 #include "ckpt/checkpoint.h"
 #include "ckpt/tensor_reader.h"
+#include "ckpt/torch/archive_sums.h"
 #include "models/config.h"
 
 namespace megalith {
@@ -28,18 +29,20 @@ struct AnyCheckpoint {
   std::optional<ModelConfig> model{};  // resolved; none if it is foreign
   std::string hf_config{};             // the config.json that it came from, if from one
   std::shared_ptr<const TensorReader> tensors{};
-  ReadMark mark{};              // native ones: in `tensors`
+  ReadMark mark{};                            // native ones: in `tensors`
+  std::shared_ptr<const ArchiveSums> sums{};  // Megatron's formats: what reading does not compare
   std::string state_problem{};  // why the optimizer's state, which is there, is not among `tensors`, and what to do
 
   bool foreign() const { return !model.has_value(); }
   bool has_optimizer() const;
+  // Reads all whose checksums are not compared where it is read, or a share of it. Error if it is damaged.
+  void verify(const Share& share = {});
 };
 
 struct AnyOpenOptions {
   std::optional<CkptFormat> format{};  // none: found by what is there
   std::optional<i64> iteration{};      // none: the latest
-  bool verify = true;                  // read every byte and compare checksums, where there are any
-  bool verify_native = true;           // native ones too, of which what is read later is compared then
+  bool verify = true;  // reads every byte and compares checksums, where there are any; else see AnyCheckpoint::verify
   std::optional<i64> no_later_than{};  // native, with no `iteration`: later ones are as if they were not there
   bool whole = true;                   // native: see OpenOptions
   bool past_cache = false;             // see OpenOptions, TensorStore

@@ -31,6 +31,7 @@ void read_native(const std::string& path, RawCheckpoint& raw) {
 
 void read_torch_dist(const std::string& path, RawCheckpoint& raw) {
   const TorchDist dist(path);
+  dist.sums()->verify();
   read_parts(dist.tensors(), raw);
   raw.tensors = dist.share();
   raw.checksums = "crc32 of every tensor";
@@ -40,6 +41,7 @@ void read_torch_dist(const std::string& path, RawCheckpoint& raw) {
 
 void read_legacy(const std::string& path, RawCheckpoint& raw) {
   const TorchLegacy files(path);
+  files.sums()->verify();
   read_parts(files.tensors(), raw);
   raw.tensors = files.share();
   raw.checksums = "crc32 of every file's records";

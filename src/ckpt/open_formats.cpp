@@ -172,9 +172,8 @@ std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint) {
 }
 
 AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
-  Checkpoint checkpoint =
-      open_checkpoint(dir, {options.iteration, options.verify && options.verify_native, options.no_later_than,
-                            options.whole, options.past_cache, options.tells});
+  Checkpoint checkpoint = open_checkpoint(dir, {options.iteration, options.verify, options.no_later_than, options.whole,
+                                                options.past_cache, options.tells});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
   read_origin(c.manifest.state_json, c);
   c.tensors = read_native_files(std::move(checkpoint));
@@ -202,8 +201,9 @@ AnyCheckpoint open_hf(const std::string& dir, const AnyOpenOptions& options) {
 
 AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
-  TorchDist dist(dir, options.verify, options.past_cache);
+  TorchDist dist(dir, options.past_cache);
   c.mark = ReadMark(dir);
+  c.sums = dist.sums();
   check(dist.unread().empty(), "[load] {}: tensor {} is of a type that is not read", dir, dist.unread().front());
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   const PickleValue& common = *dist.common();
@@ -232,7 +232,8 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
 
 AnyCheckpoint open_torch_legacy(const std::string& dir, const AnyOpenOptions& options) {
   AnyCheckpoint c{.format = CkptFormat::torch, .path = dir};
-  const TorchLegacy files(dir, options.verify, options.past_cache);
+  const TorchLegacy files(dir, options.past_cache);
+  c.sums = files.sums();
   const auto find_state = [&](const ModelConfig&, MegatronLayers) {
     check(files.state_problem().empty(), "{}", files.state_problem());
     check_main_values(files.tensors(), files.tensors());

@@ -1,5 +1,7 @@
 #include "train/agreed_start.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 
 #include "base/log.h"
@@ -12,6 +14,20 @@ std::string name_of_iteration(i64 iteration) {
   return iteration < 0 ? std::string("no checkpoint") : fmt::format("iteration {}", iteration);
 }
 
+// What tells a directory from its copy on another host's disk: no two have the same number and moment of change.
+std::string identity_of(const std::string& path) {
+  struct stat s {};
+  if (::stat(path.c_str(), &s) != 0) return {};
+  return fmt::format("{} {}.{:09}", s.st_ino, s.st_ctim.tv_sec, s.st_ctim.tv_nsec);
+}
+
+void verify(RunStart& start, Ranks& ranks) {
+  const std::string mine = identity_of(start.place());
+  const std::vector<std::string> all = ranks.all_gather(mine);
+  const Share share{int(std::count(all.begin(), all.begin() + ranks.rank(), mine)), int(std::ranges::count(all, mine))};
+  together(ranks, [&] { start.verify(share); });
+}
+
 }  // namespace
 
 RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> no_later_than) {
@@ -22,7 +38,10 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
     for (const std::string& text : ranks.all_gather(std::to_string(start->iteration().value_or(-1))))
       found.push_back(std::stoll(text));
     const auto [lowest, highest] = std::ranges::minmax_element(found);
-    if (*lowest == *highest) return std::move(*start);
+    if (*lowest == *highest) {
+      verify(*start, ranks);
+      return std::move(*start);
+    }
     const std::string what =
         fmt::format("--load {}: rank {} finds {}, rank {} finds {}", options.train.load, highest - found.begin(),
                     name_of_iteration(*highest), lowest - found.begin(), name_of_iteration(*lowest));

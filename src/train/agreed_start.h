@@ -1,5 +1,6 @@
 // Where all ranks begin. Each opens the checkpoint by itself; if the newest one is damaged where one rank reads it (its
-// disk, its copy), all turn to one that is whole for every rank.
+// disk, its copy), all turn to one that is whole for every rank. One of Megatron's is then verified: ranks that see the
+// same files share that out.
 #pragma once
 #include "comm/ranks.h"
 #include "train/checkpointing.h"

@@ -93,7 +93,7 @@ std::set<std::string> names_in(const std::string& config_json) {
 
 AnyOpenOptions open_options(i64 iteration) {
   AnyOpenOptions o;
-  o.verify_native = false;  // what is read is compared as it is read
+  o.verify = false;  // what is read is compared as it is read, or by AnyCheckpoint::verify
   if (iteration > 0) o.iteration = iteration;
   return o;
 }
@@ -197,6 +197,12 @@ static std::string loaded_line(const std::string& dir, const ParallelConfig& p, 
                      p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
 }
 
+std::string RunStart::place() const { return checkpoint_ ? checkpoint_->path : ""; }
+
+void RunStart::verify(const Share& share) {
+  if (checkpoint_) checkpoint_->verify(share);
+}
+
 void RunStart::fill(ModelState& model) const {
   if (checkpoint_)
     read_state(*checkpoint_->tensors, with_optimizer_, model);
@@ -215,7 +221,9 @@ void RunStart::let_go() {
 }
 
 void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
-  read_state(*open_any_checkpoint(dir, open_options(iteration)).tensors, false, model);
+  AnyCheckpoint c = open_any_checkpoint(dir, open_options(iteration));
+  c.verify();
+  read_state(*c.tensors, false, model);
   model.finish();
 }
 
@@ -223,7 +231,7 @@ StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   AnyOpenOptions open = open_options(iteration);
   if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf) return {read_hf_config(dir).model, {}};
-  open.verify = open.verify_native = open.tells = false;  // whoever loads the weights verifies them, and warns
+  open.tells = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);
   return {*c.model, stored.tokenizer};

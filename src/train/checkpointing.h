@@ -32,7 +32,7 @@ struct StartChoice {
 
 // Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
 // directory (its weights only). Opening it reads and checks everything but tensors, so that mistakes are told before
-// memory is taken.
+// memory is taken; verify() follows.
 class RunStart {
  public:
   // Follows --load. Error if what is there can't be read, or if nothing is there with --exit-on-missing-checkpoint; a
@@ -41,6 +41,10 @@ class RunStart {
   // Error if the flags refuse what was read: it is of another model, or its schedule is another (see choose_schedules).
   // Apart from reading, since another checkpoint may stand in for one that is damaged, but not for one that is refused.
   void check_accepted() const;
+
+  std::string place() const;  // of the checkpoint or model; "" if there is none
+  // Compares the checksums of Megatron's formats, of which reading compares none, or a share of them.
+  void verify(const Share& share);
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }

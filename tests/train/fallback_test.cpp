@@ -6,6 +6,7 @@
 #include <random>
 
 #include "ckpt/safetensors.h"
+#include "ckpt/torch/torch_dist.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
 #include "small_run.h"
@@ -15,6 +16,7 @@
 #include "train/pretrain.h"
 #include "train/run_begin.h"
 #include "train/schedules.h"
+#include "train/together.h"
 
 namespace megalith {
 namespace {
@@ -195,6 +197,58 @@ TEST(Resume, passes_over_settings_that_it_does_not_know) {
   testing::internal::CaptureStderr();
   harness::run_ranks(1, [&](Ranks& ranks) { EXPECT_EQ(agreed_start(o, ranks).progress().state.iteration, 0); });
   EXPECT_NE(testing::internal::GetCapturedStderr().find("old_flag, other_flag\n"), std::string::npos);
+}
+
+// Megatron's formats have checksums of whole tensors: ranks that see the same files share out the reading of all of
+// them, and what one finds ends all.
+TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
+  const TempFolder folder("together");
+  const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
+  testing::internal::CaptureStdout();
+  harness::run_ranks(1, [&](Ranks& ranks) {
+    pretrain_gpt(
+        options_for(1, "--train-iters 2 --global-batch-size 4 --save-interval 2 --ckpt-format torch_dist --save " + a),
+        *make_cpu_backend(&ranks), ranks);
+  });
+  testing::internal::GetCapturedStdout();
+  fs::copy(a, b, fs::copy_options::recursive);
+  const auto boxes = [&](const std::string& dir) {  // file and place of each tensor's parts
+    const TorchDist dist(dir + "/iter_0000002");
+    std::vector<std::pair<std::string, i64>> places;
+    for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i)
+      for (const StoredBox& box : dist.tensors().boxes(i))
+        places.emplace_back(dist.tensors().file(box.file).path(), box.position);
+    return places;
+  };
+  // What the two ranks say if a number is damaged.
+  const auto errors_with = [&](const std::pair<std::string, i64>& damaged, const std::string& second) {
+    flip(damaged.first, std::size_t(damaged.second) * 8);
+    std::vector<std::string> errors(2);
+    harness::run_ranks(2, [&](Ranks& ranks) {
+      try {
+        agreed_start(options_for(2, "--train-iters 2 --load " + (ranks.rank() ? second : a)), ranks);
+      } catch (const ToldElsewhere& e) {
+        errors[std::size_t(ranks.rank())] = std::string("told: ") + e.what();
+      } catch (const Error& e) {
+        errors[std::size_t(ranks.rank())] = e.what();
+      }
+    });
+    flip(damaged.first, std::size_t(damaged.second) * 8);
+    for (std::string& e : errors) {
+      EXPECT_NE(e.find(" is damaged: the checksum of record data/0 is "), std::string::npos) << e;
+      e.resize(e.find("[load]"));
+    }
+    return errors;
+  };
+  using Errors = std::vector<std::string>;
+  const Errors first_finds = {"", "told: "}, second_finds = {"told: ", "rank 1: "};
+  EXPECT_EQ(errors_with(boxes(a).front(), a), first_finds);
+  EXPECT_EQ(errors_with(boxes(a).back(), a), second_finds);
+  // With files of their own each reads all of them.
+  EXPECT_EQ(errors_with(boxes(a).back(), b), first_finds);
+  EXPECT_EQ(errors_with(boxes(b).front(), b), second_finds);
+  const Found whole = start_in(a, b, 2);
+  EXPECT_EQ(whole.iterations, (std::vector<i64>{2, 2}));
 }
 
 // Messages about what a resumed run does differently.

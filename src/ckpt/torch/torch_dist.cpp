@@ -31,8 +31,8 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
 
 }  // namespace
 
-TorchDist::TorchDist(const std::string& dir, bool verify, bool past_cache)
-    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)) {
+TorchDist::TorchDist(const std::string& dir, bool past_cache)
+    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   const std::string path = dir + "/.metadata";
   check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
   const std::string text = read_text(path);
@@ -46,7 +46,7 @@ TorchDist::TorchDist(const std::string& dir, bool verify, bool past_cache)
   entries->for_entries([&](const PickleValue& key, const PickleValue& entry) {
     const std::string& name = pickle_text(&key, "[load] " + path + ": a tensor's name");
     if (entry.is(std::string(kMetadata) + "TensorStorageMetadata"))
-      add_tensor(name, entry, verify);
+      add_tensor(name, entry);
     else
       objects_.push_back(name);
   });
@@ -85,7 +85,7 @@ FileRange TorchDist::range_of(const Item& item) {
   return {file, item.offset, item.length};
 }
 
-void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, bool verify) {
+void TorchDist::add_tensor(const std::string& name, const PickleValue& entry) {
   const std::string what = fmt::format("[load] {}/.metadata: tensor {}", dir_, name);
   const std::string type = type_of(entry.find("properties"), what);
   const auto dtype = dtype_of_torch(type);
@@ -99,16 +99,15 @@ void TorchDist::add_tensor(const std::string& name, const PickleValue& entry, bo
     auto item = items_.find(key_of(name, offset));
     if (item == items_.end()) item = items_.find(name);
     check(item != items_.end(), "{}: the part at {} is in no file", what, to_string(offset));
-    boxes.push_back(read_box(name, *chunk, *dtype, item->second, verify));
+    boxes.push_back(read_box(name, *chunk, *dtype, item->second));
   }
   store_->add_tensor(std::move(spec), std::move(boxes));
 }
 
-StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item,
-                              bool verify) {
+StoredBox TorchDist::read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item) {
   const std::string where = fmt::format("[load] {}/{}: tensor {}", dir_, item.file, name);
   const TorchFile file(range_of(item), where);
-  if (verify) file.verify();
+  sums_->add(file.zip());
   const auto t = file.tensor(file.root());
   check(t.has_value(), "{} is {}", where, file.root().describe());
   StoredBox box{.offset = pickle_sizes(chunk.find("offsets"), where),

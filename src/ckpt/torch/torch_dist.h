@@ -7,18 +7,19 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/tensor_store.h"
+#include "ckpt/torch/archive_sums.h"
 #include "ckpt/torch/torch_file.h"
 
 namespace megalith {
 
 class TorchDist {
  public:
-  // One iter_NNNNNNN directory. `verify` reads every tensor and compares checksums. Error if anything is damaged.
-  explicit TorchDist(const std::string& dir, bool verify = true, bool past_cache = false);
+  // One iter_NNNNNNN directory. Reads all but the tensors' numbers, which sums() verify. Error if that is damaged.
+  explicit TorchDist(const std::string& dir, bool past_cache = false);
 
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
+  const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }  // of all tensors
   const std::vector<std::string>& objects() const { return objects_; }
   // One of them, a list of one; nullptr if there is none of the name.
   struct Object {
@@ -39,14 +40,15 @@ class TorchDist {
   using Items = std::map<std::string, Item>;  // by the tensor's name and offset, or the object's name
 
   Items read_items(const PickleValue& metadata) const;
-  void add_tensor(const std::string& name, const PickleValue& entry, bool verify);
-  StoredBox read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item, bool verify);
+  void add_tensor(const std::string& name, const PickleValue& entry);
+  StoredBox read_box(const std::string& name, const PickleValue& chunk, DType type, const Item& item);
   void read_common();
   FileRange range_of(const Item& item);
 
   std::string dir_;
   Items items_;
   std::shared_ptr<TensorStore> store_;
+  std::shared_ptr<ArchiveSums> sums_;
   std::vector<std::string> objects_, unread_;
   std::unique_ptr<TorchFile> common_;
   const PickleValue* common_root_ = nullptr;

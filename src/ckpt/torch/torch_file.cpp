@@ -123,8 +123,4 @@ TorchTensor TorchFile::place(const PickleValue& value) const {
   return t;
 }
 
-void TorchFile::verify() const {
-  for (const ZipRecord& record : zip_.records()) zip_.verify(record);
-}
-
 }  // namespace megalith

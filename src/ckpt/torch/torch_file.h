@@ -31,7 +31,6 @@ class TorchFile {
   const TorchZip& zip() const { return zip_; }
   // nullopt if the value is no tensor; Error if it is one that leaves its storage.
   std::optional<TorchTensor> tensor(const PickleValue& value) const;
-  void verify() const;  // every record's checksum
 
  private:
   TorchTensor place(const PickleValue& value) const;

@@ -60,18 +60,12 @@ std::string renumber(const std::string& name, i64 layer) {
   return fmt::format("{}{}{}", kLayers, layer, name.substr(dot));
 }
 
-// Error if two tensors have one name, as an encoder's and a decoder's may: only one of them would be read.
-void check_names(const RankModel& model, const std::string& where) {
-  std::set<std::string_view> names;
-  for (const RankParam& p : model) check(names.insert(p.name).second, "{}: its model has {} twice", where, p.name);
-}
-
 // The parameters of all files by canonical name, with layers numbered as in the model.
 class Collector {
  public:
   using Parts = std::map<i64, RankParam>;  // by tensor rank
 
-  Collector(const std::string& dir, TensorStore& store, bool verify) : dir_(dir), store_(store), verify_(verify) {}
+  Collector(const std::string& dir, TensorStore& store, ArchiveSums& sums) : dir_(dir), store_(store), sums_(sums) {}
 
   std::unique_ptr<TorchFile> open(const std::string& path, std::size_t& number);
   // The chunks of a rank's file: "model", or "model0", "model1", ... with virtual stages.
@@ -83,12 +77,13 @@ class Collector {
   struct Found {
     RankModel& model;
     i64 entries = 0;
+    std::set<std::string> names{};
   };
   void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth, Found& found) const;
 
   const std::string& dir_;
   TensorStore& store_;
-  bool verify_;
+  ArchiveSums& sums_;
   // By model chunk (virtual stage, pipeline rank), which is the order of the layers, then tensor rank.
   std::map<std::pair<i64, i64>, std::map<i64, RankModel>> chunks_;
 };
@@ -102,8 +97,12 @@ void Collector::flatten(const RankFile& file, const PickleValue& value, const st
     if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
     const std::string full = name.empty() ? key.text : name + "." + key.text;
     if (item.is_dict()) return flatten(file, item, full, depth + 1, found);
-    if (auto tensor = file.file.tensor(item))
-      found.model.push_back({canonical_megatron_name(full), {std::move(*tensor), file.number}});
+    auto tensor = file.file.tensor(item);
+    if (!tensor) return;
+    // An encoder and a decoder, say: only one of them would be read.
+    const std::string known = canonical_megatron_name(full);
+    check(found.names.insert(known).second, "{}: its model has {} twice", file.file.zip().where(), known);
+    found.model.push_back({known, {std::move(*tensor), file.number}});
   });
 }
 
@@ -111,7 +110,7 @@ std::unique_ptr<TorchFile> Collector::open(const std::string& path, std::size_t&
   check(fs::exists(path), "[load] {} is missing", path);
   number = store_.add_file(path);
   auto file = std::make_unique<TorchFile>(FileRange(store_.file(number)), "[load] " + path);
-  if (verify_) file->verify();
+  sums_.add(file->zip());
   return file;
 }
 
@@ -124,7 +123,6 @@ std::vector<RankModel*> Collector::read(const Rank& rank, const RankFile& file) 
     RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor];
     Found found{chunk};
     flatten(file, *model, "", 0, found);
-    check_names(chunk, file.file.zip().where());
     chunks.push_back(&chunk);
   }
   check(!chunks.empty(), "{} holds no model", file.file.zip().where());
@@ -238,8 +236,8 @@ void check_version(const PickleValue& root, const std::string& dir) {
 
 }  // namespace
 
-TorchLegacy::TorchLegacy(const std::string& dir, bool verify, bool past_cache)
-    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)) {
+TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
+    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   std::map<Rank, std::string> places;
   for (const auto& entry : fs::directory_iterator(dir))
     if (const auto rank = read_rank(entry.path().filename().string(), dir)) places[*rank] = entry.path().string();
@@ -250,7 +248,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool verify, bool past_cache)
   const i64 ranks = last.tensor + 1;
   check(i64(places.size()) == ranks * (last.pipeline + 1), "[load] {} has files of {} of {} x {} ranks", dir,
         places.size(), ranks, last.pipeline + 1);
-  Collector collector(dir_, *store_, verify);
+  Collector collector(dir_, *store_, *sums_);
   for (const auto& [rank, place] : places) {
     std::size_t number = 0;
     auto file = collector.open(place + "/model_optim_rng.pt", number);
@@ -287,7 +285,8 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
   if (!t || t->type != "float32" || count(t->shape) != 1 || t->swapped) return std::nullopt;
   float value = 0;
   store_->file(kFirstFile).read(t->position, std::as_writable_bytes(std::span(&value, 1)));
-  return i64(value);
+  const bool counts = value >= 0 && value < 1e15F;  // its checksum has not been compared yet
+  return counts ? std::optional(i64(value)) : std::nullopt;
 }
 
 bool is_torch_legacy(const std::string& dir) {

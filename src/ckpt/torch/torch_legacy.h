@@ -7,21 +7,22 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/tensor_store.h"
+#include "ckpt/torch/archive_sums.h"
 #include "ckpt/torch/torch_file.h"
 
 namespace megalith {
 
 class TorchLegacy {
  public:
-  // One iter_NNNNNNN directory. `verify` compares checksums of everything. Error if a rank's file is missing or
-  // damaged.
-  explicit TorchLegacy(const std::string& dir, bool verify = true, bool past_cache = false);
+  // One iter_NNNNNNN directory. Reads all but the tensors' numbers, which sums() verify. Error if a rank's file is
+  // missing or damaged.
+  explicit TorchLegacy(const std::string& dir, bool past_cache = false);
 
   // Under canonical_megatron_name, each layer by its number in the model; of the optimizer's state with kMegatronState
   // and its kind before it.
   const TensorStore& tensors() const { return *store_; }
   std::shared_ptr<const TensorStore> share() const { return store_; }
+  const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }   // of all files
   const std::string& state_problem() const { return state_problem_; }  // why the state is not there; or empty
   std::optional<i64> optimizer_steps() const;                          // of Adam, if the files say
   const std::string& path() const { return dir_; }
@@ -30,6 +31,7 @@ class TorchLegacy {
  private:
   std::string dir_;
   std::shared_ptr<TensorStore> store_;
+  std::shared_ptr<ArchiveSums> sums_;
   std::unique_ptr<TorchFile> common_;
   std::string state_problem_;
 };

@@ -4,6 +4,7 @@
 #include <random>
 
 #include "ckpt/any_checkpoint.h"
+#include "tests/ckpt/torch/megatron_files.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
 
@@ -78,6 +79,7 @@ TEST(TorchDist, refuses_damaged_files) {
   copy_example(dir / "a");
   const auto load = [&] {
     const TorchDist dist(dir / "a");
+    dist.sums()->verify();
     std::string all;
     for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) all += sha256(read_all(dist.tensors(), i));
     return all;
@@ -113,6 +115,50 @@ TEST(TorchDist, refuses_damaged_files) {
   expect_error(load, "its saving was not finished");
 }
 
+// Of any number of ranks exactly one sees that a number of a tensor is damaged, and they read about as much as each
+// other.
+TEST(TorchDist, ranks_share_out_the_checksums) {
+  TempDir dir;
+  std::vector<NamedShape> tensors;
+  for (i64 i = 0; i < 20; ++i) tensors.push_back({fmt::format("t{}", i), {10'000 + i * 7919 % 20'000}});
+  save_torch_dist(dir.path(), 1, {megatron_common({}, {})}, FilledTensors(tensors, DType::bf16));
+  const TorchDist dist(dir / "iter_0000001");
+  const TensorStore& store = dist.tensors();
+  const auto flip = [&](const StoredBox& box) {
+    std::fstream file(store.file(box.file).path(), std::ios::in | std::ios::out | std::ios::binary);
+    file.seekg(box.position);
+    const int byte = file.get();
+    file.seekp(box.position);
+    file.put(char(byte ^ 4));
+  };
+  for (const int of : {1, 2, 3, 7}) {
+    std::vector<i64> bytes(std::size_t(of), 0);
+    i64 total = 0, largest = 0;
+    for (std::size_t i = 0; i < store.tensors().size(); ++i)
+      for (const StoredBox& box : store.boxes(i)) {
+        flip(box);
+        int found = 0, by = 0;
+        for (int rank = 0; rank < of; ++rank) try {
+            dist.sums()->verify({rank, of});
+          } catch (const Error& e) {
+            EXPECT_NE(std::string(e.what()).find("tensor " + store.tensors()[i].name + " is damaged"),
+                      std::string::npos)
+                << e.what();
+            ++found, by = rank;
+          }
+        flip(box);
+        EXPECT_EQ(found, 1) << store.tensors()[i].name << " of " << of;
+        const i64 size = count(box.shape) * size_of(store.tensors()[i].dtype);
+        bytes[std::size_t(by)] += size, total += size, largest = std::max(largest, size);
+      }
+    // A share ends with a whole record; pickles and the like are shared out too.
+    constexpr i64 kBeside = 400;
+    const i64 most = largest + kBeside * i64(tensors.size());
+    for (const i64 b : bytes) EXPECT_NEAR(double(b), double(total) / of, double(most)) << of;
+  }
+  dist.sums()->verify();
+}
+
 TEST(TorchDist, reads_what_pytorch_writes) {
   if (!python_has("torch, numpy")) GTEST_SKIP() << python() << " has no torch and numpy";
   TempDir dir;
@@ -137,7 +183,7 @@ TEST(TorchFile, reads_what_pytorch_writes) {
   const auto expected = nlohmann::json::parse(slurp(dir / "x.json"));
   const ReadFile archive(dir / "x.pt");
   const TorchFile file(FileRange(archive), "x.pt");
-  file.verify();
+  for (const ZipRecord& record : file.zip().records()) file.zip().verify(record);
   TensorStore store("x.pt");
   store.add_file(dir / "x.pt");
   for (const auto& [name, e] : expected.items()) {

@@ -1,0 +1,32 @@
+// The checksums of Megatron's archives. Each is of a whole record, of which a rank may read parts only: so they are
+// compared apart from reading, once for all ranks.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "ckpt/tensor_store.h"
+#include "ckpt/torch/torch_zip.h"
+
+namespace megalith {
+
+// Which of several take what: number `rank` of `of`.
+struct Share {
+  int rank = 0, of = 1;
+};
+
+class ArchiveSums {
+ public:
+  // `files`: which the archives lie in.
+  explicit ArchiveSums(std::shared_ptr<const TensorStore> files) : files_(std::move(files)) {}
+  void add(TorchZip archive) { archives_.push_back(std::move(archive)); }
+
+  // Reads every byte of a share of the records, in several threads; shares are of about the same bytes. Error if a
+  // checksum is wrong.
+  void verify(const Share& share = {}) const;
+
+ private:
+  std::shared_ptr<const TensorStore> files_;
+  std::vector<TorchZip> archives_;
+};
+
+}  // namespace megalith
