@@ -91,6 +91,7 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
   check_iteration(dir, *found, options.iteration);
   RawCheckpoint raw{.format = *found};
   raw.path = *found == CkptFormat::hf ? dir : place_of(dir, options.iteration);
+  raw.mark = ReadMark(raw.path);
   switch (*found) {
     case CkptFormat::native:
       read_native(raw.path, raw);

@@ -8,9 +8,10 @@ struct RawCheckpoint {
   CkptFormat format = CkptFormat::native;
   std::string path{};
   std::shared_ptr<const TensorReader> tensors{};  // under the files' names
-  std::vector<i64> parts{};                       // in how many pieces each lies; one that is whole: 1
-  std::vector<std::string> notes{};               // what else is there: objects, tensors of types that we don't read
-  std::string checksums{};                        // what was compared: "xxh64 of 3 files"; "": the format has none
+  ReadMark mark{};
+  std::vector<i64> parts{};          // in how many pieces each lies; one that is whole: 1
+  std::vector<std::string> notes{};  // what else is there: objects, tensors of types that we don't read
+  std::string checksums{};           // what was compared: "xxh64 of 3 files"; "": the format has none
 };
 
 // What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know, and a damaged

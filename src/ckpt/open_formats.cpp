@@ -200,9 +200,8 @@ AnyCheckpoint open_hf(const std::string& dir, const AnyOpenOptions& options) {
 }
 
 AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& options) {
-  AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir};
+  AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir, .mark = ReadMark(dir)};
   TorchDist dist(dir, options.past_cache);
-  c.mark = ReadMark(dir);
   c.sums = dist.sums();
   check(dist.unread().empty(), "[load] {}: tensor {} is of a type that is not read", dir, dist.unread().front());
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
@@ -231,7 +230,7 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
 }
 
 AnyCheckpoint open_torch_legacy(const std::string& dir, const AnyOpenOptions& options) {
-  AnyCheckpoint c{.format = CkptFormat::torch, .path = dir};
+  AnyCheckpoint c{.format = CkptFormat::torch, .path = dir, .mark = ReadMark(dir)};
   const TorchLegacy files(dir, options.past_cache);
   c.sums = files.sums();
   const auto find_state = [&](const ModelConfig&, MegatronLayers) {

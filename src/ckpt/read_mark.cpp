@@ -14,7 +14,8 @@ namespace {
 
 // The file that stands for the whole, or -1.
 int open_mark(const std::string& checkpoint, int flags) {
-  for (const char* name : {kManifestFile, ".metadata"}) {
+  for (const char* name :
+       {kManifestFile, ".metadata", "mp_rank_00/model_optim_rng.pt", "mp_rank_00_000/model_optim_rng.pt"}) {
     const int fd = ::open((checkpoint + "/" + name).c_str(), flags | O_CLOEXEC);
     if (fd >= 0) return fd;
   }

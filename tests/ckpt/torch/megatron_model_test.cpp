@@ -1,5 +1,7 @@
 // A checkpoint of Megatron's is read as the model that it is of, or refused.
-#include "ckpt/any_checkpoint.h"
+#include <set>
+
+#include "ckpt/inspect.h"
 #include "tests/ckpt/torch/megatron_files.h"
 
 namespace megalith {
@@ -149,6 +151,34 @@ TEST(MegatronModel, knows_which_gelu) {
   };
   EXPECT_EQ(gelu(false), Activation::gelu);
   EXPECT_EQ(gelu(true), Activation::gelu_tanh);
+}
+
+// Numbers of this process's open files whose names end so, the lowest first.
+std::set<int> open_files(const std::string& end) {
+  std::set<int> found;
+  for (const auto& entry : fs::directory_iterator("/proc/self/fd")) {
+    std::error_code gone;
+    if (fs::read_symlink(entry, gone).string().ends_with(end)) found.insert(std::stoi(entry.path().filename()));
+  }
+  return found;
+}
+
+// Before any other file is opened: what is deleted meanwhile would fail the reading. Files get the lowest free number.
+TEST(MegatronModel, is_marked_before_it_is_read) {
+  TempDir dir;
+  write_megatron_files(dir.path(), {});
+  const std::string place = dir / "iter_0000003";
+  {
+    const AnyCheckpoint c = open_any_checkpoint(dir.path());
+    EXPECT_TRUE(is_being_read(place));
+    const std::set<int> mark = open_files(place + "/.metadata"), rest = open_files(".distcp");
+    ASSERT_EQ(mark.size(), 1u);
+    ASSERT_FALSE(rest.empty());
+    EXPECT_LT(*mark.begin(), *rest.begin());
+  }
+  EXPECT_FALSE(is_being_read(place));
+  const RawCheckpoint raw = open_raw_checkpoint(dir.path());
+  EXPECT_TRUE(is_being_read(place));
 }
 
 }  // namespace

@@ -42,6 +42,7 @@ class OptimizerState : public ::testing::Test {
     SCOPED_TRACE(what);
     const AnyCheckpoint c = open_any_checkpoint(save);
     EXPECT_EQ(c.state_problem, "");
+    EXPECT_TRUE(is_being_read(c.path));
     ASSERT_TRUE(c.has_optimizer());
     const auto state = nlohmann::json::parse(c.manifest.state_json);
     EXPECT_EQ(state["optimizer_steps"], 2);

@@ -1,6 +1,6 @@
 #include "ckpt/torch/torch_legacy.h"
 
-#include "ckpt/any_checkpoint.h"
+#include "ckpt/inspect.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_zip_writer.h"
 #include "tests/ckpt/helpers.h"
@@ -53,7 +53,7 @@ void write_rank(const std::string& dir, const std::vector<std::string>& names) {
   spit(dir + "/mp_rank_00/model_optim_rng.pt", bytes);
 }
 
-TEST(TorchLegacy, drops_no_tensor) {
+TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   TempDir dir;
   // Of an encoder and a decoder only one would be read.
   write_rank(dir / "two", {"encoder.final_layernorm.weight", "decoder.final_layernorm.weight"});
@@ -61,6 +61,9 @@ TEST(TorchLegacy, drops_no_tensor) {
   // What a single stage has is no copy of its embedding, whether or not the arguments say so.
   write_rank(dir / "one", {"embedding.word_embeddings.weight", "output_layer.weight"});
   EXPECT_TRUE(TorchLegacy(dir / "one").tensors().find("output_layer.weight"));
+  EXPECT_FALSE(is_being_read(dir / "one"));
+  const RawCheckpoint raw = open_raw_checkpoint(dir / "one");
+  EXPECT_TRUE(is_being_read(dir / "one"));
 }
 
 }  // namespace
