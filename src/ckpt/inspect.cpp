@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstring>
 #include <filesystem>
 #include <limits>
 
@@ -22,8 +23,12 @@ void read_parts(const TensorStore& store, RawCheckpoint& raw) {
 }
 
 void read_native(const std::string& path, RawCheckpoint& raw) {
-  Checkpoint checkpoint = Checkpoint::open_directory(path);
-  for (const CheckpointTensor& t : checkpoint.tensors()) raw.parts.push_back(i64(t.blocks.size()));
+  Checkpoint checkpoint = Checkpoint::open_directory(path, {.whole = false});
+  for (const CheckpointTensor& t : checkpoint.tensors()) {
+    raw.parts.push_back(i64(t.blocks.size()));
+    i64& held = raw.held.emplace_back(0);
+    for (const TensorBlock& b : t.blocks) held += count(b.shape);
+  }
   const std::string sums = read_text(path + "/" + kChecksumFile);
   raw.checksums = fmt::format("xxh64 of {} files", std::ranges::count(sums, '\n'));
   raw.tensors = read_native_files(std::move(checkpoint));
@@ -106,6 +111,8 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
       read_hf(dir, raw);
       raw.parts.assign(raw.tensors->tensors().size(), 1);
   }
+  if (*found != CkptFormat::native)
+    for (const TensorSpec& t : raw.tensors->tensors()) raw.held.push_back(count(t.shape));
   return raw;
 }
 
@@ -134,17 +141,34 @@ TensorStats stats_of(const TensorReader& tensors, std::size_t i) {
 }
 
 TensorDifference difference(const TensorReader& a, std::size_t i, const TensorReader& b, std::size_t k) {
+  const DType type = a.tensors()[i].dtype, other = b.tensors()[k].dtype;
+  const bool same_type = type == other, numbers = is_float(type) && is_float(other);
+  const i64 element = size_of(type);
   TensorDifference d;
-  std::vector<float> others;
-  for_values(a, i, [&](i64 begin, const std::vector<float>& values) {
-    others.resize(values.size());
-    b.read_range_as(k, begin, i64(values.size()), DType::f32, std::as_writable_bytes(std::span(others)).data());
-    for (std::size_t n = 0; n < values.size(); ++n) {
-      const double x = values[n], y = others[n];
-      if (x == y || (std::isnan(x) && std::isnan(y))) continue;
+  std::vector<std::byte> bits, other_bits;
+  std::vector<float> values, other_values;
+  const auto read = [](const TensorReader& from, std::size_t t, i64 begin, i64 n, std::vector<std::byte>& out,
+                       std::vector<float>& as_floats) {
+    const DType stored = from.tensors()[t].dtype;
+    out.resize(std::size_t(n * size_of(stored))), as_floats.resize(std::size_t(n));
+    from.read_range(t, begin, n, out.data());
+    if (is_float(stored))
+      convert_elements(stored, out.data(), DType::f32, std::as_writable_bytes(std::span(as_floats)).data(), n);
+  };
+  for_pieces(count(a.tensors()[i].shape), [&](i64 begin, i64 n) {
+    read(a, i, begin, n, bits, values), read(b, k, begin, n, other_bits, other_values);
+    if (same_type && bits == other_bits) return;
+    for (i64 e = 0; e < n; ++e) {
+      const double x = values[std::size_t(e)], y = other_values[std::size_t(e)];
+      const bool same_value = x == y || (std::isnan(x) && std::isnan(y));
+      if (same_type ? std::memcmp(&bits[std::size_t(e * element)], &other_bits[std::size_t(e * element)],
+                                  std::size_t(element)) == 0
+                    : same_value)
+        continue;
+      ++d.differing;
+      if (!numbers || same_value) continue;
       const double gap =
           std::isfinite(x) && std::isfinite(y) ? std::abs(x - y) : std::numeric_limits<double>::infinity();
-      ++d.differing;
       d.max_abs = std::max(d.max_abs, gap);
       d.max_rel = std::max(d.max_rel, std::isfinite(gap) ? gap / std::max(std::abs(x), std::abs(y)) : gap);
     }

@@ -10,6 +10,7 @@ struct RawCheckpoint {
   std::shared_ptr<const TensorReader> tensors{};  // under the files' names
   ReadMark mark{};
   std::vector<i64> parts{};          // in how many pieces each lies; one that is whole: 1
+  std::vector<i64> held{};           // elements of each that are here: in a rank's own copy only its blocks
   std::vector<std::string> notes{};  // what else is there: objects, tensors of types that we don't read
   std::string checksums{};           // what was compared: "xxh64 of 3 files"; "": the format has none
 };
@@ -25,11 +26,11 @@ struct TensorStats {
 TensorStats stats_of(const TensorReader& tensors, std::size_t i);  // float types only
 
 struct TensorDifference {
-  i64 differing = 0;   // elements that are not equal
-  double max_abs = 0;  // |a - b|; infinity where one is not finite
+  i64 differing = 0;   // elements whose bits differ, -0 and 0 too; in tensors of two types, whose values do
+  double max_abs = 0;  // |a - b|, of floats; infinity where one is not finite
   double max_rel = 0;  // |a - b| / max(|a|, |b|)
 };
-// Of two tensors of the same shape.
+// Of two tensors of the same shape, and of the same type, or both of floats.
 TensorDifference difference(const TensorReader& a, std::size_t i, const TensorReader& b, std::size_t k);
 
 }  // namespace megalith

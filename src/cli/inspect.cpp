@@ -2,7 +2,6 @@
 #include "ckpt/inspect.h"
 
 #include <algorithm>
-#include <cstring>
 #include <filesystem>
 
 #include "ckpt/hf_config.h"
@@ -57,7 +56,7 @@ std::string size_text(double bytes) {
 // What run it is of, where it is a model that we know.
 void print_run(const RawCheckpoint& raw, const AnyOpenOptions& options) {
   AnyOpenOptions again = options;
-  again.verify = false;
+  again.verify = again.whole = false;
   again.iteration.reset();
   again.format = raw.format;
   try {
@@ -80,22 +79,29 @@ void print_tensors(const RawCheckpoint& raw) {
     name = std::max(name, t.name.size()), shape = std::max(shape, to_string(t.shape).size());
   log::say("\n{:<{}}  {:<4}  {:<{}}  {:>12}  parts", "tensor", name, "type", "shape", shape, "bytes");
   for (std::size_t i = 0; i < list.size(); ++i)
-    log::say("{:<{}}  {:<4}  {:<{}}  {:>12}  {}", list[i].name, name, name_of(list[i].dtype), to_string(list[i].shape),
-             shape, count(list[i].shape) * size_of(list[i].dtype), raw.parts[i]);
+    log::say("{:<{}}  {:<4}  {:<{}}  {:>12}  {}{}", list[i].name, name, name_of(list[i].dtype),
+             to_string(list[i].shape), shape, raw.held[i] * size_of(list[i].dtype), raw.parts[i],
+             raw.held[i] == count(list[i].shape)
+                 ? ""
+                 : fmt::format(", {} of {} elements", raw.held[i], count(list[i].shape)));
   for (const std::string& note : raw.notes) log::say("{}", note);
 }
 
 void print_checkpoint(const InspectFlags& c) {
   const AnyOpenOptions options = open_options(c);
   const RawCheckpoint raw = open_raw_checkpoint(c.load, options);
-  i64 elements = 0;
+  i64 elements = 0, partial = 0;
   double bytes = 0;
-  for (const TensorSpec& t : raw.tensors->tensors())
-    elements += count(t.shape), bytes += double(count(t.shape) * size_of(t.dtype));
+  for (std::size_t i = 0; i < raw.held.size(); ++i) {
+    const TensorSpec& t = raw.tensors->tensors()[i];
+    elements += raw.held[i], bytes += double(raw.held[i] * size_of(t.dtype));
+    partial += raw.held[i] != count(t.shape);
+  }
   log::say("format      {}\npath        {}", name_of(raw.format), raw.path);
   print_run(raw, options);
   log::say("tensors     {} of {} elements, {}\nchecksums   {}", raw.tensors->tensors().size(), elements,
            size_text(bytes), raw.checksums.empty() ? "this format has none" : raw.checksums + ": all right");
+  if (partial > 0) log::say("whole       no: of {} tensors only blocks are here, as in a rank's own copy", partial);
   print_tensors(raw);
 }
 
@@ -107,6 +113,9 @@ void print_tensor(const InspectFlags& c) {
     tensors = open_any_checkpoint(raw.path, again).tensors;
   }
   const std::size_t i = tensors->at(c.tensor);
+  check(tensors != raw.tensors || raw.held[i] == count(tensors->tensors()[i].shape),
+        "{} holds {} of {} elements of {}: its numbers are not shown", raw.path, raw.held[i],
+        count(tensors->tensors()[i].shape), c.tensor);
   const TensorSpec& t = tensors->tensors()[i];
   log::say("{}\ntype        {}\nshape       {}", t.name, name_of(t.dtype), to_string(t.shape));
   check(is_float(t.dtype), "tensor {} is {}: its values are not shown", t.name, name_of(t.dtype));
@@ -134,19 +143,12 @@ Pair open_pair(const InspectFlags& c) {
   }
 }
 
-// Of tensors that are not numbers to be subtracted, as masks and positions.
-bool has_equal_bytes(const TensorReader& a, std::size_t i, const TensorReader& b, std::size_t k) {
-  const TensorSpec &t = a.tensors()[i], &u = b.tensors()[k];
-  if (is_float(t.dtype) || t.dtype != u.dtype || t.shape != u.shape) return false;
-  constexpr i64 kAtOnce = i64{1} << 20;
-  std::vector<std::byte> x(std::size_t(kAtOnce * size_of(t.dtype))), y(x.size());
-  for (i64 at = 0, n = count(t.shape); at < n; at += kAtOnce) {
-    const i64 some = std::min(kAtOnce, n - at);
-    a.read_range(i, at, some, x.data()), b.read_range(k, at, some, y.data());
-    if (std::memcmp(x.data(), y.data(), std::size_t(some * size_of(t.dtype))) != 0) return false;
-  }
-  return true;
+// Whether difference() takes both.
+bool is_comparable(const TensorSpec& a, const TensorSpec& b) {
+  return a.shape == b.shape && (a.dtype == b.dtype || (is_float(a.dtype) && is_float(b.dtype)));
 }
+
+std::string gap_text(const TensorSpec& t, double gap) { return is_float(t.dtype) ? fmt::format("{:.4g}", gap) : "-"; }
 
 // 0: all equal, 1: something differs.
 int print_difference(const InspectFlags& c) {
@@ -154,16 +156,12 @@ int print_difference(const InspectFlags& c) {
   const auto [a, b] = open_pair(c);
   std::size_t name = 6;
   for (const TensorSpec& t : a->tensors()) name = std::max(name, t.name.size());
-  i64 equal = 0, different = 0;
+  i64 equal = 0, different = 0, of_two_types = 0;
   log::say("{:<{}}  {:>12}  {:>12}  {:>12}", "tensor", name, "max |a-b|", "relative", "elements");
   for (std::size_t i = 0; i < a->tensors().size(); ++i) {
     const TensorSpec& t = a->tensors()[i];
     const auto k = b->find(t.name);
-    if (k && has_equal_bytes(*a, i, *b, *k)) {
-      ++equal;
-      continue;
-    }
-    if (!k || b->tensors()[*k].shape != t.shape || !is_float(t.dtype) || !is_float(b->tensors()[*k].dtype)) {
+    if (!k || !is_comparable(t, b->tensors()[*k])) {
       log::say("{:<{}}  {}", t.name, name,
                !k ? "only in the first"
                   : fmt::format("{} {} and {} {}", name_of(t.dtype), to_string(t.shape),
@@ -171,14 +169,17 @@ int print_difference(const InspectFlags& c) {
       ++different;
       continue;
     }
+    of_two_types += t.dtype != b->tensors()[*k].dtype;
     const TensorDifference d = difference(*a, i, *b, *k);
     d.differing == 0 ? ++equal : ++different;
     if (d.differing > 0 || c.all)
-      log::say("{:<{}}  {:>12.4g}  {:>12.4g}  {:>12}", t.name, name, d.max_abs, d.max_rel, d.differing);
+      log::say("{:<{}}  {:>12}  {:>12}  {:>12}", t.name, name, gap_text(t, d.max_abs), gap_text(t, d.max_rel),
+               d.differing);
   }
   for (const TensorSpec& t : b->tensors())
     if (!a->find(t.name)) log::say("{:<{}}  only in the second", t.name, name), ++different;
-  log::say("{} tensors equal, {} different", equal, different);
+  log::say("{} tensors equal, {} different; compared bit by bit{}", equal, different,
+           of_two_types == 0 ? "" : fmt::format(", {} of two types by their values", of_two_types));
   return different == 0 ? 0 : 1;
 }
 
