@@ -41,7 +41,7 @@ static i64 data_bytes(const DataConfig& d) {
 // Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch; of these a run
 // that goes on has touched most when it knows that it does.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
-  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{896} << 10, kSavingAgain = i64{128} << 10;
+  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10;
   return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
 }
 

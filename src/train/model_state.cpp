@@ -115,34 +115,44 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
 
 namespace {
 
-// values as T, each by f, as elements [begin, begin + values) of a leaf. (f: no function pointer, which would be called
-// for each number.)
-template <class T, class F>
-void write_as(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values, F f) {
-  std::vector<T> elements(values.size());
-  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
-  interpreter.write_part(leaf, begin * i64(sizeof(T)), std::as_bytes(std::span(elements)));
-}
+// So many are written at once: few enough that another thread's wait for its turn is short, and that one core copies
+// them as fast as several would.
+constexpr size_t kWrittenAtOnce = size_t{1} << 17;
 
-// f32, the nearest bf16, or what that lacks.
-void write_elements(Interpreter& interpreter, const Leaf& leaf, i64 begin, std::span<const float> values) {
-  switch (leaf.type.dtype) {
-    case DType::f32:
-      return interpreter.write_part(leaf, begin * i64(sizeof(float)), std::as_bytes(values));
-    case DType::bf16:
-      return write_as<bf16>(interpreter, leaf, begin, values, [](float x) { return near_of(x); });
-    case DType::u16:
-      return write_as<u16>(interpreter, leaf, begin, values, [](float x) { return rest_of(x); });
-    default:
-      fail("{} is {}: weights are f32, bf16 or what that lacks", leaf.name, name_of(leaf.type.dtype));
-  }
+// values as T, each by f. (No function pointer, which would be called for each number.)
+template <class T, class F>
+std::span<const std::byte> as_elements(std::span<const float> values, std::vector<T>& elements, F f) {
+  elements.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
+  return std::as_bytes(std::span(elements));
 }
 
 }  // namespace
 
+// What is written is made beside the other threads; only the device's queue has turns.
+void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
+  const DType type = leaf.type.dtype;
+  check(type == DType::f32 || type == DType::bf16 || type == DType::u16,
+        "{} is {}: weights are f32, bf16 or what that lacks", leaf.name, name_of(type));
+  std::vector<bf16> near;
+  std::vector<u16> rest;
+  while (!values.empty()) {
+    const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
+    const std::span<const std::byte> bytes = type == DType::f32 ? std::as_bytes(some)
+                                             : type == DType::bf16
+                                                 ? as_elements(some, near, [](float x) { return near_of(x); })
+                                                 : as_elements(some, rest, [](float x) { return rest_of(x); });
+    {
+      const std::lock_guard turn(writing_);
+      interpreter_.write_part(leaf, begin * size_of(type), bytes);
+    }
+    begin += i64(some.size()), values = values.subspan(some.size());
+  }
+}
+
 void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float> values) {
-  write_elements(interpreter_, *piece.leaf, piece.begin + begin, values);
-  if (piece.beside) write_elements(interpreter_, *piece.beside, piece.begin + begin, values);
+  write_elements(*piece.leaf, piece.begin + begin, values);
+  if (piece.beside) write_elements(*piece.beside, piece.begin + begin, values);
 }
 
 void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {

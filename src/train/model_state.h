@@ -1,6 +1,7 @@
 // A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
 #pragma once
 #include <functional>
+#include <mutex>
 #include <span>
 #include <string>
 #include <unordered_set>
@@ -62,8 +63,8 @@ class ModelState {
   // or, unless `shared`, leave to the first of them.
   std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
 
-  // Elements [begin, begin + values) of a piece, in its order; to write them also writes those beside it. Reading a
-  // piece is possible once the steps before it were finished.
+  // Elements [begin, begin + values) of a piece, in its order; to write them also writes those beside it, and several
+  // threads may, each its own. Reading a piece is possible once the steps before it were finished.
   void write(const StatePiece& piece, i64 begin, std::span<const float> values);
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
   // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
@@ -91,10 +92,12 @@ class ModelState {
   bool gives_values(const Leaf& gradient) const;
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
   void run(const std::string& program) const;
+  void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);
   i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 
   const PlannedStep& step_;
   Interpreter& interpreter_;
+  std::mutex writing_;  // a device has one queue
   Coord coord_;
   std::vector<StateTensor> tensors_;
   std::unordered_set<std::string> names_;

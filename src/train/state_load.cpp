@@ -1,7 +1,6 @@
 #include "train/state_load.h"
 
 #include <atomic>
-#include <mutex>
 
 #include "base/in_parallel.h"
 #include "ckpt/block_copy.h"
@@ -51,7 +50,6 @@ class StateReader {
         for (size_t d = 0; d < at.size(); ++d) offset[d] += at[d];
         buffer.resize(size_t(count(box)));
         read_box(stored, offset, box, buffer);
-        const std::lock_guard lock(writing_);  // a device has one queue
         model_.write(piece, done, buffer);
         done += count(box);
       });
@@ -65,7 +63,6 @@ class StateReader {
 
   const TensorReader& tensors_;
   ModelState& model_;
-  std::mutex writing_;
 };
 
 }  // namespace
