@@ -82,14 +82,16 @@ AnyCheckpoint open_as(CkptFormat format, const std::string& dir, const AnyOpenOp
 
 std::string_view name_of(CkptFormat format) { return kNames[int(format)]; }
 
-CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag) {
+CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag, bool to_write) {
   const auto it = std::ranges::find(kNames, name);
-  check(it != std::end(kNames), "{} '{}': want {}", flag, name, fmt::join(kNames, ", "));
+  std::vector<std::string_view> wanted(std::begin(kNames), std::end(kNames));
+  if (to_write) std::erase(wanted, name_of(CkptFormat::torch));
+  check(it != std::end(kNames), "{} '{}': want {}", flag, name, fmt::join(wanted, ", "));
   return CkptFormat(it - std::begin(kNames));
 }
 
 bool AnyCheckpoint::has_optimizer() const {
-  return std::ranges::any_of(tensors->tensors(), [](const TensorSpec& t) { return t.name.starts_with("optimizer."); });
+  return std::ranges::any_of(tensors->tensors(), [](const TensorSpec& t) { return is_optimizer_tensor(t.name); });
 }
 
 void AnyCheckpoint::verify(const Share& share) {

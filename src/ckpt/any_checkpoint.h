@@ -20,7 +20,8 @@ namespace megalith {
 enum class CkptFormat { native, torch_dist, torch, hf };
 
 std::string_view name_of(CkptFormat format);  // "native", "torch_dist", "torch", "hf"
-CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag);
+// Error, which lists those that are read, or those that are written.
+CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag, bool to_write = false);
 
 struct AnyCheckpoint {
   CkptFormat format = CkptFormat::native;
@@ -64,5 +65,6 @@ AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& 
 
 inline constexpr const char* kFirstMoment = "optimizer.exp_avg.";
 inline constexpr const char* kSecondMoment = "optimizer.exp_avg_sq.";
+inline bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
 
 }  // namespace megalith

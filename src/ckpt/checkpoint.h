@@ -44,6 +44,8 @@ struct SaveTensor {
   std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
 };
 
+inline i64 bytes_of(const SaveTensor& t) { return count(t.shape) * size_of(t.dtype); }
+
 struct SaveOptions {
   // Older checkpoints stay if they are among the newest `keep_last` (this one included; 0: with `keep_multiples`, 1;
   // else all) or if their iteration is a multiple of `keep_multiples` (0: none).

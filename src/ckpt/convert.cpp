@@ -25,8 +25,6 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
-
 // The set without what stays behind.
 std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const ConvertOptions& options) {
   if (options.with_optimizer) return from.tensors;

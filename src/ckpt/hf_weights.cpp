@@ -72,8 +72,6 @@ struct Shard {
   std::vector<std::size_t> tensors;  // indices into the reader's list
 };
 
-i64 bytes_of(const TensorSpec& t) { return count(t.shape) * size_of(t.dtype); }
-
 std::vector<Shard> cut_shards(const TensorReader& tensors, i64 max_bytes) {
   std::vector<Shard> shards(1);
   i64 bytes = 0;

@@ -86,7 +86,7 @@ i64 embedding_rows(const TensorReader& tensors) {
 void check_weights(const TensorReader& files, const TensorMapping& mapping) {
   std::vector<NamedShape> found;
   for (const TensorSpec& t : files.tensors())
-    if (!t.name.starts_with("optimizer.") && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq")
+    if (!is_optimizer_tensor(t.name) && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq")
       found.push_back({t.name, t.shape});
   check_same_tensors("[load] " + files.where(), mapping.theirs, found);
 }

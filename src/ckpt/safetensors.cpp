@@ -46,7 +46,7 @@ std::vector<TensorSpec> in_file_order(std::vector<TensorSpec> tensors) {
 
 i64 bytes_of(const std::vector<TensorSpec>& tensors) {
   i64 bytes = 0;
-  for (const TensorSpec& t : tensors) bytes += count(t.shape) * size_of(t.dtype);
+  for (const TensorSpec& t : tensors) bytes += bytes_of(t);
   return bytes;
 }
 

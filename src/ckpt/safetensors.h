@@ -59,6 +59,7 @@ struct TensorSpec {
   DType dtype = DType::f32;
   Shape shape{};
 };
+inline i64 bytes_of(const TensorSpec& t) { return count(t.shape) * size_of(t.dtype); }
 
 // Writes one file in the reference writer's order (larger type first, then by name), header padded to 8 bytes, metadata
 // {"format": "pt"} plus `metadata`. The header goes out at once; then write() takes the tensors' bytes in the order of

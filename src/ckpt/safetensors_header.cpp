@@ -171,7 +171,7 @@ std::string format_safetensors_header(std::span<const TensorSpec> tensors,
   std::string text = "{\"__metadata__\":" + json(metadata).dump();
   i64 offset = 0;
   for (const TensorSpec& t : tensors) {
-    const i64 end = offset + count(t.shape) * size_of(t.dtype);
+    const i64 end = offset + bytes_of(t);
     text += fmt::format(",{}:{{\"dtype\":\"{}\",\"shape\":{},\"data_offsets\":[{},{}]}}", json(t.name).dump(),
                         stored_name(t.dtype), json(t.shape).dump(), offset, end);
     offset = end;

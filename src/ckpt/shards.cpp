@@ -113,7 +113,7 @@ void for_chunks(const SaveTensor& t, std::vector<std::byte>& piece,
 std::vector<std::vector<const SaveTensor*>> split_by_size(std::span<const SaveTensor> tensors, int parts) {
   std::vector<std::size_t> order(tensors.size());
   for (std::size_t i = 0; i < order.size(); ++i) order[i] = i;
-  const auto bytes = [&](std::size_t i) { return count(tensors[i].shape) * size_of(tensors[i].dtype); };
+  const auto bytes = [&](std::size_t i) { return bytes_of(tensors[i]); };
   std::ranges::stable_sort(order, std::greater<>(), bytes);
   std::vector<i64> load(std::size_t(parts), 0);
   std::vector<std::vector<std::size_t>> chosen(load.size());

@@ -75,7 +75,7 @@ int command_convert(int argc, const char* const* argv) {
   check(!c.to.empty(), "--to is required: native, torch_dist or hf");
   AnyOpenOptions open;
   ConvertOptions options;
-  const CkptFormat to = parse_ckpt_format(c.to, "--to");
+  const CkptFormat to = parse_ckpt_format(c.to, "--to", true);
   check_step(c.ckpt_step);
   check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for what the checkpoint tells",
         c.vocab_size);

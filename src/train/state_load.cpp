@@ -3,6 +3,7 @@
 #include <atomic>
 
 #include "base/in_parallel.h"
+#include "ckpt/any_checkpoint.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/tensor_table.h"
@@ -12,8 +13,6 @@ namespace megalith {
 namespace {
 
 constexpr int kReaders = 4;
-
-bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
 
 void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<NamedShape> expected, found;

@@ -313,7 +313,8 @@ TEST(Convert, refuses_what_is_not_there) {
   spit(dir / "d/iter_0000003/mp_rank_00/model_optim_rng.pt", "not a zip at all, but long enough for one");
   expect_error([&] { open_any_checkpoint(dir / "d"); }, "not a zip archive of torch.save");
   expect_error([&] { open_any_checkpoint(dir / "d", {.iteration = 4}); }, "holds iterations [3]");
-  EXPECT_EQ(error_of([] { parse_ckpt_format("zarr", "--to"); }), "--to 'zarr': want native, torch_dist, torch, hf");
+  EXPECT_EQ(error_of([] { parse_ckpt_format("zarr", "--from"); }), "--from 'zarr': want native, torch_dist, torch, hf");
+  EXPECT_EQ(error_of([] { parse_ckpt_format("zarr", "--to", true); }), "--to 'zarr': want native, torch_dist, hf");
 }
 
 }  // namespace

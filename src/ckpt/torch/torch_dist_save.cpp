@@ -37,8 +37,6 @@ struct DistTensor {
   std::vector<Chunk> chunks;
 };
 
-i64 bytes_of(const SaveTensor& t) { return count(t.shape) * size_of(t.dtype); }
-
 // The .distcp files of one writer, items back to back. `name(n)`: of its n-th file.
 class ItemWriter {
  public:
