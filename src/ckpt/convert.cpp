@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/one_line.h"
 #include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_mapping.h"
@@ -121,8 +123,10 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
   return hf;
 }
 
-i64 write_hf(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
-  const HfExportOptions shards{.type = options.type, .max_shard_bytes = options.max_shard_bytes};
+i64 write_hf(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
+             const std::function<void()>& still_ours) {
+  const HfExportOptions shards{
+      .type = options.type, .max_shard_bytes = options.max_shard_bytes, .still_ours = still_ours};
   if (from.foreign()) {
     check(!options.type && options.family.empty(),
           "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
@@ -146,11 +150,15 @@ constexpr const char* kAssets[] = {"tokenizer.json",
                                    "chat_template.jinja",
                                    "generation_config.json"};
 
+// Whole and on the disk, or not at all.
 void copy_asset(const fs::path& from, const fs::path& to) {
   std::error_code error;
   if (!fs::is_regular_file(from, error) || fs::exists(to, error)) return;
-  fs::copy_file(from, to, error);
-  if (error) log::warn("{} could not be copied to {}: {}", from.string(), to.string(), error.message());
+  try {
+    replace_text(to.string(), read_text(from.string()), {});
+  } catch (const std::exception& e) {
+    log::warn("{} could not be copied to {}: {}", from.string(), to.string(), one_line(e));
+  }
 }
 
 // The tokenizer's files of the directories, else those that the run was told by flags.
@@ -182,25 +190,25 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "--dtype {} would cut the main values that the optimizer's moments belong to: leave it out, or give "
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
-  // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
-  // own.
-  std::optional<SaveLock> lock;
+  make_directories(dir, {});
+  const SaveLock lock(dir);
   SaveOptions saving;
-  if (to != CkptFormat::hf) {
-    make_directories(dir, {});
-    lock.emplace(dir);
-    saving.still_ours = [&lock] { lock->check_held(); };
+  saving.still_ours = [&lock] { lock.check_held(); };
+  if (to == CkptFormat::hf) {
+    refuse_existing_model(dir);
+  } else {
+    // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
+    // own.
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
     check(there.empty(), "{} is there already: choose another directory or remove it",
           there.empty() ? "" : there.back().path);
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
-  const i64 tensors = to == CkptFormat::native       ? write_native(from, dir, options, saving)
-                      : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options, saving)
-                                                     : write_hf(from, dir, options);
-  copy_assets(from, dir, options);
-  return tensors;
+  copy_assets(from, dir, options);  // first: what comes last is the sign that all is there
+  return to == CkptFormat::native       ? write_native(from, dir, options, saving)
+         : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options, saving)
+                                        : write_hf(from, dir, options, saving.still_ours);
 }
 
 }  // namespace megalith

@@ -115,6 +115,8 @@ void write_shard(const std::string& path, const TensorReader& tensors, const Sha
   writer.finish();
 }
 
+}  // namespace
+
 void refuse_existing_model(const std::string& dir) {
   for (const auto& entry : fs::directory_iterator(dir)) {
     const std::string name = entry.path().filename().string();
@@ -123,8 +125,6 @@ void refuse_existing_model(const std::string& dir) {
     check(!model, "[hf] {} already holds {}; choose another directory or remove it", dir, name);
   }
 }
-
-}  // namespace
 
 std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
                                                   const std::function<bool(const TensorInfo&)>& wanted,
@@ -172,9 +172,11 @@ void export_hf_as_is(const std::string& dir, const std::string& config_json, con
       fs::remove(path + ".tmp", ignored);
       throw;
     }
+    options.still_ours();
     rename_path(path + ".tmp", path, {});
   }
   if (shards.size() > 1) replace_text(dir + "/model.safetensors.index.json", format_index(tensors, shards), {});
+  options.still_ours();
   replace_text(dir + "/config.json", config_json, {});
 }
 

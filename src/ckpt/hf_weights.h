@@ -24,7 +24,11 @@ std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, co
 struct HfExportOptions {
   std::optional<DType> type{};  // of all weights; none: each as it is stored
   i64 max_shard_bytes = 5'000'000'000;
+  std::function<void()> still_ours = [] {};  // asked before a file appears, as SaveOptions' is
 };
+
+// Error if the directory holds a model, or a part of one.
+void refuse_existing_model(const std::string& dir);
 
 // Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece
 // of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. config.json

@@ -5,11 +5,14 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <random>
+#include <set>
 
 #include "ckpt/block_copy.h"
 #include "ckpt/safetensors.h"
+#include "ckpt/save_lock.h"
 #include "ckpt/torch/megatron_save.h"
 #include "ckpt/torch/torch_dist.h"
+#include "tests/ckpt/small_state.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
 
@@ -300,6 +303,30 @@ TEST(Convert, transformers_computes_the_same) {
     pairs.push_back(fixture(name)), pairs.push_back(dir / name);
   }
   EXPECT_EQ(run_python("same_logits.py", pairs, dir / "log"), "");
+}
+
+// A Hugging Face directory too is one job's at a time, holds nothing of ours at the end, and is whole once config.json
+// is there.
+TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  const std::string out = dir / "out";
+  fs::create_directories(out), fs::create_directories(dir / "assets");
+  spit(dir / "assets/tokenizer.json", "{\"a\": 1}");
+  const auto write = [&] { convert(fixture("llama"), CkptFormat::hf, out, {.asset_dirs = {dir / "assets"}}); };
+  {
+    const SaveLock another(out);
+    expect_error(write, "is saving there");
+    EXPECT_EQ(names_in(out), (std::set<std::string>{kLockFile}));
+  }
+  fs::create_directory(out + "/config.json.tmp-" + std::to_string(::getpid()));  // so it can't be written
+  expect_error(write, "config.json.tmp-");
+  EXPECT_EQ(slurp(out + "/tokenizer.json"), "{\"a\": 1}");
+  EXPECT_FALSE(fs::exists(out + "/config.json"));
+  fs::remove_all(out);
+  write();
+  EXPECT_EQ(names_in(out), (std::set<std::string>{"config.json", "model.safetensors", "tokenizer.json"}));
+  expect_error(write, "already holds");
 }
 
 TEST(Convert, refuses_what_is_not_there) {
