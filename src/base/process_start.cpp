@@ -1,9 +1,12 @@
 #include "base/process_start.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <fstream>
+#include <limits>
 #include <sstream>
 #include <string>
 
@@ -15,10 +18,15 @@ static std::string text_of(const std::string& path) {
   return text.str();
 }
 
-i64 process_start(i64 pid) {
+static bool is_there(i64 pid) {
+  if (pid <= 0 || pid > std::numeric_limits<pid_t>::max()) return false;  // what kill() takes for many processes
+  return ::kill(pid_t(pid), 0) == 0 || errno == EPERM;
+}
+
+std::optional<i64> process_start(i64 pid) {
   const std::string stat = text_of(fmt::format("/proc/{}/stat", pid));
   const std::size_t end = stat.rfind(')');  // the name before it may hold anything
-  if (end == std::string::npos) return 0;
+  if (end == std::string::npos) return is_there(pid) ? std::nullopt : std::optional<i64>(0);
   std::istringstream in(stat.substr(end + 1));
   std::string state, skipped;
   in >> state;

@@ -22,7 +22,7 @@ bool is_in_use(std::string_view pid_text, const fs::path& made) {
   constexpr double kClocksApart = 0.1;  // seconds
   pid_t pid = 0;
   std::from_chars(pid_text.data(), pid_text.data() + pid_text.size(), pid);
-  const i64 start = pid > 0 && pid != ::getpid() ? process_start(pid) : 0;
+  const i64 start = pid > 0 && pid != ::getpid() ? process_start(pid).value_or(0) : 0;
   if (start == 0) return false;
   std::error_code gone;
   const std::chrono::duration<double> unchanged = fs::file_time_type::clock::now() - fs::last_write_time(made, gone);

@@ -52,7 +52,7 @@ std::string start_text(i64 ticks) {
 std::string own_text() {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
-  const i64 ticks = process_start(::getpid());
+  const i64 ticks = process_start(::getpid()).value_or(0);
   return ordered_json{{"host", host.data()},
                       {"pid", ::getpid()},
                       {"started", start_text(ticks)},
@@ -108,7 +108,8 @@ bool beats(const std::string& dir, const std::string& path, const SaveLock::Beat
   while (clock_of(dir) - since <= beat.dead) {
     if (touched_at(path) != before) return true;
     if (!std::exchange(has_told, true))
-      log::info("{} is another host's: waiting for {} s at most to see whether its owner is alive", path, beat.dead);
+      log::info("{} is of a process that can't be seen here: waiting for {} s at most to see whether it is alive", path,
+                beat.dead);
     std::this_thread::sleep_for(std::chrono::duration<double>(std::min(0.5, beat.dead / 10)));
   }
   return touched_at(path) != before;
@@ -176,8 +177,8 @@ void SaveLock::take() const {
   if (!text.empty()) {
     const Owner owner = Owner::from_text(text);
     const bool is_near = owner.processes == home_of_processes();
-    const bool is_alive =
-        is_near ? owner.ticks != 0 && process_start(owner.pid) == owner.ticks : beats(dir_, path_, beat_);
+    const std::optional<i64> start = is_near ? process_start(owner.pid) : std::nullopt;
+    const bool is_alive = start ? owner.ticks != 0 && *start == owner.ticks : beats(dir_, path_, beat_);
     check(!is_alive, "{} {}: {} is saving there: wait for it, end it, or choose another directory", flag_, dir_,
           owner.text());
     log::warn("[save] {}: taking over from {}, which is dead", dir_, owner.text());

@@ -4,7 +4,8 @@
 //
 // Nobody needs it to read. The owner touches it every few seconds and removes it at its end. One that is still there
 // belongs to nobody if the owner is dead: on the same host, if no process has that number and start time; elsewhere (or
-// in another container), if it has not been touched for half a minute by the file system's clock.
+// in another container, or where the host hides other users' processes), if it has not been touched for half a minute
+// by the file system's clock.
 #pragma once
 #include <condition_variable>
 #include <mutex>
@@ -27,7 +28,7 @@ class SaveLock {
   };
 
   // Takes the lock of a directory that is there. Error, with the owner's host, pid and start time, if another job holds
-  // it; this may take Beat::dead seconds to find out, where the owner was on another host.
+  // it; this may take Beat::dead seconds to find out, where the owner is not to be seen from here.
   // `flag`: what named the directory, for messages.
   explicit SaveLock(std::string dir) : SaveLock(std::move(dir), Beat()) {}
   SaveLock(std::string dir, const Beat& beat, std::string flag = "--save");

@@ -1,6 +1,8 @@
 #include "ckpt/save_lock.h"
 
 #include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 
@@ -113,6 +115,32 @@ TEST(SaveLock, of_another_host_holds_as_long_as_it_beats) {
   heart.join();
   EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path(), kFast); }).find("pid 7 on far"), std::string::npos);
   EXPECT_FALSE(fs::exists(path));
+}
+
+// As on a host that shows nobody the processes of others (hidepid).
+TEST(SaveLock, of_a_live_process_that_is_hidden_holds) {
+  TempDir dir;
+  const SaveLock lock(dir.path(), kFast);
+  constexpr int kNotPermitted = 77;
+  const std::string hidden = fmt::format("/proc/{}", ::getpid());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    if (::unshare(::getuid() == 0 ? CLONE_NEWNS : CLONE_NEWNS | CLONE_NEWUSER) != 0 ||
+        ::mount("none", "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0 ||
+        ::mount("none", hidden.c_str(), "tmpfs", 0, nullptr) != 0)
+      ::_exit(kNotPermitted);
+    try {
+      const SaveLock second(dir.path(), kFast);
+      ::_exit(1);
+    } catch (const Error& e) {
+      ::_exit(std::string(e.what()).find("is saving there") == std::string::npos ? 2 : 0);
+    }
+  }
+  int status = 0;
+  ::waitpid(child, &status, 0);
+  ASSERT_TRUE(WIFEXITED(status));
+  if (WEXITSTATUS(status) == kNotPermitted) GTEST_SKIP() << "this user may not hide a process from another";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
 TEST(SaveLock, that_cannot_be_read_is_taken_over_when_it_does_not_beat) {
