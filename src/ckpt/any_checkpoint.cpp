@@ -3,14 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 
 #include "base/check.h"
 #include "base/log.h"
+#include "base/read_error.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_config.h"
 #include "ckpt/open_formats.h"
+#include "ckpt/save_directory.h"
 #include "ckpt/torch/torch_legacy.h"
 
 namespace megalith {
@@ -20,48 +21,19 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kNames[] = {"native", "torch_dist", "torch", "hf"};
 
-// What a --save directory's tracker names; "" if nothing that is there.
-std::string tracked_directory(const std::string& dir) {
-  const std::string tracker = dir + "/" + kLatestFile;
-  std::string text = fs::exists(tracker) ? read_text(tracker).substr(0, 100) : "";
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  if (text == "release") return fs::is_directory(dir + "/release") ? dir + "/release" : "";
-  i64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool is_number = !text.empty() && error == std::errc() && end == text.data() + text.size() && value >= 0;
-  const std::string named = dir + "/" + iteration_name(value);
-  return is_number && fs::is_directory(named) ? named : "";
-}
-
-// The folder of one iteration: of `iteration`, else what the tracker names, else the newest; "" if there is none.
-std::string iteration_directory(const std::string& dir, std::optional<i64> iteration) {
-  if (iteration)
-    return fs::is_directory(dir + "/" + iteration_name(*iteration)) ? dir + "/" + iteration_name(*iteration) : "";
-  if (std::string tracked = tracked_directory(dir); !tracked.empty()) return tracked;
-  const std::vector<FoundCheckpoint> found = list_checkpoints(dir);
-  return found.empty() ? "" : found.back().path;
-}
-
 // Whether `dir` is one checkpoint itself, and not that of this iteration.
 bool is_another(const std::string& dir, i64 iteration) {
   const std::string name = fs::weakly_canonical(dir).filename().string();
   return format_of_one(dir) && name != iteration_name(iteration);
 }
 
-// The directory to open as such a format: `dir` itself or an iteration in it.
-std::string place_of(const std::string& dir, CkptFormat format, const AnyOpenOptions& options) {
-  const std::optional<i64> iteration = options.iteration;
+// What to open as such a format: `dir` itself or an iteration in it.
+std::string checkpoint_in(const std::string& dir, CkptFormat format, const AnyOpenOptions& options) {
   if (format_of_one(dir) == format) return dir;
-  const std::string inner = iteration_directory(dir, iteration);
-  if (iteration && inner.empty()) {
-    std::vector<i64> there;
-    for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
-    fail("[load] {} holds no iteration {}, only [{}]", dir, *iteration, fmt::join(there, ", "));
-  }
-  check(!inner.empty(), "[load] {} holds no checkpoint", dir);
-  if (options.tells && !iteration && tracked_directory(dir).empty())
-    log::warn("[load] {}/{} names no checkpoint that is there; loading {}", dir, kLatestFile, inner);
-  return inner;
+  const SaveDirectory save = read_save_directory(dir, {.exactly = options.iteration});
+  const std::string& path = save.first().path;
+  if (options.tells && !save.tracker_problem.empty()) log::warn("[load] {}; loading {}", save.tracker_problem, path);
+  return path;
 }
 
 AnyCheckpoint open_as(CkptFormat format, const std::string& dir, const AnyOpenOptions& options) {
@@ -71,9 +43,9 @@ AnyCheckpoint open_as(CkptFormat format, const std::string& dir, const AnyOpenOp
     case CkptFormat::hf:
       return open_hf(dir, options);
     case CkptFormat::torch_dist:
-      return open_torch_dist(place_of(dir, format, options), options);
+      return open_torch_dist(checkpoint_in(dir, format, options), options);
     case CkptFormat::torch:
-      return open_torch_legacy(place_of(dir, format, options), options);
+      return open_torch_legacy(checkpoint_in(dir, format, options), options);
   }
   fail("[load] {} has no format", dir);
 }
@@ -100,17 +72,17 @@ void AnyCheckpoint::verify(const Share& share) {
 }
 
 std::optional<CkptFormat> format_of_one(const std::string& dir) {
-  if (fs::exists(dir + "/" + kManifestFile)) return CkptFormat::native;
-  if (fs::exists(dir + "/.metadata")) return CkptFormat::torch_dist;
+  if (file_exists(dir + "/" + kManifestFile)) return CkptFormat::native;
+  if (file_exists(dir + "/.metadata")) return CkptFormat::torch_dist;
   if (is_torch_legacy(dir)) return CkptFormat::torch;
   return std::nullopt;
 }
 
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration) {
   if (const auto format = format_of_one(dir)) return format;
-  const std::string inner = iteration_directory(dir, iteration);
-  if (!inner.empty())
-    if (const auto format = format_of_one(inner)) return format;
+  const SaveDirectory save = read_save_directory(dir, {.exactly = iteration});
+  if (!save.candidates.empty())
+    if (const auto format = format_of_one(save.first().path)) return format;
   // A native directory may have lost its tracker file, or the checkpoint that it names.
   if (has_checkpoint(dir)) return CkptFormat::native;
   // Last: a run that began with a model may save beside it, and then goes on from what it saved.

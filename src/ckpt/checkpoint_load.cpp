@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include "ckpt/checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/safetensors_header.h"
+#include "ckpt/save_directory.h"
 #include "ckpt/shards.h"
 
 namespace megalith {
@@ -77,40 +77,14 @@ void verify_files(const std::string& path, const std::string& checksums, const s
   check_whole(checksums == format_checksums(actual), "{}/{} is damaged", path, kChecksumFile);
 }
 
-std::optional<i64> read_latest(const std::string& dir) {
-  const std::string path = dir + "/" + kLatestFile;
-  if (!file_exists(path)) return std::nullopt;
-  std::string text = read_text(path);
-  while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-  i64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0;
-  return good ? std::optional(value) : std::nullopt;
-}
-
-// The checkpoint that `latest` names, else the newest before it, else the newest: later ones are of a branch of the run
-// that was left.
-Checkpoint open_latest(const std::string& dir, const OpenOptions& options) {
-  std::vector<FoundCheckpoint> found = list_checkpoints(dir);
-  auto latest = read_latest(dir);
-  if (options.no_later_than) {
-    std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > *options.no_later_than; });
-    latest = std::min(latest, options.no_later_than);
-  }
-  std::ranges::reverse(found);
-  check(!found.empty(), "[load] {} holds no {}", dir,
-        options.no_later_than ? "older checkpoint" : "checkpoint (no iter_* directory)");
-  const auto named = std::ranges::find_if(found, [&](const FoundCheckpoint& c) { return c.iteration == latest; });
-  std::string problems;
-  if (named == found.end()) {
-    problems = fmt::format("{}/{} names no checkpoint that is there", dir, kLatestFile);
-  } else {
-    if (options.tells && named->iteration != found.front().iteration)
-      log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, named->iteration,
-                found.front().path);
-    std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
-  }
-  for (const FoundCheckpoint& c : found) {
+// The first that is whole.
+Checkpoint open_first(const std::string& dir, const SaveDirectory& save, const OpenOptions& options) {
+  const FoundCheckpoint& first = save.first();
+  const FoundCheckpoint& newest = std::ranges::max(save.candidates, {}, &FoundCheckpoint::iteration);
+  if (options.tells && newest.iteration > first.iteration)
+    log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, first.iteration, newest.path);
+  std::string problems = save.tracker_problem;
+  for (const FoundCheckpoint& c : save.candidates) {
     check(format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
           "[load] {}; the one before it, {}, is Megatron's, which no run turns to by itself: give --ckpt-step {}, or "
           "that of another",
@@ -183,14 +157,9 @@ void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
 
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
   if (file_exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
-  if (!options.iteration) return open_latest(dir, options);
-  const std::string path = dir + "/" + iteration_name(*options.iteration);
-  if (!file_exists(path)) {
-    std::vector<i64> there;
-    for (const FoundCheckpoint& c : list_checkpoints(dir)) there.push_back(c.iteration);
-    fail("[load] {} is not there; {} holds iterations [{}]", path, dir, fmt::join(there, ", "));
-  }
-  return Checkpoint::open_directory(path, options);
+  const SaveDirectory save =
+      read_save_directory(dir, {.exactly = options.iteration, .no_later_than = options.no_later_than});
+  return options.iteration ? Checkpoint::open_directory(save.first().path, options) : open_first(dir, save, options);
 }
 
 bool has_checkpoint(const std::string& dir) {

@@ -12,6 +12,7 @@
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/open_formats.h"
+#include "ckpt/save_directory.h"
 
 namespace megalith {
 namespace {
@@ -60,22 +61,6 @@ void read_hf(const std::string& dir, RawCheckpoint& raw) {
       raw.notes.push_back(fmt::format("of a type that is not read: {} ({})", t.name, t.stored_type));
 }
 
-// The iteration's directory: `dir` itself, the one asked for, or the latest.
-std::string place_of(const std::string& dir, std::optional<i64> iteration) {
-  for (const char* sign : {kManifestFile, ".metadata"})
-    if (fs::exists(dir + "/" + sign)) return dir;
-  if (is_torch_legacy(dir)) return dir;
-  if (iteration) return dir + "/" + iteration_name(*iteration);
-  std::string latest = fs::exists(dir + "/" + kLatestFile) ? read_text(dir + "/" + kLatestFile).substr(0, 40) : "";
-  while (!latest.empty() && std::isspace(static_cast<unsigned char>(latest.back()))) latest.pop_back();
-  if (latest == "release") return dir + "/release";
-  const std::vector<FoundCheckpoint> found = list_checkpoints(dir);
-  for (const FoundCheckpoint& c : found)
-    if (std::to_string(c.iteration) == latest) return c.path;
-  check(!found.empty(), "[load] {} holds no checkpoint (no iter_* directory)", dir);
-  return found.back().path;
-}
-
 // f(values of a, values of b or none) over pieces, as doubles would not fit the piece: floats hold all our types but
 // f64, whose digits beyond them do not matter here.
 template <class F>
@@ -95,7 +80,8 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
   check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   check_iteration(dir, *found, options.iteration);
   RawCheckpoint raw{.format = *found};
-  raw.path = *found == CkptFormat::hf ? dir : place_of(dir, options.iteration);
+  const bool is_one = *found == CkptFormat::hf || format_of_one(dir);
+  raw.path = is_one ? dir : read_save_directory(dir, {.exactly = options.iteration}).first().path;
   raw.mark = ReadMark(raw.path);
   switch (*found) {
     case CkptFormat::native:

@@ -1,0 +1,72 @@
+#include "ckpt/save_directory.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <filesystem>
+
+#include "base/read_error.h"
+
+namespace megalith {
+namespace {
+
+constexpr const char* kRelease = "release";  // Megatron's name for weights that are to begin with
+
+// Without the line's end; "" if there is none that can be read.
+std::string tracker_text(const std::string& dir) {
+  try {
+    std::string text = read_text(dir + "/" + kLatestFile);
+    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
+    return text;
+  } catch (const DamagedFile&) {
+    return "";
+  }
+}
+
+std::optional<i64> parse_iteration(std::string_view text) {
+  i64 value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0;
+  return good ? std::optional(value) : std::nullopt;
+}
+
+SaveDirectory only(const std::string& dir, std::vector<FoundCheckpoint> found, i64 iteration) {
+  std::vector<i64> there;
+  for (const FoundCheckpoint& c : found) there.push_back(c.iteration);
+  const std::string name = iteration_name(iteration);  // and not one that was replaced
+  std::erase_if(found, [&](const FoundCheckpoint& c) { return std::filesystem::path(c.path).filename() != name; });
+  return {.candidates = std::move(found),
+          .lack = fmt::format("{} holds iterations [{}], not {}", dir, fmt::join(there, ", "), iteration)};
+}
+
+}  // namespace
+
+const FoundCheckpoint& SaveDirectory::first() const {
+  check(!candidates.empty(), "[load] {}", lack);
+  return candidates.front();
+}
+
+SaveDirectory read_save_directory(const std::string& dir, const WhichIteration& which) {
+  std::vector<FoundCheckpoint> found = list_checkpoints(dir);
+  if (which.exactly) return only(dir, std::move(found), *which.exactly);
+  std::ranges::reverse(found);
+  const std::string tracker = tracker_text(dir);
+  std::optional<i64> latest = parse_iteration(tracker);
+  if (tracker == kRelease && std::filesystem::is_directory(dir + "/" + kRelease))
+    found.insert(found.begin(), {0, dir + "/" + kRelease}), latest = 0;
+  SaveDirectory save{.lack = dir + " holds no checkpoint (no iter_* directory)"};
+  const auto is_latest = [&](const FoundCheckpoint& c) { return c.iteration == latest; };
+  if (std::ranges::none_of(found, is_latest))
+    save.tracker_problem = fmt::format("{}/{} names no checkpoint that is there", dir, kLatestFile);
+  else if (tracker != kRelease)
+    std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
+  if (which.no_later_than) {
+    std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > *which.no_later_than; });
+    save.lack = dir + " holds no older checkpoint";
+  }
+  save.candidates = std::move(found);
+  return save;
+}
+
+}  // namespace megalith
