@@ -159,7 +159,7 @@ void RunStart::read_run(const Options& options) {
   const bool weights_only = !c.has_optimizer();
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
-  check(!t.finetune || place_of(t.load) != place_of(t.save),
+  check(!t.finetune || canonical_path(t.load) != canonical_path(t.save),
         "--finetune with --save {}, which is --load: the checkpoints that it starts from would be written over; give "
         "another --save",
         t.save);

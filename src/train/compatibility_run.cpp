@@ -62,7 +62,9 @@ std::string known_to_megatron(const Options& o) {
                                unknown);
 }
 
-bool same_place(const std::string& a, const std::string& b) { return !a.empty() && place_of(a) == place_of(b); }
+bool same_place(const std::string& a, const std::string& b) {
+  return !a.empty() && canonical_path(a) == canonical_path(b);
+}
 
 std::string copies(const Options& o) {
   const TrainConfig& t = o.train;

@@ -49,8 +49,8 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
     const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
     const Options stored = options_of(c.manifest(), path);
     const json saved_by = json::parse(c.manifest().state_json).value(kSavedBy, json::object());
-    const std::string save = saved_by.value("save", place_of(stored.train.save));
-    if (save != valid_utf8(place_of(options.train.save)))  // as JSON has kept it
+    const std::string save = saved_by.value("save", canonical_path(stored.train.save));
+    if (save != valid_utf8(canonical_path(options.train.save)))  // as JSON has kept it
       return {.problem = fmt::format("{} is of another run, which has --save {}", path, save)};
     if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
     const int saver = saved_by.value("rank", rank);
@@ -126,7 +126,7 @@ std::string obstacle(const std::vector<Copies>& by_rank, i64 iteration) {
 
 }  // namespace
 
-std::string place_of(const std::string& path) {
+std::string canonical_path(const std::string& path) {
   std::error_code error;
   const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
   return (error ? fs::path(path) : place).lexically_normal().string();
@@ -145,7 +145,7 @@ std::string name_of_start(Ranks& ranks) {
 
 void mark_copy(Manifest& copy, const std::string& start, int rank, const std::string& save) {
   json state = json::parse(copy.state_json);
-  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", place_of(save)}};  // wherever a run is begun
+  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", canonical_path(save)}};  // wherever a run is begun
   copy.state_json = state.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
@@ -165,7 +165,8 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
 
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before) {
   const TrainConfig& t = options.train;
-  const bool wanted = !t.load.empty() && place_of(t.load) == place_of(t.save) && t.ckpt_step == 0 && !t.finetune;
+  const bool wanted =
+      !t.load.empty() && canonical_path(t.load) == canonical_path(t.save) && t.ckpt_step == 0 && !t.finetune;
   if (!wanted) return std::nullopt;
   if (t.non_persistent_ckpt_type == CopyType::none) {
     tell_passed_over(options, ranks.rank(), after);

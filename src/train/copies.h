@@ -19,7 +19,7 @@ namespace megalith {
 std::string copy_directory(const TrainConfig& train, int rank);
 
 // The directory that a path means, whichever way it is written.
-std::string place_of(const std::string& path);
+std::string canonical_path(const std::string& path);
 
 // A name that no other start of a run has, the same on all ranks. To be called by all.
 std::string name_of_start(Ranks& ranks);
