@@ -20,7 +20,6 @@
 #include "ckpt/files.h"
 #include "ckpt/read_mark.h"
 #include "ckpt/safetensors.h"
-#include "ckpt/tensor_table.h"
 
 namespace megalith {
 
@@ -103,16 +102,10 @@ class Checkpoint {
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   const CheckpointTensor* find(const std::string& name) const;  // nullptr if absent
 
-  // The whole tensor, in its stored type, row-major. `out` must have its size in bytes.
-  void read(const std::string& name, std::span<std::byte> out) const;
-  // The block of shape `shape` at `offset`, from whatever blocks were saved: reads the chunks of the files that hold
-  // parts of it, each once, with a chunk as memory beside `out`. DamagedCheckpoint if one is not what was saved. May be
-  // called by several threads.
+  // The block of shape `shape` at `offset`, in its stored type, row-major, from whatever blocks were saved: reads the
+  // chunks of the files that hold parts of it, each once, with a chunk as memory beside `out`. DamagedCheckpoint if one
+  // is not what was saved. May be called by several threads.
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
-
-  // Error with a table unless the checkpoint holds exactly these tensors, those for which `ignore` is true aside.
-  void check_tensors(std::span<const NamedShape> expected,
-                     const std::function<bool(const std::string& name)>& ignore = {}) const;
 
  private:
   void open_blocks(const std::map<std::string, u64>& headers);

@@ -33,11 +33,6 @@ const CheckpointTensor& Checkpoint::at(const std::string& name) const {
   return *t;
 }
 
-void Checkpoint::read(const std::string& name, std::span<std::byte> out) const {
-  const CheckpointTensor& t = at(name);
-  read_block(name, Shape(t.shape.size(), 0), t.shape, out);
-}
-
 void Checkpoint::read_block(const std::string& name, const Shape& offset, const Shape& shape,
                             std::span<std::byte> out) const {
   const CheckpointTensor& t = at(name);
@@ -102,14 +97,6 @@ void Checkpoint::check_chunk(const CheckpointTensor& t, const TensorBlock& b, i6
                              std::span<const std::byte> bytes) const {
   if (xxh64(bytes) == b.checksums[std::size_t(chunk)]) return;
   throw DamagedCheckpoint(fmt::format("{}/{} is damaged: wrong checksum; tensor {}", path_, b.file, t.name));
-}
-
-void Checkpoint::check_tensors(std::span<const NamedShape> expected,
-                               const std::function<bool(const std::string& name)>& ignore) const {
-  std::vector<NamedShape> found;
-  for (const CheckpointTensor& t : tensors_)
-    if (!ignore || !ignore(t.name)) found.push_back({t.name, t.shape});
-  check_same_tensors("[load] " + path_, expected, found);
 }
 
 }  // namespace megalith

@@ -37,7 +37,7 @@ static int other_ways(const Hall& at, const std::vector<Layout>& all, const std:
   int bad = 0;
   for (size_t a = 0; a < all.size() && at.ranks.rank() == 0; ++a) {
     const std::string words = kSaved[a], mine = saved[a] + "/iter_0000003";
-    const int tensors = differing_from_torch_dist(mine, dir(a) + "/iter_0000003");
+    const int tensors = differing_tensors(mine, dir(a) + "/iter_0000003");
     const bool replicas = words.find("tp") == std::string::npos && words.find("pp") == std::string::npos;
     const double more = replicas ? excess(mine, all[a].size) : 0;
     bad += tensors > 0 || more > 0.05;

@@ -8,31 +8,19 @@
 namespace megalith::parity {
 
 int differing_tensors(const std::string& a, const std::string& b) {
-  const Checkpoint x = open_checkpoint(a), y = open_checkpoint(b);
-  int bad = int(x.tensors().size() != y.tensors().size());
-  for (const CheckpointTensor& t : x.tensors()) {
-    const CheckpointTensor* other = y.find(t.name);
-    if (!other || other->shape != t.shape || other->dtype != t.dtype) {
-      ++bad;
-      continue;
-    }
-    std::vector<std::byte> left(size_t(count(t.shape) * size_of(t.dtype))), right(left.size());
-    x.read(t.name, left), y.read(t.name, right);
-    bad += left != right;
-  }
-  return bad;
-}
-
-int differing_from_torch_dist(const std::string& native, const std::string& torch_dist) {
-  const AnyCheckpoint x = open_any_checkpoint(native), y = open_any_checkpoint(torch_dist);
+  const AnyCheckpoint x = open_any_checkpoint(a), y = open_any_checkpoint(b);
   int bad = int(x.tensors->tensors().size() != y.tensors->tensors().size());
   for (size_t i = 0; i < x.tensors->tensors().size(); ++i) {
     const TensorSpec& t = x.tensors->tensors()[i];
     const auto other = y.tensors->find(t.name);
+    if (!other || y.tensors->tensors()[*other].shape != t.shape || y.tensors->tensors()[*other].dtype != t.dtype) {
+      ++bad;
+      continue;
+    }
     std::vector<std::byte> left(size_t(count(t.shape) * size_of(t.dtype))), right(left.size());
     x.tensors->read_range(i, 0, count(t.shape), left.data());
-    if (other) y.tensors->read_range(*other, 0, count(t.shape), right.data());
-    bad += !other || left != right;
+    y.tensors->read_range(*other, 0, count(t.shape), right.data());
+    bad += left != right;
   }
   return bad;
 }

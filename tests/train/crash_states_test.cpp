@@ -53,7 +53,7 @@ struct State {
     for (const char* name : {"w", "optimizer.exp_avg.w"}) {
       const std::vector<float> expected = rows(0, kRows, number++);
       std::vector<float> found(expected.size());
-      c.read(name, std::as_writable_bytes(std::span(found)));
+      c.read_block(name, {0, 0}, {kRows, kColumns}, std::as_writable_bytes(std::span(found)));
       if (found != expected) return false;
     }
     return c.tensors().size() == 2;
