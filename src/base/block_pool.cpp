@@ -1,8 +1,7 @@
 #include "base/block_pool.h"
 
 #include <cstdlib>
-
-#include "base/check.h"
+#include <new>
 
 namespace megalith {
 
@@ -12,7 +11,7 @@ BlockPool::Loan BlockPool::lend() {
   const std::lock_guard lock(mutex_);
   if (kept_.empty()) {
     std::unique_ptr<std::byte, Free> piece(static_cast<std::byte*>(std::aligned_alloc(kBlock, std::size_t(bytes_))));
-    check(piece != nullptr, "no memory to read {} bytes at once: give the machine more", bytes_);
+    if (!piece) throw std::bad_alloc();
     kept_.reserve(++made_);  // to take one back never fails
     return {piece.release(), Return{this}};
   }

@@ -24,7 +24,7 @@ class BlockPool {
     void operator()(std::byte* piece) const;
   };
   using Loan = std::unique_ptr<std::byte, Return>;  // `bytes()` of them
-  Loan lend();                                      // Error if there is no memory
+  Loan lend();                                      // std::bad_alloc if there is no memory
   i64 bytes() const { return bytes_; }
 
  private:

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <fstream>
 #include <functional>
+#include <new>
 #include <optional>
 
 #include "base/check.h"
@@ -113,6 +114,7 @@ TEST(BlockPool, KeepsWhatComesBack) {
   const BlockPool::Loan again = pool.lend(), other = pool.lend();
   EXPECT_EQ(again.get(), first);
   EXPECT_NE(other.get(), first);
+  EXPECT_THROW(BlockPool(i64{1} << 60).lend(), std::bad_alloc);  // and not an Error, which would blame the file
 }
 
 }  // namespace megalith
