@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "base/read_file.h"
+#include "ckpt/block_file.h"
 #include "ckpt/files.h"
 #include "ckpt/read_mark.h"
 #include "ckpt/safetensors.h"
@@ -85,8 +85,8 @@ struct OpenOptions {
   bool verify = true;                  // read every byte and compare checksums
   std::optional<i64> no_later_than{};  // with no `iteration`: later ones are as if they were not there
   bool whole = true;                   // blocks must make up whole tensors; a rank's own copy holds only its blocks
-  // Chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of this
-  // host reads them too.
+  // Long chunks that are read whole, where they belong, are read past the page cache: faster, unless another process of
+  // this host reads them too.
   bool past_cache = false;
   bool tells = true;  // warn when it is not the newest that is opened
 };
@@ -108,7 +108,7 @@ class Checkpoint {
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
 
  private:
-  void open_blocks(const std::map<std::string, u64>& headers);
+  void open_blocks(const std::map<std::string, u64>& headers, bool past_cache);
   const CheckpointTensor& at(const std::string& name) const;
 
   std::string path_;
@@ -117,17 +117,17 @@ class Checkpoint {
   std::vector<CheckpointTensor> tensors_;
   std::unordered_map<std::string, std::size_t> index_;
   struct File {
-    File(const std::string& path, BlockPool* blocks);
-    TensorFiles tensors;
-    ReadFile bytes;
-    std::optional<ReadFile> past_cache;
+    // `header_sum`: xxh64 of its header; none: it was not kept.
+    File(const std::string& path, BlockPool& stretches, bool past_cache, std::optional<u64> header_sum);
+    BlockFile bytes;
+    std::unordered_map<std::string, TensorInfo> tensors{};
   };
   // Returns how many elements they share.
   i64 read_common(const CheckpointTensor& t, const TensorBlock& block, const Shape& offset, const Shape& shape,
                   std::byte* out) const;
   void check_chunk(const CheckpointTensor& t, const TensorBlock& block, i64 chunk,
                    std::span<const std::byte> bytes) const;
-  std::shared_ptr<BlockPool> blocks_;  // for reading past the page cache
+  std::shared_ptr<BlockPool> stretches_;  // memory for reading past the page cache
   std::unordered_map<std::string, std::shared_ptr<const File>> files_;
 };
 

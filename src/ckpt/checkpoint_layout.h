@@ -24,8 +24,7 @@ struct NewerCheckpoint : Error {
   using Error::Error;
 };
 
-inline constexpr i64 kChunkBytes = i64{4} << 20;                    // that a checksum is of
-inline constexpr i64 kReadBytes = kChunkBytes + BlockPool::kBlock;  // holds a chunk from anywhere in a file
+inline constexpr i64 kChunkBytes = i64{4} << 20;  // that a checksum is of
 
 struct ManifestFile {
   Manifest manifest;

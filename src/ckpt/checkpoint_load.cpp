@@ -120,8 +120,8 @@ Checkpoint Checkpoint::open_directory(const std::string& path, const OpenOptions
     if (options.verify) verify_files(path, checksums, file.tensors);
     c.manifest_ = std::move(file.manifest);
     c.tensors_ = std::move(file.tensors);
-    if (options.past_cache) c.blocks_ = std::make_shared<BlockPool>(kReadBytes);
-    c.open_blocks(file.headers);
+    c.stretches_ = std::make_shared<BlockPool>(BlockFile::kStretch + BlockPool::kBlock);
+    c.open_blocks(file.headers, options.past_cache);
   } catch (const NewerCheckpoint&) {
     throw;
   } catch (const Error& e) {
@@ -130,27 +130,30 @@ Checkpoint Checkpoint::open_directory(const std::string& path, const OpenOptions
   return c;
 }
 
-Checkpoint::File::File(const std::string& path, BlockPool* blocks)
-    : tensors(TensorFiles::open_file(path)), bytes(path) {
-  if (blocks != nullptr) past_cache.emplace(path, blocks);
+Checkpoint::File::File(const std::string& path, BlockPool& stretches, bool past_cache, std::optional<u64> header_sum)
+    : bytes(path, stretches, past_cache) {
+  const std::vector<std::byte> header = read_safetensors_header(bytes.bytes());
+  check(!header_sum || xxh64(header) == *header_sum, "{} is damaged: wrong checksum; its header", path);
+  for (const TensorInfo& t : parse_safetensors_header(header, bytes.bytes().size(), path).tensors)
+    tensors.emplace(t.name, t);
 }
 
 // Each block must be in its file with the type and shape that the manifest gives.
-void Checkpoint::open_blocks(const std::map<std::string, u64>& headers) {
+void Checkpoint::open_blocks(const std::map<std::string, u64>& headers, bool past_cache) {
   for (std::size_t i = 0; i < tensors_.size(); ++i) {
     const CheckpointTensor& t = tensors_[i];
     index_[t.name] = i;
     for (const TensorBlock& b : t.blocks) {
       const std::string path = path_ + "/" + b.file;
-      if (!files_.contains(b.file)) {
+      std::shared_ptr<const File>& file = files_[b.file];
+      if (!file) {
         const auto sum = headers.find(b.file);
-        check(sum == headers.end() || xxh64(read_safetensors_header(ReadFile(path))) == sum->second,
-              "{} is damaged: wrong checksum; its header", path);
-        files_.emplace(b.file, std::make_shared<File>(path, blocks_.get()));
+        file = std::make_shared<File>(path, *stretches_, past_cache,
+                                      sum == headers.end() ? std::nullopt : std::optional(sum->second));
       }
-      const TensorInfo& stored = files_.at(b.file)->tensors.at(b.key);
-      check(stored.dtype() == t.dtype && stored.shape == b.shape, "{}: tensor {} is not what {} says", path, b.key,
-            kManifestFile);
+      const auto stored = file->tensors.find(b.key);
+      check(stored != file->tensors.end() && stored->second.dtype() == t.dtype && stored->second.shape == b.shape,
+            "{}: tensor {} is not what {} says", path, b.key, kManifestFile);
     }
   }
 }

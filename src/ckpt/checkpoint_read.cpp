@@ -12,9 +12,14 @@ namespace megalith {
 namespace {
 
 // A file that was whole when it was opened may be cut short since, or lie where the disk can't be read.
-void read_bytes(const ReadFile& file, i64 position, std::span<std::byte> out) {
+void read_chunk(const BlockFile& file, i64 position, std::span<std::byte> out, bool direct) {
+  const Shape step = {1};
   try {
-    file.read(position, out);
+    if (direct)
+      file.read(
+          {.size = {i64(out.size())}, .position = position, .from = step, .out = out.data(), .to = step, .element = 1});
+    else
+      file.bytes().read(position, out);
   } catch (const DamagedFile& e) {
     throw DamagedCheckpoint(e.what());
   }
@@ -78,8 +83,7 @@ i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, con
     const bool direct = rows && begin >= first && begin + n <= last + 1;
     if (!direct) piece.resize(bytes);
     std::byte* at = direct ? out + (place + begin) * element : piece.data();
-    const ReadFile& source = direct && file.past_cache ? *file.past_cache : file.bytes;
-    read_bytes(source, position + begin * element, {at, bytes});
+    read_chunk(file.bytes, position + begin * element, {at, bytes}, direct);
     check_chunk(t, b, k, {at, bytes});
     if (direct) continue;
     for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {
