@@ -1,5 +1,6 @@
 #include "train/state_load.h"
 
+#include <algorithm>
 #include <atomic>
 
 #include "base/in_parallel.h"
@@ -12,7 +13,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kReaders = 4;
+constexpr int kReaders = 8;  // half of them wait for the disk while others hand on what they have read
 
 void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<NamedShape> expected, found;
@@ -34,35 +35,40 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   check_same_tensors("[load] " + tensors.where(), expected, found);
 }
 
-class StateReader {
- public:
-  StateReader(const TensorReader& tensors, ModelState& model) : tensors_(tensors), model_(model) {}
-
-  void read(const StateTensor& t, const StatePiece& piece, std::vector<float>& buffer) {
-    const std::size_t stored = tensors_.at(t.name);
-    float* seen = piece.beside ? nullptr : model_.host_view(piece);
-    if (seen) return read_box(stored, piece.offset, piece.shape, {seen, size_t(count(piece.shape))});
-    i64 done = 0;
-    for_pieces(count(piece.shape), [&](i64 begin, i64 n) {
-      for_boxes(piece.shape, begin, n, [&](const Shape& at, const Shape& box) {
-        Shape offset = piece.offset;
-        for (size_t d = 0; d < at.size(); ++d) offset[d] += at[d];
-        buffer.resize(size_t(count(box)));
-        read_box(stored, offset, box, buffer);
-        model_.write(piece, done, buffer);
-        done += count(box);
-      });
-    });
-  }
-
- private:
-  void read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::span<float> out) const {
-    tensors_.read_box_as(tensor, offset, shape, DType::f32, std::as_writable_bytes(out));
-  }
-
-  const TensorReader& tensors_;
-  ModelState& model_;
+// What one thread reads at a time: elements of a piece of the model's state, in its order.
+struct Part {
+  std::size_t stored;
+  StatePiece piece;
+  float* seen;  // the piece's memory, where it can be read into as it is
+  i64 begin, n;
 };
+
+// In the order of the tensors, which is about that of the files.
+std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
+  std::vector<Part> parts;
+  for (const StateTensor& t : model.tensors()) {
+    if (!t.is_weight && !with_optimizer) continue;
+    for (const StatePiece& piece : model.pieces(t)) {
+      float* seen = piece.beside ? nullptr : model.host_view(piece);
+      for_pieces(count(piece.shape),
+                 [&](i64 begin, i64 n) { parts.push_back({tensors.at(t.name), piece, seen, begin, n}); });
+    }
+  }
+  return parts;
+}
+
+void read_part(const TensorReader& tensors, const Part& part, ModelState& model, std::vector<float>& buffer) {
+  i64 done = part.begin;
+  for_boxes(part.piece.shape, part.begin, part.n, [&](Shape offset, const Shape& box) {
+    for (size_t d = 0; d < offset.size(); ++d) offset[d] += part.piece.offset[d];
+    const auto n = size_t(count(box));
+    if (!part.seen) buffer.resize(std::max(buffer.size(), n));
+    const std::span<float> out(part.seen ? part.seen + done : buffer.data(), n);
+    tensors.read_box_as(part.stored, offset, box, DType::f32, std::as_writable_bytes(out));
+    if (!part.seen) model.write(part.piece, done, out);
+    done += i64(n);
+  });
+}
 
 }  // namespace
 
@@ -73,15 +79,11 @@ i64 state_reading_bytes(i64 largest, bool in_place) {
 
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
   check_tensors(tensors, with_optimizer, model);
-  StateReader reader(tensors, model);
+  const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
   std::atomic<size_t> next = 0;
   in_parallel(kReaders, [&](int) {
     std::vector<float> buffer;
-    for (size_t i; (i = next++) < model.tensors().size();) {
-      const StateTensor& t = model.tensors()[i];
-      if (!t.is_weight && !with_optimizer) continue;
-      for (const StatePiece& piece : model.pieces(t)) reader.read(t, piece, buffer);
-    }
+    for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);
   });
 }
 
