@@ -38,8 +38,9 @@ static i64 data_bytes(const DataConfig& d) {
   return bytes;
 }
 
-// Measured: a thread that reads ahead, and one that writes, with the code and texts that they touch; of these a run
-// that goes on has touched most when it knows that it does.
+// Measured: a thread that reads ahead, and one that writes. Five sixths are pages of the program's code and texts that
+// only these touch (/proc/PID/smaps of a run with --save and of one without), of which a run that goes on has touched
+// most when it knows that it does.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
   constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10;
   return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
