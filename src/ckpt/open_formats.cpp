@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parse_json.h"
+#include "base/read_error.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
@@ -159,6 +160,8 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
   check_weights(*files, mapping);
   try {
     c.tensors = logical_tensors(find_state(*c.model, layers), mapping);
+  } catch (const DamagedFile&) {
+    throw;
   } catch (const Error& e) {
     c.state_problem = e.what();
     c.tensors = logical_tensors(without_state(files), mapping);

@@ -8,6 +8,7 @@
 #include <map>
 #include <optional>
 
+#include "base/read_error.h"
 #include "ckpt/block_copy.h"
 #include "ckpt/torch/buckets.h"
 #include "ckpt/torch/optimizer_state.h"
@@ -269,6 +270,8 @@ std::shared_ptr<const TensorReader> read_bucketed_state(const TensorStore& files
       auto state = placer.place(norm_first);
       check_main_values(files, *state);
       return state;
+    } catch (const DamagedFile&) {
+      throw;
     } catch (const Error& e) {
       if (problem.empty()) problem = e.what();
     }

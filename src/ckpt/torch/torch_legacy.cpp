@@ -90,9 +90,9 @@ class Collector {
 
 void Collector::flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
                         Found& found) const {
-  check(depth < kMaxDepth, "[load] {}: its model is nested too deep", file.file.zip().where());
+  check(depth < kMaxDepth, "{}: its model is nested too deep", file.file.zip().where());
   value.for_entries([&](const PickleValue& key, const PickleValue& item) {
-    check(++found.entries <= kMaxEntries, "[load] {}: its model has more than {} entries", file.file.zip().where(),
+    check(++found.entries <= kMaxEntries, "{}: its model has more than {} entries", file.file.zip().where(),
           kMaxEntries);
     if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
     const std::string full = name.empty() ? key.text : name + "." + key.text;
@@ -255,7 +255,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     const std::vector<RankModel*> chunks = collector.read(rank, {*file, number});
     if (state_problem_.empty()) try {
         add_state(collector, place, {*file, number}, chunks, rank.pipeline, last.pipeline);
-      } catch (const Error& e) {
+      } catch (const UnplacedState& e) {  // and not what a damaged file raises
         state_problem_ = e.what();
       }
     if (!common_) common_ = std::move(file);
@@ -270,6 +270,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     if (!(copied && name == "output_layer.weight"))
       add_param(*store_, name, parts, RankParts(name, ranks, gated), ranks, state_problem_.empty());
 }
+
 // In the groups' settings; PyTorch's own Adam has it as a tensor beside each parameter's moments.
 std::optional<i64> TorchLegacy::optimizer_steps() const {
   const PickleValue* optimizer = common().find("optimizer");

@@ -43,6 +43,7 @@ void write_rank(const std::string& dir, const std::vector<std::string>& names) {
       }
     });
     p.text("args"), p.object("argparse", "Namespace", [&] { p.dict([] {}); });
+    p.text("optimizer"), p.dict([] {});
   });
   std::string bytes;
   TorchZipWriter zip(
@@ -64,6 +65,15 @@ TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   EXPECT_FALSE(is_being_read(dir / "one"));
   const RawCheckpoint raw = open_raw_checkpoint(dir / "one");
   EXPECT_TRUE(is_being_read(dir / "one"));
+}
+
+// A state that does not fit is left out, and said; one in a damaged file is damage.
+TEST(TorchLegacy, takes_no_damaged_file_for_state_that_does_not_fit) {
+  TempDir dir;
+  write_rank(dir.path(), {"embedding.word_embeddings.weight"});
+  EXPECT_EQ(TorchLegacy(dir.path()).state_problem(), "its optimizer has no list of param_groups");
+  spit(dir / "mp_rank_00/distrib_optim.pt", std::string(1000, 'x'));
+  expect_error([&] { TorchLegacy{dir.path()}; }, "mp_rank_00/distrib_optim.pt is not a zip archive");
 }
 
 }  // namespace
