@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
+#include <new>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
@@ -149,6 +150,8 @@ ManifestFile parse_manifest(const std::string& text, const std::string& path, bo
     if (version > 1) file.headers = parse_checksums(j.at("headers")), file.files = parse_checksums(j.at("files"));
     return file;
   } catch (const NewerCheckpoint&) {
+    throw;
+  } catch (const std::bad_alloc&) {
     throw;
   } catch (const std::exception& e) {
     throw DamagedCheckpoint(fmt::format("{} is not a checkpoint's manifest: {}", path, e.what()));

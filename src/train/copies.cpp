@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <limits>
 #include <map>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
@@ -58,6 +59,8 @@ Copy look_at(const std::string& path, const Options& options, int rank, bool own
     return {.start = saved_by.value("start", ""), .path = path};
   } catch (const UnreachableFile&) {
     throw;  // no reason to go back to an older one
+  } catch (const std::bad_alloc&) {
+    throw;  // likewise
   } catch (const std::exception& e) {
     return {.problem = one_line(e)};
   }
