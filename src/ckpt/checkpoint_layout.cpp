@@ -10,7 +10,6 @@
 
 #include "base/check.h"
 #include "base/json_depth.h"
-#include "base/read_error.h"
 #include "ckpt/block_copy.h"
 
 namespace megalith {
@@ -174,16 +173,13 @@ std::optional<i64> parse_iteration_name(const std::string& name) {
 
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir) {
   std::vector<FoundCheckpoint> found;
-  if (!file_exists(dir)) return found;
-  std::error_code error, unknown;
-  std::filesystem::directory_iterator entry(dir, error);
-  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error)) {
-    const std::string name = entry->path().filename().string();
+  for (const std::string& name : list_directory(dir)) {
     if (name.find(kTemporary) != std::string::npos) continue;  // a replaced one, half-deleted, among them
     const auto iteration = parse_iteration_name(name.substr(0, name.find(kReplaced)));
-    if (iteration && entry->is_directory(unknown)) found.push_back({*iteration, entry->path().string()});
+    const std::string path = (std::filesystem::path(dir) / name).string();
+    std::error_code unknown;
+    if (iteration && std::filesystem::is_directory(path, unknown)) found.push_back({*iteration, path});
   }
-  if (error) throw_read_error("list", dir, error.value());
   // A replaced one counts as older than the one in its place.
   std::ranges::sort(found, [](const FoundCheckpoint& a, const FoundCheckpoint& b) {
     if (a.iteration != b.iteration) return a.iteration < b.iteration;

@@ -13,6 +13,7 @@
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/read_error.h"
 #include "base/read_file.h"
 #include "ckpt/durable_file.h"
 
@@ -83,6 +84,17 @@ std::string read_text(const std::string& path) {
   std::string text;
   read_pieces(path, [&](std::string_view piece) { text += piece; });
   return text;
+}
+
+std::vector<std::string> list_directory(const std::string& path) {
+  std::vector<std::string> names;
+  if (!file_exists(path)) return names;
+  std::error_code error;
+  std::filesystem::directory_iterator entry(path, error);
+  for (; !error && entry != std::filesystem::directory_iterator(); entry.increment(error))
+    names.push_back(entry->path().filename().string());
+  if (error) throw_read_error("list", path, error.value());
+  return names;
 }
 
 void write_text(const std::string& path, std::string_view text, const StepHook& hook) {

@@ -102,11 +102,9 @@ AnyOpenOptions open_options(i64 iteration) {
 
 // What starts from random weights must not be what holds others.
 static void check_no_weights(const std::string& dir) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error))
-    check(entry.path().extension() != ".safetensors",
-          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir,
-          entry.path().filename().string());
+  for (const std::string& name : list_directory(dir))
+    check(!name.ends_with(".safetensors"),
+          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir, name);
 }
 
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 #include <map>
@@ -18,6 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr std::string_view kRankFolder = "mp_rank_";
 constexpr std::string_view kLayers = "decoder.layers.";
 constexpr int kMaxDepth = 8;               // of nested dicts
 constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, of which a file may name one many times
@@ -37,9 +39,8 @@ std::optional<i64> read_number(std::string_view text) {
 
 // mp_rank_TT or mp_rank_TT_PPP.
 std::optional<Rank> read_rank(const std::string& name, const std::string& dir) {
-  constexpr std::string_view kBegin = "mp_rank_";
-  if (!name.starts_with(kBegin)) return std::nullopt;
-  const std::string rest = name.substr(kBegin.size());
+  if (!name.starts_with(kRankFolder)) return std::nullopt;
+  const std::string rest = name.substr(kRankFolder.size());
   const auto bar = rest.find('_');
   const auto tensor = read_number(rest.substr(0, bar));
   const auto pipeline = bar == std::string::npos ? std::optional<i64>(0) : read_number(rest.substr(bar + 1));
@@ -239,8 +240,8 @@ void check_version(const PickleValue& root, const std::string& dir) {
 TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   std::map<Rank, std::string> places;
-  for (const auto& entry : fs::directory_iterator(dir))
-    if (const auto rank = read_rank(entry.path().filename().string(), dir)) places[*rank] = entry.path().string();
+  for (const std::string& name : list_directory(dir))
+    if (const auto rank = read_rank(name, dir)) places[*rank] = (fs::path(dir) / name).string();
   check(!places.empty(), "[load] {} holds no mp_rank_* directory", dir);
   Rank last;
   for (const auto& [rank, path] : places)
@@ -291,10 +292,8 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
 }
 
 bool is_torch_legacy(const std::string& dir) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error))
-    if (entry.path().filename().string().starts_with("mp_rank_")) return true;
-  return false;
+  return std::ranges::any_of(list_directory(dir),
+                             [](const std::string& name) { return name.starts_with(kRankFolder); });
 }
 
 }  // namespace megalith

@@ -36,7 +36,7 @@ class TorchLegacy {
   std::string state_problem_;
 };
 
-// Whether the directory holds mp_rank_* directories.
+// Whether the directory holds mp_rank_* directories. UnreachableFile if that can't be told.
 bool is_torch_legacy(const std::string& dir);
 
 }  // namespace megalith

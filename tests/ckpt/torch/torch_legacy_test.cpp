@@ -1,5 +1,8 @@
 #include "ckpt/torch/torch_legacy.h"
 
+#include <sys/resource.h>
+
+#include "base/read_error.h"
 #include "ckpt/inspect.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_zip_writer.h"
@@ -65,6 +68,18 @@ TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   EXPECT_FALSE(is_being_read(dir / "one"));
   const RawCheckpoint raw = open_raw_checkpoint(dir / "one");
   EXPECT_TRUE(is_being_read(dir / "one"));
+}
+
+TEST(TorchLegacy, that_cannot_be_listed_is_not_taken_for_nothing) {
+  TempDir dir;
+  write_rank(dir.path(), {"embedding.word_embeddings.weight"});
+  rlimit before{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &before), 0);
+  const rlimit none{0, before.rlim_max};
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
+  EXPECT_THROW(is_torch_legacy(dir.path()), UnreachableFile);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
+  EXPECT_TRUE(is_torch_legacy(dir.path()));
 }
 
 // A state that does not fit is left out, and said; one in a damaged file is damage.
