@@ -3,13 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
 
 #include "base/check.h"
 #include "base/json_depth.h"
+#include "base/parse_count.h"
 #include "ckpt/block_copy.h"
 
 namespace megalith {
@@ -97,13 +97,6 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
   return t;
 }
 
-std::optional<i64> parse_number(std::string_view text) {
-  i64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size() || value < 0) return std::nullopt;
-  return value;
-}
-
 ordered_json parse_part(const std::string& text, const char* what) {
   ordered_json part = ordered_json::parse(text, nullptr, false);
   check(part.is_object(), "[save] the {} of a checkpoint must be a JSON object, not: {}", what, text.substr(0, 80));
@@ -167,7 +160,7 @@ std::string iteration_name(i64 iteration) { return fmt::format("iter_{:07}", ite
 
 std::optional<i64> parse_iteration_name(const std::string& name) {
   if (!name.starts_with("iter_")) return std::nullopt;
-  const auto iteration = parse_number(std::string_view(name).substr(5));
+  const auto iteration = parse_count(std::string_view(name).substr(5));
   return iteration && iteration_name(*iteration) == name ? iteration : std::nullopt;
 }
 

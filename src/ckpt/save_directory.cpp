@@ -3,9 +3,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
+#include <cctype>
 #include <filesystem>
 
+#include "base/parse_count.h"
 #include "base/read_error.h"
 
 namespace megalith {
@@ -22,13 +23,6 @@ std::string tracker_text(const std::string& dir) {
   } catch (const DamagedFile&) {
     return "";
   }
-}
-
-std::optional<i64> parse_iteration(std::string_view text) {
-  i64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0;
-  return good ? std::optional(value) : std::nullopt;
 }
 
 SaveDirectory only(const std::string& dir, std::vector<FoundCheckpoint> found, i64 iteration) {
@@ -52,7 +46,7 @@ SaveDirectory read_save_directory(const std::string& dir, const WhichIteration& 
   if (which.exactly) return only(dir, std::move(found), *which.exactly);
   std::ranges::reverse(found);
   const std::string tracker = tracker_text(dir);
-  std::optional<i64> latest = parse_iteration(tracker);
+  std::optional<i64> latest = parse_count(tracker);
   if (tracker == kRelease && std::filesystem::is_directory(dir + "/" + kRelease))
     found.insert(found.begin(), {0, dir + "/" + kRelease}), latest = 0;
   SaveDirectory save{.lack = dir + " holds no checkpoint (no iter_* directory)"};

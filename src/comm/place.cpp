@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/dtype.h"
+#include "base/parse_count.h"
 
 namespace megalith {
 namespace {
@@ -20,11 +21,10 @@ struct Variables {
   i64 number(const char* name, i64 largest = 1 << 24) const {
     check(has(name), "{} is not set, but other variables of its launcher are: set all of them, or none", name);
     const std::string_view text = env(name);
-    i64 value = 0;
-    const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    check(error == std::errc{} && end == text.data() + text.size() && value >= 0 && value <= largest,
+    const auto value = parse_count(text);
+    check(value && *value <= largest,
           "{}={} is no whole number from 0 to {}: give the rank or count that the launcher means", name, text, largest);
-    return value;
+    return *value;
   }
   int number_or(const char* name, int otherwise) const { return has(name) ? int(number(name)) : otherwise; }
 };

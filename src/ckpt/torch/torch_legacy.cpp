@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <filesystem>
 #include <map>
 #include <set>
 
 #include "base/check.h"
+#include "base/parse_count.h"
 #include "ckpt/torch/legacy_optimizer.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_mapping.h"
@@ -31,10 +31,8 @@ struct Rank {
 };
 
 std::optional<i64> read_number(std::string_view text) {
-  i64 value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  const bool good = error == std::errc() && end == text.data() + text.size() && value >= 0 && value < 100000;
-  return good ? std::optional(value) : std::nullopt;
+  const auto value = parse_count(text);
+  return value < 100000 ? value : std::nullopt;
 }
 
 // mp_rank_TT or mp_rank_TT_PPP.
