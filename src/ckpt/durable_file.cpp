@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -18,8 +17,6 @@ namespace megalith {
 namespace {
 
 constexpr std::size_t kBlock = 4096;  // that memory, place and size of a direct write are multiples of
-
-void free_state(XXH64_state_s* state) { XXH64_freeState(state); }
 
 }  // namespace
 
@@ -44,9 +41,8 @@ struct DurableFile::Buffers {
 };
 
 DurableFile::DurableFile(std::string path, StepHook hook, i64 room)
-    : path_(std::move(path)), hook_(std::move(hook)), room_(room), hash_(XXH64_createState(), free_state) {
+    : path_(std::move(path)), hook_(std::move(hook)), room_(room) {
   tell_step(hook_, "create", path_);
-  XXH64_reset(hash_.get(), 0);
   fd_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
   if (fd_ < 0) fail_errno("create", path_);
 }
@@ -65,7 +61,7 @@ void DurableFile::write(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
     const std::size_t n = std::min(bytes.size(), kBufferBytes - filled_);
     std::memcpy(filling().data() + filled_, bytes.data(), n);
-    XXH64_update(hash_.get(), bytes.data(), n);
+    sum_.add(bytes.first(n));
     filled_ += n, size_ += i64(n);
     bytes = bytes.subspan(n);
     if (filled_ == kBufferBytes) hand_over();
@@ -135,7 +131,5 @@ void DurableFile::sync() {
   if (::fsync(fd_) != 0) fail_errno("write", path_);
   if (::close(std::exchange(fd_, -1)) != 0) fail_errno("write", path_);
 }
-
-u64 DurableFile::checksum() const { return XXH64_digest(hash_.get()); }
 
 }  // namespace megalith

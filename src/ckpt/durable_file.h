@@ -26,8 +26,8 @@ class DurableFile {
   DurableFile(const DurableFile&) = delete;
   DurableFile& operator=(const DurableFile&) = delete;
   void write(std::span<const std::byte> bytes);
-  void sync();           // fsync and close
-  u64 checksum() const;  // xxh64 of everything written so far
+  void sync();                                   // fsync and close
+  u64 checksum() const { return sum_.value(); }  // xxh64 of everything written so far
   i64 size() const { return size_; }
 
   static constexpr std::size_t kBufferBytes = std::size_t{2} << 20;
@@ -50,7 +50,7 @@ class DurableFile {
   std::size_t filled_ = 0;               // bytes of the buffer
   int turn_ = 0;                         // the buffer that is being filled
   std::unique_ptr<Buffers> buffers_;
-  std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash_;
+  Xxh64 sum_;
   std::array<std::unique_ptr<Helper>, kBuffers> writers_;  // of each buffer
 };
 

@@ -74,10 +74,9 @@ u64 xxh64(std::span<const std::byte> bytes) { return XXH64(bytes.data(), bytes.s
 u64 xxh64(std::string_view text) { return XXH64(text.data(), text.size(), 0); }
 
 u64 xxh64_of_file(const std::string& path) {
-  const std::unique_ptr<XXH64_state_s, void (*)(XXH64_state_s*)> hash(XXH64_createState(), free_state);
-  XXH64_reset(hash.get(), 0);
-  read_pieces(path, [&](std::string_view piece) { XXH64_update(hash.get(), piece.data(), piece.size()); });
-  return XXH64_digest(hash.get());
+  Xxh64 sum;
+  read_pieces(path, [&](std::string_view piece) { sum.add(as_bytes(piece)); });
+  return sum.value();
 }
 
 std::string read_text(const std::string& path) {
