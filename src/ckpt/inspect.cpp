@@ -61,18 +61,6 @@ void read_hf(const std::string& dir, RawCheckpoint& raw) {
       raw.notes.push_back(fmt::format("of a type that is not read: {} ({})", t.name, t.stored_type));
 }
 
-// f(values of a, values of b or none) over pieces, as doubles would not fit the piece: floats hold all our types but
-// f64, whose digits beyond them do not matter here.
-template <class F>
-void for_values(const TensorReader& tensors, std::size_t i, F&& f) {
-  std::vector<float> values;
-  for_pieces(count(tensors.tensors()[i].shape), [&](i64 begin, i64 n) {
-    values.resize(std::size_t(n));
-    tensors.read_range_as(i, begin, n, DType::f32, std::as_writable_bytes(std::span(values)).data());
-    f(begin, values);
-  });
-}
-
 }  // namespace
 
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
@@ -107,7 +95,10 @@ TensorStats stats_of(const TensorReader& tensors, std::size_t i) {
                 .min = std::numeric_limits<double>::infinity(),
                 .max = -std::numeric_limits<double>::infinity()};
   double sum = 0, squares = 0;
-  for_values(tensors, i, [&](i64, const std::vector<float>& values) {
+  std::vector<float> values;  // hold all our types but f64, whose digits beyond them do not matter here
+  for_pieces(s.elements, [&](i64 begin, i64 n) {
+    values.resize(std::size_t(n));
+    tensors.read_range_as(i, begin, n, DType::f32, std::as_writable_bytes(std::span(values)).data());
     for (const float f : values) {
       const double x = f;
       if (std::isnan(x)) ++s.nan;

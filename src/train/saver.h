@@ -30,7 +30,6 @@ class Saver {
   void poll();                                                         // between steps: takes a background save further
   void finish();                                                       // waits until nothing is being written
   bool has_saved(i64 iteration) const { return saved_ == iteration; }  // under --save, on disk
-  bool is_saving(i64 iteration) const { return job_ && job_->persistent && job_->iteration == iteration; }
 
  private:
   struct Job {

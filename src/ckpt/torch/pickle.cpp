@@ -25,7 +25,6 @@ class Machine {
     need(stack_.size() == 1 && marks_.empty(), "it ends with {} values", stack_.size());
     return stack_.back();
   }
-  i64 consumed() const { return i64(at_); }
 
  private:
   template <class... A>
@@ -322,9 +321,7 @@ void Machine::step(u8 op) {
 
 Pickle::Pickle(std::span<const std::byte> bytes, const std::string& where) {
   check(bytes.size() > 2 && bytes[0] == std::byte{0x80}, "{} is not a pickle of protocol 2 to 5", where);
-  Machine machine(bytes, where, arena_);
-  root_ = machine.run();
-  consumed_ = machine.consumed();
+  root_ = Machine(bytes, where, arena_).run();
 }
 
 }  // namespace megalith

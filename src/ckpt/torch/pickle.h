@@ -47,12 +47,10 @@ class Pickle {
   Pickle& operator=(Pickle&&) = default;
 
   const PickleValue& root() const { return *root_; }
-  i64 consumed() const { return consumed_; }  // bytes up to and including STOP
 
  private:
   std::deque<PickleValue> arena_;
   const PickleValue* root_ = nullptr;
-  i64 consumed_ = 0;
 };
 
 bool is_known_pickle_class(std::string_view name);  // "module.name"

@@ -28,7 +28,6 @@ class TorchDist {
   };
   std::unique_ptr<Object> object(const std::string& name);
   const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
-  const std::string& path() const { return dir_; }
   // The dict that Megatron keeps beside the tensors (common.pt, or the object common_state); nullptr if there is none.
   const PickleValue* common() const { return common_ ? common_root_ : nullptr; }
 

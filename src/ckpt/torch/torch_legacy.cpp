@@ -236,7 +236,7 @@ void check_version(const PickleValue& root, const std::string& dir) {
 }  // namespace
 
 TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
-    : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
+    : store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   std::map<Rank, std::string> places;
   for (const std::string& name : list_directory(dir))
     if (const auto rank = read_rank(name, dir)) places[*rank] = (fs::path(dir) / name).string();
@@ -247,7 +247,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
   const i64 ranks = last.tensor + 1;
   check(i64(places.size()) == ranks * (last.pipeline + 1), "[load] {} has files of {} of {} x {} ranks", dir,
         places.size(), ranks, last.pipeline + 1);
-  Collector collector(dir_, *store_, *sums_);
+  Collector collector(dir, *store_, *sums_);
   for (const auto& [rank, place] : places) {
     std::size_t number = 0;
     auto file = collector.open(place + "/model_optim_rng.pt", number);

@@ -25,11 +25,9 @@ class TorchLegacy {
   const std::shared_ptr<ArchiveSums>& sums() const { return sums_; }   // of all files
   const std::string& state_problem() const { return state_problem_; }  // why the state is not there; or empty
   std::optional<i64> optimizer_steps() const;                          // of Adam, if the files say
-  const std::string& path() const { return dir_; }
-  const PickleValue& common() const { return common_->root(); }  // the first rank's file
+  const PickleValue& common() const { return common_->root(); }        // the first rank's file
 
  private:
-  std::string dir_;
   std::shared_ptr<TensorStore> store_;
   std::shared_ptr<ArchiveSums> sums_;
   std::unique_ptr<TorchFile> common_;
