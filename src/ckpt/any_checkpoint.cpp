@@ -90,21 +90,22 @@ std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional
   return std::nullopt;
 }
 
-void check_iteration(const std::string& dir, CkptFormat format, std::optional<i64> iteration) {
-  if (!iteration) return;
-  check(format != CkptFormat::hf,
-        "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", dir, *iteration);
-  check(!is_another(dir, *iteration),
+CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options) {
+  const std::optional<i64> iteration = options.iteration;
+  const auto found = options.format ? options.format : find_ckpt_format(dir, iteration);
+  check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  check(!iteration || *found != CkptFormat::hf,
+        "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", dir,
+        iteration.value_or(0));
+  check(!iteration || !is_another(dir, *iteration),
         "[load] {} is one checkpoint: --ckpt-step {} wants the directory above it, or is to be left out", dir,
-        *iteration);
+        iteration.value_or(0));
+  return *found;
 }
 
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
   check(!fs::exists(dir) || fs::is_directory(dir), "[load] {} is a file: want a directory", dir);
-  const auto found = options.format ? options.format : find_ckpt_format(dir, options.iteration);
-  check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
-  check_iteration(dir, *found, options.iteration);
-  AnyCheckpoint c = open_as(*found, dir, options);
+  AnyCheckpoint c = open_as(format_to_open(dir, options), dir, options);
   if (options.verify) c.verify();
   // What nothing computes with is carried for architectures that we don't have.
   for (const TensorSpec& t : c.tensors->tensors())

@@ -57,8 +57,9 @@ std::optional<CkptFormat> format_of_one(const std::string& dir);
 // What `dir` (a --save directory, one iter_NNNNNNN of it, or a model directory) holds; none if nothing that we read.
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});
 
-// Error if `dir`, of this format, has no iterations to choose from, or is one checkpoint of another.
-void check_iteration(const std::string& dir, CkptFormat format, std::optional<i64> iteration);
+// As what to open `dir`: the options' format, or what is there. Error if there is nothing, or if it can't be of the
+// options' iteration.
+CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options);
 
 // Error if there is nothing, or it is damaged.
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});

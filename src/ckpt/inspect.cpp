@@ -64,14 +64,11 @@ void read_hf(const std::string& dir, RawCheckpoint& raw) {
 }  // namespace
 
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
-  const auto found = options.format ? options.format : find_ckpt_format(dir, options.iteration);
-  check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
-  check_iteration(dir, *found, options.iteration);
-  RawCheckpoint raw{.format = *found};
-  const bool is_one = *found == CkptFormat::hf || format_of_one(dir);
+  RawCheckpoint raw{.format = format_to_open(dir, options)};
+  const bool is_one = raw.format == CkptFormat::hf || format_of_one(dir);
   raw.path = is_one ? dir : read_save_directory(dir, {.exactly = options.iteration}).first().path;
   raw.mark = ReadMark(raw.path);
-  switch (*found) {
+  switch (raw.format) {
     case CkptFormat::native:
       read_native(raw.path, raw);
       break;
@@ -85,7 +82,7 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
       read_hf(dir, raw);
       raw.parts.assign(raw.tensors->tensors().size(), 1);
   }
-  if (*found != CkptFormat::native)
+  if (raw.format != CkptFormat::native)
     for (const TensorSpec& t : raw.tensors->tensors()) raw.held.push_back(count(t.shape));
   return raw;
 }

@@ -175,8 +175,12 @@ std::shared_ptr<const TensorReader> read_native_files(Checkpoint checkpoint) {
 }
 
 AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options) {
-  Checkpoint checkpoint = open_checkpoint(dir, {options.iteration, options.verify, options.no_later_than, options.whole,
-                                                options.past_cache, options.tells});
+  Checkpoint checkpoint = open_checkpoint(dir, {.iteration = options.iteration,
+                                                .verify = options.verify,
+                                                .no_later_than = options.no_later_than,
+                                                .whole = options.whole,
+                                                .past_cache = options.past_cache,
+                                                .tells = options.tells});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
   read_origin(c.manifest.state_json, c);
   c.tensors = read_native_files(std::move(checkpoint));
