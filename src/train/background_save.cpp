@@ -5,7 +5,7 @@
 #include <chrono>
 #include <exception>
 
-#include "base/check.h"
+#include "base/log.h"
 #include "base/one_line.h"
 
 namespace megalith {
@@ -70,9 +70,14 @@ void BackgroundSave::take_result() {
 std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector<std::string>& states) {
   for (size_t r = 0; r < states.size(); ++r) {
     if (states[r].starts_with('+')) continue;
+    const std::string what = states[r].substr(1);
+    const std::string error = ranks_.size() == 1 ? what : fmt::format("rank {}: {}", r, what);
+    if (phase_ == Phase::tidying) {  // the checkpoint is there
+      log::warn("[save] old checkpoints stay until the next save: {}", error);
+      return Outcome{};
+    }
     if (makes_it()) steps_.abandon();
-    const std::string error = states[r].substr(1);
-    return Outcome{ranks_.size() == 1 ? error : fmt::format("rank {}: {}", r, error)};
+    return Outcome{error};
   }
   if (phase_ == Phase::tidying) return Outcome{};
   if (phase_ == Phase::beginning) {

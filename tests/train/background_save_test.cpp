@@ -99,6 +99,17 @@ TEST(BackgroundSave, that_gets_no_thread_fails) {
   EXPECT_EQ(names_in(folder.path), std::vector<std::string>());
 }
 
+// Once the checkpoint is there, nothing makes it unsaved.
+TEST(BackgroundSave, that_gets_no_thread_to_tidy_up_has_saved) {
+  const TempFolder folder("tidy");
+  const auto alone = join(Place{});
+  BackgroundSave save(*alone, SaveSteps(folder.path, 1, {}), false,
+                      [&] { return std::make_unique<SlowWriter>(*alone, 1); });
+  while (!fs::exists(folder.path / kLatestFile)) save.poll();
+  const NoThreads none;
+  EXPECT_EQ(save.wait().error, "");
+}
+
 // Ranks as others, which keep what is told and how long it took.
 class WatchedRanks final : public Ranks {
  public:
