@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/canonical_path.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/read_error.h"
@@ -23,8 +24,7 @@ constexpr std::string_view kNames[] = {"native", "torch_dist", "torch", "hf"};
 
 // Whether `dir` is one checkpoint itself, and not that of this iteration.
 bool is_another(const std::string& dir, i64 iteration) {
-  const std::string name = fs::weakly_canonical(dir).filename().string();
-  return format_of_one(dir) && name != iteration_name(iteration);
+  return format_of_one(dir) && fs::path(canonical_path(dir)).filename() != iteration_name(iteration);
 }
 
 // What to open as such a format: `dir` itself or an iteration in it.

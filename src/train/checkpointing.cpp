@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/canonical_path.h"
 #include "base/log.h"
 #include "base/parse_json.h"
 #include "ckpt/hf_weights.h"
@@ -125,7 +126,8 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
           options.train.ckpt_step, load_);
     // Where this run will save, nothing yet is what a first start finds.
-    check(load_ == options.train.save || fs::exists(load_), "--load {}: no such directory", load_);
+    check(canonical_path(load_) == canonical_path(options.train.save) || fs::exists(load_),
+          "--load {}: no such directory", load_);
     check_no_weights(load_);
     log::say("  no checkpoint in {}: starting from random weights", load_);
     return;

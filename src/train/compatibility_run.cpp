@@ -1,4 +1,5 @@
 // Rules about batches, data and checkpoints.
+#include "base/canonical_path.h"
 #include "ckpt/torch/megatron_common.h"
 #include "train/compatibility.h"
 #include "train/copies.h"

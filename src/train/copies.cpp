@@ -1,7 +1,6 @@
 #include "train/copies.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <limits>
 #include <map>
 #include <new>
@@ -9,6 +8,7 @@
 #include <random>
 #include <set>
 
+#include "base/canonical_path.h"
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/read_error.h"
@@ -21,7 +21,6 @@ namespace megalith {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
@@ -128,12 +127,6 @@ std::string obstacle(const std::vector<Copies>& by_rank, i64 iteration) {
 }
 
 }  // namespace
-
-std::string canonical_path(const std::string& path) {
-  std::error_code error;
-  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
-  return (error ? fs::path(path) : place).lexically_normal().string();
-}
 
 std::string copy_directory(const TrainConfig& t, int rank) {
   if (t.non_persistent_ckpt_type == CopyType::local)

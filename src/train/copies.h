@@ -18,9 +18,6 @@ namespace megalith {
 // --non-persistent-local-ckpt-dir, there rank_RRRRR.
 std::string copy_directory(const TrainConfig& train, int rank);
 
-// The directory that a path means, whichever way it is written.
-std::string canonical_path(const std::string& path);
-
 // A name that no other start of a run has, the same on all ranks. To be called by all.
 std::string name_of_start(Ranks& ranks);
 // Writes into a copy who saves it; `save`: the run's --save.

@@ -4,6 +4,7 @@
 #include <exception>
 #include <optional>
 
+#include "base/canonical_path.h"
 #include "base/log.h"
 #include "train/asked.h"
 #include "train/data_use.h"
@@ -201,7 +202,9 @@ class TrainingRun {
   }
 
   // It begins with a checkpoint under --save.
-  bool is_saved_start() const { return start_.resumes() && !start_.is_copy() && t_.load == t_.save; }
+  bool is_saved_start() const {
+    return start_.resumes() && !start_.is_copy() && canonical_path(t_.load) == canonical_path(t_.save);
+  }
 
   // That no other job has taken over where this one saves.
   void check_places() {

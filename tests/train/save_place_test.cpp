@@ -113,6 +113,16 @@ TEST(SavePlace, that_vanishes_costs_saves_and_nothing_else) {
   }
 }
 
+TEST(SavePlace, is_the_loaded_one_however_it_is_spelled) {
+  const TempFolder folder("spelled");
+  const std::string save = folder.path / "save";
+  const auto nothing = [](int) {};
+  train(1, "--save " + save, nothing);
+  const Said again = train(1, fmt::format("--save {0} --load {0}/", save), nothing);
+  EXPECT_NE(again.out.find("nothing is left to train"), std::string::npos) << again.out;
+  EXPECT_EQ(again.out.find("successfully saved"), std::string::npos) << again.out;
+}
+
 TEST(SavePlace, of_another_jobs_ends_the_run_before_its_next_save) {
   const TempFolder folder("taken");
   const std::string save = folder.path / "save", lock = save + "/" + kLockFile;
