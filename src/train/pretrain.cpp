@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "train/asked.h"
 #include "train/data_use.h"
+#include "train/evaluation.h"
 #include "train/memory_use.h"
 #include "train/open_run.h"
 #include "train/peak_flops.h"
@@ -38,6 +39,7 @@ class TrainingRun {
         start_(fill_model(options, ranks, std::move(run.start), model_)),
         schedules_(start_.schedules()),
         trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
+        evaluation_(o_, step_, coord_, ranks, trainer_),
         state_(start_.progress().state),
         datasets_(enough(run)),
         last_(train_iters(o_, state_)),
@@ -75,7 +77,8 @@ class TrainingRun {
           "  nothing is left to train: {} iterations are done, the flags ask for {} (--train-iters or --train-samples)",
           state_.iteration, last_);
     else
-      loader.emplace(datasets_.train, loader_config_at(state_.consumed_samples, Split::train));
+      loader.emplace(datasets_.train,
+                     rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
     log_.resume();
     while (state_.iteration < last_) {
       if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
@@ -162,23 +165,8 @@ class TrainingRun {
            exits_at(iteration) || t_.log_params_norm || t_.log_num_zeros_in_grad;
   }
 
-  // What the first rank of the last stage has, where others have nothing or the same.
-  double from_last_stage(double x) {
-    Coord one{};
-    one[int(Axis::pp)] = step_.plan.mesh.n(Axis::pp) - 1;
-    return sum_over(ranks_, coord_ == one ? x : 0);
-  }
-
   // Of all data-parallel ranks, in one micro-batch.
   i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(Axis::dp); }
-
-  LoaderConfig loader_config_at(i64 consumed, Split split) const {
-    LoaderConfig c = loader_config(o_.data, split);
-    c.consumed_samples = consumed;
-    c.micro_batch_size = t_.micro_batch_size;
-    c.data_parallel_rank = coord_[int(Axis::dp)], c.data_parallel_size = step_.plan.mesh.n(Axis::dp);
-    return c;
-  }
 
   std::vector<DatasetUse> data_read() const { return data_use(o_.data, *datasets_.train, state_.consumed_samples); }
 
@@ -186,12 +174,7 @@ class TrainingRun {
     if (t_.eval_iters <= 0 || !set) return;
     pause();
     const i64 done = t_.eval_interval > 0 && record ? (state_.iteration / t_.eval_interval - 1) : 0;
-    const i64 samples = t_.eval_iters * t_.global_batch_size;
-    const i64 first = set->size() >= (done + 1) * samples ? done * samples : 0;
-    DataLoader loader(set, loader_config_at(first, Split::valid));
-    auto e = trainer_.evaluate(loader, samples / samples_at_once());
-    if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
-    log_.validation(where, state_, e.mean(), record);
+    log_.validation(where, state_, evaluation_.loss(set, done), record);
     resume();
   }
 
@@ -269,6 +252,7 @@ class TrainingRun {
   RunStart start_;
   Schedules schedules_;
   Trainer trainer_;
+  Evaluation evaluation_;
   RunState state_;
   Datasets datasets_;
   i64 last_;  // iteration

@@ -1,0 +1,34 @@
+// The samples that a rank reads, and the loss on a set that the model is not trained on.
+#pragma once
+#include <memory>
+
+#include "comm/ranks.h"
+#include "data/loader.h"
+#include "train/options.h"
+#include "train/trainer.h"
+
+namespace megalith {
+
+// How the rank at `coord` reads its share of a set, from the sample `first` of all ranks on.
+LoaderConfig rank_loader_config(const Options& options, const Mesh& mesh, const Coord& coord, Split split, i64 first);
+
+class Evaluation {
+ public:
+  Evaluation(const Options& options, const PlannedStep& step, const Coord& coord, Ranks& ranks, Trainer& trainer)
+      : o_(options), step_(step), coord_(coord), ranks_(ranks), trainer_(trainer) {}
+
+  // The mean loss over --eval-iters global batches, behind those of `done` evaluations before if the set has as many.
+  // To be called by all ranks; the same on all.
+  double loss(const std::shared_ptr<const Dataset>& set, i64 done);
+
+ private:
+  double from_last_stage(double x);
+
+  const Options& o_;
+  const PlannedStep& step_;
+  const Coord& coord_;
+  Ranks& ranks_;
+  Trainer& trainer_;
+};
+
+}  // namespace megalith
