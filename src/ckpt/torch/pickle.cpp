@@ -1,12 +1,10 @@
 // The stack machine that a pickle is a program for. Opcodes: Python's pickletools.py.
 #include "ckpt/torch/pickle.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 #include <unordered_map>
 
-#include "base/check.h"
+#include "ckpt/torch/pickle_input.h"
 
 namespace megalith {
 namespace {
@@ -15,10 +13,10 @@ using Kind = PickleValue::Kind;
 
 constexpr std::size_t kMaxValues = std::size_t{1} << 24;
 
-class Machine {
+class Machine : PickleInput {
  public:
   Machine(std::span<const std::byte> bytes, const std::string& where, std::deque<PickleValue>& arena)
-      : bytes_(bytes), where_(where), arena_(arena) {}
+      : PickleInput(bytes, where), arena_(arena) {}
 
   const PickleValue* run() {
     while (!done_) step(take<u8>());
@@ -27,33 +25,6 @@ class Machine {
   }
 
  private:
-  template <class... A>
-  void need(bool ok, fmt::format_string<A...> text, A&&... args) const {
-    if (!ok)
-      fail("{}: damaged or foreign pickle: at byte {}, {}", where_, at_, fmt::format(text, std::forward<A>(args)...));
-  }
-
-  template <class T>
-  T take() {
-    T value;
-    const auto from = raw(sizeof(T));
-    std::memcpy(&value, from.data(), sizeof(T));
-    return value;
-  }
-  std::string_view raw(u64 n) {
-    need(n <= bytes_.size() - at_, "it wants {} more bytes and has {}", n, bytes_.size() - at_);
-    const std::string_view view(reinterpret_cast<const char*>(bytes_.data()) + at_, std::size_t(n));
-    at_ += std::size_t(n);
-    return view;
-  }
-  std::string line() {
-    const std::string_view rest(reinterpret_cast<const char*>(bytes_.data()) + at_, bytes_.size() - at_);
-    const std::size_t end = rest.substr(0, 1000).find('\n');
-    need(end != std::string_view::npos, "a name has no end");
-    at_ += end + 1;
-    return std::string(rest.substr(0, end));
-  }
-
   PickleValue* make(Kind kind) {
     need(arena_.size() < kMaxValues, "it has more than {} values", kMaxValues);
     PickleValue& value = arena_.emplace_back();
@@ -108,7 +79,7 @@ class Machine {
 
   void push_global(const std::string& module, const std::string& name) {
     const std::string full = module + "." + name;
-    check(is_known_pickle_class(full), "{} names the class {}, which no checkpoint needs: refused", where_, full);
+    check(is_known_pickle_class(full), "{} names the class {}, which no checkpoint needs: refused", where(), full);
     push_new(Kind::global)->text = full;
   }
   // What calling a class gives: an inert object; an OrderedDict is a dict.
@@ -139,22 +110,13 @@ class Machine {
     std::memcpy(&bits, digits.data(), digits.size());
     value->integer = i64(bits);
   }
-  double big_endian_double() {
-    const std::string_view digits = raw(8);
-    u64 bits = 0;
-    for (const char c : digits) bits = bits << 8 | u8(c);
-    return std::bit_cast<double>(bits);
-  }
 
   void step(u8 op);
   bool step_scalar(u8 op);
   bool step_container(u8 op);
   bool step_object(u8 op);
 
-  std::span<const std::byte> bytes_;
-  const std::string& where_;
   std::deque<PickleValue>& arena_;
-  std::size_t at_ = 0;
   bool done_ = false;
   std::vector<PickleValue*> stack_;
   std::vector<std::size_t> marks_;
