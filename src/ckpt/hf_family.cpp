@@ -75,16 +75,18 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
 }
 
 HfFamily choose_hf_family(const ModelConfig& model) {
-  std::string reasons;
+  constexpr std::string_view kMark = "[hf] ";
+  std::vector<std::string> reasons;
   for (int i = 0; i < int(std::size(kNames)); ++i) {
     try {
       write_hf_config({.family = HfFamily(i), .model = model});
       return HfFamily(i);
     } catch (const Error& e) {
-      reasons += fmt::format("\n  {}", e.what());
+      const std::string_view reason = e.what();
+      reasons.emplace_back(reason.substr(reason.starts_with(kMark) ? kMark.size() : 0));
     }
   }
-  fail("[hf] no Hugging Face architecture that we write can express this model:{}", reasons);
+  fail("[hf] no Hugging Face architecture that we write can express this model: {}", fmt::join(reasons, "; "));
 }
 
 }  // namespace megalith

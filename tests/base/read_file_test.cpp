@@ -13,18 +13,10 @@
 #include <optional>
 
 #include "base/check.h"
+#include "tests/error_of.h"
 
 namespace megalith {
 namespace {
-
-std::string error_of(const std::function<void()>& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return {};
-}
 
 std::string name_for(const char* what) {
   return (std::filesystem::temp_directory_path() / (what + std::to_string(::getpid()))).string();

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "tests/error_of.h"
 #include "tests/places.h"
 
 namespace megalith {
@@ -43,17 +44,6 @@ inline std::string slurp(const std::string& path) {
 }
 inline void spit(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
-// The message of the Error that f throws; fails the test if it throws none.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  ADD_FAILURE() << "no Error was thrown";
-  return "";
-}
 template <class F>
 void expect_error(F&& f, const std::string& part) {
   const std::string message = error_of(f);

@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "config/field.h"
+#include "tests/error_of.h"
 
 namespace megalith::config {
 
@@ -69,16 +70,5 @@ class TemporaryFile {
  private:
   std::string path_;
 };
-
-// What f() throws; empty if it does not.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 }  // namespace megalith::config

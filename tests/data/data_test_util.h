@@ -13,6 +13,7 @@
 #include "data/dataset.h"
 #include "data/indexed_dataset_writer.h"
 #include "data/token_source.h"
+#include "tests/error_of.h"
 #include "tests/places.h"
 
 namespace megalith {
@@ -58,20 +59,6 @@ inline std::vector<u8> from_hex(const std::string& hex) {
   std::vector<u8> bytes;
   for (std::size_t i = 0; i < hex.size(); i += 2) bytes.push_back(u8(std::stoi(hex.substr(i, 2), nullptr, 16)));
   return bytes;
-}
-
-// The message of the Error that f throws; fails the test if it throws none or if the message has several lines.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    const std::string text = e.what();
-    EXPECT_EQ(text.find('\n'), std::string::npos) << text;
-    return text;
-  }
-  ADD_FAILURE() << "no error";
-  return "";
 }
 
 // Document d of length L holds (100 (d + 1) + j) mod 4999 for j < L - 1, then 4999: the rule of the sampling vectors.

@@ -118,7 +118,7 @@ TEST(DataLoader, errors_come_when_the_batch_is_asked_for) {
   DataLoader loader(sets.train, {.micro_batch_size = 5});
   loader.next(), loader.next();
   EXPECT_TRUE(has(error_of([&] { loader.next(); }), "10 samples"));
-  error_of([&] { DataLoader(sets.valid, {}); });
+  EXPECT_NE(error_of([&] { DataLoader(sets.valid, {}); }), "");
   DataConfig narrow = config;
   narrow.vocab_size = 300;
   const Datasets few = build_datasets(narrow, {.train = 5});

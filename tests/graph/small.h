@@ -1,6 +1,7 @@
 // Leaves of small graphs on a mesh whose axes all stand in the types.
 #pragma once
 #include "graph/builder.h"
+#include "tests/error_of.h"
 
 namespace megalith {
 
@@ -15,17 +16,6 @@ inline Value leaf(Builder& b, const std::string& name, Shape shape, State tp, bo
   }
   for (Axis a : copy.list()) l.copy.insert(a);
   return b.leaf({name, {DType::f64, std::move(shape), std::move(l)}, Role::input, wants_grad});
-}
-
-// What `f` throws; "" if nothing.
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 }  // namespace megalith

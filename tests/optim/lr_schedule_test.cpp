@@ -1,4 +1,5 @@
 #include "optim/lr_schedule.h"
+#include "tests/error_of.h"
 
 #include <gtest/gtest.h>
 
@@ -15,16 +16,6 @@ static LrSchedule schedule(LrDecay style) {
           .warmup_samples = 100,
           .decay_samples = 1100,
           .wsd_decay_samples = 400};
-}
-
-template <class F>
-static std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "no error";
 }
 
 TEST(LrSchedule, warms_up_from_init_to_max) {

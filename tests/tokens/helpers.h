@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/check.h"
+#include "tests/error_of.h"
 #include "tests/places.h"
 #include "tokens/byte_alphabet.h"
 #include "tokens/tokenizer.h"
@@ -38,16 +39,6 @@ struct TempDir {
 inline std::string read_all(const std::string& file) {
   std::ifstream in(file, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
-}
-
-template <class F>
-std::string error_of(F&& f) {
-  try {
-    f();
-  } catch (const Error& e) {
-    return e.what();
-  }
-  return "";
 }
 
 inline std::string shared(const std::string& file) { return std::string(kSharedDir) + "/" + file; }
