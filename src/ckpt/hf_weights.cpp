@@ -175,6 +175,7 @@ void export_hf_as_is(const std::string& dir, const std::string& config_json, con
     options.still_ours();
     rename_path(path + ".tmp", path, {});
   }
+  sync_directory(dir, {});  // no crash keeps config.json without them
   if (shards.size() > 1) replace_text(dir + "/model.safetensors.index.json", format_index(tensors, shards), {});
   options.still_ours();
   replace_text(dir + "/config.json", config_json, {});
