@@ -68,16 +68,21 @@ void BackgroundSave::take_result() {
 
 // All ranks have ended the phase, and told how.
 std::optional<BackgroundSave::Outcome> BackgroundSave::advance(const std::vector<std::string>& states) {
+  if (phase_ == Phase::abandoning) return Outcome{error_};
   for (size_t r = 0; r < states.size(); ++r) {
     if (states[r].starts_with('+')) continue;
     const std::string what = states[r].substr(1);
-    const std::string error = ranks_.size() == 1 ? what : fmt::format("rank {}: {}", r, what);
+    error_ = ranks_.size() == 1 ? what : fmt::format("rank {}: {}", r, what);
     if (phase_ == Phase::tidying) {  // the checkpoint is there
-      log::warn("[save] old checkpoints stay until the next save: {}", error);
+      log::warn("[save] old checkpoints stay until the next save: {}", error_);
       return Outcome{};
     }
-    if (makes_it()) steps_.abandon();
-    return Outcome{error};
+    phase_ = Phase::abandoning;  // what was written goes meanwhile, which takes its time where it is much
+    start([this] {
+      if (makes_it()) steps_.abandon();
+      return "";
+    });
+    return std::nullopt;
   }
   if (phase_ == Phase::tidying) return Outcome{};
   if (phase_ == Phase::beginning) {

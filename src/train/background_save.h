@@ -32,7 +32,7 @@ class BackgroundSave {
   Outcome wait();
 
  private:
-  enum class Phase { beginning, writing, committing, tidying };
+  enum class Phase { beginning, writing, committing, tidying, abandoning };
   void start(std::function<std::string()> f);
   void take_result();
   std::optional<Outcome> advance(const std::vector<std::string>& states);
@@ -47,6 +47,7 @@ class BackgroundSave {
   std::future<std::string> work_;  // this rank's part of the phase
   std::string state_;   // of it, for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
   std::string result_;  // of it: where to write, or the account of what was written
+  std::string error_;   // for which it is abandoned
 };
 
 }  // namespace megalith

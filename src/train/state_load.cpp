@@ -82,8 +82,13 @@ void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& mo
   const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
   std::atomic<size_t> next = 0;
   in_parallel(kReaders, [&](int) {
-    std::vector<float> buffer;
-    for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);
+    try {
+      std::vector<float> buffer;
+      for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);
+    } catch (...) {
+      next = parts.size();  // what is damaged is not read to its end
+      throw;
+    }
   });
 }
 

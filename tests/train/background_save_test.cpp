@@ -157,6 +157,26 @@ TEST(BackgroundSave, waits_for_slow_ranks_by_short_exchanges) {
   });
 }
 
+// To remove what was written may take long, as may the question whose directory it is.
+TEST(BackgroundSave, that_is_abandoned_slowly_holds_nobody_up) {
+  const TempFolder folder("abandoned");
+  harness::run_ranks(2, [&](Ranks& real) {
+    WatchedRanks ranks(real);
+    SaveOptions options;
+    options.still_ours = [asked = std::make_shared<int>(0)] {
+      if (++*asked > 1) std::this_thread::sleep_for(std::chrono::milliseconds(1500));
+    };
+    BackgroundSave save(ranks, SaveSteps(folder.path, 1, options), false, [&] {
+      check(ranks.rank() == 0, "no memory for copies");
+      return std::make_unique<SlowWriter>(ranks, 1);
+    });
+    EXPECT_EQ(save.wait().error, "rank 1: no memory for copies");
+    (void)ranks.all_gather("the next step");
+    EXPECT_LT(ranks.longest_seconds, 0.75) << "rank " << ranks.rank();
+  });
+  EXPECT_EQ(names_in(folder.path), std::vector<std::string>());
+}
+
 TEST(BackgroundSave, tells_accounts_to_the_first_rank_alone_and_none_of_own_copies) {
   const TempFolder folder("accounts");
   harness::run_ranks(3, [&](Ranks& real) {
