@@ -210,6 +210,11 @@ void ModelState::initialise(u64 seed) {
   finish();
 }
 
+void ModelState::forget_moments() {
+  for (const Leaf& leaf : step_.plan.leaves)
+    if (leaf.role == Role::optimizer) interpreter_.draw(leaf, {});
+}
+
 bool ModelState::counts(const Leaf& leaf) const {
   for (Axis a : kAllAxes)
     if (a != Axis::pp && !leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;

@@ -51,6 +51,7 @@ class ModelState {
   ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
 
   void initialise(u64 seed);  // every parameter drawn by name and global index
+  void forget_moments();      // as before anything was written: zeros
   void finish();              // after the last write, on all ranks: weights in compute precision are everywhere
 
   bool has(const std::string& name) const { return names_.contains(name); }

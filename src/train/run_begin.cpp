@@ -67,6 +67,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     const bool is_copy = start.is_copy();
     check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
     log::warn("[load] {}; loading the one before", problem);
+    model.forget_moments();  // what was read of them: the next start may have none
     (is_copy ? known.copy : known.checkpoint) = start.iteration();
     start = choose_start(options, ranks, known);
     check(is_copy || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint", problem);

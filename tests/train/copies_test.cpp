@@ -61,11 +61,11 @@ class Copies : public ::testing::Test {
   Said train(const std::string& name, const std::string& more) {
     return quietly([&] {
       harness::run_ranks(2, [&](Ranks& ranks) {
-        const Options o = options_for(
-            2, fmt::format("--use-distributed-optimizer --train-iters 6 --save {0} --load {0} --save-interval 3 "
-                           "--non-persistent-save-interval 1 --non-persistent-ckpt-type local "
-                           "--non-persistent-local-ckpt-dir {0}_copies --log-interval 1 {1}",
-                           at(name), more));
+        const Options o =
+            options_for(2, fmt::format("{2} --train-iters 6 --save {0} --load {0} --save-interval 3 "
+                                       "--non-persistent-save-interval 1 --non-persistent-ckpt-type local "
+                                       "--non-persistent-local-ckpt-dir {0}_copies --log-interval 1 {1}",
+                                       at(name), more, optimizer_));
         pretrain_gpt(o, *make_cpu_backend(&ranks), ranks);
       });
     });
@@ -87,6 +87,10 @@ class Copies : public ::testing::Test {
     EXPECT_EQ(said.error, "");
     EXPECT_TRUE(said.has(fmt::format("] at iteration {}\n", iteration))) << said.out << said.err;
     EXPECT_TRUE(said.has(text)) << said.out << said.err;
+    expect_end_of_whole();
+  }
+
+  void expect_end_of_whole() const {
     int files = 0;
     for (const auto& entry : fs::directory_iterator(at("whole/iter_0000006"))) {
       const std::string file = entry.path().filename().string();
@@ -98,6 +102,7 @@ class Copies : public ::testing::Test {
   }
 
   TempFolder folder_;
+  std::string optimizer_ = "--use-distributed-optimizer";
 };
 
 TEST_F(Copies, go_on_from_a_moment_that_all_ranks_have) {
@@ -121,6 +126,22 @@ TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
   expect(4, "; loading the one before", [&] { damage(1, 5); });
   expect(3, place(0, 4) + "/shard_00000.safetensors is damaged", [&] { damage(1, 5), damage(0, 4); });
   expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
+}
+
+// Of what was read before the damage was found nothing stays.
+TEST_F(Copies, damage_with_nothing_before_leads_to_a_fresh_start) {
+  for (const char* optimizer : {"--use-distributed-optimizer", "", "--bf16"}) {
+    SCOPED_TRACE(optimizer);
+    for (const char* dir : {"whole", "whole_copies", "live", "live_copies"}) fs::remove_all(at(dir));
+    optimizer_ = optimizer;
+    train("whole", ""), train("live", "--exit-interval 4");
+    fs::remove_all(at("live"));
+    ASSERT_TRUE(fs::exists(shard(0, 4)));
+    flip(shard(0, 4), 8 * (fs::file_size(shard(0, 4)) - 9));
+    const Said said = train("live", "");
+    EXPECT_TRUE(said.has("wrong checksum; tensor ")) << said.out << said.err << said.error;
+    expect_end_of_whole();
+  }
 }
 
 // Flags that refuse the checkpoint are no damage: an older copy, which they would accept, must not take its place and
