@@ -56,6 +56,8 @@ struct SaveOptions {
   // Throws Error where the directory is no longer this job's, or not there. Asked before each step that others would
   // see: before anything is made there, before the checkpoint appears, before `latest` names it, before any is deleted.
   std::function<void()> still_ours = [] {};
+  // Of those that would go: whether this one is the job's to delete.
+  std::function<bool(const std::string& path)> may_remove = [](const std::string&) { return true; };
   StepHook hook{};  // with several writers, called by each of them
 };
 

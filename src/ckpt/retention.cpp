@@ -74,9 +74,10 @@ void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOpt
   std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > iteration; });
   for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
     if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
-    if (is_being_read(found[std::size_t(i)].path)) continue;  // until the next time
+    const std::string& path = found[std::size_t(i)].path;
+    if (is_being_read(path) || !options.may_remove(path)) continue;  // the one until the next time
     options.still_ours();
-    remove_checkpoint(found[std::size_t(i)].path, hook);
+    remove_checkpoint(path, hook);
   }
 }
 

@@ -70,11 +70,14 @@ bool same_place(const std::string& a, const std::string& b) {
 std::string copies(const Options& o) {
   const TrainConfig& t = o.train;
   const bool any = t.non_persistent_save_interval > 0;
-  if (any && same_place(t.non_persistent_global_ckpt_dir, t.save))
-    return fmt::format(
-        "--non-persistent-global-ckpt-dir {} is --save: of the copies only the latest stays, so "
-        "checkpoints would be deleted there: choose another directory",
-        t.non_persistent_global_ckpt_dir);
+  for (const auto& [flag, dir] : {std::pair("--non-persistent-global-ckpt-dir", t.non_persistent_global_ckpt_dir),
+                                  {"--non-persistent-local-ckpt-dir", t.non_persistent_local_ckpt_dir}})
+    for (const auto& [other, place] : {std::pair("--save", t.save), {"--load", t.load}})
+      if (any && same_place(dir, place))
+        return fmt::format(
+            "{} {} is {}: of the copies only the latest stays, so checkpoints would be deleted there: choose another "
+            "directory",
+            flag, dir, other);
   if (!t.non_persistent_global_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::global)
     return "--non-persistent-global-ckpt-dir has no effect without --non-persistent-ckpt-type global";
   if (!t.non_persistent_local_ckpt_dir.empty() && t.non_persistent_ckpt_type != CopyType::local)

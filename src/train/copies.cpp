@@ -12,7 +12,6 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/read_error.h"
-#include "base/valid_utf8.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/retention.h"
 #include "config/file.h"
@@ -22,8 +21,6 @@ namespace megalith {
 namespace {
 
 using nlohmann::json;
-
-constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
 
 // Of a local copy, as text: only the same layout can read it.
 std::string layout_of(const Options& options) {
@@ -47,15 +44,11 @@ Options options_of(const Manifest& m, const std::string& where) {
 Copy look_at(const std::string& path, const Options& options, int rank, bool own) {
   try {
     const Checkpoint c = Checkpoint::open_directory(path, {.verify = false, .whole = !own});
-    const Options stored = options_of(c.manifest(), path);
-    const json saved_by = json::parse(c.manifest().state_json).value(kSavedBy, json::object());
-    const std::string save = saved_by.value("save", canonical_path(stored.train.save));
-    if (save != valid_utf8(canonical_path(options.train.save)))  // as JSON has kept it
-      return {.problem = fmt::format("{} is of another run, which has --save {}", path, save)};
-    if (own && layout_of(stored) != layout_of(options)) return {.problem = path + " is of another layout"};
-    const int saver = saved_by.value("rank", rank);
-    if (own && saver != rank) return {.problem = fmt::format("{} is rank {}'s", path, saver)};
-    return {.start = saved_by.value("start", ""), .path = path};
+    const CopyMark mark = mark_of(c.manifest(), path, options.train);
+    if (own && layout_of(options_of(c.manifest(), path)) != layout_of(options))
+      return {.problem = path + " is of another layout"};
+    if (own && mark.rank != rank) return {.problem = fmt::format("{} is rank {}'s", path, mark.rank)};
+    return {.start = mark.start, .path = path};
   } catch (const UnreachableFile&) {
     throw;  // no reason to go back to an older one
   } catch (const std::bad_alloc&) {
@@ -137,12 +130,6 @@ std::string copy_directory(const TrainConfig& t, int rank) {
 std::string name_of_start(Ranks& ranks) {
   std::random_device random;
   return ranks.all_gather(fmt::format("{:08x}{:08x}", random(), random()))[0];
-}
-
-void mark_copy(Manifest& copy, const std::string& start, int rank, const std::string& save) {
-  json state = json::parse(copy.state_json);
-  state[kSavedBy] = {{"start", start}, {"rank", rank}, {"save", canonical_path(save)}};  // wherever a run is begun
-  copy.state_json = state.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
 // Without the flags nothing is known of copies, but where global ones lie when no directory is named.

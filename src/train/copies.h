@@ -8,9 +8,8 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/checkpoint.h"
 #include "comm/ranks.h"
-#include "train/options.h"
+#include "train/copy_mark.h"
 
 namespace megalith {
 
@@ -20,8 +19,6 @@ std::string copy_directory(const TrainConfig& train, int rank);
 
 // A name that no other start of a run has, the same on all ranks. To be called by all.
 std::string name_of_start(Ranks& ranks);
-// Writes into a copy who saves it; `save`: the run's --save.
-void mark_copy(Manifest& copy, const std::string& start, int rank, const std::string& save);
 
 // The newest copy after iteration `after` (and before `before`) that all ranks can read: the iteration, and the place
 // of this rank's. Newer ones are passed over with one line each. A local copy can be read by the rank and layout that

@@ -20,11 +20,12 @@ SavePlaces take_save_places(const TrainConfig& t, int rank) {
   SavePlaces places;
   if (t.save.empty()) return places;
   places.save = take("--save", t.save, rank == 0);
+  if (t.non_persistent_ckpt_type == CopyType::none) return places;
+  const bool own = t.non_persistent_ckpt_type == CopyType::local;
+  const char* flag = own ? "--non-persistent-local-ckpt-dir" : "--non-persistent-global-ckpt-dir";
   const std::string copies = copy_directory(t, rank);
-  if (t.non_persistent_ckpt_type == CopyType::local)
-    places.copies = take("--non-persistent-local-ckpt-dir", copies, true);
-  if (t.non_persistent_ckpt_type == CopyType::global)
-    places.copies = take("--non-persistent-global-ckpt-dir", copies, rank == 0);
+  places.copies = take(flag, copies, own || rank == 0);
+  if (places.copies) check_our_copies(flag, copies, t);
   return places;
 }
 

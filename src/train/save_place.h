@@ -20,8 +20,8 @@ struct SavePlaces {
 std::function<void()> still_ours(const SaveLock* place);
 
 // Makes the directories of --save and of non-persistent copies, if there will be some, and locks them for this run:
-// what ranks save together on the first of them, a rank's own on each. Error if one cannot be made or written, or if
-// another job saves there.
+// what ranks save together on the first of them, a rank's own on each. Error if one cannot be made or written, if
+// another job saves there, or if copies would lie among what is not this run's.
 SavePlaces take_save_places(const TrainConfig& train, int rank);
 
 }  // namespace megalith

@@ -44,6 +44,7 @@ void Saver::save(const RunProgress& progress, const Schedules& schedules) {
 void Saver::save_copy(const RunProgress& progress, const Schedules& schedules) {
   const bool own = t_.non_persistent_ckpt_type == CopyType::local;
   SaveOptions options{.keep_last = 1};
+  options.may_remove = [this](const std::string& path) { return is_our_copy(path, t_); };
   options.still_ours = still_ours(places_.copies.get());
   start({copy_directory(t_, ranks_.rank()), std::move(options), false, own}, progress, schedules);
 }
@@ -66,7 +67,7 @@ void Saver::start(const Target& target, const RunProgress& progress, const Sched
 std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgress& progress,
                                            const Schedules& schedules) {
   Manifest manifest = manifest_of(o_, progress, schedules);
-  if (!target.persistent) mark_copy(manifest, start_, ranks_.rank(), t_.save);
+  if (!target.persistent) mark_copy(manifest, {start_, ranks_.rank()}, t_.save);
   job_->blocks.emplace(model_, StateShare{!t_.no_save_optim, t_.ckpt_fully_parallel_save, target.own}, t_.async_save);
   const std::vector<SaveTensor>& tensors = job_->blocks->tensors();
   SaveOptions options = target.options;

@@ -66,7 +66,8 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
     int copies = 0;
     for (const auto& entry : fs::directory_iterator(*this / places[k])) copies += entry.is_directory() ? 1 : 0;
     ASSERT_EQ(copies, 1) << "one copy is kept";
-    const Ran other = must(run("ck", "--train-iters 4 --save-interval 4"));  // nothing is left to do for it, and nothing written
+    const Ran other =
+        must(run("ck", "--train-iters 4 --save-interval 4"));  // nothing is left to do for it, and nothing written
     EXPECT_EQ(other.err.find("ck/non_persistent/iter_0000006 is newer") != std::string::npos, k == 0) << other.err;
     const Ran ran = must(run("ck", flags + "--train-iters 8"));
     EXPECT_NE(ran.out.find("non-persistent checkpoint of iteration 6"), std::string::npos) << ran.out;
@@ -75,7 +76,7 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
   }
 }
 
-TEST_F(AsyncSave, CopiesOfAnotherRunAreNotLoaded) {
+TEST_F(AsyncSave, CopiesOfAnotherRunAreNeitherLoadedNorDeleted) {
   const std::string kinds[] = {"global --non-persistent-global-ckpt-dir ", "local --non-persistent-local-ckpt-dir "};
   for (const std::string& kind : kinds) {
     for (const char* place : {"one", "two", "copies"}) fs::remove_all(*this / place);
@@ -83,14 +84,12 @@ TEST_F(AsyncSave, CopiesOfAnotherRunAreNotLoaded) {
         "--train-iters 8 --save-interval 8 --non-persistent-save-interval 3 --non-persistent-ckpt-type " + kind +
         *this / "copies ";
     must(run("one", flags));
-    const Ran ran = must(run("two", flags + "--seed 7"));
-    EXPECT_EQ(ran.out.find("loaded"), std::string::npos) << ran.out;
-    EXPECT_NE((ran.out + ran.err).find("of another run, which has --save " + *this / "one"), std::string::npos);
+    expect_refused(run("two", flags + "--seed 7"), "of another run, which has --save " + *this / "one");
   }
 }
 
 // Two working directories, where the same name means two places.
-TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNotLoaded) {
+TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNeitherLoadedNorDeleted) {
   const fs::path here = fs::current_path();
   const std::string flags =
       "--train-iters 4 --save-interval 8 --non-persistent-save-interval 3 --non-persistent-ckpt-type local "
@@ -99,9 +98,10 @@ TEST_F(AsyncSave, CopiesOfAnotherRunWithTheSameRelativeNameAreNotLoaded) {
   for (const char* place : {"one", "two"}) {
     fs::create_directory(*this / place);
     fs::current_path(*this / place);
-    const Ran ran = must(pretrain(flags + (place == std::string("one") ? "" : "--seed 7")));
-    EXPECT_EQ(ran.out.find("loaded"), std::string::npos) << ran.out;
-    if (place == std::string("one")) fs::remove_all("ck");  // as if it had been killed before its end
+    if (place == std::string("one"))
+      must(pretrain(flags));
+    else
+      expect_refused(pretrain(flags + "--seed 7"), "of another run, which has --save " + *this / "one/ck");
   }
   fs::current_path(here);
 }
@@ -127,6 +127,16 @@ TEST_F(AsyncSave, CopiesNeverDeleteCheckpoints) {
   const Ran ran = megalith(run("ck", flags + "--non-persistent-global-ckpt-dir " + *this / "./ck"));
   EXPECT_EQ(ran.exit_code, 1);
   EXPECT_NE(ran.err.find("/./ck is --save: of the copies only the latest stays"), std::string::npos) << ran.err;
+  must(run("old", "--train-iters 6 --save-interval 2"));
+  const std::string place = "--non-persistent-global-ckpt-dir " + *this / "old";
+  expect_refused(pretrain(flags + place + " --save " + *this / "ck --load " + *this / "old"), "/old is --load: of the");
+  for (const std::string format : {"native", "torch_dist"}) {
+    fs::remove_all(*this / "old");
+    must(run("old", "--train-iters 6 --save-interval 2 --ckpt-format " + format));
+    expect_refused(run("ck", flags + place), place + ": ");
+    expect_refused(run("ck", flags + place), "not a copy: only the latest copy stays");
+    for (const char* step : {"2", "4", "6"}) EXPECT_TRUE(fs::exists(*this / "old/iter_000000" + step)) << step;
+  }
 }
 
 }  // namespace

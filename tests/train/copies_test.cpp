@@ -175,9 +175,20 @@ TEST_F(Copies, never_mix) {
   train("live", "--seed 7 --exit-interval 5");
   fs::rename(place(1, 5), at("foreign"));
   expect(4, five + "has one that another start of the run saved\n", [&] { replace(at("foreign"), place(1, 5)); });
-  // Of another run.
-  expect(4, five + place(1, 5) + " is of another run, which has --save " + at("whole"),
-         [&] { replace(at("whole_copies/rank_00001/iter_0000005"), place(1, 5)); });
+}
+
+// Only the latest copy stays: among them nothing else may lie.
+TEST_F(Copies, need_a_directory_where_nothing_else_is) {
+  restore();
+  for (const std::string other : {"whole_copies/rank_00001/iter_0000005", "whole/iter_0000003"}) {
+    fs::remove_all(place(1, 5)), fs::copy(at(other), place(1, 5), fs::copy_options::recursive);
+    const std::string why = other.starts_with("whole/") ? " is a checkpoint that is to last, not a copy"
+                                                        : " is of another run, which has --save " + at("whole");
+    const std::string error = train("live", "").error;
+    EXPECT_NE(error.find("--non-persistent-local-ckpt-dir " + at("live_copies/rank_00001") + ": " + place(1, 5) + why),
+              std::string::npos)
+        << error;
+  }
 }
 
 TEST_F(Copies, of_another_layout_are_passed_over) {

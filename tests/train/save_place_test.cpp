@@ -123,6 +123,26 @@ TEST(SavePlace, is_the_loaded_one_however_it_is_spelled) {
   EXPECT_EQ(again.out.find("successfully saved"), std::string::npos) << again.out;
 }
 
+// What comes among the copies while the run saves them, and is none of them.
+TEST(SavePlace, of_copies_keeps_what_is_no_copy) {
+  const TempFolder folder("no_copy");
+  const std::string save = folder.path / "save", copies = folder.path / "copies";
+  const Said said = train(1,
+                          "--save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type global "
+                          "--non-persistent-global-ckpt-dir " +
+                              copies + " --save " + save,
+                          [&](int step) {
+                            if (step != 5) return;
+                            fs::copy(save + "/iter_0000003", copies + "/iter_0000003", fs::copy_options::recursive);
+                          });
+  EXPECT_EQ(said.exit_code, 0) << said.err << said.error;
+  std::vector<std::string> names;
+  for (const auto& entry : fs::directory_iterator(copies))
+    if (entry.is_directory()) names.push_back(entry.path().filename().string());
+  std::ranges::sort(names);
+  EXPECT_EQ(names, (std::vector<std::string>{"iter_0000003", "iter_0000005"}));
+}
+
 TEST(SavePlace, of_another_jobs_ends_the_run_before_its_next_save) {
   const TempFolder folder("taken");
   const std::string save = folder.path / "save", lock = save + "/" + kLockFile;
