@@ -159,8 +159,8 @@ void RunStart::read_run(const Options& options) {
   const bool weights_only = !c.has_optimizer();
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
-  check(!t.finetune || canonical_path(t.load) != canonical_path(t.save),
-        "--finetune with --save {}, which is --load: the checkpoints that it starts from would be written over; give "
+  check(!t.finetune || t.save.empty() || !lies_in(t.load, t.save),
+        "--finetune with --save {}, where --load is: the checkpoints that it starts from would be written over; give "
         "another --save",
         t.save);
   if (from_zero_) return;

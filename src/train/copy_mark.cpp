@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -31,8 +32,14 @@ Manifest manifest_in(const std::string& path) {
 
 std::string canonical_path(const std::string& path) {
   std::error_code error;
-  const fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
-  return (error ? fs::path(path) : place).lexically_normal().string();
+  fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
+  place = (error ? fs::path(path) : place).lexically_normal();
+  return (place.has_filename() ? place : place.parent_path()).string();  // also of what is not there, without a last /
+}
+
+bool lies_in(const std::string& path, const std::string& dir) {
+  const fs::path inner = canonical_path(path), outer = canonical_path(dir);
+  return std::ranges::mismatch(outer, inner).in1 == outer.end();
 }
 
 void mark_copy(Manifest& copy, const CopyMark& mark, const std::string& save) {

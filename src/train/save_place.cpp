@@ -2,12 +2,15 @@
 
 #include "base/check.h"
 #include "base/one_line.h"
+#include "ckpt/any_checkpoint.h"
 #include "ckpt/files.h"
 #include "train/copies.h"
 
 namespace megalith {
 
 static std::unique_ptr<SaveLock> take(const std::string& flag, const std::string& dir, bool locks) {
+  check(!format_of_one(dir), "{} {}: this is a checkpoint, and what is saved in one goes with it: choose another", flag,
+        dir);
   try {
     make_directories(dir, {});
   } catch (const std::exception& e) {

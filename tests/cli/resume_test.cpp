@@ -162,6 +162,21 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
   expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
 }
 
+TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
+  must(run("--train-iters 4"));
+  const std::string ck = *this / "ck", ft = " --finetune --train-iters 2 --save-interval 2 --save ";
+  for (const std::string load : {ck, ck + "/iter_0000002", ck + "/../ck/iter_0000004/"})
+    expect_refused(pretrain("--load " + load + ft + ck), "would be written over");
+  expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002"), "/iter_0000002: this is a checkpoint");
+  expect_refused(pretrain("--load " + ck + ft + *this / "ft" +
+                          " --non-persistent-save-interval 1 --non-persistent-ckpt-type global "
+                          "--non-persistent-global-ckpt-dir " +
+                          ck + "/iter_0000002"),
+                 "/iter_0000002: this is a checkpoint");
+  EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
+  must(pretrain("--load " + ck + ft + ck + "-finetuned"));
+}
+
 TEST_F(Checkpoints, OtherSettingsAreTold) {
   must(run("--train-iters 2 --lr-decay-iters 9"));
   const Ran ran = must(run("--train-iters 4 --lr-decay-iters 9 --seed 5 --clip-grad 2"));

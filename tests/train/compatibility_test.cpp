@@ -323,6 +323,11 @@ const std::multimap<std::string, Example>& examples() {
        {"--log-straggler --disable-straggler-on-startup",
         "--disable-straggler-on-startup: --log-straggler reports nothing, as nothing here switches it on later"}},
       {"non-persistent checkpoints have an interval and a place",
+       {"--save not-there --save-interval 5 --non-persistent-save-interval 2 --non-persistent-ckpt-type global "
+        "--non-persistent-global-ckpt-dir ./not-there/",
+        "--non-persistent-global-ckpt-dir ./not-there/ is --save: of the copies only the latest stays, so checkpoints "
+        "would be deleted there: choose another directory"}},
+      {"non-persistent checkpoints have an interval and a place",
        {"--non-persistent-save-interval 2 --non-persistent-ckpt-type global",
         "--non-persistent-save-interval needs --save, where lasting checkpoints go"}},
       {"non-persistent checkpoints have an interval and a place",
