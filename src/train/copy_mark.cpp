@@ -55,7 +55,9 @@ CopyMark mark_of(const Manifest& copy, const std::string& path, const TrainConfi
   try {
     const json& saved_by = state[kSavedBy];
     const std::string save = saved_by.at("save");
-    if (save != valid_utf8(canonical_path(train.save)))  // as JSON has kept it
+    // What lies in --save is this run's, whatever the directory was called when it was saved. Else: as JSON has kept
+    // it.
+    if (!lies_in(path, train.save) && save != valid_utf8(canonical_path(train.save)))
       throw NotOurCopy(fmt::format("{} is of another run, which has --save {}", path, save));
     return {saved_by.at("start"), saved_by.at("rank")};
   } catch (const json::exception&) {
