@@ -92,11 +92,6 @@ void check_weights(const TensorReader& files, const TensorMapping& mapping) {
   check_same_tensors("[load] " + files.where(), mapping.theirs, found);
 }
 
-bool holds_all(const TensorReader& tensors, const TensorMapping& mapping, const std::string& prefix) {
-  return std::ranges::all_of(mapping.theirs,
-                             [&](const NamedShape& t) { return tensors.find(prefix + t.name).has_value(); });
-}
-
 void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& files, const TensorMapping& mapping,
                 const std::string& their_prefix, const std::string& our_prefix) {
   const auto spell = [their_prefix](const std::string& name) { return their_prefix + name; };
@@ -104,17 +99,17 @@ void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& f
                                            MappedTensors::Options{.spell = spell, .prefix = our_prefix}));
 }
 
-// Main values where the optimizer has them, and its moments.
+// Main values where the optimizer has them, and its moments. UnplacedState if any of them is not whole.
 std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
                                                     const TensorMapping& mapping) {
   auto all = std::make_shared<JoinedTensors>(files->where());
   const std::string state = kMegatronState;
   std::string main;
-  for (const char* name : {"param.", "fp32_param."})
-    if (holds_all(*files, mapping, state + name)) main = state + name;
+  for (const char* kind : kMainKinds)
+    if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
   add_mapped(*all, files, mapping, main, "");
-  for (const auto& [theirs, ours] : {std::pair("exp_avg.", kFirstMoment), std::pair("exp_avg_sq.", kSecondMoment)})
-    if (holds_all(*files, mapping, state + theirs)) add_mapped(*all, files, mapping, state + theirs, ours);
+  for (const auto& [kind, ours] : {std::pair("exp_avg", kFirstMoment), std::pair("exp_avg_sq", kSecondMoment)})
+    if (has_state(*files, kind, mapping.theirs)) add_mapped(*all, files, mapping, state + kind + ".", ours);
   return all;
 }
 
@@ -219,7 +214,10 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   const PickleValue* args = common.find("args");
   const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) -> std::shared_ptr<const TensorReader> {
     check(!pickled, "it is one pickled object of each model-parallel rank (dp_zero_gather_scatter)");
-    if (!bucketed || args == nullptr) return dist.share();
+    if (!bucketed || args == nullptr) {
+      check_main_values(dist.tensors(), dist.tensors());
+      return dist.share();
+    }
     auto all = std::make_shared<JoinedTensors>(dir);
     all->join(dist.share());
     all->join(read_bucketed_state(dist.tensors(), *args, model, layers));
@@ -228,11 +226,11 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
   const auto steps = optimizer_steps(own ? own->root() : common.find("optimizer"));
   read_megatron(dist.share(), common, find_state, steps, options.vocab_size, c);
+  const bool named = !bucketed && !pickled;
   if (!c.state_problem.empty())
     c.state_problem = fmt::format(
-        "its optimizer state can't be placed for certain, as {}: save it with Megatron's "
-        "--dist-ckpt-optim-fully-reshardable",
-        c.state_problem);
+        "its optimizer state can't be {}, as {}: {}", named ? "taken" : "placed for certain", c.state_problem,
+        named ? "load another checkpoint" : "save it with Megatron's --dist-ckpt-optim-fully-reshardable");
   return c;
 }
 

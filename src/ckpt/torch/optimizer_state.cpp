@@ -12,14 +12,29 @@ constexpr i64 kStretch = 64;
 // Stretches of a tensor, at both ends and evenly between; more of one that holds all layers.
 i64 stretches_of(const Shape& shape) { return shape.size() > 2 ? 4 * shape[0] : 16; }
 
+// The weight that a tensor is the main value of; "" if it is something else.
+std::string weight_of(const std::string& name) {
+  for (const char* kind : kMainKinds)
+    if (const std::string prefix = fmt::format("{}{}.", kMegatronState, kind); name.starts_with(prefix))
+      return name.substr(prefix.size());
+  return "";
+}
+
 }  // namespace
 
+bool has_state(const TensorReader& state, std::string_view kind, const std::vector<NamedShape>& weights) {
+  const auto name = [&](const NamedShape& w) { return fmt::format("{}{}.{}", kMegatronState, kind, w.name); };
+  const auto is_there = [&](const NamedShape& w) { return state.find(name(w)).has_value(); };
+  if (std::ranges::none_of(weights, is_there)) return false;
+  for (const NamedShape& w : weights) want(is_there(w), "it has no {}", name(w));
+  return true;
+}
+
 void check_main_values(const TensorReader& weights, const TensorReader& state) {
-  const std::string prefix = fmt::format("{}{}.", kMegatronState, kStateKinds[0]);
   for (std::size_t i = 0; i < state.tensors().size(); ++i) {
     const TensorSpec& main = state.tensors()[i];
-    if (!main.name.starts_with(prefix)) continue;
-    const std::string name = main.name.substr(prefix.size());
+    const std::string name = weight_of(main.name);
+    if (name.empty()) continue;
     const auto w = weights.find(name);
     want(w && weights.tensors()[*w].shape == main.shape, "it has main values of {}, which is no weight of that shape",
          name);

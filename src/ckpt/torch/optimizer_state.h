@@ -8,11 +8,13 @@
 
 #include "base/check.h"
 #include "ckpt/tensor_reader.h"
+#include "ckpt/tensor_table.h"
 
 namespace megalith {
 
 inline constexpr const char* kMegatronState = "optimizer.state.";
 inline constexpr const char* kStateKinds[] = {"param", "exp_avg", "exp_avg_sq"};  // main value and both moments
+inline constexpr const char* kMainKinds[] = {"param", "fp32_param"};  // with and without distributed optimizer
 
 // It can't be told for certain which numbers belong to which parameter; what() says why.
 struct UnplacedState : Error {
@@ -23,6 +25,9 @@ template <class... A>
 void want(bool ok, fmt::format_string<A...> text, A&&... args) {
   if (!ok) throw UnplacedState(fmt::format(text, std::forward<A>(args)...));
 }
+
+// Whether there is any of this kind. UnplacedState if there is of some of these weights, and not of others.
+bool has_state(const TensorReader& state, std::string_view kind, const std::vector<NamedShape>& weights);
 
 // UnplacedState unless the main values, rounded, are the weights, wherever that is looked at: some stretches of each
 // parameter. Main values of the wrong place are almost never.

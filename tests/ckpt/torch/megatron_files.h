@@ -11,23 +11,28 @@
 
 namespace megalith {
 
-// Tensors of one byte each, over and over.
+// Tensors of one byte each, over and over: the same in all but one.
 class FilledTensors final : public TensorReader {
  public:
-  FilledTensors(const std::vector<NamedShape>& tensors, DType type) : TensorReader("memory") {
+  FilledTensors(const std::vector<NamedShape>& tensors, DType type, std::string other = "")
+      : TensorReader("memory"), other_(std::move(other)) {
     for (const NamedShape& t : tensors) add({t.name, type, t.shape});
   }
 
  private:
   void do_read(std::size_t tensor, i64, i64 n, std::byte* out) const override {
-    std::memset(out, 0x3c, std::size_t(n * size_of(tensors()[tensor].dtype)));
+    const TensorSpec& t = tensors()[tensor];
+    std::memset(out, t.name == other_ ? 0x3d : 0x3c, std::size_t(n * size_of(t.dtype)));
   }
+
+  std::string other_;
 };
 
 struct MegatronFiles {
   std::function<void(PickleWriter&)> more_args{};        // beside the model's sizes
   std::function<void(PickleWriter&)> more_common{};      // beside the arguments
   std::function<void(std::vector<NamedShape>&)> edit{};  // of the tensors
+  std::string other{};                                   // the tensor that holds other numbers than the rest
 };
 
 inline std::string megatron_common(const ModelConfig& m, const MegatronFiles& files) {
@@ -55,7 +60,7 @@ inline void write_megatron_files(const std::string& save, const MegatronFiles& f
   model.resolve();
   std::vector<NamedShape> tensors = megatron_mapping(model, MegatronLayers::stacked, model.vocab_size).theirs;
   if (files.edit) files.edit(tensors);
-  save_torch_dist(save, 3, {megatron_common(model, files)}, FilledTensors(tensors, DType::bf16));
+  save_torch_dist(save, 3, {megatron_common(model, files)}, FilledTensors(tensors, DType::bf16, files.other));
 }
 
 }  // namespace megalith

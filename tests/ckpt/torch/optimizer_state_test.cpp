@@ -4,6 +4,8 @@
 
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/torch/buckets.h"
+#include "ckpt/torch/optimizer_state.h"
+#include "tests/ckpt/torch/megatron_files.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
 
@@ -105,6 +107,39 @@ TEST_F(OptimizerState, that_does_not_fit_is_not_taken) {
   saves = write("write_dp_reshardable.py", {{"qwen2", "2,1,1 2 3000 swapped"}, {"qwen2", "2,1,1 2 3000 short"}});
   expect_problem(saves[0], "its main values of ");
   expect_problem(saves[1], "no number of layers fills the buckets of pipeline rank 0, model chunk 0");
+}
+
+// State that names its parameters (fully_reshardable): whole, and of these weights, or not taken.
+TEST(NamedState, is_whole_and_of_the_weights) {
+  const std::string fc2 = "decoder.layers.mlp.linear_fc2.weight";
+  const auto open_with = [](const std::string& main, const std::string& missing, const std::string& other) {
+    TempDir dir;
+    const std::vector<std::string> kinds = {main, "exp_avg", "exp_avg_sq"};
+    write_megatron_files(dir.path(), {.edit =
+                                          [&](std::vector<NamedShape>& tensors) {
+                                            const std::vector<NamedShape> weights = tensors;
+                                            for (const std::string& kind : kinds)
+                                              for (const NamedShape& w : weights)
+                                                if (kind + "." + w.name != missing)
+                                                  tensors.push_back({kMegatronState + kind + "." + w.name, w.shape});
+                                          },
+                                      .other = fmt::format("{}{}", kMegatronState, other)});
+    return open_any_checkpoint(dir.path());
+  };
+  for (const std::string main : {"param", "fp32_param"}) {
+    for (const std::string& kind : {main, std::string("exp_avg"), std::string("exp_avg_sq")}) {
+      const std::string missing = kind + "." + fc2;
+      const AnyCheckpoint c = open_with(main, missing, "");
+      EXPECT_FALSE(c.has_optimizer());
+      EXPECT_EQ(c.state_problem, "its optimizer state can't be taken, as it has no optimizer.state." + missing +
+                                     ": load another checkpoint");
+    }
+    const AnyCheckpoint c = open_with(main, "", main + "." + fc2);
+    EXPECT_FALSE(c.has_optimizer());
+    EXPECT_EQ(c.state_problem, "its optimizer state can't be taken, as its main values of " + fc2 +
+                                   " are not the weights: load another checkpoint");
+    EXPECT_TRUE(open_with(main, "", "exp_avg." + fc2).has_optimizer());
+  }
 }
 
 // By hand: 100 + 10 + 130 elements, from the last to the first.
