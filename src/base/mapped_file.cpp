@@ -14,7 +14,7 @@
 namespace megalith {
 
 MappedFile::MappedFile(std::string path) : path_(std::move(path)) {
-  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  const int file = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for who writes it
   check(file >= 0, "cannot open {}: {}: check the path", path_, std::strerror(errno));
   struct stat info {};
   const bool known = ::fstat(file, &info) == 0 && S_ISREG(info.st_mode);

@@ -41,7 +41,7 @@ const char* remedy(int error) {
 
 void throw_read_error(const char* what, const std::string& path, int error) {
   const std::string text = fmt::format("cannot {} {}: {}", what, path, std::strerror(error));
-  if (is_absence(error) || error == EISDIR) throw DamagedFile(text + ": check the path");
+  if (is_absence(error) || error == EISDIR || error == ENXIO) throw DamagedFile(text + ": check the path");
   if (is_damage(error)) throw DamagedFile(text + ": check the disk");
   throw UnreachableFile(text + ": " + remedy(error));
 }

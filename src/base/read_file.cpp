@@ -28,7 +28,7 @@ bool passes_cache(int file, BlockPool& blocks) {
 }  // namespace
 
 ReadFile::ReadFile(std::string path, BlockPool* blocks) : path_(std::move(path)), blocks_(blocks) {
-  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC);
+  file_ = ::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);  // a pipe would wait for who writes it
   if (file_ < 0) throw_read_error("open", path_, errno);
   struct stat info {};
   const int error = ::fstat(file_, &info) == 0 ? 0 : errno;

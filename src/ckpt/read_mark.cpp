@@ -16,7 +16,7 @@ namespace {
 int open_mark(const std::string& checkpoint, int flags) {
   for (const char* name :
        {kManifestFile, ".metadata", "mp_rank_00/model_optim_rng.pt", "mp_rank_00_000/model_optim_rng.pt"}) {
-    const int fd = ::open((checkpoint + "/" + name).c_str(), flags | O_CLOEXEC);
+    const int fd = ::open((checkpoint + "/" + name).c_str(), flags | O_CLOEXEC | O_NONBLOCK);
     if (fd >= 0) return fd;
   }
   return -1;

@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <filesystem>
@@ -13,6 +14,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "base/mapped_file.h"
 #include "tests/error_of.h"
 
 namespace megalith {
@@ -64,6 +66,18 @@ TEST(ReadFile, ReadsAnyPartAndRefusesWhatIsNotThere) {
   std::filesystem::remove(path);
   EXPECT_EQ(error_of([&] { ReadFile{path}; }), "cannot open " + path + ": No such file or directory: check the path");
   EXPECT_EQ(error_of([] { ReadFile{"/tmp"}; }), "cannot read /tmp: it is not a regular file");
+}
+
+// A pipe that nobody writes to would keep whom opens it waiting.
+TEST(ReadFile, RefusesPipesAndSocketsAtOnce) {
+  const std::string pipe = name_for("read_file_pipe_"), socket = name_for("read_file_socket_");
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_EQ(error_of([&] { ReadFile{pipe}; }), "cannot read " + pipe + ": it is not a regular file");
+  EXPECT_EQ(error_of([&] { MappedFile{pipe}; }), "cannot read " + pipe + ": it is not a regular file");
+  ASSERT_EQ(::mknod(socket.c_str(), S_IFSOCK | 0600, 0), 0);
+  EXPECT_EQ(error_of([&] { ReadFile{socket}; }),
+            "cannot open " + socket + ": No such device or address: check the path");
+  for (const std::string& path : {pipe, socket}) std::filesystem::remove(path);
 }
 
 // Read past the page cache, any bytes are the same as through it, in pieces smaller than what is asked for too.

@@ -1,6 +1,8 @@
 // What a directory holds, and which of several checkpoints of several formats is opened.
 #include "ckpt/any_checkpoint.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <utility>
 #include <vector>
@@ -107,6 +109,29 @@ TEST_F(AnyCheckpoints, of_one_directory_have_one_iteration) {
   put("run", CkptFormat::native, 6);
   EXPECT_EQ(opened("run/iter_0000006/", {.iteration = 6}), 6);
   expect_error([&] { opened("run/iter_0000006", {.iteration = 4}); }, "is one checkpoint: --ckpt-step 4 wants");
+}
+
+// Nobody writes to them: whoever waited would wait forever.
+TEST_F(AnyCheckpoints, with_pipes_for_files_are_refused) {
+  put("native", CkptFormat::native, 6);
+  put("megatron", CkptFormat::torch_dist, 6);
+  const std::string native = "native/iter_0000006/", megatron = "megatron/iter_0000006/";
+  for (const std::string& file :
+       {native + "manifest.json", native + "checksums.txt", native + "shard_00000.safetensors", megatron + ".metadata",
+        megatron + "common.pt", megatron + "__0_0.distcp", std::string("model/config.json"),
+        std::string("model/model.safetensors")}) {
+    const std::string path = dir_ / file;
+    fs::rename(path, dir_ / "aside");
+    ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+    const std::string message = error_of([&] { opened(file.substr(0, file.find('/'))); });
+    EXPECT_NE(message.find("cannot read " + path + ": it is not a regular file"), std::string::npos) << message;
+    fs::rename(dir_ / "aside", path);
+  }
+  for (const char* run : {"native", "megatron"}) {
+    fs::remove(tracker(run));
+    ASSERT_EQ(::mkfifo(tracker(run).c_str(), 0600), 0);
+    EXPECT_EQ(opened(run), 6);
+  }
 }
 
 // Else a run would go on from another's checkpoint.

@@ -130,9 +130,10 @@ std::unique_ptr<TorchDist::Object> TorchDist::object(const std::string& name) {
 
 void TorchDist::read_common() {
   Item item{"common.pt"};
+  const std::string path = dir_ + "/" + item.file;
   const auto object = items_.find(kCommonObject);
-  if (fs::exists(dir_ + "/common.pt"))
-    item.length = i64(fs::file_size(dir_ + "/common.pt"));
+  if (fs::exists(path))
+    item.length = store_->file(store_->add_file(path)).size();
   else if (object != items_.end())
     item = object->second;
   else
