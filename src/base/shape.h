@@ -16,4 +16,8 @@ inline i64 count(const Shape& s) {
 }
 std::string to_string(const Shape& s);  // "[2, 3]"
 
+// Of tensors in files; PyTorch has no more either. check_dims: Error, which begins with `what`, if there are more.
+inline constexpr std::size_t kMaxDims = 64;
+void check_dims(std::size_t dims, const std::string& what);
+
 }  // namespace megalith

@@ -54,11 +54,11 @@ DType parse_dtype(const std::string& name) {
 
 Shape parse_shape(const ordered_json& j, std::size_t rank) {
   const auto shape = j.get<Shape>();
+  check(shape.size() == rank, "shape {} has not {} dimensions", to_string(shape), rank);
   i64 bits = 64;  // the largest element's
   for (const i64 d : shape)
     check(d >= 0 && !__builtin_mul_overflow(bits, std::max<i64>(d, 1), &bits), "shape {} is impossible",
           to_string(shape));
-  check(shape.size() == rank, "shape {} has not {} dimensions", to_string(shape), rank);
   return shape;
 }
 
@@ -77,6 +77,7 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
   CheckpointTensor t;
   t.name = j.at("name").get<std::string>();
   t.dtype = parse_dtype(j.at("dtype").get<std::string>());
+  check_dims(j.at("shape").size(), "tensor " + t.name);
   t.shape = parse_shape(j.at("shape"), j.at("shape").size());
   i64 elements = 0;
   for (const ordered_json& b : j.at("blocks")) {

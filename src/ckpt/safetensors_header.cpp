@@ -85,6 +85,7 @@ TensorInfo parse_tensor(const std::string& name, const json& entry, const std::s
   const auto* known = std::ranges::find(kTypes, type.get<std::string>(), &StoredType::name);
   check(known != std::end(kTypes), "{}: unknown dtype {}", what, type.dump());
   check(shape.is_array(), "{}: shape is {}: want an array", what, shape.dump());
+  check_dims(shape.size(), what);
   check(offsets.is_array() && offsets.size() == 2, "{}: data_offsets is {}: want [begin, end]", what, offsets.dump());
   TensorInfo t{.name = name, .stored_type = std::string(known->name), .file = path};
   for (const json& d : shape) t.shape.push_back(parse_size(d, what + ": a size of its shape"));

@@ -108,6 +108,15 @@ TEST(Safetensors, refuses_what_the_format_forbids) {
   };
   const std::string a = R"("a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]})";
   refused("{" + a + "," + a + "}", "xx", "twice");
+  const auto ones = [](std::size_t n) {
+    std::string list = "1";
+    for (std::size_t i = 1; i < n; ++i) list += ",1";
+    return R"({"a":{"dtype":"U8","shape":[)" + list + R"(],"data_offsets":[0,1]}})";
+  };
+  refused(ones(65), "x", "tensor \"a\": a shape has 65 dimensions, at most 64 are read");
+  refused(ones(400'000), "x", "tensor \"a\": a shape has 400000 dimensions");
+  spit(dir / "good", with_header(ones(64), "x"));
+  EXPECT_EQ(TensorFiles::open_file(dir / "good").at("a").shape.size(), 64u);
   refused("{" + a + R"(,"b":{"dtype":"U8","shape":[2],"data_offsets":[1,3]}})", "xxx", "begins at byte 1");
   refused("{" + a + R"(,"b":{"dtype":"U8","shape":[2],"data_offsets":[3,5]}})", "xxxxx", "begins at byte 3");
   refused("{" + a + "}", "xxx", "3 bytes");

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/shape.h"
 #include "ckpt/torch/pickle.h"
 
 namespace megalith {
@@ -77,6 +78,7 @@ std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what) {
   check(v != nullptr, "{} is missing", what);
   const auto* list = v->sequence();
   check(list != nullptr, "{} is {}: want a tuple of integers", what, v->describe());
+  check_dims(list->size(), what);
   std::vector<i64> sizes;
   i64 bits = 64;  // the largest element's
   for (const PickleValue* item : *list) {

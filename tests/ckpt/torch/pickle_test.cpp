@@ -88,6 +88,16 @@ TEST(Pickle, refuses_classes_by_name) {
       "torch.load, which no checkpoint needs: refused");
 }
 
+TEST(Pickle, sizes_are_of_few_dimensions) {
+  const auto sizes = [](std::size_t n) {
+    std::string text = "\x80\x02("s;
+    for (std::size_t i = 0; i < n; ++i) text += "K\x01"s;
+    return load(text + "t."s);
+  };
+  EXPECT_EQ(pickle_sizes(&sizes(64).root(), "x").size(), 64u);
+  expect_error([&] { pickle_sizes(&sizes(400'000).root(), "x"); }, "x: a shape has 400000 dimensions, at most 64");
+}
+
 TEST(Pickle, refuses_damage) {
   for (const std::string& text : {""s,
                                   "."s,
