@@ -42,7 +42,7 @@ void read_torch_dist(const std::string& path, RawCheckpoint& raw) {
   raw.tensors = dist.share();
   raw.checksums = "crc32 of every tensor";
   if (!dist.objects().empty()) raw.notes.push_back(fmt::format("{} objects beside the tensors", dist.objects().size()));
-  for (const std::string& name : dist.unread()) raw.notes.push_back("of a type that is not read: " + name);
+  raw.unread = dist.unread();
 }
 
 void read_legacy(const std::string& path, RawCheckpoint& raw) {
@@ -57,8 +57,7 @@ void read_hf(const std::string& dir, RawCheckpoint& raw) {
   const TensorFiles files = TensorFiles::open_directory(dir);
   raw.tensors = read_hf_files(files, &TensorInfo::is_readable);
   for (const TensorInfo& t : files.tensors())
-    if (!t.is_readable())
-      raw.notes.push_back(fmt::format("of a type that is not read: {} ({})", t.name, t.stored_type));
+    if (!t.is_readable()) raw.unread.push_back(fmt::format("{} ({})", t.name, t.stored_type));
 }
 
 }  // namespace

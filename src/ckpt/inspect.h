@@ -11,8 +11,9 @@ struct RawCheckpoint {
   ReadMark mark{};
   std::vector<i64> parts{};          // in how many pieces each lies; one that is whole: 1
   std::vector<i64> held{};           // elements of each that are here: in a rank's own copy only its blocks
-  std::vector<std::string> notes{};  // what else is there: objects, tensors of types that we don't read
-  std::string checksums{};           // what was compared: "xxh64 of 3 files"; "": the format has none
+  std::vector<std::string> notes{};  // what else is there
+  std::vector<std::string> unread{};  // tensors of types that we don't read: "NAME (complex64)"
+  std::string checksums{};            // what was compared: "xxh64 of 3 files"; "": the format has none
 };
 
 // What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know, and a damaged

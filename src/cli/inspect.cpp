@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 
 #include "ckpt/hf_config.h"
 #include "cli/command.h"
@@ -85,6 +86,7 @@ void print_tensors(const RawCheckpoint& raw) {
                  ? ""
                  : fmt::format(", {} of {} elements", raw.held[i], count(list[i].shape)));
   for (const std::string& note : raw.notes) log::say("{}", note);
+  for (const std::string& unread : raw.unread) log::say("of a type that is not read: {}", unread);
 }
 
 void print_checkpoint(const InspectFlags& c) {
@@ -133,13 +135,17 @@ void print_tensor(const InspectFlags& c) {
 // Tensors of both under our names, or, where a model is unknown, under the files'.
 struct Pair {
   std::shared_ptr<const TensorReader> a, b;
+  std::set<std::string> unread{};  // tensors of either that can't be compared
 };
 Pair open_pair(const InspectFlags& c) {
   const AnyOpenOptions options = open_options(c);
   try {
     return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
   } catch (const Error&) {
-    return {open_raw_checkpoint(c.diff[0], options).tensors, open_raw_checkpoint(c.diff[1], options).tensors};
+    const RawCheckpoint a = open_raw_checkpoint(c.diff[0], options), b = open_raw_checkpoint(c.diff[1], options);
+    Pair pair{a.tensors, b.tensors};
+    for (const RawCheckpoint* raw : {&a, &b}) pair.unread.insert(raw->unread.begin(), raw->unread.end());
+    return pair;
   }
 }
 
@@ -150,10 +156,10 @@ bool is_comparable(const TensorSpec& a, const TensorSpec& b) {
 
 std::string gap_text(const TensorSpec& t, double gap) { return is_float(t.dtype) ? fmt::format("{:.4g}", gap) : "-"; }
 
-// 0: all equal, 1: something differs.
+// 0: all equal, 1: something differs, or can't be compared.
 int print_difference(const InspectFlags& c) {
   check(c.diff.size() == 2, "--diff wants two checkpoints, not {}", c.diff.size());
-  const auto [a, b] = open_pair(c);
+  const auto [a, b, unread] = open_pair(c);
   std::size_t name = 6;
   for (const TensorSpec& t : a->tensors()) name = std::max(name, t.name.size());
   i64 equal = 0, different = 0, of_two_types = 0;
@@ -178,9 +184,11 @@ int print_difference(const InspectFlags& c) {
   }
   for (const TensorSpec& t : b->tensors())
     if (!a->find(t.name)) log::say("{:<{}}  only in the second", t.name, name), ++different;
-  log::say("{} tensors equal, {} different; compared bit by bit{}", equal, different,
+  for (const std::string& t : unread) log::say("{}: not compared, it is of a type that is not read", t);
+  log::say("{} tensors equal, {} different{}; compared bit by bit{}", equal, different,
+           unread.empty() ? "" : fmt::format(", {} not compared", unread.size()),
            of_two_types == 0 ? "" : fmt::format(", {} of two types by their values", of_two_types));
-  return different == 0 ? 0 : 1;
+  return different == 0 && unread.empty() ? 0 : 1;
 }
 
 // A dataset's .idx file where its prefix or its .bin file is named.

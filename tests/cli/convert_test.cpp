@@ -70,6 +70,24 @@ TEST_F(Formats, Inspect) {
   expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
 }
 
+// Two models of a complex tensor each: nobody can say that they are the same.
+TEST_F(Formats, WhatCannotBeComparedIsNotEqual) {
+  for (const char* name : {"a", "b"}) {
+    const std::string header = R"({"x":{"dtype":"C64","shape":[1],"data_offsets":[0,8]}})";
+    const u64 length = header.size();
+    fs::create_directories(*this / name);
+    spit(*this / name + "/config.json", "{\"model_type\":\"other\"}");
+    spit(*this / name + "/model.safetensors",
+         std::string(reinterpret_cast<const char*>(&length), sizeof length) + header + std::string(8, *name));
+  }
+  const Ran ran = megalith("inspect --diff " + *this / "a" + " " + *this / "b");
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.out.find("x (C64): not compared, it is of a type that is not read\n"
+                         "0 tensors equal, 0 different, 1 not compared; "),
+            std::string::npos)
+      << ran.out << ran.err;
+}
+
 TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   const std::string ck = *this / "ck", hf = *this / "hf", out = " --save " + *this / "out";
   must(run("--train-iters 2 --save-interval 2 --save " + ck));
