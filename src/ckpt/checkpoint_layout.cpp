@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <filesystem>
 #include <new>
 #include <nlohmann/json.hpp>
@@ -22,7 +23,43 @@ constexpr i64 kMaxChunk = i64{1} << 40;  // bytes
 constexpr const char* kFormat = "megalith-checkpoint";
 
 std::string hex(u64 sum) { return fmt::format("{:016x}", sum); }
-u64 parse_hex(const ordered_json& j) { return std::stoull(j.get<std::string>(), nullptr, 16); }
+
+template <class T>
+T value_of(const ordered_json& j, std::string_view name) {
+  try {
+    return j.get<T>();
+  } catch (const ordered_json::exception&) {  // its text names neither
+    fail("{} is {}", name, j.dump().substr(0, 80));
+  }
+}
+
+const ordered_json& field(const ordered_json& j, const char* name) {
+  const auto it = j.find(name);
+  check(it != j.end(), "{} is missing", name);
+  return *it;
+}
+
+template <class T>
+T field_as(const ordered_json& j, const char* name) {
+  return value_of<T>(field(j, name), name);
+}
+
+i64 parse_count(const ordered_json& j, const char* name) {
+  constexpr i64 kMost = i64{1} << 53;
+  const ordered_json& n = field(j, name);
+  check(n.is_number_integer() && n.get<double>() >= 0 && n.get<double>() <= double(kMost),
+        "{} is {}: want an integer from 0 to 2^53", name, n.dump().substr(0, 80));
+  return n.get<i64>();
+}
+
+u64 parse_hex(const ordered_json& j) {
+  const auto text = value_of<std::string>(j, "a checksum");
+  u64 sum = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum, 16);
+  check(error == std::errc() && end == text.data() + text.size(), "a checksum is {}: want 16 digits of base 16",
+        j.dump().substr(0, 80));
+  return sum;
+}
 
 ordered_json to_json(const std::map<std::string, u64>& sums) {
   ordered_json out = ordered_json::object();
@@ -53,7 +90,7 @@ DType parse_dtype(const std::string& name) {
 }
 
 Shape parse_shape(const ordered_json& j, std::size_t rank) {
-  const auto shape = j.get<Shape>();
+  const auto shape = value_of<Shape>(j, "a shape");
   check(shape.size() == rank, "shape {} has not {} dimensions", to_string(shape), rank);
   i64 bits = 64;  // the largest element's
   for (const i64 d : shape)
@@ -75,17 +112,18 @@ void parse_checksums(const ordered_json& sums, i64 chunk_bytes, i64 element, i64
 
 CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole) {
   CheckpointTensor t;
-  t.name = j.at("name").get<std::string>();
-  t.dtype = parse_dtype(j.at("dtype").get<std::string>());
-  check_dims(j.at("shape").size(), "tensor " + t.name);
-  t.shape = parse_shape(j.at("shape"), j.at("shape").size());
+  t.name = field_as<std::string>(j, "name");
+  t.dtype = parse_dtype(field_as<std::string>(j, "dtype"));
+  const ordered_json& shape = field(j, "shape");
+  check_dims(shape.size(), "tensor " + t.name);
+  t.shape = parse_shape(shape, shape.size());
   i64 elements = 0;
-  for (const ordered_json& b : j.at("blocks")) {
-    TensorBlock block{.file = b.at("file").get<std::string>(),
-                      .key = b.at("key").get<std::string>(),
-                      .offset = parse_shape(b.at("offset"), t.shape.size()),
-                      .shape = parse_shape(b.at("shape"), t.shape.size())};
-    parse_checksums(b.at("xxh64"), chunk_bytes, size_of(t.dtype), count(block.shape) * size_of(t.dtype), block);
+  for (const ordered_json& b : field(j, "blocks")) {
+    TensorBlock block{.file = field_as<std::string>(b, "file"),
+                      .key = field_as<std::string>(b, "key"),
+                      .offset = parse_shape(field(b, "offset"), t.shape.size()),
+                      .shape = parse_shape(field(b, "shape"), t.shape.size())};
+    parse_checksums(field(b, "xxh64"), chunk_bytes, size_of(t.dtype), count(block.shape) * size_of(t.dtype), block);
     check(block.file.find('/') == std::string::npos, "file \"{}\" is outside the checkpoint", block.file);
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       check(block.offset[d] + block.shape[d] <= t.shape[d], "a block of {} lies outside its shape", t.name);
@@ -127,20 +165,22 @@ std::string format_manifest(const ManifestFile& file) {
 ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole) {
   try {
     check(!is_nested_too_deep(text), "it is nested more than {} levels deep", kMaxJsonDepth);
-    const ordered_json j = ordered_json::parse(text);
-    check(j.at("format") == kFormat, "its format is {}", j.at("format").dump());
-    const int version = j.at("format_version").get<int>();
+    const ordered_json j = ordered_json::parse(text, nullptr, false);
+    check(j.is_object(), "it is no JSON object");
+    check(field(j, "format") == kFormat, "its format is {}", field(j, "format").dump());
+    const i64 version = parse_count(j, "format_version");
     if (version > kVersion)
       throw NewerCheckpoint(fmt::format("[load] {} has format version {}; this program reads up to {}: use a newer one",
                                         path, version, kVersion));
     ManifestFile file;
-    file.manifest.iteration = j.at("iteration").get<i64>();
-    file.manifest.consumed_samples = j.at("consumed_samples").get<i64>();
-    file.manifest.config_json = j.at("config").dump();
-    file.manifest.state_json = j.at("state").dump();
-    const i64 chunk_bytes = j.value("chunk_bytes", i64{0});
-    for (const ordered_json& t : j.at("tensors")) file.tensors.push_back(parse_tensor(t, chunk_bytes, whole));
-    if (version > 1) file.headers = parse_checksums(j.at("headers")), file.files = parse_checksums(j.at("files"));
+    file.manifest.iteration = parse_count(j, "iteration");
+    file.manifest.consumed_samples = parse_count(j, "consumed_samples");
+    file.manifest.config_json = field(j, "config").dump();
+    file.manifest.state_json = field(j, "state").dump();
+    const i64 chunk_bytes = j.contains("chunk_bytes") ? field_as<i64>(j, "chunk_bytes") : 0;
+    for (const ordered_json& t : field(j, "tensors")) file.tensors.push_back(parse_tensor(t, chunk_bytes, whole));
+    if (version > 1)
+      file.headers = parse_checksums(field(j, "headers")), file.files = parse_checksums(field(j, "files"));
     return file;
   } catch (const NewerCheckpoint&) {
     throw;

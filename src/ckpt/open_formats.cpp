@@ -120,8 +120,8 @@ void read_own_state(const PickleValue& common, AnyCheckpoint& c) {
   c.manifest.state_json = pickle_text(own->find("state"), "[load] " + c.path + ": our state");
   if (const PickleValue* args = common.find("args"))
     if (const PickleValue* samples = args->find("consumed_train_samples"))
-      c.manifest.consumed_samples = pickle_integer(samples, "[load] consumed_train_samples");
-  c.manifest.iteration = pickle_integer(common.find("iteration"), "[load] iteration");
+      c.manifest.consumed_samples = pickle_count(samples, "[load] " + c.path + ": consumed_train_samples");
+  c.manifest.iteration = pickle_count(common.find("iteration"), "[load] " + c.path + ": iteration");
   read_origin(c.manifest.state_json, c);
 }
 
@@ -208,6 +208,7 @@ AnyCheckpoint open_torch_dist(const std::string& dir, const AnyOpenOptions& opti
   check(dist.unread().empty(), "[load] {}: tensor {} is of a type that is not read", dir, dist.unread().front());
   check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
   const PickleValue& common = *dist.common();
+  check_version(common, dir, 3);
   const bool bucketed = has_bucketed_state(dist.tensors());
   const bool pickled = std::ranges::any_of(
       dist.objects(), [](const std::string& name) { return name.find(".param_state/") != std::string::npos; });

@@ -54,6 +54,7 @@ std::vector<std::string> texts_of(const std::vector<T>& values) {
 }
 
 const std::string& single(const std::vector<std::string>& texts, std::string_view where) {
+  check(!texts.empty(), "{}: it has no value: give one", where);
   check(texts.size() == 1, "{}: one value is wanted, {} are given", where, texts.size());
   return texts[0];
 }

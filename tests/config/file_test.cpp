@@ -141,7 +141,7 @@ TEST(Json, BadTextIsRefused) {
   EXPECT_EQ(message("{"), "f: this is not a JSON object of settings");
   EXPECT_EQ(message("[1]"), "f: this is not a JSON object of settings");
   EXPECT_EQ(message("{\"num_layers\": 1.5}"), "f: num_layers: '1.5' is not a whole number, such as 12");
-  EXPECT_EQ(message("{\"num_layers\": null}"), "f: num_layers: one value is wanted, 0 are given");
+  EXPECT_EQ(message("{\"num_layers\": null}"), "f: num_layers: it has no value: give one");
   EXPECT_EQ(message("{\"num_layers\": {}}"), "f: num_layers: a single value is wanted, object is given");
   EXPECT_EQ(message("{\"skip\": [null]}"), "f: skip: a single value is wanted, null is given");
 }

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <optional>
 
@@ -31,8 +32,8 @@ class Args {
   std::optional<double> number(std::string_view name) const {
     const PickleValue* v = find(name);
     if (v == nullptr) return std::nullopt;
-    check(v->kind == Kind::integer || v->kind == Kind::real, "[megatron] the argument {} is {}: want a number", name,
-          v->describe());
+    check(v->kind == Kind::integer || (v->kind == Kind::real && std::isfinite(v->real)),
+          "[megatron] the argument {} is {}: want a finite number", name, v->describe());
     return v->kind == Kind::integer ? double(v->integer) : v->real;
   }
   std::optional<i64> size(std::string_view name) const {
@@ -151,6 +152,7 @@ void copy_settings(const PickleValue& args, ordered_json& config) {
   for (const Setting& s : kSettings) {
     const PickleValue* v = args.find(s.name);
     const bool whole = v != nullptr && s.kind == Kind::real && v->kind == Kind::integer;
+    if (v != nullptr && v->kind == Kind::real) (void)Args(args).number(s.name);  // a finite one
     if (v != nullptr && (v->kind == s.kind || whole)) config[s.name] = to_json(*v);
   }
 }
@@ -196,20 +198,35 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   return m;
 }
 
+void check_version(const PickleValue& common, const std::string& where, double usual) {
+  const PickleValue* v = common.find("checkpoint_version");
+  const double version = v == nullptr               ? usual
+                         : v->kind == Kind::integer ? double(v->integer)
+                         : v->kind == Kind::real    ? v->real
+                                                    : 0;
+  check(version >= 2 && version < 4,
+        "[load] {}: checkpoint_version is {}: only 2 and 3 are read, others order queries, keys and values otherwise",
+        where, v == nullptr ? "missing" : v->describe());
+}
+
+// Tensors, and what is not set, are passed over: they are read elsewhere, or say nothing.
+static std::optional<i64> steps_in(const PickleValue* v, const char* name) {
+  const PickleValue* step = v == nullptr ? nullptr : v->find(name);
+  if (step == nullptr || step->is_none() || step->kind == Kind::object) return std::nullopt;
+  return pickle_count(step, fmt::format("[megatron] the optimizer's {}", name));
+}
+
 std::optional<i64> optimizer_steps(const PickleValue* optimizer) {
   if (optimizer == nullptr) return std::nullopt;
   const PickleValue* inner = optimizer->find("optimizer");
   if (inner == nullptr) inner = optimizer;
   const PickleValue* state = inner->find("state");
   for (const PickleValue* in : {optimizer, state})
-    if (const PickleValue* step = in == nullptr ? nullptr : in->find("common_step");
-        step != nullptr && step->kind == Kind::integer)
-      return step->integer;
+    if (const auto steps = steps_in(in, "common_step")) return steps;
   const PickleValue* groups = inner->find("param_groups");
   if (groups == nullptr || groups->sequence() == nullptr) return std::nullopt;
   for (const PickleValue* group : *groups->sequence())
-    if (const PickleValue* step = group->find("step"); step != nullptr && step->kind == Kind::integer)
-      return step->integer;
+    if (const auto steps = steps_in(group, "step")) return steps;
   return std::nullopt;
 }
 
@@ -218,17 +235,15 @@ Manifest manifest_of_common(const PickleValue& common, const ModelConfig& model,
   const PickleValue* args = common.find("args");
   check(args != nullptr, "[megatron] the checkpoint holds no arguments");
   const Args a(*args);
-  if (const PickleValue* iteration = common.find("iteration"); iteration != nullptr && iteration->kind == Kind::integer)
-    manifest.iteration = iteration->integer;
+  if (const PickleValue* iteration = common.find("iteration"); iteration != nullptr && iteration->kind != Kind::text)
+    manifest.iteration = pickle_count(iteration, "[megatron] the checkpoint's iteration");
   manifest.consumed_samples = a.size("consumed_train_samples").value_or(0);
-  check(manifest.iteration >= 0, "[megatron] the checkpoint is of iteration {}", manifest.iteration);
   ordered_json config = ordered_json::parse(model_to_json(model));
   copy_settings(*args, config);
   manifest.config_json = config.dump();
   const PickleValue* scheduler = common.find("opt_param_scheduler");
   const bool scheduled = scheduler != nullptr && scheduler->is_dict();
-  const i64 counted =
-      scheduled ? pickle_integer(scheduler->find("num_steps"), "[megatron] the schedule's num_steps") : 0;
+  const i64 counted = scheduled ? pickle_count(scheduler->find("num_steps"), "[megatron] the schedule's num_steps") : 0;
   ordered_json state = {
       {"schedule_samples", counted},
       {"optimizer_steps", steps.value_or(manifest.iteration)},

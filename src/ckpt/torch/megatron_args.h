@@ -18,8 +18,12 @@ using HasTensor = std::function<bool(const std::string& name)>;
 // it, for a setting that our models don't have.
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size);
 
+// Error if `common`, at `where`, says that it is of another version than those that are read. Without one it is of
+// `usual`.
+void check_version(const PickleValue& common, const std::string& where, double usual);
+
 // Adam's count of steps, which Megatron's optimizer settings give: of all, or of the first group of parameters that has
-// one.
+// one. Error if that is none.
 std::optional<i64> optimizer_steps(const PickleValue* optimizer);
 
 // Iteration, samples, model and schedule of a checkpoint's common state, as a native manifest has them. `steps`: of

@@ -68,6 +68,13 @@ i64 pickle_integer(const PickleValue* v, const std::string& what) {
   return v->integer;
 }
 
+i64 pickle_count(const PickleValue* v, const std::string& what) {
+  constexpr i64 kMost = i64{1} << 53;  // as far as numbers of 64 bits are exact
+  const i64 value = pickle_integer(v, what);
+  check(value >= 0 && value <= kMost, "{} is {}: want an integer from 0 to 2^53", what, value);
+  return value;
+}
+
 const std::string& pickle_text(const PickleValue* v, const std::string& what) {
   check(v != nullptr, "{} is missing", what);
   check(v->kind == Kind::text, "{} is {}: want text", what, v->describe());

@@ -226,13 +226,6 @@ void add_param(TensorStore& store, const std::string& name, const Collector::Par
   }
 }
 
-void check_version(const PickleValue& root, const std::string& dir) {
-  const PickleValue* v = root.find("checkpoint_version");
-  const double version = v == nullptr ? 0 : v->kind == PickleValue::Kind::integer ? double(v->integer) : v->real;
-  check(version >= 2, "[load] {}: checkpoint_version {} orders queries, keys and values otherwise; 2 and 3 are read",
-        dir, version);
-}
-
 }  // namespace
 
 TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
@@ -259,7 +252,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
       }
     if (!common_) common_ = std::move(file);
   }
-  check_version(common(), dir);
+  check_version(common(), dir, 0);
   const PickleValue* args = common().find("args");
   check(args != nullptr, "[load] {} holds no arguments", dir);
   // The last stage's copy of a tied embedding.

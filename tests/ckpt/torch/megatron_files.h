@@ -48,7 +48,7 @@ inline std::string megatron_common(const ModelConfig& m, const MegatronFiles& fi
         if (files.more_args) files.more_args(p);
       });
     });
-    p.entry("checkpoint_version", 3.0), p.entry("iteration", i64{3});
+    p.entry("checkpoint_version", 3.0), p.entry("iteration", i64{3});  // of equal keys the last counts
     if (files.more_common) files.more_common(p);
   });
   return p.finish();

@@ -1,5 +1,7 @@
 // A checkpoint of Megatron's is read as the model that it is of, or refused.
+#include <limits>
 #include <set>
+#include <tuple>
 
 #include "ckpt/inspect.h"
 #include "tests/ckpt/torch/megatron_files.h"
@@ -151,6 +153,47 @@ TEST(MegatronModel, knows_which_gelu) {
   };
   EXPECT_EQ(gelu(false), Activation::gelu);
   EXPECT_EQ(gelu(true), Activation::gelu_tanh);
+}
+
+Entry step(const Entry& value) {
+  return [=](PickleWriter& p) {
+    p.text("optimizer");
+    p.dict([&] {
+      p.text("param_groups");
+      p.list([&] { p.dict([&] { value(p); }); });
+    });
+  };
+}
+
+TEST(MegatronModel, refuses_numbers_that_no_run_has) {
+  const auto refusal = [](const MegatronFiles& files) {
+    TempDir dir;
+    write_megatron_files(dir.path(), files);
+    std::string text = error_of([&] { open_any_checkpoint(dir.path()); });
+    if (const auto at = text.find(dir.path()); at != text.npos)
+      text.replace(at, dir.path().size() + std::string("/iter_0000003").size(), "DIR");
+    return text;
+  };
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const auto whole = [](const char* name, i64 value) -> Entry {
+    return [=](PickleWriter& p) { p.entry(name, value); };
+  };
+  const std::string count = ": want an integer from 0 to 2^53", version = ": only 2 and 3 are read, others ";
+  const std::tuple<Entry, std::string> cases[] = {
+      {whole("iteration", -1), "[megatron] the checkpoint's iteration is -1" + count},
+      {number("iteration", nan), "[megatron] the checkpoint's iteration is the number nan: want an integer"},
+      {number("checkpoint_version", 1), "[load] DIR: checkpoint_version is the number 1" + version},
+      {text("checkpoint_version", "x"), "[load] DIR: checkpoint_version is \"x\"" + version},
+      {step(whole("step", -5)), "[megatron] the optimizer's step is -5" + count},
+      {step(whole("step", i64{1} << 62)), "[megatron] the optimizer's step is 4611686018427387904" + count},
+      {step(number("step", 1.5)), "[megatron] the optimizer's step is the number 1.5: want an integer"},
+      {step(number("step", nan)), "[megatron] the optimizer's step is the number nan: want an integer"},
+      {step(text("step", "a")), "[megatron] the optimizer's step is \"a\": want an integer"}};
+  for (const auto& [entry, said] : cases) EXPECT_EQ(refusal({.more_common = entry}).substr(0, said.size()), said);
+  EXPECT_EQ(refusal({.more_args = number("norm_epsilon", nan)}),
+            "[megatron] the argument norm_epsilon is the number nan: want a finite number");
+  EXPECT_EQ(refusal({.more_args = number("lr", nan)}),
+            "[megatron] the argument lr is the number nan: want a finite number");
 }
 
 // Numbers of this process's open files whose names end so, the lowest first.
