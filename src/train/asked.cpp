@@ -1,8 +1,12 @@
 #include "train/asked.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cstring>
 #include <sstream>
+
+#include "base/log.h"
 
 namespace megalith {
 namespace {
@@ -13,6 +17,8 @@ int number_of(ExitSignal signal) {
   constexpr int kNumbers[] = {SIGTERM, SIGINT, SIGUSR1, SIGUSR2, SIGHUP};
   return kNumbers[int(signal)];
 }
+
+std::string name_of(int signal) { return fmt::format("SIG{}", sigabbrev_np(signal)); }
 
 }  // namespace
 
@@ -31,11 +37,17 @@ struct Asked::Word {
   }
 };
 
-Asked::Asked(const TrainConfig& train, Ranks& ranks)
+Asked::Asked(const Options& options, Ranks& ranks)
     : ranks_(ranks),
-      exit_signal_(number_of(train.exit_signal)),
-      most_minutes_(train.exit_duration_in_mins),
-      signals_(exit_signal_) {}
+      exit_signal_(number_of(options.train.exit_signal)),
+      most_minutes_(options.train.exit_duration_in_mins),
+      signals_(exit_signal_, options.given.has("exit-signal")) {
+  std::vector<std::string> ignored;
+  for (const int signal : signals_.ignored()) ignored.push_back(name_of(signal));
+  if (!ignored.empty())
+    log::say("  {} stays ignored, as when the program was started: --exit-signal names one that acts all the same",
+             fmt::join(ignored, ", "));
+}
 
 double Asked::minutes() const {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count() / 60;
@@ -67,7 +79,7 @@ bool Asked::look(i64 iteration) {
 }
 
 std::string Asked::reason() const {
-  if (signal_ != 0) return fmt::format("after receiving SIG{}.", sigabbrev_np(signal_));
+  if (signal_ != 0) return fmt::format("after receiving {}.", name_of(signal_));
   return fmt::format("after {:.3f} minutes", minutes());
 }
 

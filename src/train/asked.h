@@ -19,7 +19,7 @@ inline constexpr int kRequeue = 85;
 
 class Asked {
  public:
-  Asked(const TrainConfig& train, Ranks& ranks);
+  Asked(const Options& options, Ranks& ranks);
 
   // To be called by all ranks between steps. Whether there is something to do after `iteration`, the last one started.
   bool look(i64 iteration);

@@ -70,7 +70,7 @@ class TrainingRun {
 
   // Signals are what they were before as soon as all is saved.
   int train_and_save() {
-    Asked asked(t_, ranks_);
+    Asked asked(o_, ranks_);
     std::optional<DataLoader> loader;
     if (state_.iteration >= last_)
       log::say(

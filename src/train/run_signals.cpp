@@ -1,7 +1,7 @@
 #include "train/run_signals.h"
 
-#include <array>
 #include <atomic>
+#include <set>
 
 namespace megalith {
 namespace {
@@ -40,18 +40,23 @@ static void forget() {
   w.saves = 0, w.leaving = 0, w.is_interrupted = false, w.leaves = SIGTERM;
 }
 
-static void take(int signal, struct sigaction& before) {
+static struct sigaction handler_of(int signal) {
   struct sigaction now {};
-  sigaction(signal, nullptr, &before);
-  if (before.sa_handler == SIG_IGN || before.sa_handler == on_signal) return;
+  sigaction(signal, nullptr, &now);
+  return now;
+}
+
+static void take(int signal) {
+  struct sigaction now {};
   now.sa_handler = on_signal;
   now.sa_flags = SA_RESTART;
   sigaction(signal, &now, nullptr);
 }
 
-EarlySignals::EarlySignals() {
+EarlySignals::EarlySignals() : saves_before_(handler_of(SIGUSR1)), leaves_before_(handler_of(SIGUSR2)) {
   forget();
-  take(SIGUSR1, saves_before_), take(SIGUSR2, leaves_before_);
+  if (saves_before_.sa_handler != SIG_IGN) take(SIGUSR1);
+  if (leaves_before_.sa_handler != SIG_IGN) take(SIGUSR2);
 }
 
 EarlySignals::~EarlySignals() {
@@ -59,16 +64,21 @@ EarlySignals::~EarlySignals() {
   forget();
 }
 
-RunSignals::RunSignals(int leaves) {
+RunSignals::RunSignals(int leaves, bool named) {
   Word& w = word();
   w.leaves = leaves;
   if (leaves == SIGUSR1 && w.saves.exchange(0) > 0) on_signal(SIGUSR1);  // it came before this was known
-  for (const int signal : std::array{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
-    struct sigaction before {};
-    sigaction(signal, nullptr, &before);
-    if (before.sa_handler == SIG_IGN || before.sa_handler == on_signal) continue;
+  for (const int signal : std::set{SIGTERM, SIGINT, SIGUSR1, SIGUSR2, leaves}) {
+    const struct sigaction before = handler_of(signal);
+    const bool is_ignored = before.sa_handler == SIG_IGN;
+    if (is_ignored && !(named && signal == leaves)) {
+      if (signal != SIGINT) ignored_.push_back(signal);
+      continue;
+    }
+    if (before.sa_handler == on_signal) continue;
     if (signal == SIGINT) w.interrupt_before = before;
-    take(signal, before);
+    if (signal == SIGINT && is_ignored) w.interrupt_before.sa_handler = SIG_DFL;
+    take(signal);
     taken_.push_back({signal, before});
   }
 }

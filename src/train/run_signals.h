@@ -30,14 +30,17 @@ class EarlySignals {
 class RunSignals {
  public:
   // `leaves`: --exit-signal, whatever it means otherwise. A signal that the process was started to ignore stays
-  // ignored. A second SIGINT does what the first would have done without this object: it ends the process.
-  explicit RunSignals(int leaves);
+  // ignored, unless it is that one and the user has `named` it. A second SIGINT ends the process, as the first would
+  // have without this object.
+  RunSignals(int leaves, bool named);
   ~RunSignals();
   RunSignals(const RunSignals&) = delete;
   RunSignals& operator=(const RunSignals&) = delete;
 
   i64 saves() const;    // how many times SIGUSR1 has come
   int leaving() const;  // the first signal to leave that has come, or 0
+  // Those that stay ignored. SIGINT is none: a script's background jobs have it so.
+  const std::vector<int>& ignored() const { return ignored_; }
 
  private:
   struct Taken {
@@ -45,6 +48,7 @@ class RunSignals {
     struct sigaction before;
   };
   std::vector<Taken> taken_;
+  std::vector<int> ignored_;
 };
 
 }  // namespace megalith

@@ -118,6 +118,18 @@ TEST_F(Signals, ExitSignalLeavesLikeTerm) {
   expect_one_saved();
 }
 
+// As a script may have it with `trap ''`.
+TEST_F(Signals, IgnoredOnesActOnlyIfTheyAreNamed) {
+  const auto before = signal(SIGUSR2, SIG_IGN);
+  const Ran named = tell(run("--exit-signal SIGUSR2"), {SIGUSR2});
+  const Ran ignored = tell(run(""), {SIGUSR2, SIGTERM}, 1, 0, std::chrono::milliseconds(200));
+  signal(SIGUSR2, before);
+  EXPECT_NE(named.out.find("exiting program after receiving SIGUSR2."), std::string::npos) << named.out;
+  EXPECT_EQ(named.out.find("stays ignored"), std::string::npos) << named.out;
+  EXPECT_NE(ignored.out.find("exiting program after receiving SIGTERM."), std::string::npos) << ignored.out;
+  EXPECT_NE(ignored.out.find("  SIGUSR2 stays ignored, as when the program was started"), std::string::npos);
+}
+
 TEST_F(Signals, WithoutSaveTheCodeSaysThatStepsAreLost) {
   const std::string line =
       pretrain("--train-iters 20000 --lr-decay-iters 9 --log-interval 1 --metrics-file " + *this / "m.jsonl");
