@@ -84,9 +84,9 @@ std::string Asked::reason() const {
 }
 
 int Asked::exit_code(bool is_saved) const {
+  if (signal_ == SIGUSR2) return kRequeue;  // also where it is --exit-signal: whoever sends it knows it by that
   const bool is_polite = signal_ == exit_signal_ || signal_ == SIGTERM;
-  if (is_polite && is_saved) return 0;
-  return signal_ == SIGUSR2 && !is_polite ? kRequeue : 128 + signal_;
+  return is_polite && is_saved ? 0 : 128 + signal_;
 }
 
 }  // namespace megalith

@@ -14,8 +14,8 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
   f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
   f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},
-        "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too with exit code 85, and "
-        "SIGUSR1 saves and goes on.");
+        "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too, always with exit code "
+        "85, and SIGUSR1 saves and goes on.");
   f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
   f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");

@@ -2,7 +2,7 @@
 // lives they only leave word here; the training loop looks at it between steps.
 //
 //   SIGTERM or another --exit-signal, SIGINT    leave
-//   SIGUSR2                                     leave, and be started again
+//   SIGUSR2, also as --exit-signal              leave, and be started again
 //   SIGUSR1                                     save and go on
 #pragma once
 #include <signal.h>

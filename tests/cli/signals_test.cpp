@@ -76,9 +76,12 @@ TEST_F(Signals, User1SavesAndGoesOn) {
 }
 
 TEST_F(Signals, User2LeavesWithTheCodeToRequeue) {
-  const Ran ran = tell(run(""), {SIGUSR2});
-  EXPECT_EQ(ran.exit_code, 85) << ran.err;
-  expect_one_saved();
+  for (const char* named : {"", "--exit-signal SIGUSR2"}) {
+    fs::remove_all(*this / "ck"), fs::remove(*this / "m.jsonl");
+    const Ran ran = tell(run(named), {SIGUSR2});
+    EXPECT_EQ(ran.exit_code, 85) << named << ran.err;
+    expect_one_saved();
+  }
 }
 
 // Before the first step too: a scheduler knows nothing of steps.
