@@ -129,7 +129,6 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     check(canonical_path(load_) == canonical_path(options.train.save) || fs::exists(load_),
           "--load {}: no such directory", load_);
     check_no_weights(load_);
-    log::say("  no checkpoint in {}: starting from random weights", load_);
     return;
   }
   AnyOpenOptions open = open_options(is_copy_ ? 0 : options.train.ckpt_step);

@@ -52,6 +52,8 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   if (!copy && error) std::rethrow_exception(error);
   if (!copy) {
     together(ranks, [&] { start->check_accepted(); });
+    if (const std::string& load = options.train.load; !load.empty() && start->place().empty())
+      log::say("  no checkpoint in {}: starting from random weights", load);
     return std::move(*start);
   }
   if (error) log::warn("{}; loading the non-persistent checkpoint", what);
@@ -66,7 +68,7 @@ RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelS
     const TrainConfig& t = options.train;
     const bool is_copy = start.is_copy();
     check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
-    log::warn("[load] {}; loading the one before", problem);
+    log::warn("[load] {}; looking for an older one", problem);
     model.forget_moments();  // what was read of them: the next start may have none
     (is_copy ? known.copy : known.checkpoint) = start.iteration();
     start = choose_start(options, ranks, known);

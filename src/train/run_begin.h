@@ -12,7 +12,7 @@ struct Damaged {
 // --load's latest checkpoint, or a copy that is newer. Error on all ranks if it fails on one.
 RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged = {});
 
-// Fills the model from it, on all ranks. If a rank finds it damaged, all turn to the one before, with a warning that
+// Fills the model from it, on all ranks. If a rank finds it damaged, all turn to an older one, with a warning that
 // says why. Returns what the model was filled from.
 RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model);
 

@@ -73,6 +73,11 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
     const Ran ran = must(run("ck", flags + "--train-iters 8"));
     EXPECT_NE(ran.out.find("non-persistent checkpoint of iteration 6"), std::string::npos) << ran.out;
     EXPECT_NE(ran.out.find("at iteration 6"), std::string::npos) << ran.out;
+    fs::remove_all(*this / "ck/iter_0000004"), fs::remove_all(*this / "ck/iter_0000008");
+    fs::remove(*this / "ck/latest_checkpointed_iteration.txt");  // nothing but the copy is left
+    const Ran from_copy = must(run("ck", flags + "--train-iters 8"));
+    EXPECT_NE(from_copy.out.find("at iteration 6"), std::string::npos) << from_copy.out;
+    EXPECT_EQ(from_copy.out.find("random weights"), std::string::npos) << from_copy.out;
     expect_same_tensors("whole/iter_0000008", "ck/iter_0000008");
   }
 }

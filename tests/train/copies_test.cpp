@@ -123,7 +123,7 @@ TEST_F(Copies, damage_found_while_loading_leads_to_the_one_before) {
     flip(shard(rank, iteration), 8 * (fs::file_size(shard(rank, iteration)) - 9));
   };
   expect(4, "wrong checksum; tensor ", [&] { damage(0, 5); });
-  expect(4, "; loading the one before", [&] { damage(1, 5); });
+  expect(4, "; looking for an older one", [&] { damage(1, 5); });
   expect(3, place(0, 4) + "/shard_00000.safetensors is damaged", [&] { damage(1, 5), damage(0, 4); });
   expect(5, "; loading the non-persistent checkpoint", [&] { flip(at("live/iter_0000003/manifest.json"), 4000); });
 }
@@ -139,7 +139,8 @@ TEST_F(Copies, damage_with_nothing_before_leads_to_a_fresh_start) {
     ASSERT_TRUE(fs::exists(shard(0, 4)));
     flip(shard(0, 4), 8 * (fs::file_size(shard(0, 4)) - 9));
     const Said said = train("live", "");
-    EXPECT_TRUE(said.has("wrong checksum; tensor ")) << said.out << said.err << said.error;
+    const std::string fresh = "  no checkpoint in " + at("live") + ": starting from random weights\n";
+    EXPECT_TRUE(said.has("wrong checksum; tensor ") && said.has(fresh)) << said.out << said.err << said.error;
     expect_end_of_whole();
   }
 }

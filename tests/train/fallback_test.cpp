@@ -125,7 +125,7 @@ TEST(Fallback, ranks_agree_on_one_that_is_whole_for_all) {
   Found f = start_in(a, b, 8);
   EXPECT_EQ(f.iterations, (std::vector<i64>{6, 6}));
   EXPECT_NE(f.said.find("wrong checksum; tensor "), std::string::npos) << f.said;
-  EXPECT_NE(f.said.find("loading the one before"), std::string::npos) << f.said;
+  EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
   damage(b, 6, 1);  // the first to agree on is not whole for the second rank
   f = start_in(a, b, 8);
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
@@ -151,7 +151,7 @@ TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
   Found f = start_in(dir, dir, 6, [&] { fs::resize_file(shard, 8000); });
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
   EXPECT_NE(f.said.find(shard + " ends at byte 8000"), std::string::npos) << f.said;
-  EXPECT_NE(f.said.find("loading the one before"), std::string::npos) << f.said;
+  EXPECT_NE(f.said.find("; looking for an older one"), std::string::npos) << f.said;
   fs::remove(shard);
   f = start_in(dir, dir, 6);
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
