@@ -6,6 +6,7 @@
 #include <cctype>
 #include <filesystem>
 
+#include "base/escape.h"
 #include "base/parse_count.h"
 #include "base/read_error.h"
 
@@ -14,15 +15,23 @@ namespace {
 
 constexpr const char* kRelease = "release";  // Megatron's name for weights that are to begin with
 
-// Without the line's end; "" if there is none that can be read.
+// Without blanks around it, as Megatron takes it; "" if there is none that can be read.
 std::string tracker_text(const std::string& dir) {
+  constexpr const char* kBlanks = " \t\n\v\f\r";
   try {
-    std::string text = read_text(dir + "/" + kLatestFile);
-    while (!text.empty() && std::isspace(static_cast<unsigned char>(text.back()))) text.pop_back();
-    return text;
+    const std::string text = read_text(dir + "/" + kLatestFile);
+    const std::size_t first = text.find_first_not_of(kBlanks);
+    return first == text.npos ? "" : text.substr(first, text.find_last_not_of(kBlanks) + 1 - first);
   } catch (const DamagedFile&) {
     return "";
   }
+}
+
+std::string names_nothing(const std::string& dir, const std::string& tracker) {
+  constexpr std::size_t kShown = 40;
+  return fmt::format(
+      "{}/{} {}names no checkpoint that is there", dir, kLatestFile,
+      tracker.empty() ? "" : fmt::format("holds \"{}\", which ", escape_controls(tracker.substr(0, kShown))));
 }
 
 SaveDirectory only(const std::string& dir, std::vector<FoundCheckpoint> found, i64 iteration) {
@@ -52,7 +61,7 @@ SaveDirectory read_save_directory(const std::string& dir, const WhichIteration& 
   SaveDirectory save{.lack = dir + " holds no checkpoint (no iter_* directory)"};
   const auto is_latest = [&](const FoundCheckpoint& c) { return c.iteration == latest; };
   if (std::ranges::none_of(found, is_latest))
-    save.tracker_problem = fmt::format("{}/{} names no checkpoint that is there", dir, kLatestFile);
+    save.tracker_problem = names_nothing(dir, tracker);
   else if (tracker != kRelease)
     std::ranges::stable_partition(found, [&](const FoundCheckpoint& c) { return c.iteration <= latest; });
   if (which.no_later_than) {

@@ -13,7 +13,8 @@ struct SaveDirectory {
   // those before it, the newest first, and those after it: they are of a branch of the run that was left. Where it
   // names none, the newest first.
   std::vector<FoundCheckpoint> candidates{};
-  std::string tracker_problem{};  // "DIR/latest... names no checkpoint that is there"; empty if it does, or isn't asked
+  std::string tracker_problem{};  // "DIR/latest... holds "7", which names no checkpoint that is there"; empty if it
+                                  // does, or isn't asked
   std::string lack{};             // why there are no candidates
 
   const FoundCheckpoint& first() const;  // Error if there are none

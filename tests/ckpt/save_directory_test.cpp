@@ -32,13 +32,18 @@ class SaveDirectories : public testing::Test {
 TEST_F(SaveDirectories, name_the_order_in_which_iterations_are_tried) {
   EXPECT_EQ(order("30\n"), "iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010");
   EXPECT_EQ(order("20"), "iter_0000020 iter_0000020.replaced-7 iter_0000010 iter_0000030");
-  EXPECT_EQ(order("release\n"), "release iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010");
+  EXPECT_EQ(order(" \t20\r\n"), order("20"));  // as Megatron takes it
+  EXPECT_EQ(order(" release\n"), "release iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010");
   EXPECT_EQ(save_.tracker_problem, "");
   EXPECT_EQ(save_.first().path, dir_ / "release");
   for (const char* tracker : {"", "x", "-1", "15", "30 40"}) {
     EXPECT_EQ(order(tracker), "iter_0000030 iter_0000020 iter_0000020.replaced-7 iter_0000010") << tracker;
-    EXPECT_EQ(save_.tracker_problem, dir_ / kLatestFile + " names no checkpoint that is there");
+    EXPECT_EQ(save_.tracker_problem, fmt::format("{} {}names no checkpoint that is there", dir_ / kLatestFile,
+                                                 *tracker == 0 ? "" : fmt::format("holds \"{}\", which ", tracker)));
   }
+  order(" a\n\x1b" + std::string(1000, 'b'));
+  EXPECT_EQ(save_.tracker_problem, dir_ / kLatestFile + " holds \"a\\n\\x1b" + std::string(37, 'b') +
+                                       "\", which names no checkpoint that is there");
   fs::remove(dir_ / kLatestFile), fs::create_directory(dir_ / kLatestFile);  // as unreadable as a bad sector
   EXPECT_EQ(read_save_directory(dir_.path()).first().iteration, 30);
 }
