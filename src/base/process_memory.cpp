@@ -1,17 +1,20 @@
 #include "base/process_memory.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <fstream>
 #include <optional>
 #include <string>
 
 #include "base/check.h"
+#include "base/read_error.h"
 
 namespace megalith {
 
 // A line "MemAvailable:  123 kB" of a file in /proc, in bytes.
 static i64 proc_bytes(const char* file, const std::string& key) {
   std::ifstream in(file);
+  if (!in) throw_read_error("open", file, errno);
   std::string word;
   for (i64 kib; in >> word;)
     if (word == key && in >> kib) return kib * 1024;

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <functional>
 
+#include "base/process_memory.h"
 #include "base/read_file.h"
 
 namespace megalith {
@@ -63,9 +64,11 @@ TEST(ReadError, OfAProcessWithTooManyOpenFiles) {
   const rlimit none{0, before.rlim_max};
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &none), 0);
   const std::string kind = kind_of([&] { const ReadFile file(path); });
+  const std::string memory = kind_of([] { (void)resident_bytes(); });
   ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &before), 0);
-  EXPECT_EQ(kind, "unreachable: cannot open " + path +
-                      ": Too many open files: allow this process more open files (ulimit -n)");
+  const std::string why = ": Too many open files: allow this process more open files (ulimit -n)";
+  EXPECT_EQ(kind, "unreachable: cannot open " + path + why);
+  EXPECT_EQ(memory, "unreachable: cannot open /proc/self/status" + why);
   std::filesystem::remove(path);
   EXPECT_FALSE(file_exists(path));
 }
