@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 
 #include "base/check.h"
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/parse_json.h"
+#include "base/read_error.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_mapping.h"
 #include "ckpt/hf_weights.h"
@@ -35,8 +37,15 @@ std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const Conv
   return weights;
 }
 
-i64 write_native(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
-                 const SaveOptions& saving) {
+struct Target {
+  std::string dir;
+  SaveOptions saving;
+  // Copies the tokenizer's files. Called once nothing can be refused any more, and before there is the sign that all is
+  // there.
+  std::function<void()> copy_side_files;
+};
+
+i64 write_native(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
   const auto tensors = chosen(from, options);
   std::vector<SaveTensor> list;
   for (std::size_t i = 0; i < tensors->tensors().size(); ++i) {
@@ -45,7 +54,8 @@ i64 write_native(const AnyCheckpoint& from, const std::string& dir, const Conver
     SaveTensor& out = list.emplace_back(SaveTensor{t.name, t.shape, type});
     out.fill = [&tensors, i, type](i64 begin, i64 n, std::byte* to) { tensors->read_range_as(i, begin, n, type, to); };
   }
-  save_checkpoint(dir, from.manifest, list, saving);
+  target.copy_side_files();
+  save_checkpoint(target.dir, from.manifest, list, target.saving);
   return i64(list.size());
 }
 
@@ -65,19 +75,19 @@ std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReade
   return bf16 && moments ? std::optional(DType::bf16) : std::nullopt;
 }
 
-i64 write_foreign_torch_dist(const AnyCheckpoint& from, const std::string& dir, const SaveOptions& saving) {
+i64 write_foreign_torch_dist(const AnyCheckpoint& from, const Target& target) {
   log::warn(
       "this architecture is not built yet: its tensors keep their Hugging Face names, which Megatron-LM does not "
       "know");
   const ModelConfig none;
   const std::string common = pickle_common({.manifest = from.manifest, .model = none});
-  save_torch_dist(dir, from.manifest.iteration, {common}, *from.tensors, saving);
+  target.copy_side_files();
+  save_torch_dist(target.dir, from.manifest.iteration, {common}, *from.tensors, target.saving);
   return i64(from.tensors->tensors().size());
 }
 
-i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
-                     const SaveOptions& saving) {
-  if (from.foreign()) return write_foreign_torch_dist(from, dir, saving);
+i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
+  if (from.foreign()) return write_foreign_torch_dist(from, target);
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
@@ -104,7 +114,8 @@ i64 write_torch_dist(const AnyCheckpoint& from, const std::string& dir, const Co
                                             .rows = rows,
                                             .has_optimizer = first,
                                             .params = type.value_or(embedding_type(*tensors))});
-  save_torch_dist(dir, from.manifest.iteration, {common, extra_state_names(m)}, all, saving);
+  target.copy_side_files();
+  save_torch_dist(target.dir, from.manifest.iteration, {common, extra_state_names(m)}, all, target.saving);
   return i64(all.tensors().size());
 }
 
@@ -123,18 +134,19 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
   return hf;
 }
 
-i64 write_hf(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options,
-             const std::function<void()>& still_ours) {
-  const HfExportOptions shards{
-      .type = options.type, .max_shard_bytes = options.max_shard_bytes, .still_ours = still_ours};
+i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
+  const HfExportOptions shards{.type = options.type,
+                               .max_shard_bytes = options.max_shard_bytes,
+                               .still_ours = target.saving.still_ours,
+                               .before_config = target.copy_side_files};
   if (from.foreign()) {
     check(!options.type && options.family.empty(),
           "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
-    export_hf_as_is(dir, from.hf_config, *from.tensors, shards);
+    export_hf_as_is(target.dir, from.hf_config, *from.tensors, shards);
     return i64(from.tensors->tensors().size());
   }
   const HfConfig hf = hf_config_of(from, options);
-  export_hf(dir, hf, from.tensors, shards);
+  export_hf(target.dir, hf, from.tensors, shards);
   return i64(hf_mapping(hf.family, hf.model).theirs.size());
 }
 
@@ -150,36 +162,52 @@ constexpr const char* kAssets[] = {"tokenizer.json",
                                    "chat_template.jinja",
                                    "generation_config.json"};
 
-// Whole and on the disk, or not at all.
-void copy_asset(const fs::path& from, const fs::path& to) {
-  std::error_code error;
-  if (!fs::is_regular_file(from, error) || fs::exists(to, error)) return;
-  try {
-    replace_text(to.string(), read_text(from.string()), {});
-  } catch (const std::exception& e) {
-    log::warn("{} could not be copied to {}: {}", from.string(), to.string(), one_line(e));
-  }
-}
+// By the names that they get, where they lie: in the directories, else where the run was told by flags.
+using SideFiles = std::map<std::string, fs::path>;
 
-// The tokenizer's files of the directories, else those that the run was told by flags.
-void copy_assets(const AnyCheckpoint& from, const std::string& dir, const ConvertOptions& options) {
-  for (const std::string& source : options.asset_dirs)
-    for (const char* name : kAssets) copy_asset(fs::path(source) / name, fs::path(dir) / name);
+SideFiles side_files_of(const AnyCheckpoint& from, const ConvertOptions& options) {
+  SideFiles files;
+  const auto add = [&](const fs::path& file, const std::string& name) {
+    std::error_code error;
+    if (fs::is_regular_file(file, error)) files.emplace(name, file);
+  };
+  const auto add_all = [&](const fs::path& source) {
+    for (const char* name : kAssets) add(source / name, name);
+  };
+  for (const std::string& source : options.asset_dirs) add_all(source);
   const auto config = parse_json<ordered_json>(from.manifest.config_json);
   const auto text_of = [&](const char* key) {
     return config.is_object() && config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
   };
-  const std::string model = text_of("tokenizer_model"), vocab = text_of("vocab_file"), merges = text_of("merge_file");
+  const std::string model = text_of("tokenizer_model");
   const bool words = text_of("tokenizer_type").starts_with("BertWordPiece");
-  if (!vocab.empty()) copy_asset(vocab, dir + (words ? "/vocab.txt" : "/vocab.json"));
-  if (!merges.empty()) copy_asset(merges, dir + "/merges.txt");
-  if (model.ends_with(".json")) copy_asset(model, dir + "/tokenizer.json");
-  if (model.ends_with(".model")) copy_asset(model, dir + "/tokenizer.model");
-  if (fs::is_directory(model))
-    for (const char* name : kAssets) copy_asset(fs::path(model) / name, fs::path(dir) / name);
+  add(text_of("vocab_file"), words ? "vocab.txt" : "vocab.json");
+  add(text_of("merge_file"), "merges.txt");
+  if (model.ends_with(".json")) add(model, "tokenizer.json");
+  if (model.ends_with(".model")) add(model, "tokenizer.model");
+  if (fs::is_directory(model)) add_all(model);
+  return files;
+}
+
+// Each whole and on the disk, or not at all; in the place of what a conversion that did not come to its end has left.
+void copy_side_files(const SideFiles& files, const std::string& dir) {
+  for (const auto& [name, from] : files) {
+    const std::string to = dir + "/" + name;
+    std::error_code error;
+    if (fs::equivalent(from, to, error)) continue;
+    try {
+      replace_text(to, read_text(from.string()), {});
+    } catch (const std::exception& e) {
+      log::warn("{} could not be copied to {}: {}", from.string(), to, one_line(e));
+    }
+  }
 }
 
 }  // namespace
+
+bool has_tokenizer_files(const std::string& dir) {
+  return std::ranges::any_of(kAssets, [&](const char* name) { return file_exists(dir + "/" + name); });
+}
 
 i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::string& dir,
                        const ConvertOptions& options) {
@@ -190,6 +218,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "--dtype {} would cut the main values that the optimizer's moments belong to: leave it out, or give "
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
+  if (const auto there = format_of_one(dir))
+    fail("{} is a checkpoint (of format {}): choose another directory", dir, name_of(*there));
   make_directories(dir, {});
   const SaveLock lock(dir);
   SaveOptions saving;
@@ -205,10 +235,10 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
-  copy_assets(from, dir, options);  // first: what comes last is the sign that all is there
-  return to == CkptFormat::native       ? write_native(from, dir, options, saving)
-         : to == CkptFormat::torch_dist ? write_torch_dist(from, dir, options, saving)
-                                        : write_hf(from, dir, options, saving.still_ours);
+  const Target target{dir, saving, [&] { copy_side_files(side_files_of(from, options), dir); }};
+  return to == CkptFormat::native       ? write_native(from, target, options)
+         : to == CkptFormat::torch_dist ? write_torch_dist(from, target, options)
+                                        : write_hf(from, target, options);
 }
 
 }  // namespace megalith

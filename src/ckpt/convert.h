@@ -12,6 +12,9 @@ struct ConvertOptions {
   std::vector<std::string> asset_dirs{};  // where tokenizer files may lie; the first that has a file counts
 };
 
+// Whether any file of a tokenizer, or that goes with one, is there, by the names that Hugging Face gives them.
+bool has_tokenizer_files(const std::string& dir);
+
 // Writes `from` to `dir`: an iteration of a --save directory (native, torch_dist) or a model directory (hf), with the
 // tokenizer's files beside it. Returns how many tensors were written.
 i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::string& dir, const ConvertOptions& options);

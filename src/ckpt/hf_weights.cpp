@@ -115,6 +115,17 @@ void write_shard(const std::string& path, const TensorReader& tensors, const Sha
   writer.finish();
 }
 
+constexpr const char* kPart = ".tmp";
+
+// Of shards that may have had other names.
+void remove_parts(const std::string& dir) {
+  std::vector<std::string> parts;
+  for (const auto& entry : fs::directory_iterator(dir))
+    if (entry.path().filename().string().ends_with(std::string(".safetensors") + kPart))
+      parts.push_back(entry.path().string());
+  for (const std::string& path : parts) remove_tree(path, {});
+}
+
 }  // namespace
 
 void refuse_existing_model(const std::string& dir) {
@@ -162,21 +173,23 @@ void export_hf_as_is(const std::string& dir, const std::string& config_json, con
                      const HfExportOptions& options) {
   make_directories(dir, {});
   refuse_existing_model(dir);
+  remove_parts(dir);
   const auto shards = cut_shards(tensors, options.max_shard_bytes);
   for (const Shard& shard : shards) {
     const std::string path = dir + "/" + shard.file;
     try {
-      write_shard(path + ".tmp", tensors, shard);
+      write_shard(path + kPart, tensors, shard);
     } catch (const std::exception&) {
       std::error_code ignored;
-      fs::remove(path + ".tmp", ignored);
+      fs::remove(path + kPart, ignored);
       throw;
     }
     options.still_ours();
-    rename_path(path + ".tmp", path, {});
+    rename_path(path + kPart, path, {});
   }
   sync_directory(dir, {});  // no crash keeps config.json without them
   if (shards.size() > 1) replace_text(dir + "/model.safetensors.index.json", format_index(tensors, shards), {});
+  options.before_config();
   options.still_ours();
   replace_text(dir + "/config.json", config_json, {});
 }

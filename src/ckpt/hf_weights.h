@@ -24,7 +24,8 @@ std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, co
 struct HfExportOptions {
   std::optional<DType> type{};  // of all weights; none: each as it is stored
   i64 max_shard_bytes = 5'000'000'000;
-  std::function<void()> still_ours = [] {};  // asked before a file appears, as SaveOptions' is
+  std::function<void()> still_ours = [] {};     // asked before a file appears, as SaveOptions' is
+  std::function<void()> before_config = [] {};  // writes what belongs to the model beside the weights
 };
 
 // Error if the directory holds a model, or a part of one.
@@ -32,7 +33,7 @@ void refuse_existing_model(const std::string& dir);
 
 // Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece
 // of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. config.json
-// comes last: a directory without it is unfinished.
+// comes last: a directory without it is unfinished. Parts of files that a killed process left are removed.
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options = {});
 // The same with tensors and config.json as they are.

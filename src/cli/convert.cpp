@@ -81,6 +81,10 @@ int command_convert(int argc, const char* const* argv) {
         c.vocab_size);
   check(c.tokenizer_dir.empty() || std::filesystem::is_directory(c.tokenizer_dir),
         "--tokenizer-dir {}: no such directory", c.tokenizer_dir);
+  check(c.tokenizer_dir.empty() || has_tokenizer_files(c.tokenizer_dir),
+        "--tokenizer-dir {} holds none of tokenizer.json, tokenizer.model, vocab.json and their like: give another, or "
+        "leave it out",
+        c.tokenizer_dir);
   if (!c.from.empty()) open.format = parse_ckpt_format(c.from, "--from");
   if (!c.dtype.empty()) options.type = parse_dtype(c.dtype);
   if (c.ckpt_step > 0) open.iteration = c.ckpt_step;

@@ -324,9 +324,30 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
   EXPECT_EQ(slurp(out + "/tokenizer.json"), "{\"a\": 1}");
   EXPECT_FALSE(fs::exists(out + "/config.json"));
   fs::remove_all(out);
+  // What cannot be written leaves nothing, and what one that was killed has left goes.
+  expect_error(
+      [&] { convert(fixture("llama"), CkptFormat::hf, out, {.family = "gpt2", .asset_dirs = {dir / "assets"}}); },
+      "gpt2");
+  EXPECT_EQ(names_in(out), std::set<std::string>{});
+  spit(out + "/model-00001-of-00007.safetensors.tmp", "x"), spit(out + "/tokenizer.json", "of another model");
   write();
+  EXPECT_EQ(slurp(out + "/tokenizer.json"), "{\"a\": 1}");
   EXPECT_EQ(names_in(out), (std::set<std::string>{"config.json", "model.safetensors", "tokenizer.json"}));
   expect_error(write, "already holds");
+}
+
+TEST(Convert, writes_into_no_checkpoint) {
+  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
+  TempDir dir;
+  for (const CkptFormat there : {CkptFormat::native, CkptFormat::torch_dist}) {
+    const std::string save = dir / std::string(name_of(there)), one = save + "/iter_0000000";
+    convert(fixture("llama"), there, save);
+    const auto names = names_in(one);
+    for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf})
+      expect_error([&] { convert(fixture("llama"), to, one); },
+                   fmt::format("{} is a checkpoint (of format {}): choose another directory", one, name_of(there)));
+    EXPECT_EQ(names_in(one), names);
+  }
 }
 
 TEST(Convert, refuses_what_is_not_there) {

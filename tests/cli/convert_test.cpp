@@ -96,6 +96,9 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   expect_refused("convert --to torch_dist --max-shard-size 1GB --load " + ck + out, "--max-shard-size 1GB has no");
   expect_refused("convert --to native --dtype bf16 --load " + ck + out, "--no-load-optim");
   must("convert --to native --dtype bf16 --no-load-optim --load " + ck + out);
+  fs::create_directories(*this / "empty");
+  expect_refused("convert --to hf --load " + ck + out + "hf --tokenizer-dir " + *this / "empty",
+                 "holds none of tokenizer.json");
   const std::string step = "no iterations: leave out --ckpt-step 2";
   expect_refused("convert --to native --ckpt-step 2 --load " + hf + out, step);
   expect_refused("inspect --ckpt-step 2 " + hf, step);
