@@ -73,7 +73,7 @@ TEST(Types, that_are_not_read_are_told_by_inspect) {
   spit(dir / "hf/model.safetensors", file);
   const RawCheckpoint raw = open_raw_checkpoint(dir / "hf");
   EXPECT_TRUE(raw.tensors->tensors().empty());
-  EXPECT_EQ(raw.notes, std::vector<std::string>{"of a type that is not read: a (C64)"});
+  EXPECT_EQ(raw.unread, std::vector<std::string>{"a (C64)"});
   expect_error([&] { convert(dir / "hf", CkptFormat::native, dir / "n"); }, "C64");
 }
 
