@@ -9,13 +9,13 @@
 namespace megalith {
 
 static std::unique_ptr<SaveLock> take(const std::string& flag, const std::string& dir, bool locks) {
-  check(!format_of_one(dir), "{} {}: this is a checkpoint, and what is saved in one goes with it: choose another", flag,
-        dir);
   try {
     make_directories(dir, {});
   } catch (const std::exception& e) {
     fail("{} {}: cannot make this directory: {}: choose another", flag, dir, one_line(e));
   }
+  check(!format_of_one(dir), "{} {}: this is a checkpoint, and what is saved in one goes with it: choose another", flag,
+        dir);
   return locks ? std::make_unique<SaveLock>(dir, SaveLock::Beat(), flag) : nullptr;
 }
 
