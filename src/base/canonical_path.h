@@ -1,4 +1,4 @@
-// Whether two paths mean the same place.
+// Whether two paths mean the same place, or one a place in the other.
 #pragma once
 #include <string>
 
@@ -6,5 +6,7 @@ namespace megalith {
 
 // The one spelling of what a path means, be it there or not: absolute, without links, dots or a slash at its end.
 std::string canonical_path(const std::string& path);
+// Whether it is the directory, or in it.
+bool lies_in(const std::string& path, const std::string& dir);
 
 }  // namespace megalith

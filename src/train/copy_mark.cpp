@@ -2,10 +2,9 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <filesystem>
 #include <nlohmann/json.hpp>
 
+#include "base/canonical_path.h"
 #include "base/valid_utf8.h"
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/checkpoint_layout.h"
@@ -14,7 +13,6 @@ namespace megalith {
 
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
 
 constexpr const char* kSavedBy = "saved_by";  // in a copy's training state
@@ -29,18 +27,6 @@ Manifest manifest_in(const std::string& path) {
 }
 
 }  // namespace
-
-std::string canonical_path(const std::string& path) {
-  std::error_code error;
-  fs::path place = fs::weakly_canonical(fs::absolute(path, error), error);
-  place = (error ? fs::path(path) : place).lexically_normal();
-  return (place.has_filename() ? place : place.parent_path()).string();  // also of what is not there, without a last /
-}
-
-bool lies_in(const std::string& path, const std::string& dir) {
-  const fs::path inner = canonical_path(path), outer = canonical_path(dir);
-  return std::ranges::mismatch(outer, inner).in1 == outer.end();
-}
 
 void mark_copy(Manifest& copy, const CopyMark& mark, const std::string& save) {
   json state = json::parse(copy.state_json);

@@ -9,11 +9,6 @@
 
 namespace megalith {
 
-// The directory that a path means, whichever way it is written.
-std::string canonical_path(const std::string& path);
-// Whether it is the directory, or in it.
-bool lies_in(const std::string& path, const std::string& dir);
-
 struct CopyMark {
   std::string start;  // of the run that saved it, by a name that no other start has
   int rank = 0;

@@ -23,4 +23,9 @@ TEST(CanonicalPath, is_the_same_for_all_spellings) {
   fs::remove_all(dir);
 }
 
+TEST(CanonicalPath, lies_in_those_above_it) {
+  for (const char* dir : {"/a/b", "/a/b/", "/a/./b/c/..", "/a", "/"}) EXPECT_TRUE(lies_in("/a/b", dir)) << dir;
+  for (const char* dir : {"/a/b/c", "/a/bc", "/b"}) EXPECT_FALSE(lies_in("/a/b", dir)) << dir;
+}
+
 }  // namespace megalith
