@@ -57,7 +57,8 @@ bool is_known_pickle_class(std::string_view name);  // "module.name"
 
 // Checked access; `what` begins the Error's text.
 i64 pickle_integer(const PickleValue* v, const std::string& what);
-i64 pickle_count(const PickleValue* v, const std::string& what);  // of iterations, samples, ...: from 0 to 2^53
+// Of iterations, samples, ...: a whole number from 0 to 2^53. PyTorch's Adam counts its steps in floats.
+i64 pickle_count(const PickleValue* v, const std::string& what);
 const std::string& pickle_text(const PickleValue* v, const std::string& what);
 std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what);  // integers from 0
 

@@ -1,6 +1,9 @@
 #include <fmt/format.h>
 
+#include <cmath>
+
 #include "base/check.h"
+#include "base/parse_count.h"
 #include "base/shape.h"
 #include "ckpt/torch/pickle.h"
 
@@ -69,9 +72,10 @@ i64 pickle_integer(const PickleValue* v, const std::string& what) {
 }
 
 i64 pickle_count(const PickleValue* v, const std::string& what) {
-  constexpr i64 kMost = i64{1} << 53;  // as far as numbers of 64 bits are exact
-  const i64 value = pickle_integer(v, what);
-  check(value >= 0 && value <= kMost, "{} is {}: want an integer from 0 to 2^53", what, value);
+  const bool is_whole = v != nullptr && v->kind == Kind::real && v->real == std::floor(v->real);
+  const bool is_small = is_whole && std::abs(v->real) <= double(kMostCount);
+  const i64 value = is_small ? i64(v->real) : pickle_integer(v, what);
+  check(value >= 0 && value <= kMostCount, "{} is {}: want an integer from 0 to 2^53", what, value);
   return value;
 }
 

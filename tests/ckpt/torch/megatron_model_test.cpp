@@ -1,5 +1,6 @@
 // A checkpoint of Megatron's is read as the model that it is of, or refused.
 #include <limits>
+#include <nlohmann/json.hpp>
 #include <set>
 #include <tuple>
 
@@ -186,6 +187,7 @@ TEST(MegatronModel, refuses_numbers_that_no_run_has) {
       {text("checkpoint_version", "x"), "[load] DIR: checkpoint_version is \"x\"" + version},
       {step(whole("step", -5)), "[megatron] the optimizer's step is -5" + count},
       {step(whole("step", i64{1} << 62)), "[megatron] the optimizer's step is 4611686018427387904" + count},
+      {step(number("step", 1e300)), "[megatron] the optimizer's step is the number 1e+300: want an integer"},
       {step(number("step", 1.5)), "[megatron] the optimizer's step is the number 1.5: want an integer"},
       {step(number("step", nan)), "[megatron] the optimizer's step is the number nan: want an integer"},
       {step(text("step", "a")), "[megatron] the optimizer's step is \"a\": want an integer"}};
@@ -194,6 +196,18 @@ TEST(MegatronModel, refuses_numbers_that_no_run_has) {
             "[megatron] the argument norm_epsilon is the number nan: want a finite number");
   EXPECT_EQ(refusal({.more_args = number("lr", nan)}),
             "[megatron] the argument lr is the number nan: want a finite number");
+}
+
+// PyTorch's Adam counts its steps in floats, and Megatron takes them as they are where it has no fused one.
+TEST(MegatronModel, takes_whole_numbers_that_are_floats_for_counts) {
+  TempDir dir;
+  write_megatron_files(dir.path(), {.more_common = [](PickleWriter& p) {
+                                      step(number("step", 5))(p);
+                                      p.entry("iteration", 7.0);
+                                    }});
+  const Manifest read = open_any_checkpoint(dir.path()).manifest;
+  EXPECT_EQ(read.iteration, 7);
+  EXPECT_EQ(nlohmann::json::parse(read.state_json)["optimizer_steps"], 5);
 }
 
 // Numbers of this process's open files whose names end so, the lowest first.
