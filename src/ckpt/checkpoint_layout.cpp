@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/json_depth.h"
+#include "base/json_field.h"
 #include "base/parse_count.h"
 #include "ckpt/block_copy.h"
 
@@ -24,40 +25,12 @@ constexpr const char* kFormat = "megalith-checkpoint";
 
 std::string hex(u64 sum) { return fmt::format("{:016x}", sum); }
 
-template <class T>
-T value_of(const ordered_json& j, std::string_view name) {
-  try {
-    return j.get<T>();
-  } catch (const ordered_json::exception&) {  // its text names neither
-    fail("{} is {}", name, j.dump().substr(0, 80));
-  }
-}
-
-const ordered_json& field(const ordered_json& j, const char* name) {
-  const auto it = j.find(name);
-  check(it != j.end(), "{} is missing", name);
-  return *it;
-}
-
-template <class T>
-T field_as(const ordered_json& j, const char* name) {
-  return value_of<T>(field(j, name), name);
-}
-
-i64 parse_count(const ordered_json& j, const char* name) {
-  constexpr i64 kMost = i64{1} << 53;
-  const ordered_json& n = field(j, name);
-  check(n.is_number_integer() && n.get<double>() >= 0 && n.get<double>() <= double(kMost),
-        "{} is {}: want an integer from 0 to 2^53", name, n.dump().substr(0, 80));
-  return n.get<i64>();
-}
-
 u64 parse_hex(const ordered_json& j) {
   const auto text = value_of<std::string>(j, "a checksum");
   u64 sum = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), sum, 16);
   check(error == std::errc() && end == text.data() + text.size(), "a checksum is {}: want 16 digits of base 16",
-        j.dump().substr(0, 80));
+        shown(j));
   return sum;
 }
 
@@ -168,13 +141,13 @@ ManifestFile parse_manifest(const std::string& text, const std::string& path, bo
     const ordered_json j = ordered_json::parse(text, nullptr, false);
     check(j.is_object(), "it is no JSON object");
     check(field(j, "format") == kFormat, "its format is {}", field(j, "format").dump());
-    const i64 version = parse_count(j, "format_version");
+    const i64 version = count_field(j, "format_version");
     if (version > kVersion)
       throw NewerCheckpoint(fmt::format("[load] {} has format version {}; this program reads up to {}: use a newer one",
                                         path, version, kVersion));
     ManifestFile file;
-    file.manifest.iteration = parse_count(j, "iteration");
-    file.manifest.consumed_samples = parse_count(j, "consumed_samples");
+    file.manifest.iteration = count_field(j, "iteration");
+    file.manifest.consumed_samples = count_field(j, "consumed_samples");
     file.manifest.config_json = field(j, "config").dump();
     file.manifest.state_json = field(j, "state").dump();
     const i64 chunk_bytes = j.contains("chunk_bytes") ? field_as<i64>(j, "chunk_bytes") : 0;

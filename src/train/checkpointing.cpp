@@ -7,6 +7,7 @@
 #include <set>
 
 #include "base/canonical_path.h"
+#include "base/json_field.h"
 #include "base/log.h"
 #include "base/parse_json.h"
 #include "ckpt/hf_weights.h"
@@ -57,17 +58,20 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
     RunProgress p;
     p.state = {.iteration = c.manifest.iteration,
                .consumed_samples = c.manifest.consumed_samples,
-               .schedule_samples = j.at("schedule_samples"),
-               .optimizer_steps = j.at("optimizer_steps"),
-               .skipped_iterations = j.at("skipped_iterations")};
-    const json& i = j.at("interval");
-    for (const auto& [name, sum] : i.at("losses").items())
+               .schedule_samples = count_field(j, "schedule_samples"),
+               .optimizer_steps = count_field(j, "optimizer_steps"),
+               .skipped_iterations = count_field(j, "skipped_iterations")};
+    const json& i = field(j, "interval");
+    for (const auto& [name, sum] : field(i, "losses").items())
       p.interval.mean_losses.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
-    for (const json& use : j.value("data", json::array()))
-      p.data.push_back({use.at("path"), use.at("samples"), use.at("epochs")});
-    p.interval.advanced = i.at("advanced"), p.interval.skipped = i.at("skipped"), p.interval.nan = i.at("nan");
+    if (j.contains("data"))
+      for (const json& use : j["data"])
+        p.data.push_back(
+            {field_as<std::string>(use, "path"), count_field(use, "samples"), field_as<double>(use, "epochs")});
+    p.interval.advanced = count_field(i, "advanced"), p.interval.skipped = count_field(i, "skipped");
+    p.interval.nan = count_field(i, "nan");
     return p;
-  } catch (const json::exception& e) {
+  } catch (const Error& e) {
     fail("{}: its training state cannot be read: {}", c.path, e.what());
   }
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "base/json_field.h"
 #include "base/mismatch.h"
 #include "ckpt/hf_config.h"
 #include "train/schedules.h"
@@ -18,9 +19,10 @@ constexpr const char* kWsdStyles[] = {"exponential", "linear", "cosine", "minus_
 constexpr const char* kWdStyles[] = {"constant", "linear", "cosine"};
 
 template <class E, size_t N>
-E style_of(const json& j, const char* const (&names)[N]) {
-  const auto it = std::find(std::begin(names), std::end(names), j.get<std::string>());
-  check(it != std::end(names), "style '{}' is unknown", j.get<std::string>());
+E style_of(const json& j, const char* name, const char* const (&names)[N]) {
+  const auto style = field_as<std::string>(j, name);
+  const auto it = std::find(std::begin(names), std::end(names), style);
+  check(it != std::end(names), "{} is '{}': want {}", name, style, fmt::join(names, ", "));
   return E(it - std::begin(names));
 }
 
@@ -64,19 +66,22 @@ json schedules_to_json(const Schedules& s) {
 Schedules schedules_from_json(const json& j, const std::string& where) {
   try {
     Schedules s;
-    s.lr.style = style_of<LrDecay>(j.at("lr_decay_style"), kLrStyles);
-    s.lr.max_lr = j.at("lr"), s.lr.min_lr = j.at("min_lr");
-    s.lr.decay_samples = j.at("lr_decay_samples");
-    s.lr.warmup_samples = j.at("lr_warmup_samples"), s.lr.warmup_init = j.at("lr_warmup_init");
-    s.weight_decay.style = style_of<WdIncrease>(j.at("weight_decay_incr_style"), kWdStyles);
-    s.weight_decay.start = j.at("start_weight_decay"), s.weight_decay.end = j.at("end_weight_decay");
+    s.lr.style = style_of<LrDecay>(j, "lr_decay_style", kLrStyles);
+    s.lr.max_lr = field_as<double>(j, "lr"), s.lr.min_lr = field_as<double>(j, "min_lr");
+    s.lr.decay_samples = field_as<double>(j, "lr_decay_samples");
+    s.lr.warmup_samples = field_as<double>(j, "lr_warmup_samples");
+    s.lr.warmup_init = field_as<double>(j, "lr_warmup_init");
+    s.weight_decay.style = style_of<WdIncrease>(j, "weight_decay_incr_style", kWdStyles);
+    s.weight_decay.start = field_as<double>(j, "start_weight_decay");
+    s.weight_decay.end = field_as<double>(j, "end_weight_decay");
     if (s.lr.style == LrDecay::wsd) {
-      s.lr.wsd_style = style_of<WsdDecay>(j.at("lr_wsd_decay_style"), kWsdStyles);
-      s.lr.wsd_decay_samples = j.at("lr_wsd_decay_samples");
+      s.lr.wsd_style = style_of<WsdDecay>(j, "lr_wsd_decay_style", kWsdStyles);
+      s.lr.wsd_decay_samples = field_as<double>(j, "lr_wsd_decay_samples");
     }
-    if (s.weight_decay.style != WdIncrease::constant) s.weight_decay.total_samples = j.at("weight_decay_samples");
+    if (s.weight_decay.style != WdIncrease::constant)
+      s.weight_decay.total_samples = field_as<double>(j, "weight_decay_samples");
     return s;
-  } catch (const std::exception& e) {
+  } catch (const Error& e) {
     fail("{}: its schedule cannot be read: {}", where, e.what());
   }
 }
