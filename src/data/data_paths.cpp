@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/check_no_pipe.h"
 #include "base/parse_json.h"
 
 namespace megalith {
@@ -14,6 +15,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string read_text(const std::string& path, const char* flag) {
+  check_no_pipe(fmt::format("{} {}", flag, path), path);
   std::ifstream file(path, std::ios::binary);
   std::error_code error;
   check(file.is_open() && std::filesystem::is_regular_file(path, error), "{} {}: not a file that can be read: check it",

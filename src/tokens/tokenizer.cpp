@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "base/check.h"
+#include "base/check_no_pipe.h"
 #include "base/escape.h"
 #include "tokens/byte_bpe_tokenizer.h"
 #include "tokens/hf/hf_tokenizer.h"
@@ -46,6 +47,9 @@ constexpr Kind kKinds[] = {
 // Messages quote what files hold, which may have more than one line.
 std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config) {
   try {
+    check_no_pipe("--tokenizer-model " + config.tokenizer_model, config.tokenizer_model);
+    check_no_pipe("--vocab-file " + config.vocab_file, config.vocab_file);
+    check_no_pipe("--merge-file " + config.merge_file, config.merge_file);
     return kind.make(config);
   } catch (const Error& e) {
     throw Error(escape_controls(e.what()));

@@ -1,3 +1,5 @@
+#include <sys/stat.h>
+
 #include <map>
 
 #include "data/blend_index.h"
@@ -204,6 +206,9 @@ TEST(DataPaths, are_read_from_files) {
   EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "none"));
   from_file.data_args_path = dir.path();
   EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "--data-args-path"));
+  from_file.data_args_path = dir / "pipe";
+  ASSERT_EQ(::mkfifo((dir / "pipe").c_str(), 0600), 0);
+  EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "pipe: it is not a regular file"));
   from_file.data_path = {dir / "a"};
   EXPECT_TRUE(has(error_of([&] { rows(from_file, false); }), "give one of them"));
 }

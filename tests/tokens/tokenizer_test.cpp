@@ -1,5 +1,7 @@
 #include "tokens/tokenizer.h"
 
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "tests/tokens/helpers.h"
@@ -67,6 +69,24 @@ TEST(Gpt2Tokenizer, finds_end_of_text_when_asked) {
             (std::vector<i32>{257, ' ', 263, 263, 258, '<', '|', 'e', 'n', 'd', 'o', 'f'}));
   config.special_tokens_in_text = false;
   EXPECT_EQ(make_tokenizer(config)->encode("<|endoftext|>").size(), 13u);
+}
+
+// Whoever opens a pipe waits for who writes it.
+TEST(Tokenizer, is_not_read_from_pipes) {
+  const TempDir dir;
+  const std::string pipe = dir.file("pipe"), said = pipe + ": it is not a regular file: give one";
+  ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
+  TokenizerConfig config = tiny_config(dir);
+  config.merge_file = pipe;
+  EXPECT_EQ(error_of([&] { make_tokenizer(config); }), "--merge-file " + said);
+  config = tiny_config(dir), config.vocab_file = pipe;
+  EXPECT_EQ(error_of([&] { make_tokenizer(config); }), "--vocab-file " + said);
+  for (const char* type : {"SentencePieceTokenizer", "TikTokenizer", "HuggingFaceTokenizer"})
+    EXPECT_EQ(error_of([&] { make_tokenizer({.type = type, .tokenizer_model = pipe}); }), "--tokenizer-model " + said);
+  std::filesystem::rename(pipe, dir.file("tokenizer.json"));
+  const std::string inner = dir.file("tokenizer.json");
+  EXPECT_EQ(error_of([&] { make_tokenizer({.type = "HuggingFaceTokenizer", .tokenizer_model = dir.path}); }),
+            inner + ": it is not a regular file: give one");
 }
 
 TEST(Gpt2Tokenizer, adds_a_missing_end_of_text) {

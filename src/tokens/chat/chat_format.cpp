@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "base/check.h"
+#include "base/check_no_pipe.h"
 #include "tokens/chat/call.h"
 #include "tokens/chat/named_formats.h"
 #include "tokens/hf/json.h"
@@ -19,6 +20,7 @@ namespace fs = std::filesystem;
 namespace {
 
 std::string read_text(const fs::path& file) {
+  check_no_pipe(file.string(), file.string());
   std::ifstream in(file, std::ios::binary);
   check(in.is_open(), "{}: cannot be read: does it exist?", file.string());
   return {std::istreambuf_iterator<char>(in), {}};

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/check_no_pipe.h"
 
 namespace megalith::hf {
 
@@ -118,6 +119,7 @@ Json read_json(const std::string& file) {
   simdjson::padded_string text;
   simdjson::dom::parser parser;
   element root;
+  check_no_pipe(file, file);
   auto error = simdjson::padded_string::load(file).get(text);
   if (!error) error = parser.parse(text).get(root);
   if (error == simdjson::NUMBER_ERROR) {
