@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <filesystem>
+#include <set>
 
 #include "base/escape.h"
 #include "base/parse_count.h"
@@ -35,10 +36,10 @@ std::string names_nothing(const std::string& dir, const std::string& tracker) {
 }
 
 SaveDirectory only(const std::string& dir, std::vector<FoundCheckpoint> found, i64 iteration) {
-  std::vector<i64> there;
-  for (const FoundCheckpoint& c : found) there.push_back(c.iteration);
-  const std::string name = iteration_name(iteration);  // and not one that was replaced
-  std::erase_if(found, [&](const FoundCheckpoint& c) { return std::filesystem::path(c.path).filename() != name; });
+  std::set<i64> there;
+  for (const FoundCheckpoint& c : found) there.insert(c.iteration);
+  std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration != iteration; });
+  if (found.size() > 1) found.erase(found.begin(), found.end() - 1);  // those that it has replaced
   return {.candidates = std::move(found),
           .lack = fmt::format("{} holds iterations [{}], not {}", dir, fmt::join(there, ", "), iteration)};
 }
