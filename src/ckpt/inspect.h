@@ -9,9 +9,9 @@ struct RawCheckpoint {
   std::string path{};
   std::shared_ptr<const TensorReader> tensors{};  // under the files' names
   ReadMark mark{};
-  std::vector<i64> parts{};          // in how many pieces each lies; one that is whole: 1
-  std::vector<i64> held{};           // elements of each that are here: in a rank's own copy only its blocks
-  std::vector<std::string> notes{};  // what else is there
+  std::vector<i64> parts{};           // in how many pieces each lies; one that is whole: 1
+  std::vector<i64> held{};            // elements of each that are here: in a rank's own copy only its blocks
+  std::vector<std::string> notes{};   // what else is there
   std::vector<std::string> unread{};  // tensors of types that we don't read: "NAME (complex64)"
   std::string checksums{};            // what was compared: "xxh64 of 3 files"; "": the format has none
 };

@@ -50,8 +50,9 @@ std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, con
     if (!t.is_weight && !with_optimizer) continue;
     for (const StatePiece& piece : model.pieces(t)) {
       float* seen = piece.beside ? nullptr : model.host_view(piece);
-      for_pieces(count(piece.shape),
-                 [&](i64 begin, i64 n) { parts.push_back({tensors.at(t.name), piece, seen, begin, n}); });
+      for_pieces(count(piece.shape), [&](i64 begin, i64 n) {
+        parts.push_back({tensors.at(t.name), piece, seen, begin, n});
+      });
     }
   }
   return parts;

@@ -23,9 +23,10 @@ TEST(Manifest, has_shapes_of_few_dimensions) {
     return refusal([&](ordered_json& j) { j["tensors"][0]["shape"] = Shape(dims, 1); });
   };
   for (const std::size_t dims : {65, 400'000})
-    EXPECT_EQ(with(dims), fmt::format("PATH is not a checkpoint's manifest: tensor w: a shape has {} dimensions, at most "
-                                      "64 are read",
-                                      dims));
+    EXPECT_EQ(with(dims),
+              fmt::format("PATH is not a checkpoint's manifest: tensor w: a shape has {} dimensions, at most "
+                          "64 are read",
+                          dims));
   EXPECT_EQ(with(64).find("dimensions, at most"), std::string::npos);
 }
 
