@@ -162,7 +162,8 @@ void RunStart::read_run(const Options& options) {
   const bool weights_only = !c.has_optimizer();
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
-  check(!t.finetune || t.save.empty() || !lies_in(t.load, t.save),
+  const std::string above = fs::path(canonical_path(c.path)).parent_path().string();
+  check(!t.finetune || t.save.empty() || above != canonical_path(t.save),
         "--finetune with --save {}, where --load is: the checkpoints that it starts from would be written over; give "
         "another --save",
         t.save);

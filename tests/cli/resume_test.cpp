@@ -175,6 +175,9 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
                  "/iter_0000002: this is a checkpoint");
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
+  fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not among its own
+  must(pretrain("--load " + *this / "run/base" + ft + *this / "run"));
+  EXPECT_TRUE(fs::exists(*this / "run/base/iter_0000002") && fs::exists(*this / "run/iter_0000002"));
 }
 
 TEST_F(Checkpoints, OtherSettingsAreTold) {
