@@ -273,7 +273,8 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
   if (states == nullptr || !states->is_dict() || states->items.empty()) return std::nullopt;
   const PickleValue* step = states->items[1]->find("step");
   if (step == nullptr) return std::nullopt;
-  if (step->kind == PickleValue::Kind::integer) return step->integer;
+  if (step->kind == PickleValue::Kind::integer || step->kind == PickleValue::Kind::real)
+    return pickle_count(step, "[megatron] the optimizer's step");
   const auto t = common_->tensor(*step);
   if (!t || t->type != "float32" || count(t->shape) != 1 || t->swapped) return std::nullopt;
   float value = 0;
@@ -285,9 +286,8 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
 bool is_torch_legacy(const std::string& dir) {
   std::error_code error;
   const bool is_file = !fs::is_directory(dir, error) && !error;
-  return !is_file && std::ranges::any_of(list_directory(dir), [](const std::string& name) {
-    return name.starts_with(kRankFolder);
-  });
+  return !is_file && std::ranges::any_of(list_directory(dir),
+                                         [](const std::string& name) { return name.starts_with(kRankFolder); });
 }
 
 }  // namespace megalith

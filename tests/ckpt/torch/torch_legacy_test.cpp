@@ -29,7 +29,9 @@ TEST(TorchLegacy, refuses_dicts_that_are_named_without_end) {
 }
 
 // One file of a model with these tensors, each of two numbers.
-void write_rank(const std::string& dir, const std::vector<std::string>& names) {
+void write_rank(
+    const std::string& dir, const std::vector<std::string>& names,
+    const std::function<void(PickleWriter&)>& optimizer = [](PickleWriter&) {}) {
   PickleWriter p;
   p.dict([&] {
     p.entry("checkpoint_version", 3.0);
@@ -46,7 +48,7 @@ void write_rank(const std::string& dir, const std::vector<std::string>& names) {
       }
     });
     p.text("args"), p.object("argparse", "Namespace", [&] { p.dict([] {}); });
-    p.text("optimizer"), p.dict([] {});
+    p.text("optimizer"), p.dict([&] { optimizer(p); });
   });
   std::string bytes;
   TorchZipWriter zip(
@@ -68,6 +70,19 @@ TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   EXPECT_FALSE(is_being_read(dir / "one"));
   const RawCheckpoint raw = open_raw_checkpoint(dir / "one");
   EXPECT_TRUE(is_being_read(dir / "one"));
+}
+
+TEST(TorchLegacy, counts_steps_beside_moments_as_any_others) {
+  const auto steps = [](const std::function<void(PickleWriter&)>& step) {
+    TempDir dir;
+    write_rank(dir.path(), {"output_layer.weight"},
+               [&](PickleWriter& p) { p.text("state"), p.dict([&] { p.integer(0), p.dict([&] { step(p); }); }); });
+    return TorchLegacy(dir.path()).optimizer_steps();
+  };
+  EXPECT_EQ(steps([](PickleWriter& p) { p.entry("step", i64{5}); }), 5);
+  EXPECT_EQ(steps([](PickleWriter& p) { p.entry("step", 5.0); }), 5);
+  EXPECT_EQ(error_of([&] { (void)steps([](PickleWriter& p) { p.entry("step", i64{-5}); }); }),
+            "[megatron] the optimizer's step is -5: want an integer from 0 to 2^53");
 }
 
 TEST(TorchLegacy, that_cannot_be_listed_is_not_taken_for_nothing) {
