@@ -202,9 +202,9 @@ TEST(MegatronModel, refuses_numbers_that_no_run_has) {
 TEST(MegatronModel, takes_whole_numbers_that_are_floats_for_counts) {
   TempDir dir;
   write_megatron_files(dir.path(), {.more_common = [](PickleWriter& p) {
-                                      step(number("step", 5))(p);
-                                      p.entry("iteration", 7.0);
-                                    }});
+                         step(number("step", 5))(p);
+                         p.entry("iteration", 7.0);
+                       }});
   const Manifest read = open_any_checkpoint(dir.path()).manifest;
   EXPECT_EQ(read.iteration, 7);
   EXPECT_EQ(nlohmann::json::parse(read.state_json)["optimizer_steps"], 5);
