@@ -40,8 +40,8 @@ class Asked {
   int exit_signal_;
   double most_minutes_;  // 0: any number
   RunSignals signals_;
-  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), looked_ = began_;
-  i64 looked_at_ = -1, next_ = 0;  // iterations
+  std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now(), looked_{};
+  i64 looked_at_ = -1, next_ = 0;  // iterations; -1: it has not looked yet
   SaveRequests requests_;
   bool to_save_ = false, time_is_up_ = false;
   int signal_ = 0;
