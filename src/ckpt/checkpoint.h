@@ -93,6 +93,8 @@ struct OpenOptions {
   bool tells = true;  // warn when it is not the newest that is opened
 };
 
+struct SaveDirectory;
+
 class Checkpoint {
  public:
   // One iter_NNNNNNN, whatever the options say of iterations. Error if anything about its files is wrong. What is read
@@ -101,6 +103,7 @@ class Checkpoint {
 
   const std::string& path() const { return path_; }  // SAVE/iter_NNNNNNN
   const Manifest& manifest() const { return manifest_; }
+  const std::string& passed_over() const { return passed_over_; }  // why it is not the newest; "" if it is
   const std::vector<CheckpointTensor>& tensors() const { return tensors_; }
   const CheckpointTensor* find(const std::string& name) const;  // nullptr if absent
 
@@ -110,10 +113,12 @@ class Checkpoint {
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
 
  private:
+  friend Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options);
+  static Checkpoint open_first(const std::string& dir, const SaveDirectory& save, const OpenOptions& options);
   void open_blocks(const std::map<std::string, u64>& headers, bool past_cache);
   const CheckpointTensor& at(const std::string& name) const;
 
-  std::string path_;
+  std::string path_, passed_over_;
   ReadMark mark_;
   Manifest manifest_;
   std::vector<CheckpointTensor> tensors_;

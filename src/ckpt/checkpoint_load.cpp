@@ -77,29 +77,6 @@ void verify_files(const std::string& path, const std::string& checksums, const s
   check_whole(checksums == format_checksums(actual), "{}/{} is damaged", path, kChecksumFile);
 }
 
-// The first that is whole.
-Checkpoint open_first(const std::string& dir, const SaveDirectory& save, const OpenOptions& options) {
-  const FoundCheckpoint& first = save.first();
-  const FoundCheckpoint& newest = std::ranges::max(save.candidates, {}, &FoundCheckpoint::iteration);
-  if (options.tells && newest.iteration > first.iteration)
-    log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, first.iteration, newest.path);
-  std::string problems = save.tracker_problem;
-  for (const FoundCheckpoint& c : save.candidates) {
-    check(format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
-          "[load] {}; the one before it, {}, is Megatron's, which no run turns to by itself: give --ckpt-step {}, or "
-          "that of another",
-          problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);
-    try {
-      Checkpoint result = Checkpoint::open_directory(c.path, options);
-      if (options.tells && !problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
-      return result;
-    } catch (const DamagedCheckpoint& e) {
-      problems += (problems.empty() ? "" : "; ") + std::string(e.what());
-    }
-  }
-  fail("[load] {} holds no whole checkpoint: {}", dir, problems);
-}
-
 }  // namespace
 
 Checkpoint Checkpoint::open_directory(const std::string& path, const OpenOptions& options) {
@@ -158,11 +135,35 @@ void Checkpoint::open_blocks(const std::map<std::string, u64>& headers, bool pas
   }
 }
 
+// The first that is whole.
+Checkpoint Checkpoint::open_first(const std::string& dir, const SaveDirectory& save, const OpenOptions& options) {
+  const FoundCheckpoint& first = save.first();
+  const FoundCheckpoint& newest = std::ranges::max(save.candidates, {}, &FoundCheckpoint::iteration);
+  if (options.tells && newest.iteration > first.iteration)
+    log::warn("[load] {} names iteration {}, although {} is there too", kLatestFile, first.iteration, newest.path);
+  std::string problems = save.tracker_problem;
+  for (const FoundCheckpoint& c : save.candidates) {
+    check(format_of_one(c.path).value_or(CkptFormat::native) == CkptFormat::native,
+          "[load] {}; the one before it, {}, is Megatron's, which no run turns to by itself: give --ckpt-step {}, or "
+          "that of another",
+          problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);
+    try {
+      Checkpoint result = Checkpoint::open_directory(c.path, options);
+      if (options.tells && !problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
+      result.passed_over_ = problems;
+      return result;
+    } catch (const DamagedCheckpoint& e) {
+      problems += (problems.empty() ? "" : "; ") + std::string(e.what());
+    }
+  }
+  fail("[load] {} holds no whole checkpoint: {}", dir, problems);
+}
+
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
   if (file_exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
   const SaveDirectory save =
       read_save_directory(dir, {.exactly = options.iteration, .no_later_than = options.no_later_than});
-  return options.iteration ? Checkpoint::open_directory(save.first().path, options) : open_first(dir, save, options);
+  return options.iteration ? Checkpoint::open_directory(save.first().path, options) : Checkpoint::open_first(dir, save, options);
 }
 
 bool has_checkpoint(const std::string& dir) {

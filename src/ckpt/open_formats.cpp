@@ -177,6 +177,7 @@ AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options)
                                                 .past_cache = options.past_cache,
                                                 .tells = options.tells});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
+  c.passed_over = checkpoint.passed_over();
   read_origin(c.manifest.state_json, c);
   c.tensors = read_native_files(std::move(checkpoint));
   return c;

@@ -35,8 +35,9 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
     std::optional<RunStart> start;
     together(ranks, [&] { start.emplace(options, StartChoice{.no_later_than = no_later_than}); });
     std::vector<i64> found;  // by rank; -1: none
-    for (const std::string& text : ranks.all_gather(std::to_string(start->iteration().value_or(-1))))
-      found.push_back(std::stoll(text));
+    const std::vector<std::string> all =
+        ranks.all_gather(fmt::format("{} {}", start->iteration().value_or(-1), start->passed_over()));
+    for (const std::string& text : all) found.push_back(std::stoll(text));
     const auto [lowest, highest] = std::ranges::minmax_element(found);
     if (*lowest == *highest) {
       verify(*start, ranks);
@@ -48,7 +49,9 @@ RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> n
     // Some directories hold one checkpoint, or tell of one only: there no rank can go back to another's.
     const bool can_go_back = *lowest >= 0 && (!no_later_than || *highest <= *no_later_than);
     check(can_go_back, "{}: give all hosts the same directory, or whole copies of it", what);
-    log::warn("{}: all ranks load {}", what, *lowest);
+    const std::string& told = all[size_t(lowest - found.begin())];
+    const std::string why = told.substr(told.find(' ') + 1);
+    log::warn("{}{}: all ranks load {}", what, why.empty() ? "" : fmt::format(" ({})", why), *lowest);
     no_later_than = *lowest;
   }
 }

@@ -201,6 +201,7 @@ static std::string loaded_line(const std::string& dir, const ParallelConfig& p, 
                      p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
 }
 
+std::string RunStart::passed_over() const { return checkpoint_ ? checkpoint_->passed_over : ""; }
 std::string RunStart::place() const { return checkpoint_ ? checkpoint_->path : ""; }
 
 void RunStart::verify(const Share& share) {

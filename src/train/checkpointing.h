@@ -42,7 +42,8 @@ class RunStart {
   // Apart from reading, since another checkpoint may stand in for one that is damaged, but not for one that is refused.
   void check_accepted() const;
 
-  std::string place() const;  // of the checkpoint or model; "" if there is none
+  std::string passed_over() const;  // why this is not the newest checkpoint of its directory; "" if it is
+  std::string place() const;        // of the checkpoint or model; "" if there is none
   // Compares the checksums of Megatron's formats, of which reading compares none, or a share of them.
   void verify(const Share& share);
 

@@ -160,6 +160,22 @@ TEST(Fallback, a_file_that_is_gone_or_cut_short_is_damage_for_all) {
   EXPECT_EQ(start_in(dir, dir, 6).iterations, (std::vector<i64>{6, 6}));
 }
 
+// Whichever rank finds it: each host has its own copy of the directory.
+TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
+  const TempFolder folder("named");
+  const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
+  save_run(a, 6);
+  fs::copy(a, b, fs::copy_options::recursive);
+  const std::string shard = b + "/iter_0000006/shard_00001.safetensors";
+  fs::remove(shard);
+  const Found f = start_in(a, b, 6);
+  EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
+  EXPECT_NE(f.said.find("rank 1 finds iteration 4 (cannot open " + shard + ": No such file or directory: check the "
+                        "path): all ranks load 4"),
+            std::string::npos)
+      << f.said;
+}
+
 // Where one rank can't go back to what the other has: a directory that is one checkpoint.
 TEST(Fallback, ranks_whose_checkpoints_stay_apart_are_told) {
   const TempFolder folder("one");
