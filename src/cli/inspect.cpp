@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <set>
 
+#include "base/escape.h"
 #include "ckpt/hf_config.h"
 #include "cli/command.h"
 #include "cli/inspect_index.h"
@@ -75,12 +76,15 @@ void print_run(const RawCheckpoint& raw, const AnyOpenOptions& options) {
 
 void print_tensors(const RawCheckpoint& raw) {
   const auto& list = raw.tensors->tensors();
+  constexpr std::size_t kWidest = 120;
   std::size_t name = 6, shape = 5;
-  for (const TensorSpec& t : list)
-    name = std::max(name, t.name.size()), shape = std::max(shape, to_string(t.shape).size());
+  for (const TensorSpec& t : list) {
+    name = std::min(kWidest, std::max(name, escape_controls(t.name).size()));
+    shape = std::max(shape, to_string(t.shape).size());
+  }
   log::say("\n{:<{}}  {:<4}  {:<{}}  {:>12}  parts", "tensor", name, "type", "shape", shape, "bytes");
   for (std::size_t i = 0; i < list.size(); ++i)
-    log::say("{:<{}}  {:<4}  {:<{}}  {:>12}  {}{}", list[i].name, name, name_of(list[i].dtype),
+    log::say("{:<{}}  {:<4}  {:<{}}  {:>12}  {}{}", escape_controls(list[i].name), name, name_of(list[i].dtype),
              to_string(list[i].shape), shape, raw.held[i] * size_of(list[i].dtype), raw.parts[i],
              raw.held[i] == count(list[i].shape)
                  ? ""
