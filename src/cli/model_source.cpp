@@ -6,6 +6,7 @@
 
 #include "base/log.h"
 #include "ckpt/hf_config.h"
+#include "train/copies.h"
 
 namespace megalith {
 
@@ -33,12 +34,13 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
   return c.type.empty() ? nullptr : make_tokenizer(c);
 }
 
-// The model of --load, unless the flags describe one (--num-layers); of its settings, those given by flags win: if they
+// The model of --load, or of the run's copies where there is nothing else yet, unless the flags describe one (--num-layers); of its settings, those given by flags win: if they
 // matter, loading will refuse them.
 static StoredModel stored_model(Options& o) {
   StoredModel stored;
-  const std::string& dir = o.train.load;
-  if (dir.empty() || !is_loadable(dir)) return stored;
+  if (o.train.load.empty()) return stored;
+  const std::string dir = is_loadable(o.train.load) ? o.train.load : newest_copy_here(o.train);
+  if (dir.empty()) return stored;
   stored = read_stored_model(dir, o.train.ckpt_step);
   if (o.given.has("num-layers")) return stored;
   ModelConfig model = stored.model;

@@ -17,8 +17,8 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
 // The settings of the same; of no type if there is none.
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
 
-// Fills what the flags left open: the model from --load where it says what it holds, the vocabulary and special tokens
-// from the tokenizer; then finish_options().
+// Fills what the flags left open: the model from --load, or the run's copies, where they say what they hold, the
+// vocabulary and special tokens from the tokenizer; then finish_options().
 void complete_options(Options& options);
 
 }  // namespace megalith

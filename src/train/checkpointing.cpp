@@ -236,7 +236,7 @@ StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
   AnyOpenOptions open = open_options(iteration);
   if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf) return {read_hf_config(dir).model, {}};
-  open.tells = false;  // whoever loads the weights verifies them, and warns
+  open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);
   return {*c.model, stored.tokenizer};

@@ -146,11 +146,27 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
   }
 }
 
+static bool goes_on(const TrainConfig& t) {
+  return !t.load.empty() && canonical_path(t.load) == canonical_path(t.save) && t.ckpt_step == 0 && !t.finetune;
+}
+
+std::string newest_copy_here(const TrainConfig& t) {
+  if (!goes_on(t) || t.non_persistent_ckpt_type == CopyType::none) return {};
+  std::vector<std::string> places;
+  if (t.non_persistent_ckpt_type == CopyType::global) places.push_back(copy_directory(t, 0));
+  if (const std::string& local = t.non_persistent_local_ckpt_dir; t.non_persistent_ckpt_type == CopyType::local)
+    for (const std::string& name : list_directory(local))
+      if (name.starts_with("rank_")) places.push_back(local + "/" + name);
+  FoundCheckpoint newest{-1, {}};
+  for (const std::string& place : places)
+    for (const FoundCheckpoint& found : list_copies(place))
+      if (found.iteration > newest.iteration && is_our_copy(found.path, t)) newest = found;
+  return newest.path;
+}
+
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before) {
   const TrainConfig& t = options.train;
-  const bool wanted =
-      !t.load.empty() && canonical_path(t.load) == canonical_path(t.save) && t.ckpt_step == 0 && !t.finetune;
-  if (!wanted) return std::nullopt;
+  if (!goes_on(t)) return std::nullopt;
   if (t.non_persistent_ckpt_type == CopyType::none) {
     tell_passed_over(options, ranks.rank(), after);
     return std::nullopt;

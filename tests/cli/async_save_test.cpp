@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "tests/places.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -79,6 +80,22 @@ TEST_F(AsyncSave, CopiesAreLoadedIfTheyAreNewer) {
     EXPECT_NE(from_copy.out.find("at iteration 6"), std::string::npos) << from_copy.out;
     EXPECT_EQ(from_copy.out.find("random weights"), std::string::npos) << from_copy.out;
     expect_same_tensors("whole/iter_0000008", "ck/iter_0000008");
+  }
+}
+
+// A run that began with a model's directory, whose settings no flag gives, and was killed before its first checkpoint.
+TEST_F(AsyncSave, CopiesTellTheModelWhereThereIsNoCheckpoint) {
+  for (const std::string& kind : {std::string("global"), "local --non-persistent-local-ckpt-dir " + *this / "local"}) {
+    fs::remove_all(*this / "ck");
+    const std::string flags =
+        "pretrain-gpt --seq-length 16 --micro-batch-size 1 --mock-data --tokenizer-type NullTokenizer --eval-iters 0 "
+        "--lr 1e-3 --save-interval 6 --non-persistent-save-interval 4 --non-persistent-ckpt-type " +
+        kind + " --train-iters 7 --save " + *this / "ck";
+    must(flags + " --load " + kSharedDir + "/fixtures/hf/llama");
+    for (const char* later : {"ck/iter_0000006", "ck/iter_0000007", "ck/latest_checkpointed_iteration.txt"})
+      fs::remove_all(*this / later);
+    const Ran ran = must(flags + " --load " + *this / "ck");
+    EXPECT_NE(ran.out.find("at iteration 4"), std::string::npos) << ran.out;
   }
 }
 
