@@ -32,7 +32,7 @@ struct AnyCheckpoint {
   std::shared_ptr<const TensorReader> tensors{};
   ReadMark mark{};                            // native ones: in `tensors`
   std::shared_ptr<const ArchiveSums> sums{};  // Megatron's formats: what reading does not compare
-  std::string passed_over{};    // native: why it is not the newest, "" if it is
+  std::string passed_over{};                  // native: why it is not the newest, "" if it is
   std::string state_problem{};  // why the optimizer's state, which is there, is not among `tensors`, and what to do
 
   bool foreign() const { return !model.has_value(); }

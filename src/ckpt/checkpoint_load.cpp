@@ -163,7 +163,8 @@ Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options) {
   if (file_exists(dir + "/" + kManifestFile)) return Checkpoint::open_directory(dir, options);
   const SaveDirectory save =
       read_save_directory(dir, {.exactly = options.iteration, .no_later_than = options.no_later_than});
-  return options.iteration ? Checkpoint::open_directory(save.first().path, options) : Checkpoint::open_first(dir, save, options);
+  return options.iteration ? Checkpoint::open_directory(save.first().path, options)
+                           : Checkpoint::open_first(dir, save, options);
 }
 
 bool has_checkpoint(const std::string& dir) {

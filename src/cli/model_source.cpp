@@ -34,8 +34,8 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
   return c.type.empty() ? nullptr : make_tokenizer(c);
 }
 
-// The model of --load, or of the run's copies where there is nothing else yet, unless the flags describe one (--num-layers); of its settings, those given by flags win: if they
-// matter, loading will refuse them.
+// The model of --load, or of the run's copies where there is nothing else yet, unless the flags describe one
+// (--num-layers); of its settings, those given by flags win: if they matter, loading will refuse them.
 static StoredModel stored_model(Options& o) {
   StoredModel stored;
   if (o.train.load.empty()) return stored;

@@ -58,9 +58,9 @@ bool Asked::look(i64 iteration) {
   if (iteration < next_) return false;
   const auto now = std::chrono::steady_clock::now();
   // A run may begin at any iteration: how long its steps take is known from the second look on.
-  const double seconds =
-      looked_at_ < 0 ? kBetweenLooks
-                     : std::chrono::duration<double>(now - looked_).count() / double(iteration - looked_at_);
+  const double seconds = looked_at_ < 0
+                             ? kBetweenLooks
+                             : std::chrono::duration<double>(now - looked_).count() / double(iteration - looked_at_);
   looked_ = now, looked_at_ = iteration;
   const Word mine{.saves = signals_.saves(),
                   .signal = signals_.leaving(),

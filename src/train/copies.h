@@ -30,8 +30,8 @@ struct FoundCopy {
 };
 std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 after, std::optional<i64> before = {});
 
-// The newest of the run's copies that this host has, of any rank, if it could begin with one: what tells its model where
-// there is no checkpoint yet. "" if there is none.
+// The newest of the run's copies that this host has, of any rank, if it could begin with one: what tells its model
+// where there is no checkpoint yet. "" if there is none.
 std::string newest_copy_here(const TrainConfig& train);
 
 // Once `iteration` is saved: this rank's later copies go. They are of a branch that this run has left, by --ckpt-step

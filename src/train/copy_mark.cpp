@@ -41,8 +41,8 @@ CopyMark mark_of(const Manifest& copy, const std::string& path, const TrainConfi
   try {
     const json& saved_by = state[kSavedBy];
     const std::string save = saved_by.at("save");
-    // What lies in --save is this run's, whatever the directory was called when it was saved; so is what another name of
-    // it leads to, as where it was moved and a link left. Both as JSON keeps them.
+    // What lies in --save is this run's, whatever the directory was called when it was saved; so is what another name
+    // of it leads to, as where it was moved and a link left. Both as JSON keeps them.
     if (!lies_in(path, train.save) && valid_utf8(canonical_path(save)) != valid_utf8(canonical_path(train.save)))
       throw NotOurCopy(fmt::format("{} is of another run, which has --save {}", path, save));
     return {saved_by.at("start"), saved_by.at("rank")};
@@ -65,7 +65,8 @@ void check_our_copies(const std::string& flag, const std::string& dir, const Tra
     try {
       mark_of(manifest_in(found.path), found.path, train);
     } catch (const NotOurCopy& e) {
-      fail("{} {}: {}: only the latest copy stays, so give this run's a directory of their own, or delete it", flag, dir, e.what());
+      fail("{} {}: {}: only the latest copy stays, so give this run's a directory of their own, or delete it", flag,
+           dir, e.what());
     } catch (const Error&) {  // damaged, which loading tells
     }
   }

@@ -170,7 +170,8 @@ TEST(Fallback, a_file_that_is_gone_is_named_where_another_rank_lacks_it) {
   fs::remove(shard);
   const Found f = start_in(a, b, 6);
   EXPECT_EQ(f.iterations, (std::vector<i64>{4, 4})) << f.said;
-  EXPECT_NE(f.said.find("rank 1 finds iteration 4 (cannot open " + shard + ": No such file or directory: check the "
+  EXPECT_NE(f.said.find("rank 1 finds iteration 4 (cannot open " + shard +
+                        ": No such file or directory: check the "
                         "path): all ranks load 4"),
             std::string::npos)
       << f.said;
