@@ -16,7 +16,7 @@ static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool res
   for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
   const auto bytes = [&](Role role) { return plan.bytes(role) + plan.bytes(role, true); };
   const bool on_host = !backend.host_bytes(), has_copies = bytes(Role::main_parameter) > 0;
-  const i64 beside = resumes ? state_reading_bytes(largest, on_host && !has_copies) : largest;
+  const i64 beside = resumes ? state_reading_bytes(largest, on_host, has_copies) : largest;
   if (!on_host) return beside;
   const i64 touched = bytes(Role::parameter) + bytes(Role::main_parameter) + (resumes ? bytes(Role::optimizer) : 0);
   return std::max<i64>(0, touched + beside - plan.arena_bytes - plan.host_bytes);

@@ -181,6 +181,13 @@ float* ModelState::host_view(const StatePiece& piece) const {
   return leaf ? reinterpret_cast<float*>(leaf) + piece.begin : nullptr;
 }
 
+bool ModelState::on_host() const {
+  return std::ranges::all_of(tensors_, [&](const StateTensor& t) {
+    const Place place = place_of(t);
+    return interpreter_.host_view(*place.leaf) && (!place.beside || interpreter_.host_view(*place.beside));
+  });
+}
+
 template <class F>
 void ModelState::with_values(const Leaf& leaf, F&& f) const {
   const bool wide = leaf.type.dtype == DType::f32;

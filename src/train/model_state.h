@@ -70,6 +70,7 @@ class ModelState {
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
   // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
   float* host_view(const StatePiece& piece) const;
+  bool on_host() const;  // all of the state is where the host can see it
   // Where the host can see both parts of weights that are kept in two.
   SplitView split_view(const StatePiece& piece) const;
   Interpreter& interpreter() const { return interpreter_; }

@@ -13,7 +13,8 @@ namespace megalith {
 
 namespace {
 
-constexpr int kReaders = 8;  // half of them wait for the disk while others hand on what they have read
+// Four reads under way are what a disk wants. On a device as many again hand on what they have read.
+int readers(bool on_host) { return on_host ? 4 : 8; }
 
 void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<NamedShape> expected, found;
@@ -73,16 +74,17 @@ void read_part(const TensorReader& tensors, const Part& part, ModelState& model,
 
 }  // namespace
 
-i64 state_reading_bytes(i64 largest, bool in_place) {
+i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies) {
   constexpr i64 kPiece = kPieceElements * i64{sizeof(float)};
-  return kReaders * (2 * std::min(kChunkBytes, largest) + (in_place ? 0 : std::min(kPiece, largest) * 3 / 2));
+  const i64 piece = on_host && !has_copies ? 0 : std::min(kPiece, largest) * 3 / 2;
+  return readers(on_host) * (2 * std::min(kChunkBytes, largest) + piece);
 }
 
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
   check_tensors(tensors, with_optimizer, model);
   const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
   std::atomic<size_t> next = 0;
-  in_parallel(kReaders, [&](int) {
+  in_parallel(readers(model.on_host()), [&](int) {
     try {
       std::vector<float> buffer;
       for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);

@@ -11,8 +11,8 @@ namespace megalith {
 // knows whether all ranks have succeeded.
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model);
 
-// The most memory that it takes beside the model's own. `largest`: bytes of the largest tensor as f32. `in_place`: all
-// state lies where the host can write it, and no weight has a copy.
-i64 state_reading_bytes(i64 largest, bool in_place);
+// The most memory that it takes beside the model's own. `largest`: bytes of the largest tensor as f32. `on_host`: the
+// state lies where the host can write it. `has_copies`: weights have one in compute precision.
+i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies);
 
 }  // namespace megalith
