@@ -12,6 +12,7 @@
 #include "ckpt/save_lock.h"
 #include "ckpt/torch/megatron_save.h"
 #include "ckpt/torch/torch_dist.h"
+#include "tests/ckpt/small_models.h"
 #include "tests/ckpt/small_state.h"
 #include "tests/ckpt/torch/python.h"
 #include "tests/ckpt/torch/sha256.h"
@@ -308,12 +309,13 @@ TEST(Convert, transformers_computes_the_same) {
 // A Hugging Face directory too is one job's at a time, holds nothing of ours at the end, and is whole once config.json
 // is there.
 TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
+  const std::string model = dir / "model";
+  write_model(model, small_config(kSmallLlama), small_tensors(kSmallLlama));
   const std::string out = dir / "out";
   fs::create_directories(out), fs::create_directories(dir / "assets");
   spit(dir / "assets/tokenizer.json", "{\"a\": 1}");
-  const auto write = [&] { convert(fixture("llama"), CkptFormat::hf, out, {.asset_dirs = {dir / "assets"}}); };
+  const auto write = [&] { convert(model, CkptFormat::hf, out, {.asset_dirs = {dir / "assets"}}); };
   {
     const SaveLock another(out);
     expect_error(write, "is saving there");
@@ -325,9 +327,8 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
   EXPECT_FALSE(fs::exists(out + "/config.json"));
   fs::remove_all(out);
   // What cannot be written leaves nothing, and what one that was killed has left goes.
-  expect_error(
-      [&] { convert(fixture("llama"), CkptFormat::hf, out, {.family = "gpt2", .asset_dirs = {dir / "assets"}}); },
-      "gpt2");
+  expect_error([&] { convert(model, CkptFormat::hf, out, {.family = "gpt2", .asset_dirs = {dir / "assets"}}); },
+               "gpt2");
   EXPECT_EQ(names_in(out), std::set<std::string>{});
   spit(out + "/model-00001-of-00007.safetensors.tmp", "x"), spit(out + "/tokenizer.json", "of another model");
   write();
@@ -337,14 +338,15 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
 }
 
 TEST(Convert, writes_into_no_checkpoint) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
+  const std::string model = dir / "model";
+  write_model(model, small_config(kSmallLlama), small_tensors(kSmallLlama));
   for (const CkptFormat there : {CkptFormat::native, CkptFormat::torch_dist}) {
     const std::string save = dir / std::string(name_of(there)), one = save + "/iter_0000000";
-    convert(fixture("llama"), there, save);
+    convert(model, there, save);
     const auto names = names_in(one);
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf})
-      expect_error([&] { convert(fixture("llama"), to, one); },
+      expect_error([&] { convert(model, to, one); },
                    fmt::format("{} is a checkpoint (of format {}): choose another directory", one, name_of(there)));
     EXPECT_EQ(names_in(one), names);
   }
