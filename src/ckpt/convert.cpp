@@ -224,9 +224,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   const SaveLock lock(dir);
   SaveOptions saving;
   saving.still_ours = [&lock] { lock.check_held(); };
-  if (to == CkptFormat::hf) {
-    refuse_existing_model(dir);
-  } else {
+  if (to != CkptFormat::hf) {
     // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
     // own.
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);

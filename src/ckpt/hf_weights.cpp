@@ -119,23 +119,19 @@ constexpr const char* kPart = ".tmp";
 
 // Of shards that may have had other names.
 void remove_parts(const std::string& dir) {
-  std::vector<std::string> parts;
-  for (const auto& entry : fs::directory_iterator(dir))
-    if (entry.path().filename().string().ends_with(std::string(".safetensors") + kPart))
-      parts.push_back(entry.path().string());
-  for (const std::string& path : parts) remove_tree(path, {});
+  for (const std::string& name : list_directory(dir))
+    if (name.ends_with(std::string(".safetensors") + kPart)) remove_tree(dir + "/" + name, {});
 }
 
-}  // namespace
-
 void refuse_existing_model(const std::string& dir) {
-  for (const auto& entry : fs::directory_iterator(dir)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : list_directory(dir)) {
     const bool model =
         name == "config.json" || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
     check(!model, "[hf] {} already holds {}; choose another directory or remove it", dir, name);
   }
 }
+
+}  // namespace
 
 std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
                                                   const std::function<bool(const TensorInfo&)>& wanted,

@@ -28,9 +28,6 @@ struct HfExportOptions {
   std::function<void()> before_config = [] {};  // writes what belongs to the model beside the weights
 };
 
-// Error if the directory holds a model, or a part of one.
-void refuse_existing_model(const std::string& dir);
-
 // Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece
 // of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. config.json
 // comes last: a directory without it is unfinished. Parts of files that a killed process left are removed.

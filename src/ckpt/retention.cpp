@@ -32,22 +32,20 @@ bool is_in_use(std::string_view pid_text, const fs::path& made) {
 }  // namespace
 
 void clear_leftovers(const std::string& dir, const StepHook& hook) {
-  std::vector<std::string> unfinished;
   std::vector<fs::path> replaced;
-  for (const auto& entry : fs::directory_iterator(dir)) {
-    const std::string name = entry.path().filename().string();
+  for (const std::string& name : list_directory(dir)) {
     if (!name.starts_with("iter_") && !name.starts_with(kLatestFile)) continue;
     // One that was replaced and is being deleted has both marks: nothing brings it back.
     const bool is_unfinished = name.find(kTemporary) != std::string::npos;
     const std::string_view mark = is_unfinished ? kTemporary : kReplaced;
     const auto at = name.rfind(mark);
-    if (at == std::string::npos || is_in_use(std::string_view(name).substr(at + mark.size()), entry.path())) continue;
+    const fs::path path = fs::path(dir) / name;
+    if (at == std::string::npos || is_in_use(std::string_view(name).substr(at + mark.size()), path)) continue;
     if (is_unfinished)
-      unfinished.push_back(entry.path().string());
+      remove_tree(path.string(), hook);
     else
-      replaced.push_back(entry.path());
+      replaced.push_back(path);
   }
-  for (const std::string& path : unfinished) remove_tree(path, hook);
   std::ranges::sort(replaced, std::greater<>(), [](const fs::path& path) { return fs::last_write_time(path); });
   for (const fs::path& path : replaced) {
     const std::string place = path.string().substr(0, path.string().rfind(kReplaced));
