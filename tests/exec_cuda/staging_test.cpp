@@ -3,8 +3,10 @@
 
 #include <numeric>
 
+#include "exec/cuda/pinned.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
+#include "exec/cuda/streams.h"
 
 namespace megalith::cuda {
 namespace {
@@ -74,6 +76,25 @@ TEST_F(Staged, OneResultGoesIntoTheNextWrite) {
   staging.read(end, there, 16);
   EXPECT_EQ(end[0], 101);
   EXPECT_EQ(end[1], 2 + 100 * 101 / 2);
+}
+
+// As when a checkpoint is on its way to the host, in many copies: the step's results are read meanwhile.
+TEST_F(Staged, ResultsDoNotWaitForCopiesOnAnotherLane) {
+  constexpr i64 kBytes = i64{1} << 30, kCopy = i64{32} << 20;
+  std::byte *from = allocate(kBytes), *result = allocate(8);
+  void* memory = nullptr;
+  check_cuda(cudaHostAlloc(&memory, size_t(kBytes), cudaHostAllocDefault), "test buffer");
+  const Pinned to(static_cast<std::byte*>(memory));
+  const double value = 7;
+  staging.write(result, &value, 8);
+  EXPECT_EQ(requests.take(requests.ask(result, 8))[0], 7);  // all is loaded
+  Lane lane;
+  for (i64 at = 0; at < kBytes; at += kCopy)
+    check_cuda(cudaMemcpyAsync(to.get() + at, from + at, size_t(kCopy), cudaMemcpyDeviceToHost, lane.stream()), "test");
+  EXPECT_EQ(requests.take(requests.ask(result, 8))[0], 7);
+  EXPECT_EQ(cudaStreamQuery(lane.stream()), cudaErrorNotReady);
+  cudaGetLastError();
+  cudaStreamSynchronize(lane.stream());
 }
 
 TEST_F(Staged, RefusesWhatDoesNotFit) {

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "exec/cuda/tell.h"
 
 namespace megalith::cuda {
 
@@ -20,11 +21,11 @@ Requests::~Requests() {
 }
 
 int Requests::ask(const std::byte* device, i64 bytes) {
-  check(bytes > 0 && bytes <= kSlotBytes, "a result of {} bytes: 1 to {} are read back by request", bytes, kSlotBytes);
+  check(bytes > 0 && bytes <= kSlotBytes && bytes % 8 == 0,
+        "a result of {} bytes: numbers of 8 are read back by request, at most {}", bytes, kSlotBytes / 8);
   const int slot = int(std::find(bytes_, bytes_ + kSlots, i64{0}) - bytes_);
   check(slot < kSlots, "more than {} results are requested and not taken", kSlots);
-  check_cuda(cudaMemcpyAsync(pinned_ + slot * kSlotBytes / 8, device, size_t(bytes), cudaMemcpyDeviceToHost, stream_),
-             "reading back a result");
+  launch_tell(reinterpret_cast<const double*>(device), pinned_ + slot * kSlotBytes / 8, bytes / 8, stream_);
   const auto note = [](void* at) { *static_cast<double*>(at) = steady_seconds(); };
   check_cuda(cudaLaunchHostFunc(stream_, note, &arrived_[slot]), "reading back a result");
   check_cuda(cudaEventRecord(done_[slot], stream_), "reading back a result");

@@ -1,5 +1,5 @@
-// Small results on their way back to the host: each is copied into pinned memory of its own in its place in the stream,
-// and its event says when it has come.
+// Small results, numbers in f64, on their way back to the host: each is told into pinned memory of its own in its place
+// in the stream, and its event says when it has come.
 #pragma once
 #include <span>
 #include <vector>
