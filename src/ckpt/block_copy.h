@@ -1,6 +1,7 @@
 // Boxes of row-major tensors: copying what two of them share, and cutting a range of elements into boxes.
 #pragma once
 #include <functional>
+#include <limits>
 #include <unordered_set>
 #include <utility>
 #include <vector>
@@ -32,14 +33,22 @@ void copy_block(const Shape& size, const Shape& from_strides, const std::byte* f
 // Copies the elements that both boxes of the same tensor hold; returns how many they are.
 i64 copy_common(const Box& from, const std::byte* from_data, const Box& to, std::byte* to_data, i64 element);
 
+// All that boxes hold, together; of more than can be counted, as many as can.
+template <class B>
+i64 elements_of(const std::vector<B>& boxes) {
+  i64 elements = 0;
+  for (const B& b : boxes)
+    if (__builtin_add_overflow(elements, count(b.shape), &elements)) return std::numeric_limits<i64>::max();
+  return elements;
+}
+
 // Whether boxes, each an offset and a shape within the tensor's, hold each of its elements once; dimensions that are
 // not 1 at most 8, or one box. In time that grows with the boxes: they do if they have as many elements and, of their
 // corners, only the tensor's own are met an odd number of times. (The corners' parity says that each element is held an
 // odd number of times, their number then that it is once.)
 template <class B>
 bool tiles(const Shape& whole, const std::vector<B>& boxes) {
-  i64 elements = 0;
-  for (const B& b : boxes) elements += count(b.shape);
+  const i64 elements = elements_of(boxes);
   if (elements != count(whole)) return false;
   if (elements == 0 || boxes.size() == 1) return true;
   std::vector<std::pair<std::size_t, i64>> dims;  // that are not 1, with the steps of the grid of corners

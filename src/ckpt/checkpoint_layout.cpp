@@ -90,7 +90,6 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
   const ordered_json& shape = field(j, "shape");
   check_dims(shape.size(), "tensor " + t.name);
   t.shape = parse_shape(shape, shape.size());
-  i64 elements = 0;
   for (const ordered_json& b : field(j, "blocks")) {
     TensorBlock block{.file = field_as<std::string>(b, "file"),
                       .key = field_as<std::string>(b, "key"),
@@ -100,9 +99,9 @@ CheckpointTensor parse_tensor(const ordered_json& j, i64 chunk_bytes, bool whole
     check(block.file.find('/') == std::string::npos, "file \"{}\" is outside the checkpoint", block.file);
     for (std::size_t d = 0; d < t.shape.size(); ++d)
       check(block.offset[d] + block.shape[d] <= t.shape[d], "a block of {} lies outside its shape", t.name);
-    elements += count(block.shape);
     t.blocks.push_back(std::move(block));
   }
+  const i64 elements = elements_of(t.blocks);
   check(!whole || elements == count(t.shape), "the blocks of {} have {} of {} elements", t.name, elements,
         count(t.shape));
   check(!whole || tiles(t.shape, t.blocks), "two blocks of {} overlap", t.name);

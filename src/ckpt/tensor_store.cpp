@@ -23,7 +23,6 @@ void TensorStore::add_tensor(TensorSpec spec, std::vector<StoredBox> boxes) {
 }
 
 void TensorStore::check_boxes(const TensorSpec& t, const std::vector<StoredBox>& boxes) const {
-  i64 elements = 0;
   for (const StoredBox& b : boxes) {
     bool fits = b.offset.size() == t.shape.size() && b.shape.size() == t.shape.size();
     i64 last = 0;  // element of the box, from its first
@@ -39,8 +38,8 @@ void TensorStore::check_boxes(const TensorSpec& t, const std::vector<StoredBox>&
            (count(b.shape) == 0 || last < (bytes - b.position) / element);
     check(fits, "[load] {}: a part {} at {} of tensor {} does not fit its shape {} or its file {}", where(),
           to_string(b.shape), to_string(b.offset), t.name, to_string(t.shape), file(b.file).path());
-    elements += count(b.shape);
   }
+  const i64 elements = elements_of(boxes);
   check(elements == count(t.shape), "[load] {}: the parts of tensor {} hold {} of {} elements", where(), t.name,
         elements, count(t.shape));
   // Equal boxes would let a gap pass.

@@ -68,14 +68,19 @@ class TrainingRun {
     return needed == run.asked ? std::move(run.datasets) : open_data(o_, ranks_, needed);
   }
 
+  void say_nothing_is_left() const {
+    const bool counts_samples = t_.train_samples > 0;
+    log::say("  nothing is left to train: {} {} are done, --train-{} asks for {}",
+             counts_samples ? state_.consumed_samples : state_.iteration, counts_samples ? "samples" : "iterations",
+             counts_samples ? "samples" : "iters", counts_samples ? t_.train_samples : t_.train_iters);
+  }
+
   // Signals are what they were before as soon as all is saved.
   int train_and_save() {
     Asked asked(o_, ranks_);
     std::optional<DataLoader> loader;
     if (state_.iteration >= last_)
-      log::say(
-          "  nothing is left to train: {} iterations are done, the flags ask for {} (--train-iters or --train-samples)",
-          state_.iteration, last_);
+      say_nothing_is_left();
     else
       loader.emplace(datasets_.train,
                      rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));

@@ -165,7 +165,7 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
 TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   must(run("--train-iters 4"));
   const std::string ck = *this / "ck", ft = " --finetune --train-iters 2 --save-interval 2 --save ";
-  for (const std::string load : {ck, ck + "/iter_0000002", ck + "/../ck/iter_0000004/"})
+  for (const std::string& load : {ck, ck + "/iter_0000002", ck + "/../ck/iter_0000004/"})
     expect_refused(pretrain("--load " + load + ft + ck), "would be written over");
   expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002"), "/iter_0000002: this is a checkpoint");
   expect_refused(pretrain("--load " + ck + ft + *this / "ft" +
@@ -214,7 +214,10 @@ TEST_F(Checkpoints, DamageIsNoLackOfSamples) {
 
 TEST_F(Checkpoints, NothingLeftToTrainIsSaid) {
   must(run("--train-iters 4"));
-  EXPECT_NE(must(run("--train-iters 4")).out.find("nothing is left to train"), std::string::npos);
+  EXPECT_NE(must(run("--train-iters 4")).out.find("nothing is left to train: 4 iterations are done"),
+            std::string::npos);
+  const Ran less = must(run("--train-samples 3 --override-opt-param-scheduler"));
+  EXPECT_NE(less.out.find("8 samples are done, --train-samples asks for 3"), std::string::npos) << less.out;
 }
 
 TEST_F(Checkpoints, FinetuneAndPartsOfTheState) {

@@ -153,6 +153,13 @@ TEST(BlockCopy, tiles) {
   EXPECT_FALSE(tiles(Shape{}, std::vector<Place>(2)));
 }
 
+// As many as a file may claim: 129 times 2^57 is 2^57 again in 64 bits, and the corners are met an odd number of times.
+TEST(BlockCopy, tiles_of_more_than_can_be_counted) {
+  const Shape whole = {i64{1} << 57};
+  EXPECT_TRUE(tiles(whole, std::vector<Place>(1, {{0}, whole})));
+  EXPECT_FALSE(tiles(whole, std::vector<Place>(129, {{0}, whole})));
+}
+
 // So many that comparing each with each would take minutes.
 TEST(BlockCopy, tiles_of_many_columns) {
   constexpr i64 kColumns = 100000;
