@@ -4,6 +4,7 @@
 #include "exec/cuda/backend.h"
 #include "tests/harness/wrapped_backend.h"
 #include "tests/harness/wrapped_interpreter.h"
+#include "tests/train/small_run.h"
 #include "tests/train/told_run.h"
 
 namespace megalith {
@@ -94,6 +95,48 @@ TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
     const Told part = run(flags, LittleRoom(gpu(), percent));
     EXPECT_EQ(part.metrics, whole.metrics) << percent;
     EXPECT_TRUE(part.checkpoint == whole.checkpoint) << percent;
+  }
+}
+
+// What was saved lies in its place on the GPU to the bit, whatever part of it a reader took. Of a damaged copy with
+// nothing before it nothing stays: the run is a fresh one.
+TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
+  const std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+  for (const char* flags : {"", "--bf16", "--bf16 --optimizer-cpu-offload --optimizer-offload-fraction 0.4"}) {
+    SCOPED_TRACE(flags);
+    const TempFolder folder("loads");
+    const auto at = [&](const std::string& name) { return (folder.path / name).string(); };
+    const auto train = [&](const std::string& name, const std::string& more) {
+      const std::string often = "--save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type local";
+      const Options o = options_for(1, fmt::format("--train-iters 6 --hidden-size 256 --save {0} --load {0} {1} "
+                                                   "--non-persistent-local-ckpt-dir {0}_copies {2} {3}",
+                                                   at(name), often, flags, more));
+      testing::internal::CaptureStdout();
+      testing::internal::CaptureStderr();
+      EXPECT_NO_THROW(pretrain_gpt(o, *gpu, *join(Place{})));
+      return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
+    };
+    const auto expect_end_of_whole = [&] {
+      int files = 0;
+      for (const auto& entry : std::filesystem::directory_iterator(at("whole/iter_0000006"))) {
+        if (entry.path().extension() != ".safetensors") continue;
+        EXPECT_TRUE(read_file(entry.path()) == read_file(at("live/iter_0000006/") + entry.path().filename().string()));
+        ++files;
+      }
+      EXPECT_GT(files, 0);
+    };
+    train("whole", "");
+    train("live", "--exit-interval 3");
+    std::filesystem::remove_all(at("live_copies"));
+    EXPECT_NE(train("live", "").find("] at iteration 3\n"), std::string::npos);  // of the checkpoint
+    expect_end_of_whole();
+    std::filesystem::remove_all(at("live")), std::filesystem::remove_all(at("live_copies"));
+    train("live", "--exit-interval 4");
+    std::filesystem::remove_all(at("live"));
+    const std::string shard = at("live_copies/rank_00000/iter_0000004/shard_00000.safetensors");
+    flip(shard, 8 * (std::filesystem::file_size(shard) - 9));
+    EXPECT_NE(train("live", "").find("wrong checksum; tensor "), std::string::npos);
+    expect_end_of_whole();
   }
 }
 
