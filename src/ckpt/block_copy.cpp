@@ -28,6 +28,20 @@ Shape row_major_strides(const Shape& shape) {
   return strides;
 }
 
+bool is_stretch(const Shape& whole, const Shape& box) {
+  std::size_t d = 0;
+  while (d < box.size() && box[d] == 1) ++d;
+  for (++d; d < box.size(); ++d)
+    if (box[d] != whole[d]) return false;
+  return true;
+}
+
+i64 element_at(const Shape& whole, const Shape& offset) {
+  i64 at = 0;
+  for (std::size_t d = 0; d < whole.size(); ++d) at = at * whole[d] + offset[d];
+  return at;
+}
+
 CommonPart common_part(const Box& from, const Box& to) {
   CommonPart c{.size = Shape(from.shape.size())};
   for (std::size_t d = 0; d < c.size.size(); ++d) {

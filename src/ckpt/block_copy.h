@@ -12,6 +12,10 @@ namespace megalith {
 
 Shape row_major_strides(const Shape& shape);  // in elements
 
+// Whether a box's elements follow each other in the whole tensor.
+bool is_stretch(const Shape& whole, const Shape& box);
+i64 element_at(const Shape& whole, const Shape& offset);  // its number in row-major order
+
 // A box of a tensor as it lies in memory.
 struct Box {
   const Shape& offset;  // in the whole tensor

@@ -111,6 +111,11 @@ class Checkpoint {
   // chunks of the files that hold parts of it, each once, with a chunk as memory beside `out`. DamagedCheckpoint if one
   // is not what was saved. May be called by several threads.
   void read_block(const std::string& name, const Shape& offset, const Shape& shape, std::span<std::byte> out) const;
+  // Likewise elements [begin, begin + n) of the tensor in row-major order.
+  void read_range(const std::string& name, i64 begin, i64 n, std::byte* out) const;
+  // The last element, not behind `end`, with which a chunk begins: ranges that end there have no chunk in common. `end`
+  // where blocks are no stretches of the tensor.
+  i64 cut_before(const std::string& name, i64 end) const;
 
  private:
   friend Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options);
@@ -129,9 +134,13 @@ class Checkpoint {
     BlockFile bytes;
     std::unordered_map<std::string, TensorInfo> tensors{};
   };
-  // Returns how many elements they share.
+  template <class InPlace, class Take>
+  void read_chunks(const CheckpointTensor& t, const TensorBlock& block, i64 first, i64 last, InPlace&& in_place,
+                   Take&& take) const;
+  // Both return how many elements they share.
   i64 read_common(const CheckpointTensor& t, const TensorBlock& block, const Shape& offset, const Shape& shape,
                   std::byte* out) const;
+  i64 read_stretch(const CheckpointTensor& t, const TensorBlock& block, i64 begin, i64 n, std::byte* out) const;
   void check_chunk(const CheckpointTensor& t, const TensorBlock& block, i64 chunk,
                    std::span<const std::byte> bytes) const;
   std::shared_ptr<BlockPool> stretches_;  // memory for reading past the page cache

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 
 #include "base/read_error.h"
 #include "ckpt/block_copy.h"
@@ -56,11 +57,62 @@ void Checkpoint::read_block(const std::string& name, const Shape& offset, const 
                                       elements, count(shape), to_string(shape), to_string(offset), name));
 }
 
-// What a stored block and a wanted one share: the chunks of the file that hold parts of it, from the first to the last.
-// A chunk that goes whole into one stretch of the destination is read there; of others another rank may want the rest.
+void Checkpoint::read_range(const std::string& name, i64 begin, i64 n, std::byte* out) const {
+  const CheckpointTensor& t = at(name);
+  check(begin >= 0 && n >= 0 && begin <= count(t.shape) && n <= count(t.shape) - begin,
+        "[load] tensor {} has shape {}, no elements {} to {}", name, to_string(t.shape), begin, begin + n);
+  i64 elements = 0;
+  for (const TensorBlock& b : t.blocks) {
+    if (is_stretch(t.shape, b.shape)) {
+      elements += read_stretch(t, b, begin, n, out);
+      continue;
+    }
+    std::byte* to = out;
+    for_boxes(t.shape, begin, n, [&](const Shape& offset, const Shape& shape) {
+      elements += read_common(t, b, offset, shape, to);
+      to += count(shape) * size_of(t.dtype);
+    });
+  }
+  if (elements == n) return;
+  throw DamagedCheckpoint(
+      fmt::format("[load] {} holds {} of {} elements of tensor {} from {} on", path_, elements, n, name, begin));
+}
+
+i64 Checkpoint::cut_before(const std::string& name, i64 end) const {
+  const CheckpointTensor& t = at(name);
+  for (const TensorBlock& b : t.blocks) {
+    if (!is_stretch(t.shape, b.shape)) continue;
+    const i64 first = element_at(t.shape, b.offset), chunk = std::max<i64>(1, b.chunk_bytes / size_of(t.dtype));
+    if (first <= end && end < first + count(b.shape)) return first + (end - first) / chunk * chunk;
+  }
+  return end;
+}
+
+// The chunks with a block's elements from `first` to `last`. in_place(begin, n): where a chunk of these elements goes
+// whole, or nullptr: then take(begin, n, bytes) has it, and another rank may want the rest.
+template <class InPlace, class Take>
+void Checkpoint::read_chunks(const CheckpointTensor& t, const TensorBlock& b, i64 first, i64 last, InPlace&& in_place,
+                             Take&& take) const {
+  const i64 element = size_of(t.dtype), chunk = std::max<i64>(1, b.chunk_bytes / element);
+  const File& file = *files_.at(b.file);
+  const i64 position = file.tensors.at(b.key).offset, elements = count(b.shape);
+  std::vector<std::byte> piece;
+  for (i64 k = first / chunk; k <= last / chunk; ++k) {
+    const i64 begin = k * chunk, n = std::min(chunk, elements - begin);
+    const auto bytes = std::size_t(n * element);
+    std::byte* const place = begin >= first && begin + n <= last + 1 ? in_place(begin, n) : nullptr;
+    if (!place) piece.resize(bytes);
+    const std::span<std::byte> at(place ? place : piece.data(), bytes);
+    read_chunk(file.bytes, position + begin * element, at, place != nullptr);
+    check_chunk(t, b, k, at);
+    if (!place) take(begin, n, at.data());
+  }
+}
+
+// What a stored block and a wanted one share.
 i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, const Shape& offset, const Shape& shape,
                             std::byte* out) const {
-  const i64 element = size_of(t.dtype), chunk = std::max<i64>(1, b.chunk_bytes / element);
+  const i64 element = size_of(t.dtype);
   const Shape from = row_major_strides(b.shape), to = row_major_strides(shape);
   i64 first = 0, last = 0, place = 0;  // elements of the stored block; where its first would be in `out`
   i64 common = 1;
@@ -74,27 +126,33 @@ i64 Checkpoint::read_common(const CheckpointTensor& t, const TensorBlock& b, con
     place += (b.offset[d] - offset[d]) * to[d];
     rows = rows && (d == 0 || (offset[d] == b.offset[d] && shape[d] == b.shape[d]));
   }
-  const File& file = *files_.at(b.file);
-  const i64 position = file.tensors.at(b.key).offset, elements = count(b.shape);
-  std::vector<std::byte> piece;
-  for (i64 k = first / chunk; k <= last / chunk; ++k) {
-    const i64 begin = k * chunk, n = std::min(chunk, elements - begin);
-    const auto bytes = std::size_t(n * element);
-    const bool direct = rows && begin >= first && begin + n <= last + 1;
-    if (!direct) piece.resize(bytes);
-    std::byte* at = direct ? out + (place + begin) * element : piece.data();
-    read_chunk(file.bytes, position + begin * element, {at, bytes}, direct);
-    check_chunk(t, b, k, {at, bytes});
-    if (direct) continue;
-    for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {
-      Shape global(box.size());
-      for (std::size_t d = 0; d < box.size(); ++d) global[d] = b.offset[d] + box_offset[d];
-      const Shape strides = row_major_strides(box);
-      copy_common({global, box, strides}, at, {offset, shape, to}, out, element);
-      at += count(box) * element;
-    });
-  }
+  read_chunks(
+      t, b, first, last, [&](i64 begin, i64) { return rows ? out + (place + begin) * element : nullptr; },
+      [&](i64 begin, i64 n, const std::byte* bytes) {
+        for_boxes(b.shape, begin, n, [&](const Shape& box_offset, const Shape& box) {
+          Shape global(box.size());
+          for (std::size_t d = 0; d < box.size(); ++d) global[d] = b.offset[d] + box_offset[d];
+          const Shape strides = row_major_strides(box);
+          copy_common({global, box, strides}, bytes, {offset, shape, to}, out, element);
+          bytes += count(box) * element;
+        });
+      });
   return common;
+}
+
+// The same, where both are stretches of the tensor in row-major order: wanted are the elements from `begin` on.
+i64 Checkpoint::read_stretch(const CheckpointTensor& t, const TensorBlock& b, i64 begin, i64 n, std::byte* out) const {
+  const i64 element = size_of(t.dtype), stored = element_at(t.shape, b.offset);
+  const i64 first = std::max(begin, stored) - stored, end = std::min(begin + n, stored + count(b.shape)) - stored;
+  if (first >= end) return 0;
+  const auto place = [&](i64 at) { return out + (stored + at - begin) * element; };
+  read_chunks(
+      t, b, first, end - 1, [&](i64 at, i64) { return place(at); },
+      [&](i64 at, i64 elements, const std::byte* bytes) {
+        const i64 from = std::max(at, first), to = std::min(at + elements, end);
+        std::memcpy(place(from), bytes + (from - at) * element, std::size_t((to - from) * element));
+      });
+  return end - first;
 }
 
 void Checkpoint::check_chunk(const CheckpointTensor& t, const TensorBlock& b, i64 chunk,

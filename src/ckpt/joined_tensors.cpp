@@ -12,6 +12,10 @@ void JoinedTensors::join(std::shared_ptr<const TensorReader> part,
   parts_.push_back(std::move(part));
 }
 
+i64 JoinedTensors::cut_before(std::size_t tensor, i64 end) const {
+  return places_[tensor].part->cut_before(places_[tensor].tensor, end);
+}
+
 void JoinedTensors::do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const {
   places_[tensor].part->read_range(places_[tensor].tensor, begin, n, out);
 }

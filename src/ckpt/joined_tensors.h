@@ -13,6 +13,7 @@ class JoinedTensors final : public TensorReader {
   explicit JoinedTensors(std::string where) : TensorReader(std::move(where)) {}
   // All tensors of `part`, or those whose names `wanted` likes. Error if a name is there already.
   void join(std::shared_ptr<const TensorReader> part, const std::function<bool(const std::string&)>& wanted = {});
+  i64 cut_before(std::size_t tensor, i64 end) const override;
 
  private:
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override;

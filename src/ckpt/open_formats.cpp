@@ -29,15 +29,13 @@ class NativeTensors final : public TensorReader {
   explicit NativeTensors(Checkpoint checkpoint) : TensorReader(checkpoint.path()), checkpoint_(std::move(checkpoint)) {
     for (const CheckpointTensor& t : checkpoint_.tensors()) add({t.name, t.dtype, t.shape});
   }
+  i64 cut_before(std::size_t tensor, i64 end) const override {
+    return checkpoint_.cut_before(tensors()[tensor].name, end);
+  }
 
  private:
   void do_read(std::size_t tensor, i64 begin, i64 n, std::byte* out) const override {
-    const TensorSpec& t = tensors()[tensor];
-    for_boxes(t.shape, begin, n, [&](const Shape& offset, const Shape& shape) {
-      const auto bytes = std::size_t(count(shape) * size_of(t.dtype));
-      checkpoint_.read_block(t.name, offset, shape, {out, bytes});
-      out += bytes;
-    });
+    checkpoint_.read_range(tensors()[tensor].name, begin, n, out);
   }
   void do_read_box(std::size_t tensor, const Shape& offset, const Shape& shape, std::byte* out) const override {
     const TensorSpec& t = tensors()[tensor];

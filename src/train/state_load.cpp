@@ -38,10 +38,11 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
 
 // What one thread reads at a time: elements of a piece of the model's state, in its order.
 struct Part {
-  std::size_t stored;
-  StatePiece piece;
-  float* seen;  // the piece's memory, where it can be read into as it is
-  i64 begin, n;
+  std::size_t stored = 0;
+  StatePiece piece{};
+  float* seen = nullptr;         // the piece's memory, where it can be read into as it is
+  std::optional<i64> stretch{};  // where its first element is in the tensor, if the others follow it there too
+  i64 begin = 0, n = 0;
 };
 
 // In the order of the tensors, which is about that of the files.
@@ -50,25 +51,39 @@ std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, con
   for (const StateTensor& t : model.tensors()) {
     if (!t.is_weight && !with_optimizer) continue;
     for (const StatePiece& piece : model.pieces(t)) {
-      float* seen = piece.beside ? nullptr : model.host_view(piece);
-      for_pieces(count(piece.shape), [&](i64 begin, i64 n) {
-        parts.push_back({tensors.at(t.name), piece, seen, begin, n});
-      });
+      Part part{.stored = tensors.at(t.name), .piece = piece};
+      part.seen = piece.beside ? nullptr : model.host_view(piece);
+      if (is_stretch(t.shape, piece.shape)) part.stretch = element_at(t.shape, piece.offset);
+      for (const i64 all = count(piece.shape); part.begin < all; part.begin += part.n) {
+        part.n = std::min(all - part.begin, kPieceElements);
+        const i64 end = part.begin + part.n, at = part.stretch.value_or(0);
+        const i64 cut = part.stretch && end < all ? tensors.cut_before(part.stored, at + end) - at : end;
+        if (cut > part.begin) part.n = cut - part.begin;
+        parts.push_back(part);
+      }
     }
   }
   return parts;
 }
 
 void read_part(const TensorReader& tensors, const Part& part, ModelState& model, std::vector<float>& buffer) {
-  i64 done = part.begin;
+  const auto to = [&](i64 begin, i64 n) {
+    if (!part.seen) buffer.resize(std::max(buffer.size(), size_t(n)));
+    return std::as_writable_bytes(std::span(part.seen ? part.seen + begin : buffer.data(), size_t(n)));
+  };
+  const auto done = [&](i64 begin, i64 n) {
+    if (!part.seen) model.write(part.piece, begin, std::span(buffer).first(size_t(n)));
+  };
+  if (part.stretch) {
+    tensors.read_range_as(part.stored, *part.stretch + part.begin, part.n, DType::f32, to(part.begin, part.n).data());
+    return done(part.begin, part.n);
+  }
+  i64 begin = part.begin;
   for_boxes(part.piece.shape, part.begin, part.n, [&](Shape offset, const Shape& box) {
     for (size_t d = 0; d < offset.size(); ++d) offset[d] += part.piece.offset[d];
-    const auto n = size_t(count(box));
-    if (!part.seen) buffer.resize(std::max(buffer.size(), n));
-    const std::span<float> out(part.seen ? part.seen + done : buffer.data(), n);
-    tensors.read_box_as(part.stored, offset, box, DType::f32, std::as_writable_bytes(out));
-    if (!part.seen) model.write(part.piece, done, out);
-    done += i64(n);
+    tensors.read_box_as(part.stored, offset, box, DType::f32, to(begin, count(box)));
+    done(begin, count(box));
+    begin += count(box);
   });
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -18,7 +19,10 @@ struct BusError : ::testing::Test {
 };
 
 TEST_F(BusError, names_the_file_whose_bytes_are_gone) {
-  const auto path = std::filesystem::temp_directory_path() / ("bus_error_" + std::to_string(::getpid()));
+  // The process that dies comes by here too, with another id: it takes the same file, which is removed behind it.
+  const std::string name = "bus_error_" + std::to_string(::getpid());
+  ::setenv("BUS_ERROR_TEST_FILE", (std::filesystem::temp_directory_path() / name).c_str(), 0);
+  const std::filesystem::path path = std::getenv("BUS_ERROR_TEST_FILE");
   std::ofstream(path) << std::string(100'000, 'x');
   const auto touch = [&] {
     tell_bus_errors();

@@ -54,8 +54,15 @@ TEST(Checkpoint, puts_blocks_together) {
           check.read_block("t", {r, col, 0}, {rows, columns, 2}, std::as_writable_bytes(std::span(out)));
           ASSERT_EQ(out, block(r, rows, col, columns));
         }
+  for (i64 begin = 0; begin <= 60; ++begin)
+    for (i64 n = 0; begin + n <= 60; ++n) {
+      std::vector<i32> out(std::size_t(n), -1);
+      check.read_range("t", begin, n, reinterpret_cast<std::byte*>(out.data()));
+      ASSERT_TRUE(std::ranges::equal(out, std::span(whole).subspan(begin, n))) << n << " elements from " << begin;
+    }
   std::vector<std::byte> out(8);
   expect_error([&] { (void)check.read_block("t", {6, 0, 0}, {1, 1, 2}, out); }, "not a block");
+  expect_error([&] { check.read_range("t", 59, 2, out.data()); }, "no elements 59 to 61");
   save_checkpoint(dir.path(), {.iteration = 2}, std::span(parts).first(1));
   expect_error([&] { (void)open_checkpoint(dir.path(), {.iteration = 2}); }, "blocks of t have 20 of 60 elements");
 }
@@ -98,7 +105,8 @@ TEST(Checkpoint, reads_and_compares_only_the_chunks_it_needs) {
 // Chunks of two blocks, some wanted whole and read past the page cache where they belong, others only in part.
 TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
   TempDir dir;
-  constexpr i64 kRow = 700'001, kRows = 7, kFirst = 3;  // rows of 2.7 MiB in chunks of 4 MiB; the first block's rows
+  constexpr i64 kRow = 700'001, kRows = 7, kFirst = 3,
+                kChunk = i64{1} << 20;  // rows of 2.7 MiB in chunks of 4 MiB; the first block's rows
   std::vector<i32> data(std::size_t(kRows * kRow));
   std::iota(data.begin(), data.end(), 0);
   const Shape whole = {kRows, kRow};
@@ -116,6 +124,17 @@ TEST(Checkpoint, reads_past_the_page_cache_what_it_reads_through_it) {
     for (i64 rows = 1; r + rows <= kRows; ++rows)
       EXPECT_TRUE(std::ranges::equal(read(r, rows, 0, kRow), std::span(data).subspan(r * kRow, rows * kRow)))
           << rows << " rows at " << r;
+  for (const i64 begin : {i64{0}, i64{5}, kChunk, kFirst * kRow - 1, kFirst * kRow, kFirst * kRow + kChunk, 5 * kRow})
+    for (const i64 end : {kChunk + 1, 2 * kChunk, kFirst * kRow + 2 * kChunk, kRows * kRow}) {
+      std::vector<i32> out(std::size_t(std::max<i64>(0, end - begin)), -1);
+      c.read_range("t", begin, i64(out.size()), reinterpret_cast<std::byte*>(out.data()));
+      EXPECT_TRUE(std::ranges::equal(out, std::span(data).subspan(begin, i64(out.size())))) << begin << " to " << end;
+    }
+  EXPECT_EQ(c.cut_before("t", 2 * kChunk - 1), kChunk);
+  EXPECT_EQ(c.cut_before("t", 2 * kChunk), 2 * kChunk);
+  EXPECT_EQ(c.cut_before("t", kFirst * kRow + 5), kFirst * kRow);  // where the second block begins, a chunk does
+  EXPECT_EQ(c.cut_before("t", kFirst * kRow + kChunk + 5), kFirst * kRow + kChunk);
+  EXPECT_EQ(c.cut_before("t", kRows * kRow), kRows * kRow);
   const std::vector<i32> columns = read(1, 5, kRow - 2, 2);
   for (i64 i = 0; i < i64(columns.size()); ++i) EXPECT_EQ(columns[i], (i / 2 + 2) * kRow - 2 + i % 2) << i;
 

@@ -1,0 +1,59 @@
+// A load reads no more of the files than it has to.
+#include <gtest/gtest.h>
+
+#include "exec/cpu/backend.h"
+#include "small_run.h"
+#include "tests/harness/thread_ranks.h"
+#include "train/pretrain.h"
+
+namespace megalith {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Bytes that this process has asked the kernel for so far.
+i64 bytes_read() {
+  std::ifstream in("/proc/self/io");
+  std::string key;
+  i64 value = 0;
+  while (in >> key >> value)
+    if (key == "rchar:") return value;
+  return -1;
+}
+
+// One iteration, or a load of what it saved; returns the bytes that it read.
+i64 train(const std::string& dir, int ranks, const char* flags) {
+  const i64 before = bytes_read();
+  testing::internal::CaptureStdout();
+  harness::run_ranks(ranks, [&](Ranks& r) {
+    const Options o = options_for(
+        ranks,
+        fmt::format("--num-layers 1 --hidden-size 300 --max-position-embeddings 30000 --global-batch-size 4 --save {0} "
+                    "--load {0} --save-interval 1 --train-iters 1 {1}",
+                    dir, flags));
+    pretrain_gpt(o, *make_cpu_backend(&r), r);
+  });
+  testing::internal::GetCapturedStdout();
+  return bytes_read() - before;
+}
+
+// Rows of 1,200 bytes, of which chunks of 4 MiB hold no whole number: what two threads take of a tensor is parted
+// between chunks all the same, not between rows.
+TEST(StateLoad, reads_each_chunk_once) {
+  if (bytes_read() < 0) GTEST_SKIP() << "this system does not tell what a process reads";
+  for (const auto& [ranks, flags] : {std::pair(1, "--bf16"), std::pair(2, "--use-distributed-optimizer")}) {
+    SCOPED_TRACE(fmt::format("{} ranks {}", ranks, flags));
+    const TempFolder folder("state_load");
+    train(folder.path, ranks, flags);
+    i64 size = 0;
+    for (const auto& entry : fs::directory_iterator(folder.path / "iter_0000001"))
+      if (entry.path().extension() == ".safetensors") size += i64(entry.file_size());
+    EXPECT_GT(size, 100'000'000);
+    const i64 read = train(folder.path, ranks, flags);
+    EXPECT_GE(read, size * 99 / 100);
+    EXPECT_LE(read, size * 101 / 100 + ranks * i64(fs::file_size("/proc/self/exe")));  // its sum, too
+  }
+}
+
+}  // namespace
+}  // namespace megalith
