@@ -3,6 +3,7 @@
 #include <malloc.h>
 
 #include <filesystem>
+#include <optional>
 
 #include "base/log.h"
 #include "ckpt/hf_config.h"
@@ -34,15 +35,24 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
   return c.type.empty() ? nullptr : make_tokenizer(c);
 }
 
-// The model of --load, or of the run's copies where there is nothing else yet, unless the flags describe one
-// (--num-layers); of its settings, those given by flags win: if they matter, loading will refuse them.
+// Of --load, or of the run's copies where nothing is there yet, or nothing whole.
+static std::optional<StoredModel> find_stored_model(const TrainConfig& t) {
+  const std::string copy = newest_copy_here(t);
+  try {
+    if (is_loadable(t.load)) return read_stored_model(t.load, t.ckpt_step);
+  } catch (const Error&) {
+    if (copy.empty()) throw;
+  }
+  return copy.empty() ? std::nullopt : std::optional(read_stored_model(copy, 0));
+}
+
+// The model that is stored, unless the flags describe one (--num-layers); of its settings, those given by flags win: if
+// they matter, loading will refuse them.
 static StoredModel stored_model(Options& o) {
-  StoredModel stored;
-  if (o.train.load.empty()) return stored;
-  const std::string dir = is_loadable(o.train.load) ? o.train.load : newest_copy_here(o.train);
-  if (dir.empty()) return stored;
-  stored = read_stored_model(dir, o.train.ckpt_step);
-  if (o.given.has("num-layers")) return stored;
+  if (o.train.load.empty()) return {};
+  const std::optional<StoredModel> found = find_stored_model(o.train);
+  if (!found || o.given.has("num-layers")) return found.value_or(StoredModel());
+  const StoredModel& stored = *found;
   ModelConfig model = stored.model;
   model.padded_vocab_size = 0;
   model.make_vocab_size_divisible_by = o.model.make_vocab_size_divisible_by;

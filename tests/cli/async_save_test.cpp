@@ -99,6 +99,19 @@ TEST_F(AsyncSave, CopiesTellTheModelWhereThereIsNoCheckpoint) {
   }
 }
 
+// What is left of the checkpoint tells nothing, not even the model.
+TEST_F(AsyncSave, CopiesStandInForACheckpointThatIsNotWhole) {
+  const std::string flags =
+      "--train-iters 6 --save-interval 3 --non-persistent-save-interval 1 --non-persistent-ckpt-type global ";
+  must(run("ck", flags + "--exit-interval 5"));
+  fs::remove_all(*this / "ck/iter_0000005");
+  spit(*this / "ck/latest_checkpointed_iteration.txt", "3");
+  spit(*this / "ck/iter_0000003/manifest.json", "");
+  const Ran ran = must(run("ck", flags));
+  EXPECT_NE(ran.err.find("; loading the non-persistent checkpoint"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.out.find("at iteration 5"), std::string::npos) << ran.out;
+}
+
 TEST_F(AsyncSave, CopiesOfAnotherRunAreNeitherLoadedNorDeleted) {
   const std::string kinds[] = {"global --non-persistent-global-ckpt-dir ", "local --non-persistent-local-ckpt-dir "};
   for (const std::string& kind : kinds) {
