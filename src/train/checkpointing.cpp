@@ -10,6 +10,7 @@
 #include "base/json_field.h"
 #include "base/log.h"
 #include "base/parse_json.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
 #include "config/file.h"
 #include "train/resume.h"
@@ -124,7 +125,11 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
       parallel_(options.parallel),
       seed_(u64(options.train.seed)),
       schedules_(make_schedules(options)) {
-  if (load_.empty()) return;
+  if (!load_.empty()) open(options, choice);
+  if (refusal_.empty()) refusal_ = overwriting(options.train);
+}
+
+void RunStart::open(const Options& options, const StartChoice& choice) {
   if (!is_loadable(load_)) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
@@ -135,14 +140,14 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
     check_no_weights(load_);
     return;
   }
-  AnyOpenOptions open = open_options(is_copy_ ? 0 : options.train.ckpt_step);
-  open.vocab_size = options.model.vocab_size;
-  open.no_later_than = choice.no_later_than;
+  AnyOpenOptions how = open_options(is_copy_ ? 0 : options.train.ckpt_step);
+  how.vocab_size = options.model.vocab_size;
+  how.no_later_than = choice.no_later_than;
   // The ranks of a data-parallel group hold the same, unless they share out the state.
   const ParallelConfig& p = options.parallel;
-  open.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
-  open.whole = !choice.copy || !choice.copy->own;
-  checkpoint_ = open_any_checkpoint(load_, open);
+  how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
+  how.whole = !choice.copy || !choice.copy->own;
+  checkpoint_ = open_any_checkpoint(load_, how);
   try {
     if (checkpoint_->format == CkptFormat::hf)
       check_same_model(options.model, *checkpoint_->model, load_);
@@ -154,6 +159,18 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
   progress_.hf_config = checkpoint_->hf_config;
 }
 
+std::string RunStart::overwriting(const TrainConfig& t) const {
+  if (t.save.empty() || is_copy_) return {};
+  const bool goes_on =
+      checkpoint_ && !t.finetune && fs::path(canonical_path(checkpoint_->path)).parent_path() == canonical_path(t.save);
+  const std::vector<FoundCheckpoint> there = goes_on ? std::vector<FoundCheckpoint>() : list_checkpoints(t.save);
+  if (there.empty()) return {};
+  return fmt::format(
+      "--save {0} holds checkpoints up to iteration {1}, which this run does not go on from: they would be written "
+      "over; give --load {0}{2} to go on from them, or another --save",
+      t.save, there.back().iteration, t.finetune ? " without --finetune" : "");
+}
+
 void RunStart::read_run(const Options& options) {
   const TrainConfig& t = options.train;
   const AnyCheckpoint& c = *checkpoint_;
@@ -162,11 +179,6 @@ void RunStart::read_run(const Options& options) {
   const bool weights_only = !c.has_optimizer();
   from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
-  const std::string above = fs::path(canonical_path(c.path)).parent_path().string();
-  check(!t.finetune || t.save.empty() || above != canonical_path(t.save),
-        "--finetune with --save {}, where --load is: the checkpoints that it starts from would be written over; give "
-        "another --save",
-        t.save);
   if (from_zero_) return;
   check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,
         c.state_problem);

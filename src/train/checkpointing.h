@@ -38,7 +38,8 @@ class RunStart {
   // Follows --load. Error if what is there can't be read, or if nothing is there with --exit-on-missing-checkpoint; a
   // warning where settings changed.
   explicit RunStart(const Options& options, const StartChoice& choice = {});
-  // Error if the flags refuse what was read: it is of another model, or its schedule is another (see choose_schedules).
+  // Error if the flags refuse what was read: it is of another model, or its schedule is another (see choose_schedules);
+  // or if --save holds checkpoints that the run does not go on from.
   // Apart from reading, since another checkpoint may stand in for one that is damaged, but not for one that is refused.
   void check_accepted() const;
 
@@ -60,7 +61,9 @@ class RunStart {
   void let_go();            // of the checkpoint's files, which may then be deleted
 
  private:
+  void open(const Options& options, const StartChoice& choice);
   void read_run(const Options& options);
+  std::string overwriting(const TrainConfig& train) const;  // what speaks against saving there; "" if nothing
 
   std::string load_;
   bool is_copy_;

@@ -175,6 +175,12 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
                  "/iter_0000002: this is a checkpoint");
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
+  // As a job that is started again by the same command, or one whose --load was forgotten.
+  expect_refused(pretrain("--load " + ck + ft + ck + "-finetuned"), "-finetuned without --finetune to go on from them");
+  const std::string other = "--train-iters 4 --save-interval 2 --save " + ck + "-finetuned ";
+  expect_refused(pretrain(other), "holds checkpoints up to iteration 2, which this run does not go on from");
+  expect_refused(pretrain(other + "--load " + ck), "would be written over");
+  must(pretrain(other + "--override-opt-param-scheduler --load " + ck + "-finetuned"));
   fs::create_directories(*this / "run"), fs::rename(ck, *this / "run/base");  // in --save, but not among its own
   must(pretrain("--load " + *this / "run/base" + ft + *this / "run"));
   EXPECT_TRUE(fs::exists(*this / "run/base/iter_0000002") && fs::exists(*this / "run/iter_0000002"));

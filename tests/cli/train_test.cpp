@@ -119,7 +119,8 @@ TEST_F(Training, LeavesEarlyAndSaves) {
   const Ran interval = must(pretrain("--train-iters 10 --exit-interval 3" + save));
   EXPECT_NE(interval.out.find("exiting program at iteration 3"), std::string::npos);
   EXPECT_TRUE(fs::exists(*this / "ck/iter_0000003"));
-  const Ran time = must(pretrain("--train-iters 1000000 --lr-decay-iters 10 --exit-duration-in-mins 0.005" + save));
+  const Ran time = must(pretrain("--train-iters 1000000 --lr-decay-iters 10 --exit-duration-in-mins 0.005" + save +
+                                 "--load " + *this / "ck" + " --override-opt-param-scheduler"));
   EXPECT_NE(time.out.find("exiting program after 0.00"), std::string::npos);
 }
 
