@@ -177,11 +177,24 @@ std::optional<i64> parse_iteration_name(const std::string& name) {
   return iteration && iteration_name(*iteration) == name ? iteration : std::nullopt;
 }
 
+// One that was replaced and is being deleted has both marks.
+std::optional<MarkedName> parse_marked_name(const std::string& name) {
+  for (const std::string mark : {kTemporary, kReplaced}) {
+    const std::size_t at = name.rfind(mark);
+    if (at == std::string::npos) continue;
+    const std::string pid = name.substr(at + mark.size());
+    if (!pid.empty() && std::ranges::all_of(pid, [](char c) { return c >= '0' && c <= '9'; }))
+      return MarkedName{name.substr(0, at), pid, mark == kTemporary};
+  }
+  return std::nullopt;
+}
+
 std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir) {
   std::vector<FoundCheckpoint> found;
   for (const std::string& name : list_directory(dir)) {
-    if (name.find(kTemporary) != std::string::npos) continue;  // a replaced one, half-deleted, among them
-    const auto iteration = parse_iteration_name(name.substr(0, name.find(kReplaced)));
+    const auto marked = parse_marked_name(name);
+    if (marked && marked->is_temporary) continue;
+    const auto iteration = parse_iteration_name(marked ? marked->place : name);
     const std::string path = (std::filesystem::path(dir) / name).string();
     std::error_code unknown;
     if (iteration && std::filesystem::is_directory(path, unknown)) found.push_back({*iteration, path});

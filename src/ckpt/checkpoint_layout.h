@@ -52,5 +52,12 @@ std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
 // A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
 inline constexpr const char* kReplaced = ".replaced-";
 inline constexpr const char* kTemporary = ".tmp-";
+// What a name with such a mark, and the number of the process that gave it, stands for. None: it is somebody else's.
+struct MarkedName {
+  std::string place;  // without it
+  std::string pid;
+  bool is_temporary;
+};
+std::optional<MarkedName> parse_marked_name(const std::string& name);
 
 }  // namespace megalith

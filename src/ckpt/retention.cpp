@@ -8,6 +8,7 @@
 #include <chrono>
 #include <filesystem>
 
+#include "base/one_line.h"
 #include "base/process_start.h"
 #include "ckpt/checkpoint_layout.h"
 
@@ -29,31 +30,53 @@ bool is_in_use(std::string_view pid_text, const fs::path& made) {
   return !gone && process_age(start) + kClocksApart >= unchanged.count();
 }
 
+// Several of which each is tried, though one fails: what can't be removed must not keep the rest.
+class Tries {
+ public:
+  template <class F>
+  void run(F&& f) {
+    try {
+      f();
+    } catch (const std::exception& e) {
+      if (failures_++ == 0) first_ = one_line(e);
+    }
+  }
+  // Error if any has failed.
+  void tell() const {
+    check(failures_ == 0, "{}{}", first_, failures_ > 1 ? fmt::format(" (and {} more)", failures_ - 1) : "");
+  }
+
+ private:
+  std::string first_;
+  int failures_ = 0;
+};
+
 }  // namespace
 
 void clear_leftovers(const std::string& dir, const StepHook& hook) {
+  Tries tries;
   std::vector<fs::path> replaced;
   for (const std::string& name : list_directory(dir)) {
     if (!name.starts_with("iter_") && !name.starts_with(kLatestFile)) continue;
-    // One that was replaced and is being deleted has both marks: nothing brings it back.
-    const bool is_unfinished = name.find(kTemporary) != std::string::npos;
-    const std::string_view mark = is_unfinished ? kTemporary : kReplaced;
-    const auto at = name.rfind(mark);
+    const auto marked = parse_marked_name(name);
     const fs::path path = fs::path(dir) / name;
-    if (at == std::string::npos || is_in_use(std::string_view(name).substr(at + mark.size()), path)) continue;
-    if (is_unfinished)
-      remove_tree(path.string(), hook);
+    if (!marked || is_in_use(marked->pid, path)) continue;
+    if (marked->is_temporary)
+      tries.run([&] { remove_tree(path.string(), hook); });
     else
       replaced.push_back(path);
   }
   std::ranges::sort(replaced, std::greater<>(), [](const fs::path& path) { return fs::last_write_time(path); });
   for (const fs::path& path : replaced) {
-    const std::string place = path.string().substr(0, path.string().rfind(kReplaced));
-    if (fs::exists(place))
-      remove_tree(path.string(), hook);
-    else
-      rename_path(path.string(), place, hook);  // a crash came between the two renames of its replacement
+    const std::string place = parse_marked_name(path.string())->place;
+    tries.run([&] {
+      if (fs::exists(place))
+        remove_tree(path.string(), hook);
+      else
+        rename_path(path.string(), place, hook);  // a crash came between the two renames of its replacement
+    });
   }
+  tries.tell();
 }
 
 void remove_checkpoint(const std::string& path, const StepHook& hook) {
@@ -70,13 +93,15 @@ void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOpt
   const StepHook& hook = options.hook;
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
   std::erase_if(found, [&](const FoundCheckpoint& c) { return c.iteration > iteration; });
+  Tries tries;
   for (i64 i = 0; i + keep_last < i64(found.size()); ++i) {
     if (multiples > 0 && found[std::size_t(i)].iteration % multiples == 0) continue;
     const std::string& path = found[std::size_t(i)].path;
     if (is_being_read(path) || !options.may_remove(path)) continue;  // the one until the next time
     options.still_ours();
-    remove_checkpoint(path, hook);
+    tries.run([&] { remove_checkpoint(path, hook); });
   }
+  tries.tell();
 }
 
 }  // namespace megalith

@@ -36,7 +36,11 @@ void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accou
   temporary_.clear();
   sync_directory(dir_, options_.hook);
   options_.still_ours();
-  replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
+  try {
+    replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
+  } catch (const Error& e) {
+    fail("{} is whole, but {} still names the one before: {}", place(), kLatestFile, e.what());
+  }
 }
 
 // Moves the finished directory into its place. One of the same name is swapped out in the same instant, or, where the
@@ -62,13 +66,17 @@ void SaveSteps::abandon() noexcept {
 }
 
 void SaveSteps::tidy() {
-  try {
-    options_.still_ours();
-    clear_leftovers(dir_, options_.hook);
-    remove_old_checkpoints(dir_, iteration_, options_);
-  } catch (const std::exception& e) {
-    log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", iteration_, one_line(e));
-  }
+  const auto attempt = [&](auto&& f) {
+    try {
+      options_.still_ours();
+      f();
+    } catch (const std::exception& e) {
+      log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", iteration_,
+                one_line(e));
+    }
+  };
+  attempt([&] { clear_leftovers(dir_, options_.hook); });
+  attempt([&] { remove_old_checkpoints(dir_, iteration_, options_); });
 }
 
 void save_alone(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options) {

@@ -183,6 +183,35 @@ TEST(Checkpoint, leaves_other_processes_work_alone) {
                                    "latest_checkpointed_iteration.txt"}));
 }
 
+// A name that saving gives ends with a number; others are somebody's own.
+TEST(Checkpoint, leaves_other_peoples_names_alone) {
+  TempDir dir;
+  State(10).save(dir.path());
+  for (const char* name : {"iter_0000010.tmp-backup", "iter_0000010.replaced-by-me", "iter_0000010.tmp-"})
+    fs::copy(dir / "iter_0000010", dir / name);
+  State(20).save(dir.path(), {.keep_last = 1});
+  EXPECT_EQ(names_in(dir.path()),
+            (std::set<std::string>{"iter_0000010.tmp-", "iter_0000010.tmp-backup", "iter_0000010.replaced-by-me",
+                                   "iter_0000020", "latest_checkpointed_iteration.txt"}));
+}
+
+TEST(Checkpoint, one_that_cannot_be_removed_keeps_no_other) {
+  TempDir dir;
+  for (const i64 i : {10, 20, 30}) State(i).save(dir.path());
+  fs::create_directories(dir / "iter_0000005.tmp-999999999");
+  testing::internal::CaptureStderr();
+  const auto hook = [](const FileStep& step) {
+    if (step.kind == "remove" && step.path.ends_with("5.tmp-999999999")) throw Error("it is mounted");
+    if (step.kind == "rename" && step.path.ends_with("iter_0000010")) throw Error("it is another's");
+  };
+  State(40).save(dir.path(), {.keep_last = 1, .hook = hook});
+  EXPECT_EQ(names_in(dir.path()), (std::set<std::string>{"iter_0000005.tmp-999999999", "iter_0000010", "iter_0000040",
+                                                         "latest_checkpointed_iteration.txt"}));
+  const std::string said = testing::internal::GetCapturedStderr();
+  EXPECT_NE(said.find("it is mounted"), std::string::npos) << said;
+  EXPECT_NE(said.find("it is another's"), std::string::npos) << said;
+}
+
 // What a manifest claims is checked before anything is read by it.
 TEST(Manifest, refuses_chunks_and_depths_that_nobody_writes) {
   TempDir dir;
