@@ -49,7 +49,13 @@ std::string start_text(i64 ticks) {
   return fmt::format("{:%Y-%m-%d %H:%M:%S} UTC", fmt::gmtime(std::time(nullptr) - std::time_t(process_age(ticks))));
 }
 
-std::string own_text() {
+// Of a directory: its copy has another.
+u64 inode_of(const std::string& dir) {
+  struct stat s {};
+  return ::stat(dir.c_str(), &s) == 0 ? u64(s.st_ino) : 0;
+}
+
+std::string own_text(const std::string& dir) {
   std::array<char, 256> host{};
   ::gethostname(host.data(), host.size() - 1);
   const i64 ticks = process_start(::getpid()).value_or(0);
@@ -57,7 +63,8 @@ std::string own_text() {
                       {"pid", ::getpid()},
                       {"started", start_text(ticks)},
                       {"start_ticks", ticks},
-                      {"processes", home_of_processes()}}
+                      {"processes", home_of_processes()},
+                      {"directory", inode_of(dir)}}
              .dump() +
          "\n";
 }
@@ -65,13 +72,15 @@ std::string own_text() {
 struct Owner {
   std::string host = "an unknown host", started = "an unknown time", processes;
   i64 pid = 0, ticks = 0;
+  u64 directory = 0;  // 0: it does not say
 
   static Owner from_text(const std::string& text) {
     Owner o;
     const auto j = parse_json<ordered_json>(text);
     if (!j.is_object()) return o;
     try {
-      o = {j.at("host"), j.at("started"), j.at("processes"), j.at("pid"), j.at("start_ticks")};
+      o = {j.at("host"), j.at("started"),     j.at("processes"),
+           j.at("pid"),  j.at("start_ticks"), j.value("directory", u64{0})};
     } catch (const ordered_json::exception&) {
     }
     return o;
@@ -127,7 +136,7 @@ class OpenLock {
   OpenLock(const std::string& path, std::string flag) : path_(path), flag_(std::move(flag)) {
     do {
       if (fd_ >= 0) ::close(fd_);
-      fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+      fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
       check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
             flag_);
       struct stat s {};
@@ -155,7 +164,7 @@ class OpenLock {
 }  // namespace
 
 SaveLock::SaveLock(std::string dir, const Beat& beat, std::string flag)
-    : dir_(std::move(dir)), flag_(std::move(flag)), path_(dir_ + "/" + kLockFile), own_(own_text()), beat_(beat) {
+    : dir_(std::move(dir)), flag_(std::move(flag)), path_(dir_ + "/" + kLockFile), own_(own_text(dir_)), beat_(beat) {
   take();
   directory_ = directory_at(dir_);
   heart_ = std::thread([this] { keep_beating(); });
@@ -178,10 +187,12 @@ void SaveLock::take() const {
     const Owner owner = Owner::from_text(text);
     const bool is_near = owner.processes == home_of_processes();
     const std::optional<i64> start = is_near ? process_start(owner.pid) : std::nullopt;
-    const bool is_alive = start ? owner.ticks != 0 && *start == owner.ticks : beats(dir_, path_, beat_);
+    const bool is_copy = is_near && owner.directory != 0 && owner.directory != inode_of(dir_);
+    const bool is_alive = !is_copy && (start ? owner.ticks != 0 && *start == owner.ticks : beats(dir_, path_, beat_));
     check(!is_alive, "{} {}: {} is saving there: wait for it, end it, or choose another directory", flag_, dir_,
           owner.text());
-    log::warn("[save] {}: taking over from {}, which is dead", dir_, owner.text());
+    log::warn("[save] {}: taking over from {}, which {}", dir_, owner.text(),
+              is_copy ? "saves in the directory that this one is a copy of" : "is dead");
   }
   lock.write(own_);
 }

@@ -96,6 +96,25 @@ TEST(SaveLock, of_a_process_with_another_start_time_is_taken_over) {
   EXPECT_NE(warning_of([&] { const SaveLock lock(dir.path()); }).find("taking over"), std::string::npos);
 }
 
+// As one that came along when a directory was copied while a job saved there.
+TEST(SaveLock, of_another_directory_is_taken_over_at_once) {
+  TempDir dir;
+  fs::create_directory(dir / "copy");
+  const SaveLock lock(dir.path());
+  fs::copy(dir / kLockFile, dir / "copy");
+  const std::string said = warning_of([&] { const SaveLock other(dir / "copy"); });
+  EXPECT_NE(said.find("which saves in the directory that this one is a copy of"), std::string::npos) << said;
+  expect_error([&] { const SaveLock second(dir.path()); }, "is saving there");
+}
+
+TEST(SaveLock, follows_no_link) {
+  TempDir dir;
+  spit(dir / "file", "kept");
+  fs::create_symlink(dir / "file", dir / kLockFile);
+  expect_error([&] { const SaveLock lock(dir.path()); }, "cannot make " + dir / kLockFile);
+  EXPECT_EQ(slurp(dir / "file"), "kept");
+}
+
 TEST(SaveLock, of_another_host_holds_as_long_as_it_beats) {
   TempDir dir;
   const std::string path = dir / kLockFile;
