@@ -60,6 +60,7 @@ i64 pickle_integer(const PickleValue* v, const std::string& what);
 // Of iterations, samples, ...: a whole number from 0 to 2^53. PyTorch's Adam counts its steps in floats.
 i64 pickle_count(const PickleValue* v, const std::string& what);
 const std::string& pickle_text(const PickleValue* v, const std::string& what);
-std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what);  // integers from 0
+std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what);    // of a tensor that can be
+std::vector<i64> pickle_strides(const PickleValue* v, const std::string& what);  // any integers from 0
 
 }  // namespace megalith

@@ -85,18 +85,24 @@ const std::string& pickle_text(const PickleValue* v, const std::string& what) {
   return v->text;
 }
 
-std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what) {
+std::vector<i64> pickle_strides(const PickleValue* v, const std::string& what) {
   check(v != nullptr, "{} is missing", what);
   const auto* list = v->sequence();
   check(list != nullptr, "{} is {}: want a tuple of integers", what, v->describe());
   check_dims(list->size(), what);
-  std::vector<i64> sizes;
-  i64 bits = 64;  // the largest element's
+  std::vector<i64> strides;
   for (const PickleValue* item : *list) {
-    const i64 size = pickle_integer(item, what);
-    check(size >= 0 && !__builtin_mul_overflow(bits, size > 0 ? size : 1, &bits), "{} has the size {}", what, size);
-    sizes.push_back(size);
+    const i64 n = strides.emplace_back(pickle_integer(item, what));
+    check(n >= 0, "{} has the size {}", what, n);
   }
+  return strides;
+}
+
+std::vector<i64> pickle_sizes(const PickleValue* v, const std::string& what) {
+  std::vector<i64> sizes = pickle_strides(v, what);
+  i64 bits = 64;  // the largest element's
+  for (const i64 size : sizes)
+    check(!__builtin_mul_overflow(bits, size > 0 ? size : 1, &bits), "{} has the size {}", what, size);
   return sizes;
 }
 

@@ -80,8 +80,8 @@ FileRange TorchDist::range_of(const Item& item) {
   check(fs::exists(path), "[load] {} is missing", path);
   const ReadFile& file = store_->file(store_->add_file(path));
   check(item.offset >= 0 && item.length >= 0 && item.offset <= file.size() && item.length <= file.size() - item.offset,
-        "[load] {} is truncated: bytes {} to {} should be there, it has {}", path, item.offset,
-        item.offset + item.length, file.size());
+        "[load] {} is truncated: {} bytes from {} on should be there, it has {}", path, item.length, item.offset,
+        file.size());
   return {file, item.offset, item.length};
 }
 

@@ -103,11 +103,16 @@ TorchTensor TorchFile::place(const PickleValue& value) const {
     check(args.size() >= 7 && args[6]->kind == PickleValue::Kind::global, "{} has no type", what);
     type = find_type(after_dot(args[6]->text), &TorchType::name);
   }
+  const std::size_t notes = value.is("torch._utils._rebuild_tensor_v3") ? 7 : 6;
+  for (const char* bit : {"neg", "conj"})
+    if (const PickleValue* set = args.size() > notes ? args[notes]->find(bit) : nullptr)
+      check(set->kind == PickleValue::Kind::boolean && set->integer == 0,
+            "{} has the bit {}: what it holds is not what is stored; save it with .resolve_{}()", what, bit, bit);
   check(type != nullptr, "{} has the storage {}, which is unknown", what, (*id)[1]->text);
   const ZipRecord& record = zip_.at("data/" + pickle_text((*id)[2], what + "'s storage"));
   TorchTensor t{.type = std::string(type->name),
                 .shape = pickle_sizes(args[2], what + "'s shape"),
-                .strides = pickle_sizes(args[3], what + "'s strides"),
+                .strides = pickle_strides(args[3], what + "'s strides"),
                 .swapped = swapped_};
   const i64 first = pickle_integer(args[1], what + "'s offset"), stored = record.size / type->bytes;
   i64 last = first;

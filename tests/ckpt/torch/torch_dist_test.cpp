@@ -200,5 +200,17 @@ TEST(TorchFile, reads_what_pytorch_writes) {
   EXPECT_EQ(pickle_integer(file.root().find("args")->find("num_layers"), ""), 3);
 }
 
+// What PyTorch turns when it reads it, beside the storage.
+TEST(TorchFile, refuses_tensors_that_are_not_what_is_stored) {
+  if (!python_has("torch")) GTEST_SKIP() << python() << " has no torch";
+  TempDir dir;
+  ASSERT_EQ(run_python("write_bits.py", {dir / "neg.pt", dir / "conj.pt"}, dir / "log"), "");
+  for (const std::string bit : {"neg", "conj"}) {
+    const ReadFile archive(dir / bit + ".pt");
+    const TorchFile file(FileRange(archive), bit + ".pt");
+    expect_error([&] { (void)file.tensor(*file.root().find("x")); }, bit + ".pt: a tensor has the bit " + bit);
+  }
+}
+
 }  // namespace
 }  // namespace megalith

@@ -28,6 +28,7 @@ tensors = collections.OrderedDict(
     parameter=torch.nn.Parameter(torch.randn(2)),
     scalar=torch.tensor(4.0),
     empty=torch.zeros(0),
+    dims12=torch.randn([2] * 12),
 )
 module = torch.nn.Linear(2, 2)  # its state dict is an OrderedDict with an attribute
 state = {
