@@ -78,6 +78,17 @@ std::optional<CkptFormat> format_of_one(const std::string& dir) {
   return std::nullopt;
 }
 
+std::string checkpoint_around(const std::string& dir) {
+  const fs::path place = canonical_path(dir);
+  if (format_of_one(place.string())) return place.string();
+  for (fs::path at = place; at.has_relative_path(); at = at.parent_path()) {
+    const bool is_one = file_exists(at.string() + "/" + kManifestFile) || file_exists(at.string() + "/.metadata");
+    const bool is_named = parse_iteration_name(at.filename().string()).has_value();
+    if (is_one || (is_named && has_checkpoint(at.parent_path().string()))) return at.string();
+  }
+  return {};
+}
+
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration) {
   if (const auto format = format_of_one(dir)) return format;
   const SaveDirectory save = read_save_directory(dir, {.exactly = iteration});

@@ -75,7 +75,13 @@ std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReade
   return bf16 && moments ? std::optional(DType::bf16) : std::nullopt;
 }
 
-i64 write_foreign_torch_dist(const AnyCheckpoint& from, const Target& target) {
+void check_copied_as_is(const ConvertOptions& options) {
+  check(!options.type && options.family.empty(),
+        "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
+}
+
+i64 write_foreign_torch_dist(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
+  check_copied_as_is(options);
   log::warn(
       "this architecture is not built yet: its tensors keep their Hugging Face names, which Megatron-LM does not "
       "know");
@@ -87,7 +93,7 @@ i64 write_foreign_torch_dist(const AnyCheckpoint& from, const Target& target) {
 }
 
 i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
-  if (from.foreign()) return write_foreign_torch_dist(from, target);
+  if (from.foreign()) return write_foreign_torch_dist(from, target, options);
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
@@ -140,8 +146,7 @@ i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptio
                                .still_ours = target.saving.still_ours,
                                .before_config = target.copy_side_files};
   if (from.foreign()) {
-    check(!options.type && options.family.empty(),
-          "this architecture is not built yet: its tensors can only be copied, without --dtype and --family");
+    check_copied_as_is(options);
     export_hf_as_is(target.dir, from.hf_config, *from.tensors, shards);
     return i64(from.tensors->tensors().size());
   }
@@ -198,7 +203,7 @@ void copy_side_files(const SideFiles& files, const std::string& dir) {
     try {
       replace_text(to, read_text(from.string()), {});
     } catch (const std::exception& e) {
-      log::warn("{} could not be copied to {}: {}", from.string(), to, one_line(e));
+      fail("{} could not be copied to {}: {}", from.string(), to, one_line(e));
     }
   }
 }
@@ -220,6 +225,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         name_of(options.type.value_or(DType::f32)));
   if (const auto there = format_of_one(dir))
     fail("{} is a checkpoint (of format {}): choose another directory", dir, name_of(*there));
+  if (const std::string around = checkpoint_around(dir); !around.empty())
+    fail("{} would go with the checkpoint {} when that is replaced or deleted: choose another directory", dir, around);
   make_directories(dir, {});
   const SaveLock lock(dir);
   SaveOptions saving;
@@ -228,8 +235,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
     // A directory of checkpoints is a run's, which goes on from the newest: another's among them would be taken for its
     // own.
     const std::vector<FoundCheckpoint> there = list_checkpoints(dir);
-    check(there.empty(), "{} is there already: choose another directory or remove it",
-          there.empty() ? "" : there.back().path);
+    check(!has_checkpoint(dir), "{} is there already: choose another directory or remove it",
+          there.empty() ? dir + "/" + kLatestFile : there.back().path);
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);

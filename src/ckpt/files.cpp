@@ -144,8 +144,13 @@ void remove_tree(const std::string& path, const StepHook& hook) {
 
 void replace_text(const std::string& path, std::string_view text, const StepHook& hook) {
   const std::string temporary = path + ".tmp-" + std::to_string(::getpid());
-  write_text(temporary, text, hook);
-  rename_path(temporary, path, hook);
+  try {
+    write_text(temporary, text, hook);
+    rename_path(temporary, path, hook);
+  } catch (...) {
+    ::unlink(temporary.c_str());  // a part of it would keep a full disk full
+    throw;
+  }
   sync_directory(parent_of(path), hook);
 }
 

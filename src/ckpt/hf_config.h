@@ -37,6 +37,9 @@ HfConfig read_hf_config(const std::string& dir);
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);
 bool is_hf_directory(const std::string& dir);  // has a config.json
 
+// Error, with its name, if one of the sizes that config.json tells is missing (0).
+void check_sizes_known(const ModelConfig& model);
+
 // Text of a config.json that transformers loads. Error names the settings that `family` cannot express. Dimensions must
 // be resolved (no zeros).
 std::string write_hf_config(const HfConfig& config);

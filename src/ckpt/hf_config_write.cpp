@@ -140,12 +140,6 @@ std::string_view torch_name(DType t) {
   }
 }
 
-void check_resolved(const ModelConfig& m) {
-  check(m.num_layers > 0 && m.hidden_size > 0 && m.ffn_hidden_size > 0 && m.num_attention_heads > 0 &&
-            m.num_query_groups > 0 && m.kv_channels > 0 && m.vocab_size > 0 && m.max_position_embeddings > 0,
-        "[hf] a model with unresolved sizes cannot be written");
-}
-
 // What reading `text` gives must be the model that was meant.
 void check_survives(const HfConfig& config, const std::string& text) {
   const std::string where = fmt::format("[hf] as {}", name_of(config.family));
@@ -158,9 +152,22 @@ void check_survives(const HfConfig& config, const std::string& text) {
 
 }  // namespace
 
+void check_sizes_known(const ModelConfig& m) {
+  const std::pair<const char*, i64> sizes[] = {{"num_layers", m.num_layers},
+                                               {"hidden_size", m.hidden_size},
+                                               {"ffn_hidden_size", m.ffn_hidden_size},
+                                               {"num_attention_heads", m.num_attention_heads},
+                                               {"num_query_groups", m.num_query_groups},
+                                               {"kv_channels", m.kv_channels},
+                                               {"vocab_size", m.vocab_size},
+                                               {"max_position_embeddings", m.max_position_embeddings}};
+  for (const auto& [name, size] : sizes)
+    check(size > 0, "[hf] the model does not say its {}, without which config.json can't be written", name);
+}
+
 std::string write_hf_config(const HfConfig& config) {
   const ModelConfig& m = config.model;
-  check_resolved(m);
+  check_sizes_known(m);
   ordered_json j;
   j["architectures"] = ordered_json::array({hf_architecture(config.family)});
   j["model_type"] = name_of(config.family);

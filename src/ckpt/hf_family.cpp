@@ -76,6 +76,7 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
 
 HfFamily choose_hf_family(const ModelConfig& model) {
   constexpr std::string_view kMark = "[hf] ";
+  check_sizes_known(model);
   std::vector<std::string> reasons;
   for (int i = 0; i < int(std::size(kNames)); ++i) {
     try {

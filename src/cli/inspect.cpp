@@ -70,7 +70,7 @@ void print_run(const RawCheckpoint& raw, const AnyOpenOptions& options) {
     for (const auto& [name, value] : describe(*c.model)) model += (model.empty() ? "" : ", ") + name + " " + value;
     log::say("model       {}", model);
   } catch (const Error& e) {
-    log::say("model       unknown: {}", e.what());
+    log::say("model       unknown: {}", escape_controls(e.what()));
   }
 }
 
@@ -123,7 +123,7 @@ void print_tensor(const InspectFlags& c) {
         "{} holds {} of {} elements of {}: its numbers are not shown", raw.path, raw.held[i],
         count(tensors->tensors()[i].shape), c.tensor);
   const TensorSpec& t = tensors->tensors()[i];
-  log::say("{}\ntype        {}\nshape       {}", t.name, name_of(t.dtype), to_string(t.shape));
+  log::say("{}\ntype        {}\nshape       {}", escape_controls(t.name), name_of(t.dtype), to_string(t.shape));
   check(is_float(t.dtype), "tensor {} is {}: its values are not shown", t.name, name_of(t.dtype));
   const TensorStats s = stats_of(*tensors, i);
   log::say("elements    {}, {} of them 0, {} NaN, {} infinite", s.elements, s.zero, s.nan, s.infinite);
@@ -142,15 +142,22 @@ struct Pair {
   std::set<std::string> unread{};  // tensors of either that can't be compared
 };
 Pair open_pair(const InspectFlags& c) {
-  const AnyOpenOptions options = open_options(c);
+  AnyOpenOptions options = open_options(c);
+  options.tells = false;
+  std::string passed_over;
   try {
-    return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
-  } catch (const Error&) {
+    const AnyCheckpoint a = open_any_checkpoint(c.diff[0], options), b = open_any_checkpoint(c.diff[1], options);
+    passed_over = a.passed_over + (a.passed_over.empty() || b.passed_over.empty() ? "" : "; ") + b.passed_over;
+    if (passed_over.empty()) return {a.tensors, b.tensors};
+  } catch (const Error& e) {
+    log::warn("tensors are compared under the files' own names, as a model is not known: {}",
+              escape_controls(e.what()));
     const RawCheckpoint a = open_raw_checkpoint(c.diff[0], options), b = open_raw_checkpoint(c.diff[1], options);
     Pair pair{a.tensors, b.tensors};
     for (const RawCheckpoint* raw : {&a, &b}) pair.unread.insert(raw->unread.begin(), raw->unread.end());
     return pair;
   }
+  fail("[load] {}; to compare an older one name its directory", passed_over);
 }
 
 // Whether difference() takes both.
@@ -165,14 +172,14 @@ int print_difference(const InspectFlags& c) {
   check(c.diff.size() == 2, "--diff wants two checkpoints, not {}", c.diff.size());
   const auto [a, b, unread] = open_pair(c);
   std::size_t name = 6;
-  for (const TensorSpec& t : a->tensors()) name = std::max(name, t.name.size());
+  for (const TensorSpec& t : a->tensors()) name = std::max(name, escape_controls(t.name).size());
   i64 equal = 0, different = 0, of_two_types = 0;
   log::say("{:<{}}  {:>12}  {:>12}  {:>12}", "tensor", name, "max |a-b|", "relative", "elements");
   for (std::size_t i = 0; i < a->tensors().size(); ++i) {
     const TensorSpec& t = a->tensors()[i];
     const auto k = b->find(t.name);
     if (!k || !is_comparable(t, b->tensors()[*k])) {
-      log::say("{:<{}}  {}", t.name, name,
+      log::say("{:<{}}  {}", escape_controls(t.name), name,
                !k ? "only in the first"
                   : fmt::format("{} {} and {} {}", name_of(t.dtype), to_string(t.shape),
                                 name_of(b->tensors()[*k].dtype), to_string(b->tensors()[*k].shape)));
@@ -183,12 +190,13 @@ int print_difference(const InspectFlags& c) {
     const TensorDifference d = difference(*a, i, *b, *k);
     d.differing == 0 ? ++equal : ++different;
     if (d.differing > 0 || c.all)
-      log::say("{:<{}}  {:>12}  {:>12}  {:>12}", t.name, name, gap_text(t, d.max_abs), gap_text(t, d.max_rel),
-               d.differing);
+      log::say("{:<{}}  {:>12}  {:>12}  {:>12}", escape_controls(t.name), name, gap_text(t, d.max_abs),
+               gap_text(t, d.max_rel), d.differing);
   }
   for (const TensorSpec& t : b->tensors())
-    if (!a->find(t.name)) log::say("{:<{}}  only in the second", t.name, name), ++different;
-  for (const std::string& t : unread) log::say("{}: not compared, it is of a type that is not read", t);
+    if (!a->find(t.name)) log::say("{:<{}}  only in the second", escape_controls(t.name), name), ++different;
+  for (const std::string& t : unread)
+    log::say("{}: not compared, it is of a type that is not read", escape_controls(t));
   log::say("{} tensors equal, {} different{}; compared bit by bit{}", equal, different,
            unread.empty() ? "" : fmt::format(", {} not compared", unread.size()),
            of_two_types == 0 ? "" : fmt::format(", {} of two types by their values", of_two_types));

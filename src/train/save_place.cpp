@@ -1,21 +1,30 @@
 #include "train/save_place.h"
 
+#include <filesystem>
+
+#include "base/canonical_path.h"
 #include "base/check.h"
 #include "base/one_line.h"
 #include "ckpt/any_checkpoint.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/files.h"
 #include "train/copies.h"
 
 namespace megalith {
 
+namespace fs = std::filesystem;
+
 static std::unique_ptr<SaveLock> take(const std::string& flag, const std::string& dir, bool locks) {
+  const std::string place = canonical_path(dir), around = checkpoint_around(dir);
+  check(around.empty(), "{} {}: {} is a checkpoint, and what is saved in one goes with it: choose another", flag, dir,
+        around == place ? "this" : around);
+  check(!parse_iteration_name(fs::path(place).filename().string()),
+        "{} {}: this is how checkpoints are named, and it would be taken for one: choose another", flag, dir);
   try {
     make_directories(dir, {});
   } catch (const std::exception& e) {
     fail("{} {}: cannot make this directory: {}: choose another", flag, dir, one_line(e));
   }
-  check(!format_of_one(dir), "{} {}: this is a checkpoint, and what is saved in one goes with it: choose another", flag,
-        dir);
   return locks ? std::make_unique<SaveLock>(dir, SaveLock::Beat(), flag) : nullptr;
 }
 

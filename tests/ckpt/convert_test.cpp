@@ -326,6 +326,10 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
   EXPECT_EQ(slurp(out + "/tokenizer.json"), "{\"a\": 1}");
   EXPECT_FALSE(fs::exists(out + "/config.json"));
   fs::remove_all(out);
+  fs::create_directories(out + "/tokenizer.json");  // so that it can't be copied
+  expect_error(write, "/assets/tokenizer.json could not be copied to " + out + "/tokenizer.json: ");
+  EXPECT_FALSE(fs::exists(out + "/config.json"));
+  fs::remove_all(out);
   // What cannot be written leaves nothing, and what one that was killed has left goes.
   expect_error([&] { convert(model, CkptFormat::hf, out, {.family = "gpt2", .asset_dirs = {dir / "assets"}}); },
                "gpt2");
@@ -350,6 +354,23 @@ TEST(Convert, writes_into_no_checkpoint) {
                    fmt::format("{} is a checkpoint (of format {}): choose another directory", one, name_of(there)));
     EXPECT_EQ(names_in(one), names);
   }
+}
+
+// Such a place goes when the checkpoint that it is in is replaced or deleted.
+TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
+  TempDir dir;
+  const std::string model = dir / "model", save = dir / "save";
+  write_model(model, small_config(kSmallLlama), small_tensors(kSmallLlama));
+  convert(model, CkptFormat::native, save);
+  for (const char* place : {"/iter_0000000/hf", "/iter_0000000/a/b", "/iter_0000003", "/iter_0000003/hf"})
+    for (const CkptFormat to : {CkptFormat::native, CkptFormat::hf}) {
+      expect_error([&] { convert(model, to, save + place); }, "would go with the checkpoint " + save + "/iter_");
+      EXPECT_EQ(names_in(save), (std::set<std::string>{"iter_0000000", "latest_checkpointed_iteration.txt"})) << place;
+    }
+  convert(model, CkptFormat::hf, dir / "export/iter_0000003");  // a name alone is nothing
+  fs::create_directories(dir / "megatron/release");
+  spit(dir / "megatron/latest_checkpointed_iteration.txt", "release");
+  expect_error([&] { convert(model, CkptFormat::native, dir / "megatron"); }, "iteration.txt is there already");
 }
 
 TEST(Convert, refuses_what_is_not_there) {

@@ -238,8 +238,9 @@ TEST(HfConfig, refuses_to_write_what_would_be_another_model) {
   c.model.sliding_window = 0, c.model.activation = Activation::squared_relu;
   expect_error([&] { (void)write_hf_config(c); }, "activation = swiglu, not squared_relu");
   expect_error([&] { (void)choose_hf_family(c.model); }, "as mistral the model would have");
-  c.model = {};
-  expect_error([&] { (void)write_hf_config(c); }, "unresolved");
+  c.model = parse(kLlama).model, c.model.max_position_embeddings = 0;
+  EXPECT_EQ(error_of([&] { (void)choose_hf_family(c.model); }),
+            "[hf] the model does not say its max_position_embeddings, without which config.json can't be written");
   ModelConfig narrow = parse(kLlama).model;
   narrow.position_embedding_type = PositionEmbedding::none;
   expect_error([&] { (void)choose_hf_family(narrow); }, "position_embedding_type = rope, not none");

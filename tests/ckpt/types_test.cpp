@@ -50,6 +50,8 @@ TEST(Types, of_foreign_models_pass_as_they_are) {
     convert(there, CkptFormat::hf, back);
     EXPECT_TRUE(slurp(back + "/model.safetensors") == slurp(dir / "hf/model.safetensors")) << there;
   }
+  for (const CkptFormat to : {CkptFormat::torch_dist, CkptFormat::hf})
+    expect_error([&] { convert(dir / "hf", to, dir / "other", {.type = DType::f32}); }, "can only be copied, without");
 }
 
 // The same, written and judged by the libraries of others.

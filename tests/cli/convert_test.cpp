@@ -2,6 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "ckpt/checkpoint.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -68,6 +69,25 @@ TEST_F(Formats, Inspect) {
   shard[shard.size() - 100] ^= 1;
   spit(*this / "ck/iter_0000004/shard_00000.safetensors", shard);
   expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
+  const std::string whole = " " + *this / "ck/iter_0000002";
+  expect_refused("inspect --diff " + *this / "ck" + whole, "to compare an older one name its directory");
+  expect_refused("convert --to hf --load " + *this / "ck" + " --save " + *this / "hf",
+                 "--ckpt-step 2 takes the one before");
+  EXPECT_FALSE(fs::exists(*this / "hf"));
+  must("convert --to hf --ckpt-step 2 --load " + *this / "ck" + " --save " + *this / "hf");
+}
+
+// Whoever made a file named its tensors: what would steer a terminal is shown as text.
+TEST_F(Formats, NamesAreShownAsText) {
+  const float x = 1;
+  const std::string name = "a\nb\x1b[2J";
+  for (const char* dir : {"a", "b"})
+    save_checkpoint(*this / dir, {.iteration = 1}, std::vector<SaveTensor>{{name, {1}, DType::f32, &x}});
+  for (const std::string& command : {" " + *this / "a", " --all --diff " + *this / "a " + *this / "b"}) {
+    const Ran ran = must("inspect" + command);
+    EXPECT_NE(ran.out.find("a\\nb\\x1b[2J"), std::string::npos) << ran.out;
+    EXPECT_EQ((ran.out + ran.err).find('\x1b'), std::string::npos) << ran.out << ran.err;
+  }
 }
 
 // Two models of a complex tensor each: nobody can say that they are the same.

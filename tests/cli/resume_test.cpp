@@ -173,6 +173,10 @@ TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
                           "--non-persistent-global-ckpt-dir " +
                           ck + "/iter_0000002"),
                  "/iter_0000002: this is a checkpoint");
+  expect_refused(pretrain("--load " + ck + ft + ck + "/iter_0000002/a/b"),
+                 "/iter_0000002 is a checkpoint, and what is");
+  expect_refused(pretrain("--load " + ck + ft + *this / "new/iter_0000001"), "this is how checkpoints are named");
+  EXPECT_FALSE(fs::exists(*this / "new"));
   EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004"}));
   must(pretrain("--load " + ck + ft + ck + "-finetuned"));
   // As a job that is started again by the same command, or one whose --load was forgotten.
