@@ -90,26 +90,28 @@ TensorStats stats_of(const TensorReader& tensors, std::size_t i) {
   TensorStats s{.elements = count(tensors.tensors()[i].shape),
                 .min = std::numeric_limits<double>::infinity(),
                 .max = -std::numeric_limits<double>::infinity()};
-  double sum = 0, squares = 0;
-  std::vector<float> values;  // hold all our types but f64, whose digits beyond them do not matter here
+  long double sum = 0, squares = 0;  // the square of an f64 may be more than an f64
+  std::vector<double> values;        // hold all our types
   for_pieces(s.elements, [&](i64 begin, i64 n) {
     values.resize(std::size_t(n));
-    tensors.read_range_as(i, begin, n, DType::f32, std::as_writable_bytes(std::span(values)).data());
-    for (const float f : values) {
-      const double x = f;
+    tensors.read_range_as(i, begin, n, DType::f64, std::as_writable_bytes(std::span(values)).data());
+    for (const double x : values) {
       if (std::isnan(x)) ++s.nan;
       if (std::isinf(x)) ++s.infinite;
       if (!std::isfinite(x)) continue;
       if (x == 0) ++s.zero;
       s.min = std::min(s.min, x), s.max = std::max(s.max, x);
-      sum += x, squares += x * x;
+      sum += x, squares += static_cast<long double>(x) * x;
     }
   });
-  const auto finite = double(s.elements - s.nan - s.infinite);
-  if (finite == 0) s.min = s.max = 0;
-  s.mean = finite > 0 ? sum / finite : 0;
-  s.deviation = finite > 0 ? std::sqrt(std::max(0.0, squares / finite - s.mean * s.mean)) : 0;
-  s.norm = std::sqrt(squares);
+  const i64 finite = s.elements - s.nan - s.infinite;
+  s.norm = double(std::sqrt(squares));
+  if (finite == 0) {
+    s.min = s.max = 0;
+    return s;
+  }
+  const long double mean = sum / finite, variance = squares / finite - mean * mean;
+  s.mean = double(mean), s.deviation = double(std::sqrt(std::max(0.0L, variance)));
   return s;
 }
 
@@ -119,18 +121,20 @@ TensorDifference difference(const TensorReader& a, std::size_t i, const TensorRe
   const i64 element = size_of(type);
   TensorDifference d;
   std::vector<std::byte> bits, other_bits;
-  std::vector<float> values, other_values;
-  const auto read = [](const TensorReader& from, std::size_t t, i64 begin, i64 n, std::vector<std::byte>& out,
-                       std::vector<float>& as_floats) {
-    const DType stored = from.tensors()[t].dtype;
-    out.resize(std::size_t(n * size_of(stored))), as_floats.resize(std::size_t(n));
+  std::vector<double> values, other_values;
+  const auto read = [](const TensorReader& from, std::size_t t, i64 begin, i64 n, std::vector<std::byte>& out) {
+    out.resize(std::size_t(n * size_of(from.tensors()[t].dtype)));
     from.read_range(t, begin, n, out.data());
+  };
+  const auto unpack = [](DType stored, i64 n, const std::vector<std::byte>& in, std::vector<double>& out) {
+    out.resize(std::size_t(n));
     if (is_float(stored))
-      convert_elements(stored, out.data(), DType::f32, std::as_writable_bytes(std::span(as_floats)).data(), n);
+      convert_elements(stored, in.data(), DType::f64, std::as_writable_bytes(std::span(out)).data(), n);
   };
   for_pieces(count(a.tensors()[i].shape), [&](i64 begin, i64 n) {
-    read(a, i, begin, n, bits, values), read(b, k, begin, n, other_bits, other_values);
+    read(a, i, begin, n, bits), read(b, k, begin, n, other_bits);
     if (same_type && bits == other_bits) return;
+    unpack(type, n, bits, values), unpack(other, n, other_bits, other_values);
     for (i64 e = 0; e < n; ++e) {
       const double x = values[std::size_t(e)], y = other_values[std::size_t(e)];
       const bool same_value = x == y || (std::isnan(x) && std::isnan(y));

@@ -127,12 +127,14 @@ void print_tensor(const InspectFlags& c) {
   check(is_float(t.dtype), "tensor {} is {}: its values are not shown", t.name, name_of(t.dtype));
   const TensorStats s = stats_of(*tensors, i);
   log::say("elements    {}, {} of them 0, {} NaN, {} infinite", s.elements, s.zero, s.nan, s.infinite);
-  log::say("min, max    {:.9g}, {:.9g}\nmean        {:.9g}\ndeviation   {:.9g}\nnorm        {:.9g}", s.min, s.max,
-           s.mean, s.deviation, s.norm);
-  std::vector<float> first(std::size_t(std::min<i64>(s.elements, 8)));
-  tensors->read_range_as(i, 0, i64(first.size()), DType::f32, std::as_writable_bytes(std::span(first)).data());
+  const int digits = t.dtype == DType::f64 ? 17 : 9;  // tell any two values from each other
+  const auto text = [&](double v) { return fmt::format("{:.{}g}", v, digits); };
+  log::say("min, max    {}, {}\nmean        {}\ndeviation   {}\nnorm        {}", text(s.min), text(s.max), text(s.mean),
+           text(s.deviation), text(s.norm));
+  std::vector<double> first(std::size_t(std::min<i64>(s.elements, 8)));
+  tensors->read_range_as(i, 0, i64(first.size()), DType::f64, std::as_writable_bytes(std::span(first)).data());
   std::string values;
-  for (const float v : first) values += fmt::format(" {:.9g}", v);
+  for (const double v : first) values += fmt::format(" {}", text(v));
   log::say("first      {}", values);
 }
 

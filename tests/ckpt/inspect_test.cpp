@@ -63,5 +63,23 @@ TEST(Inspect, compares_two_types_by_their_values) {
   EXPECT_EQ(difference(*x, 0, *y, 0).differing, 1);
 }
 
+// As f32 the first would be 1, the second infinite.
+TEST(Inspect, computes_with_all_digits_of_f64) {
+  TempDir dir;
+  const double a[] = {1 + 1e-12, 1e300};
+  const float b[] = {1, std::numeric_limits<float>::infinity()};
+  save_checkpoint(dir / "a", {.iteration = 1}, std::vector<SaveTensor>{{"x", {2}, DType::f64, a}});
+  save_checkpoint(dir / "b", {.iteration = 1}, std::vector<SaveTensor>{{"x", {2}, DType::f32, b}});
+  const auto x = open_raw_checkpoint(dir / "a").tensors, y = open_raw_checkpoint(dir / "b").tensors;
+  EXPECT_EQ(difference(*x, 0, *y, 0).differing, 2);
+  EXPECT_EQ(difference_of<double>(DType::f64, {1}, {1 + 1e-12}).max_abs, 1 + 1e-12 - 1);
+  const TensorStats s = stats_of(*x, 0);
+  EXPECT_EQ(s.infinite, 0);
+  EXPECT_EQ(s.min, a[0]);
+  EXPECT_EQ(s.max, a[1]);
+  EXPECT_EQ(s.norm, a[1]);
+  EXPECT_DOUBLE_EQ(s.deviation, 0.5e300);
+}
+
 }  // namespace
 }  // namespace megalith
