@@ -49,6 +49,7 @@ struct AnyOpenOptions {
   bool whole = true;                   // native: see OpenOptions
   bool past_cache = false;             // see OpenOptions, TensorStore
   bool tells = true;                   // likewise
+  bool or_older = true;                // likewise
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 

@@ -91,6 +91,9 @@ struct OpenOptions {
   // this host reads them too.
   bool past_cache = false;
   bool tells = true;  // warn when it is not the newest that is opened
+  // With no `iteration`: a damaged one is passed over for an older one, as a run does that goes on; else the Error
+  // names the one that is whole.
+  bool or_older = true;
 };
 
 struct SaveDirectory;
@@ -149,7 +152,7 @@ class Checkpoint {
 
 // Opens SAVE's checkpoint of an iteration, or its latest; `dir` may also be one iter_NNNNNNN itself. If the latest is
 // damaged: the newest whole one before it; if none is, or it is missing: the newest whole one; with a warning that says
-// why. A checkpoint that was asked for must be whole.
+// why, unless the options want none that is older. A checkpoint that was asked for must be whole.
 Checkpoint open_checkpoint(const std::string& dir, const OpenOptions& options = {});
 
 // Whether the directory holds anything that open_checkpoint would try.

@@ -149,6 +149,8 @@ Checkpoint Checkpoint::open_first(const std::string& dir, const SaveDirectory& s
           problems.empty() ? dir + " holds checkpoints of two formats" : problems, c.path, c.iteration);
     try {
       Checkpoint result = Checkpoint::open_directory(c.path, options);
+      check(options.or_older || &c == &first, "[load] {}; {} is whole: give that, or --ckpt-step {}", problems, c.path,
+            c.iteration);
       if (options.tells && !problems.empty()) log::warn("[load] {}; loading {} instead", problems, c.path);
       result.passed_over_ = problems;
       return result;

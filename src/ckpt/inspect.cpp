@@ -23,14 +23,15 @@ void read_parts(const TensorStore& store, RawCheckpoint& raw) {
   for (std::size_t i = 0; i < store.tensors().size(); ++i) raw.parts.push_back(i64(store.boxes(i).size()));
 }
 
-void read_native(const std::string& path, RawCheckpoint& raw) {
-  Checkpoint checkpoint = Checkpoint::open_directory(path, {.whole = false});
+void read_native(const std::string& dir, std::optional<i64> iteration, RawCheckpoint& raw) {
+  Checkpoint checkpoint = open_checkpoint(dir, {.iteration = iteration, .whole = false, .or_older = false});
+  raw.path = checkpoint.path();
   for (const CheckpointTensor& t : checkpoint.tensors()) {
     raw.parts.push_back(i64(t.blocks.size()));
     i64& held = raw.held.emplace_back(0);
     for (const TensorBlock& b : t.blocks) held += count(b.shape);
   }
-  const std::string sums = read_text(path + "/" + kChecksumFile);
+  const std::string sums = read_text(raw.path + "/" + kChecksumFile);
   raw.checksums = fmt::format("xxh64 of {} files", std::ranges::count(sums, '\n'));
   raw.tensors = read_native_files(std::move(checkpoint));
 }
@@ -69,7 +70,7 @@ RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& 
   raw.mark = ReadMark(raw.path);
   switch (raw.format) {
     case CkptFormat::native:
-      read_native(raw.path, raw);
+      read_native(dir, options.iteration, raw);
       break;
     case CkptFormat::torch_dist:
       read_torch_dist(raw.path, raw);

@@ -17,7 +17,7 @@ struct RawCheckpoint {
 };
 
 // What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know, and a damaged
-// checkpoint is an error, never replaced by an older one.
+// checkpoint is an error, never replaced by an older one, whatever the options say.
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
 
 struct TensorStats {

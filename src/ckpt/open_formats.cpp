@@ -173,7 +173,8 @@ AnyCheckpoint open_native(const std::string& dir, const AnyOpenOptions& options)
                                                 .no_later_than = options.no_later_than,
                                                 .whole = options.whole,
                                                 .past_cache = options.past_cache,
-                                                .tells = options.tells});
+                                                .tells = options.tells,
+                                                .or_older = options.or_older});
   AnyCheckpoint c{.format = CkptFormat::native, .path = checkpoint.path(), .manifest = checkpoint.manifest()};
   c.passed_over = checkpoint.passed_over();
   read_origin(c.manifest.state_json, c);

@@ -97,10 +97,8 @@ int command_convert(int argc, const char* const* argv) {
   options.with_optimizer = !c.no_load_optim;
   if (!c.tokenizer_dir.empty()) options.asset_dirs.push_back(c.tokenizer_dir);
   options.asset_dirs.push_back(c.load);
-  open.tells = false;
+  open.or_older = false;
   const AnyCheckpoint from = open_any_checkpoint(c.load, open);
-  check(from.passed_over.empty(), "[load] {}; --ckpt-step {} takes the one before", from.passed_over,
-        from.manifest.iteration);
   check(c.vocab_size == 0 || !from.model || from.model->vocab_size == c.vocab_size,
         "--vocab-size {}: the vocabulary of {} is {} by its own account; leave the flag out", c.vocab_size, from.path,
         from.model ? from.model->vocab_size : 0);

@@ -30,7 +30,7 @@ int command_evaluate(int argc, const char* const* argv) {
   PlannedStep step = plan_step(spec, *backend);
   const auto interpreter = backend->make_interpreter(step.plan, Coord{});
   ModelState model(step, *interpreter);
-  load_weights(o.train.load, o.train.ckpt_step, model);
+  load_named_weights(o.train.load, o.train.ckpt_step, model);
 
   SampleCounts counts;
   if (o.given.has("eval-iters"))

@@ -64,7 +64,7 @@ int command_generate(int argc, const char* const* argv) {
   const auto backend = make_backend(c.device);
   Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
                       *backend);
-  load_weights(c.load, c.ckpt_step, generator.weights());
+  load_named_weights(c.load, c.ckpt_step, generator.weights());
   std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, tokenizer->eod(), c.sampling);
   if (!tokens.empty() && tokens.back() == tokenizer->eod()) tokens.pop_back();
   const bool numbers = tokenizer->name() == "NullTokenizer";

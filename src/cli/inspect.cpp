@@ -42,7 +42,7 @@ void list_fields(InspectFlags& c, config::FieldList& f) {
 }
 
 AnyOpenOptions open_options(const InspectFlags& c) {
-  AnyOpenOptions o;
+  AnyOpenOptions o{.or_older = false};
   if (!c.from.empty()) o.format = parse_ckpt_format(c.from, "--from");
   if (c.ckpt_step > 0) o.iteration = c.ckpt_step;
   return o;
@@ -90,7 +90,7 @@ void print_tensors(const RawCheckpoint& raw) {
                  ? ""
                  : fmt::format(", {} of {} elements", raw.held[i], count(list[i].shape)));
   for (const std::string& note : raw.notes) log::say("{}", note);
-  for (const std::string& unread : raw.unread) log::say("of a type that is not read: {}", unread);
+  for (const std::string& unread : raw.unread) log::say("of a type that is not read: {}", escape_controls(unread));
 }
 
 void print_checkpoint(const InspectFlags& c) {
@@ -144,22 +144,16 @@ struct Pair {
   std::set<std::string> unread{};  // tensors of either that can't be compared
 };
 Pair open_pair(const InspectFlags& c) {
-  AnyOpenOptions options = open_options(c);
-  options.tells = false;
-  std::string passed_over;
+  const AnyOpenOptions options = open_options(c);
   try {
-    const AnyCheckpoint a = open_any_checkpoint(c.diff[0], options), b = open_any_checkpoint(c.diff[1], options);
-    passed_over = a.passed_over + (a.passed_over.empty() || b.passed_over.empty() ? "" : "; ") + b.passed_over;
-    if (passed_over.empty()) return {a.tensors, b.tensors};
+    return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
   } catch (const Error& e) {
-    log::warn("tensors are compared under the files' own names, as a model is not known: {}",
-              escape_controls(e.what()));
     const RawCheckpoint a = open_raw_checkpoint(c.diff[0], options), b = open_raw_checkpoint(c.diff[1], options);
+    log::warn("tensors are compared under the files' own names, as a model is not known: {}", e.what());
     Pair pair{a.tensors, b.tensors};
     for (const RawCheckpoint* raw : {&a, &b}) pair.unread.insert(raw->unread.begin(), raw->unread.end());
     return pair;
   }
-  fail("[load] {}; to compare an older one name its directory", passed_over);
 }
 
 // Whether difference() takes both.

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "base/log.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_config.h"
 #include "train/copies.h"
 
@@ -33,6 +34,19 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
                                           const std::string& dir) {
   const TokenizerConfig c = choose_tokenizer(flags, stored, dir);
   return c.type.empty() ? nullptr : make_tokenizer(c);
+}
+
+void load_named_weights(const std::string& dir, i64 step, ModelState& model) {
+  AnyOpenOptions open{.verify = false, .or_older = false};
+  if (step > 0) open.iteration = step;
+  const AnyCheckpoint named = open_any_checkpoint(dir, open);
+  try {
+    load_weights(named.path, 0, model);
+  } catch (const DamagedCheckpoint&) {  // its numbers, which were not read before
+    open.verify = true;
+    (void)open_any_checkpoint(dir, open);
+    throw;
+  }
 }
 
 // Of --load, or of the run's copies where nothing is there yet, or nothing whole.

@@ -17,6 +17,10 @@ std::unique_ptr<Tokenizer> find_tokenizer(const TokenizerConfig& flags, const St
 // The settings of the same; of no type if there is none.
 TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel& stored, const std::string& dir);
 
+// The weights of the checkpoint that --load and --ckpt-step name; where it is damaged none stands in for it, and the
+// Error names one that is whole.
+void load_named_weights(const std::string& dir, i64 step, ModelState& model);
+
 // Fills what the flags left open: the model from --load, or the run's copies, where they say what they hold, the
 // vocabulary and special tokens from the tokenizer; then finish_options().
 void complete_options(Options& options);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "ckpt/convert.h"
+#include "ckpt/inspect.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {
@@ -103,6 +104,20 @@ TEST_F(AnyCheckpoints, of_megatron_are_not_passed_over) {
   EXPECT_NE(message.find("iter_0000012"), std::string::npos) << message;
   EXPECT_NE(message.find("give --ckpt-step 10"), std::string::npos) << message;
   EXPECT_EQ(opened("run", {.iteration = 10}), 10);
+}
+
+// Only a run that goes on takes an older one; a tracker that names none is no damage.
+TEST_F(AnyCheckpoints, of_ours_are_passed_over_where_that_is_wanted) {
+  put("run", CkptFormat::native, 4);
+  put("run", CkptFormat::native, 6);
+  spit(tracker("run"), "9");
+  EXPECT_EQ(opened("run", {.or_older = false}), 6);
+  fs::resize_file(dir_ / "run/iter_0000006/shard_00000.safetensors", 1000);
+  EXPECT_EQ(opened("run"), 4);
+  const std::string whole = dir_ / "run/iter_0000004 is whole: give that, or --ckpt-step 4";
+  expect_error([&] { opened("run", {.or_older = false}); }, whole);
+  expect_error([&] { open_raw_checkpoint(dir_ / "run"); }, whole);
+  EXPECT_EQ(opened("run", {.iteration = 4, .or_older = false}), 4);
 }
 
 TEST_F(AnyCheckpoints, of_one_directory_have_one_iteration) {

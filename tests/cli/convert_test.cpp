@@ -66,14 +66,22 @@ TEST_F(Formats, Inspect) {
   expect_refused("inspect", "nothing to look at");
   // Damage is told, never stepped over.
   std::string shard = slurp(*this / "ck/iter_0000004/shard_00000.safetensors");
-  shard[shard.size() - 100] ^= 1;
+  shard[shard.size() / 4] ^= 1;  // behind the header, and in weights: evaluate reads no moments
   spit(*this / "ck/iter_0000004/shard_00000.safetensors", shard);
   expect_refused("inspect " + *this / "ck", "wrong checksum; tensor ");
-  const std::string whole = " " + *this / "ck/iter_0000002";
-  expect_refused("inspect --diff " + *this / "ck" + whole, "to compare an older one name its directory");
-  expect_refused("convert --to hf --load " + *this / "ck" + " --save " + *this / "hf",
-                 "--ckpt-step 2 takes the one before");
-  EXPECT_FALSE(fs::exists(*this / "hf"));
+  const std::string whole = *this / "ck/iter_0000002", load = " --load " + *this / "ck";
+  const std::string evaluate = "evaluate --tokenizer-type ByteTokenizer --data-path " + data() + load;
+  const auto refused = [&] {
+    for (const std::string& command :
+         {"inspect " + *this / "ck", "inspect --diff " + *this / "ck " + whole,
+          "convert --to hf --save " + *this / "hf" + load, "generate --prompt a" + load, evaluate})
+      expect_refused(command, whole + " is whole: give that, or --ckpt-step 2");
+    EXPECT_FALSE(fs::exists(*this / "hf"));
+  };
+  refused();
+  spit(*this / "ck/iter_0000004/manifest.json", "");
+  refused();
+  must(evaluate + " --eval-iters 1 --ckpt-step 2");
   must("convert --to hf --ckpt-step 2 --load " + *this / "ck" + " --save " + *this / "hf");
 }
 
