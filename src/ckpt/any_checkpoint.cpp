@@ -89,11 +89,15 @@ std::string checkpoint_around(const std::string& dir) {
   return {};
 }
 
-std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration) {
+// Of `dir` itself, or of what is opened first of the checkpoints in it; none if that tells nothing.
+static std::optional<CkptFormat> format_of_first(const std::string& dir, std::optional<i64> iteration) {
   if (const auto format = format_of_one(dir)) return format;
   const SaveDirectory save = read_save_directory(dir, {.exactly = iteration});
-  if (!save.candidates.empty())
-    if (const auto format = format_of_one(save.first().path)) return format;
+  return save.candidates.empty() ? std::nullopt : format_of_one(save.first().path);
+}
+
+std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration) {
+  if (const auto format = format_of_first(dir, iteration)) return format;
   // A native directory may have lost its tracker file, or the checkpoint that it names.
   if (has_checkpoint(dir)) return CkptFormat::native;
   // Last: a run that began with a model may save beside it, and then goes on from what it saved.
@@ -105,6 +109,11 @@ CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options)
   const std::optional<i64> iteration = options.iteration;
   const auto found = options.format ? options.format : find_ckpt_format(dir, iteration);
   check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  // A model may be beside checkpoints.
+  const CkptFormat there =
+      options.format && *found != CkptFormat::hf ? format_of_first(dir, iteration).value_or(*found) : *found;
+  check(there == *found, "[load] {} is of format {}, not {}: leave out --from {}", dir, name_of(there), name_of(*found),
+        name_of(*found));
   check(!iteration || *found != CkptFormat::hf,
         "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", dir,
         iteration.value_or(0));

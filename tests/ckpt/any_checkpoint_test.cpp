@@ -78,6 +78,19 @@ TEST_F(AnyCheckpoints, go_before_a_model_beside_them) {
   EXPECT_EQ(find_ckpt_format(dir_ / "run"), CkptFormat::hf);
 }
 
+TEST_F(AnyCheckpoints, of_another_format_than_asked_for_are_named) {
+  put("ours", CkptFormat::native, 6);
+  put("theirs", CkptFormat::torch_dist, 6);
+  for (const std::string at : {"", "/iter_0000006"}) {
+    expect_error([&] { opened("ours" + at, {.format = CkptFormat::torch_dist}); },
+                 "ours" + at + " is of format native, not torch_dist: leave out --from torch_dist");
+    expect_error([&] { opened("theirs" + at, {.format = CkptFormat::native}); }, "is of format torch_dist, not native");
+    EXPECT_EQ(opened("theirs" + at, {.format = CkptFormat::torch_dist}), 6);
+  }
+  fs::remove(dir_ / "theirs/iter_0000006/.metadata");
+  expect_error([&] { opened("theirs", {.format = CkptFormat::torch_dist}); }, "its saving was not finished");
+}
+
 TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {
   put("run", CkptFormat::torch_dist, 4);
   put("run", CkptFormat::torch_dist, 6);
