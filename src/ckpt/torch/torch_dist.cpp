@@ -5,7 +5,6 @@
 #include <filesystem>
 
 #include "base/check.h"
-#include "ckpt/files.h"
 
 namespace megalith {
 namespace {
@@ -35,8 +34,10 @@ TorchDist::TorchDist(const std::string& dir, bool past_cache)
     : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   const std::string path = dir + "/.metadata";
   check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
-  const std::string text = read_text(path);
-  const Pickle pickle(std::as_bytes(std::span(text)), "[load] " + path);
+  const ReadFile file(path);
+  check(file.size() <= TorchZip::kMaxWhole, "[load] {} has {} bytes, more than {}: no table of a checkpoint's tensors",
+        path, file.size(), TorchZip::kMaxWhole);
+  const Pickle pickle(FileRange(file).bytes(0, file.size()), "[load] " + path);
   const PickleValue& metadata = pickle.root();
   check(metadata.is(std::string(kMetadata) + "Metadata") || metadata.text.ends_with(".MCoreMetadata"),
         "[load] {} holds {}: want the metadata of a distributed checkpoint", path, metadata.describe());

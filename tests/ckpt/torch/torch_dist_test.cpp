@@ -159,6 +159,14 @@ TEST(TorchDist, ranks_share_out_the_checksums) {
   dist.sums()->verify();
 }
 
+// A sparse file is soon made, and would be more than the memory holds.
+TEST(TorchDist, refuses_a_table_that_is_too_large) {
+  TempDir dir;
+  spit(dir / ".metadata", "");
+  fs::resize_file(dir / ".metadata", u64(TorchZip::kMaxWhole) + 1);
+  expect_error([&] { TorchDist{dir.path()}; }, ".metadata has 1073741825 bytes, more than 1073741824");
+}
+
 TEST(TorchDist, reads_what_pytorch_writes) {
   if (!python_has("torch, numpy")) GTEST_SKIP() << python() << " has no torch and numpy";
   TempDir dir;
