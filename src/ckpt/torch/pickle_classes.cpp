@@ -28,7 +28,8 @@ constexpr std::string_view kClasses[] = {
     "torch.storage.UntypedStorage", "torch.storage._UntypedStorage", "torch.storage.TypedStorage", "torch.float32",
     "torch.float64", "torch.float16", "torch.bfloat16", "torch.float8_e4m3fn", "torch.float8_e5m2", "torch.int8",
     "torch.int16", "torch.int32", "torch.int64", "torch.uint8", "torch.uint16", "torch.uint32", "torch.uint64",
-    "torch.bool", "torch.complex64", "torch.complex128",
+    "torch.bool", "torch.complex32", "torch.complex64", "torch.complex128", "torch.float8_e4m3fnuz",
+    "torch.float8_e5m2fnuz", "torch.float8_e8m0fnu", "torch.float4_e2m1fn_x2",
     // PyTorch's distributed checkpoints
     "torch.distributed.checkpoint.metadata.Metadata", "torch.distributed.checkpoint.metadata.TensorStorageMetadata",
     "torch.distributed.checkpoint.metadata.BytesStorageMetadata",

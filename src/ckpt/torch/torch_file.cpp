@@ -31,6 +31,11 @@ constexpr TorchType kTypes[] = {{"float32", "FloatStorage", 4, DType::f32},
                                 {"uint64", "", 8, DType::u64},
                                 {"float8_e4m3fn", "", 1, DType::f8_e4m3},
                                 {"float8_e5m2", "", 1, DType::f8_e5m2},
+                                {"float8_e4m3fnuz", "", 1, {}},
+                                {"float8_e5m2fnuz", "", 1, {}},
+                                {"float8_e8m0fnu", "", 1, {}},
+                                {"float4_e2m1fn_x2", "", 1, {}},  // two in a byte
+                                {"complex32", "", 4, {}},
                                 {"complex64", "ComplexFloatStorage", 8, {}},
                                 {"complex128", "ComplexDoubleStorage", 16, {}}};
 
