@@ -30,7 +30,7 @@ std::map<i64, const PickleValue*> by_number(const PickleValue* dict, const char*
 }
 
 RankTensor state_tensor(const RankFile& from, const PickleValue* v, const RankParam& p, const char* kind) {
-  std::optional<TorchTensor> t = v == nullptr ? std::nullopt : from.file.tensor(*v);
+  std::optional<TorchTensor> t = v == nullptr ? std::nullopt : from.file.tensor(*v, p.name);
   want(t.has_value(), "it has no {} of {}", kind, p.name);
   want(t->shape == p.weight.tensor.shape, "its {} of {} has shape {}, the weight {}", kind, p.name, to_string(t->shape),
        to_string(p.weight.tensor.shape));
@@ -153,7 +153,7 @@ void add_bucketed_state(const RankFile& from, const RankPlace& place, std::vecto
     std::vector<i64> starts;
     for (std::size_t k = 0; k < std::size(kStateKinds); ++k) {
       const PickleValue* v = buffer->find(kStateKinds[k]);
-      const auto t = v == nullptr ? std::nullopt : from.file.tensor(*v);
+      const auto t = v == nullptr ? std::nullopt : from.file.tensor(*v, kStateKinds[k]);
       want(t && t->shape.size() == 1 && t->strides[0] == 1, "its distrib_optim.pt has no flat {}", kStateKinds[k]);
       const i64 elements = unpadded && unpadded->kind == Kind::integer ? unpadded->integer : t->shape[0];
       want(elements <= t->shape[0], "its {} has {} elements of {}", kStateKinds[k], t->shape[0], elements);

@@ -82,21 +82,21 @@ std::string_view torch_storage_of(DType type) {
 TorchFile::TorchFile(const FileRange& archive, const std::string& where)
     : zip_(archive, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
 
-std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value) const {
+std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value, const std::string& name) const {
   if (value.kind != PickleValue::Kind::object) return std::nullopt;
   const bool parameter = value.text.starts_with("torch._utils._rebuild_parameter");
   if (parameter && value.args != nullptr && !value.args->items.empty()) {
     const PickleValue& inner = *value.args->items[0];
     return inner.is("torch._utils._rebuild_tensor_v2") || inner.is("torch._utils._rebuild_tensor_v3")
-               ? std::optional(place(inner))
+               ? std::optional(place(inner, name))
                : std::nullopt;
   }
   if (!value.text.starts_with("torch._utils._rebuild_tensor")) return std::nullopt;
-  return place(value);
+  return place(value, name);
 }
 
-TorchTensor TorchFile::place(const PickleValue& value) const {
-  const std::string what = zip_.where() + ": a tensor";
+TorchTensor TorchFile::place(const PickleValue& value, const std::string& name) const {
+  const std::string what = zip_.where() + (name.empty() ? ": a tensor" : ": tensor " + name);
   const auto& args = value.args->items;
   check(args.size() >= 4 && args[0]->kind == PickleValue::Kind::persistent, "{} has no storage", what);
   const auto* id = args[0]->items[0]->sequence();

@@ -29,11 +29,12 @@ class TorchFile {
 
   const PickleValue& root() const { return pickle_.root(); }
   const TorchZip& zip() const { return zip_; }
-  // nullopt if the value is no tensor; Error if it is one that leaves its storage.
-  std::optional<TorchTensor> tensor(const PickleValue& value) const;
+  // nullopt if the value is no tensor; Error, which tells `name`, if it is one that leaves its storage, or whose
+  // numbers are not those that are stored.
+  std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
 
  private:
-  TorchTensor place(const PickleValue& value) const;
+  TorchTensor place(const PickleValue& value, const std::string& name) const;
 
   TorchZip zip_;
   Pickle pickle_;

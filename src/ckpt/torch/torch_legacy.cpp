@@ -96,7 +96,7 @@ void Collector::flatten(const RankFile& file, const PickleValue& value, const st
     if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
     const std::string full = name.empty() ? key.text : name + "." + key.text;
     if (item.is_dict()) return flatten(file, item, full, depth + 1, found);
-    auto tensor = file.file.tensor(item);
+    auto tensor = file.file.tensor(item, full);
     if (!tensor) return;
     // An encoder and a decoder, say: only one of them would be read.
     const std::string known = canonical_megatron_name(full);

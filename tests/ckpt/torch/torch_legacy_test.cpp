@@ -31,7 +31,8 @@ TEST(TorchLegacy, refuses_dicts_that_are_named_without_end) {
 // One file of a model with these tensors, each of two numbers.
 void write_rank(
     const std::string& dir, const std::vector<std::string>& names,
-    const std::function<void(PickleWriter&)>& optimizer = [](PickleWriter&) {}) {
+    const std::function<void(PickleWriter&)>& optimizer = [](PickleWriter&) {},
+    const std::function<void(PickleWriter&)>& marks = [](PickleWriter&) {}) {
   PickleWriter p;
   p.dict([&] {
     p.entry("checkpoint_version", 3.0);
@@ -43,7 +44,7 @@ void write_rank(
           p.persistent(
               [&] { p.text("storage"), p.global("torch", "FloatStorage"), p.text("0"), p.text("cpu"), p.integer(2); });
           const i64 shape[] = {2}, strides[] = {1};
-          p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false), p.none();
+          p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false), p.none(), marks(p);
         });
       }
     });
@@ -70,6 +71,19 @@ TEST(TorchLegacy, drops_no_tensor_and_is_marked) {
   EXPECT_FALSE(is_being_read(dir / "one"));
   const RawCheckpoint raw = open_raw_checkpoint(dir / "one");
   EXPECT_TRUE(is_being_read(dir / "one"));
+}
+
+TEST(TorchLegacy, names_a_tensor_that_is_not_what_is_stored) {
+  TempDir dir;
+  const auto write = [&](bool neg) {
+    write_rank(
+        dir.path(), {"output_layer.weight"}, [](PickleWriter&) {},
+        [neg](PickleWriter& p) { p.dict([&] { p.flag("neg", neg); }); });
+  };
+  write(false);
+  EXPECT_EQ(TorchLegacy(dir.path()).tensors().tensors().size(), 1u);
+  write(true);
+  expect_error([&] { TorchLegacy{dir.path()}; }, "model_optim_rng.pt: tensor output_layer.weight has the bit neg");
 }
 
 TEST(TorchLegacy, counts_steps_beside_moments_as_any_others) {
