@@ -1,5 +1,6 @@
 #include "ckpt/torch/torch_dist.h"
 
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 
@@ -166,6 +167,31 @@ TEST(TorchDist, refuses_a_table_that_is_too_large) {
   spit(dir / ".metadata", "");
   fs::resize_file(dir / ".metadata", u64(TorchZip::kMaxWhole) + 1);
   expect_error([&] { TorchDist{dir.path()}; }, ".metadata has 1073741825 bytes, more than 1073741824");
+}
+
+TEST(TorchDist, tells_what_of_a_file_is_not_there) {
+  TempDir dir;
+  const std::string at = "torch.distributed.checkpoint.";
+  PickleWriter p;
+  p.object(at + "metadata", "Metadata", [&] {
+    p.dict([&] {
+      p.text("state_dict_metadata"), p.dict([] {});
+      p.text("storage_data"), p.dict([&] {
+        p.object(at + "metadata", "MetadataIndex",
+                 [&] { p.dict([&] { p.entry("fqn", std::string_view("common_state/shard_0_1")); }); });
+        p.object(at + "filesystem", "_StorageInfo", [&] {
+          p.dict([&] {
+            p.entry("relative_path", std::string_view("__0_0.distcp")), p.entry("offset", i64{5});
+            p.entry("length", std::numeric_limits<i64>::max());
+          });
+        });
+      });
+    });
+  });
+  spit(dir / ".metadata", p.finish());
+  spit(dir / "__0_0.distcp", "1234567");
+  expect_error([&] { TorchDist{dir.path()}; },
+               "is truncated: 9223372036854775807 bytes from 5 on should be there, it has 7");
 }
 
 TEST(TorchDist, reads_what_pytorch_writes) {
