@@ -147,7 +147,7 @@ void replace_text(const std::string& path, std::string_view text, const StepHook
   try {
     write_text(temporary, text, hook);
     rename_path(temporary, path, hook);
-  } catch (...) {
+  } catch (const std::exception&) {
     ::unlink(temporary.c_str());  // a part of it would keep a full disk full
     throw;
   }

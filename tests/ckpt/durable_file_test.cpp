@@ -258,5 +258,22 @@ TEST_F(Durable, CarriesWhatTheHookThrows) {
   EXPECT_GE(writes, 2);
 }
 
+// A text that can't be replaced stays, with nothing beside it; a crash alone leaves what has been written.
+TEST_F(Durable, ReplacesATextOrLeavesIt) {
+  replace_text(path_, "old", {});
+  disk = [](int, std::size_t&, i64) { return ENOSPC; };
+  expect_error([&] { replace_text(path_, "new", {}); }, std::strerror(ENOSPC));
+  disk = nullptr;
+  EXPECT_EQ(names_in(dir_), std::set<std::string>{"file"});
+  EXPECT_EQ(slurp(path_), "old");
+  struct PowerCut {};
+  const auto cut = [](const FileStep& s) {
+    if (s.kind == "rename") throw PowerCut();
+  };
+  EXPECT_THROW(replace_text(path_, "new", cut), PowerCut);
+  EXPECT_EQ(names_in(dir_).size(), 2u);
+  EXPECT_EQ(slurp(path_), "old");
+}
+
 }  // namespace
 }  // namespace megalith

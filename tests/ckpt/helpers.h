@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <set>
 #include <string>
 
 #include "base/check.h"
@@ -43,6 +44,12 @@ inline std::string slurp(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 inline void spit(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+inline std::set<std::string> names_in(const std::string& dir) {
+  std::set<std::string> names;
+  for (const auto& e : fs::directory_iterator(dir)) names.insert(e.path().filename().string());
+  return names;
+}
 
 template <class F>
 void expect_error(F&& f, const std::string& part) {

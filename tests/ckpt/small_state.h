@@ -3,7 +3,6 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <numeric>
-#include <set>
 
 #include "ckpt/checkpoint.h"
 #include "tests/ckpt/helpers.h"
@@ -53,12 +52,6 @@ inline void expect_holds(const Checkpoint& c, const State& s) {
     EXPECT_TRUE(out.empty() || std::memcmp(out.data(), data, out.size()) == 0) << t.name;
   }
   EXPECT_EQ(c.tensors().size(), s.tensors().size());
-}
-
-inline std::set<std::string> names_in(const std::string& dir) {
-  std::set<std::string> names;
-  for (const auto& e : fs::directory_iterator(dir)) names.insert(e.path().filename().string());
-  return names;
 }
 
 }  // namespace megalith
