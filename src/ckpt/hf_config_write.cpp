@@ -162,7 +162,9 @@ void check_sizes_known(const ModelConfig& m) {
                                                {"vocab_size", m.vocab_size},
                                                {"max_position_embeddings", m.max_position_embeddings}};
   for (const auto& [name, size] : sizes)
-    check(size > 0, "[hf] the model does not say its {}, without which config.json can't be written", name);
+    check(size > 0,
+          "[hf] the checkpoint does not tell its {}, without which there is no config.json: write native or torch_dist",
+          name);
 }
 
 std::string write_hf_config(const HfConfig& config) {
