@@ -1,6 +1,8 @@
 #include "ckpt/hf_weights.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cstring>
 #include <filesystem>
@@ -11,6 +13,7 @@
 
 #include "base/check.h"
 #include "ckpt/block_copy.h"
+#include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_mapping.h"
 #include "ckpt/mapped_tensors.h"
 #include "ckpt/tensor_store.h"
@@ -115,20 +118,23 @@ void write_shard(const std::string& path, const TensorReader& tensors, const Sha
   writer.finish();
 }
 
-constexpr const char* kPart = ".tmp";
+constexpr const char* kIndex = "model.safetensors.index.json";
+constexpr const char* kConfig = "config.json";
+
+bool is_model_file(std::string_view name) {
+  return name == kConfig || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
+}
 
 // Of shards that may have had other names.
 void remove_parts(const std::string& dir) {
   for (const std::string& name : list_directory(dir))
-    if (name.ends_with(std::string(".safetensors") + kPart)) remove_tree(dir + "/" + name, {});
+    if (const auto marked = parse_marked_name(name); marked && marked->is_temporary && is_model_file(marked->place))
+      remove_tree(dir + "/" + name, {});
 }
 
 void refuse_existing_model(const std::string& dir) {
-  for (const std::string& name : list_directory(dir)) {
-    const bool model =
-        name == "config.json" || name.ends_with(".safetensors") || name.ends_with(".safetensors.index.json");
-    check(!model, "[hf] {} already holds {}; choose another directory or remove it", dir, name);
-  }
+  for (const std::string& name : list_directory(dir))
+    check(!is_model_file(name), "[hf] {} already holds {}; choose another directory or remove it", dir, name);
 }
 
 }  // namespace
@@ -165,29 +171,36 @@ std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, co
   return std::make_shared<MappedTensors>(weights, mapping, MapTo::ours, MappedTensors::Options{.spell = spell});
 }
 
+// Each file is whole and on the disk before the first gets its name: what is cut short, or finds the disk full, leaves
+// no part of a model that would have to be removed by hand.
 void export_hf_as_is(const std::string& dir, const std::string& config_json, const TensorReader& tensors,
                      const HfExportOptions& options) {
   make_directories(dir, {});
   refuse_existing_model(dir);
   remove_parts(dir);
   const auto shards = cut_shards(tensors, options.max_shard_bytes);
-  for (const Shard& shard : shards) {
-    const std::string path = dir + "/" + shard.file;
-    try {
-      write_shard(path + kPart, tensors, shard);
-    } catch (const std::exception&) {
-      std::error_code ignored;
-      fs::remove(path + kPart, ignored);
-      throw;
-    }
+  const std::string mark = kTemporary + std::to_string(::getpid());
+  std::vector<std::string> files;
+  const auto begin = [&](const std::string& name) {
     options.still_ours();
-    rename_path(path + kPart, path, {});
+    return files.emplace_back(dir + "/" + name) + mark;
+  };
+  try {
+    for (const Shard& shard : shards) write_shard(begin(shard.file), tensors, shard);
+    if (shards.size() > 1) write_text(begin(kIndex), format_index(tensors, shards), {});
+    write_text(begin(kConfig), config_json, {});
+    options.before_config();
+    for (const std::string& file : files) {
+      if (file == files.back()) sync_directory(dir, {});  // no crash keeps config.json without the others
+      options.still_ours();
+      rename_path(file + mark, file, {});
+    }
+  } catch (const std::exception&) {
+    std::error_code ignored;
+    for (const std::string& file : files) fs::remove(file + mark, ignored);
+    throw;
   }
-  sync_directory(dir, {});  // no crash keeps config.json without them
-  if (shards.size() > 1) replace_text(dir + "/model.safetensors.index.json", format_index(tensors, shards), {});
-  options.before_config();
-  options.still_ours();
-  replace_text(dir + "/config.json", config_json, {});
+  sync_directory(dir, {});
 }
 
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,

@@ -29,8 +29,9 @@ struct HfExportOptions {
 };
 
 // Writes config.json and the weights, in one file or, above max_shard_bytes, in shards with an index; holds one piece
-// of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. config.json
-// comes last: a directory without it is unfinished. Parts of files that a killed process left are removed.
+// of bounded size at a time. `logical` has our parameters. Refuses a directory that already holds a model. All files
+// get their names at the end, config.json last: a directory without it is unfinished. Parts of files that a killed
+// process left are removed.
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options = {});
 // The same with tensors and config.json as they are.

@@ -1,10 +1,13 @@
 #include "ckpt/hf_weights.h"
 
+#include <unistd.h>
+
 #include <cstring>
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <set>
 
 #include "ckpt/hf_mapping.h"
 #include "ckpt/mapped_tensors.h"
@@ -313,6 +316,30 @@ TEST(HfWeights, never_writes_over_a_model) {
   const Weights w = numbered(hf_mapping(config.family, config.model));
   export_hf(dir.path(), config, from(w));
   expect_error([&] { (void)export_hf(dir.path(), config, from(w)); }, "already holds");
+}
+
+// An export that ends anywhere before its last step can be begun anew.
+TEST(HfWeights, files_get_their_names_when_all_are_whole) {
+  TempDir dir;
+  const HfConfig config = small_llama();
+  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const std::string mark = ".tmp-" + std::to_string(::getpid());
+  HfExportOptions options{.max_shard_bytes = 500};
+  std::set<std::string> parts;
+  options.before_config = [&] { parts = names_in(dir.path()), fail("the disk is full"); };
+  expect_error([&] { export_hf(dir.path(), config, from(w), options); }, "the disk is full");
+  EXPECT_GT(parts.size(), 4u);
+  for (const std::string& part : parts) EXPECT_TRUE(part.ends_with(mark)) << part;
+  EXPECT_TRUE(parts.contains("config.json" + mark) && parts.contains("model.safetensors.index.json" + mark));
+  EXPECT_TRUE(names_in(dir.path()).empty());
+  for (const char* name : {"config.json", "model-00001-of-00009.safetensors", "model.safetensors.index.json"})
+    spit(dir / std::string(name) + ".tmp-7", "of one that was killed");
+  spit(dir / "mine.tmp-7", "x");
+  options.before_config = [] {};
+  export_hf(dir.path(), config, from(w), options);
+  std::set<std::string> whole = {"mine.tmp-7"};
+  for (const std::string& part : parts) whole.insert(part.substr(0, part.size() - mark.size()));
+  EXPECT_EQ(names_in(dir.path()), whole);
 }
 
 }  // namespace
