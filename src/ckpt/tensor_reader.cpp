@@ -1,6 +1,7 @@
 #include "ckpt/tensor_reader.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstring>
 
 #include "base/check.h"
@@ -12,6 +13,38 @@ namespace megalith {
 static Shape sum(Shape a, const Shape& b) {
   for (std::size_t d = 0; d < a.size(); ++d) a[d] += b[d];
   return a;
+}
+
+static double element(DType type, const std::byte* at) {
+  double wide = 0;
+  float value = 0;
+  if (type == DType::f64) return std::memcpy(&wide, at, sizeof wide), wide;
+  unpack(Strides::flat(1), type, at, &value);
+  return value;
+}
+
+// Error if a number of the tensor became infinite as f16 or bf16: it would be another model, which computes nothing.
+static void check_range(const TensorSpec& t, const std::byte* in, DType type, const std::byte* out, i64 n) {
+  if (type != DType::f16 && type != DType::bf16) return;
+  const u16 infinite = type == DType::f16 ? 0x7c00 : 0x7f80;
+  const auto is_infinite = [&](i64 i) {
+    u16 bits = 0;
+    std::memcpy(&bits, out + i * i64(sizeof bits), sizeof bits);
+    return (bits & 0x7fff) == infinite;
+  };
+  i64 infinities = 0;  // counted first, which needs no branches: as a rule there are none
+  for (i64 i = 0; i < n; ++i) infinities += is_infinite(i) ? 1 : 0;
+  for (i64 i = 0; infinities > 0 && i < n; ++i) {
+    if (!is_infinite(i)) continue;
+    const double value = element(t.dtype, in + i * size_of(t.dtype));
+    check(!std::isfinite(value), "[ckpt] tensor {} holds {:.6g}, which {} can't: choose {}", t.name, value,
+          name_of(type), type == DType::f16 ? "bf16 or f32" : "f32");
+  }
+}
+
+static void convert_within_range(const TensorSpec& t, const std::byte* in, DType type, std::byte* out, i64 n) {
+  convert_elements(t.dtype, in, type, out, n);
+  check_range(t, in, type, out, n);
 }
 
 std::optional<std::size_t> TensorReader::find(const std::string& name) const {
@@ -39,12 +72,12 @@ void TensorReader::read_range(std::size_t tensor, i64 begin, i64 n, std::byte* o
 }
 
 void TensorReader::read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const {
-  const DType stored = tensors_.at(tensor).dtype;
-  if (stored == type) return read_range(tensor, begin, n, out);
-  std::vector<std::byte> piece(std::size_t(std::min(n, kPieceElements) * size_of(stored)));
+  const TensorSpec& t = tensors_.at(tensor);
+  if (t.dtype == type) return read_range(tensor, begin, n, out);
+  std::vector<std::byte> piece(std::size_t(std::min(n, kPieceElements) * size_of(t.dtype)));
   for_pieces(n, [&](i64 at, i64 part) {
     read_range(tensor, begin + at, part, piece.data());
-    convert_elements(stored, piece.data(), type, out + at * size_of(type), part);
+    convert_within_range(t, piece.data(), type, out + at * size_of(type), part);
   });
 }
 
@@ -66,7 +99,7 @@ void TensorReader::read_box_as(std::size_t tensor, const Shape& offset, const Sh
     for_boxes(shape, begin, n, [&](const Shape& at, const Shape& box) {
       piece.resize(std::size_t(count(box) * size_of(t.dtype)));
       do_read_box(tensor, sum(offset, at), box, piece.data());
-      convert_elements(t.dtype, piece.data(), type, to, count(box));
+      convert_within_range(t, piece.data(), type, to, count(box));
       to += count(box) * size_of(type);
     });
   });
@@ -84,7 +117,7 @@ void TensorReader::read_strip_as(std::size_t tensor, const Strip& s, DType type,
   for (i64 row = 0; row < s.rows; row += at_once) {
     const i64 rows = std::min(at_once, s.rows - row);
     do_read_strip(tensor, {s.begin + row * s.step, s.run, s.step, rows}, piece.data());
-    convert_elements(t.dtype, piece.data(), type, out + row * s.run * size_of(type), rows * s.run);
+    convert_within_range(t, piece.data(), type, out + row * s.run * size_of(type), rows * s.run);
   }
 }
 

@@ -23,7 +23,8 @@ class TensorReader {
 
   // Elements [begin, begin + n) of a tensor in row-major order and stored type. May be called by several threads.
   void read_range(std::size_t tensor, i64 begin, i64 n, std::byte* out) const;
-  // The same as another float type.
+  // The same as another float type. Error, as in the next two, if f16 or bf16 can't hold a number: it would be
+  // infinite.
   void read_range_as(std::size_t tensor, i64 begin, i64 n, DType type, std::byte* out) const;
   // All runs of a strip, one behind the other, as `type`. Error if they are not in the tensor, or overlap.
   void read_strip_as(std::size_t tensor, const Strip& strip, DType type, std::byte* out) const;

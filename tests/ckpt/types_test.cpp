@@ -1,5 +1,7 @@
 // Element types on their way through formats: each tensor keeps its own, and types that nothing computes with are
 // carried.
+#include <cstring>
+#include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
 
@@ -113,6 +115,40 @@ TEST(Types, that_differ_within_a_tensor_are_joined) {
   std::map<std::string, Stored> back;
   for (Stored& t : read_model(dir / "back")) back[t.spec.name] = t;
   for (const Stored& t : all) EXPECT_TRUE(back.at(t.spec.name).bytes == as(t, DType::f32).bytes) << t.spec.name;
+}
+
+// A weight that would be infinite makes no model; one that is infinite already stays so.
+TEST(Types, that_cannot_hold_a_weight_are_refused) {
+  TempDir dir;
+  const auto write = [&](DType stored, double last) {
+    std::vector<Stored> all = small_tensors(kSmallLlama);
+    for (Stored& t : all) {
+      if (t.spec.name != "model.layers.1.mlp.down_proj.weight") continue;
+      t = as(t, DType::f64);
+      std::memcpy(t.bytes.data() + t.bytes.size() - sizeof last, &last, sizeof last);
+      t = as(t, stored);
+    }
+    write_model(dir / "hf", small_config(kSmallLlama), all);
+  };
+  const auto try_all = [&](DType type, const std::string& message) {
+    for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf}) {
+      const std::string place = dir / std::string(name_of(to)) + "_out";
+      const auto run = [&] { convert(dir / "hf", to, place, {.type = type}); };
+      if (message.empty())
+        run();
+      else
+        expect_error(run, "tensor decoder.layers.1.mlp.linear_fc2.weight holds " + message);
+      EXPECT_EQ(names_in(place).empty(), !message.empty()) << place;
+      fs::remove_all(place);
+    }
+  };
+  write(DType::f32, 1e6), try_all(DType::f16, "1e+06, which f16 can't: choose bf16 or f32"), try_all(DType::bf16, "");
+  write(DType::bf16, -1e6), try_all(DType::f16, "-999424, which f16 can't");
+  write(DType::f64, 1e300), try_all(DType::f16, "1e+300, which f16 can't"), try_all(DType::bf16, "1e+300, which bf16");
+  write(DType::f32, 3.4e38), try_all(DType::bf16, "3.4e+38, which bf16 can't: choose f32");
+  write(DType::f32, 65519), try_all(DType::f16, "");  // the largest that rounds to 65504
+  write(DType::f32, std::numeric_limits<double>::infinity()), try_all(DType::f16, ""), try_all(DType::bf16, "");
+  write(DType::f32, std::numeric_limits<double>::quiet_NaN()), try_all(DType::f16, "");
 }
 
 // Checkpoints of GPT-NeoX (Pythia) carry their causal masks.
