@@ -183,18 +183,20 @@ SaveLock::~SaveLock() {
 void SaveLock::take() const {
   const OpenLock lock(path_, flag_);
   const std::string text = text_of(path_);
+  bool is_copy = false;
   if (!text.empty()) {
     const Owner owner = Owner::from_text(text);
     const bool is_near = owner.processes == home_of_processes();
     const std::optional<i64> start = is_near ? process_start(owner.pid) : std::nullopt;
-    const bool is_copy = is_near && owner.directory != 0 && owner.directory != inode_of(dir_);
+    is_copy = is_near && owner.directory != 0 && owner.directory != inode_of(dir_);
     const bool is_alive = !is_copy && (start ? owner.ticks != 0 && *start == owner.ticks : beats(dir_, path_, beat_));
     check(!is_alive, "{} {}: {} is saving there: wait for it, end it, or choose another directory", flag_, dir_,
           owner.text());
     log::warn("[save] {}: taking over from {}, which {}", dir_, owner.text(),
               is_copy ? "saves in the directory that this one is a copy of" : "is dead");
   }
-  lock.write(own_);
+  // Of a copy made of hard links the file is the other directory's lock too, which stays as it is.
+  is_copy ? replace_text(path_, own_, {}) : lock.write(own_);
 }
 
 bool SaveLock::is_own() const { return text_of(path_) == own_; }

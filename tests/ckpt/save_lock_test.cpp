@@ -107,6 +107,21 @@ TEST(SaveLock, of_another_directory_is_taken_over_at_once) {
   expect_error([&] { const SaveLock second(dir.path()); }, "is saving there");
 }
 
+TEST(SaveLock, that_a_copy_of_hard_links_shares_stays_the_other_directorys) {
+  TempDir dir;
+  fs::create_directory(dir / "copy");
+  const SaveLock lock(dir.path());
+  fs::create_hard_link(dir / kLockFile, dir / "copy/megalith.lock");
+  const std::string before = slurp(dir / kLockFile);
+  warning_of([&] {
+    const SaveLock other(dir / "copy");
+    EXPECT_EQ(slurp(dir / kLockFile), before);
+    expect_error([&] { const SaveLock second(dir / "copy"); }, "is saving there");
+  });
+  lock.check_held();
+  EXPECT_EQ(names_in(dir / "copy"), std::set<std::string>());
+}
+
 TEST(SaveLock, follows_no_link) {
   TempDir dir;
   spit(dir / "file", "kept");
