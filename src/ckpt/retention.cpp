@@ -30,6 +30,12 @@ bool is_in_use(std::string_view pid_text, const fs::path& made) {
   return !gone && process_age(start) + kClocksApart >= unchanged.count();
 }
 
+// Whether saving gives what has a mark this name: a checkpoint's, that of one that was replaced, or that of `latest`.
+bool is_saved_as(const std::string& place) {
+  const auto replaced = parse_marked_name(place);
+  return place == kLatestFile || parse_iteration_name(replaced ? replaced->place : place);
+}
+
 // Several of which each is tried, though one fails: what can't be removed must not keep the rest.
 class Tries {
  public:
@@ -57,10 +63,9 @@ void clear_leftovers(const std::string& dir, const StepHook& hook) {
   Tries tries;
   std::vector<fs::path> replaced;
   for (const std::string& name : list_directory(dir)) {
-    if (!name.starts_with("iter_") && !name.starts_with(kLatestFile)) continue;
     const auto marked = parse_marked_name(name);
     const fs::path path = fs::path(dir) / name;
-    if (!marked || is_in_use(marked->pid, path)) continue;
+    if (!marked || !is_saved_as(marked->place) || is_in_use(marked->pid, path)) continue;
     if (marked->is_temporary)
       tries.run([&] { remove_tree(path.string(), hook); });
     else
