@@ -137,6 +137,7 @@ class OpenLock {
     do {
       if (fd_ >= 0) ::close(fd_);
       fd_ = ::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0644);
+      check(fd_ >= 0 || errno != ELOOP, "{} is a link: remove it, or choose another {} directory", path, flag_);
       check(fd_ >= 0, "cannot make {}: {}: choose a {} directory that can be written", path, std::strerror(errno),
             flag_);
       struct stat s {};
