@@ -78,15 +78,17 @@ std::optional<CkptFormat> format_of_one(const std::string& dir) {
   return std::nullopt;
 }
 
-std::string checkpoint_around(const std::string& dir) {
+void check_no_checkpoint_around(const std::string& what, const std::string& dir) {
+  const auto refuse = [&](const std::string& which) {
+    fail("{}: {} is a checkpoint, and what is saved in one goes with it: choose another", what, which);
+  };
+  if (format_of_one(dir)) refuse("this");
+  // Only what has a checkpoint's name is ever deleted as one, and the tracker file tells where checkpoints are.
   const fs::path place = canonical_path(dir);
-  if (format_of_one(place.string())) return place.string();
-  for (fs::path at = place; at.has_relative_path(); at = at.parent_path()) {
-    const bool is_one = file_exists(at.string() + "/" + kManifestFile) || file_exists(at.string() + "/.metadata");
-    const bool is_named = parse_iteration_name(at.filename().string()).has_value();
-    if (is_one || (is_named && has_checkpoint(at.parent_path().string()))) return at.string();
-  }
-  return {};
+  for (fs::path at = place; at.has_relative_path(); at = at.parent_path())
+    if (parse_iteration_name(at.filename().string()) &&
+        (file_exists((at.parent_path() / kLatestFile).string()) || format_of_one(at.string())))
+      refuse(at == place ? "by its name this" : at.string());
 }
 
 // Of `dir` itself, or of what is opened first of the checkpoints in it; none if that tells nothing.

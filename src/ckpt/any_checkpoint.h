@@ -56,9 +56,9 @@ struct AnyOpenOptions {
 // What `dir` itself is one checkpoint of; none if of nothing, as a --save directory.
 std::optional<CkptFormat> format_of_one(const std::string& dir);
 
-// The checkpoint that `dir` is, or lies in, or has the name of, beside others: what is written there goes with it when
-// it is replaced or deleted. "" if there is none.
-std::string checkpoint_around(const std::string& dir);
+// Error, which begins with `what`, if `dir` is a checkpoint, lies in one of a directory of checkpoints, or would be
+// taken for one there: what is written in it would go when that is replaced or deleted.
+void check_no_checkpoint_around(const std::string& what, const std::string& dir);
 
 // What `dir` (a --save directory, one iter_NNNNNNN of it, or a model directory) holds; none if nothing that we read.
 std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});

@@ -223,10 +223,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "--dtype {} would cut the main values that the optimizer's moments belong to: leave it out, or give "
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
-  if (const auto there = format_of_one(dir))
-    fail("{} is a checkpoint (of format {}): choose another directory", dir, name_of(*there));
-  if (const std::string around = checkpoint_around(dir); !around.empty())
-    fail("{} would go with the checkpoint {} when that is replaced or deleted: choose another directory", dir, around);
+  check_no_checkpoint_around(dir, dir);
   make_directories(dir, {});
   const SaveLock lock(dir);
   SaveOptions saving;

@@ -149,7 +149,8 @@ Pair open_pair(const InspectFlags& c) {
     return {open_any_checkpoint(c.diff[0], options).tensors, open_any_checkpoint(c.diff[1], options).tensors};
   } catch (const Error& e) {
     const RawCheckpoint a = open_raw_checkpoint(c.diff[0], options), b = open_raw_checkpoint(c.diff[1], options);
-    log::warn("tensors are compared under the files' own names, as a model is not known: {}", e.what());
+    log::warn("tensors are compared under the files' own names, as a model is not known: {}",
+              escape_controls(e.what()));
     Pair pair{a.tensors, b.tensors};
     for (const RawCheckpoint* raw : {&a, &b}) pair.unread.insert(raw->unread.begin(), raw->unread.end());
     return pair;

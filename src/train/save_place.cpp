@@ -15,10 +15,8 @@ namespace megalith {
 namespace fs = std::filesystem;
 
 static std::unique_ptr<SaveLock> take(const std::string& flag, const std::string& dir, bool locks) {
-  const std::string place = canonical_path(dir), around = checkpoint_around(dir);
-  check(around.empty(), "{} {}: {} is a checkpoint, and what is saved in one goes with it: choose another", flag, dir,
-        around == place ? "this" : around);
-  check(!parse_iteration_name(fs::path(place).filename().string()),
+  check_no_checkpoint_around(flag + " " + dir, dir);
+  check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
         "{} {}: this is how checkpoints are named, and it would be taken for one: choose another", flag, dir);
   try {
     make_directories(dir, {});

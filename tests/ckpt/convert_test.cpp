@@ -346,7 +346,7 @@ TEST(Convert, writes_into_no_checkpoint) {
     const auto names = names_in(one);
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::torch_dist, CkptFormat::hf})
       expect_error([&] { convert(model, to, one); },
-                   fmt::format("{} is a checkpoint (of format {}): choose another directory", one, name_of(there)));
+                   one + ": this is a checkpoint, and what is saved in one goes with it: choose another");
     EXPECT_EQ(names_in(one), names);
   }
 }
@@ -359,10 +359,15 @@ TEST(Convert, writes_below_no_checkpoint_and_among_no_others) {
   convert(model, CkptFormat::native, save);
   for (const char* place : {"/iter_0000000/hf", "/iter_0000000/a/b", "/iter_0000003", "/iter_0000003/hf"})
     for (const CkptFormat to : {CkptFormat::native, CkptFormat::hf}) {
-      expect_error([&] { convert(model, to, save + place); }, "would go with the checkpoint " + save + "/iter_");
+      expect_error([&] { convert(model, to, save + place); },
+                   " is a checkpoint, and what is saved in one goes with it");
       EXPECT_EQ(names_in(save), (std::set<std::string>{"iter_0000000", "latest_checkpointed_iteration.txt"})) << place;
     }
-  convert(model, CkptFormat::hf, dir / "export/iter_0000003");  // a name alone is nothing
+  // A name alone is nothing, nor are files of such names around.
+  for (const char* name : {"export/iter_0000003", "export/iter_0000004", "export/iter_0000004/again"})
+    convert(model, CkptFormat::hf, dir / name);
+  spit(dir / "export/manifest.json", "{}"), spit(dir / "export/.metadata", "");
+  convert(model, CkptFormat::hf, dir / "export/other/model");
   fs::create_directories(dir / "megatron/release");
   spit(dir / "megatron/latest_checkpointed_iteration.txt", "release");
   expect_error([&] { convert(model, CkptFormat::native, dir / "megatron"); }, "iteration.txt is there already");
