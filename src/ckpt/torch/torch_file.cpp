@@ -82,33 +82,41 @@ std::string_view torch_storage_of(DType type) {
 TorchFile::TorchFile(const FileRange& archive, const std::string& where)
     : zip_(archive, where), pickle_(read_pickle(zip_)), swapped_(is_big_endian(zip_)) {}
 
-std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value, const std::string& name) const {
+// The call that makes a tensor of its storage: torch._utils._rebuild_tensor, _v2 or _v3, or what stands for one.
+static std::optional<TensorCall> tensor_call(const PickleValue& value) {
+  constexpr std::string_view kTensor = "torch._utils._rebuild_tensor";
   if (value.kind != PickleValue::Kind::object) return std::nullopt;
-  const bool parameter = value.text.starts_with("torch._utils._rebuild_parameter");
-  if (parameter && value.args != nullptr && !value.args->items.empty()) {
-    const PickleValue& inner = *value.args->items[0];
-    return inner.is("torch._utils._rebuild_tensor_v2") || inner.is("torch._utils._rebuild_tensor_v3")
-               ? std::optional(place(inner, name))
-               : std::nullopt;
-  }
-  if (!value.text.starts_with("torch._utils._rebuild_tensor")) return std::nullopt;
-  return place(value, name);
+  const auto& args = value.args->items;
+  if (value.text.starts_with(kTensor)) return TensorCall{value.text, args};
+  // A tensor with attributes, as Megatron-LM's main values are: the function, the class, arguments, attributes.
+  const bool with_attributes = value.is("torch._tensor._rebuild_from_type_v2") && args.size() >= 3;
+  if (with_attributes && args[0]->kind == PickleValue::Kind::global && args[0]->text.starts_with(kTensor))
+    if (const auto* inner = args[2]->sequence()) return TensorCall{args[0]->text, *inner};
+  return std::nullopt;
 }
 
-TorchTensor TorchFile::place(const PickleValue& value, const std::string& name) const {
+std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value, const std::string& name) const {
+  const bool parameter = value.kind == PickleValue::Kind::object &&
+                         value.text.starts_with("torch._utils._rebuild_parameter") && !value.args->items.empty();
+  const auto call = tensor_call(parameter ? *value.args->items[0] : value);
+  return call ? std::optional(place(*call, name)) : std::nullopt;
+}
+
+TorchTensor TorchFile::place(const TensorCall& call, const std::string& name) const {
   const std::string what = zip_.where() + (name.empty() ? ": a tensor" : ": tensor " + name);
-  const auto& args = value.args->items;
+  const auto& args = call.args;
+  const bool typed = call.function == "torch._utils._rebuild_tensor_v3";
   check(args.size() >= 4 && args[0]->kind == PickleValue::Kind::persistent, "{} has no storage", what);
   const auto* id = args[0]->items[0]->sequence();
   check(id != nullptr && id->size() == 5 && pickle_text((*id)[0], what) == "storage" &&
             (*id)[1]->kind == PickleValue::Kind::global,
         "{} has a strange storage", what);
   const TorchType* type = find_type(after_dot((*id)[1]->text), &TorchType::storage);
-  if (value.is("torch._utils._rebuild_tensor_v3")) {
+  if (typed) {
     check(args.size() >= 7 && args[6]->kind == PickleValue::Kind::global, "{} has no type", what);
     type = find_type(after_dot(args[6]->text), &TorchType::name);
   }
-  const std::size_t notes = value.is("torch._utils._rebuild_tensor_v3") ? 7 : 6;
+  const std::size_t notes = typed ? 7 : 6;
   for (const char* bit : {"neg", "conj"})
     if (const PickleValue* set = args.size() > notes ? args[notes]->find(bit) : nullptr)
       check(set->kind == PickleValue::Kind::boolean && set->integer == 0,

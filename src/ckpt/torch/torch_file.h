@@ -23,6 +23,11 @@ std::optional<DType> dtype_of_torch(std::string_view type);  // "bfloat16"
 std::string_view torch_name_of(DType type);
 std::string_view torch_storage_of(DType type);  // "BFloat16Storage"; "": newer types, of which the storage is untyped
 
+struct TensorCall {  // of the function that makes a tensor of its storage
+  std::string_view function;
+  const std::vector<const PickleValue*>& args;
+};
+
 class TorchFile {
  public:
   TorchFile(const FileRange& archive, const std::string& where);
@@ -34,7 +39,7 @@ class TorchFile {
   std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
 
  private:
-  TorchTensor place(const PickleValue& value, const std::string& name) const;
+  TorchTensor place(const TensorCall& call, const std::string& name) const;
 
   TorchZip zip_;
   Pickle pickle_;

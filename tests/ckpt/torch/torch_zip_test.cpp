@@ -75,20 +75,25 @@ TEST(TorchZip, refuses_damage) {
   }
 }
 
-// A tensor that a big-endian machine saved, and one seen through strides.
-TEST(TorchFile, byte_order_and_strides) {
+// A tensor that a big-endian machine saved, one seen through strides, and one with attributes, as Megatron-LM's main
+// values have.
+TEST(TorchFile, byte_order_strides_and_attributes) {
   PickleWriter p;
+  const auto arguments = [&](bool turned) {
+    p.persistent(
+        [&] { p.text("storage"), p.global("torch", "IntStorage"), p.text("0"), p.text("cuda:3"), p.integer(6); });
+    const i64 shape[] = {turned ? 3 : 2, turned ? 2 : 3}, strides[] = {turned ? 1 : 3, turned ? 3 : 1};
+    p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false);
+    p.call("collections", "OrderedDict", [] {});
+  };
   p.dict([&] {
-    for (const bool turned : {false, true}) {
-      p.text(turned ? "turned" : "plain");
-      p.call("torch._utils", "_rebuild_tensor_v2", [&] {
-        p.persistent(
-            [&] { p.text("storage"), p.global("torch", "IntStorage"), p.text("0"), p.text("cuda:3"), p.integer(6); });
-        const i64 shape[] = {turned ? 3 : 2, turned ? 2 : 3}, strides[] = {turned ? 1 : 3, turned ? 3 : 1};
-        p.integer(0), p.sizes(shape), p.sizes(strides), p.boolean(false);
-        p.call("collections", "OrderedDict", [] {});
-      });
-    }
+    p.text("plain"), p.call("torch._utils", "_rebuild_tensor_v2", [&] { arguments(false); });
+    p.text("turned"), p.call("torch._utils", "_rebuild_tensor_v2", [&] { arguments(true); });
+    p.text("tagged"), p.call("torch._tensor", "_rebuild_from_type_v2", [&] {
+      p.global("torch._utils", "_rebuild_tensor_v2"), p.global("torch", "Tensor");
+      p.tuple([&] { arguments(false); });
+      p.dict([&] { p.entry("partition_dim", i64{0}); });
+    });
   });
   std::string out, data;
   for (int i = 0; i < 6; ++i) data += std::string("\0\0\1", 3) + char(i);  // 256 + i
@@ -104,15 +109,17 @@ TEST(TorchFile, byte_order_and_strides) {
   const TorchFile file(FileRange(archive), "x.pt");
   TensorStore store("x");
   store.add_file(dir / "x.pt");
-  for (const char* name : {"plain", "turned"}) {
+  for (const char* name : {"plain", "turned", "tagged"}) {
     const auto t = file.tensor(*file.root().find(name));
     ASSERT_TRUE(t.has_value() && t->swapped);
     store.add_tensor({name, t->dtype(), t->shape}, {{{0, 0}, t->shape, t->strides, 0, t->position, t->swapped}});
   }
   i32 values[6];
-  store.read_range(0, 0, 6, reinterpret_cast<std::byte*>(values));
-  EXPECT_EQ(std::vector<i32>(values, values + 6), (std::vector<i32>{256, 257, 258, 259, 260, 261}));
-  store.read_range(1, 0, 6, reinterpret_cast<std::byte*>(values));
+  for (const char* name : {"plain", "tagged"}) {
+    store.read_range(store.at(name), 0, 6, reinterpret_cast<std::byte*>(values));
+    EXPECT_EQ(std::vector<i32>(values, values + 6), (std::vector<i32>{256, 257, 258, 259, 260, 261})) << name;
+  }
+  store.read_range(store.at("turned"), 0, 6, reinterpret_cast<std::byte*>(values));
   EXPECT_EQ(std::vector<i32>(values, values + 6), (std::vector<i32>{256, 259, 257, 260, 258, 261}));
 }
 

@@ -29,7 +29,10 @@ tensors = collections.OrderedDict(
     scalar=torch.tensor(4.0),
     empty=torch.zeros(0),
     dims12=torch.randn([2] * 12),
+    tagged=torch.randn(3),
+    tagged_parameter=torch.nn.Parameter(torch.randn(3)),
 )
+tensors["tagged"].partition_dim = tensors["tagged_parameter"].partition_dim = 0  # as Megatron-LM marks main values
 module = torch.nn.Linear(2, 2)  # its state dict is an OrderedDict with an attribute
 state = {
     "args": argparse.Namespace(num_layers=3, path=pathlib.PosixPath("/x"), signal=signal.SIGTERM, dtype=torch.bfloat16),

@@ -1,0 +1,205 @@
+"""Megatron-LM's own library (pip install megatron-core psutil) on a checkpoint, on the CPU:
+megatron_core.py ITERATION_DIR RESULT TP,PP,DP STEPS TOKENS SAVE KIND
+
+Each rank builds its part of the model that the checkpoint's arguments tell and loads it with the optimizer's state, as
+megatron/training/checkpointing.py does; a tensor that is missing or left over is an error. One rank alone trains STEPS
+on the one sample TOKENS ("3,1,4"). All save under SAVE, as KIND: torch_dist with the distributed optimizer's state
+fully_reshardable or dp_reshardable, or plain, that of the other optimizer; or torch, Megatron's old format, with the
+distributed optimizer's state, or torch_plain. What is plain is the state of a first step behind the others. One rank
+then goes on for STEPS. RESULT: the losses, as JSON lists "before" and "after" saving.
+"""
+import contextlib
+import faulthandler
+import json
+import os
+import sys
+
+import torch
+import torch.nn.functional as F
+from torch.overrides import TorchFunctionMode
+
+
+class OnTheCpu(TorchFunctionMode):
+    """Where Megatron Core names the GPU."""
+
+    def __torch_function__(self, f, types, args=(), kwargs=None):
+        kwargs = dict(kwargs or {})
+        if str(kwargs.get("device", "")).startswith("cuda"):
+            kwargs["device"] = "cpu"
+        if f is torch.Tensor.type and len(args) == 1:
+            return f(*args).replace("torch.", "torch.cuda.")
+        return f(*args, **kwargs)
+
+
+torch.cuda.current_device = lambda: torch.device("cpu")
+torch.cuda.synchronize = torch.cuda.current_stream = lambda *_, **__: None
+torch.Tensor.cuda = lambda self, *_, **__: self
+empty = torch.empty  # is handed all that PyTorch's metadata tell of a tensor, of which newer ones tell more
+torch.empty = lambda *args, strides=None, **kwargs: empty(*args, **kwargs)
+
+
+class GroupedAdamW(torch.optim.Optimizer):
+    """AdamW as Apex and Transformer Engine have it, which Megatron-LM takes: steps are counted in the groups."""
+
+    def __init__(self, params, lr, betas, eps, weight_decay, **_):
+        super().__init__(params, dict(lr=lr, betas=betas, eps=eps, weight_decay=weight_decay, bias_correction=True))
+
+    @torch.no_grad()
+    def step(self, closure=None):
+        for g in self.param_groups:
+            g["step"] = g.get("step", 0) + 1
+            b1, b2 = g["betas"]
+            for p in filter(lambda p: p.grad is not None, g["params"]):
+                s = self.state[p]
+                if not s:
+                    s.update(exp_avg=torch.zeros_like(p), exp_avg_sq=torch.zeros_like(p))
+                s["exp_avg"].lerp_(p.grad, 1 - b1)
+                s["exp_avg_sq"].mul_(b2).addcmul_(p.grad, p.grad, value=1 - b2)
+                root = (s["exp_avg_sq"] / (1 - b2 ** g["step"])).sqrt() + g["eps"]
+                p.mul_(1 - g["lr"] * g["weight_decay"]).addcdiv_(s["exp_avg"], root, value=-g["lr"] / (1 - b1 ** g["step"]))
+
+
+OnTheCpu().__enter__()
+import megatron.core.optimizer as optimizers
+from megatron.core import dist_checkpointing, parallel_state
+from megatron.core.dist_checkpointing.mapping import ShardedObject
+from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+from megatron.core.models.gpt.gpt_model import GPTModel
+from megatron.core.optimizer import distrib_optimizer
+from megatron.core.tensor_parallel.random import CudaRNGStatesTracker
+from megatron.core.transformer.transformer_config import TransformerConfig
+
+CudaRNGStatesTracker.fork = lambda *_, **__: contextlib.nullcontext()
+optimizers.Adam = distrib_optimizer.Adam = GroupedAdamW
+optimizers.USING_PYTORCH_OPTIMIZER = False
+distrib_optimizer.HAVE_APEX_OR_TE = distrib_optimizer.USING_APEX_OPTIMIZER = True
+
+
+def build(a, tp, pp):
+    dtype = torch.bfloat16 if a.bf16 else torch.float32
+    config = TransformerConfig(
+        num_layers=a.num_layers, hidden_size=a.hidden_size, num_attention_heads=a.num_attention_heads,
+        num_query_groups=a.num_query_groups if a.group_query_attention else None, ffn_hidden_size=a.ffn_hidden_size,
+        kv_channels=a.kv_channels, gated_linear_unit=a.swiglu, activation_func=F.silu if a.swiglu else lambda x: F.gelu(x, approximate="tanh"),
+        add_bias_linear=a.add_bias_linear, add_qkv_bias=a.add_qkv_bias, normalization=a.normalization,
+        layernorm_epsilon=a.norm_epsilon, hidden_dropout=0.0, attention_dropout=0.0, params_dtype=dtype, bf16=a.bf16,
+        pipeline_dtype=dtype, tensor_model_parallel_size=tp, pipeline_model_parallel_size=pp,
+        use_cpu_initialization=True, gradient_accumulation_fusion=False, masked_softmax_fusion=False,
+        persist_layer_norm=False, bias_dropout_fusion=False)
+    model = GPTModel(
+        config, get_gpt_layer_local_spec(normalization=a.normalization), vocab_size=a.padded_vocab_size,
+        max_sequence_length=a.max_position_embeddings, pre_process=parallel_state.is_pipeline_first_stage(),
+        post_process=parallel_state.is_pipeline_last_stage(), position_embedding_type=a.position_embedding_type,
+        share_embeddings_and_output_weights=not a.untie_embeddings_and_output_weights, rotary_base=a.rotary_base,
+        rotary_percent=a.rotary_percent)
+    return config, model.to(dtype)
+
+
+def with_optimizer(a, config, model, distributed):
+    ddp = DistributedDataParallel(
+        config, DistributedDataParallelConfig(use_distributed_optimizer=distributed, grad_reduce_in_fp32=True), model)
+    optimizer = optimizers.get_megatron_optimizer(optimizers.OptimizerConfig(
+        optimizer="adam", lr=a.lr, min_lr=a.min_lr, weight_decay=a.weight_decay, adam_beta1=a.adam_beta1,
+        adam_beta2=a.adam_beta2, adam_eps=a.adam_eps, clip_grad=a.clip_grad, bf16=a.bf16, params_dtype=config.params_dtype,
+        use_distributed_optimizer=distributed), [ddp])
+    for group in optimizer.param_groups:  # Megatron-LM's scheduler does this before each step
+        group["weight_decay"] = a.weight_decay * group["wd_mult"]
+    return ddp, optimizer
+
+
+def sharded(model, optimizer, metadata, is_loading=False):
+    metadata = dict(metadata, dp_cp_group=parallel_state.get_data_parallel_group(with_context_parallel=True))
+    out = {"model": model.sharded_state_dict(metadata=metadata)}
+    if optimizer is not None:
+        out["optimizer"] = optimizer.sharded_state_dict(out["model"], is_loading=is_loading, metadata=metadata)
+    return out
+
+
+def load(place, model, optimizer):
+    metadata = dist_checkpointing.load_content_metadata(place)
+    state, missing, unexpected = dist_checkpointing.load(
+        sharded(model, optimizer, metadata, is_loading=True), place, strict="return_all")
+    lost = sorted(k for k in missing | unexpected if not k.endswith("_extra_state"))
+    if lost:
+        sys.exit(f"missing or left over: {lost}")
+    model.load_state_dict(state["model"], strict=False)
+    optimizer.load_state_dict(state["optimizer"])
+
+
+def train(ddp, optimizer, tokens):
+    model, n = ddp.module, tokens.shape[1] - 1
+    ddp.zero_grad_buffer()
+    mask = torch.ones(1, 1, n, n).triu(1).bool()
+    loss = model(tokens[:, :-1], torch.arange(n)[None], mask, labels=tokens[:, 1:]).float().mean()
+    loss.backward()
+    ddp.finish_grad_sync()
+    optimizer.step()
+    return loss.item()
+
+
+def save_torch(place, state, model, optimizer):
+    tp, pp = parallel_state.get_tensor_model_parallel_rank(), parallel_state.get_pipeline_model_parallel_rank()
+    place += f"/mp_rank_{tp:02d}" + (f"_{pp:03d}" if parallel_state.get_pipeline_model_parallel_world_size() > 1 else "")
+    os.makedirs(place, exist_ok=True)
+    if state["args"].use_distributed_optimizer:  # of all ranks, gathered by the first
+        optimizer.save_parameter_state(place + "/distrib_optim.pt")
+    if parallel_state.get_data_parallel_rank() == 0:
+        state = dict(state, model=model.state_dict_for_save_checkpoint(), optimizer=optimizer.state_dict())
+        torch.save(state, place + "/model_optim_rng.pt")
+
+
+def save(place, a, common, model, optimizer, kind, steps):
+    a.iteration = common["iteration"] + steps
+    a.consumed_train_samples += steps * a.global_batch_size
+    scheduler = dict(common["opt_param_scheduler"])
+    scheduler["num_steps"] += steps * a.global_batch_size
+    state = dict(args=a, checkpoint_version=3.0, iteration=a.iteration, num_floating_point_operations_so_far=0,
+                 opt_param_scheduler=scheduler)
+    tracker, place = place + "/latest_checkpointed_iteration.txt", place + f"/iter_{a.iteration:07d}"
+    os.makedirs(place, exist_ok=True)
+    if kind.startswith("torch"):
+        save_torch(place, state, model, optimizer)
+    else:
+        metadata = {"distrib_optim_sharding_type": kind, "singleton_local_shards": False, "chained_optim_avoid_prefix": True}
+        rng = ShardedObject("rng_state", [{"numpy": 1}], (1,), (0,), replica_id=torch.distributed.get_rank())
+        state.update(sharded(model, optimizer, metadata), rng_state=rng)
+        dist_checkpointing.save(state, place, content_metadata=metadata)
+    with open(tracker, "w") as f:
+        f.write(str(a.iteration))
+
+
+def run(rank, words):
+    place, result, shape, steps, tokens, saved, kind = words
+    tp, pp, dp = map(int, shape.split(","))
+    torch.distributed.init_process_group("gloo", init_method=f"file://{result}.ranks", rank=rank, world_size=tp * pp * dp)
+    parallel_state.initialize_model_parallel(tp, pp)
+    common = dist_checkpointing.load_common_state_dict(place)
+    a = common["args"]
+    a.tensor_model_parallel_size, a.pipeline_model_parallel_size, a.data_parallel_size = tp, pp, dp
+    a.use_distributed_optimizer = "plain" not in kind
+    config, model = build(a, tp, pp)
+    ddp, optimizer = with_optimizer(a, config, model, distributed=True)
+    load(place, model, optimizer)
+    sample = torch.tensor([[int(t) for t in tokens.split(",")]])
+    before = [train(ddp, optimizer, sample) for _ in range(int(steps))]
+    if "plain" in kind:
+        ddp, optimizer = with_optimizer(a, config, model, distributed=False)
+        before.append(train(ddp, optimizer, sample))
+    save(saved, a, common, model, optimizer, kind, len(before))
+    after = [train(ddp, optimizer, sample) for _ in range(int(steps))]
+    if rank == 0:
+        json.dump({"before": before, "after": after}, open(result, "w"))
+    torch.distributed.barrier()
+
+
+def main(words):
+    faulthandler.dump_traceback_later(100, exit=True)  # rather than hang
+    tp, pp, dp = map(int, words[2].split(","))
+    if tp * pp * dp == 1:
+        return run(0, words)
+    torch.multiprocessing.spawn(run, (words,), nprocs=tp * pp * dp)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
