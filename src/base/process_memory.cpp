@@ -34,6 +34,9 @@ static std::optional<i64> group_bytes() {
 }
 
 i64 resident_bytes() { return proc_bytes("/proc/self/status", "VmRSS:"); }
+// Where the kernel has no such file the peak of the start stays in it.
+void forget_peak_resident() { std::ofstream("/proc/self/clear_refs") << "5"; }
+
 i64 peak_resident_bytes() { return proc_bytes("/proc/self/status", "VmHWM:"); }
 i64 available_host_bytes() {
   const i64 machine = proc_bytes("/proc/meminfo", "MemAvailable:");

@@ -5,7 +5,8 @@
 namespace megalith {
 
 i64 resident_bytes();       // now
-i64 peak_resident_bytes();  // the most so far
+i64 peak_resident_bytes();  // the most so far, or since the last forget_peak_resident()
+void forget_peak_resident();
 // What it may have with what it has now: free memory of the machine, or less within a limited control group.
 i64 available_host_bytes();
 

@@ -13,6 +13,7 @@
 #include "ckpt/hf_config.h"
 #include "ckpt/open_formats.h"
 #include "ckpt/save_directory.h"
+#include "ckpt/torch/torch_dist.h"
 #include "ckpt/torch/torch_legacy.h"
 
 namespace megalith {
@@ -73,7 +74,7 @@ void AnyCheckpoint::verify(const Share& share) {
 
 std::optional<CkptFormat> format_of_one(const std::string& dir) {
   if (file_exists(dir + "/" + kManifestFile)) return CkptFormat::native;
-  if (file_exists(dir + "/.metadata")) return CkptFormat::torch_dist;
+  if (is_torch_dist(dir)) return CkptFormat::torch_dist;
   if (is_torch_legacy(dir)) return CkptFormat::torch;
   return std::nullopt;
 }
@@ -86,7 +87,7 @@ void check_no_checkpoint_around(const std::string& what, const std::string& dir)
   // Only what has a checkpoint's name is ever deleted as one, and the tracker file tells where checkpoints are.
   const fs::path place = canonical_path(dir);
   for (fs::path at = place; at.has_relative_path(); at = at.parent_path())
-    if (parse_iteration_name(at.filename().string()) &&
+    if (is_checkpoint_name(at.filename().string()) &&
         (file_exists((at.parent_path() / kLatestFile).string()) || format_of_one(at.string())))
       refuse(at == place ? "by its name this" : at.string());
 }

@@ -59,18 +59,28 @@ class Tries {
 
 }  // namespace
 
-void clear_leftovers(const std::string& dir, const StepHook& hook) {
-  Tries tries;
-  std::vector<fs::path> replaced;
+// What saving has given a mark, by processes that are gone.
+static std::vector<fs::path> left_in(const std::string& dir, bool is_temporary) {
+  std::vector<fs::path> left;
   for (const std::string& name : list_directory(dir)) {
     const auto marked = parse_marked_name(name);
     const fs::path path = fs::path(dir) / name;
-    if (!marked || !is_saved_as(marked->place) || is_in_use(marked->pid, path)) continue;
-    if (marked->is_temporary)
-      tries.run([&] { remove_tree(path.string(), hook); });
-    else
-      replaced.push_back(path);
+    if (marked && marked->is_temporary == is_temporary && is_saved_as(marked->place) && !is_in_use(marked->pid, path))
+      left.push_back(path);
   }
+  return left;
+}
+
+void clear_unfinished(const std::string& dir, const StepHook& hook) {
+  Tries tries;
+  for (const fs::path& path : left_in(dir, true)) tries.run([&] { remove_tree(path.string(), hook); });
+  tries.tell();
+}
+
+void clear_leftovers(const std::string& dir, const StepHook& hook) {
+  Tries tries;
+  tries.run([&] { clear_unfinished(dir, hook); });
+  std::vector<fs::path> replaced = left_in(dir, false);
   std::ranges::sort(replaced, std::greater<>(), [](const fs::path& path) { return fs::last_write_time(path); });
   for (const fs::path& path : replaced) {
     const std::string place = parse_marked_name(path.string())->place;

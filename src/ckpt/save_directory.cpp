@@ -51,6 +51,12 @@ const FoundCheckpoint& SaveDirectory::first() const {
   return candidates.front();
 }
 
+bool is_release(const std::string& path) {
+  return std::filesystem::path(path + "/").parent_path().filename() == kRelease;
+}
+
+bool is_checkpoint_name(const std::string& name) { return name == kRelease || parse_iteration_name(name); }
+
 SaveDirectory read_save_directory(const std::string& dir, const WhichIteration& which) {
   std::vector<FoundCheckpoint> found = list_checkpoints(dir);
   if (which.exactly) return only(dir, std::move(found), *which.exactly);

@@ -20,6 +20,11 @@ struct SaveDirectory {
   const FoundCheckpoint& first() const;  // Error if there are none
 };
 
+// Whether it is what Megatron calls "release": weights to begin with, at iteration 0, whatever else is there.
+bool is_release(const std::string& path);
+// Whether a checkpoint in a --save directory may have this name.
+bool is_checkpoint_name(const std::string& name);
+
 struct WhichIteration {
   std::optional<i64> exactly{};        // no other one counts, whatever the tracker says
   std::optional<i64> no_later_than{};  // later ones are as if they were not there

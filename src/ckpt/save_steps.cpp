@@ -22,6 +22,11 @@ std::string SaveSteps::begin() {
   options_.still_ours();
   temporary_ = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
   remove_tree(temporary_, options_.hook);
+  try {
+    clear_unfinished(dir_, options_.hook);
+  } catch (const std::exception& e) {
+    log::warn("[save] what an earlier run has not finished could not be removed: {}", one_line(e));
+  }
   make_directory(temporary_, options_.hook);  // commit() syncs its name
   return temporary_;
 }

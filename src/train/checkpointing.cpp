@@ -12,6 +12,7 @@
 #include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
+#include "ckpt/save_directory.h"
 #include "config/file.h"
 #include "train/resume.h"
 #include "train/schedules.h"
@@ -106,11 +107,19 @@ AnyOpenOptions open_options(i64 iteration) {
 
 }  // namespace
 
-// What starts from random weights must not be what holds others.
+// What starts from random weights must not be what holds others, or is called a checkpoint.
 static void check_no_weights(const std::string& dir) {
-  for (const std::string& name : list_directory(dir))
+  for (const std::string& name : list_directory(dir)) {
     check(!name.ends_with(".safetensors"),
           "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir, name);
+    check(
+        name != "common.pt" && name != "metadata.json" && !name.starts_with("pytorch_model"),
+        "--load {}: there is {}, but no checkpoint that is read: others of its files are missing, or it is of another "
+        "program",
+        dir, name);
+  }
+  check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
+        "--load {}: this is how a checkpoint is named, but none is in it", dir);
 }
 
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
@@ -161,8 +170,13 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
 
 std::string RunStart::overwriting(const TrainConfig& t) const {
   if (t.save.empty() || is_copy_) return {};
+  // Its directory may be a link to another disk; or --load one to it.
+  const auto is_in_save = [&](const std::string& path) {
+    const fs::path place = fs::path(path + "/").lexically_normal().parent_path();
+    return canonical_path((place.parent_path() / ".").string()) == canonical_path(t.save);
+  };
   const bool goes_on =
-      checkpoint_ && !t.finetune && fs::path(canonical_path(checkpoint_->path)).parent_path() == canonical_path(t.save);
+      checkpoint_ && !t.finetune && (is_in_save(checkpoint_->path) || is_in_save(canonical_path(checkpoint_->path)));
   const std::vector<FoundCheckpoint> there = goes_on ? std::vector<FoundCheckpoint>() : list_checkpoints(t.save);
   if (there.empty()) return {};
   return fmt::format(
@@ -177,7 +191,7 @@ void RunStart::read_run(const Options& options) {
   const Options stored = stored_options(c);
   check_same_model(options.model, *c.model, c.path);
   const bool weights_only = !c.has_optimizer();
-  from_zero_ = t.finetune || (c.manifest.iteration == 0 && weights_only);
+  from_zero_ = t.finetune || is_release(c.path) || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
   if (from_zero_) return;
   check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,

@@ -140,7 +140,8 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
     if (!it->second.problem.empty()) continue;
     log::warn(
         "[load] the non-persistent checkpoint {} is newer than {}'s, and passed over: "
-        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it",
+        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it, before this run saves and "
+        "it goes",
         it->second.path, options.train.load);
     return;
   }
@@ -193,7 +194,8 @@ std::optional<FoundCopy> newer_copy(const Options& options, Ranks& ranks, i64 af
 void remove_later_copies(const Options& options, int rank, i64 iteration, const std::function<void()>& still_ours) {
   const TrainConfig& t = options.train;
   const bool own = t.non_persistent_ckpt_type == CopyType::local;
-  if (t.non_persistent_ckpt_type == CopyType::none || (!own && rank > 0)) return;
+  if (!own && rank > 0) return;
+  // Without the flags, those that an earlier run has left where they lie when no directory is named.
   try {
     constexpr i64 kEver = std::numeric_limits<i64>::max();
     for (const auto& [_, copy] : copies_in(copy_directory(t, rank), options, rank, own, iteration, kEver))

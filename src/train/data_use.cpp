@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/valid_utf8.h"
 
@@ -29,8 +30,14 @@ std::string data_use_line(std::vector<DatasetUse> use, i64 consumed_samples) {
 std::string changed_data(const std::vector<DatasetUse>& saved, const std::vector<DatasetUse>& now) {
   if (saved.empty() || now.empty()) return {};
   for (std::size_t d = 0; d < std::max(saved.size(), now.size()); ++d) {
-    if (d < saved.size() && d < now.size() && saved[d].name == now[d].name && saved[d].samples == now[d].samples)
-      continue;
+    if (d < saved.size() && d < now.size() && saved[d].name == now[d].name && saved[d].samples == now[d].samples) {
+      const double before = saved[d].epochs, here = now[d].epochs;
+      if (std::abs(before - here) <= 1e-9 * before) continue;
+      return fmt::format(
+          "the {} samples of {} that the checkpoint has read were {:.6g} epochs of it, and are {:.6g} here: it has "
+          "changed, or is cut into samples in another way, so samples may be read twice or left out",
+          saved[d].samples, saved[d].name, before, here);
+    }
     const auto told = [&](const std::vector<DatasetUse>& use) {
       return d < use.size() ? fmt::format("{} samples of {}", use[d].samples, use[d].name) : std::string("nothing");
     };

@@ -49,8 +49,8 @@ constexpr Row kAccepted[] = {
      "--num-distributed-optimizer-instances= --lazy-mpu-init= --nccl-communicator-config-path="},
     {"--overlap-param-gather gathers the first pool beside the optimizer always",
      "--overlap-param-gather-with-optimizer-step"},
-    {"checkpoints have one form, which every layout reads",
-     "--use-dist-ckpt --dist-ckpt-format= "
+    {"--ckpt-format chooses: native, or torch_dist, which Megatron-LM reads", "--use-dist-ckpt --dist-ckpt-format="},
+    {"each --ckpt-format has one form, which every layout reads",
      "--ckpt-fully-parallel-load --ckpt-assume-constant-structure "
      "--dist-ckpt-optim-fully-reshardable --distrib-optim-fully-reshardable-mem-efficient "
      "--ckpt-pg-tensors-cache-path= "

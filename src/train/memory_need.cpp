@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "base/process_memory.h"
 #include "data/indexed_dataset.h"
 #include "train/state_load.h"
 #include "train/state_save.h"
@@ -47,6 +48,7 @@ static i64 others_bytes(const TrainConfig& t, bool resumes) {
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {
+  forget_peak_resident();                           // MPI's start may have taken more for a moment
   constexpr i64 kRoom = i64{1} << 30;               // that such copies leave free: libraries take more at first use
   constexpr i64 kBytesPerToken = 20, kBatches = 2;  // five arrays; the batch in use and the one read ahead
   const i64 tokens = o.train.micro_batch_size * o.model.seq_length;

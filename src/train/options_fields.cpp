@@ -66,7 +66,7 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add("no-save-optim", c.no_save_optim, "Do not save the optimizer's state.");
   f.add("no-save-rng", c.no_save_rng, "Without effect here, see --no-load-rng.");
   f.add("exit-on-missing-checkpoint", c.exit_on_missing_checkpoint,
-        "Fail if --load holds no checkpoint, instead of starting anew.");
+        "Fail if --load is there, or is --save, and holds no checkpoint, instead of starting anew.");
 }
 
 void list_logging(TrainConfig& c, config::FieldList& f) {

@@ -95,7 +95,8 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
     return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
                      job->iteration, outcome.error);
   if (job->persistent) saved_ = job->iteration;
-  remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(places_.copies.get()));
+  const SaveLock* held = places_.copies ? places_.copies.get() : places_.save.get();
+  remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(held));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
   const double mib = double(job->blocks->bytes()) / (1 << 20), seconds = seconds_since(job->began);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);

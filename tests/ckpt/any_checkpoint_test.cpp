@@ -89,6 +89,8 @@ TEST_F(AnyCheckpoints, of_another_format_than_asked_for_are_named) {
   }
   fs::remove(dir_ / "theirs/iter_0000006/.metadata");
   expect_error([&] { opened("theirs", {.format = CkptFormat::torch_dist}); }, "its saving was not finished");
+  for (const char* at : {"theirs", "theirs/iter_0000006"})
+    expect_error([&] { opened(at); }, "/iter_0000006 has no .metadata: its saving was not finished, or a copy left it");
 }
 
 TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {

@@ -195,6 +195,22 @@ TEST(Checkpoint, leaves_other_peoples_names_alone) {
   EXPECT_EQ(names_in(dir.path()), names);
 }
 
+// What a killed save has left may be what fills the disk.
+TEST(Checkpoint, makes_room_before_it_writes) {
+  TempDir dir;
+  State(10).save(dir.path());
+  fs::create_directories(dir / "iter_0000005.tmp-999999999");
+  fs::copy(dir / "iter_0000010", dir / "iter_0000010.replaced-999999999");  // may be needed until the next is whole
+  std::set<std::string> then;
+  const auto hook = [&](const FileStep& step) {
+    if (step.kind == "create" && then.empty()) then = names_in(dir.path());
+  };
+  State(20).save(dir.path(), {.hook = hook});
+  EXPECT_EQ(then, (std::set<std::string>{"iter_0000010", "iter_0000010.replaced-999999999", kLatestFile,
+                                         fmt::format("iter_0000020.tmp-{}", ::getpid())}));
+  EXPECT_EQ(names_in(dir.path()), (std::set<std::string>{"iter_0000010", "iter_0000020", kLatestFile}));
+}
+
 TEST(Checkpoint, one_that_cannot_be_removed_keeps_no_other) {
   TempDir dir;
   for (const i64 i : {10, 20, 30}) State(i).save(dir.path());

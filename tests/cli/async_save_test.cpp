@@ -157,6 +157,18 @@ TEST_F(AsyncSave, CopiesOfABranchThatWasLeftAreNotLoaded) {
   }
 }
 
+// Nor if the run that left it was told nothing of copies; those of the branch that goes on stay.
+TEST_F(AsyncSave, CopiesOfABranchThatWasLeftWithoutTheFlagsAreNotLoaded) {
+  const std::string copies = "--save-interval 4 --non-persistent-save-interval 3 --non-persistent-ckpt-type global ";
+  must(run("ck", copies + "--train-iters 11"));  // a copy of iteration 9 stays
+  must(run("ck", "--save-interval 4 --train-iters 12"));
+  EXPECT_TRUE(fs::exists(*this / "ck/non_persistent/iter_0000009"));
+  must(run("ck", "--save-interval 4 --ckpt-step 4 --train-iters 8"));
+  EXPECT_FALSE(fs::exists(*this / "ck/non_persistent/iter_0000009"));
+  const Ran ran = must(run("ck", copies + "--train-iters 10"));
+  EXPECT_NE(ran.out.find("[ t 1/1, p 1/1 ] at iteration 8"), std::string::npos) << ran.out;
+}
+
 TEST_F(AsyncSave, CopiesNeverDeleteCheckpoints) {
   const std::string flags =
       "--train-iters 8 --save-interval 2 --non-persistent-save-interval 3 --non-persistent-ckpt-type global ";

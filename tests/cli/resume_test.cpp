@@ -162,6 +162,50 @@ TEST_F(Checkpoints, OfAnotherModelAreRefusedWithBothValues) {
   expect_refused(run("--train-iters 4 --optimizer sgd --override-opt-param-scheduler"), "--optimizer");
 }
 
+// What is called a checkpoint, or holds parts of one, is none to start anew beside.
+TEST_F(Checkpoints, ThatAreNotWholeAreNoEmptyDirectories) {
+  must(run("--train-iters 2 --ckpt-format torch_dist"));
+  const std::string whole = *this / "ck/iter_0000002", part = *this / "part", load = "--train-iters 2 --load ";
+  fs::copy(whole, part);
+  fs::remove(part + "/.metadata");
+  expect_refused(pretrain(load + part), "part has no .metadata");
+  for (const auto& entry : fs::directory_iterator(part))
+    if (entry.path().extension() == ".distcp") fs::remove(entry.path());
+  expect_refused(pretrain(load + part), ", but no checkpoint that is read");
+  fs::remove_all(whole), fs::create_directories(whole);
+  expect_refused(pretrain(load + whole), "iter_0000002: this is how a checkpoint is named, but none is in it");
+  fs::remove(part + "/common.pt"), fs::remove(part + "/metadata.json");
+  must(pretrain(load + part));  // a directory like any other
+}
+
+TEST_F(Checkpoints, MayBeLinksToAnotherDisk) {
+  must(run("--train-iters 4"));
+  fs::create_directories(*this / "archive");
+  fs::rename(*this / "ck/iter_0000004", *this / "archive/old");
+  fs::create_directory_symlink(*this / "archive/old", *this / "ck/iter_0000004");
+  must(run("--train-iters 6 --override-opt-param-scheduler"));
+  EXPECT_EQ(kept(), (std::vector<std::string>{"0000002", "0000004", "0000006"}));
+  fs::create_directory_symlink(*this / "ck/iter_0000006", *this / "newest");
+  must(pretrain("--train-iters 8 --save-interval 2 --override-opt-param-scheduler --save " + *this / "ck" + " --load " +
+                *this / "newest"));
+}
+
+// As Megatron-LM takes it: iteration 0, without optimizer, whatever is stored.
+TEST_F(Checkpoints, OfTheNameReleaseAreToBeginWith) {
+  must(run("--train-iters 4"));
+  const std::string model = *this / "model";
+  fs::create_directories(model), fs::rename(*this / "ck/iter_0000004", model + "/release");
+  spit(model + "/latest_checkpointed_iteration.txt", "release");
+  for (const std::string load : {model, model + "/release/"}) {
+    const Ran ran = must(pretrain("--train-iters 2 --log-interval 1 --load " + load));
+    EXPECT_NE(ran.out.find("iteration        1/       2 | consumed samples:            2"), std::string::npos)
+        << ran.out;
+  }
+  expect_refused("convert --to native --load " + model + " --save " + model + "/release/x", "/release is a checkpoint");
+  fs::remove(model + "/release/manifest.json");
+  expect_refused("convert --to native --load " + *this / "ck" + " --save " + model + "/release", "by its name this");
+}
+
 TEST_F(Checkpoints, AreNotWrittenOverByWhatStartsFromThem) {
   must(run("--train-iters 4"));
   const std::string ck = *this / "ck", ft = " --finetune --train-iters 2 --save-interval 2 --save ";

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/check.h"
+#include "base/read_error.h"
+#include "ckpt/files.h"
 
 namespace megalith {
 namespace {
@@ -33,7 +36,7 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
 TorchDist::TorchDist(const std::string& dir, bool past_cache)
     : dir_(dir), store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
   const std::string path = dir + "/.metadata";
-  check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished", dir);
+  check(fs::exists(path), "[load] {} has no .metadata: its saving was not finished, or a copy left it behind", dir);
   const ReadFile file(path);
   check(file.size() <= TorchZip::kMaxWhole, "[load] {} has {} bytes, more than {}: no table of a checkpoint's tensors",
         path, file.size(), TorchZip::kMaxWhole);
@@ -146,6 +149,13 @@ void TorchDist::read_common() {
   if (common_root_->kind == PickleValue::Kind::list && common_root_->items.size() == 1)
     common_root_ = common_root_->items[0];
   check(common_root_->is_dict(), "{} holds {}: want a dict", where, common_root_->describe());
+}
+
+bool is_torch_dist(const std::string& dir) {
+  if (file_exists(dir + "/.metadata")) return true;
+  std::error_code error;
+  return fs::is_directory(dir, error) &&
+         std::ranges::any_of(list_directory(dir), [](const std::string& name) { return name.ends_with(".distcp"); });
 }
 
 }  // namespace megalith

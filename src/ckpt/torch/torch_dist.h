@@ -53,4 +53,7 @@ class TorchDist {
   const PickleValue* common_root_ = nullptr;
 };
 
+// Whether the directory holds files of one, perhaps without .metadata. UnreachableFile if that can't be told.
+bool is_torch_dist(const std::string& dir);
+
 }  // namespace megalith
