@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 
+#include "base/canonical_path.h"
 #include "base/check.h"
 #include "base/log.h"
 #include "base/one_line.h"
@@ -208,6 +209,24 @@ void copy_side_files(const SideFiles& files, const std::string& dir) {
   }
 }
 
+// What a conversion makes to write in, and what of it is empty at the end, as after a refusal, goes again.
+class MadeDirectories {
+ public:
+  explicit MadeDirectories(const std::string& dir) {
+    for (fs::path at = canonical_path(dir); !fs::exists(at); at = at.parent_path()) made_.push_back(at);
+    make_directories(dir, {});
+  }
+  ~MadeDirectories() {
+    std::error_code error;
+    for (const fs::path& at : made_)
+      if (!fs::remove(at, error)) break;
+  }
+  MadeDirectories(const MadeDirectories&) = delete;
+
+ private:
+  std::vector<fs::path> made_;  // the innermost first
+};
+
 }  // namespace
 
 bool has_tokenizer_files(const std::string& dir) {
@@ -224,7 +243,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
   check_no_checkpoint_around(dir, dir);
-  make_directories(dir, {});
+  const MadeDirectories made(dir);
   const SaveLock lock(dir);
   SaveOptions saving;
   saving.still_ours = [&lock] { lock.check_held(); };

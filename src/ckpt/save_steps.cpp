@@ -27,6 +27,7 @@ std::string SaveSteps::begin() {
   } catch (const std::exception& e) {
     log::warn("[save] what an earlier run has not finished could not be removed: {}", one_line(e));
   }
+  options_.still_ours();                      // that may have taken a while
   make_directory(temporary_, options_.hook);  // commit() syncs its name
   return temporary_;
 }
@@ -91,7 +92,8 @@ void save_alone(const std::string& dir, i64 iteration, PartWriter& writer, const
     steps.commit(writer, {writer.write(steps.begin())});
   } catch (const std::exception& e) {
     steps.abandon();
-    fail("[save] iteration {} was not saved: {}; earlier checkpoints are intact", iteration, one_line(e));
+    fail("[save] {}/{} was not written: {}; what was there before is intact", dir, iteration_name(iteration),
+         one_line(e));
   }
   steps.tidy();
 }

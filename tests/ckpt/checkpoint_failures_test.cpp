@@ -129,7 +129,7 @@ TEST(Checkpoint, a_failing_step_is_an_error_and_leaves_nothing) {
     } catch (const Error& e) {
       failed = true;
       const std::string said = e.what();
-      EXPECT_NE(said.find("iteration 20 was not saved: "), std::string::npos) << said;
+      EXPECT_NE(said.find("iter_0000020 was not written: "), std::string::npos) << said;
       EXPECT_NE(said.find("[file] no space left"), std::string::npos) << said;
     }
     const auto names = names_in(dir.path());

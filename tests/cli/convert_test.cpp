@@ -128,6 +128,11 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   fs::create_directories(*this / "empty");
   expect_refused("convert --to hf --load " + ck + out + "hf --tokenizer-dir " + *this / "empty",
                  "holds none of tokenizer.json");
+  fs::create_directories(*this / "there");  // what was there stays
+  for (const char* to : {"new/a/b", "there"})
+    expect_refused("convert --to hf --family gpt2 --load " + ck + " --save " + *this / to, "gpt2");
+  EXPECT_FALSE(fs::exists(*this / "new"));
+  EXPECT_TRUE(fs::exists(*this / "there") && fs::is_empty(*this / "there"));
   const std::string step = "no iterations: leave out --ckpt-step 2";
   expect_refused("convert --to native --ckpt-step 2 --load " + hf + out, step);
   expect_refused("inspect --ckpt-step 2 " + hf, step);
