@@ -77,9 +77,8 @@ void clear_unfinished(const std::string& dir, const StepHook& hook) {
   tries.tell();
 }
 
-void clear_leftovers(const std::string& dir, const StepHook& hook) {
+void clear_replaced(const std::string& dir, const StepHook& hook) {
   Tries tries;
-  tries.run([&] { clear_unfinished(dir, hook); });
   std::vector<fs::path> replaced = left_in(dir, false);
   std::ranges::sort(replaced, std::greater<>(), [](const fs::path& path) { return fs::last_write_time(path); });
   for (const fs::path& path : replaced) {

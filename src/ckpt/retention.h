@@ -9,8 +9,8 @@ namespace megalith {
 // What processes that are gone have left unfinished: directories and temporary files, which may fill the disk.
 void clear_unfinished(const std::string& dir, const StepHook& hook);
 
-// Likewise, and replaced checkpoints, but for one whose place is empty, which gets it back.
-void clear_leftovers(const std::string& dir, const StepHook& hook);
+// Checkpoints that they have replaced, but for one whose place is empty, which gets it back.
+void clear_replaced(const std::string& dir, const StepHook& hook);
 
 // One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
 void remove_checkpoint(const std::string& path, const StepHook& hook = {});

@@ -81,7 +81,7 @@ void SaveSteps::tidy() {
                 one_line(e));
     }
   };
-  attempt([&] { clear_leftovers(dir_, options_.hook); });
+  attempt([&] { clear_replaced(dir_, options_.hook); });
   attempt([&] { remove_old_checkpoints(dir_, iteration_, options_); });
 }
 
