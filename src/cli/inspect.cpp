@@ -213,11 +213,19 @@ int command_inspect(int argc, const char* const* argv) {
   InspectFlags c;
   if (!read_flags(c, argc, argv)) return 0;
   check_step(c.ckpt_step);
+  check(c.diff.empty() || (c.load.empty() && c.tensor.empty()),
+        "--diff compares two checkpoints and nothing else: leave out {}",
+        c.load.empty() ? "--tensor " + c.tensor : c.load);
+  check(!c.all || !c.diff.empty(), "--all has no effect without --diff");
   if (!c.diff.empty()) return print_difference(c);
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   c.load = or_index(c.load);
   check(fs::exists(c.load), "{} is not there", c.load);
-  if (c.load.ends_with(".idx"))
+  const bool is_index = c.load.ends_with(".idx");
+  check(is_index || fs::is_directory(c.load), "{} is a file: give the directory of the checkpoint or model", c.load);
+  check(!is_index || (c.tensor.empty() && c.ckpt_step == 0), "{} is a dataset: leave out {}", c.load,
+        c.tensor.empty() ? "--ckpt-step" : "--tensor");
+  if (is_index)
     print_index(c.load, c.tokenizer, c.document);
   else if (!c.tensor.empty())
     print_tensor(c);

@@ -136,6 +136,10 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
   const std::string step = "no iterations: leave out --ckpt-step 2";
   expect_refused("convert --to native --ckpt-step 2 --load " + hf + out, step);
   expect_refused("inspect --ckpt-step 2 " + hf, step);
+  expect_refused("inspect --tensor x --diff " + ck + " " + hf, "--diff compares two checkpoints and nothing else");
+  expect_refused("inspect --all " + ck, "--all has no effect without --diff");
+  expect_refused("inspect --ckpt-step 2 " + data(), "is a dataset: leave out --ckpt-step");
+  expect_refused("inspect " + hf + "/model.safetensors", "model.safetensors is a file: give the directory");
   expect_refused("evaluate --ckpt-step 2 --tokenizer-type ByteTokenizer --data-path " + data() + " --load " + hf, step);
   expect_refused(run("--train-iters 2 --ckpt-step 2 --load " + hf), step);
   expect_refused("inspect --ckpt-step 1 " + ck + "/iter_0000002", "wants the directory above it");
