@@ -96,6 +96,12 @@ std::vector<std::string> list_directory(const std::string& path) {
   return names;
 }
 
+bool directory_has(const std::string& path, const std::function<bool(const std::string&)>& is_meant) {
+  std::error_code error;
+  const bool is_file = !std::filesystem::is_directory(path, error) && !error;
+  return !is_file && std::ranges::any_of(list_directory(path), is_meant);
+}
+
 void write_text(const std::string& path, std::string_view text, const StepHook& hook) {
   DurableFile file(path, hook);
   file.write(as_bytes(text));

@@ -44,6 +44,8 @@ u64 xxh64_of_file(const std::string& path);
 std::string read_text(const std::string& path);
 // The names in a directory; none if it is not there. UnreachableFile or DamagedFile if they can't be told.
 std::vector<std::string> list_directory(const std::string& path);
+// Whether it is a directory that holds a name of which `is_meant` says so. Errors as there.
+bool directory_has(const std::string& path, const std::function<bool(const std::string&)>& is_meant);
 
 void write_text(const std::string& path, std::string_view text, const StepHook& hook);  // new file, fsynced
 // Its name lasts once its parent is synced; make_directories does that, and makes what is missing above.

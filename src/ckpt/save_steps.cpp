@@ -21,7 +21,6 @@ std::string SaveSteps::place() const { return dir_ + "/" + iteration_name(iterat
 std::string SaveSteps::begin() {
   options_.still_ours();
   temporary_ = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
-  remove_tree(temporary_, options_.hook);
   try {
     clear_unfinished(dir_, options_.hook);
   } catch (const std::exception& e) {

@@ -140,8 +140,8 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
     if (!it->second.problem.empty()) continue;
     log::warn(
         "[load] the non-persistent checkpoint {} is newer than {}'s, and passed over: "
-        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it, before this run saves and "
-        "it goes",
+        "--non-persistent-ckpt-type global and --non-persistent-save-interval go on from it; it goes when this run "
+        "saves",
         it->second.path, options.train.load);
     return;
   }

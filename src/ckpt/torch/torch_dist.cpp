@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "base/check.h"
@@ -152,10 +151,8 @@ void TorchDist::read_common() {
 }
 
 bool is_torch_dist(const std::string& dir) {
-  if (file_exists(dir + "/.metadata")) return true;
-  std::error_code error;
-  return fs::is_directory(dir, error) &&
-         std::ranges::any_of(list_directory(dir), [](const std::string& name) { return name.ends_with(".distcp"); });
+  return file_exists(dir + "/.metadata") ||
+         directory_has(dir, [](const std::string& name) { return name.ends_with(".distcp"); });
 }
 
 }  // namespace megalith

@@ -284,10 +284,7 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
 }
 
 bool is_torch_legacy(const std::string& dir) {
-  std::error_code error;
-  const bool is_file = !fs::is_directory(dir, error) && !error;
-  return !is_file && std::ranges::any_of(list_directory(dir),
-                                         [](const std::string& name) { return name.starts_with(kRankFolder); });
+  return directory_has(dir, [](const std::string& name) { return name.starts_with(kRankFolder); });
 }
 
 }  // namespace megalith
