@@ -11,6 +11,7 @@
 #include "base/read_error.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_config.h"
+#include "ckpt/not_loadable.h"
 #include "ckpt/open_formats.h"
 #include "ckpt/save_directory.h"
 #include "ckpt/torch/torch_dist.h"
@@ -111,7 +112,7 @@ std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional
 CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options) {
   const std::optional<i64> iteration = options.iteration;
   const auto found = options.format ? options.format : find_ckpt_format(dir, iteration);
-  check(found.has_value(), "[load] {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  if (!found) fail("[load] {}", why_not_loadable(dir));
   // A model may be beside checkpoints.
   const CkptFormat there =
       options.format && *found != CkptFormat::hf ? format_of_first(dir, iteration).value_or(*found) : *found;

@@ -7,6 +7,7 @@
 
 #include "base/check.h"
 #include "base/parse_json.h"
+#include "ckpt/not_loadable.h"
 #include "ckpt/safetensors_header.h"
 #include "ckpt/strided.h"
 
@@ -75,7 +76,8 @@ TensorFiles TensorFiles::open_directory(const std::string& dir) {
   namespace fs = std::filesystem;
   const std::string single = dir + "/model.safetensors", index = dir + "/model.safetensors.index.json";
   if (fs::exists(single)) return open_file(single);
-  check(fs::exists(index), "[safetensors] {} has neither model.safetensors nor model.safetensors.index.json{}", dir,
+  check(fs::exists(index), "[safetensors] {} has neither model.safetensors nor model.safetensors.index.json{}{}", dir,
+        unfinished_download(dir),
         fs::exists(dir + "/pytorch_model.bin") || fs::exists(dir + "/pytorch_model.bin.index.json")
             ? "; its pytorch_model.bin must be saved as safetensors first"
             : "");
@@ -85,7 +87,8 @@ TensorFiles TensorFiles::open_directory(const std::string& dir) {
   std::set<std::string> names;
   for (const auto& [name, file] : map) names.insert(file);
   for (const std::string& file : names) {
-    check(fs::exists(dir + "/" + file), "[safetensors] {} lists {}, which is missing: download it", index, file);
+    check(fs::exists(dir + "/" + file), "[safetensors] {} lists {}, which is missing: download it{}", index, file,
+          unfinished_download(dir));
     result.add_file(dir + "/" + file);
   }
   for (const auto& [name, file] : map) {

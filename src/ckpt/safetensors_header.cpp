@@ -8,6 +8,7 @@
 #include <unordered_set>
 
 #include "base/check.h"
+#include "base/lfs_pointer.h"
 #include "base/read_file.h"
 
 namespace megalith {
@@ -138,6 +139,7 @@ std::vector<std::byte> read_safetensors_header(const ReadFile& file) {
   check(file.size() >= 8, "[safetensors] {} is truncated: {} bytes, want at least 8", path, file.size());
   u64 length = 0;
   file.read(0, std::as_writable_bytes(std::span(&length, 1)));
+  if (length > u64(kMaxHeader)) check_no_lfs_pointer(path);
   check(length <= u64(kMaxHeader),
         "[safetensors] {}: a header of {} bytes; the format allows {}: not a safetensors file", path, length,
         kMaxHeader);

@@ -2,10 +2,12 @@
 
 #include <malloc.h>
 
+#include <algorithm>
 #include <charconv>
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/foreign/conversion.h"
 #include "cli/own_flags.h"
 
 namespace megalith {
@@ -44,9 +46,11 @@ void list_fields(ConvertFlags& c, config::FieldList& f) {
   f.add("no-load-optim", c.no_load_optim, "Leave the optimizer's state behind.");
 }
 
+// By our names or PyTorch's.
 DType parse_dtype(const std::string& s) {
-  for (DType t : {DType::f32, DType::bf16, DType::f16})
-    if (name_of(t) == s) return t;
+  for (const auto& [type, other] :
+       {std::pair{DType::f32, "float32"}, std::pair{DType::bf16, "bfloat16"}, std::pair{DType::f16, "float16"}})
+    if (s == name_of(type) || s == other) return type;
   fail("--dtype {}: want f32, bf16 or f16", s);
 }
 
@@ -65,17 +69,30 @@ i64 parse_size(const std::string& text) {
   fail("--max-shard-size '{}': want a size from 1, as 5GB, 500MB or 2GiB", text);
 }
 
+// Words for another program's conversion are those of ours that does the same, which is told.
+std::vector<std::string> own_words(std::vector<std::string> words) {
+  if (std::ranges::find(words, "--help") != words.end()) return words;
+  const std::optional<Translation> t = translate_conversion(words);
+  if (!t) return words;
+  check(t->wrong.empty(), "{}", answer(*t));
+  for (const std::string& note : t->notes) log::info("{}", note);
+  log::info("{}, which is the same as: {}", t->whose, command_line("convert", t->words));
+  return t->words;
+}
+
 }  // namespace
 
 int command_convert(int argc, const char* const* argv) {
   ConvertFlags c;
-  if (!read_flags(c, argc, argv)) return 0;
+  if (!read_flags(c, own_words({argv + 1, argv + argc}))) return 0;
   keep_buffers();
   check(!c.load.empty() && !c.save.empty(), "--load and --save are required");
   check(!c.to.empty(), "--to is required: native, torch_dist or hf");
   AnyOpenOptions open;
   ConvertOptions options;
-  const CkptFormat to = parse_ckpt_format(c.to, "--to", true);
+  const CkptFormat to = c.to == "megatron" || c.to == "mcore" ? CkptFormat::torch_dist
+                        : c.to == "huggingface"               ? CkptFormat::hf
+                                                              : parse_ckpt_format(c.to, "--to", true);
   check_step(c.ckpt_step);
   check(c.vocab_size >= 0, "--vocab-size {}: give the number of tokens, or 0 for what the checkpoint tells",
         c.vocab_size);

@@ -1,4 +1,5 @@
 #include "base/log.h"
+#include "ckpt/not_loadable.h"
 #include "cli/command.h"
 #include "cli/model_source.h"
 #include "device/make_backend.h"
@@ -17,8 +18,7 @@ int command_evaluate(int argc, const char* const* argv) {
   }
   for (const std::string& note : o.notes) log::info("{}", note);
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
-  check(is_loadable(o.train.load), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there",
-        o.train.load);
+  if (!is_loadable(o.train.load)) fail("--load {}", why_not_loadable(o.train.load));
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
   if (!o.given.has("train-iters")) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;

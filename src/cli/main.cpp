@@ -4,13 +4,16 @@
 
 #include <csignal>
 #include <cstdio>
+#include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/bus_error.h"
 #include "base/check.h"
 #include "base/escape.h"
 #include "base/one_line.h"
 #include "cli/command.h"
+#include "cli/foreign/programs.h"
 #include "train/together.h"
 
 namespace {
@@ -46,6 +49,34 @@ void allow_many_files() {
   setrlimit(RLIMIT_NOFILE, &files);
 }
 
+int run(const Entry& e, int argc, const char* const* argv) {
+  try {
+    return e.run(argc, argv);
+  } catch (const megalith::ToldElsewhere&) {
+    return 1;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "megalith {}: {}\n", e.name, megalith::one_line(error));
+    return 1;
+  }
+}
+
+// A name that is no command of ours: another program's for one of them, or a mistake.
+int run_other(const std::vector<std::string>& words) {
+  const std::string name = megalith::escape_controls(words[0]);
+  const megalith::NamedProgram program = megalith::find_program(words);
+  for (const Entry& e : kCommands) {
+    if (e.name != program.command) continue;
+    std::vector<const char*> argv = {words[0].c_str()};
+    for (const std::string& word : program.words) argv.push_back(word.c_str());
+    return run(e, int(argv.size()), argv.data());
+  }
+  if (program.instead.empty())
+    fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n", name);
+  else
+    fmt::print(stderr, "megalith {}: {}\n", name, megalith::escape_controls(program.instead));
+  return 2;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -55,19 +86,7 @@ int main(int argc, char** argv) {
   allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";
   if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
-  for (const Entry& e : kCommands) {
-    if (e.name != name) continue;
-    try {
-      return e.run(argc - 1, argv + 1);
-    } catch (const megalith::ToldElsewhere&) {
-      return 1;
-    } catch (const std::exception& error) {
-      fmt::print(stderr, "megalith {}: {}\n", name, megalith::one_line(error));
-      return 1;
-    }
-  }
-  if (argc < 2) return usage(stderr);
-  fmt::print(stderr, "megalith: there is no command '{}': megalith --help lists them\n",
-             megalith::escape_controls(name));
-  return 2;
+  for (const Entry& e : kCommands)
+    if (e.name == name) return run(e, argc - 1, argv + 1);
+  return argc < 2 || name.empty() ? usage(stderr) : run_other({argv + 1, argv + argc});
 }

@@ -1,5 +1,6 @@
 // Reading a command's flags when it has a config struct of its own: struct Flags with list_fields(Flags&, FieldList&).
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -11,12 +12,17 @@ namespace megalith {
 
 // False if --help was asked for and has been printed.
 template <class Flags>
-bool read_flags(Flags& flags, int argc, const char* const* argv) {
+bool read_flags(Flags& flags, const std::vector<std::string>& words, std::span<const config::OtherFlag> others = {}) {
   config::FieldList fields = config::fields_of(flags);
-  const config::ParseResult r = config::parse(fields, std::vector<std::string>(argv + 1, argv + argc));
+  const config::ParseResult r = config::parse(fields, words, others);
   if (r.help) log::say("{}", config::help_text(fields));
+  for (const std::string& note : r.notes) log::info("{}", note);
   for (const std::string& warning : r.warnings) log::warn("{}", warning);
   return !r.help;
+}
+template <class Flags>
+bool read_flags(Flags& flags, int argc, const char* const* argv, std::span<const config::OtherFlag> others = {}) {
+  return read_flags(flags, std::vector<std::string>(argv + 1, argv + argc), others);
 }
 
 // What --ckpt-step may be.

@@ -1,5 +1,6 @@
 #include "cli/command.h"
 #include "cli/own_flags.h"
+#include "cli/preprocess_others.h"
 #include "tokens/preprocess.h"
 #include "train/options.h"
 
@@ -25,13 +26,14 @@ static void list_fields(PreprocessConfig& c, config::FieldList& f) {
   f.add("workers", c.workers, "Threads.");
   f.add("log-interval", c.log_interval, "Documents between two lines of progress.");
   list_fields(c.tokenizer, f);
+  f.find("vocab-file")->also("--vocab");  // before 2021
   f.add("vocab-size", c.tokenizer.vocab_size,
         "Tokens of NullTokenizer, and of TikTokenizer with Megatron's file (0: 131072).");
 }
 
 int command_preprocess_data(int argc, const char* const* argv) {
   PreprocessConfig c;
-  if (!read_flags(c, argc, argv)) return 0;
+  if (!read_flags(c, argc, argv, preprocess_others())) return 0;
   check(!c.input.empty() && !c.output_prefix.empty() && !c.tokenizer.type.empty(),
         "--input, --output-prefix and --tokenizer-type are required");
   const PreprocessResult r = preprocess(c);

@@ -4,6 +4,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
@@ -19,6 +20,8 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   Options options;
   std::string mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
   try {
+    const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc});
+    check(!nemo, "{}", nemo ? answer(*nemo) : "");
     options = read_options(argc, argv);
   } catch (const Error& e) {
     mistake = e.what();

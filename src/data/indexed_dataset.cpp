@@ -4,12 +4,12 @@
 #include <array>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 #include <type_traits>
 
 #include "base/check.h"
 #include "data/indexed_format.h"
+#include "data/not_a_dataset.h"
 
 namespace megalith {
 namespace {
@@ -31,12 +31,8 @@ bool fits_i32(T value) {
     return value >= lowest && value <= highest;
 }
 
-// Where one of the two files is named, what they have in common was meant.
 const std::string& checked_prefix(const std::string& prefix) {
-  for (const char* ending : {".idx", ".bin"})
-    check(!prefix.ends_with(ending) || std::filesystem::exists(prefix + ".idx"),
-          "{} is one of a dataset's two files: give their common prefix, {}", prefix,
-          prefix.substr(0, prefix.rfind('.')));
+  check_is_dataset(prefix);
   return prefix;
 }
 

@@ -12,6 +12,7 @@
 #include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_weights.h"
+#include "ckpt/not_loadable.h"
 #include "ckpt/save_directory.h"
 #include "config/file.h"
 #include "train/resume.h"
@@ -259,7 +260,7 @@ void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
 }
 
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
-  check(is_loadable(dir), "--load {}: neither a checkpoint nor a Hugging Face model (config.json) is there", dir);
+  if (!is_loadable(dir)) fail("--load {}", why_not_loadable(dir));
   AnyOpenOptions open = open_options(iteration);
   if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf) return {read_hf_config(dir).model, {}};
   open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns

@@ -160,7 +160,7 @@ TEST_F(BadInput, Datasets) {
   negative.replace(34, 4, "\xff\xff\xff\xff");
   with(bin, negative, "damaged.idx");
   refuses("--data-path " + *this / "nothing", "nothing.idx");
-  refuses("--data-path /tmp", "/tmp.idx");
+  refuses("--data-path /tmp", "/tmp is a folder");
   for (const char* ending : {".idx", ".bin"}) refuses("--data-path " + data() + ending, "common prefix, " + data());
   fs::create_directories(*this / "folder.idx"), fs::create_directories(*this / "folder.bin");
   refuses("--data-path " + *this / "folder", "not a regular file");

@@ -137,16 +137,16 @@ TEST_F(Models, RefuseBadRequests) {
   expect_refused(go + "--top-p 2", "--top-p");
   expect_refused(go + "--tokenizer-type NullTokenizer", "\"a\" is not a token id");
   expect_refused("generate --load " + dir, "--prompt");
-  expect_refused("generate --prompt a --load " + *this / "nothing", "neither a checkpoint nor");
+  expect_refused("generate --prompt a --load " + *this / "nothing", "no such directory");
   expect_refused("generate --prompt a --load " + dir + " --ckpt-step 7", "iterations [60]");
-  expect_refused("evaluate --load " + *this / "nothing" + " --data-path x", "neither a checkpoint nor");
+  expect_refused("evaluate --load " + *this / "nothing" + " --data-path x", "no such directory");
   expect_refused("evaluate --data-path x", "--load");
   expect_refused("convert --to hf --load " + dir + " --save " + dir + "/latest_checkpointed_iteration.txt", "ck");
-  expect_refused("convert --to hf --load " + *this / "nothing" + " --save " + *this / "x", "neither a checkpoint nor");
+  expect_refused("convert --to hf --load " + *this / "nothing" + " --save " + *this / "x", "no such directory");
   expect_refused("convert --to onnx --load " + dir + " --save " + *this / "x", "--to 'onnx'");
   expect_refused("convert --to hf --dtype f8 --load " + dir + " --save " + *this / "x", "--dtype f8");
   fs::create_directories(*this / "empty");
-  expect_refused("generate --prompt a --load " + *this / "empty", "neither a checkpoint nor");
+  expect_refused("generate --prompt a --load " + *this / "empty", "is empty");
 }
 
 TEST_F(Models, RefuseDamagedFiles) {

@@ -1,0 +1,69 @@
+#include "ckpt/not_loadable.h"
+
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <string_view>
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// The first file there whose name ends so; empty if there is none.
+std::string first_ending(const fs::path& dir, std::string_view ending) {
+  std::error_code error;
+  std::string first;
+  for (const auto& entry : fs::directory_iterator(dir, error)) {
+    const std::string name = entry.path().filename().string();
+    if (name.ends_with(ending) && (first.empty() || name < first)) first = name;
+  }
+  return first;
+}
+
+bool holds(const std::string& dir, const char* name) {
+  std::error_code error;
+  return fs::exists(fs::path(dir) / name, error);
+}
+
+// A folder directly below that could be meant.
+std::string model_below(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error))
+    if (entry.is_directory(error) && (fs::exists(entry.path() / "config.json", error) ||
+                                      fs::exists(entry.path() / "latest_checkpointed_iteration.txt", error)))
+      return entry.path().string();
+  return {};
+}
+
+}  // namespace
+
+std::string unfinished_download(const std::string& dir) {
+  for (const char* place : {"", ".cache/huggingface/download"})
+    if (const std::string part = first_ending(fs::path(dir) / place, ".incomplete"); !part.empty())
+      return fmt::format("; a download of it was not finished ({}): start it again", part);
+  return {};
+}
+
+std::string why_not_loadable(const std::string& dir) {
+  std::error_code error;
+  if (!fs::exists(dir, error)) return fmt::format("{}: no such directory", dir);
+  if (fs::is_empty(dir, error)) return fmt::format("{} is empty: give the directory of a checkpoint or a model", dir);
+  if (holds(dir, "adapter_config.json"))
+    return fmt::format("{} holds an adapter (LoRA), not a model: merge it into its model first", dir);
+  if (const std::string gguf = first_ending(dir, ".gguf"); !gguf.empty())
+    return fmt::format("{} holds GGUF ({}), which is not read: give the Hugging Face directory of the model", dir,
+                       gguf);
+  if (const std::string nemo = first_ending(dir, ".nemo"); !nemo.empty() || holds(dir, "model_config.yaml"))
+    return fmt::format("{} holds a model of NeMo, which is not read: give the Hugging Face directory of the model",
+                       dir);
+  if (const std::string meta = first_ending(dir, ".pth"); !meta.empty())
+    return fmt::format("{} holds Meta's weights ({}), which are not read: give the Hugging Face directory of the model",
+                       dir, meta);
+  const std::string below = model_below(dir);
+  return fmt::format("{}: neither a checkpoint nor a Hugging Face model (config.json) is there{}{}", dir,
+                     below.empty() ? "" : fmt::format("; {} holds one", below), unfinished_download(dir));
+}
+
+}  // namespace megalith

@@ -1,0 +1,13 @@
+// Why a directory that is to be loaded holds nothing that can be.
+#pragma once
+#include <string>
+
+namespace megalith {
+
+// Of one that has neither checkpoints nor a config.json: what is there instead, and what to do.
+std::string why_not_loadable(const std::string& dir);
+
+// "; a download of it was not finished: ..." of a directory in which a hub's client left a part; else empty.
+std::string unfinished_download(const std::string& dir);
+
+}  // namespace megalith

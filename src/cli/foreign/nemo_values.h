@@ -1,0 +1,38 @@
+// Settings as Hydra has them: `section.key=value` words and nested YAML, of which later ones win.
+#pragma once
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace megalith {
+
+struct NemoValue {
+  std::vector<std::string> items;  // one of a scalar; none of null, ??? and []
+  std::string written;             // of a word: as it stands there; else empty
+
+  bool by_user() const { return !written.empty(); }
+  std::string text() const { return items.empty() ? "" : items[0]; }
+};
+
+class NemoValues {
+ public:
+  // Whether a word is a setting of the sections that NeMo and Megatron Bridge have.
+  static bool is_setting(std::string_view word);
+
+  void add_word(const std::string& word);       // "+model.optim.lr=1e-4", "model.data.data_prefix=[0.5,a,0.5,b]"
+  void add_file(const std::string& path);       // YAML; Error if it is none
+  void add_defaults(const std::string& words);  // settings with spaces between
+  void resolve();                               // `${section.key}` by what it names
+
+  const std::map<std::string, NemoValue>& all() const { return values_; }
+  const NemoValue* find(const std::string& key) const;  // nullptr also of null
+
+ private:
+  void set(const std::string& key, NemoValue value) { values_[key] = std::move(value); }
+  void add_text(const std::string& key, const std::string& text, const std::string& written);
+
+  std::map<std::string, NemoValue> values_;  // by their whole keys
+};
+
+}  // namespace megalith

@@ -1,0 +1,39 @@
+#include "cli/foreign/translation.h"
+
+#include <fmt/ranges.h>
+#include <cerrno>
+
+#include <algorithm>
+
+namespace megalith {
+
+std::string shell_word(std::string_view word) {
+  const auto plain = [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           std::string_view("_@%+=:,./-").find(c) != std::string_view::npos;
+  };
+  if (!word.empty() && std::ranges::all_of(word, plain)) return std::string(word);
+  std::string out = "'";
+  for (const char c : word) {
+    if (c == '\'')
+      out += "'\\''";
+    else
+      out += c;
+  }
+  return out + "'";
+}
+
+std::string command_line(std::string_view command, const std::vector<std::string>& words) {
+  std::string line = fmt::format("{} {}", shell_word(program_invocation_name), command);
+  for (const std::string& word : words) line.append(1, ' ').append(shell_word(word));
+  return line;
+}
+
+std::string answer(const Translation& t) {
+  std::vector<std::string> said = t.wrong;
+  said.insert(said.end(), t.notes.begin(), t.notes.end());
+  return fmt::format("{}: {}{}the whole command of ours: {}", t.whose, fmt::join(said, "; "), said.empty() ? "" : "; ",
+                     command_line(t.command, t.words));
+}
+
+}  // namespace megalith

@@ -1,0 +1,64 @@
+#include "data/not_a_dataset.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <vector>
+
+#include "base/check.h"
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// Prefixes of datasets in a folder, in order.
+std::vector<std::string> datasets_below(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder, error))
+    if (entry.path().extension() == ".idx")
+      found.push_back((entry.path().parent_path() / entry.path().stem()).string());
+  std::ranges::sort(found);
+  return found;
+}
+
+// A dataset whose name begins so: people forget the _text_document that preprocess-data adds.
+std::string longer_name(const std::string& prefix) {
+  const fs::path parent = fs::path(prefix).parent_path();
+  for (const std::string& name : datasets_below(parent.empty() ? "." : parent.string())) {
+    const std::string found = parent.empty() ? fs::path(name).filename().string() : name;
+    if (found.starts_with(prefix + "_")) return found;
+  }
+  return {};
+}
+
+}  // namespace
+
+void check_is_dataset(const std::string& prefix) {
+  std::error_code error;
+  const bool index = fs::exists(prefix + ".idx", error), tokens = fs::exists(prefix + ".bin", error);
+  if (index && tokens) return;
+  for (const char* ending : {".idx", ".bin"})
+    check(!prefix.ends_with(ending), "{} is one of a dataset's two files: give their common prefix, {}", prefix,
+          prefix.substr(0, prefix.rfind('.')));
+  check(index || !tokens, "{}.bin is there and {}.idx is not: a dataset is both: copy it too, or preprocess again",
+        prefix, prefix);
+  check(!index, "{}.idx is there and {}.bin is not: a dataset is both: copy it too, or preprocess again", prefix,
+        prefix);
+  for (const char quote : {'\'', '"'})
+    check(prefix.size() < 2 || prefix.front() != quote || prefix.back() != quote,
+          "{} has its quotes in the name: quote it once in the script", prefix);
+  if (fs::is_directory(prefix, error)) {
+    const std::vector<std::string> there = datasets_below(prefix);
+    check(there.empty(), "{} is a folder: name a dataset in it, {}", prefix, there.empty() ? "" : there[0]);
+    fail("{} is a folder and holds no dataset (.bin and .idx files): make one with preprocess-data", prefix);
+  }
+  check(!fs::is_regular_file(prefix, error),
+        "{} is no dataset: make one of it with preprocess-data, and give the prefix of its .bin and .idx files",
+        prefix);
+  const std::string longer = longer_name(prefix);
+  check(longer.empty(), "{}.idx is not there: is {} meant?", prefix, longer);
+}
+
+}  // namespace megalith

@@ -1,0 +1,122 @@
+// What people do wrong in their first days: each has one precise answer, in one line, within two seconds of work.
+#include <filesystem>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+class NewUser : public Workshop {
+ protected:
+  void refuses(const std::string& flags, const std::string& part) {
+    SCOPED_TRACE(flags);
+    expect_refused(pretrain("--train-iters 3 --split 80,10,10 " + flags), part);
+  }
+  // Words that hold blanks and control characters, behind those of a small run.
+  void refuses_words(const std::vector<std::string>& more, const std::string& part) {
+    SCOPED_TRACE(more[0]);
+    std::vector<std::string> words = words_of(pretrain("--train-iters 3 --split 80,10,10"));
+    words.insert(words.end(), more.begin(), more.end());
+    expect_refused(run_program("megalith", words), part);
+  }
+  // A small run's line without one flag and its value.
+  std::string words_without(const std::string& flag) {
+    std::string line = pretrain("--train-iters 3 --split 80,10,10");
+    const std::size_t at = line.find(flag + " "), value = line.find(' ', at) + 1;
+    return line.erase(at, line.find(' ', value) + 1 - at);
+  }
+  std::string file(const std::string& name, const std::string& text) {
+    spit(*this / name, text);
+    return *this / name;
+  }
+  std::string folder(const std::string& name, const std::vector<std::pair<std::string, std::string>>& files) {
+    fs::create_directories(*this / name);
+    for (const auto& [inside, text] : files) {
+      fs::create_directories(fs::path(*this / name + "/" + inside).parent_path());
+      spit(*this / name + "/" + inside, text);
+    }
+    return *this / name;
+  }
+};
+
+const std::string kPointer = "version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4976698672\n";
+const std::string kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,
+  "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 64})";
+
+TEST_F(NewUser, SizesThatDoNotFit) {
+  refuses("--num-attention-heads 3", "--hidden-size 32 is not divisible by --num-attention-heads 3");
+  refuses("--num-query-groups 3", "--num-query-groups 3");
+  refuses("--seq-length 64 --max-position-embeddings 32", "--max-position-embeddings 32 is less than --seq-length 64");
+  refuses("--global-batch-size 3", "--global-batch-size 3 is not divisible by --micro-batch-size 2");
+  refuses("--tensor-model-parallel-size 8", "start a multiple of 8 ranks");
+  refuses("--train-samples 10", "--train-iters 3 and --train-samples 10");
+  refuses("--lr-warmup-iters 10", "--lr-warmup-iters 10 is not less than the 3 iters");
+  refuses("--lr-warmup-fraction 2", "--lr-warmup-fraction 2");
+  refuses("--min-lr 1", "--min-lr 1 is more than --lr");
+  refuses("--split 1.5,-1,0", "--split");
+  refuses("--lr-decay-style consine", "'consine' is none of constant, linear, cosine");
+  expect_refused(words_without("--lr"), "missing required flags: --lr");
+  expect_refused(words_without("--train-iters"), "missing required flags: --train-iters");
+}
+
+TEST_F(NewUser, DatasetsInTraining) {
+  const std::string text = file("c.jsonl", "{\"text\": \"a\"}\n");
+  refuses("--data-path " + *this / "none", "none.idx");
+  refuses("--data-path " + data() + ".bin", "give their common prefix, " + data());
+  refuses("--data-path " + text, "c.jsonl is no dataset: make one of it with preprocess-data");
+  refuses("--data-path " + *this / "corpus", "is " + data() + " meant?");
+  refuses("--data-path " + folder("f", {{"a_text_document.idx", ""}, {"a_text_document.bin", ""}}),
+          "is a folder: name a dataset in it, " + *this / "f/a_text_document");
+  refuses("--data-path " + folder("g", {{"a.txt", ""}}), "is a folder and holds no dataset");
+  refuses("--data-path '" + data() + "'", "has its quotes in the name");
+  fs::copy(data() + ".bin", *this / "half.bin");
+  refuses("--data-path " + *this / "half", "half.bin is there and ");
+  refuses("--vocab-size 100", "257 tokens");
+  must("preprocess-data --tokenizer-type ByteTokenizer --input " + file("e.jsonl", "") + " --output-prefix " +
+       *this / "e");
+  refuses("--data-path " + *this / "e_text_document", "e_text_document");
+  refuses("--mock-data", "exclude each other");
+}
+
+TEST_F(NewUser, ModelsAndCheckpoints) {
+  const auto load = [&](const std::string& dir, const std::string& part) {
+    SCOPED_TRACE(dir);
+    expect_refused("convert --to native --save " + *this / "out" + " --load " + dir, part);
+    EXPECT_FALSE(fs::exists(*this / "out"));
+  };
+  load(*this / "none", "none: no such directory");
+  load("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B");
+  load(folder("empty", {}), "is empty: give the directory of a checkpoint or a model");
+  load(folder("lfs", {{"config.json", kConfig}, {"model.safetensors", kPointer}}),
+       "is a Git LFS pointer, not the file itself: run `git lfs pull`");
+  load(folder("part", {{"config.json", kConfig}, {".cache/huggingface/download/a.incomplete", "x"}}),
+       "was not finished (a.incomplete): start it again");
+  load(folder("torn", {{"config.json", kConfig},
+                       {"model.safetensors.index.json", R"({"weight_map": {"a": "model-1.safetensors"}})"}}),
+       "model-1.safetensors, which is missing: download it");
+  load(folder("bin", {{"config.json", kConfig}, {"pytorch_model.bin", "x"}}), "must be saved as safetensors first");
+  load(folder("gguf", {{"m-Q4.gguf", "x"}}), "holds GGUF (m-Q4.gguf)");
+  load(folder("lora", {{"adapter_config.json", "{}"}}), "holds an adapter (LoRA)");
+  load(folder("meta", {{"consolidated.00.pth", "x"}, {"params.json", "{}"}}),
+       "holds Meta's weights (consolidated.00.pth)");
+  load(folder("nemo", {{"llama.nemo", "x"}}), "holds a model of NeMo");
+  load(folder("above", {{"model/config.json", kConfig}}), "above/model holds one");
+  expect_refused("generate --prompt a --load " + folder("html", {{"config.json", "<html>Access denied</html>"}}),
+                 "config.json is not a JSON object");
+  load(*this / "lfs/config.json", "is a file: want a directory");
+  expect_refused("convert --load x", "--load and --save are required");
+  expect_refused("convert --load x --save y", "--to is required");
+  expect_refused("generate --load " + *this / "none --prompt a", "no such directory");
+  expect_refused("generate --load x", "--load and --prompt are required");
+  expect_refused("evaluate --data-path x --load " + *this / "empty", "is empty");
+  expect_refused("inspect " + *this / "empty", "is empty");
+  expect_refused("inspect " + *this / "none", "is not there");
+  expect_refused("merge-datasets --input " + *this / "empty" + " --output-prefix " + *this / "m", "holds no dataset");
+  refuses("--save " + file("taken", "x") + " --save-interval 1", "cannot make this directory");
+  refuses("--save /proc/x --save-interval 1", "cannot make this directory");
+}
+
+}  // namespace
+}  // namespace megalith::test
