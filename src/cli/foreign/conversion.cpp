@@ -68,7 +68,8 @@ class Conversion {
     const bool known =
         role != FlagRole::other || why_without_effect(flag.name);  // else a misspelling, perhaps, of ours
     foreign_ = foreign_ || (known && !is_own_conversion_flag(flag.name));
-    bridge_ = bridge_ || is_among(flag.name, "--source --target --input-path --output-path --hf-model --hf-path");
+    bridge_ = bridge_ || is_among(flag.name, "--source --target --input-path --output-path --hf-path") ||
+              role == FlagRole::hf_model;
     switch (role) {
       case FlagRole::load:
         load_ = value_of(flag);
@@ -169,7 +170,7 @@ class Conversion {
   // Bridge's examples name both ends by what they are, and the verb says which is read.
   void choose_directories() {
     if (hf_model_.empty() && hf_path_.empty() && verb_.empty()) {  // convert.py: where Megatron's repository lies
-      if (!megatron_path_.empty()) idle_["no other program is needed"].push_back("--megatron-path");
+      if (!megatron_path_.empty()) idle_[why_without_effect("--megatron-path")].push_back("--megatron-path");
       return;
     }
     const bool out = verb_ == "export" || (verb_.empty() && !hf_path_.empty());

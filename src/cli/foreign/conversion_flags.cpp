@@ -54,13 +54,14 @@ constexpr Row kWithoutEffect[] = {
      "--tokenizer-type "
      "--make-vocab-size-divisible-by --num-layers --hidden-size --num-attention-heads --num-experts "
      "--vocab-trim --use-rotary-position-embeddings --untie-embeddings-and-output-weights --megatron-config --config"},
-    {"there is one implementation of the model, and no other program is needed",
+    {"there is one implementation of the model, and no repository of another program is needed",
      "--loader-transformer-impl --saver-transformer-impl --transformer-impl --use-mcore-models --megatron-path "
      "--hf-repo-path --trust-remote-code --device-map --device --gpus --use-cpu-initialization"},
     {"a piece of bounded size is converted at a time",
      "--max-queue-size --low-memory-save --distributed-save --workers "
      "--no-progress --show-progress --distributed-timeout-minutes --save-every-n-ranks"},
-    {"names and shapes are checked always", "--no-checking --not-strict --strict --exit-on-missing-checkpoint"},
+    {"names and shapes are checked always",
+     "--no-checking --test-logits --not-strict --strict --exit-on-missing-checkpoint"},
     {"no optimizer or random state is read here", "--no-load-rng --no-save-optim --no-save-rng"},
 };
 

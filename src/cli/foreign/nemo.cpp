@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 
 #include "cli/foreign/flag_words.h"
@@ -24,19 +25,30 @@ struct Parts {
   std::string config_dir, config_name;
 };
 
+bool is_plain_setting(std::string_view word) {
+  const std::size_t equals = word.find('=');
+  return equals != std::string_view::npos && equals > 0 &&
+         word.substr(0, equals).find_first_not_of(
+             "+~_abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.") == std::string_view::npos;
+}
+
 Parts parts_of(const std::vector<std::string>& words) {
   Parts parts;
+  bool after_setting = true;  // a word of the form a=b is one too, where it can be no flag's value
   for (std::size_t i = 0; i < words.size(); ++i) {
     const std::string flag = words[i].substr(0, words[i].find('='));
     if (is_among(flag, "--config-path --config-name --config-dir -cp -cn -cd")) {
       const bool attached = flag.size() < words[i].size();
       std::string& to = is_among(flag, "--config-name -cn") ? parts.config_name : parts.config_dir;
       to = attached ? words[i].substr(flag.size() + 1) : i + 1 < words.size() ? words[++i] : "";
-    } else if (NemoValues::is_setting(words[i])) {
+    } else if (NemoValues::is_setting(words[i]) || (after_setting && is_plain_setting(words[i]))) {
       parts.settings.push_back(words[i]);
+      after_setting = true;
+      continue;
     } else {
       parts.own.push_back(words[i]);
     }
+    after_setting = false;
   }
   return parts;
 }
@@ -71,7 +83,9 @@ class Nemo {
     for (const auto& [key, value] : values_.all())
       if (!is_nemo_training_key(key) && !is_nemo_data_key(key) && !value.items.empty()) take(key, value, index);
     if (!bridge_) look_for_unset();
-    Translation t = flags_.take(bridge_ ? "settings of Megatron Bridge" : "a command line of NeMo", parts_.own);
+    tell_ranks();
+    Translation t =
+        flags_.take(bridge_ ? "a command line with settings of Megatron Bridge" : "a command line of NeMo", parts_.own);
     t.notes.insert(t.notes.end(), notes_.begin(), notes_.end());
     return t;
   }
@@ -134,7 +148,14 @@ class Nemo {
     }
   }
 
-  // What ours needs and nobody has said, or what was said cannot all hold.
+  void tell_ranks() {
+    i64 ranks = 1;
+    for (const char* flag :
+         {"--tensor-model-parallel-size", "--pipeline-model-parallel-size", "--context-parallel-size"})
+      ranks *= std::max(1, std::atoi(flags_.value(flag).c_str()));
+    if (ranks > 1) notes_.push_back(fmt::format("start it by the same launcher, as a multiple of {} ranks", ranks));
+  }
+
   void look_for_unset() {
     for (const auto& [key, value] : values_.all())
       if (value.items.empty() && value.written.ends_with('='))

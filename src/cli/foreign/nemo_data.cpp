@@ -129,7 +129,8 @@ void take_nemo_save(const NemoValues& values, bool fine_tuning, NemoFlags& flags
 bool is_nemo_data_key(std::string_view key) {
   return is_among(
              key,
-             "exp_manager.explicit_log_dir exp_manager.exp_dir model.data.data_prefix model.data.data_prefix.train "
+             "exp_manager.explicit_log_dir exp_manager.exp_dir model.data.data_impl model.data.data_prefix "
+             "model.data.data_prefix.train "
              "model.data.data_prefix.validation model.data.data_prefix.test model.data.train_ds.file_names "
              "model.data.train_ds.file_path model.data.validation_ds.file_names model.data.validation_ds.file_path "
              "model.data.test_ds.file_names model.data.test_ds.file_path model.data.train_ds.packed_sequence "

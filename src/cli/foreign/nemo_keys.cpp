@@ -25,7 +25,7 @@ constexpr Row kFlags[] = {
     {"--rotary-percent", "model.rotary_percentage"},
     {"--rotary-seq-len-interpolation-factor", "model.seq_len_interpolation_factor"},
     {"--lr", "optim.lr optim.config.lr"},
-    {"--lr-warmup-iters", "model.optim.sched.warmup_steps"},
+    {"--recompute-granularity", "model.activations_checkpoint_granularity"},
     {"--lr-warmup-fraction", "model.optim.sched.warmup_ratio"},
     {"--adam-eps", "model.optim.eps"},
     {"--overlap-grad-reduce", "model.optim.overlap_grad_sync"},
@@ -50,9 +50,10 @@ constexpr Row kIdle[] = {
      "trainer.logger trainer.enable_checkpointing trainer.replace_sampler_ddp trainer.use_distributed_sampler "
      "trainer.benchmark trainer.max_epochs trainer.accumulate_grad_batches trainer.enable_progress_bar "
      "trainer.num_sanity_val_steps trainer.detect_anomaly trainer.enable_model_summary trainer.check_val_every_n_epoch "
-     "trainer.limit_train_batches hydra.* run.* recipe.* model.pre_process model.post_process model.onnx_safe "
+     "trainer.limit_train_batches cluster_type launcher_log_file rank hydra.* run.* recipe.* model.pre_process "
+     "model.post_process model.onnx_safe "
      "model.apex_transformer_log_level model.sync_batch_comm model.gc_interval model.precision model.target "
-     "model.nsys_profile.* model.save_nemo_on_validation_end model.data.skip_warmup model.data.data_impl "
+     "model.nsys_profile.* model.save_nemo_on_validation_end model.data.skip_warmup "
      "model.data.validation_drop_last model.data.no_seqlen_plus_one_input_tokens model.data.pad_samples_to_* "
      "model.data.shuffle_documents model.data.exchange_indices_distributed model.data.legacy_dataset model.name"},
     {"a run goes on from where --save and --load are the same, and saves at its end always",

@@ -72,11 +72,21 @@ void take_evaluation(const NemoValues& values, NemoFlags& flags) {
   }
 }
 
+// Of whole layers alone, as NeMo takes them.
+void take_recompute(const NemoValues& values, NemoFlags& flags) {
+  const NemoValue* granularity = values.find("model.activations_checkpoint_granularity");
+  for (const auto& [key, flag] : {std::pair{"model.activations_checkpoint_method", "--recompute-method"},
+                                  std::pair{"model.activations_checkpoint_num_layers", "--recompute-num-layers"}})
+    if (const NemoValue* v = values.find(key); v && granularity && granularity->text() == "full")
+      flags.put(flag, v->items, v->by_user());
+}
+
 }  // namespace
 
 void take_nemo_training(const NemoValues& values, NemoFlags& flags) {
   take_precision(values, flags);
   take_evaluation(values, flags);
+  take_recompute(values, flags);
   if (const NemoValue* v = values.find("trainer.max_time")) take_time(*v, flags);
   if (const NemoValue* v = values.find("model.optim.name")) take_optimizer(*v, flags);
   if (const NemoValue* v = values.find("model.optim.betas"); v && v->items.size() == 2) {
@@ -86,6 +96,8 @@ void take_nemo_training(const NemoValues& values, NemoFlags& flags) {
   if (const NemoValue* v = values.find("model.optim.sched.name")) take_decay(*v, flags);
   const i64 steps = number_of(values, "trainer.max_steps"),
             warmup = number_of(values, "model.optim.sched.warmup_steps");
+  const NemoValue* warm = values.find("model.optim.sched.warmup_steps");
+  if (warm && (warm->by_user() || warmup < steps)) flags.put("--lr-warmup-iters", warm->items, warm->by_user());
   const i64 constant = number_of(values, "model.optim.sched.constant_steps");  // at the end
   if (constant > 0 && steps - constant > warmup)
     flags.put("--lr-decay-iters", {std::to_string(steps - constant)}, false);
@@ -113,8 +125,10 @@ void take_nemo_shape(const NemoValues& values, NemoFlags& flags) {
 bool is_nemo_training_key(std::string_view key) {
   return is_among(key,
                   "trainer.precision trainer.val_check_interval trainer.limit_val_batches trainer.max_time "
-                  "model.optim.name model.optim.betas model.optim.sched.name model.optim.sched.constant_steps "
-                  "model.activation model.normalization model.peft.peft_scheme");
+                  "model.optim.name model.optim.betas model.optim.sched.name model.optim.sched.warmup_steps "
+                  "model.optim.sched.constant_steps "
+                  "model.activation model.normalization model.peft.peft_scheme "
+                  "model.activations_checkpoint_method model.activations_checkpoint_num_layers");
 }
 
 }  // namespace megalith

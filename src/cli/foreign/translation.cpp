@@ -32,8 +32,8 @@ std::string command_line(std::string_view command, const std::vector<std::string
 std::string answer(const Translation& t) {
   std::vector<std::string> said = t.wrong;
   said.insert(said.end(), t.notes.begin(), t.notes.end());
-  return fmt::format("{}: {}{}the whole command of ours: {}", t.whose, fmt::join(said, "; "), said.empty() ? "" : "; ",
-                     command_line(t.command, t.words));
+  return fmt::format("this is {}: {}{}the whole command of ours: {}", t.whose, fmt::join(said, "; "),
+                     said.empty() ? "" : "; ", command_line(t.command, t.words));
 }
 
 }  // namespace megalith
