@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include "base/check.h"
 #include "base/check_no_pipe.h"
 #include "base/escape.h"
+#include "base/lfs_pointer.h"
 #include "tokens/byte_bpe_tokenizer.h"
 #include "tokens/hf/hf_tokenizer.h"
 #include "tokens/sentencepiece_tokenizer.h"
@@ -44,12 +47,20 @@ constexpr Kind kKinds[] = {
     {ByteTokenizer::kType, make_byte_tokenizer},
 };
 
+void check_table(const char* flag, const std::string& file) {
+  check_no_pipe(fmt::format("{} {}", flag, file), file);
+  check(file.empty() || std::filesystem::exists(file), "{} {}: no such file", flag, file);
+  check_no_lfs_pointer(file);
+}
+
 // Messages quote what files hold, which may have more than one line.
 std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config) {
   try {
     check_no_pipe("--tokenizer-model " + config.tokenizer_model, config.tokenizer_model);
-    check_no_pipe("--vocab-file " + config.vocab_file, config.vocab_file);
-    check_no_pipe("--merge-file " + config.merge_file, config.merge_file);
+    for (const std::string& file : {config.tokenizer_model, config.tokenizer_model + "/tokenizer.json"})
+      check_no_lfs_pointer(file);
+    check_table("--vocab-file", config.vocab_file);
+    check_table("--merge-file", config.merge_file);
     return kind.make(config);
   } catch (const Error& e) {
     throw Error(escape_controls(e.what()));

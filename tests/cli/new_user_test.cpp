@@ -80,6 +80,26 @@ TEST_F(NewUser, DatasetsInTraining) {
   refuses("--mock-data", "exclude each other");
 }
 
+TEST_F(NewUser, Tokenizers) {
+  const auto make = [&](const std::string& flags, const std::string& part) {
+    SCOPED_TRACE(flags);
+    expect_refused("preprocess-data --output-prefix " + *this / "o" + " --input " +
+                       file("ok.jsonl", "{\"text\": \"a\"}\n") + " " + flags,
+                   part);
+  };
+  make("", "--tokenizer-type");
+  make("--tokenizer-type GPT2", "\"GPT2\" is not one we have: use one of GPT2BPETokenizer");
+  make("--tokenizer-type GPT2BPETokenizer", "--vocab-file");
+  make("--tokenizer-type GPT2BPETokenizer --vocab-file no.json --merge-file no.txt", "no.json: no such file");
+  make("--tokenizer-type HuggingFaceTokenizer --tokenizer-model meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B");
+  make("--tokenizer-type Llama2Tokenizer --tokenizer-model no/tokenizer.model", "no/tokenizer.model");
+  make("--tokenizer-type HuggingFaceTokenizer --tokenizer-model " + folder("lfs", {{"tokenizer.json", kPointer}}),
+       "git lfs pull");
+  make("--tokenizer-type SentencePieceTokenizer --tokenizer-model " + file("tokenizer.model", kPointer),
+       "git lfs pull");
+  make("--tokenizer-type NullTokenizer --vocab-size 10", "\"a\" is not a token id");
+}
+
 TEST_F(NewUser, ModelsAndCheckpoints) {
   const auto load = [&](const std::string& dir, const std::string& part) {
     SCOPED_TRACE(dir);
