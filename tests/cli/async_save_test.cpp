@@ -4,7 +4,7 @@
 
 #include <fmt/format.h>
 
-#include "tests/places.h"
+#include "tests/golden.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -91,7 +91,7 @@ TEST_F(AsyncSave, CopiesTellTheModelWhereThereIsNoCheckpoint) {
         "pretrain-gpt --seq-length 16 --micro-batch-size 1 --mock-data --tokenizer-type NullTokenizer --eval-iters 0 "
         "--lr 1e-3 --save-interval 6 --non-persistent-save-interval 4 --non-persistent-ckpt-type " +
         kind + " --train-iters 7 --save " + *this / "ck";
-    must(flags + " --load " + kSharedDir + "/fixtures/hf/llama");
+    must(flags + " --load " + golden("llama"));
     for (const char* later : {"ck/iter_0000006", "ck/iter_0000007", "ck/latest_checkpointed_iteration.txt"})
       fs::remove_all(*this / later);
     const Ran ran = must(flags + " --load " + *this / "ck");

@@ -1,8 +1,10 @@
-// golden-check against models made by another program, where their files are; and that it can fail.
+// golden-check against models made by another program; and that it can fail.
 #include <cstring>
 #include <filesystem>
 
-#include "tests/places.h"
+#include <nlohmann/json.hpp>
+
+#include "tests/golden.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -10,13 +12,28 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string fixture(const std::string& family) { return std::string(kSharedDir) + "/fixtures/hf/" + family; }
+struct Case {
+  std::string name, folder;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.folder; }
 
-class Golden : public Workshop, public ::testing::WithParamInterface<const char*> {};
+// The tree's are always there: a missing one fails.
+std::vector<Case> tree_cases() {
+  std::vector<Case> cases;
+  for (const std::string name : kGoldenModels) cases.push_back({name, golden(name)});
+  return cases;
+}
+std::vector<Case> shared_cases() {
+  std::vector<Case> cases;
+  for (const std::string name : kGoldenModels)
+    if (fs::exists(shared_model(name))) cases.push_back({name, shared_model(name)});
+  return cases;
+}
+
+class Golden : public Workshop, public ::testing::WithParamInterface<Case> {};
 
 TEST_P(Golden, Agrees) {
-  if (!fs::exists(fixture(GetParam()))) GTEST_SKIP() << fixture(GetParam()) << " is not there";
-  const Ran ran = run_program("golden-check", {fixture(GetParam()), "--device", "cpu"});
+  const Ran ran = run_program("golden-check", {GetParam().folder, "--device", "cpu"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
   EXPECT_EQ(ran.out.find("FAIL"), std::string::npos);
   for (const char* line : {"logits", "loss", "gradient ", "step 10 loss", "step 10 gradient norm"})
@@ -24,34 +41,63 @@ TEST_P(Golden, Agrees) {
 }
 
 TEST_P(Golden, AgreesInBf16) {
-  if (!fs::exists(fixture(GetParam()))) GTEST_SKIP() << fixture(GetParam()) << " is not there";
-  const Ran ran = run_program("golden-check", {fixture(GetParam()), "--bf16", "--device", "cpu"});
+  const Ran ran = run_program("golden-check", {GetParam().folder, "--bf16", "--device", "cpu"});
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
 }
 
-INSTANTIATE_TEST_SUITE_P(Families, Golden,
-                         ::testing::Values("gpt2", "llama", "llama31", "mistral_swa", "qwen2", "qwen3", "gpt_neox",
-                                           "bloom_alibi", "falcon"),
-                         [](const auto& info) { return std::string(info.param); });
+// scripts/test counts the passed ones of Golden.Agrees.
+INSTANTIATE_TEST_SUITE_P(Tree, Golden, ::testing::ValuesIn(tree_cases()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Shared, Golden, ::testing::ValuesIn(shared_cases()),
+                         [](const auto& info) { return info.param.name; });
 
 class GoldenCheck : public Workshop {};
 
 // One weight of the last tensor moved a little: the whole must fail.
 TEST_F(GoldenCheck, NoticesAChangedWeight) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << fixture("llama") << " is not there";
   const std::string copy = *this / "copy";
-  fs::copy(fixture("llama"), copy, fs::copy_options::recursive);
+  fs::copy(golden("llama"), copy, fs::copy_options::recursive);
   std::string weights = slurp(copy + "/model.safetensors");
   float last = 0;
   std::memcpy(&last, weights.data() + weights.size() - 4, 4);
   last += 0.05f;
   std::memcpy(weights.data() + weights.size() - 4, &last, 4);
-  fs::permissions(copy, fs::perms::owner_all, fs::perm_options::add);
-  fs::remove(copy + "/model.safetensors");
   spit(copy + "/model.safetensors", weights);
   const Ran ran = run_program("golden-check", {copy, "--device", "cpu"});
   EXPECT_EQ(ran.exit_code, 1) << ran.err;
   EXPECT_NE(ran.out.find("FAIL"), std::string::npos);
+}
+
+// What a family has of its own is large enough in its case: without it the logits are wrong.
+TEST_F(GoldenCheck, NoticesAChangedSetting) {
+  struct Change {
+    const char *family, *pointer;
+    nlohmann::json value;
+  };
+  const Change changes[] = {{"gpt2", "/activation_function", "gelu"},
+                            {"llama", "/rope_parameters/rope_theta", 9000.0},
+                            {"llama", "/rms_norm_eps", 1e-3},
+                            {"llama31", "/rope_parameters/factor", 4.0},
+                            {"llama31", "/rope_parameters/original_max_position_embeddings", 320},
+                            {"mistral_swa", "/sliding_window", 7},
+                            {"mistral_swa", "/sliding_window", nullptr},
+                            {"qwen2", "/rope_parameters/rope_theta", 5e5},
+                            {"qwen3", "/rms_norm_eps", 1e-3},
+                            {"gpt_neox", "/use_parallel_residual", false},
+                            {"gpt_neox", "/rope_parameters/partial_rotary_factor", 0.75},
+                            {"bloom_alibi", "/layer_norm_epsilon", 1e-3},
+                            {"falcon", "/rope_parameters/rope_theta", 9000.0}};
+  for (const auto& [family, pointer, value] : changes) {
+    const std::string copy = *this / "copy";
+    fs::remove_all(copy);
+    fs::copy(golden(family), copy, fs::copy_options::recursive);
+    auto config = nlohmann::json::parse(slurp(copy + "/config.json"));
+    config.at(nlohmann::json::json_pointer(pointer)) = value;
+    spit(copy + "/config.json", config.dump());
+    const Ran ran = run_program("golden-check", {copy, "--device", "cpu"});
+    EXPECT_EQ(ran.exit_code, 1) << family << pointer << ran.err;
+    EXPECT_NE(ran.out.find("FAIL  logits"), std::string::npos) << family << pointer << ran.out;
+  }
 }
 
 TEST_F(GoldenCheck, GarbageIsAnErrorOfItsOwn) {

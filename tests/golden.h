@@ -1,0 +1,43 @@
+// The golden cases: what other programs make of the same model, text or data. tests/golden has small ones, made by its
+// own generators; ../shared, where it stands beside the checkout, has more of the same form.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "tests/places.h"
+
+namespace megalith {
+
+inline const char* const kGoldenModels[] = {"gpt2",  "llama",    "llama31",     "mistral_swa", "qwen2",
+                                            "qwen3", "gpt_neox", "bloom_alibi", "falcon"};
+
+inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
+inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
+inline std::string shared_vectors(const std::string& file) {
+  return std::string(kSharedDir) + "/formats/vectors/" + file;
+}
+
+// The tree's, then that of ../shared if it is there.
+inline std::vector<std::string> with_shared(const std::string& tree, const std::string& shared) {
+  std::vector<std::string> all = {tree};
+  if (std::filesystem::exists(shared)) all.push_back(shared);
+  return all;
+}
+
+// Directories of one family's model.
+inline std::vector<std::string> golden_models(const std::string& family) {
+  return with_shared(golden(family), shared_model(family));
+}
+
+// Files of vectors with one name.
+inline std::vector<std::string> golden_vectors(const std::string& file) {
+  return with_shared(golden("vectors/" + file), shared_vectors(file));
+}
+
+// Checkpoints that Megatron Core wrote, of two tensor-parallel ranks.
+inline std::vector<std::string> golden_torch_dist() {
+  return with_shared(golden("torch_dist_example"), shared_vectors("torch_dist_example"));
+}
+
+}  // namespace megalith

@@ -1,0 +1,133 @@
+"""Makes the golden cases of this folder: make.py [CASE ...] (none named: all).
+
+A case is a model of Hugging Face transformers with random weights (config.json, model.safetensors) and what PyTorch
+computes with it in float32 on the CPU (golden.safetensors). `golden-check DIR` holds our model against it. It has
+  batch0 ... batch9   input_ids and targets, i32 [batch, seq]; targets are shifted: targets[t] follows input_ids[t]
+  logits, loss        of batch0, with the first weights
+  grad.NAME           of that loss, for every parameter
+  train.losses        of ten AdamW steps, one a batch, and train.grad_norms before clipping
+"""
+import json
+import pathlib
+import sys
+
+import torch
+import transformers as hf
+from safetensors.torch import save_file
+
+BATCH, SEQ, STEPS = 2, 20, 10
+SIZES = dict(hidden_size=16, num_attention_heads=4, num_hidden_layers=2, vocab_size=44)
+LLAMA = dict(SIZES, num_key_value_heads=2, intermediate_size=28, max_position_embeddings=512, rms_norm_eps=1e-5,
+             tie_word_embeddings=False)
+
+
+def rope(theta, **more):
+    return dict(rope_parameters=dict(dict(rope_type="default", rope_theta=theta), **more))
+
+
+# Of 4 frequencies with this base and scaling one is kept, one is between, two are divided by the factor.
+LLAMA31_ROPE = rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
+                    original_max_position_embeddings=256)
+NO_DROPOUT = dict(hidden_dropout=0.0, attention_dropout=0.0)
+CASES = {
+    "gpt2": hf.GPT2Config(n_embd=16, n_head=4, n_layer=2, n_positions=32, vocab_size=44, resid_pdrop=0.0,
+                          embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=43, eos_token_id=43),
+    "llama": hf.LlamaConfig(**LLAMA, **rope(10000.0)),
+    "llama31": hf.LlamaConfig(**LLAMA, head_dim=8, **LLAMA31_ROPE),
+    "mistral_swa": hf.MistralConfig(**LLAMA, head_dim=8, sliding_window=6, **rope(10000.0)),
+    "qwen2": hf.Qwen2Config(**dict(LLAMA, tie_word_embeddings=True, rms_norm_eps=1e-6), **rope(1e6)),
+    "qwen3": hf.Qwen3Config(**LLAMA, head_dim=8, **rope(1e6)),
+    "gpt_neox": hf.GPTNeoXConfig(**dict(SIZES, num_attention_heads=2), intermediate_size=28,
+                                 max_position_embeddings=512, use_parallel_residual=True,
+                                 **rope(10000.0, partial_rotary_factor=0.5), **NO_DROPOUT),
+    # 3 heads: the slopes of a number that is no power of two.
+    "bloom_alibi": hf.BloomConfig(hidden_size=18, n_head=3, n_layer=2, vocab_size=44, **NO_DROPOUT),
+    "falcon": hf.FalconConfig(**SIZES, new_decoder_architecture=True, num_kv_heads=2, parallel_attn=True, bias=False,
+                              alibi=False, **NO_DROPOUT),
+}
+
+
+def is_norm(name):
+    return any(part in name.lower() for part in ("norm", ".ln_", "ln_f"))
+
+
+def random_weights(model, generator):
+    """No parameter keeps a value that hides a mistake: no zero bias, no norm weight of one. Matrices are as large as attention needs
+    to be uneven, and no larger: sharp attention makes much of the roundings of bf16."""
+    with torch.no_grad():
+        for name, p in model.named_parameters():
+            noise = torch.randn(p.shape, generator=generator)
+            if p.dim() > 1:
+                p.copy_(0.15 * noise)
+            elif is_norm(name) and name.endswith("weight"):
+                p.copy_(1 + 0.1 * noise)
+            else:
+                p.copy_(0.1 * noise)
+
+
+def random_batches(vocab_size, generator):
+    draw = lambda: torch.randint(0, vocab_size, (BATCH, SEQ), generator=generator)
+    return [dict(input_ids=draw(), targets=draw()) for _ in range(STEPS)]
+
+
+def forward(model, batch):
+    logits = model(input_ids=batch["input_ids"], use_cache=False).logits
+    return torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch["targets"].flatten()), logits
+
+
+def first_step(model, batch):
+    loss, logits = forward(model, batch)
+    model.zero_grad()
+    loss.backward()
+    found = {"grad." + name: p.grad.clone() for name, p in model.named_parameters()}
+    return dict(found, logits=logits.detach().contiguous(), loss=loss.detach().reshape(1))
+
+
+def train(model, batches):
+    matrices = [p for p in model.parameters() if p.dim() > 1]
+    vectors = [p for p in model.parameters() if p.dim() == 1]
+    groups = [dict(params=matrices, weight_decay=0.1), dict(params=vectors, weight_decay=0.0)]
+    optimizer = torch.optim.AdamW(groups, lr=1e-3, betas=(0.9, 0.95), eps=1e-8)
+    losses, norms = [], []
+    for batch in batches:
+        model.zero_grad()
+        loss, _ = forward(model, batch)
+        loss.backward()
+        norms.append(torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0).detach())
+        optimizer.step()
+        losses.append(loss.detach())
+    return {"train.losses": torch.stack(losses), "train.grad_norms": torch.stack(norms)}
+
+
+def make(name, config, folder):
+    config._attn_implementation = "eager"
+    generator = torch.Generator().manual_seed(1 + sum(name.encode()))
+    model = hf.AutoModelForCausalLM.from_config(config).float().eval()
+    random_weights(model, generator)
+    batches = random_batches(config.vocab_size, generator)
+    folder.mkdir(parents=True, exist_ok=True)
+    model.save_pretrained(folder)
+    (folder / "generation_config.json").unlink(missing_ok=True)
+    tensors = first_step(model, batches[0])
+    for i, batch in enumerate(batches):
+        tensors.update({f"batch{i}.{key}": ids.to(torch.int32) for key, ids in batch.items()})
+    tensors.update(train(model, batches))
+    save_file(tensors, folder / "golden.safetensors")
+    size = sum(file.stat().st_size for file in folder.iterdir())
+    print(f"{name:12} {size / 1024:6.1f} KiB  loss {float(tensors['loss']):.4f}"
+          f"  after ten steps {float(tensors['train.losses'][-1]):.4f}")
+    assert size <= 150 * 1024, f"{name} is too large to keep in the tree"
+
+
+def main():
+    torch.set_num_threads(1)  # sums in one order: the same bytes on any number of cores
+    torch.use_deterministic_algorithms(True)
+    hf.logging.set_verbosity_error()
+    hf.logging.disable_progress_bar()
+    here = pathlib.Path(__file__).parent
+    for name in sys.argv[1:] or CASES:
+        make(name, CASES[name], here / name)
+
+
+if __name__ == "__main__":
+    main()
