@@ -52,21 +52,23 @@ std::vector<std::int16_t> plain_rule(const BlendPlan& plan) {
 }  // namespace
 
 TEST(Split, equals_megatron) {
-  NEED_VECTOR("split_matrix.json");
-  for (const Json& v : read_vector("split_matrix.json")) {
-    const SplitMatrix matrix = parse_split(v["split"]);
-    for (int i = 0; i < 3; ++i) {
-      ASSERT_EQ(matrix[i].has_value(), !v["matrix"][i].is_null()) << v["split"];
-      if (matrix[i]) {
-        EXPECT_EQ(*matrix[i], (Fraction{v["matrix"][i][0], v["matrix"][i][1]})) << v["split"];
-      }
-    }
-    for (const auto& [elements, expected] : v["ranges"].items()) {
-      const SplitRanges ranges = split_ranges(matrix, std::stoll(elements));
+  for (const std::string& file : golden_vectors("split_matrix.json")) {
+    SCOPED_TRACE(file);
+    for (const Json& v : read_json(file)) {
+      const SplitMatrix matrix = parse_split(v["split"]);
       for (int i = 0; i < 3; ++i) {
-        ASSERT_EQ(ranges[i].has_value(), !expected[i].is_null());
-        if (ranges[i]) {
-          EXPECT_EQ(*ranges[i], (Range{expected[i][0], expected[i][1]})) << v["split"] << " " << elements;
+        ASSERT_EQ(matrix[i].has_value(), !v["matrix"][i].is_null()) << v["split"];
+        if (matrix[i]) {
+          EXPECT_EQ(*matrix[i], (Fraction{v["matrix"][i][0], v["matrix"][i][1]})) << v["split"];
+        }
+      }
+      for (const auto& [elements, expected] : v["ranges"].items()) {
+        const SplitRanges ranges = split_ranges(matrix, std::stoll(elements));
+        for (int i = 0; i < 3; ++i) {
+          ASSERT_EQ(ranges[i].has_value(), !expected[i].is_null());
+          if (ranges[i]) {
+            EXPECT_EQ(*ranges[i], (Range{expected[i][0], expected[i][1]})) << v["split"] << " " << elements;
+          }
         }
       }
     }
@@ -94,19 +96,21 @@ TEST(Normalize, sums_like_numpy) {
 }
 
 TEST(Blend, indices_equal_megatron) {
-  NEED_VECTOR("blending.json");
-  const Json vectors = read_vector("blending.json");
-  for (const Json& v : vectors["indices"]) {
-    BlendLists index;
-    if (v["kind"] == "weighted") {
-      const std::vector<double> weights = normalize(v["weights"].get<std::vector<double>>(), "weights");
-      EXPECT_EQ(weights, v["normalized"].get<std::vector<double>>());
-      index = lists_of(plan_blend(weights, v["size"]));
-    } else {
-      index = lists_of(plan_exhaustive_blend(v["sizes"].get<std::vector<i64>>()));
+  for (const std::string& file : golden_vectors("blending.json")) {
+    SCOPED_TRACE(file);
+    const Json vectors = read_json(file);
+    for (const Json& v : vectors["indices"]) {
+      BlendLists index;
+      if (v["kind"] == "weighted") {
+        const std::vector<double> weights = normalize(v["weights"].get<std::vector<double>>(), "weights");
+        EXPECT_EQ(weights, v["normalized"].get<std::vector<double>>());
+        index = lists_of(plan_blend(weights, v["size"]));
+      } else {
+        index = lists_of(plan_exhaustive_blend(v["sizes"].get<std::vector<i64>>()));
+      }
+      EXPECT_EQ(index.datasets, v["dataset_index"].get<std::vector<std::int16_t>>());
+      EXPECT_EQ(index.samples, v["dataset_sample_index"].get<std::vector<i64>>());
     }
-    EXPECT_EQ(index.datasets, v["dataset_index"].get<std::vector<std::int16_t>>());
-    EXPECT_EQ(index.samples, v["dataset_sample_index"].get<std::vector<i64>>());
   }
 }
 
@@ -238,15 +242,17 @@ TEST(Blend, files_that_no_rule_gives_are_refused) {
 }
 
 TEST(Blend, sizes_equal_megatron) {
-  NEED_VECTOR("blending.json");
-  const Json vectors = read_vector("blending.json");
-  for (const Json& v : vectors["sizes"]) {
-    const std::vector<double> weights = normalize(v["weights"].get<std::vector<double>>(), "weights");
-    for (std::size_t d = 0; d < weights.size(); ++d)
-      for (int split = 0; split < 3; ++split) {
-        EXPECT_EQ(blend_used(weights[d], v["target"][split]), v["used"][d][split].get<i64>());
-        EXPECT_EQ(blend_built(weights[d], v["target"][split], 0.005), v["built"][d][split].get<i64>());
-      }
+  for (const std::string& file : golden_vectors("blending.json")) {
+    SCOPED_TRACE(file);
+    const Json vectors = read_json(file);
+    for (const Json& v : vectors["sizes"]) {
+      const std::vector<double> weights = normalize(v["weights"].get<std::vector<double>>(), "weights");
+      for (std::size_t d = 0; d < weights.size(); ++d)
+        for (int split = 0; split < 3; ++split) {
+          EXPECT_EQ(blend_used(weights[d], v["target"][split]), v["used"][d][split].get<i64>());
+          EXPECT_EQ(blend_built(weights[d], v["target"][split], 0.005), v["built"][d][split].get<i64>());
+        }
+    }
   }
 }
 

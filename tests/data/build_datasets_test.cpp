@@ -8,50 +8,54 @@
 namespace megalith {
 
 TEST(BuildDatasets, weighted_blend_equals_megatron) {
-  NEED_VECTOR("gpt_blend_full.json");
-  const TempDir dir;
-  const Json v = read_vector("gpt_blend_full.json")["weighted"];
-  const std::vector<std::string> prefixes = write_blend_files(dir, v);
-  DataConfig config{.split = "100,0,0", .seed = v["seed"], .seq_length = v["sequence_length"], .vocab_size = 5000};
-  for (std::size_t i = 0; i < prefixes.size(); ++i) {
-    config.data_path.push_back(fmt::format("{}", v["weights_in"][i].get<double>()));
-    config.data_path.push_back(prefixes[i]);
-  }
-  const Datasets sets = build_datasets(config, {.train = v["requested"].get<i64>()});
-  ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
-  EXPECT_EQ(sets.valid, nullptr);
-  for (std::size_t i = 0; i < v["first_tokens"].size(); ++i)
-    EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
-  // Every sample is the one that the vector's two lists name.
-  for (i64 k = 0; k < sets.train->size(); ++k) {
-    const std::size_t d = v["dataset_index"][k];
-    const Json& part = v["parts"][d];
-    DataConfig alone = config;
-    alone.data_path = {prefixes[d]};
-    const Datasets one = build_datasets(alone, {.train = part["num_samples"].get<i64>()});
-    ASSERT_EQ(one.train->size(), part["length"].get<i64>());
-    EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+  for (const std::string& file : golden_vectors("gpt_blend_full.json")) {
+    SCOPED_TRACE(file);
+    const TempDir dir;
+    const Json v = read_json(file)["weighted"];
+    const std::vector<std::string> prefixes = write_blend_files(dir, v);
+    DataConfig config{.split = "100,0,0", .seed = v["seed"], .seq_length = v["sequence_length"], .vocab_size = 5000};
+    for (std::size_t i = 0; i < prefixes.size(); ++i) {
+      config.data_path.push_back(fmt::format("{}", v["weights_in"][i].get<double>()));
+      config.data_path.push_back(prefixes[i]);
+    }
+    const Datasets sets = build_datasets(config, {.train = v["requested"].get<i64>()});
+    ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
+    EXPECT_EQ(sets.valid, nullptr);
+    for (std::size_t i = 0; i < v["first_tokens"].size(); ++i)
+      EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
+    // Every sample is the one that the vector's two lists name.
+    for (i64 k = 0; k < sets.train->size(); ++k) {
+      const std::size_t d = v["dataset_index"][k];
+      const Json& part = v["parts"][d];
+      DataConfig alone = config;
+      alone.data_path = {prefixes[d]};
+      const Datasets one = build_datasets(alone, {.train = part["num_samples"].get<i64>()});
+      ASSERT_EQ(one.train->size(), part["length"].get<i64>());
+      EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+    }
   }
 }
 
 TEST(BuildDatasets, unweighted_blend_equals_megatron) {
-  NEED_VECTOR("gpt_blend_full.json");
-  const TempDir dir;
-  const Json all = read_vector("gpt_blend_full.json"), v = all["unweighted"];
-  const std::vector<std::string> prefixes = write_blend_files(dir, all["weighted"]);
-  const DataConfig config{.data_path = prefixes, .split = "100,0,0", .seq_length = 8, .vocab_size = 5000};
-  const Datasets sets = build_datasets(config, {.train = 20});
-  ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
-  for (i64 k = 0; k < sets.train->size(); ++k) {
-    const std::size_t d = v["dataset_index"][k];
-    DataConfig alone = config;
-    alone.data_path = {prefixes[d]};
-    const Datasets one = build_datasets(alone, {.train = std::nullopt});
-    ASSERT_EQ(one.train->size(), v["parts"][d]["length"].get<i64>());
-    EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+  for (const std::string& file : golden_vectors("gpt_blend_full.json")) {
+    SCOPED_TRACE(file);
+    const TempDir dir;
+    const Json all = read_json(file), v = all["unweighted"];
+    const std::vector<std::string> prefixes = write_blend_files(dir, all["weighted"]);
+    const DataConfig config{.data_path = prefixes, .split = "100,0,0", .seq_length = 8, .vocab_size = 5000};
+    const Datasets sets = build_datasets(config, {.train = 20});
+    ASSERT_EQ(sets.train->size(), v["blended_size"].get<i64>());
+    for (i64 k = 0; k < sets.train->size(); ++k) {
+      const std::size_t d = v["dataset_index"][k];
+      DataConfig alone = config;
+      alone.data_path = {prefixes[d]};
+      const Datasets one = build_datasets(alone, {.train = std::nullopt});
+      ASSERT_EQ(one.train->size(), v["parts"][d]["length"].get<i64>());
+      EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*one.train, v["dataset_sample_index"][k]).tokens);
+    }
+    EXPECT_EQ(build_datasets(config, {.train = std::nullopt}).train->size(), 26);  // all three, one epoch
+    EXPECT_EQ(build_datasets(config, {.train = 1000}).train->size(), 26);          // never more than there is
   }
-  EXPECT_EQ(build_datasets(config, {.train = std::nullopt}).train->size(), 26);  // all three, one epoch
-  EXPECT_EQ(build_datasets(config, {.train = 1000}).train->size(), 26);          // never more than there is
 }
 
 TEST(BuildDatasets, own_files_per_split) {

@@ -14,21 +14,13 @@
 #include "data/indexed_dataset_writer.h"
 #include "data/token_source.h"
 #include "tests/error_of.h"
-#include "tests/places.h"
+#include "tests/golden.h"
 
 namespace megalith {
 
 using Json = nlohmann::json;
 
-inline std::filesystem::path vector_path(const std::string& name) {
-  return std::filesystem::path(kSharedDir) / "formats/vectors" / name;
-}
-
-// Skips the calling test if the vectors are not on this machine.
-#define NEED_VECTOR(name) \
-  if (!std::filesystem::exists(vector_path(name))) GTEST_SKIP() << vector_path(name) << " is not there"
-
-inline Json read_vector(const std::string& name) { return Json::parse(std::ifstream(vector_path(name))); }
+inline Json read_json(const std::string& path) { return Json::parse(std::ifstream(path)); }
 
 class TempDir {
  public:

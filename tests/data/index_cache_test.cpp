@@ -52,54 +52,56 @@ TEST(IndexCache, is_written_with_megatrons_names_and_read_again) {
 
 // All files of a cache are those of the vector: names, bytes of the description, arrays.
 TEST(IndexCache, of_a_blend_equals_megatrons_byte_for_byte) {
-  NEED_VECTOR("gpt_blend_full.json");
-  const TempDir dir;
-  const Json all = read_vector("gpt_blend_full.json");
-  const auto previous = std::filesystem::current_path();
-  write_blend_files(dir, all["weighted"]);
-  std::filesystem::current_path(dir.path());  // the prefixes are in the names
-  for (const char* kind : {"weighted", "unweighted"}) {
-    const Json& v = all[kind];
-    DataConfig config{.split = "100,0,0",
-                      .seed = 1234,
-                      .seq_length = 8,
-                      .vocab_size = 5000,
-                      .data_cache_path = dir / kind,
-                      .tokenizer_arguments = {{"vocab_size", "5000"}}};
-    for (std::size_t d = 0; d < 3; ++d) {
-      if (!v["weights_in"].is_null()) config.data_path.push_back(fmt::format("{}", v["weights_in"][d].get<double>()));
-      config.data_path.push_back(all["weighted"]["blend"][d]);
+  for (const std::string& file : golden_vectors("gpt_blend_full.json")) {
+    SCOPED_TRACE(file);
+    const TempDir dir;
+    const Json all = read_json(file);
+    const auto previous = std::filesystem::current_path();
+    write_blend_files(dir, all["weighted"]);
+    std::filesystem::current_path(dir.path());  // the prefixes are in the names
+    for (const char* kind : {"weighted", "unweighted"}) {
+      const Json& v = all[kind];
+      DataConfig config{.split = "100,0,0",
+                        .seed = 1234,
+                        .seq_length = 8,
+                        .vocab_size = 5000,
+                        .data_cache_path = dir / kind,
+                        .tokenizer_arguments = {{"vocab_size", "5000"}}};
+      for (std::size_t d = 0; d < 3; ++d) {
+        if (!v["weights_in"].is_null()) config.data_path.push_back(fmt::format("{}", v["weights_in"][d].get<double>()));
+        config.data_path.push_back(all["weighted"]["blend"][d]);
+      }
+      for (int run = 0; run < 2; ++run) {  // the second one reads what the first wrote
+        const Datasets sets = build_datasets(config, {.train = 20});
+        ASSERT_EQ(sets.train->size(), 20);
+        for (std::size_t i = 0; i < all["weighted"]["first_tokens"].size() && kind == std::string("weighted"); ++i)
+          EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
+      }
+      const std::string stem = fmt::format("{}/{}-BlendedDataset-train-", dir / kind, v["hash"].get<std::string>());
+      EXPECT_EQ(array_in<std::int16_t>(stem + "dataset_index.npy", {"<i2", 20, 0}),
+                v["dataset_index"].get<std::vector<std::int16_t>>());
+      EXPECT_EQ(array_in<i64>(stem + "dataset_sample_index.npy", {"<i8", 20, 0}),
+                v["dataset_sample_index"].get<std::vector<i64>>());
+      const std::vector<u8> text = read_bytes(stem + "description.txt");
+      if (v.contains("unique_description")) {
+        EXPECT_EQ(std::string(text.begin(), text.end()), v["unique_description"].get<std::string>());
+      }
+      for (const Json& part : v["parts"]) {
+        const std::string name = fmt::format("{}/{}-GPTDataset-train-", dir / kind, part["hash"].get<std::string>());
+        EXPECT_TRUE(std::filesystem::exists(name + "description.txt")) << name;
+        if (!part.contains("document_index")) continue;
+        const auto documents = part["document_index"].get<std::vector<i32>>();
+        EXPECT_EQ(array_in<i32>(name + "document_index.npy", {"<i4", i64(documents.size()), 0}), documents);
+        const auto shuffle = part["shuffle_index"].get<std::vector<u32>>();
+        EXPECT_EQ(array_in<u32>(name + "shuffle_index.npy", {"<u4", i64(shuffle.size()), 0}), shuffle);
+        std::vector<i32> cuts;
+        for (const Json& cut : part["sample_index"]) cuts.push_back(cut[0]), cuts.push_back(cut[1]);
+        EXPECT_EQ(array_in<i32>(name + "sample_index.npy", {"<i4", i64(cuts.size() / 2), 2}), cuts);
+      }
+      EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir / kind), {}), 3 + 3 * 4);
     }
-    for (int run = 0; run < 2; ++run) {  // the second one reads what the first wrote
-      const Datasets sets = build_datasets(config, {.train = 20});
-      ASSERT_EQ(sets.train->size(), 20);
-      for (std::size_t i = 0; i < all["weighted"]["first_tokens"].size() && kind == std::string("weighted"); ++i)
-        EXPECT_EQ(get_row(*sets.train, i64(i)).tokens, v["first_tokens"][i].get<std::vector<i32>>()) << i;
-    }
-    const std::string stem = fmt::format("{}/{}-BlendedDataset-train-", dir / kind, v["hash"].get<std::string>());
-    EXPECT_EQ(array_in<std::int16_t>(stem + "dataset_index.npy", {"<i2", 20, 0}),
-              v["dataset_index"].get<std::vector<std::int16_t>>());
-    EXPECT_EQ(array_in<i64>(stem + "dataset_sample_index.npy", {"<i8", 20, 0}),
-              v["dataset_sample_index"].get<std::vector<i64>>());
-    const std::vector<u8> text = read_bytes(stem + "description.txt");
-    if (v.contains("unique_description")) {
-      EXPECT_EQ(std::string(text.begin(), text.end()), v["unique_description"].get<std::string>());
-    }
-    for (const Json& part : v["parts"]) {
-      const std::string name = fmt::format("{}/{}-GPTDataset-train-", dir / kind, part["hash"].get<std::string>());
-      EXPECT_TRUE(std::filesystem::exists(name + "description.txt")) << name;
-      if (!part.contains("document_index")) continue;
-      const auto documents = part["document_index"].get<std::vector<i32>>();
-      EXPECT_EQ(array_in<i32>(name + "document_index.npy", {"<i4", i64(documents.size()), 0}), documents);
-      const auto shuffle = part["shuffle_index"].get<std::vector<u32>>();
-      EXPECT_EQ(array_in<u32>(name + "shuffle_index.npy", {"<u4", i64(shuffle.size()), 0}), shuffle);
-      std::vector<i32> cuts;
-      for (const Json& cut : part["sample_index"]) cuts.push_back(cut[0]), cuts.push_back(cut[1]);
-      EXPECT_EQ(array_in<i32>(name + "sample_index.npy", {"<i4", i64(cuts.size() / 2), 2}), cuts);
-    }
-    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir / kind), {}), 3 + 3 * 4);
+    std::filesystem::current_path(previous);
   }
-  std::filesystem::current_path(previous);
 }
 
 TEST(IndexCache, several_builders_at_once_do_no_harm) {

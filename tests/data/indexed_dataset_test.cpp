@@ -48,32 +48,36 @@ bool readable(const std::string& prefix) {
 }  // namespace
 
 TEST(IndexedDataset, files_equal_megatrons) {
-  NEED_VECTOR("indexed_dataset.json");
-  const TempDir dir;
-  const Json v = read_vector("indexed_dataset.json")["uint16_three_docs"];
-  write(dir / "a", TokenType::uint16, v["documents"].get<std::vector<std::vector<std::vector<i32>>>>());
-  EXPECT_EQ(read_bytes(dir / "a.idx"), from_hex(v["idx"]));
-  EXPECT_EQ(read_bytes(dir / "a.bin"), from_hex(v["bin"]));
+  for (const std::string& file : golden_vectors("indexed_dataset.json")) {
+    SCOPED_TRACE(file);
+    const TempDir dir;
+    const Json v = read_json(file)["uint16_three_docs"];
+    write(dir / "a", TokenType::uint16, v["documents"].get<std::vector<std::vector<std::vector<i32>>>>());
+    EXPECT_EQ(read_bytes(dir / "a.idx"), from_hex(v["idx"]));
+    EXPECT_EQ(read_bytes(dir / "a.bin"), from_hex(v["bin"]));
+  }
 }
 
 TEST(IndexedDataset, reads_megatrons_files) {
-  NEED_VECTOR("indexed_dataset.json");
-  const TempDir dir;
-  const Json vectors = read_vector("indexed_dataset.json");
-  for (const auto& [name, v] : vectors.items()) {
-    write_bytes(dir / (name + ".idx"), from_hex(v["idx"]));
-    write_bytes(dir / (name + ".bin"), from_hex(v["bin"]));
-    const IndexedDataset data(dir / name);
-    EXPECT_EQ(name_of(data.type()), v["dtype"]);
-    EXPECT_EQ(data.has_modes(), v.contains("modes"));
-    ASSERT_EQ(data.documents(), i64(v["documents"].size()));
-    i64 sequence = 0;
-    for (i64 d = 0; d < data.documents(); ++d) {
-      EXPECT_EQ(data.document_begin(d), sequence);
-      for (const Json& expected : v["documents"][d])
-        EXPECT_EQ(tokens_of(data, sequence++), expected.get<std::vector<i32>>());
+  for (const std::string& file : golden_vectors("indexed_dataset.json")) {
+    SCOPED_TRACE(file);
+    const TempDir dir;
+    const Json vectors = read_json(file);
+    for (const auto& [name, v] : vectors.items()) {
+      write_bytes(dir / (name + ".idx"), from_hex(v["idx"]));
+      write_bytes(dir / (name + ".bin"), from_hex(v["bin"]));
+      const IndexedDataset data(dir / name);
+      EXPECT_EQ(name_of(data.type()), v["dtype"]);
+      EXPECT_EQ(data.has_modes(), v.contains("modes"));
+      ASSERT_EQ(data.documents(), i64(v["documents"].size()));
+      i64 sequence = 0;
+      for (i64 d = 0; d < data.documents(); ++d) {
+        EXPECT_EQ(data.document_begin(d), sequence);
+        for (const Json& expected : v["documents"][d])
+          EXPECT_EQ(tokens_of(data, sequence++), expected.get<std::vector<i32>>());
+      }
+      EXPECT_EQ(data.sequences(), sequence);
     }
-    EXPECT_EQ(data.sequences(), sequence);
   }
 }
 

@@ -1,4 +1,7 @@
 // Sentence maps, BERT and T5 samples against what Megatron gives.
+#include <algorithm>
+#include <numeric>
+
 #include "data/bert_dataset.h"
 #include "data/t5_dataset.h"
 #include "tests/data/data_test_util.h"
@@ -46,19 +49,21 @@ using Ints = std::vector<i32>;
 }  // namespace
 
 TEST(SentenceMap, equals_megatron) {
-  NEED_VECTOR("bert_t5.json");
-  const Json all = read_vector("bert_t5.json");
-  const auto sentences = sentences_of(all);
-  for (const Json& v : all["build_mapping"]) {
-    const bool one_epoch = v["num_epochs"] == 1;
-    const auto map = build_sentence_map(
-        *sentences, all["build_mapping_docs"],
-        {.samples = one_epoch ? std::optional<i64>() : std::optional<i64>(v["max_num_samples"].get<i64>()),
-         .max_length = v["max_seq_length"],
-         .short_probability = v["short_seq_prob"],
-         .seed = v["seed"],
-         .min_sentences = v["min_num_sent"]});
-    EXPECT_EQ(rows(map), v["mapping"].get<std::vector<std::vector<i64>>>());
+  for (const std::string& file : golden_vectors("bert_t5.json")) {
+    SCOPED_TRACE(file);
+    const Json all = read_json(file);
+    const auto sentences = sentences_of(all);
+    for (const Json& v : all["build_mapping"]) {
+      const bool one_epoch = v["num_epochs"] == 1;
+      const auto map = build_sentence_map(
+          *sentences, all["build_mapping_docs"],
+          {.samples = one_epoch ? std::optional<i64>() : std::optional<i64>(v["max_num_samples"].get<i64>()),
+           .max_length = v["max_seq_length"],
+           .short_probability = v["short_seq_prob"],
+           .seed = v["seed"],
+           .min_sentences = v["min_num_sent"]});
+      EXPECT_EQ(rows(map), v["mapping"].get<std::vector<std::vector<i64>>>());
+    }
   }
 }
 
@@ -73,32 +78,34 @@ TEST(SentenceMap, leaves_out_long_sentences_and_says_when_nothing_is_left) {
 }
 
 TEST(BertDataset, equals_megatron) {
-  NEED_VECTOR("bert_t5.json");
-  const Json all = read_vector("bert_t5.json"), v = all["bert"], special = all["special"];
-  const BertDataset dataset(sentences_of(all), all["build_mapping_docs"], v["sample_index"].size(),
-                            {.seq_length = v["sequence_length"],
-                             .seed = v["config"]["random_seed"],
-                             .sentence_order = v["classification_head"],
-                             .cls = special["cls"],
-                             .sep = special["sep"],
-                             .mask = special["mask"],
-                             .pad = special["pad"],
-                             .vocab_size = 50,
-                             .masking = masking_of(v["config"])});
-  EXPECT_EQ(rows(dataset.map()), v["sample_index"].get<std::vector<std::vector<i64>>>());
-  for (std::size_t i = 0; i < v["samples"].size(); ++i) {
-    const Json& s = v["samples"][i];
-    const BertSample got = dataset.get(i64(i));
-    EXPECT_EQ(got, (BertSample{.text = s["text"],
-                               .types = s["types"],
-                               .labels = s["labels"],
-                               .padding_mask = s["padding_mask"],
-                               .loss_mask = s["loss_mask"],
-                               .is_swapped = s["is_random"] != 0,
-                               .is_truncated = s["truncated"] != 0}))
-        << i << " " << Json(got.text).dump() << Json(got.labels).dump();
+  for (const std::string& file : golden_vectors("bert_t5.json")) {
+    SCOPED_TRACE(file);
+    const Json all = read_json(file), v = all["bert"], special = all["special"];
+    const BertDataset dataset(sentences_of(all), all["build_mapping_docs"], v["sample_index"].size(),
+                              {.seq_length = v["sequence_length"],
+                               .seed = v["config"]["random_seed"],
+                               .sentence_order = v["classification_head"],
+                               .cls = special["cls"],
+                               .sep = special["sep"],
+                               .mask = special["mask"],
+                               .pad = special["pad"],
+                               .vocab_size = 50,
+                               .masking = masking_of(v["config"])});
+    EXPECT_EQ(rows(dataset.map()), v["sample_index"].get<std::vector<std::vector<i64>>>());
+    for (std::size_t i = 0; i < v["samples"].size(); ++i) {
+      const Json& s = v["samples"][i];
+      const BertSample got = dataset.get(i64(i));
+      EXPECT_EQ(got, (BertSample{.text = s["text"],
+                                 .types = s["types"],
+                                 .labels = s["labels"],
+                                 .padding_mask = s["padding_mask"],
+                                 .loss_mask = s["loss_mask"],
+                                 .is_swapped = s["is_random"] != 0,
+                                 .is_truncated = s["truncated"] != 0}))
+          << i << " " << Json(got.text).dump() << Json(got.labels).dump();
+    }
+    EXPECT_NE(error_of([&] { dataset.get(dataset.size()); }), "");
   }
-  EXPECT_NE(error_of([&] { dataset.get(dataset.size()); }), "");
 }
 
 TEST(BertDataset, truncates_to_the_target_and_masks_about_a_share) {
@@ -125,38 +132,52 @@ TEST(BertDataset, truncates_to_the_target_and_masks_about_a_share) {
 }
 
 TEST(T5Dataset, equals_megatron) {
-  NEED_VECTOR("bert_t5.json");
-  const Json all = read_vector("bert_t5.json"), v = all["t5"], special = all["special"];
-  const T5Config config{.seq_length = v["sequence_length"],
-                        .seq_length_decoder = v["sequence_length_decoder"],
-                        .seed = v["config"]["random_seed"],
-                        .bos = special["bos"],
-                        .eos = special["eos"],
-                        .pad = special["pad"],
-                        .sentinels = special["sentinels"],
-                        .masking = masking_of(v["config"])};
-  const auto dataset = [&](const T5Config& c) {
-    return T5Dataset(sentences_of(all), all["build_mapping_docs"], v["sample_index"].size(), c);
-  };
-  const T5Dataset plain = dataset(config);
-  EXPECT_EQ(rows(plain.map()), v["sample_index"].get<std::vector<std::vector<i64>>>());
-  for (std::size_t i = 0; i < v["samples"].size(); ++i) {
-    const Json& s = v["samples"][i];
-    const T5Sample got = plain.get(i64(i));
-    EXPECT_EQ(got, (T5Sample{.encoder_text = s["text_enc"],
-                             .encoder_mask = s["enc_mask"],
-                             .decoder_text = s["text_dec"],
-                             .decoder_mask = s["dec_mask"],
-                             .labels = s["labels"],
-                             .loss_mask = s["loss_mask"],
-                             .is_truncated = s["truncated"] != 0}))
-        << i << " " << Json(got.encoder_text).dump();
+  for (const std::string& file : golden_vectors("bert_t5.json")) {
+    SCOPED_TRACE(file);
+    const Json all = read_json(file), v = all["t5"], special = all["special"];
+    const T5Config config{.seq_length = v["sequence_length"],
+                          .seq_length_decoder = v["sequence_length_decoder"],
+                          .seed = v["config"]["random_seed"],
+                          .bos = special["bos"],
+                          .eos = special["eos"],
+                          .pad = special["pad"],
+                          .sentinels = special["sentinels"],
+                          .masking = masking_of(v["config"])};
+    const auto dataset = [&](const T5Config& c) {
+      return T5Dataset(sentences_of(all), all["build_mapping_docs"], v["sample_index"].size(), c);
+    };
+    const T5Dataset plain = dataset(config);
+    EXPECT_EQ(rows(plain.map()), v["sample_index"].get<std::vector<std::vector<i64>>>());
+    for (std::size_t i = 0; i < v["samples"].size(); ++i) {
+      const Json& s = v["samples"][i];
+      const T5Sample got = plain.get(i64(i));
+      EXPECT_EQ(got, (T5Sample{.encoder_text = s["text_enc"],
+                               .encoder_mask = s["enc_mask"],
+                               .decoder_text = s["text_dec"],
+                               .decoder_mask = s["dec_mask"],
+                               .labels = s["labels"],
+                               .loss_mask = s["loss_mask"],
+                               .is_truncated = s["truncated"] != 0}))
+          << i << " " << Json(got.encoder_text).dump();
+    }
+    // A sample with several masked runs, whose sentinels or decoder are one too few.
+    const auto runs = [&](const Json& s) {
+      return std::ranges::count_if(s["text_dec"], [](const Json& id) { return id >= 50; });
+    };
+    const i64 i =
+        std::ranges::find_if(v["samples"], [&](const Json& s) { return runs(s) == 2; }) - v["samples"].begin();
+    T5Config few = config;
+    few.sentinels.resize(1);
+    EXPECT_NE(error_of([&] { dataset(few).get(i); }).find("2 masked runs but there are 1 sentinels"),
+              std::string::npos);
+    const auto mask = v["samples"][std::size_t(i)]["dec_mask"].get<std::vector<i64>>();
+    const i64 tokens = std::accumulate(mask.begin(), mask.end(), i64{0});
+    few = config, few.seq_length_decoder = tokens - 1;
+    EXPECT_NE(error_of([&] {
+                dataset(few).get(i);
+              }).find(fmt::format("{} tokens in the decoder, which has {}", tokens, tokens - 1)),
+              std::string::npos);
   }
-  T5Config few = config;
-  few.sentinels.resize(1);
-  EXPECT_NE(error_of([&] { dataset(few).get(1); }).find("2 masked runs but there are 1 sentinels"), std::string::npos);
-  few = config, few.seq_length_decoder = 5;
-  EXPECT_NE(error_of([&] { dataset(few).get(1); }).find("7 tokens in the decoder, which has 5"), std::string::npos);
 }
 
 }  // namespace megalith

@@ -72,12 +72,14 @@ void compare_split(const Json& v, const Json& expected, Split split) {
 }  // namespace
 
 TEST(GptIndex, equals_megatron) {
-  NEED_VECTOR("gpt_sampling.json");
-  for (const Json& v : read_vector("gpt_sampling.json")) {
-    SCOPED_TRACE(v["note"].get<std::string>());
-    for (Split split : kSplits) {
-      const auto found = v["splits"].find(name_of(split));
-      if (found != v["splits"].end() && !found->is_null()) compare_split(v, *found, split);
+  for (const std::string& file : golden_vectors("gpt_sampling.json")) {
+    SCOPED_TRACE(file);
+    for (const Json& v : read_json(file)) {
+      SCOPED_TRACE(v["note"].get<std::string>());
+      for (Split split : kSplits) {
+        const auto found = v["splits"].find(name_of(split));
+        if (found != v["splits"].end() && !found->is_null()) compare_split(v, *found, split);
+      }
     }
   }
 }

@@ -45,26 +45,28 @@ TEST(MersenneTwister, equals_the_standard_library) {
 }
 
 TEST(RandomState, equals_numpy) {
-  NEED_VECTOR("mt19937_numpy_randomstate.json");
-  for (const Json& v : read_vector("mt19937_numpy_randomstate.json")) {
-    const u32 seed = v["seed"];
-    RandomState raw(seed), wide(seed), doubles(seed), digits(seed), thousand(seed);
-    const std::vector<u32> words = v["raw_uint32"];
-    for (u32 w : words) EXPECT_EQ(raw.next32(), w);
-    EXPECT_EQ(wide.next64(), (u64(words[0]) << 32) | words[1]);
-    for (const Json& hex : v["random_double_hex_be"])
-      EXPECT_EQ(std::bit_cast<u64>(doubles.next_double()), std::stoull(std::string(hex), nullptr, 16));
-    for (const Json& x : v["randint_0_10"]) EXPECT_EQ(digits.interval(9), u64(x));
-    for (const Json& x : v["randint_1_1000"]) EXPECT_EQ(1 + thousand.interval(998), u64(x));
-    for (const auto& [n, expected] : v["shuffle"].items()) {
-      RandomState random(seed);
-      EXPECT_EQ(shuffled(random, std::stoll(n)), expected.get<std::vector<i32>>()) << "seed " << seed << " n " << n;
+  for (const std::string& file : golden_vectors("mt19937_numpy_randomstate.json")) {
+    SCOPED_TRACE(file);
+    for (const Json& v : read_json(file)) {
+      const u32 seed = v["seed"];
+      RandomState raw(seed), wide(seed), doubles(seed), digits(seed), thousand(seed);
+      const std::vector<u32> words = v["raw_uint32"];
+      for (u32 w : words) EXPECT_EQ(raw.next32(), w);
+      EXPECT_EQ(wide.next64(), (u64(words[0]) << 32) | words[1]);
+      for (const Json& hex : v["random_double_hex_be"])
+        EXPECT_EQ(std::bit_cast<u64>(doubles.next_double()), std::stoull(std::string(hex), nullptr, 16));
+      for (const Json& x : v["randint_0_10"]) EXPECT_EQ(digits.interval(9), u64(x));
+      for (const Json& x : v["randint_1_1000"]) EXPECT_EQ(1 + thousand.interval(998), u64(x));
+      for (const auto& [n, expected] : v["shuffle"].items()) {
+        RandomState random(seed);
+        EXPECT_EQ(shuffled(random, std::stoll(n)), expected.get<std::vector<i32>>()) << "seed " << seed << " n " << n;
+      }
+      RandomState consecutive(seed), large(seed);
+      for (int i = 0; i < 3; ++i)
+        EXPECT_EQ(shuffled(consecutive, std::array{7, 9, 4}[i]),
+                  v["consecutive_shuffles_7_9_4"][i].get<std::vector<i32>>());
+      EXPECT_EQ(md5_of(shuffled(large, 100000)), v["shuffle_100000_int32_le_md5"]);
     }
-    RandomState consecutive(seed), large(seed);
-    for (int i = 0; i < 3; ++i)
-      EXPECT_EQ(shuffled(consecutive, std::array{7, 9, 4}[i]),
-                v["consecutive_shuffles_7_9_4"][i].get<std::vector<i32>>());
-    EXPECT_EQ(md5_of(shuffled(large, 100000)), v["shuffle_100000_int32_le_md5"]);
   }
 }
 
@@ -76,22 +78,26 @@ TEST(RandomState, interval_keeps_its_bounds) {
 }
 
 TEST(TorchRandperm, equals_torch) {
-  NEED_VECTOR("torch_randperm.json");
-  for (const Json& v : read_vector("torch_randperm.json"))
-    EXPECT_EQ(torch_randperm(v["n"], v["seed"]), v["perm"].get<std::vector<i64>>());
-  EXPECT_TRUE(torch_randperm(0, 1).empty());
+  for (const std::string& file : golden_vectors("torch_randperm.json")) {
+    SCOPED_TRACE(file);
+    for (const Json& v : read_json(file))
+      EXPECT_EQ(torch_randperm(v["n"], v["seed"]), v["perm"].get<std::vector<i64>>());
+    EXPECT_TRUE(torch_randperm(0, 1).empty());
+  }
 }
 
 TEST(MockSource, equals_megatron) {
-  NEED_VECTOR("mock_gpt_lengths.json");
-  const Json v = read_vector("mock_gpt_lengths.json");
-  const MockSource source(50, 49);
-  std::vector<i32> lengths;
-  for (i64 s = 0; s < source.sequences(); ++s) lengths.push_back(i32(source.length(s)));
-  EXPECT_EQ(std::vector<i32>(lengths.begin(), lengths.begin() + 20), v["first20"].get<std::vector<i32>>());
-  EXPECT_EQ(std::vector<i32>(lengths.end() - 5, lengths.end()), v["last5"].get<std::vector<i32>>());
-  EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), i64{0}), i64(v["sum"]));
-  EXPECT_EQ(md5_of(lengths), v["md5_int32_le"]);
+  for (const std::string& file : golden_vectors("mock_gpt_lengths.json")) {
+    SCOPED_TRACE(file);
+    const Json v = read_json(file);
+    const MockSource source(50, 49);
+    std::vector<i32> lengths;
+    for (i64 s = 0; s < source.sequences(); ++s) lengths.push_back(i32(source.length(s)));
+    EXPECT_EQ(std::vector<i32>(lengths.begin(), lengths.begin() + 20), v["first20"].get<std::vector<i32>>());
+    EXPECT_EQ(std::vector<i32>(lengths.end() - 5, lengths.end()), v["last5"].get<std::vector<i32>>());
+    EXPECT_EQ(std::accumulate(lengths.begin(), lengths.end(), i64{0}), i64(v["sum"]));
+    EXPECT_EQ(md5_of(lengths), v["md5_int32_le"]);
+  }
 }
 
 TEST(MockSource, counts_up_and_ends) {
