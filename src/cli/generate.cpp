@@ -1,6 +1,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/generate_others.h"
 #include "cli/model_source.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
@@ -40,7 +41,7 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
 
 int command_generate(int argc, const char* const* argv) {
   GenerateFlags c;
-  if (!read_flags(c, argc, argv)) return 0;
+  if (!read_flags(c, argc, argv, generate_others())) return 0;
   check(!c.load.empty() && !c.prompt.empty(), "--load and --prompt are required");
   constexpr i64 kMost = i64(1) << 31;
   check(c.tokens_to_generate > 0 && c.tokens_to_generate < kMost, "--tokens-to-generate is {}: want 1 to {}",

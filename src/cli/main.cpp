@@ -85,7 +85,7 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
   allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
+  if (name == "--help" || name == "-h" || name == "help" || name == "--version") return usage(stdout);
   for (const Entry& e : kCommands)
     if (e.name == name) return run(e, argc - 1, argv + 1);
   return argc < 2 || name.empty() ? usage(stderr) : run_other({argv + 1, argv + argc});

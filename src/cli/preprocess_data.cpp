@@ -37,6 +37,7 @@ int command_preprocess_data(int argc, const char* const* argv) {
   check(!c.input.empty() && !c.output_prefix.empty() && !c.tokenizer.type.empty(),
         "--input, --output-prefix and --tokenizer-type are required");
   const PreprocessResult r = preprocess(c);
+  if (r.documents == 0) log::warn("--input holds no documents: nothing can be trained on what was written");
   log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s{}", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds,
            r.bad_lines > 0 ? fmt::format(", {} broken lines skipped", r.bad_lines) : "");
   return 0;

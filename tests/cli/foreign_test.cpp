@@ -116,6 +116,29 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   EXPECT_TRUE(fs::exists(*this / "exp/run/latest_checkpointed_iteration.txt"));
 }
 
+// The file that --config-name names is read where it is there; the line wins over it.
+TEST_F(Foreign, NemoReadsItsFile) {
+  fs::create_directories(*this / "conf");
+  spit(*this / "conf/my.yaml",
+       "name: run\ntrainer: {precision: bf16-mixed, max_steps: 4, val_check_interval: 2, limit_val_batches: 1}\n"
+       "model:\n  encoder_seq_length: 32\n  max_position_embeddings: ${.encoder_seq_length}\n  num_layers: 2\n"
+       "  hidden_size: 32\n  num_attention_heads: 2\n  num_query_groups: null\n  micro_batch_size: 1\n"
+       "  global_batch_size: 2\n  share_embeddings_and_output_weights: False\n"
+       "  activations_checkpoint_granularity: full\n  activations_checkpoint_method: uniform\n"
+       "  activations_checkpoint_num_layers: 1\n"
+       "  data:\n    seq_length: ${model.encoder_seq_length}\n    splits_string: 80,10,10\n"
+       "    data_prefix:\n      - .5\n      - " +
+           data() + "\n      - .5\n      - " + data() + "\n");
+  const Ran ran = megalith("pretrain-gpt --config-path=" + *this / "conf" + " --config-name=my trainer.max_steps=2");
+  const std::string command = command_in(ran, "pretrain-gpt");
+  for (const std::string& part :
+       {std::string("--max-position-embeddings 32"), std::string("--train-iters 2"),
+        std::string("--untie-embeddings-and-output-weights"), "--data-path .5 " + data() + " .5 " + data(),
+        std::string("--recompute-granularity full"), std::string("--recompute-method uniform")})
+    EXPECT_NE(command.find(part), std::string::npos) << part << "\n" << command;
+  must(command + " --tokenizer-type ByteTokenizer --no-progress");
+}
+
 TEST_F(Foreign, NemoFineTuning) {
   spit(*this / "chat.jsonl",
        R"({"messages": [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]})"

@@ -73,10 +73,13 @@ TEST_F(NewUser, DatasetsInTraining) {
   refuses("--data-path '" + data() + "'", "has its quotes in the name");
   fs::copy(data() + ".bin", *this / "half.bin");
   refuses("--data-path " + *this / "half", "half.bin is there and ");
+  refuses("--data-path 0.5 " + data() + " 0.5", "0.5 is a weight where a dataset is wanted");
+  refuses("--data-path [0.5," + data() + "]", "a list goes apart by blanks, as 0.3 A 0.7 B");
   refuses("--vocab-size 100", "257 tokens");
-  must("preprocess-data --tokenizer-type ByteTokenizer --input " + file("e.jsonl", "") + " --output-prefix " +
-       *this / "e");
-  refuses("--data-path " + *this / "e_text_document", "e_text_document");
+  const Ran none = must("preprocess-data --tokenizer-type ByteTokenizer --input " + file("e.jsonl", "") +
+                        " --output-prefix " + *this / "e");
+  EXPECT_NE(none.err.find("--input holds no documents"), std::string::npos) << none.err;
+  refuses("--data-path " + *this / "e_text_document", "e_text_document is empty: tokenize a text");
   refuses("--mock-data", "exclude each other");
 }
 
@@ -130,6 +133,8 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
   expect_refused("convert --load x --save y", "--to is required");
   expect_refused("generate --load " + *this / "none --prompt a", "no such directory");
   expect_refused("generate --load x", "--load and --prompt are required");
+  expect_refused("generate --load x --prompt a --max-new-tokens 5", "use --tokens-to-generate N");
+  expect_refused("generate --model x --prompt a", "use --load DIR");
   expect_refused("evaluate --data-path x --load " + *this / "empty", "is empty");
   expect_refused("inspect " + *this / "empty", "is empty");
   expect_refused("inspect " + *this / "none", "is not there");
