@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/escape.h"
+#include "base/log_level.h"
 
 namespace megalith::log {
 
@@ -28,6 +29,7 @@ struct Status {
   std::mutex mutex;
   std::string line;
   bool muted = false;
+  bool warns = true;
 };
 static Status& status() {
   static Status it;
@@ -57,6 +59,12 @@ void mute() {
   s.muted = true;
 }
 
+void silence_warnings() {
+  Status& s = status();
+  const std::lock_guard lock(s.mutex);
+  s.warns = false;
+}
+
 void write_line(std::string_view line) {
   above_status([&] {
     std::fwrite(line.data(), 1, line.size(), stdout);
@@ -68,7 +76,9 @@ void write_info(std::string_view message) {
   above_status([&] { logger().info("{}", message); });
 }
 void write_warn(std::string_view message) {
-  above_status([&] { logger().warn("warning: {}", escape_controls(message)); });
+  above_status([&] {
+    if (status().warns) logger().warn("warning: {}", escape_controls(message));
+  });
 }
 
 void set_status(std::string_view line) {

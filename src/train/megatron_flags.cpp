@@ -69,7 +69,7 @@ constexpr Row kAccepted[] = {
      "--timing-log-level= --timing-log-option= --no-barrier-with-level-1-timing --log-timers-to-tensorboard "
      "--log-batch-size-to-tensorboard --log-validation-ppl-to-tensorboard --log-memory-to-tensorboard "
      "--log-world-size-to-tensorboard --no-log-learnig-rate-to-tensorboard --no-log-learning-rate-to-tensorboard "
-     "--no-log-loss-scale-to-tensorboard --tensorboard-queue-size= --logging-level= --no-one-logger "
+     "--no-log-loss-scale-to-tensorboard --tensorboard-queue-size= --no-one-logger "
      "--enable-one-logger"},
     {"there is one rank, and --profile comes with a range for each op", "--profile-ranks=* --nvtx-ranges"},
     {"bad iterations are skipped and counted; nothing is run again", "--rerun-mode="},

@@ -7,6 +7,7 @@
 #include "train/open_data.h"
 #include "train/pipeline.h"
 #include "train/run_begin.h"
+#include "train/run_head.h"
 #include "train/schedules.h"
 #include "train/together.h"
 
@@ -41,6 +42,31 @@ Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
   return datasets;
 }
 
+// The rank that needs the most memory: of those that run, or in a dry run of all stages, which it lists.
+static i64 most_needed(const Options& o, i64 mine, bool resumes, const Backend& backend, Ranks& ranks) {
+  i64 most = mine;
+  if (o.train.dry_run) {
+    const StagesReport stages = stages_report(o, backend, resumes);
+    if (!stages.text.empty()) log::say("{}", stages.text);
+    return std::max(most, stages.most_bytes);
+  }
+  for (const std::string& bytes : ranks.all_gather(std::to_string(mine))) most = std::max<i64>(most, std::stoll(bytes));
+  return most;
+}
+
+static void say_head(const Options& o, const RunStart& start, const MemoryNeed& need, const Backend& backend,
+                     Ranks& ranks) {
+  const RunState& state = start.progress().state;
+  RunFacts facts{.device = backend.device_name(),
+                 .available_bytes = backend.available_bytes() / (backend.host_bytes() ? 1 : ranks.place().local_size),
+                 .iteration = state.iteration,
+                 .train_iters = train_iters(o, state),
+                 .from = start.place()};
+  facts.needed_bytes = most_needed(o, need.total(), start.resumes(), backend, ranks);
+  if (!o.train.dry_run && ranks.rank() == 0) facts.arguments = write_arguments(o, state.iteration);
+  if (ranks.rank() == 0 && o.train.log_level <= LogLevel::info) log::say("{}", run_head(o, facts));
+}
+
 Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   std::optional<RunStart> start;
   PlannedStep step;
@@ -67,12 +93,11 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (o.train.print_graph) log::say("{}", print(step.train));
     if (o.train.print_plan) log::say("{}{}", print(step.passes), print(step.plan));
     total = need();
-    log::say("{}", plan_report(o, step, total));
-    if (const std::string stages = o.train.dry_run ? stages_report(o, backend) : ""; !stages.empty())
-      log::say("{}", stages);
+    if (o.train.dry_run || o.train.log_level == LogLevel::debug) log::say("{}", plan_report(o, step, total));
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place());
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
+  say_head(o, *start, total, backend, ranks);
   return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places)};
 }
 

@@ -23,6 +23,9 @@ enum class ExitSignal { term, interrupt, user1, user2, hang_up };
 
 enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
 
+// What a run says: debug adds all arguments and the plan; warning leaves out its start, error warnings too.
+enum class LogLevel { debug, info, warning, error };
+
 enum class CopyType { none, global, local };  // of saves of which only the latest stays
 
 struct TrainConfig {
@@ -62,6 +65,7 @@ struct TrainConfig {
   bool no_save_rng = false;
   bool exit_on_missing_checkpoint = false;
 
+  LogLevel log_level = LogLevel::info;
   i64 log_interval = 100;
   bool log_throughput = false;
   bool log_params_norm = false;

@@ -1,4 +1,6 @@
 // The field lists of the structs that train/ owns, and the list of all of them.
+#include <charconv>
+
 #include "config/field.h"
 #include "train/options.h"
 
@@ -69,8 +71,23 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
         "Fail if --load is there, or is --save, and holds no checkpoint, instead of starting anew.");
 }
 
+// Python's levels; what is no number is told by the field.
+std::string log_level_of_number(std::string_view text) {
+  int n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size()) return std::string(text);
+  return n <= 10 ? "debug" : n <= 20 ? "info" : n <= 30 ? "warning" : "error";
+}
+
 void list_logging(TrainConfig& c, config::FieldList& f) {
   f.group("Logging");
+  f.add("log-level", c.log_level, {"debug", "info", "warning", "error"},
+        "What a run says: debug adds all arguments and the plan's table; warning leaves out the lines of its start, "
+        "error the warnings too. Not in Megatron.")
+      .also(config::Spelling{.flag = "--logging-level",
+                             .convert = log_level_of_number,
+                             .help = "Megatron's form, Python's numbers: 10 debug, 20 info, 30 warning, 40 error",
+                             .metavar = "N"});
   f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
   f.add("log-throughput", c.log_throughput,
         "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");

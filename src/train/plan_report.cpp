@@ -90,12 +90,14 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   return out + "------------------------------------------------------";
 }
 
-std::string stages_report(const Options& o, const Backend& backend) {
+StagesReport stages_report(const Options& o, const Backend& backend, bool resumes) {
   const int stages = int(o.parallel.pipeline_model_parallel_size);
   if (stages == 1) return {};
-  std::string out;
+  StagesReport report;
+  std::string& out = report.text;
   for (int stage = 0; stage < stages; ++stage) {
     const PlannedStep step = plan_step(step_spec(o, stage), backend);
+    report.most_bytes = std::max(report.most_bytes, memory_need(o, step, backend, resumes).total());
     std::string layers;
     int in_flight = 0;
     for (const StagePiece& piece : step.pipeline->pieces) {
@@ -115,7 +117,7 @@ std::string stages_report(const Options& o, const Backend& backend) {
         "bubble: {:.1f}% of the work's time, (stages - 1) / (micro-batches x pieces), if stages are alike\n",
         100.0 * (s.stages - 1) / (double(s.micro_batches) * s.chunks));
   out.pop_back();
-  return out;
+  return report;
 }
 
 // Those that divide a rank's share of the global batch. They are found in pairs up to its root: it may be a huge number

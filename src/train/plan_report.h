@@ -16,9 +16,13 @@ void check_sizes(const Options& options, const Backend& backend);
 // Bytes per category, parameters, flops, instructions.
 std::string plan_report(const Options& options, const PlannedStep& step, const MemoryNeed& need);
 
-// A line for each stage of a pipeline, planned here without its ranks: its layers, micro-batches in flight, bytes a
-// rank; and the bubble. Empty without a pipeline.
-std::string stages_report(const Options& options, const Backend& backend);
+// The stages of a pipeline, planned here without its ranks: a line each, with its layers, micro-batches in flight,
+// bytes a rank; and the bubble. Empty without a pipeline.
+struct StagesReport {
+  std::string text;
+  i64 most_bytes = 0;  // that a rank needs in all, in the stage that needs the most
+};
+StagesReport stages_report(const Options& options, const Backend& backend, bool resumes);
 
 // Error if the plan needs more memory than there is, with the largest micro-batch and the nearest layouts that fit: the
 // distributed optimizer, twice the tensor- or pipeline-parallel ranks, layers computed again.

@@ -14,6 +14,7 @@
 #include "train/peak_flops.h"
 #include "train/pipeline.h"
 #include "train/run_begin.h"
+#include "train/run_head.h"
 #include "train/run_log.h"
 #include "train/saver.h"
 #include "train/schedules.h"
@@ -274,14 +275,11 @@ class TrainingRun {
 int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
-  log::say("{}", arguments_text(options));
-  for (const std::string& note : options.notes) log::say("{}", note);
+  say_notes(options);
   if (options.optimizer.optimizer_cpu_offload && !backend.host_bytes())
     log::warn(
         "--optimizer-cpu-offload on the CPU, whose memory is the host's, frees none of it: state is copied to and fro "
         "and has rows of its own in the memory report; leave it out");
-  const std::string map = rank_map(mesh_of(options.parallel, options.model));
-  if (!map.empty()) log::say("{}", map);
   Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));

@@ -73,7 +73,8 @@ class Disk : public Workshop {
   std::vector<std::string> held() {
     std::vector<std::string> names;
     for (const auto& entry : fs::directory_iterator(*this / "disk/ck"))
-      names.push_back(entry.path().filename().string());
+      if (const std::string name = entry.path().filename().string(); !name.starts_with("arguments_"))
+        names.push_back(name);
     std::ranges::sort(names);
     return names;
   }

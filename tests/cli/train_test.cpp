@@ -1,4 +1,5 @@
 // A training run as its user sees it: it learns, and everything that it says and writes is there.
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <regex>
@@ -57,7 +58,32 @@ TEST_F(Training, PrintsMegatronsLines) {
   EXPECT_NE(ran.out.find(" validation loss at iteration 2 | lm loss value: "), std::string::npos);
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 | lm loss value: "), std::string::npos);
   EXPECT_NE(ran.out.find(" validation loss at iteration 4 on test set | lm loss value: "), std::string::npos);
-  EXPECT_NE(ran.out.find("num_layers ...................................... 2"), std::string::npos);
+}
+
+// Its first lines say what matters; all arguments are in a file beside the checkpoints, or in the log if it is asked
+// for.
+TEST_F(Training, BeginsWithWhatMatters) {
+  const std::string flags = "--train-iters 2 --split 80,10,10 --save-interval 2 --save " + *this / "ck ",
+                    arguments = "num_layers ...................................... 2";
+  const std::string plain = must(pretrain(flags)).out,
+                    debug = must(pretrain("--log-level debug --load " + *this / "ck " + flags)).out;
+  std::size_t at = 0;
+  for (const char* label : {"model ", "layout ", "memory ", "data ", "batch ", "run ", "optimizer ", "save ",
+                            "arguments ", "differs ", " [20"}) {
+    const std::size_t next = plain.find(std::string("\n") + label, at);
+    ASSERT_NE(next, std::string::npos) << label << plain;
+    at = next;
+  }
+  EXPECT_LT(std::count(plain.begin(), plain.begin() + i64(at), '\n'), 16) << plain;
+  EXPECT_EQ(plain.find(arguments), std::string::npos) << plain;
+  EXPECT_EQ(plain.find("-- plan --"), std::string::npos) << plain;
+  EXPECT_NE(slurp(*this / "ck/arguments_0000000.txt").find(arguments), std::string::npos);
+  EXPECT_NE(debug.find(arguments), std::string::npos) << debug;
+  EXPECT_NE(debug.find("-- plan --"), std::string::npos) << debug;
+  EXPECT_NE(debug.find("nothing is left: 2 iterations are done, from " + *this / "ck/iter_0000002"), std::string::npos)
+      << debug;
+  EXPECT_EQ(must(pretrain(flags + "--log-level warning --load " + *this / "ck")).out.find("\nmodel "),
+            std::string::npos);
 }
 
 // A line's time and its tokens a second of each device make a step's tokens, whatever the number of devices.

@@ -1,0 +1,8 @@
+// How little of base/log.h is wanted.
+#pragma once
+
+namespace megalith::log {
+
+void silence_warnings();  // warn() says nothing from here on
+
+}  // namespace megalith::log
