@@ -1,6 +1,6 @@
 """Writes texts, and what Hugging Face tokenizers, tiktoken and sentencepiece make of them, for reference_test.cpp.
 
-    reference.py FOLDER SHARED_DIR SOURCE_DIR [COUNT]
+    reference.py FOLDER SHARED_DIR SOURCE_DIR [COUNT]      (what SHARED_DIR lacks is taken from the tree)
 
 FOLDER gets texts.bin and manifest.json: a list of cases, each with the tokenizer's settings and a file of its ids and of what it
 decodes them to. Exits with 77 where a package cannot be imported or is too old.
@@ -27,6 +27,25 @@ if tuple(int(n) for n in sentencepiece.__version__.split(".")[:3]) < (0, 2, 2):
 
 folder, shared, source = (pathlib.Path(p) for p in sys.argv[1:4])
 count = int(sys.argv[4]) if len(sys.argv) > 4 else 10000
+
+
+def first_of(in_shared, in_tree):
+    """A file of SHARED_DIR, else the small one of the same kind in the tree."""
+    return shared / in_shared if (shared / in_shared).exists() else source / "tests/golden/tokenizers" / in_tree
+
+
+def style(name):
+    return first_of(f"formats/vectors/{name}-style-mini.tokenizer.json", f"{name}.tokenizer.json")
+
+
+def prose():
+    """English text: of SHARED_DIR, else our documents."""
+    found = shared / "data/tiny-shakespeare.txt"
+    if found.exists():
+        return found.read_text()
+    return "\n\n".join(page.read_text() for page in sorted((source / "docs").glob("*.md")))
+
+
 rng = random.Random(20)
 
 ALL = [c for c in range(0x110000) if unicodedata.category(chr(c)) not in ("Cs", "Cn")]
@@ -62,14 +81,14 @@ def texts():
     out = ["", " ", "a"]
     while len(out) < count:
         out.append("".join(piece() for _ in range(rng.randrange(1, 14))))
-    shakespeare = (shared / "data/tiny-shakespeare.txt").read_text()
-    out += shakespeare.split("\n\n")[:1500]
-    out.append(shakespeare[:100000])
+    english = prose()
+    out += english.split("\n\n")[:1500]
+    out.append(english[:100000])
     out += ["a" * 20000, "ab" * 8000, "the" * 5000, " " * 9000, "1" * 9000, "".join(rng.choices("abcdefghijklmnopqrstuvwxyz", k=20000)),
             "".join(rng.choices("aetT", k=20000)), "".join(chr(rng.randrange(0x4E00, 0x9FA5)) for _ in range(6000))]  # long words
     # Ways to cut a text whose sums of scores differ in their last bits only: near the start, and where sums are large.
     out += ["." * n for n in range(5, 120, 3)] + [" ".join("." * rng.randrange(7, 60) for _ in range(1500))]
-    out += ["".join(f"{rng.choice(shakespeare.split())}_{rng.randrange(100)} {rng.random():.8f}\n" for _ in range(1000)) for _ in range(3)]
+    out += ["".join(f"{rng.choice(english.split())}_{rng.randrange(100)} {rng.random():.8f}\n" for _ in range(1000)) for _ in range(3)]
     built = lambda p: any(part.startswith("build") for part in p.relative_to(source).parts)
     files = [p for p in sorted(source.rglob("*")) if p.suffix in (".cpp", ".h", ".md", ".py", ".cu", ".txt") and not built(p)]
     out += [p.read_text(errors="replace") for p in files[:: max(1, len(files) // 150)] if p.stat().st_size < 60000]
@@ -82,7 +101,7 @@ def added(content, **flags):
 
 def variants():
     """Components that no file in the data has, on top of the small files there."""
-    read = lambda name: json.loads((shared / f"formats/vectors/{name}-style-mini.tokenizer.json").read_text())
+    read = lambda name: json.loads(style(name).read_text())
     qwen, llama, mistral = read("qwen"), read("llama3"), read("mistral")
     byte = dict(type="ByteLevel", add_prefix_space=False, trim_offsets=True, use_regex=False)
     split = lambda regex, behavior="Isolated", invert=False: dict(type="Split", pattern=dict(Regex=regex), behavior=behavior, invert=invert)
@@ -162,9 +181,10 @@ def variants():
 
 
 def unigrams(mistral, seq):
-    spm = sentencepiece.SentencePieceProcessor(str(shared / "data/spm-unigram-test.model"))
+    file = first_of("data/spm-unigram-test.model", "unigram.model")
+    spm = sentencepiece.SentencePieceProcessor(str(file))
     vocab = [[spm.id_to_piece(i), spm.get_score(i)] for i in range(len(spm))]
-    blob = charsmap(shared / "data/spm-unigram-test.model")
+    blob = charsmap(file)
     import base64
     t5 = dict(mistral, added_tokens=[added("<unk>"), added("</s>")], normalizer=dict(type="Precompiled", precompiled_charsmap=base64.b64encode(blob).decode()),
               pre_tokenizer=dict(type="Metaspace", replacement="▁", prepend_scheme="always", split=True), decoder=dict(type="Metaspace", replacement="▁"),
@@ -231,29 +251,34 @@ def ids_or_none(tokenizer, text):
 
 def cases():
     """Name, the tokenizer's settings, texts -> ids, ids -> bytes or None."""
-    data = shared / "data"
     hugging = lambda t: (lambda all: [ids_or_none(t, text) for text in all], lambda ids: t.decode(ids, skip_special_tokens=False).encode())
     for name in ("qwen", "llama3", "mistral"):
-        file = shared / f"formats/vectors/{name}-style-mini.tokenizer.json"
-        yield name, dict(type="HuggingFaceTokenizer", model=str(file)), *hugging(Tokenizer.from_file(str(file)))
-    file = data / "olmo-tokenizer.json"
-    yield "olmo", dict(type="HuggingFaceTokenizer", model=str(file)), *hugging(Tokenizer.from_file(str(file)))
-    gpt2 = tokenizers.ByteLevelBPETokenizer(str(data / "gpt2-vocab.json"), str(data / "gpt2-merges.txt"))
+        yield name, dict(type="HuggingFaceTokenizer", model=str(style(name))), *hugging(Tokenizer.from_file(str(style(name))))
+    file = shared / "data/olmo-tokenizer.json"
+    if file.exists():
+        yield "olmo", dict(type="HuggingFaceTokenizer", model=str(file)), *hugging(Tokenizer.from_file(str(file)))
+    vocab, merges = (str(first_of(f"data/gpt2-{file}", file)) for file in ("vocab.json", "merges.txt"))
+    gpt2 = tokenizers.ByteLevelBPETokenizer(vocab, merges)
     gpt2.add_special_tokens(["<|endoftext|>"])
-    yield "gpt2", dict(type="GPT2BPETokenizer", vocab=str(data / "gpt2-vocab.json"), merges=str(data / "gpt2-merges.txt")), *hugging(gpt2)
+    yield "gpt2", dict(type="GPT2BPETokenizer", vocab=vocab, merges=merges), *hugging(gpt2)
+    words = str(first_of("data/bert-base-uncased-vocab.txt", "bert-vocab.txt"))
     for lower in (True, False):
-        bert = tokenizers.BertWordPieceTokenizer(str(data / "bert-base-uncased-vocab.txt"), lowercase=lower)
-        yield f"bert-{lower}", dict(type="BertWordPieceLowerCase" if lower else "BertWordPieceCase", vocab=str(data / "bert-base-uncased-vocab.txt")), *hugging(bert)
+        bert = tokenizers.BertWordPieceTokenizer(words, lowercase=lower)
+        yield f"bert-{lower}", dict(type="BertWordPieceLowerCase" if lower else "BertWordPieceCase", vocab=words), *hugging(bert)
+    file = first_of("data/cl100k_base.tiktoken", "ranks.tiktoken")
     for name, pattern, special in encodings():
-        ranks = tiktoken.load.load_tiktoken_bpe(str(data / "cl100k_base.tiktoken"))
-        e = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=special)
-        yield name, dict(type="TikTokenizer", model=str(data / "cl100k_base.tiktoken"), pattern=name.split("-")[0]), \
+        ranks = tiktoken.load.load_tiktoken_bpe(str(file))
+        known = special if len(ranks) == 100256 else {}  # that we know of a file with so many ranks
+        e = tiktoken.Encoding(name, pat_str=pattern, mergeable_ranks=ranks, special_tokens=known)
+        yield name, dict(type="TikTokenizer", model=str(file), pattern=name.split("-")[0]), \
             lambda all, e=e: [e.encode(t, allowed_special="all") for t in all], e.decode_bytes
-    for name in ("mistral-v1.tokenizer.model", "spm-unigram-test.model"):
-        spm = sentencepiece.SentencePieceProcessor(str(data / name))
-        yield name, dict(type="SentencePieceTokenizer", model=str(data / name)), lambda all, s=spm: [s.encode(t) for t in all], lambda ids, s=spm: s.decode(ids).encode()
+    for name, small in (("mistral-v1.tokenizer.model", "bpe.model"), ("spm-unigram-test.model", "unigram.model")):
+        file = str(first_of(f"data/{name}", small))
+        spm = sentencepiece.SentencePieceProcessor(file)
+        yield name, dict(type="SentencePieceTokenizer", model=file), lambda all, s=spm: [s.encode(t) for t in all], lambda ids, s=spm: s.decode(ids).encode()
+    (folder / "prose.txt").write_text(prose())
     for name, options in sentencepiece_models():
-        sentencepiece.SentencePieceTrainer.train(input=str(data / "tiny-shakespeare.txt"), model_prefix=str(folder / name), vocab_size=700, num_threads=1,
+        sentencepiece.SentencePieceTrainer.train(input=str(folder / "prose.txt"), model_prefix=str(folder / name), vocab_size=700, num_threads=1,
                                                  character_coverage=0.98, minloglevel=2, input_sentence_size=2500,
                                                  shuffle_input_sentence=False, **options)
         spm = sentencepiece.SentencePieceProcessor(str(folder / f"{name}.model"))

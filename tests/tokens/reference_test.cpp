@@ -79,7 +79,6 @@ int differences(const nlohmann::json& c, const std::vector<std::string>& texts, 
 }  // namespace
 
 TEST(Reference, equals_the_python_packages) {
-  if (!has_shared("data")) GTEST_SKIP() << "no " << shared("data");
   const TempDir dir;
   const std::string python = environment("MEGALITH_PYTHON", "python3");
   const std::string command =

@@ -106,7 +106,10 @@ def special(t):
 
 
 def byte_level():
-    t = Tokenizer(models.BPE.from_file(shared + "/data/gpt2-vocab.json", shared + "/data/gpt2-merges.txt"))
+    files = [f"{shared}/data/gpt2-{file}" for file in ("vocab.json", "merges.txt")]
+    if not os.path.exists(files[0]):
+        files = [os.path.join(folder, "../../../golden/tokenizers", file) for file in ("vocab.json", "merges.txt")]
+    t = Tokenizer(models.BPE.from_file(*files))
     t.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
     t.decoder = decoders.ByteLevel()
     return special(t)
