@@ -7,7 +7,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "tests/places.h"
+#include "tests/golden.h"
 #include "tests/train/files.h"
 
 namespace megalith {
@@ -57,23 +57,24 @@ static std::filesystem::path write_vector_file(const std::filesystem::path& fold
   return w.path();
 }
 
-TEST(TensorBoard, file_equals_the_vector_file) {
-  const std::filesystem::path vectors = std::string(kSharedDir) + "/formats/vectors";
-  if (!std::filesystem::exists(vectors)) GTEST_SKIP() << vectors << " is absent";
-  const TempFolder folder("tensorboard_vector");
-  const auto path = write_vector_file(folder.path / "runs" / "a");
-  EXPECT_EQ(path.filename(), "events.out.tfevents.1700000000.testhost.4242.0");
-  EXPECT_EQ(hex(read_file(path)), hex(read_file(vectors / path.filename())));
+TEST(TensorBoard, file_equals_the_vector_files) {
+  const std::string name = "events.out.tfevents.1700000000.testhost.4242.0";
+  for (const std::string& vectors : golden_vectors(name)) {
+    const TempFolder folder("tensorboard_vector");
+    const auto path = write_vector_file(folder.path / "runs" / "a");
+    EXPECT_EQ(path.filename(), name);
+    EXPECT_EQ(hex(read_file(path)), hex(read_file(vectors)));
+  }
 }
 
 TEST(TensorBoard, checksums_equal_the_vectors) {
-  std::ifstream in(std::string(kSharedDir) + "/formats/vectors/tensorboard.json");
-  if (!in) GTEST_SKIP() << "the test vectors are absent";
-  const auto vectors = nlohmann::json::parse(in);
-  ASSERT_GE(vectors["crc32c"].size(), 6u);
-  for (const auto& v : vectors["crc32c"]) {
-    EXPECT_EQ(tfevents::crc32c(from_hex(v["hex"])), v["crc"].get<u32>());
-    EXPECT_EQ(tfevents::masked_crc32c(from_hex(v["hex"])), v["masked"].get<u32>());
+  for (const std::string& file : golden_vectors("tensorboard.json")) {
+    const auto vectors = nlohmann::json::parse(std::ifstream(file));
+    ASSERT_GE(vectors["crc32c"].size(), 6u);
+    for (const auto& v : vectors["crc32c"]) {
+      EXPECT_EQ(tfevents::crc32c(from_hex(v["hex"])), v["crc"].get<u32>());
+      EXPECT_EQ(tfevents::masked_crc32c(from_hex(v["hex"])), v["masked"].get<u32>());
+    }
   }
 }
 
