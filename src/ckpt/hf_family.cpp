@@ -7,7 +7,8 @@
 namespace megalith {
 namespace {
 
-constexpr std::string_view kNames[] = {"gpt2", "llama", "mistral", "qwen2", "qwen3", "gpt_neox", "bloom", "falcon"};
+constexpr std::string_view kFamilyNames[] = {"gpt2",  "llama",    "mistral", "qwen2",
+                                             "qwen3", "gpt_neox", "bloom",   "falcon"};
 
 std::string_view name_of(PositionEmbedding p) {
   constexpr std::string_view names[] = {"learned_absolute", "rope", "alibi", "none"};
@@ -32,7 +33,7 @@ void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std:
 
 }  // namespace
 
-std::string_view name_of(HfFamily family) { return kNames[int(family)]; }
+std::string_view name_of(HfFamily family) { return kFamilyNames[int(family)]; }
 
 std::string_view hf_architecture(HfFamily family) {
   constexpr std::string_view names[] = {"GPT2LMHeadModel",  "LlamaForCausalLM", "MistralForCausalLM",
@@ -42,9 +43,9 @@ std::string_view hf_architecture(HfFamily family) {
 }
 
 HfFamily hf_family(std::string_view model_type) {
-  for (int i = 0; i < int(std::size(kNames)); ++i)
-    if (kNames[i] == model_type) return HfFamily(i);
-  fail("[hf] unknown model type \"{}\"; we have {}", model_type, fmt::join(kNames, ", "));
+  for (int i = 0; i < int(std::size(kFamilyNames)); ++i)
+    if (kFamilyNames[i] == model_type) return HfFamily(i);
+  fail("[hf] unknown model type \"{}\"; we have {}", model_type, fmt::join(kFamilyNames, ", "));
 }
 
 std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) {
@@ -78,7 +79,7 @@ HfFamily choose_hf_family(const ModelConfig& model) {
   constexpr std::string_view kMark = "[hf] ";
   check_sizes_known(model);
   std::vector<std::string> reasons;
-  for (int i = 0; i < int(std::size(kNames)); ++i) {
+  for (int i = 0; i < int(std::size(kFamilyNames)); ++i) {
     try {
       write_hf_config({.family = HfFamily(i), .model = model});
       return HfFamily(i);

@@ -7,7 +7,7 @@ namespace {
 
 using Takes = config::OtherFlag::Takes;
 
-struct Row {
+struct GenerateFlag {
   const char* flag;
   Takes takes;
   const char* why;
@@ -17,7 +17,7 @@ constexpr const char* kTokens = "use --tokens-to-generate N";
 constexpr const char* kNoServer = "there is no server and no batch: one --prompt is continued";
 constexpr const char* kStored = "the checkpoint tells its own shape, and one process reads it whole";
 
-constexpr Row kRefused[] = {
+constexpr GenerateFlag kRefusedToGenerate[] = {
     {"--num-tokens-to-generate", Takes::one, kTokens},
     {"--max-new-tokens", Takes::one, kTokens},
     {"--max-tokens", Takes::one, kTokens},
@@ -33,7 +33,7 @@ constexpr Row kRefused[] = {
     {"--return-log-probs", Takes::nothing, kNoServer},
 };
 
-constexpr Row kAccepted[] = {
+constexpr GenerateFlag kAcceptedToGenerate[] = {
     {"--tensor-model-parallel-size", Takes::one, kStored},
     {"--pipeline-model-parallel-size", Takes::one, kStored},
     {"--num-layers", Takes::one, kStored},
@@ -50,8 +50,10 @@ constexpr Row kAccepted[] = {
 std::span<const config::OtherFlag> generate_others() {
   static const std::vector<config::OtherFlag> flags = [] {
     std::vector<config::OtherFlag> all;
-    for (const Row& r : kRefused) all.push_back({.flag = r.flag, .accepted = false, .takes = r.takes, .why = r.why});
-    for (const Row& r : kAccepted) all.push_back({.flag = r.flag, .accepted = true, .takes = r.takes, .why = r.why});
+    for (const GenerateFlag& r : kRefusedToGenerate)
+      all.push_back({.flag = r.flag, .accepted = false, .takes = r.takes, .why = r.why});
+    for (const GenerateFlag& r : kAcceptedToGenerate)
+      all.push_back({.flag = r.flag, .accepted = true, .takes = r.takes, .why = r.why});
     return all;
   }();
   return flags;

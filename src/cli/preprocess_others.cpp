@@ -7,7 +7,7 @@ namespace {
 
 using Takes = config::OtherFlag::Takes;
 
-struct Row {
+struct OtherFlag {
   const char* flag;
   Takes takes;
   const char* why;
@@ -18,7 +18,7 @@ constexpr const char* kFormat = "there is one format, which is memory-mapped";
 constexpr const char* kNoModel = "files hold token ids, and no model is made";
 constexpr const char* kNoPython = "tokenizers are read from their files";
 
-constexpr Row kAccepted[] = {
+constexpr OtherFlag kAcceptedFlags[] = {
     {"--find-optimal-num-workers", Takes::nothing, kThreads},
     {"--workers-to-check", Takes::many, kThreads},
     {"--max-documents", Takes::one, kThreads},
@@ -35,7 +35,7 @@ constexpr Row kAccepted[] = {
     {"--legacy-tokenizer", Takes::nothing, kNoPython},
 };
 
-constexpr Row kRefused[] = {
+constexpr OtherFlag kRefusedFlags[] = {
     {"--vocab-extra-ids", Takes::one, "extra ids are T5's, which is not built yet"},
     {"--tokenizer-metadata", Takes::one, "this tokenizer setting is not built yet"},
     {"--tokenizer-special-tokens", Takes::many, "this tokenizer setting is not built yet"},
@@ -50,8 +50,10 @@ constexpr Row kRefused[] = {
 std::span<const config::OtherFlag> preprocess_others() {
   static const std::vector<config::OtherFlag> flags = [] {
     std::vector<config::OtherFlag> all;
-    for (const Row& r : kAccepted) all.push_back({.flag = r.flag, .accepted = true, .takes = r.takes, .why = r.why});
-    for (const Row& r : kRefused) all.push_back({.flag = r.flag, .accepted = false, .takes = r.takes, .why = r.why});
+    for (const OtherFlag& r : kAcceptedFlags)
+      all.push_back({.flag = r.flag, .accepted = true, .takes = r.takes, .why = r.why});
+    for (const OtherFlag& r : kRefusedFlags)
+      all.push_back({.flag = r.flag, .accepted = false, .takes = r.takes, .why = r.why});
     return all;
   }();
   return flags;

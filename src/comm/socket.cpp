@@ -95,7 +95,7 @@ Socket connected(const addrinfo& to, double seconds, std::string& why) {
   return {};
 }
 
-bool is_loopback(const sockaddr* a) {
+bool is_loopback_address(const sockaddr* a) {
   if (a->sa_family == AF_INET6) return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr);
   return ntohl(reinterpret_cast<const sockaddr_in*>(a)->sin_addr.s_addr) >> 24 == 127;
 }
@@ -138,7 +138,7 @@ Socket connect_to(const std::string& host, int port, double seconds, std::string
 bool is_loopback(const std::string& host) {
   const Addresses at = resolve(host, 0);
   for (const addrinfo* a = at.list.get(); a; a = a->ai_next)
-    if (!is_loopback(a->ai_addr)) return false;
+    if (!is_loopback_address(a->ai_addr)) return false;
   return at.list != nullptr;
 }
 
@@ -151,7 +151,7 @@ std::vector<std::string> own_addresses() {
     if (!a || !(i->ifa_flags & IFF_UP) || (a->sa_family != AF_INET && a->sa_family != AF_INET6)) continue;
     const bool six = a->sa_family == AF_INET6;
     const bool is_local = six && IN6_IS_ADDR_LINKLOCAL(&reinterpret_cast<const sockaddr_in6*>(a)->sin6_addr);
-    if (is_loopback(a) || is_local) continue;
+    if (is_loopback_address(a) || is_local) continue;
     char text[NI_MAXHOST] = "";
     if (getnameinfo(a, six ? sizeof(sockaddr_in6) : sizeof(sockaddr_in), text, sizeof text, nullptr, 0,
                     NI_NUMERICHOST) == 0)

@@ -12,8 +12,6 @@
 namespace megalith {
 namespace {
 
-using Json = nlohmann::json;
-
 std::string read_text(const std::string& path, const char* flag) {
   check_no_pipe(fmt::format("{} {}", flag, path), path);
   std::ifstream file(path, std::ios::binary);
@@ -28,12 +26,12 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(in), {}};
 }
 
-std::vector<std::string> list_of(const Json& value, const std::string& where) {
+std::vector<std::string> list_of(const nlohmann::json& value, const std::string& where) {
   if (value.is_null()) return {};
   if (value.is_string()) return words_of(value.get<std::string>());
   std::vector<std::string> items;
   check(value.is_array(), "{} is {}: want a list of texts or one text with blanks", where, value.type_name());
-  for (const Json& item : value) {
+  for (const nlohmann::json& item : value) {
     check(item.is_string() || item.is_number(), "{} holds {}: want texts (weights may be numbers)", where,
           item.type_name());
     items.push_back(item.is_string() ? item.get<std::string>() : item.dump());
@@ -44,7 +42,7 @@ std::vector<std::string> list_of(const Json& value, const std::string& where) {
 void read_per_split(DataConfig& c) {
   constexpr const char* kFlag = "--per-split-data-args-path";
   const std::string& path = c.per_split_data_args_path;
-  const auto json = parse_json<Json>(read_text(path, kFlag));
+  const auto json = parse_json<nlohmann::json>(read_text(path, kFlag));
   check(json.is_object(), "{} {}: not a JSON object with the keys train, valid and test", kFlag, path);
   for (const auto& [key, value] : json.items()) {
     const std::string where = fmt::format("{} {}: \"{}\"", kFlag, path, key);

@@ -16,7 +16,7 @@ namespace megalith {
 namespace {
 
 // A sum of two values as its operand that was computed last, and the other.
-struct Sum {
+struct Addition {
   Value last, other, out;
 };
 
@@ -30,7 +30,7 @@ bool is_sum(const Graph& g, const Node& n) {
 
 // The node becomes what its producer was, with an addition; true if `fuse` could turn the producer into that.
 template <class F>
-bool fuse_into_producer(Graph& g, const Node& sum, const Sum& s, const std::vector<int>& uses, F&& fuse) {
+bool fuse_into_producer(Graph& g, const Node& sum, const Addition& s, const std::vector<int>& uses, F&& fuse) {
   const int at = g.info(s.last).node;
   if (at < 0 || uses[s.last.id] != 1 || g.info(s.other).node >= at) return false;
   Node& producer = g.nodes[at];
@@ -49,14 +49,14 @@ bool fuse_sums(Graph& g, F&& fuse) {
     const Node& n = g.nodes[i];
     if (!is_sum(g, n)) continue;
     const bool second = g.info(n.ins[1]).node > g.info(n.ins[0]).node;
-    const Sum s{n.ins[second], n.ins[!second], n.outs[0]};
+    const Addition s{n.ins[second], n.ins[!second], n.outs[0]};
     if (fuse_into_producer(g, n, s, uses, fuse)) drop[i] = changed = true;
   }
   drop_nodes(g, drop);
   return changed;
 }
 
-bool add_to_product(Node& n, const Sum& s) {
+bool add_to_product(Node& n, const Addition& s) {
   const auto* e = n.op.get_if<Einsum>();
   if (!e || e->accumulate || e->plus) return false;
   Einsum fused = *e;
@@ -68,7 +68,7 @@ bool add_to_product(Node& n, const Sum& s) {
 }
 
 template <class Norm>
-bool add_to_gradient_of(Node& n, const Sum& s) {
+bool add_to_gradient_of(Node& n, const Addition& s) {
   const auto* norm = n.op.get_if<Norm>();
   if (!norm || norm->residual || norm->again || n.outs[0] != s.last) return false;
   Norm fused = *norm;
@@ -79,7 +79,7 @@ bool add_to_gradient_of(Node& n, const Sum& s) {
   return true;
 }
 
-bool add_bias(Node& n, const Sum& s) {
+bool add_bias(Node& n, const Addition& s) {
   const auto* e = n.op.get_if<Einsum>();
   if (!e || e->accumulate || e->bias) return false;
   Einsum fused = *e;
@@ -95,7 +95,7 @@ bool add_bias(Node& n, const Sum& s) {
 bool fuse_add(Graph& g) { return fuse_sums(g, add_to_product); }
 
 bool fuse_residual(Graph& g) {
-  return fuse_sums(g, [](Node& n, const Sum& s) {
+  return fuse_sums(g, [](Node& n, const Addition& s) {
     return add_to_gradient_of<RmsNormGrad>(n, s) || add_to_gradient_of<LayerNormGrad>(n, s);
   });
 }

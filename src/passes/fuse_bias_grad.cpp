@@ -13,7 +13,7 @@ namespace megalith {
 namespace {
 
 template <class Gradient>
-std::optional<AnyOp> with_bias(const AnyOp& op) {
+std::optional<AnyOp> fused_as(const AnyOp& op) {
   const auto* gradient = op.get_if<Gradient>();
   if (!gradient || gradient->bias) return {};
   Gradient out = *gradient;
@@ -23,9 +23,9 @@ std::optional<AnyOp> with_bias(const AnyOp& op) {
 
 // The op that also adds up its first result, if there is one and it does not yet.
 std::optional<AnyOp> with_bias_of_any(const AnyOp& op) {
-  if (auto out = with_bias<ActivateGrad>(op)) return out;
-  if (auto out = with_bias<LayerNormGrad>(op)) return out;
-  return with_bias<RmsNormGrad>(op);
+  if (auto out = fused_as<ActivateGrad>(op)) return out;
+  if (auto out = fused_as<LayerNormGrad>(op)) return out;
+  return fused_as<RmsNormGrad>(op);
 }
 
 }  // namespace

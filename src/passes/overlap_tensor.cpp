@@ -16,7 +16,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLane = 3;
+constexpr int kGradLane = 3;
 
 bool over_tensor_axes(const Relayout& r) {
   const auto& tp = tensor_parallel_axes();
@@ -88,7 +88,7 @@ class Overlap {
       out_.push_back(std::move(n));
       return;
     }
-    op.lane = kLane;
+    op.lane = kGradLane;
     n.op = op;
     moved_.insert(n.outs[0]);
     if (again) {

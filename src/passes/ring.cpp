@@ -19,7 +19,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLane = 4;
+constexpr int kRingLane = 4;
 const std::vector<Axis> kRing = {Axis::cp};
 
 using Block = std::vector<Value>;  // keys and values, or their gradients
@@ -85,7 +85,7 @@ class Ring {
     Block out;
     for (Value v : block) {
       const Order order = g_.type(v).layout.dims[0].back().order;
-      out.push_back(b_.begin_relayout(v, kRing, split(0), kLane, order, rotated % ranks_));
+      out.push_back(b_.begin_relayout(v, kRing, split(0), kRingLane, order, rotated % ranks_));
     }
     return out;
   }

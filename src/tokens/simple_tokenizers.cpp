@@ -40,7 +40,7 @@ class NullEncoder : public TextEncoder {
   i64 vocab_size_;
 };
 
-class ByteEncoder : public TextEncoder {
+class EachByteEncoder : public TextEncoder {
  public:
   void encode(std::string_view text, std::vector<i32>& out) override {
     const auto* bytes = reinterpret_cast<const u8*>(text.data());
@@ -62,7 +62,7 @@ std::string NullTokenizer::decode_bytes(std::span<const i32> ids) const {
   return out;
 }
 
-std::unique_ptr<TextEncoder> ByteTokenizer::encoder() const { return std::make_unique<ByteEncoder>(); }
+std::unique_ptr<TextEncoder> ByteTokenizer::encoder() const { return std::make_unique<EachByteEncoder>(); }
 
 std::string ByteTokenizer::decode_bytes(std::span<const i32> ids) const {
   std::string out;

@@ -8,13 +8,13 @@ namespace {
 using Topic = Rule::Topic;
 using Action = Rule::Action;
 
-struct Range {
+struct AllowedRange {
   const char* flag;
   i64 value;
   i64 least;
 };
 
-std::string out_of_range(std::initializer_list<Range> ranges) {
+std::string out_of_range(std::initializer_list<AllowedRange> ranges) {
   constexpr i64 kMost = i64(1) << 40;
   for (const auto& [flag, value, least] : ranges)
     if (value < least || value > kMost)

@@ -46,7 +46,7 @@ std::string world_divides(const Options& o) {
       p.world_size, p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, each, each);
 }
 
-std::string heads_divide(const Options& o) {
+std::string ranks_divide_heads(const Options& o) {
   const i64 tp = o.parallel.tensor_model_parallel_size, heads = o.model.num_attention_heads;
   if (heads % tp == 0) return {};
   return fmt::format(
@@ -55,7 +55,7 @@ std::string heads_divide(const Options& o) {
       heads, tp, std::gcd(heads, tp));
 }
 
-std::string groups_divide(const Options& o) {
+std::string ranks_divide_groups(const Options& o) {
   const i64 tp = o.parallel.tensor_model_parallel_size, groups = o.model.groups();
   if (groups % tp == 0 || tp % groups == 0) return {};
   return fmt::format(
@@ -188,9 +188,9 @@ std::vector<Rule> parallel_rules() {
       {"experts are not built yet", Topic::run, Action::refuse, not_built},
       {"world-size comes with dry-run", Topic::run, Action::refuse, world_is_real},
       {"the number of ranks is a multiple of tensor x pipeline x context", Topic::run, Action::refuse, world_divides},
-      {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, heads_divide},
+      {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, ranks_divide_heads},
       {"num-query-groups is a multiple or divisor of the tensor-parallel size", Topic::run, Action::refuse,
-       groups_divide},
+       ranks_divide_groups},
       {"ffn-hidden-size is a multiple of the tensor-parallel size", Topic::run, Action::refuse, ffn_divides},
       {"seq-length is a multiple of 2 x context-parallel size", Topic::run, Action::refuse, sequence_divides},
       {"with sequence-parallel, seq-length is a multiple of tensor x context", Topic::run, Action::refuse,

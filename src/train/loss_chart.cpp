@@ -15,7 +15,7 @@ namespace {
 
 constexpr int kLabelWidth = 9;
 
-struct Range {
+struct Extent {
   double low = std::numeric_limits<double>::infinity();
   double high = -std::numeric_limits<double>::infinity();
   void take(double v) { low = std::min(low, v), high = std::max(high, v); }
@@ -25,7 +25,7 @@ struct Range {
 bool finite(const ChartPoint& p) { return std::isfinite(p.x) && std::isfinite(p.y); }
 
 // The mean y of each dot column, gaps filled in. The first and last column have points, unless all points share one x.
-std::vector<double> column_means(std::span<const ChartPoint> points, const Range& x, int columns) {
+std::vector<double> column_means(std::span<const ChartPoint> points, const Extent& x, int columns) {
   std::vector<double> sum(size_t(columns), 0), mean(size_t(columns), std::nan(""));
   std::vector<i64> count(size_t(columns), 0);
   for (const ChartPoint& p : points) {
@@ -72,7 +72,7 @@ class Canvas {
   std::vector<u8> cells_;
 };
 
-Canvas draw(const std::vector<double>& means, const Range& y, int rows) {
+Canvas draw(const std::vector<double>& means, const Extent& y, int rows) {
   Canvas canvas(int(means.size()) / 2, rows);
   int before = -1;
   for (int x = 0; x < int(means.size()); ++x) {
@@ -85,7 +85,7 @@ Canvas draw(const std::vector<double>& means, const Range& y, int rows) {
   return canvas;
 }
 
-std::string x_axis(const Range& x, int columns) {
+std::string x_axis(const Extent& x, int columns) {
   std::string s = std::string(kLabelWidth, ' ') + "└";
   for (int c = 0; c < columns; ++c) s += "─";
   const std::string low = fmt::format("{:.6g}", x.low), high = fmt::format("{:.6g}", x.high);
@@ -97,7 +97,7 @@ std::string x_axis(const Range& x, int columns) {
 
 std::string loss_chart(std::string_view title, std::span<const ChartPoint> points, ChartSize size) {
   const int rows = std::max(3, size.rows), columns = std::max(10, size.columns - kLabelWidth - 1);
-  Range x, y;
+  Extent x, y;
   for (const ChartPoint& p : points)
     if (finite(p)) x.take(p.x);
   if (x.low > x.high) return fmt::format("{}\n  (no finite values to draw)\n", title);

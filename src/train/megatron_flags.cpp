@@ -215,7 +215,7 @@ constexpr Row kNotBuilt[] = {
 };
 
 // Old, misremembered or foreign spellings, and what to write instead.
-constexpr Row kReplaced[] = {
+constexpr Row kReplacedFlags[] = {
     {"use --micro-batch-size and --global-batch-size", "--batch-size"},
     {"use --lr-warmup-fraction or --lr-warmup-iters", "--warmup"},
     {"use --tensor-model-parallel-size", "--model-parallel-size"},
@@ -264,7 +264,7 @@ std::span<const config::OtherFlag> megatron_flags() {
     };
     append(kAccepted, true);
     append(kNotBuilt, false);
-    append(kReplaced, false);
+    append(kReplacedFlags, false);
     return all;
   }();
   return flags;
@@ -273,7 +273,7 @@ std::span<const config::OtherFlag> megatron_flags() {
 std::string megatron_flags_markdown() {
   return "## Megatron's flags that are accepted and have no effect\n\n" + list_of(kAccepted, true) +
          "\n## Megatron's flags that are refused\n\n" + list_of(kNotBuilt, false) + "\n## Old spellings\n\n" +
-         list_of(kReplaced, false);
+         list_of(kReplacedFlags, false);
 }
 
 }  // namespace megalith

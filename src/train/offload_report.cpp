@@ -4,10 +4,9 @@
 
 #include "graph/relayout_op.h"
 #include "ops/state_window.h"
+#include "train/mib.h"
 
 namespace megalith {
-
-static double mib(i64 bytes) { return double(bytes) / (1 << 20); }
 
 std::string offload_line(const Plan& plan) {
   i64 moved = 0, window = 0, at_once = 0;

@@ -11,12 +11,11 @@
 #include "train/communication.h"
 #include "train/compatibility.h"
 #include "train/flops.h"
+#include "train/mib.h"
 #include "train/offload_report.h"
 #include "train/schedules.h"
 
 namespace megalith {
-
-static double mib(i64 bytes) { return double(bytes) / (1 << 20); }
 
 static std::string row(std::string_view what, i64 bytes) {
   return fmt::format("  {:<28} {:>16} bytes  {:>10.1f} MiB\n", what, bytes, mib(bytes));

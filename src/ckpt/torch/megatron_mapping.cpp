@@ -7,9 +7,9 @@
 namespace megalith {
 namespace {
 
-class Builder {
+class MegatronBuilder {
  public:
-  Builder(const ModelConfig& m, MegatronLayers layers, i64 rows) : m_(m), layers_(layers), rows_(rows) {}
+  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows) : m_(m), layers_(layers), rows_(rows) {}
 
   TensorMapping build() {
     const i64 h = m_.hidden_size;
@@ -71,7 +71,7 @@ class Builder {
   std::unordered_map<std::string, std::size_t> index_;
 };
 
-void Builder::add_qkv(bool bias) {
+void MegatronBuilder::add_qkv(bool bias) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = bias ? 1 : m_.hidden_size;
   const Shape shape = bias ? Shape{g * (r + 2) * d} : Shape{g * (r + 2) * d, h};
   const char* end = bias ? ".bias" : ".weight";
@@ -88,7 +88,7 @@ void Builder::add_qkv(bool bias) {
   }
 }
 
-void Builder::add_layer() {
+void MegatronBuilder::add_layer() {
   const i64 h = m_.hidden_size, f = m_.ffn_hidden_size, d = m_.kv_channels;
   const i64 g = m_.groups(), r = m_.heads_per_group(), halves = m_.gated() ? 2 : 1;
   const bool bias = m_.add_bias_linear;
@@ -133,7 +133,7 @@ TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, 
         "[megatron] a model with unresolved sizes has no mapping");
   check(rows >= model.vocab_size, "[megatron] the embedding has {} rows, fewer than the vocabulary's {}", rows,
         model.vocab_size);
-  return Builder(model, layers, rows).build();
+  return MegatronBuilder(model, layers, rows).build();
 }
 
 std::string canonical_megatron_name(const std::string& name) {

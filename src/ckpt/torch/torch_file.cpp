@@ -16,32 +16,32 @@ struct TorchType {
   std::optional<DType> ours;
 };
 
-constexpr TorchType kTypes[] = {{"float32", "FloatStorage", 4, DType::f32},
-                                {"float64", "DoubleStorage", 8, DType::f64},
-                                {"bfloat16", "BFloat16Storage", 2, DType::bf16},
-                                {"float16", "HalfStorage", 2, DType::f16},
-                                {"int32", "IntStorage", 4, DType::i32},
-                                {"int64", "LongStorage", 8, DType::i64},
-                                {"uint8", "ByteStorage", 1, DType::u8},
-                                {"uint16", "", 2, DType::u16},
-                                {"int16", "ShortStorage", 2, DType::i16},
-                                {"int8", "CharStorage", 1, DType::i8},
-                                {"bool", "BoolStorage", 1, DType::boolean},
-                                {"uint32", "", 4, DType::u32},
-                                {"uint64", "", 8, DType::u64},
-                                {"float8_e4m3fn", "", 1, DType::f8_e4m3},
-                                {"float8_e5m2", "", 1, DType::f8_e5m2},
-                                {"float8_e4m3fnuz", "", 1, {}},
-                                {"float8_e5m2fnuz", "", 1, {}},
-                                {"float8_e8m0fnu", "", 1, {}},
-                                {"float4_e2m1fn_x2", "", 1, {}},  // two in a byte
-                                {"complex32", "", 4, {}},
-                                {"complex64", "ComplexFloatStorage", 8, {}},
-                                {"complex128", "ComplexDoubleStorage", 16, {}}};
+constexpr TorchType kTorchTypes[] = {{"float32", "FloatStorage", 4, DType::f32},
+                                     {"float64", "DoubleStorage", 8, DType::f64},
+                                     {"bfloat16", "BFloat16Storage", 2, DType::bf16},
+                                     {"float16", "HalfStorage", 2, DType::f16},
+                                     {"int32", "IntStorage", 4, DType::i32},
+                                     {"int64", "LongStorage", 8, DType::i64},
+                                     {"uint8", "ByteStorage", 1, DType::u8},
+                                     {"uint16", "", 2, DType::u16},
+                                     {"int16", "ShortStorage", 2, DType::i16},
+                                     {"int8", "CharStorage", 1, DType::i8},
+                                     {"bool", "BoolStorage", 1, DType::boolean},
+                                     {"uint32", "", 4, DType::u32},
+                                     {"uint64", "", 8, DType::u64},
+                                     {"float8_e4m3fn", "", 1, DType::f8_e4m3},
+                                     {"float8_e5m2", "", 1, DType::f8_e5m2},
+                                     {"float8_e4m3fnuz", "", 1, {}},
+                                     {"float8_e5m2fnuz", "", 1, {}},
+                                     {"float8_e8m0fnu", "", 1, {}},
+                                     {"float4_e2m1fn_x2", "", 1, {}},  // two in a byte
+                                     {"complex32", "", 4, {}},
+                                     {"complex64", "ComplexFloatStorage", 8, {}},
+                                     {"complex128", "ComplexDoubleStorage", 16, {}}};
 
 const TorchType* find_type(std::string_view name, std::string_view TorchType::*key) {
-  const auto it = std::ranges::find(kTypes, name, key);
-  return it == std::end(kTypes) ? nullptr : &*it;
+  const auto it = std::ranges::find(kTorchTypes, name, key);
+  return it == std::end(kTorchTypes) ? nullptr : &*it;
 }
 
 std::string_view after_dot(std::string_view name) { return name.substr(name.rfind('.') + 1); }
@@ -72,11 +72,11 @@ std::optional<DType> dtype_of_torch(std::string_view type) {
 }
 
 std::string_view torch_name_of(DType type) {
-  return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->name;
+  return std::ranges::find(kTorchTypes, std::optional(type), &TorchType::ours)->name;
 }
 
 std::string_view torch_storage_of(DType type) {
-  return std::ranges::find(kTypes, std::optional(type), &TorchType::ours)->storage;
+  return std::ranges::find(kTorchTypes, std::optional(type), &TorchType::ours)->storage;
 }
 
 TorchFile::TorchFile(const FileRange& archive, const std::string& where)

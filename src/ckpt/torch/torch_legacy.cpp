@@ -20,8 +20,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kRankFolder = "mp_rank_";
-constexpr std::string_view kLayers = "decoder.layers.";
-constexpr int kMaxDepth = 8;               // of nested dicts
+constexpr std::string_view kLegacyLayers = "decoder.layers.";
+constexpr int kMaxDictDepth = 8;           // of nested dicts
 constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, of which a file may name one many times
 constexpr std::size_t kFirstFile = 0;
 
@@ -49,14 +49,14 @@ std::optional<Rank> read_rank(const std::string& name, const std::string& dir) {
 
 // "decoder.layers.3.mlp..." -> 3.
 std::optional<i64> layer_of(const std::string& name) {
-  if (!name.starts_with(kLayers)) return std::nullopt;
-  const std::string rest = name.substr(kLayers.size());
+  if (!name.starts_with(kLegacyLayers)) return std::nullopt;
+  const std::string rest = name.substr(kLegacyLayers.size());
   return read_number(rest.substr(0, rest.find('.')));
 }
 
 std::string renumber(const std::string& name, i64 layer) {
-  const auto dot = name.find('.', kLayers.size());
-  return fmt::format("{}{}{}", kLayers, layer, name.substr(dot));
+  const auto dot = name.find('.', kLegacyLayers.size());
+  return fmt::format("{}{}{}", kLegacyLayers, layer, name.substr(dot));
 }
 
 // The parameters of all files by canonical name, with layers numbered as in the model.
@@ -89,7 +89,7 @@ class Collector {
 
 void Collector::flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
                         Found& found) const {
-  check(depth < kMaxDepth, "{}: its model is nested too deep", file.file.zip().where());
+  check(depth < kMaxDictDepth, "{}: its model is nested too deep", file.file.zip().where());
   value.for_entries([&](const PickleValue& key, const PickleValue& item) {
     check(++found.entries <= kMaxEntries, "{}: its model has more than {} entries", file.file.zip().where(),
           kMaxEntries);

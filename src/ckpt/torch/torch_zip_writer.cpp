@@ -13,7 +13,7 @@ namespace megalith {
 namespace {
 
 constexpr i64 kAlign = 64;
-constexpr u32 kIn64 = 0xffffffff;
+constexpr u32 kSizeIn64 = 0xffffffff;
 
 // Little-endian fields.
 class Fields {
@@ -80,7 +80,7 @@ void TorchZipWriter::begin(const std::string& name, i64 size) {
   extra.add_text("FB").add(u16(padding)).add_text(std::string(std::size_t(padding), 'Z'));
   Fields header;
   header.add(u32(0x04034b50)).add(u16(wide ? 45 : 0)).add(flags_of(size)).add(u16(0)).add(u32(0)).add(u32(0));
-  header.add(wide ? kIn64 : u32(0)).add(wide ? kIn64 : u32(0));
+  header.add(wide ? kSizeIn64 : u32(0)).add(wide ? kSizeIn64 : u32(0));
   header.add(u16(r.name.size())).add(u16(extra.text().size())).add_text(r.name).add_text(extra.text());
   put(header.text());
   records_.push_back(std::move(r));
@@ -118,9 +118,9 @@ std::string TorchZipWriter::directory_entry(const Record& r) const {
   if (far) extra.add(r.header);
   Fields f;
   f.add(u32(0x02014b50)).add(u16(0)).add(u16(wide || far ? 45 : 0)).add(flags_of(r.size)).add(u16(0)).add(u32(0));
-  f.add(r.crc).add(wide ? kIn64 : u32(r.size)).add(wide ? kIn64 : u32(r.size));
+  f.add(r.crc).add(wide ? kSizeIn64 : u32(r.size)).add(wide ? kSizeIn64 : u32(r.size));
   f.add(u16(r.name.size())).add(u16(extra.text().size())).add(u16(0)).add(u16(0)).add(u16(0)).add(u32(0));
-  f.add(far ? kIn64 : u32(r.header)).add_text(r.name).add_text(extra.text());
+  f.add(far ? kSizeIn64 : u32(r.header)).add_text(r.name).add_text(extra.text());
   return f.text();
 }
 
@@ -133,7 +133,7 @@ i64 TorchZipWriter::finish() {
   f.add(n).add(n).add(size).add(begin);
   f.add(u32(0x07064b50)).add(u32(0)).add(end).add(u32(1));
   f.add(u32(0x06054b50)).add(u16(0)).add(u16(0)).add(u16(n)).add(u16(n)).add(u32(size));
-  f.add(begin > limit_ ? kIn64 : u32(begin)).add(u16(0));
+  f.add(begin > limit_ ? kSizeIn64 : u32(begin)).add(u16(0));
   put(f.text());
   return at_;
 }

@@ -5,12 +5,12 @@
 namespace megalith {
 namespace {
 
-struct Row {
+struct NemoRow {
   const char* said;  // a flag, or a reason
   const char* keys;
 };
 
-constexpr Row kFlags[] = {
+constexpr NemoRow kFlags[] = {
     {"--train-iters", "trainer.max_steps"},
     {"--log-interval", "trainer.log_every_n_steps"},
     {"--clip-grad", "trainer.gradient_clip_val"},
@@ -38,12 +38,12 @@ constexpr Row kFlags[] = {
     {"--profile-step-end", "model.nsys_profile.end_step"},
 };
 
-constexpr Row kFlagsOfFalse[] = {
+constexpr NemoRow kFlagsOfFalse[] = {
     {"--disable-bias-linear", "model.bias"},
     {"--untie-embeddings-and-output-weights", "model.share_embeddings_and_output_weights"},
 };
 
-constexpr Row kIdle[] = {
+constexpr NemoRow kIdle[] = {
     {"the launcher starts the ranks",
      "trainer.devices trainer.num_nodes trainer.accelerator trainer.strategy* trainer.gpus"},
     {"nothing here needs it",
@@ -93,7 +93,7 @@ constexpr Row kIdle[] = {
     {"only adapters would need it", "model.peft.*"},
 };
 
-constexpr Row kRefused[] = {
+constexpr NemoRow kRefused[] = {
     {"fp8 is not built yet: --bf16", "model.fp8 model.fp8_hybrid model.fp8_e4m3 model.fp8_params"},
     {"Weights & Biases is not built: --tensorboard-dir and --metrics-file are there",
      "exp_manager.create_wandb_logger exp_manager.wandb_logger_kwargs.* logger.wandb*"},
@@ -112,8 +112,8 @@ bool holds(std::string_view keys, std::string_view key) {
 }
 
 template <std::size_t N>
-const char* said_of(const Row (&rows)[N], std::string_view key) {
-  for (const Row& row : rows)
+const char* said_of(const NemoRow (&rows)[N], std::string_view key) {
+  for (const NemoRow& row : rows)
     if (holds(row.keys, key)) return row.said;
   return nullptr;
 }

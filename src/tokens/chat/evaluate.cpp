@@ -6,8 +6,6 @@ namespace megalith::chat {
 
 namespace {
 
-using Kind = Expression::Kind;
-
 // What it costs to walk through a value once.
 i64 cost_of(const Value& v) {
   if (v.string()) return i64(v.string()->size());
@@ -23,37 +21,37 @@ Value Renderer::evaluate(const Expression& e, Scope& scope) {
 
 Value Renderer::evaluate_parts(const Expression& e, Scope& scope) {
   switch (e.kind) {
-    case Kind::constant:
+    case Expression::Kind::constant:
       return e.value;
-    case Kind::name:
+    case Expression::Kind::name:
       return name(e, scope);
-    case Kind::list:
-    case Kind::dict:
+    case Expression::Kind::list:
+    case Expression::Kind::dict:
       return collection(e, scope);
-    case Kind::attribute:
+    case Expression::Kind::attribute:
       return attribute_of(evaluate(*e.parts[0], scope), e.text);
-    case Kind::item: {
+    case Expression::Kind::item: {
       const Value value = evaluate(*e.parts[0], scope);
       if (value.string()) budget_.spend(cost_of(value));
       return item_of(value, evaluate(*e.parts[1], scope));
     }
-    case Kind::slice:
+    case Expression::Kind::slice:
       return slice(e, scope);
-    case Kind::call:
+    case Expression::Kind::call:
       return call(e, scope);
-    case Kind::filter:
+    case Expression::Kind::filter:
       return filter(e, scope);
-    case Kind::test:
+    case Expression::Kind::test:
       return test(e, scope);
-    case Kind::unary:
+    case Expression::Kind::unary:
       return unary(e, scope);
-    case Kind::binary:
+    case Expression::Kind::binary:
       return binary_of(e, scope);
-    case Kind::compare:
+    case Expression::Kind::compare:
       for (const ExpressionPtr& pair : e.parts)
         if (!evaluate(*pair, scope).truth()) return false;
       return true;
-    case Kind::choice:
+    case Expression::Kind::choice:
       if (evaluate(*e.parts[0], scope).truth()) return evaluate(*e.parts[1], scope);
       return e.parts[2] ? evaluate(*e.parts[2], scope) : Value(Undefined{"the value of an if without else"});
   }
@@ -66,7 +64,7 @@ Value Renderer::name(const Expression& e, const Scope& scope) const {
 }
 
 Value Renderer::collection(const Expression& e, Scope& scope) {
-  if (e.kind == Kind::list) {
+  if (e.kind == Expression::Kind::list) {
     List out;
     for (const ExpressionPtr& part : e.parts) out.push_back(evaluate(*part, scope));
     return out;
@@ -119,7 +117,7 @@ Call Renderer::arguments(const Expression& e, std::string_view name, Scope& scop
 Value Renderer::call(const Expression& e, Scope& scope) {
   const Expression& callee = *e.parts[0];
   Value f;
-  if (callee.kind == Kind::attribute) {
+  if (callee.kind == Expression::Kind::attribute) {
     const Value object = evaluate(*callee.parts[0], scope);
     if (const Method method = find_method(object, callee.text)) {
       Call c = arguments(e, callee.text, scope);

@@ -166,46 +166,46 @@ Value reject(const Value& v, Call& c) { return choose(v, c, false, false); }
 Value selectattr(const Value& v, Call& c) { return choose(v, c, true, true); }
 Value rejectattr(const Value& v, Call& c) { return choose(v, c, true, false); }
 
-struct Row {
+struct FilterRow {
   std::string_view name;
   Filter filter;
 };
-constexpr Row kFilters[] = {{"capitalize", change_case<capitalize>},
-                            {"count", length},
-                            {"d", otherwise},
-                            {"default", otherwise},
-                            {"first", first},
-                            {"int", to_int},
-                            {"items", items},
-                            {"join", join},
-                            {"last", last},
-                            {"length", length},
-                            {"list", as_list},
-                            {"lower", change_case<lower>},
-                            {"map", map},
-                            {"reject", reject},
-                            {"rejectattr", rejectattr},
-                            {"replace", replace},
-                            {"reverse", reverse},
-                            {"safe", string},
-                            {"select", select},
-                            {"selectattr", selectattr},
-                            {"string", string},
-                            {"title", title_words},
-                            {"tojson", json},
-                            {"trim", trim},
-                            {"upper", change_case<upper>}};
+constexpr FilterRow kFilters[] = {{"capitalize", change_case<capitalize>},
+                                  {"count", length},
+                                  {"d", otherwise},
+                                  {"default", otherwise},
+                                  {"first", first},
+                                  {"int", to_int},
+                                  {"items", items},
+                                  {"join", join},
+                                  {"last", last},
+                                  {"length", length},
+                                  {"list", as_list},
+                                  {"lower", change_case<lower>},
+                                  {"map", map},
+                                  {"reject", reject},
+                                  {"rejectattr", rejectattr},
+                                  {"replace", replace},
+                                  {"reverse", reverse},
+                                  {"safe", string},
+                                  {"select", select},
+                                  {"selectattr", selectattr},
+                                  {"string", string},
+                                  {"title", title_words},
+                                  {"tojson", json},
+                                  {"trim", trim},
+                                  {"upper", change_case<upper>}};
 
 }  // namespace
 
 Filter find_filter(std::string_view name) {
-  const auto row = std::ranges::find(kFilters, name, &Row::name);
+  const auto row = std::ranges::find(kFilters, name, &FilterRow::name);
   return row == std::end(kFilters) ? nullptr : row->filter;
 }
 
 std::string filter_names() {
   std::vector<std::string_view> names;
-  for (const Row& row : kFilters) names.push_back(row.name);
+  for (const FilterRow& row : kFilters) names.push_back(row.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

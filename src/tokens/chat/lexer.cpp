@@ -10,8 +10,6 @@ namespace megalith::chat {
 
 namespace {
 
-using Kind = Token::Kind;
-
 constexpr std::string_view kLongSigns[] = {"==", "!=", "<=", ">=", "//", "**"};
 constexpr std::string_view kSigns = "+-/*%~[](){}<>=.:|,;";
 
@@ -26,6 +24,8 @@ std::string normalized(std::string_view source) {
 }
 
 class Cutter {
+  using Kind = Token::Kind;
+
  public:
   explicit Cutter(const std::string& source) : rest_(source) {}
 

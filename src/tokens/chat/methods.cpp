@@ -31,12 +31,12 @@ bool any_of(const Value& fixes, const std::function<bool(std::string_view)>& hol
   });
 }
 
-struct Row {
+struct MethodRow {
   std::string_view name;
   Method method;
 };
 
-constexpr Row kStringMethods[] = {
+constexpr MethodRow kStringMethods[] = {
     {"capitalize", [](const Value& v, Call&) -> Value { return capitalize(self(v)); }},
     {"count",
      [](const Value& v, Call& c) -> Value {
@@ -111,7 +111,7 @@ constexpr Row kStringMethods[] = {
     {"upper", [](const Value& v, Call&) -> Value { return upper(self(v)); }},
 };
 
-constexpr Row kDictMethods[] = {
+constexpr MethodRow kDictMethods[] = {
     {"get",
      [](const Value& v, Call& c) -> Value {
        const Value* otherwise = c.find(1, "default");
@@ -167,7 +167,7 @@ Value range(Call& c) {
 
 Method find_method(const Value& object, std::string_view name) {
   const auto find = [&](const auto& rows) {
-    const auto row = std::ranges::find(rows, name, &Row::name);
+    const auto row = std::ranges::find(rows, name, &MethodRow::name);
     return row == std::end(rows) ? nullptr : row->method;
   };
   if (object.string()) return find(kStringMethods);

@@ -7,9 +7,9 @@ namespace megalith::chat {
 
 namespace {
 
-using Kind = Statement::Kind;
-
 class Parser {
+  using Kind = Statement::Kind;
+
  public:
   explicit Parser(std::string_view source) : e_(cut_template(source)) {}
 

@@ -9,8 +9,6 @@ namespace megalith::chat {
 
 namespace {
 
-using Kind = Statement::Kind;
-
 // What {{ loop }} is within a loop.
 Dict loop_values(const List& items, size_t i) {
   const i64 n = i64(items.size()), at = i64(i);
@@ -71,33 +69,33 @@ Renderer::Flow Renderer::run(const Statements& body, Scope& scope) {
 Renderer::Flow Renderer::run(const Statement& s, Scope& scope) {
   const Level level(*this, s.line);
   switch (s.kind) {
-    case Kind::text:
+    case Statement::Kind::text:
       write(s.text);
       return Flow::on;
-    case Kind::print:
+    case Statement::Kind::print:
       write(to_text(evaluate(*s.value, scope)));
       return Flow::on;
-    case Kind::condition:
+    case Statement::Kind::condition:
       return run(evaluate(*s.value, scope).truth() ? s.body : s.otherwise, scope);
-    case Kind::loop:
+    case Statement::Kind::loop:
       return loop(s, scope);
-    case Kind::set:
+    case Statement::Kind::set:
       set(s, scope);
       return Flow::on;
-    case Kind::capture: {
+    case Statement::Kind::capture: {
       Scope inner(&scope);
       scope.set(s.names[0], captured(s.body, inner));
       return Flow::on;
     }
-    case Kind::macro:
+    case Statement::Kind::macro:
       define_macro(s, scope);
       return Flow::on;
-    case Kind::generation:
+    case Statement::Kind::generation:
       generation(s, scope);
       return Flow::on;
-    case Kind::leave:
+    case Statement::Kind::leave:
       return Flow::leave;
-    case Kind::next_item:
+    case Statement::Kind::next_item:
       return Flow::next_item;
   }
   return Flow::on;

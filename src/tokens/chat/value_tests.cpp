@@ -25,11 +25,11 @@ bool is_case(const Value& v, std::string (*change)(std::string_view), std::strin
   return change(text) == text && other(text) != text;
 }
 
-struct Row {
+struct TestRow {
   std::string_view name;
   Test test;
 };
-constexpr Row kTests[] = {
+constexpr TestRow kTests[] = {
     {"boolean", [](const Value& v, Call&) { return v.as<bool>() != nullptr; }},
     {"callable", [](const Value& v, Call&) { return v.as<Value::FunctionPtr>() != nullptr; }},
     {"defined", [](const Value& v, Call&) { return !v.undefined(); }},
@@ -67,13 +67,13 @@ constexpr Row kTests[] = {
 }  // namespace
 
 Test find_test(std::string_view name) {
-  const auto row = std::ranges::find(kTests, name, &Row::name);
+  const auto row = std::ranges::find(kTests, name, &TestRow::name);
   return row == std::end(kTests) ? nullptr : row->test;
 }
 
 std::string test_names() {
   std::vector<std::string_view> names;
-  for (const Row& row : kTests) names.push_back(row.name);
+  for (const TestRow& row : kTests) names.push_back(row.name);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -11,7 +11,7 @@ namespace fs = std::filesystem;
 
 namespace {
 
-const Json& member(const Json& file, std::string_view key) {
+const Json& part_of(const Json& file, std::string_view key) {
   static const Json null;
   const Json* found = file.find(key);
   return found ? *found : null;
@@ -19,9 +19,9 @@ const Json& member(const Json& file, std::string_view key) {
 
 // A token's name: a string, or an object with "content"; empty if there is none.
 std::string token_name(const Json& config, std::string_view key) {
-  const Json& token = member(config, key);
+  const Json& token = part_of(config, key);
   if (token.is_string()) return token.string;
-  const Json& content = member(token, "content");
+  const Json& content = part_of(token, "content");
   return content.is_string() ? content.string : "";
 }
 
@@ -87,12 +87,12 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
   check(file.is_object(), "{}: not a JSON object", where);
   HfParts parts{.name = kHuggingFaceType,
                 .where = where,
-                .model = make_model(member(file, "model"), where),
-                .normalizer = member(file, "normalizer"),
-                .decoder = member(file, "decoder"),
-                .added_tokens = member(file, "added_tokens"),
-                .plan = plan_pre_tokenizer(member(file, "pre_tokenizer"), where),
-                .surround = read_post_processor(member(file, "post_processor"), where),
+                .model = make_model(part_of(file, "model"), where),
+                .normalizer = part_of(file, "normalizer"),
+                .decoder = part_of(file, "decoder"),
+                .added_tokens = part_of(file, "added_tokens"),
+                .plan = plan_pre_tokenizer(part_of(file, "pre_tokenizer"), where),
+                .surround = read_post_processor(part_of(file, "post_processor"), where),
                 .split_special = !c.special_tokens_in_text};
   auto t = std::make_unique<HfTokenizer>(std::move(parts));
   const Json config = read_beside(path, "tokenizer_config.json");

@@ -1,0 +1,9 @@
+// Bytes as reports tell them.
+#pragma once
+#include "base/dtype.h"
+
+namespace megalith {
+
+inline double mib(i64 bytes) { return double(bytes) / (1 << 20); }
+
+}  // namespace megalith
