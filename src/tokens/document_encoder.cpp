@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "base/escape.h"
+#include "tokens/line_hint.h"
 
 namespace megalith {
 
@@ -64,7 +65,9 @@ void DocumentEncoder::encode_lines(const InputChunk& chunk, EncodedChunk& out) {
     try {
       encode_line(chunk.kind, rest.substr(0, length), out);
     } catch (const Error& e) {
-      const std::string what = fmt::format("{}:{}: {}", chunk.file, number, escape_controls(e.what()));
+      const std::string hint = chunk.kind == InputKind::json_lines ? line_hint(rest.substr(0, length)) : "";
+      const std::string what =
+          fmt::format("{}:{}: {}{}{}", chunk.file, number, escape_controls(e.what()), hint.empty() ? "" : "; ", hint);
       if (!options_.skip_bad_lines) throw Error(what);
       for (size_t k = 0; k < before.size(); ++k) out.keys[k].cut(before[k]);
       if (++out.bad_lines <= i64(EncodedChunk::kMostTold)) out.told.push_back(what);

@@ -83,6 +83,34 @@ TEST_F(NewUser, DatasetsInTraining) {
   refuses("--mock-data", "exclude each other");
 }
 
+TEST_F(NewUser, TextsToTokenize) {
+  const auto tokenize = [&](const std::string& input, const std::string& part) {
+    SCOPED_TRACE(input);
+    expect_refused(
+        "preprocess-data --tokenizer-type ByteTokenizer --output-prefix " + *this / "o" + " --input " + input, part);
+  };
+  tokenize(*this / "none.jsonl", "none.jsonl: no such file");
+  tokenize(file("t.json", "hello world\n"), "a file of plain text ends in .txt");
+  tokenize(file("a.json", "[{\"text\": \"a\"},\n{\"text\": \"b\"}]\n"), "jq -c '.[]'");
+  tokenize(file("a1.json", "[{\"text\": \"a\"}]\n"), "jq -c '.[]'");
+  tokenize(file("p.json", "{\n  \"text\": \"a\"\n}\n"), "jq -c .");
+  tokenize(file("c.jsonl", "{\"content\": \"a\"}\n"), "no key \"text\" (the line has: content)");
+  tokenize(file("z.jsonl", "\x1f\x8b\x08\x01\x02"), "end in .gz");
+  tokenize(file("s.jsonl", "\x28\xb5\x2f\xfd\x04\x05"), "end in .zst");
+  tokenize(file("u.jsonl", std::string("\xff\xfe{\0\"\0", 6)), "iconv -f UTF-16");
+  tokenize(file("l.jsonl", "{\"text\": \"caf\xe9\"}\n"), "iconv -f LATIN1");
+  tokenize(file("t.csv", "a,b\n"), "a file of plain text ends in .txt");
+  tokenize(file("t.parquet", "PAR1"), ".parquet files are not read");
+  tokenize(*this / "", "is a folder");
+  tokenize(file("ok.jsonl", "{\"text\": \"a\"}\n") + " --json-keys title", "no key \"title\"");
+  tokenize(*this / "ok.jsonl" + " --json-key text", "--json-keys");
+  tokenize(*this / "ok.jsonl" + " --workers 0", "--workers is 0");
+  tokenize(*this / "ok.jsonl" + " --output-prefix " + *this / "no/dir/x", "check that its folder exists");
+  const Ran windows = must("preprocess-data --tokenizer-type ByteTokenizer --output-prefix " + *this / "w" +
+                           " --input " + file("w.jsonl", "{\"text\": \"a\"}\r\n{\"text\": \"b\"}\r\n"));
+  EXPECT_NE(windows.out.find("2 documents, 2 tokens"), std::string::npos) << windows.out;
+}
+
 TEST_F(NewUser, Tokenizers) {
   const auto make = [&](const std::string& flags, const std::string& part) {
     SCOPED_TRACE(flags);
