@@ -90,6 +90,18 @@ TEST_F(Foreign, Bridge) {
        *this / "f");
 }
 
+TEST_F(Foreign, BridgeFromPython) {
+  const std::string out = *this / "a", back = *this / "b";
+  const std::string import =
+      "from megatron.bridge import AutoBridge; AutoBridge.import_ckpt('" + hub() + "', \"" + out + "\")";
+  EXPECT_EQ(run_program("megalith", {"-c", import}).exit_code, 0);
+  const Ran ran =
+      run_program("megalith", {"-c", "bridge.export_ckpt(megatron_path='" + out + "', hf_path='" + back + "')"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(fs::exists(back + "/config.json"));
+  EXPECT_EQ(run_program("megalith", {"-c", "print(1)"}).exit_code, 2);
+}
+
 // NeMo's settings for pretraining and for fine-tuning, with small sizes in the place of theirs.
 TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   const std::string keys =

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cerrno>
 
+#include "cli/foreign/bridge_python.h"
 #include "cli/foreign/flag_words.h"
 #include "cli/foreign/translation.h"
 
@@ -96,6 +97,8 @@ std::string forgotten(const std::vector<std::string>& words) {
 }  // namespace
 
 NamedProgram find_program(const std::vector<std::string>& words) {
+  if (words[0] == "-c" && words.size() > 1)
+    if (const std::vector<std::string> call = bridge_call(words[1]); !call.empty()) return {"convert", call, {}};
   const bool module = words[0] == "-m" && words.size() > 1;
   const std::vector<std::string> rest(words.begin() + (module ? 2 : 1), words.end());
   if (!module && words[0].starts_with("-"))
