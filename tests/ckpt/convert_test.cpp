@@ -20,9 +20,13 @@
 namespace megalith {
 namespace {
 
-const char* const kAll[] = {"bert",  "bloom_alibi", "deepseek_v3",   "falcon",      "gpt2",    "gpt_neox",
-                            "llama", "llama31",     "megatron_bert", "mistral_swa", "mixtral", "qwen2",
-                            "qwen3", "qwen3_moe",   "t5_v10",        "t5_v11"};
+// The tree's golden models, and all of ../shared, of which some are no GPT.
+std::vector<std::string> all_models() {
+  std::vector<std::string> all = all_fixtures();
+  for (const char* more : {"bert", "deepseek_v3", "megatron_bert", "mixtral", "qwen3_moe", "t5_v10", "t5_v11"})
+    if (fs::exists(shared_model(more))) all.push_back(shared_model(more));
+  return all;
+}
 
 std::vector<std::byte> read_all(const TensorReader& reader, std::size_t i) {
   const TensorSpec& t = reader.tensors()[i];
@@ -49,23 +53,21 @@ void expect_same(const TensorReader& a, const TensorReader& b, const std::string
 }
 
 TEST(Convert, every_fixture_survives_native_and_torch_dist) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
-  for (const char* name : kAll)
+  for (const std::string& name : all_models())
     for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
       TempDir dir;
-      convert(fixture(name), middle, dir / "middle");
+      convert(name, middle, dir / "middle");
       EXPECT_EQ(find_ckpt_format(dir / "middle"), middle) << name;
       convert(dir / "middle", CkptFormat::hf, dir / "back", {});
-      EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(fixture(name) + "/model.safetensors"))
+      EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(name + "/model.safetensors"))
           << name << " through " << name_of(middle);
       const auto config = [](const std::string& path) { return nlohmann::json::parse(slurp(path + "/config.json")); };
-      EXPECT_EQ(config(dir / "back")["model_type"], config(fixture(name))["model_type"]);
-      EXPECT_EQ(config(dir / "back")["architectures"], config(fixture(name))["architectures"]);
+      EXPECT_EQ(config(dir / "back")["model_type"], config(name)["model_type"]);
+      EXPECT_EQ(config(dir / "back")["architectures"], config(name)["architectures"]);
     }
 }
 
 TEST(Convert, shards_join_again) {
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   convert(fixture("qwen2"), CkptFormat::hf, dir / "shards", {.max_shard_bytes = 20000});
   EXPECT_FALSE(fs::exists(dir / "shards/model.safetensors"));
@@ -100,7 +102,6 @@ std::string make_run(const TempDir& dir, const std::string& name) {
 }
 
 TEST(Convert, a_run_survives_torch_dist_with_its_moments) {
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   for (const char* name : {"qwen2", "gpt2", "qwen3"}) {
     TempDir dir;
     const std::string run = make_run(dir, name);
@@ -123,40 +124,44 @@ TEST(Convert, a_run_survives_torch_dist_with_its_moments) {
   }
 }
 
-// The example of the format's description: two tensor ranks, bf16 weights, master weights, no own settings.
-TEST(Convert, reads_the_example_of_torch_dist) {
-  const std::string example = kShared + "/formats/vectors/torch_dist_example";
-  if (!fs::exists(example)) GTEST_SKIP() << example << " is not here";
-  const AnyCheckpoint c = open_any_checkpoint(example, {.vocab_size = 13});
-  EXPECT_EQ(c.format, CkptFormat::torch_dist);
-  ASSERT_TRUE(c.model.has_value());
-  EXPECT_EQ(c.model->num_layers, 2);
-  EXPECT_EQ(c.model->num_query_groups, 2);
-  EXPECT_EQ(c.model->vocab_size, 13);
-  EXPECT_EQ(c.model->activation, Activation::swiglu);
-  EXPECT_EQ(c.model->normalization, Normalization::rms_norm);
-  EXPECT_TRUE(c.model->untie_embeddings_and_output_weights);
-  EXPECT_FALSE(c.model->add_bias_linear);
-  EXPECT_EQ(c.manifest.iteration, 10);
-  EXPECT_EQ(c.manifest.consumed_samples, 80);
-  const auto state = nlohmann::json::parse(c.manifest.state_json);
-  EXPECT_EQ(state["optimizer_steps"], 10);
-  EXPECT_EQ(state["schedule_samples"], 80);
-  EXPECT_EQ(state["schedules"]["lr_decay_style"], "cosine");
-  // Rows of linear_qkv [g, r + 2, d, h]: group 1's key begins at row (1 * 4 + 2) * 2 of 16.
-  const TorchDist raw(example + "/iter_0000010");
-  const std::size_t qkv = raw.tensors().at("optimizer.state.param.decoder.layers.self_attention.linear_qkv.weight");
-  const auto all = read_all(raw.tensors(), qkv);
-  const auto key = read_all(*c.tensors, c.tensors->at("decoder.layers.1.self_attention.linear_k.weight"));
-  ASSERT_EQ(key.size(), 2u * 2 * 8 * 4);
-  const std::size_t group = 2 * 8 * 4;  // bytes of one group's key
-  EXPECT_EQ(std::memcmp(key.data() + group, all.data() + (16 * 8 + 12 * 8) * 4, group), 0);
-  EXPECT_TRUE(c.has_optimizer());
+// Examples of two tensor ranks, bf16 weights, master weights, no settings of ours.
+TEST(Convert, reads_the_examples_of_torch_dist) {
+  for (const std::string& example : golden_torch_dist()) {
+    SCOPED_TRACE(example);
+    const AnyCheckpoint c = open_any_checkpoint(example, {.vocab_size = 13});
+    EXPECT_EQ(c.format, CkptFormat::torch_dist);
+    ASSERT_TRUE(c.model.has_value());
+    const TorchDist raw(example + "/iter_0000010");
+    const auto has = [&](const char* name) { return raw.tensors().find(name).has_value(); };
+    const std::size_t qkv = raw.tensors().at("optimizer.state.param.decoder.layers.self_attention.linear_qkv.weight");
+    const i64 layers = raw.tensors().tensors()[qkv].shape[0];
+    EXPECT_EQ(c.model->num_layers, layers);
+    EXPECT_EQ(c.model->num_query_groups, 2);
+    EXPECT_EQ(c.model->vocab_size, 13);
+    EXPECT_EQ(c.model->activation, Activation::swiglu);
+    EXPECT_EQ(c.model->normalization, Normalization::rms_norm);
+    EXPECT_EQ(c.model->untie_embeddings_and_output_weights, has("output_layer.weight"));
+    EXPECT_FALSE(c.model->add_bias_linear);
+    EXPECT_EQ(c.manifest.iteration, 10);
+    EXPECT_EQ(c.manifest.consumed_samples, 80);
+    const auto state = nlohmann::json::parse(c.manifest.state_json);
+    EXPECT_EQ(state["optimizer_steps"], 10);
+    EXPECT_EQ(state["schedule_samples"], 80);
+    EXPECT_EQ(state["schedules"]["lr_decay_style"], "cosine");
+    // Rows of linear_qkv [g, r + 2, d, h]: group 1's key begins at row (1 * 4 + 2) * 2 of 16.
+    const auto all = read_all(raw.tensors(), qkv);
+    const std::string last = fmt::format("decoder.layers.{}.self_attention.linear_k.weight", layers - 1);
+    const auto key = read_all(*c.tensors, c.tensors->at(last));
+    ASSERT_EQ(key.size(), 2u * 2 * 8 * 4);
+    const std::size_t group = 2 * 8 * 4;  // bytes of one group's key
+    const std::size_t layer = std::size_t(layers - 1) * 16 * 8 * 4;
+    EXPECT_EQ(std::memcmp(key.data() + group, all.data() + layer + 12 * 8 * 4, group), 0);
+    EXPECT_TRUE(c.has_optimizer());
+  }
 }
 
 TEST(Convert, pytorch_reads_our_torch_dist) {
   if (!python_has("torch, numpy")) GTEST_SKIP() << python() << " has no torch and numpy";
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   const std::string run = make_run(dir, "qwen2");
   convert(run, CkptFormat::torch_dist, dir / "dist");
@@ -179,7 +184,6 @@ TEST(Convert, pytorch_reads_our_torch_dist) {
 // are the same tensors that one rank writes.
 TEST(Convert, several_ranks_write_torch_dist) {
   for (const char* name : {"qwen2", "gpt2"}) {
-    if (!fs::exists(fixture(name))) GTEST_SKIP() << "fixtures are not here";
     TempDir dir;
     const AnyCheckpoint run = open_any_checkpoint(make_run(dir, name));
     convert(run.path, CkptFormat::torch_dist, dir / "one");
@@ -231,7 +235,6 @@ TEST(Convert, several_ranks_write_torch_dist) {
 // Megatron's own files of two tensor and two pipeline ranks, written by PyTorch from the fixture's weights.
 TEST(Convert, reads_torch_of_several_ranks) {
   if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   const std::pair<const char*, const char*> cases[] = {
       {"qwen2", "2,2,1"}, {"llama", "1,1,2"}, {"llama", "2,1,1"}, {"qwen2", "1,1,1"}};
   for (const auto& [name, shape] : cases) {
@@ -279,7 +282,6 @@ void expect_no_silent_damage(const std::string& dir, const std::string& place, s
 
 TEST(Convert, damage_to_torch_is_found) {
   if (!python_has("torch, numpy, safetensors")) GTEST_SKIP() << python() << " has no torch, numpy and safetensors";
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   ASSERT_EQ(run_python("write_megatron.py", {fixture("qwen2"), dir / "torch", "2,1,1"}, dir / "log"), "");
   expect_no_silent_damage(dir / "torch", dir / "torch/iter_0000003",
@@ -287,7 +289,6 @@ TEST(Convert, damage_to_torch_is_found) {
 }
 
 TEST(Convert, damage_to_our_torch_dist_is_found) {
-  if (!fs::exists(fixture("qwen2"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   convert(make_run(dir, "qwen2"), CkptFormat::torch_dist, dir / "dist");
   expect_no_silent_damage(dir / "dist", dir / "dist/iter_0000010", {"__0_0.distcp", "common.pt"}, 80);
@@ -295,13 +296,13 @@ TEST(Convert, damage_to_our_torch_dist_is_found) {
 
 TEST(Convert, transformers_computes_the_same) {
   if (!python_has("torch, transformers, safetensors")) GTEST_SKIP() << python() << " has no transformers";
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
   std::vector<std::string> pairs;
-  for (const char* name : kFixtures) {
-    convert(fixture(name), CkptFormat::torch_dist, dir / name + ".dist");
-    convert(dir / name + ".dist", CkptFormat::hf, dir / name);
-    pairs.push_back(fixture(name)), pairs.push_back(dir / name);
+  for (const std::string& model : all_fixtures()) {
+    const std::string copy = dir / std::to_string(pairs.size());
+    convert(model, CkptFormat::torch_dist, copy + ".dist");
+    convert(copy + ".dist", CkptFormat::hf, copy);
+    pairs.push_back(model), pairs.push_back(copy);
   }
   EXPECT_EQ(run_python("same_logits.py", pairs, dir / "log"), "");
 }

@@ -11,7 +11,7 @@
 
 #include "base/check.h"
 #include "tests/error_of.h"
-#include "tests/places.h"
+#include "tests/golden.h"
 
 namespace megalith {
 
@@ -57,9 +57,15 @@ void expect_error(F&& f, const std::string& part) {
   EXPECT_NE(message.find(part), std::string::npos) << message;
 }
 
-inline const std::string kShared = kSharedDir;
-inline const char* const kFixtures[] = {"gpt2",  "llama",    "llama31",     "mistral_swa", "qwen2",
-                                        "qwen3", "gpt_neox", "bloom_alibi", "falcon"};
-inline std::string fixture(const std::string& name) { return kShared + "/fixtures/hf/" + name; }
+// A model of the tree's golden cases.
+inline std::string fixture(const std::string& family) { return golden(family); }
+
+// Directories of all families' models: the tree's, and those of ../shared where it is there.
+inline std::vector<std::string> all_fixtures() {
+  std::vector<std::string> all;
+  for (const char* family : kGoldenModels)
+    for (const std::string& dir : golden_models(family)) all.push_back(dir);
+  return all;
+}
 
 }  // namespace megalith

@@ -68,22 +68,22 @@ HfConfig small_llama() {
 }
 
 TEST(HfWeights, fixtures_survive_bit_by_bit) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
-  for (const char* name : kFixtures) {
-    const HfConfig config = read_hf_config(fixture(name));
-    const Weights w = import_hf(fixture(name), config);
-    export_hf(dir / name, config, from(w));
-    EXPECT_EQ(slurp(dir / name + "/model.safetensors"), slurp(fixture(name) + "/model.safetensors")) << name;
-    EXPECT_TRUE(read_hf_config(dir / name).model == config.model) << name;
+  int number = 0;
+  for (const std::string& model : all_fixtures()) {
+    const HfConfig config = read_hf_config(model);
+    const Weights w = import_hf(model, config);
+    const std::string copy = dir / std::to_string(number++);
+    export_hf(copy, config, from(w));
+    EXPECT_EQ(slurp(copy + "/model.safetensors"), slurp(model + "/model.safetensors")) << model;
+    EXPECT_TRUE(read_hf_config(copy).model == config.model) << model;
   }
 }
 
 TEST(HfWeights, maps_gradients_like_weights) {
-  if (!fs::exists(fixture("gpt2"))) GTEST_SKIP() << "fixtures are not here";
-  for (const char* name : kFixtures) {
-    const HfConfig config = read_hf_config(fixture(name));
-    const TensorFiles golden = TensorFiles::open_file(fixture(name) + "/golden.safetensors");
+  for (const std::string& model : all_fixtures()) {
+    const HfConfig config = read_hf_config(model);
+    const TensorFiles golden = TensorFiles::open_file(model + "/golden.safetensors");
     const HfMapping mapping = hf_mapping(config.family, config.model);
     const auto gradients = read_hf_files(golden, [](const TensorInfo& t) { return t.name.starts_with("grad."); });
     const auto spell = [&](const std::string& n) {
@@ -92,96 +92,123 @@ TEST(HfWeights, maps_gradients_like_weights) {
       return n;
     };
     const Weights g = read_all(MappedTensors(gradients, mapping, MapTo::ours, {.spell = spell}));
-    EXPECT_EQ(g.size(), mapping.ours.size()) << name;
+    EXPECT_EQ(g.size(), mapping.ours.size()) << model;
   }
 }
 
 // The vectors give Megatron's row order of fused weights, which is Falcon's; llama has separate ones.
 TEST(HfWeights, head_order_agrees_with_the_vectors) {
-  const std::string path = kShared + "/formats/vectors/qkv_interleave.json";
-  if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
-  for (const auto& c : nlohmann::json::parse(slurp(path))) {
-    ModelConfig m = small_llama().model;
-    m.num_layers = 1, m.hidden_size = 1;
-    m.num_attention_heads = c["heads"], m.num_query_groups = c["groups"], m.kv_channels = c["head_dim"];
-    const auto order = c["permutation"].get<std::vector<float>>();
-    const HfMapping separate = hf_mapping(HfFamily::llama, m);
-    const i64 q = m.num_attention_heads * m.kv_channels, k = m.num_query_groups * m.kv_channels;
-    std::vector<float> rows(std::size_t(q + 2 * k));
-    std::iota(rows.begin(), rows.end(), 0.0f);
-    Weights theirs;
-    for (const NamedShape& t : separate.theirs) {
-      const i64 first = t.name.ends_with("q_proj.weight")   ? 0
-                        : t.name.ends_with("k_proj.weight") ? q
-                        : t.name.ends_with("v_proj.weight") ? q + k
-                                                            : -1;
-      const auto n = std::size_t(count(t.shape));
-      const auto begin = rows.begin() + std::ptrdiff_t(std::max<i64>(0, first));
-      theirs[t.name] = {
-          t.shape, first < 0 ? std::vector<float>(n, -1.0f) : std::vector<float>(begin, begin + std::ptrdiff_t(n))};
+  for (const std::string& path : golden_vectors("qkv_interleave.json"))
+    for (const auto& c : nlohmann::json::parse(slurp(path))) {
+      ModelConfig m = small_llama().model;
+      m.num_layers = 1, m.hidden_size = 1;
+      m.num_attention_heads = c["heads"], m.num_query_groups = c["groups"], m.kv_channels = c["head_dim"];
+      const auto order = c["permutation"].get<std::vector<float>>();
+      const HfMapping separate = hf_mapping(HfFamily::llama, m);
+      const i64 q = m.num_attention_heads * m.kv_channels, k = m.num_query_groups * m.kv_channels;
+      std::vector<float> rows(std::size_t(q + 2 * k));
+      std::iota(rows.begin(), rows.end(), 0.0f);
+      Weights theirs;
+      for (const NamedShape& t : separate.theirs) {
+        const i64 first = t.name.ends_with("q_proj.weight")   ? 0
+                          : t.name.ends_with("k_proj.weight") ? q
+                          : t.name.ends_with("v_proj.weight") ? q + k
+                                                              : -1;
+        const auto n = std::size_t(count(t.shape));
+        const auto begin = rows.begin() + std::ptrdiff_t(std::max<i64>(0, first));
+        theirs[t.name] = {
+            t.shape, first < 0 ? std::vector<float>(n, -1.0f) : std::vector<float>(begin, begin + std::ptrdiff_t(n))};
+      }
+      const Weights w = read_all(MappedTensors(from(theirs), separate, MapTo::ours, {}));
+      const HfMapping fused = hf_mapping(HfFamily::falcon, m);
+      std::vector<float> result(rows.size());
+      for (const TensorLink& link : fused.links)
+        if (fused.theirs[link.theirs].name.ends_with("query_key_value.weight"))
+          pack(link.block, DType::f32, w.at(fused.ours[link.ours].name).second.data(),
+               reinterpret_cast<std::byte*>(result.data()));
+      EXPECT_EQ(result, order) << c["heads"];
     }
-    const Weights w = read_all(MappedTensors(from(theirs), separate, MapTo::ours, {}));
-    const HfMapping fused = hf_mapping(HfFamily::falcon, m);
-    std::vector<float> result(rows.size());
-    for (const TensorLink& link : fused.links)
-      if (fused.theirs[link.theirs].name.ends_with("query_key_value.weight"))
-        pack(link.block, DType::f32, w.at(fused.ours[link.ours].name).second.data(),
-             reinterpret_cast<std::byte*>(result.data()));
-    EXPECT_EQ(result, order) << c["heads"];
-  }
 }
 
-// Round trips can't see two parts that changed places. This does: single elements by each family's own rule.
-TEST(HfWeights, elements_are_where_each_family_keeps_them) {
-  if (!fs::exists(fixture("gpt2"))) GTEST_SKIP() << "fixtures are not here";
-  const i64 h = 64, d = 16, f = 176, f4 = 256, group = 1, j = 5, i = 7;  // head or group, row in it, column
-  struct Case {
-    const char *fixture, *ours;
-    i64 index;
-    const char* theirs;
-    i64 their_index;
-  };
+// One element of a tensor of ours, and where the family's files have it.
+struct Element {
+  const char* ours;
+  i64 index;
+  const char* theirs;
+  i64 their_index;
+};
+
+// In the second layer, by each family's own rule.
+std::vector<Element> elements(const std::string& family, const ModelConfig& m) {
+  const i64 h = m.hidden_size, d = m.kv_channels, f = m.ffn_hidden_size;
+  const i64 group = 1, j = 3, i = 7;  // head or group, row in it, column
   const i64 row = (group * d + j) * h + i,
             query = ((group * 2 + 1) * d + j) * h + i;  // [g,d,h]; [g,2,d,h], second head
-  const Case cases[] = {
-      {"gpt2", "self_attention.linear_q.weight", row, "transformer.h.1.attn.c_attn.weight", i * 3 * h + group * d + j},
-      {"gpt2", "self_attention.linear_k.weight", row, "transformer.h.1.attn.c_attn.weight",
-       i * 3 * h + h + group * d + j},
-      {"gpt2", "self_attention.linear_v.weight", row, "transformer.h.1.attn.c_attn.weight",
-       i * 3 * h + 2 * h + group * d + j},
-      {"gpt2", "self_attention.linear_v.bias", group * d + j, "transformer.h.1.attn.c_attn.bias",
-       2 * h + group * d + j},
-      {"gpt2", "self_attention.linear_proj.weight", j * h + i, "transformer.h.1.attn.c_proj.weight", i * h + j},
-      {"gpt2", "mlp.linear_fc1.weight", j * h + i, "transformer.h.1.mlp.c_fc.weight", i * f4 + j},
-      {"gpt2", "mlp.linear_fc2.weight", j * f4 + i, "transformer.h.1.mlp.c_proj.weight", i * h + j},
-      {"llama", "self_attention.linear_q.weight", query, "model.layers.1.self_attn.q_proj.weight", (3 * d + j) * h + i},
-      {"llama", "self_attention.linear_k.weight", row, "model.layers.1.self_attn.k_proj.weight", row},
-      {"llama", "mlp.linear_fc1.weight", j * h + i, "model.layers.1.mlp.gate_proj.weight", j * h + i},
-      {"llama", "mlp.linear_fc1.weight", f * h + j * h + i, "model.layers.1.mlp.up_proj.weight", j * h + i},
-      {"llama", "pre_mlp_layernorm.weight", j, "model.layers.1.post_attention_layernorm.weight", j},
-      {"qwen2", "self_attention.linear_q.bias", (group * 2 + 1) * d + j, "model.layers.1.self_attn.q_proj.bias",
-       3 * d + j},
-      {"qwen3", "self_attention.k_layernorm.weight", j, "model.layers.1.self_attn.k_norm.weight", j},
-      {"gpt_neox", "self_attention.linear_k.weight", row, "gpt_neox.layers.1.attention.query_key_value.weight",
-       ((group * 3 + 1) * d + j) * h + i},
-      {"gpt_neox", "self_attention.linear_v.bias", group * d + j, "gpt_neox.layers.1.attention.query_key_value.bias",
-       (group * 3 + 2) * d + j},
-      {"bloom_alibi", "self_attention.linear_q.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
-       (group * 3 * d + j) * h + i},
-      {"falcon", "self_attention.linear_q.weight", query, "transformer.h.1.self_attention.query_key_value.weight",
-       ((group * 4 + 1) * d + j) * h + i},
-      {"falcon", "self_attention.linear_v.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
-       ((group * 4 + 3) * d + j) * h + i},
-      {"falcon", "input_layernorm.weight", j, "transformer.h.1.ln_attn.weight", j},
-      {"falcon", "pre_mlp_layernorm.bias", j, "transformer.h.1.ln_mlp.bias", j},
-  };
-  for (const Case& c : cases) {
-    const Weights w = import_hf(fixture(c.fixture), read_hf_config(fixture(c.fixture)));
-    const auto theirs = TensorFiles::open_directory(fixture(c.fixture)).read_f32(c.theirs);
-    EXPECT_EQ(w.at(std::string("decoder.layers.1.") + c.ours).second.at(std::size_t(c.index)),
-              theirs.at(std::size_t(c.their_index)))
-        << c.fixture << " " << c.ours << " from " << c.theirs;
-  }
+  if (family == "gpt2")
+    return {
+        {"self_attention.linear_q.weight", row, "transformer.h.1.attn.c_attn.weight", i * 3 * h + group * d + j},
+        {"self_attention.linear_k.weight", row, "transformer.h.1.attn.c_attn.weight", i * 3 * h + h + group * d + j},
+        {"self_attention.linear_v.weight", row, "transformer.h.1.attn.c_attn.weight",
+         i * 3 * h + 2 * h + group * d + j},
+        {"self_attention.linear_v.bias", group * d + j, "transformer.h.1.attn.c_attn.bias", 2 * h + group * d + j},
+        {"self_attention.linear_proj.weight", j * h + i, "transformer.h.1.attn.c_proj.weight", i * h + j},
+        {"mlp.linear_fc1.weight", j * h + i, "transformer.h.1.mlp.c_fc.weight", i * f + j},
+        {"mlp.linear_fc2.weight", j * f + i, "transformer.h.1.mlp.c_proj.weight", i * h + j},
+    };
+  if (family == "llama")
+    return {
+        {"self_attention.linear_q.weight", query, "model.layers.1.self_attn.q_proj.weight", (3 * d + j) * h + i},
+        {"self_attention.linear_k.weight", row, "model.layers.1.self_attn.k_proj.weight", row},
+        {"mlp.linear_fc1.weight", j * h + i, "model.layers.1.mlp.gate_proj.weight", j * h + i},
+        {"mlp.linear_fc1.weight", f * h + j * h + i, "model.layers.1.mlp.up_proj.weight", j * h + i},
+        {"pre_mlp_layernorm.weight", j, "model.layers.1.post_attention_layernorm.weight", j},
+    };
+  if (family == "qwen2")
+    return {
+        {"self_attention.linear_q.bias", (group * 2 + 1) * d + j, "model.layers.1.self_attn.q_proj.bias", 3 * d + j},
+    };
+  if (family == "qwen3")
+    return {
+        {"self_attention.k_layernorm.weight", j, "model.layers.1.self_attn.k_norm.weight", j},
+    };
+  if (family == "gpt_neox")
+    return {
+        {"self_attention.linear_k.weight", row, "gpt_neox.layers.1.attention.query_key_value.weight",
+         ((group * 3 + 1) * d + j) * h + i},
+        {"self_attention.linear_v.bias", group * d + j, "gpt_neox.layers.1.attention.query_key_value.bias",
+         (group * 3 + 2) * d + j},
+    };
+  if (family == "bloom_alibi")
+    return {
+        {"self_attention.linear_q.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
+         (group * 3 * d + j) * h + i},
+    };
+  if (family == "falcon")
+    return {
+        {"self_attention.linear_q.weight", query, "transformer.h.1.self_attention.query_key_value.weight",
+         ((group * 4 + 1) * d + j) * h + i},
+        {"self_attention.linear_v.weight", row, "transformer.h.1.self_attention.query_key_value.weight",
+         ((group * 4 + 3) * d + j) * h + i},
+        {"input_layernorm.weight", j, "transformer.h.1.ln_attn.weight", j},
+        {"pre_mlp_layernorm.bias", j, "transformer.h.1.ln_mlp.bias", j},
+    };
+  return {};
+}
+
+// Round trips can't see two parts that changed places. This does.
+TEST(HfWeights, elements_are_where_each_family_keeps_them) {
+  for (const char* family : kGoldenModels)
+    for (const std::string& model : golden_models(family)) {
+      const HfConfig config = read_hf_config(model);
+      ModelConfig sizes = config.model;
+      sizes.resolve();
+      const Weights w = import_hf(model, config);
+      const TensorFiles files = TensorFiles::open_directory(model);
+      for (const Element& e : elements(family, sizes))
+        EXPECT_EQ(w.at(std::string("decoder.layers.1.") + e.ours).second.at(std::size_t(e.index)),
+                  files.read_f32(e.theirs).at(std::size_t(e.their_index)))
+            << model << " " << e.ours << " from " << e.theirs;
+    }
 }
 
 // Every element of every tensor of a file is linked to exactly one of ours, for each family and its variants.

@@ -41,32 +41,32 @@ void write_small(const std::string& path) {
 }
 
 TEST(Safetensors, reads_the_reference_file_and_writes_it_again) {
-  const std::string path = kShared + "/formats/vectors/tiny.safetensors";
-  if (!fs::exists(path)) GTEST_SKIP() << path << " is not here";
-  const auto expected = nlohmann::json::parse(slurp(path + ".json"));
-  const TensorFiles file = TensorFiles::open_file(path);
-  EXPECT_EQ(file.tensors().size(), expected.size());
-  EXPECT_EQ(file.metadata().at("format"), "pt");
-  for (const auto& [name, e] : expected.items()) {
-    const TensorInfo& t = file.at(name);
-    EXPECT_EQ(t.stored_type, e["dtype"]);
-    EXPECT_EQ(t.shape, e["shape"].get<Shape>());
-    EXPECT_EQ(hex(file.read(t)), e["hex"]);
+  for (const std::string& path : golden_vectors("tiny.safetensors")) {
+    SCOPED_TRACE(path);
+    const auto expected = nlohmann::json::parse(slurp(path + ".json"));
+    const TensorFiles file = TensorFiles::open_file(path);
+    EXPECT_EQ(file.tensors().size(), expected.size());
+    EXPECT_EQ(file.metadata().at("format"), "pt");
+    for (const auto& [name, e] : expected.items()) {
+      const TensorInfo& t = file.at(name);
+      EXPECT_EQ(t.stored_type, e["dtype"]);
+      EXPECT_EQ(t.shape, e["shape"].get<Shape>());
+      EXPECT_EQ(hex(file.read(t)), e["hex"]);
+    }
+    EXPECT_EQ(file.read_f32("a.weight"), (std::vector<float>{1, -2, 0.5, 3}));
+    expect_error([&] { (void)file.read_f32("ids"); }, "floating-point");
+    TempDir dir;
+    copy_file(file, dir / "copy.safetensors");
+    EXPECT_EQ(slurp(dir / "copy.safetensors"), slurp(path));
   }
-  EXPECT_EQ(file.read_f32("a.weight"), (std::vector<float>{1, -2, 0.5, 3}));
-  expect_error([&] { (void)file.read_f32("ids"); }, "floating-point");
-  TempDir dir;
-  copy_file(file, dir / "copy.safetensors");
-  EXPECT_EQ(slurp(dir / "copy.safetensors"), slurp(path));
 }
 
 TEST(Safetensors, rewrites_models_byte_by_byte) {
-  if (!fs::exists(fixture("llama"))) GTEST_SKIP() << "fixtures are not here";
   TempDir dir;
-  for (const char* name : kFixtures) {
-    const std::string path = fixture(name) + "/model.safetensors";
+  for (const std::string& model : all_fixtures()) {
+    const std::string path = model + "/model.safetensors";
     copy_file(TensorFiles::open_file(path), dir / "copy.safetensors");
-    EXPECT_EQ(slurp(dir / "copy.safetensors"), slurp(path)) << name;
+    EXPECT_EQ(slurp(dir / "copy.safetensors"), slurp(path)) << model;
   }
 }
 

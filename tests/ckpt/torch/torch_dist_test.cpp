@@ -13,8 +13,6 @@
 namespace megalith {
 namespace {
 
-const std::string kExample = kShared + "/formats/vectors/torch_dist_example";
-
 std::vector<std::byte> read_all(const TensorReader& reader, std::size_t i) {
   const TensorSpec& t = reader.tensors()[i];
   std::vector<std::byte> bytes(std::size_t(count(t.shape) * size_of(t.dtype)));
@@ -22,53 +20,57 @@ std::vector<std::byte> read_all(const TensorReader& reader, std::size_t i) {
   return bytes;
 }
 
-void copy_example(const std::string& to) {
-  fs::create_directories(to);
-  for (const auto& entry : fs::directory_iterator(kExample + "/iter_0000010"))
+void copy_example(const std::string& example, const std::string& to) {
+  fs::remove_all(to), fs::create_directories(to);
+  for (const auto& entry : fs::directory_iterator(example + "/iter_0000010"))
     spit(to + "/" + entry.path().filename().string(), slurp(entry.path().string()));
 }
 
 TEST(TorchDist, example_has_the_digests_it_claims) {
-  if (!fs::exists(kExample)) GTEST_SKIP() << kExample << " is not here";
-  const auto expected = nlohmann::json::parse(slurp(kExample + "/expected.json"))["tensors"];
-  const TorchDist dist(kExample + "/iter_0000010");
-  EXPECT_EQ(dist.tensors().tensors().size(), expected.size());
-  for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) {
-    const TensorSpec& t = dist.tensors().tensors()[i];
-    ASSERT_TRUE(expected.contains(t.name)) << t.name;
-    EXPECT_EQ(nlohmann::json(t.shape), expected[t.name]["shape"]) << t.name;
-    EXPECT_EQ(sha256(read_all(dist.tensors(), i)), expected[t.name]["sha256"]) << t.name;
+  for (const std::string& example : golden_torch_dist()) {
+    SCOPED_TRACE(example);
+    const auto expected = nlohmann::json::parse(slurp(example + "/expected.json"))["tensors"];
+    const TorchDist dist(example + "/iter_0000010");
+    EXPECT_EQ(dist.tensors().tensors().size(), expected.size());
+    for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) {
+      const TensorSpec& t = dist.tensors().tensors()[i];
+      ASSERT_TRUE(expected.contains(t.name)) << t.name;
+      EXPECT_EQ(nlohmann::json(t.shape), expected[t.name]["shape"]) << t.name;
+      EXPECT_EQ(sha256(read_all(dist.tensors(), i)), expected[t.name]["sha256"]) << t.name;
+    }
+    ASSERT_NE(dist.common(), nullptr);
+    EXPECT_EQ(pickle_integer(dist.common()->find("iteration"), ""), 10);
   }
-  ASSERT_NE(dist.common(), nullptr);
-  EXPECT_EQ(pickle_integer(dist.common()->find("iteration"), ""), 10);
 }
 
 // Any box is what the whole tensor holds there.
 TEST(TorchDist, boxes_agree_with_the_whole) {
-  if (!fs::exists(kExample)) GTEST_SKIP() << kExample << " is not here";
-  const TorchDist dist(kExample + "/iter_0000010");
-  const TensorReader& reader = dist.tensors();
-  std::mt19937 random(3);
-  for (std::size_t i = 0; i < reader.tensors().size(); ++i) {
-    const TensorSpec& t = reader.tensors()[i];
-    const auto whole = read_all(reader, i);
-    for (int n = 0; n < 20; ++n) {
-      Shape offset, box;
-      for (const i64 d : t.shape) {
-        offset.push_back(i64(random() % u64(d)));
-        box.push_back(i64(random() % u64(d - offset.back() + 1)));
-      }
-      std::vector<std::byte> part(std::size_t(count(box) * size_of(t.dtype)));
-      reader.read_box_as(i, offset, box, t.dtype, part);
-      Shape at(box.size(), 0);
-      for (i64 k = 0; k < count(box); ++k) {
-        i64 rest = k, flat = 0, step = 1;
-        for (std::size_t d = box.size(); d-- > 0;) {
-          flat += (offset[d] + rest % box[d]) * step;
-          rest /= box[d], step *= t.shape[d];
+  for (const std::string& example : golden_torch_dist()) {
+    SCOPED_TRACE(example);
+    const TorchDist dist(example + "/iter_0000010");
+    const TensorReader& reader = dist.tensors();
+    std::mt19937 random(3);
+    for (std::size_t i = 0; i < reader.tensors().size(); ++i) {
+      const TensorSpec& t = reader.tensors()[i];
+      const auto whole = read_all(reader, i);
+      for (int n = 0; n < 20; ++n) {
+        Shape offset, box;
+        for (const i64 d : t.shape) {
+          offset.push_back(i64(random() % u64(d)));
+          box.push_back(i64(random() % u64(d - offset.back() + 1)));
         }
-        const auto size = std::size_t(size_of(t.dtype));
-        ASSERT_EQ(std::memcmp(&part[std::size_t(k) * size], &whole[std::size_t(flat) * size], size), 0) << t.name;
+        std::vector<std::byte> part(std::size_t(count(box) * size_of(t.dtype)));
+        reader.read_box_as(i, offset, box, t.dtype, part);
+        Shape at(box.size(), 0);
+        for (i64 k = 0; k < count(box); ++k) {
+          i64 rest = k, flat = 0, step = 1;
+          for (std::size_t d = box.size(); d-- > 0;) {
+            flat += (offset[d] + rest % box[d]) * step;
+            rest /= box[d], step *= t.shape[d];
+          }
+          const auto size = std::size_t(size_of(t.dtype));
+          ASSERT_EQ(std::memcmp(&part[std::size_t(k) * size], &whole[std::size_t(flat) * size], size), 0) << t.name;
+        }
       }
     }
   }
@@ -76,45 +78,48 @@ TEST(TorchDist, boxes_agree_with_the_whole) {
 
 // Every cut file is refused; a flipped bit is refused or changes nothing that is read.
 TEST(TorchDist, refuses_damaged_files) {
-  if (!fs::exists(kExample)) GTEST_SKIP() << kExample << " is not here";
-  TempDir dir;
-  copy_example(dir / "a");
-  const auto load = [&] {
-    const TorchDist dist(dir / "a");
-    dist.sums()->verify();
-    std::string all;
-    for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) all += sha256(read_all(dist.tensors(), i));
-    return all;
-  };
-  const std::string good = load();
-  std::mt19937 random(11);
-  for (const char* name : {".metadata", "__0_0.distcp", "__1_0.distcp"}) {
-    const std::string path = dir / "a/" + name, text = slurp(path);
-    for (int n = 0; n < 40; ++n) {
-      spit(path, text.substr(0, random() % text.size()));
-      EXPECT_EQ(error_of(load).find('\n'), std::string::npos);
-    }
-    int silent = 0, found = 0;
-    for (int n = 0; n < 150; ++n) {
-      std::string flipped = text;
-      flipped[random() % text.size()] ^= char(1 << random() % 8);
-      spit(path, flipped);
-      try {
-        if (load() != good) ++silent;
-      } catch (const Error& e) {
-        EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
-        ++found;
+  for (const std::string& example : golden_torch_dist()) {
+    SCOPED_TRACE(example);
+    TempDir dir;
+    copy_example(example, dir / "a");
+    const auto load = [&] {
+      const TorchDist dist(dir / "a");
+      dist.sums()->verify();
+      std::string all;
+      for (std::size_t i = 0; i < dist.tensors().tensors().size(); ++i) all += sha256(read_all(dist.tensors(), i));
+      return all;
+    };
+    const std::string good = load();
+    std::mt19937 random(11);
+    for (const std::string name : {".metadata", "__0_0.distcp", "__1_0.distcp"}) {
+      const std::string path = dir / "a/" + name, text = slurp(path);
+      for (int n = 0; n < 40; ++n) {
+        spit(path, text.substr(0, random() % text.size()));
+        EXPECT_EQ(error_of(load).find('\n'), std::string::npos);
       }
+      int silent = 0, found = 0;
+      for (int n = 0; n < 150; ++n) {
+        std::string flipped = text;
+        flipped[random() % text.size()] ^= char(1 << random() % 8);
+        spit(path, flipped);
+        try {
+          if (load() != good) ++silent;
+        } catch (const Error& e) {
+          EXPECT_EQ(std::string(e.what()).find('\n'), std::string::npos) << e.what();
+          ++found;
+        }
+      }
+      EXPECT_GT(found, 0);
+      // The table of contents has no checksum: a flip in a tensor's name goes unnoticed here, not when a model is
+      // loaded.
+      if (name != ".metadata") {
+        EXPECT_EQ(silent, 0) << name;
+      }
+      spit(path, text);
     }
-    EXPECT_GT(found, 0);
-    // The table of contents has no checksum: a flip in a tensor's name goes unnoticed here, not when a model is loaded.
-    if (std::string(name) != ".metadata") {
-      EXPECT_EQ(silent, 0) << name;
-    }
-    spit(path, text);
+    fs::remove(dir / "a/.metadata");
+    expect_error(load, "its saving was not finished");
   }
-  fs::remove(dir / "a/.metadata");
-  expect_error(load, "its saving was not finished");
 }
 
 // Of any number of ranks exactly one sees that a number of a tensor is damaged, and they read about as much as each
