@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <string_view>
 
@@ -37,6 +38,14 @@ std::string model_below(const std::string& dir) {
   return {};
 }
 
+// ORG/NAME, as models are called on the Hugging Face hub, where there is no folder ORG.
+bool may_be_on_hub(const std::string& dir) {
+  const fs::path path(dir);
+  std::error_code error;
+  return std::ranges::count(dir, '/') == 1 && dir.front() != '/' && dir.back() != '/' && dir.front() != '.' &&
+         !fs::exists(path.parent_path(), error);
+}
+
 }  // namespace
 
 std::string unfinished_download(const std::string& dir) {
@@ -48,7 +57,12 @@ std::string unfinished_download(const std::string& dir) {
 
 std::string why_not_loadable(const std::string& dir) {
   std::error_code error;
-  if (!fs::exists(dir, error)) return fmt::format("{}: no such directory", dir);
+  if (!fs::exists(dir, error))
+    return fmt::format("{}: no such directory{}", dir,
+                       may_be_on_hub(dir) ? fmt::format("; if it is a model on the hub, fetch it by `hf download {} "
+                                                        "--local-dir {}` and give that directory",
+                                                        dir, fs::path(dir).filename().string())
+                                          : "");
   if (fs::is_empty(dir, error)) return fmt::format("{} is empty: give the directory of a checkpoint or a model", dir);
   if (holds(dir, "adapter_config.json"))
     return fmt::format("{} holds an adapter (LoRA), not a model: merge it into its model first", dir);

@@ -138,7 +138,7 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
     EXPECT_FALSE(fs::exists(*this / "out"));
   };
   load(*this / "none", "none: no such directory");
-  load("meta-llama/Llama-3.1-8B", "meta-llama/Llama-3.1-8B");
+  load("meta-llama/Llama-3.1-8B", "`hf download meta-llama/Llama-3.1-8B --local-dir Llama-3.1-8B`");
   load(folder("empty", {}), "is empty: give the directory of a checkpoint or a model");
   load(folder("lfs", {{"config.json", kConfig}, {"model.safetensors", kPointer}}),
        "is a Git LFS pointer, not the file itself: run `git lfs pull`");
