@@ -1,9 +1,14 @@
 #include "graph/draw.h"
 
+#include <cmath>
+
 #include "base/rng.h"
 #include "base/threads.h"
 
 namespace megalith {
+
+// Of mean 0 and deviation 1.
+static double number(const Draw& d, u64 key) { return d.uniform ? std::sqrt(3.0) * (2 * unit(key) - 1) : normal(key); }
 
 void draw(const Draw& d, const Type& t, const Mesh& mesh, const Coord& coord, float* out) {
   const int ndim = t.ndim();
@@ -25,7 +30,7 @@ void draw(const Draw& d, const Type& t, const Mesh& mesh, const Coord& coord, fl
     for (i64 k = 0; k < last; ++k) {
       const i64 i = index[ndim - 1][k];
       const bool real = (ndim == 1 ? i : first_dim) < d.true_rows;
-      out[row * last + k] = !real ? 0.0f : float(d.mean + (d.std > 0 ? d.std * normal(mix(h, u64(i))) : 0));
+      out[row * last + k] = !real ? 0.0f : float(d.mean + (d.std > 0 ? d.std * number(d, mix(h, u64(i))) : 0));
     }
   });
 }

@@ -13,6 +13,13 @@ std::vector<double> alibi_slopes(i64 heads) {
   return out;
 }
 
+std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads) {
+  std::vector<double> slopes = alibi_slopes(heads);
+  if (at.alibi_scaled)
+    for (double& slope : slopes) slope = double(float(bf16(float(slope)))) * at.scale;
+  return slopes;
+}
+
 LayoutRule Attention::rule() const {
   if (at.packed())
     return {.spec = std::string("sbjd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr",

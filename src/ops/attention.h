@@ -11,9 +11,10 @@ namespace megalith {
 
 struct AttentionSpec {
   double scale = 1;
-  i64 window = 0;      // 0: no limit
-  bool alibi = false;  // bias slope * (p' - p), slopes by head (Press 2022)
-  double dropout = 0;  // of the probabilities
+  i64 window = 0;             // 0: no limit
+  bool alibi = false;         // bias slope * (p' - p), slopes by head (Press 2022)
+  bool alibi_scaled = false;  // slopes rounded to bf16 and times scale, as Falcon's
+  double dropout = 0;         // of the probabilities
   u64 seed = 0;
   bool starts = false;  // the last input is there
   // Packed: q, k and v are one input [s,b,j,d] (and their gradients one result): groups * heads_per_group query heads,
@@ -26,6 +27,7 @@ struct AttentionSpec {
     v("scale", scale);
     if (window) v("window", window);
     if (alibi) v("alibi", alibi);
+    if (alibi_scaled) v("alibi_scaled", alibi_scaled);
     if (dropout) v("dropout", dropout), v("seed", seed);
     if (starts) v("starts", starts);
     if (groups) v("groups", groups), v("heads_per_group", heads_per_group);
@@ -35,6 +37,8 @@ struct AttentionSpec {
 // ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of
 // 2^(-4/m).
 std::vector<double> alibi_slopes(i64 heads);
+// The same as the attention has them.
+std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads);
 
 struct Attention {
   static constexpr std::string_view name = "attention";

@@ -7,8 +7,9 @@ namespace megalith {
 
 std::vector<double> RopeFrequencies::inverse() const {
   std::vector<double> out;
+  const double over = double(width ? width : dims);
   for (i64 i = 0; i < dims / 2; ++i) {
-    double f = std::pow(base, -2.0 * double(i) / double(dims));
+    double f = std::pow(base, -2.0 * double(i) / over);
     if (factor != 1) {
       const double wavelength = 2 * std::numbers::pi / f;
       if (wavelength > original_max_position / low_freq_factor) {

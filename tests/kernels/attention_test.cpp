@@ -43,7 +43,9 @@ struct Plain {
 };
 static Plain plain(const Case& c) {
   const auto [s, b, g, r, d] = c.n;
-  const std::vector<double> slopes = alibi_slopes(g * r);
+  std::vector<double> slopes = alibi_slopes(g * r);
+  for (double& slope : slopes)
+    if (c.at.alibi_scaled) slope = double(float(bf16(float(slope)))) * c.at.scale;
   Plain out;
   out.o.assign(c.q.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq = out.o;
   out.dk.assign(c.k.x.size(), 0), out.dv = out.dk;
@@ -131,6 +133,7 @@ TEST(Attention, features) {
                                             {.window = 7},
                                             {.window = 70},
                                             {.alibi = true},
+                                            {.alibi = true, .alibi_scaled = true},
                                             {.starts = true},
                                             {.dropout = 0.3, .seed = 99},
                                             {.window = 40, .alibi = true, .dropout = 0.2, .seed = 5, .starts = true}};

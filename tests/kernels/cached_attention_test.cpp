@@ -43,7 +43,9 @@ void expect_definition(const Case& c, DType type) {
   const auto [s, t, b, g, r, d] = c.n;
   const std::vector<Tensor> in = {random_tensor(type, {s, b, g, r, d}, 1), random_tensor(type, {t, b, g, d}, 2),
                                   random_tensor(type, {t, b, g, d}, 3), length_of(c.length)};
-  const auto slopes = alibi_slopes(g * r);
+  auto slopes = alibi_slopes(g * r);
+  for (double& slope : slopes)
+    if (c.at.alibi_scaled) slope = double(float(bf16(float(slope)))) * c.at.scale;
   std::vector<double> want;
   for (i64 i = 0; i < s; ++i)
     for (i64 head = 0; head < b * g * r; ++head) attend(c, in, i, head, c.at.alibi ? slopes[head % (g * r)] : 0, want);
@@ -61,6 +63,7 @@ TEST(CachedAttention, is_its_definition) {
       {{4, 1300, 2, 1, 1, 33}, 1100, {.scale = 0.2, .window = 600}},
       {{5, 64, 1, 2, 3, 16}, 50, {.scale = 0.25, .window = 9}},
       {{2, 50, 2, 2, 3, 256}, 30, {.scale = 0.06, .alibi = true}},
+      {{2, 50, 2, 2, 3, 64}, 30, {.scale = 0.12, .alibi = true, .alibi_scaled = true}},
   };
   for (const Case& c : cases)
     for (DType type : {DType::f32, DType::bf16}) {

@@ -10,9 +10,10 @@ static std::vector<double> turned(const Rope& op, const Array& x, const std::fun
   for (i64 row = 0; row < x.dim(0) * b * heads; ++row)
     for (i64 i = 0; i < half; ++i) {
       const double angle = op.sign * position(row / heads / b, row / heads % b) * freq[size_t(i)];
-      const double u = x[row * d + i], v = x[row * d + half + i];
-      y[row * d + i] = u * std::cos(angle) - v * std::sin(angle);
-      y[row * d + half + i] = v * std::cos(angle) + u * std::sin(angle);
+      const i64 first = row * d + (op.interleaved ? 2 * i : i), second = first + (op.interleaved ? 1 : half);
+      const double u = x[first], v = x[second];
+      y[first] = u * std::cos(angle) - v * std::sin(angle);
+      y[second] = v * std::cos(angle) + u * std::sin(angle);
     }
   return y;
 }
@@ -30,14 +31,42 @@ TEST(Rope, is_its_definition) {
           const auto position = [](i64 i, i64 b) { return double((i * 7919 + b * 31) % 8192); };
           const Array positions = array(DType::i32, {s, 2}, [&](i64 i) { return position(i / 2, i % 2); });
           expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {t, 8, 4}, "by input");
+          op.interleaved = true;
+          expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {t, 8, 4}, "interleaved");
+          op.positions = false;
+          expect_near(run_checked(op, {x})[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4},
+                      "interleaved, static");
         }
+}
+
+// Megatron Core 0.16.1: _apply_rotary_pos_emb_bshd(x, RotaryEmbedding(d, part, interleaved)(3), interleaved)[2] of
+// x = (arange(3 * d) + 1) / 8. A quarter of twelve is three: two pairs turn, by the exponents of three.
+TEST(Rope, is_megatrons) {
+  if (!tested(DType::f32)) GTEST_SKIP() << "this backend has no f32";
+  struct Reference {
+    i64 d, width;
+    bool interleaved;
+    std::vector<double> turned;
+  };
+  const Reference all[] = {
+      {8, 6, true, {-2.9302311, 0.9959266, 2.1330276, 2.7093945, 2.6131263, 2.7612853, 2.875, 3.0}},
+      {8, 6, false, {-3.1575556, 1.9969785, 2.3631284, 0.8918898, 2.822269, 2.7602081, 2.875, 3.0}},
+      {12, 3, true, {-4.2556753, 1.4890772, 3.3598876, 3.5145099, 3.625, 3.75}},
+      {12, 3, false, {-4.3693376, 3.2348888, 1.4370588, 3.5139713, 3.625, 3.75}}};
+  for (const Reference& r : all) {
+    Rope op{.x = "sbgd", .freq = {.dims = (r.width + 1) / 2 * 2, .width = r.width}, .interleaved = r.interleaved};
+    const Array x = array(DType::f32, {3, 1, 1, r.d}, [](i64 i) { return double(i + 1) / 8; });
+    const Array y = run_checked(op, {x})[0];
+    for (size_t i = 0; i < r.turned.size(); ++i) EXPECT_NEAR(y.x[size_t(2 * r.d) + i], r.turned[i], 2e-6) << i;
+  }
 }
 
 TEST(Rope, only_the_first_heads_turn) {
   for (DType t : tested_dtypes())
-    for (const auto& [d, dims] : {std::pair<i64, i64>{16, 16}, {9, 6}})
+    for (const auto& [d, dims, interleaved] :
+         {std::tuple<i64, i64, bool>{16, 16, false}, {9, 6, false}, {16, 16, true}, {9, 6, true}})
       for (bool positions : {false, true}) {
-        Rope op{.x = "sbjd", .freq = {.dims = dims}, .positions = positions, .heads = 3};
+        Rope op{.x = "sbjd", .freq = {.dims = dims}, .positions = positions, .heads = 3, .interleaved = interleaved};
         const Array x = normals(t, {7, 2, 5, d}, 1);
         std::vector<Array> ins = {x};
         if (positions) ins.push_back(array(DType::i32, {7, 2}, [](i64 i) { return double(i / 2); }));

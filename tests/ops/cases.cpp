@@ -108,6 +108,8 @@ class Table {
     grad(rope, {value("sbgd"), integers("sb", 50)});
     rope.x = "sbrd", rope.positions = false, rope.heads = size_.at('r') - 1;
     grad(rope, {value("sbrd")});
+    rope.heads = 0, rope.interleaved = true, rope.freq.dims = size_.at('d') / 4 * 2, rope.freq.width = 3;
+    grad(rope, {value("sbrd")});
     const i64 g = size_.at('g'), r = size_.at('r'), d = size_.at('d');
     grad(Reshape{"sgrd->s(grd)", {{'g', g}, {'r', r}, {'d', d}}, {}}, {value("sgrd")});
     CaseInput merged{random_tensor({size_.at('s'), g * r, d}, seed()), true};
@@ -150,6 +152,8 @@ class Table {
           {value("sbgrd"), value("tbgd"), v, rows(), starts(), o_before, lse_before});
     plain(AttentionPartGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
     AttentionSpec odd{.scale = 0.7, .window = 3, .alibi = true, .starts = true};
+    grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
+    odd.alibi_scaled = true;
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
     const Shape q = shape("bgrd"), k = shape("bgd");
     CaseInput length{filled({}, 1), false, DType::i32};

@@ -39,7 +39,8 @@ __global__ void draw_kernel(const __grid_constant__ DrawLaunch l, T* out, i64 n)
     if (k == 0) first = index;
     h = mix(h, u64(index));
   }
-  const double x = first >= l.true_rows ? 0 : l.mean + (l.std > 0 ? l.std * normal(h) : 0);
+  const double number = l.uniform ? sqrt(3.0) * (2 * unit(h) - 1) : normal(h);
+  const double x = first >= l.true_rows ? 0 : l.mean + (l.std > 0 ? l.std * number : 0);
   put(float(x), out + i);
 }
 

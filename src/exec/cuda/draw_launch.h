@@ -15,6 +15,7 @@ struct DrawLaunch {
   u64 key;
   double mean, std;
   i64 true_rows;
+  bool uniform;
   int ndim;
   i64 size[kMostDims];  // local
   int runs[kMostDims];

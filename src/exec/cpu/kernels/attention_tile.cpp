@@ -48,7 +48,7 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
   }
   if (at.alibi) {
     const i64 logical_r = o.dim(3);
-    const std::vector<double> all = alibi_slopes(o.dim(2) * logical_r);
+    const std::vector<double> all = alibi_slopes(at, o.dim(2) * logical_r);
     for (i64 g : p.groups)
       for (i64 r : p.heads) p.slopes.push_back(all[g * logical_r + r]);
   }

@@ -60,7 +60,7 @@ Kernel make(const CachedAttention& op, const Site& site) {
   std::vector<A> slopes(size_t(n.g * n.r), A(0));
   if (op.at.alibi) {
     const i64 r_all = site.ins[0].dim(3);
-    const auto all = alibi_slopes(site.ins[0].dim(2) * r_all);
+    const auto all = alibi_slopes(op.at, site.ins[0].dim(2) * r_all);
     for (i64 i = 0; i < n.g * n.r; ++i) slopes[i] = A(all[groups[i / n.r] * r_all + heads[i % n.r]]);
   }
   const i64 jobs = n.b * n.g * n.r * n.s;

@@ -1,4 +1,4 @@
-// Rotary embedding: the pair (x_i, x_{i + n/2}) turns by the angle position * freq_i. Cosines and sines come from
+// Rotary embedding: a pair turns by the angle position * freq_i. Cosines and sines come from
 // double arithmetic: from a table made at prepare when positions are the global indices, else row by row.
 #include <cmath>
 #include <map>
@@ -17,6 +17,7 @@ struct RopePlan {
   i64 s, b, heads, d, half;  // heads: all dims between b and d
   i64 turned;                // heads that turn
   int sign;
+  bool interleaved;
   std::vector<double> freq;
 };
 
@@ -28,19 +29,38 @@ void fill_turn(const RopePlan& p, double position, A* cosines, A* sines) {
   }
 }
 
+// One head, its pairs side by side.
+template <class T>
+void turn_neighbours(i64 half, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
+  using A = accum_t<T>;
+  for (i64 i = 0; i < half; ++i) {
+    const A a = A(x[2 * i]), b = A(x[2 * i + 1]);
+    y[2 * i] = T(a * cosines[i] - b * sines[i]);
+    y[2 * i + 1] = T(b * cosines[i] + a * sines[i]);
+  }
+}
+
+template <class T>
+void turn_halves(i64 half, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
+  using A = accum_t<T>;
+  each_vector<A>(0, half, [&](i64 i, auto part) {
+    const Vec<A> a = load(x + i, part), b = load(x + half + i, part), c = load(cosines + i, part),
+                 s = load(sines + i, part);
+    store(y + i, a * c - b * s, part);
+    store(y + half + i, b * c + a * s, part);
+  });
+}
+
 template <class T>
 void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, const accum_t<T>* sines) {
-  using A = accum_t<T>;
   if (x != y && p.turned < p.heads)
     std::memcpy(static_cast<void*>(y + p.turned * p.d), x + p.turned * p.d,
                 size_t((p.heads - p.turned) * p.d) * sizeof(T));
   for (i64 head = 0; head < p.turned; ++head, x += p.d, y += p.d) {
-    each_vector<A>(0, p.half, [&](i64 i, auto part) {
-      const Vec<A> a = load(x + i, part), b = load(x + p.half + i, part), c = load(cosines + i, part),
-                   s = load(sines + i, part);
-      store(y + i, a * c - b * s, part);
-      store(y + p.half + i, b * c + a * s, part);
-    });
+    if (p.interleaved)
+      turn_neighbours(p.half, x, y, cosines, sines);
+    else
+      turn_halves(p.half, x, y, cosines, sines);
     if (x != y) std::memcpy(static_cast<void*>(y + 2 * p.half), x + 2 * p.half, size_t(p.d - 2 * p.half) * sizeof(T));
   }
 }
@@ -97,7 +117,7 @@ Kernel by_input(const RopePlan& p) {
 
 Kernel prepare(const Rope& op, const Site& site) {
   const Shape x = site.in_shape(0);
-  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, 0, op.sign, op.freq.inverse()};
+  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, 0, op.sign, op.interleaved, op.freq.inverse()};
   for (size_t i = 2; i + 1 < x.size(); ++i) p.heads *= x[i];
   p.turned = op.heads > 0 ? op.heads : p.heads;
   check(op.heads == 0 || (x.size() == 4 && op.heads <= p.heads), "[rope] the first {} heads of {} turn", op.heads,

@@ -58,7 +58,7 @@ AttentionSizes sizes_of(const Form& f) {
   if (at.alibi) {
     check(z.g * z.r <= AttentionSizes::kMaxHeads, "[attention] ALiBi with {} heads on a GPU, at most {}", z.g * z.r,
           AttentionSizes::kMaxHeads);
-    const std::vector<double> all = alibi_slopes(f.o.dim(2) * f.o.dim(3));
+    const std::vector<double> all = alibi_slopes(at, f.o.dim(2) * f.o.dim(3));
     const auto groups = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 2);
     const auto heads = indices(f.site.mesh, f.o.shape, f.o.layout, f.site.coord, 3);
     for (int i = 0; i < z.g * z.r; ++i)

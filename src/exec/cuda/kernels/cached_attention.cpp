@@ -24,7 +24,7 @@ Kernel prepare(const CachedAttention& op, const Site& site) {
     const Type& t = site.ins[0];
     const auto groups = indices(site.mesh, t.shape, t.layout, site.coord, 2),
                heads = indices(site.mesh, t.shape, t.layout, site.coord, 3);
-    const auto all = alibi_slopes(t.dim(2) * t.dim(3));
+    const auto all = alibi_slopes(op.at, t.dim(2) * t.dim(3));
     for (i64 i = 0; i < l.g * l.r; ++i) l.slopes[i] = float(all[size_t(groups[i / l.r] * t.dim(3) + heads[i % l.r])]);
   }
   return {l.workspace(), [l](const Args& a) {

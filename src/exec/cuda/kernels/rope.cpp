@@ -16,7 +16,18 @@ Kernel prepare(const Rope& op, const Site& site) {
         x.back());
   check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
         RopeLaunch::kMostDims);
-  RopeLaunch l{site.ins[0].dtype, x[0], x[1], 1, 0, int(x.back()), int(dims / 2), op.sign, op.positions, {}, {}};
+  RopeLaunch l{.x = site.ins[0].dtype,
+               .s = x[0],
+               .b = x[1],
+               .heads = 1,
+               .turned = 0,
+               .d = int(x.back()),
+               .half = int(dims / 2),
+               .sign = op.sign,
+               .interleaved = op.interleaved,
+               .by_input = op.positions,
+               .index = {},
+               .half_turns = {}};
   for (size_t i = 2; i + 1 < x.size(); ++i) l.heads *= x[i];
   check(op.heads == 0 || (x.size() == 4 && op.heads <= l.heads), "[rope] the first {} heads of {} turn", op.heads,
         l.heads);

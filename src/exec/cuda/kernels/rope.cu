@@ -139,6 +139,38 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
     for (const RopePiece<T, N>& p : batch) store_piece(a, turns, walk.piece(), p);
 }
 
+// Pairs of neighbours: a block has one place, its threads go through the pairs of all heads and batches.
+template <class T>
+__global__ void __launch_bounds__(kThreads) neighbours_kernel(const __grid_constant__ RopeArgs a) {
+  extern __shared__ __align__(16) float turns[];
+  const i64 place = blockIdx.x;
+  make_turns(a, place, 1, turns);
+  __syncthreads();
+  const int pairs = (a.l.d + 1) / 2, half = a.l.half;
+  const i64 all = i64(a.batches) * a.heads * pairs;
+  for (i64 j = threadIdx.x; j < all; j += kThreads) {
+    const int pair = int(j % pairs), head = int(j / pairs % a.heads);
+    const i64 row = (place * a.batches + j / pairs / a.heads) * a.l.heads + head;
+    const T* x = static_cast<const T*>(a.x) + row * a.l.d + 2 * pair;
+    T* y = static_cast<T*>(a.y) + row * a.l.d + 2 * pair;
+    const bool both = 2 * pair + 1 < a.l.d;
+    const float u = convert<float>(x[0]), v = both ? convert<float>(x[1]) : 0.0f;
+    if (pair < half && head < a.l.turned) {
+      const float cosine = turns[pair], sine = turns[half + pair];
+      y[0] = convert<T>(u * cosine - v * sine), y[1] = convert<T>(v * cosine + u * sine);
+    } else {
+      y[0] = x[0];
+      if (both) y[1] = x[1];
+    }
+  }
+}
+
+template <class T>
+void launch_neighbours(const RopeArgs& a, cudaStream_t stream) {
+  const size_t shared = size_t(a.l.half) * 2 * sizeof(float);
+  neighbours_kernel<T><<<unsigned(a.places), kThreads, shared, stream>>>(a);
+}
+
 template <class T, int N>
 void launch_sized(RopeArgs a, cudaStream_t stream) {
   const i64 batch = i64(a.heads) * a.l.d * i64(sizeof(T));  // bytes
@@ -160,7 +192,9 @@ void launch(const RopeLaunch& l, const void* x, const i32* positions, void* y, c
   const RopeArgs a{l, x, positions, y, l.by_input ? l.s * l.b : l.s, batches, heads, 1, 1, 0, 1};
   dispatch_activation(l.x, [&]<class T>() {
     constexpr int kSize = 16 / sizeof(T);
-    if (l.half % kSize == 0 && l.d % kSize == 0)
+    if (l.interleaved)
+      launch_neighbours<T>(a, stream);
+    else if (l.half % kSize == 0 && l.d % kSize == 0)
       launch_sized<T, kSize>(a, stream);
     else
       launch_sized<T, 1>(a, stream);

@@ -1,5 +1,5 @@
-// Rotary embedding of x [s,b,heads,d], type `x` (f32, bf16): dims i and half + i turn by position * frequency i, dims
-// from 2 half on pass. y may be x.
+// Rotary embedding of x [s,b,heads,d], type `x` (f32, bf16): dims i and half + i turn by position * frequency i, or, if
+// interleaved, dims 2i and 2i + 1. Dims from 2 half on pass. y may be x.
 #pragma once
 #include "exec/cuda/device.h"
 #include "exec/cuda/kernels/indices.h"
@@ -12,6 +12,7 @@ struct RopeLaunch {
   i64 s, b, heads;
   i64 turned;  // heads that turn, the first ones; the others pass
   int d, half, sign;
+  bool interleaved;
   bool by_input;                     // i32 positions [s,b]; else the global indices of s:
   Indices index;                     //
   double half_turns[kMostDims / 2];  // a position: the frequency over pi
