@@ -14,6 +14,7 @@
 #include "base/read_error.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_mapping.h"
+#include "ckpt/hf_token_ids.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/joined_tensors.h"
 #include "ckpt/open_formats.h"
@@ -41,9 +42,10 @@ std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const Conv
 struct Target {
   std::string dir;
   SaveOptions saving;
-  // Copies the tokenizer's files. Called once nothing can be refused any more, and before there is the sign that all is
-  // there.
-  std::function<void()> copy_side_files;
+  SideFiles side_files;
+
+  // Called once nothing can be refused any more, and before there is the sign that all is there.
+  void copy_side_files() const { place_side_files(side_files, dir); }
 };
 
 i64 write_native(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
@@ -126,7 +128,8 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   return i64(all.tensors().size());
 }
 
-// Family and token ids from where the model came from, if it still can be such a one.
+// Family and token ids from where the model came from, if it still can be such a one. What that does not tell of the
+// ids the tokenizer does.
 HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) {
   HfConfig hf;
   const bool has_origin = !from.hf_config.empty();
@@ -138,75 +141,27 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
     hf.family = hf_family(options.family);
   else if (!has_origin)
     hf.family = choose_hf_family(hf.model);
+  if (hf.bos_token_ids.empty()) hf.bos_token_ids = options.bos_token_ids;
+  if (hf.eos_token_ids.empty()) hf.eos_token_ids = options.eos_token_ids;
+  if (hf.pad_token_ids.empty()) hf.pad_token_ids = options.pad_token_ids;
   return hf;
 }
 
 i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
+  SideFiles files = target.side_files;
   const HfExportOptions shards{.type = options.type,
                                .max_shard_bytes = options.max_shard_bytes,
                                .still_ours = target.saving.still_ours,
-                               .before_config = target.copy_side_files};
+                               .before_config = [&] { place_side_files(files, target.dir); }};
   if (from.foreign()) {
     check_copied_as_is(options);
     export_hf_as_is(target.dir, from.hf_config, *from.tensors, shards);
     return i64(from.tensors->tensors().size());
   }
   const HfConfig hf = hf_config_of(from, options);
+  if (!files.has(kGenerationConfig)) files.made.emplace(kGenerationConfig, write_generation_config(hf));
   export_hf(target.dir, hf, from.tensors, shards);
   return i64(hf_mapping(hf.family, hf.model).theirs.size());
-}
-
-constexpr const char* kAssets[] = {"tokenizer.json",
-                                   "tokenizer_config.json",
-                                   "special_tokens_map.json",
-                                   "tokenizer.model",
-                                   "vocab.json",
-                                   "merges.txt",
-                                   "vocab.txt",
-                                   "added_tokens.json",
-                                   "spiece.model",
-                                   "chat_template.jinja",
-                                   "generation_config.json"};
-
-// By the names that they get, where they lie: in the directories, else where the run was told by flags.
-using SideFiles = std::map<std::string, fs::path>;
-
-SideFiles side_files_of(const AnyCheckpoint& from, const ConvertOptions& options) {
-  SideFiles files;
-  const auto add = [&](const fs::path& file, const std::string& name) {
-    std::error_code error;
-    if (fs::is_regular_file(file, error)) files.emplace(name, file);
-  };
-  const auto add_all = [&](const fs::path& source) {
-    for (const char* name : kAssets) add(source / name, name);
-  };
-  for (const std::string& source : options.asset_dirs) add_all(source);
-  const auto config = parse_json<ordered_json>(from.manifest.config_json);
-  const auto text_of = [&](const char* key) {
-    return config.is_object() && config.contains(key) && config[key].is_string() ? config[key].get<std::string>() : "";
-  };
-  const std::string model = text_of("tokenizer_model");
-  const bool words = text_of("tokenizer_type").starts_with("BertWordPiece");
-  add(text_of("vocab_file"), words ? "vocab.txt" : "vocab.json");
-  add(text_of("merge_file"), "merges.txt");
-  if (model.ends_with(".json")) add(model, "tokenizer.json");
-  if (model.ends_with(".model")) add(model, "tokenizer.model");
-  if (fs::is_directory(model)) add_all(model);
-  return files;
-}
-
-// Each whole and on the disk, or not at all; in the place of what a conversion that did not come to its end has left.
-void copy_side_files(const SideFiles& files, const std::string& dir) {
-  for (const auto& [name, from] : files) {
-    const std::string to = dir + "/" + name;
-    std::error_code error;
-    if (fs::equivalent(from, to, error)) continue;
-    try {
-      replace_text(to, read_text(from.string()), {});
-    } catch (const std::exception& e) {
-      fail("{} could not be copied to {}: {}", from.string(), to, one_line(e));
-    }
-  }
 }
 
 // What a conversion makes to write in, and what of it is empty at the end, as after a refusal, goes again.
@@ -228,10 +183,6 @@ class MadeDirectories {
 };
 
 }  // namespace
-
-bool has_tokenizer_files(const std::string& dir) {
-  return std::ranges::any_of(kAssets, [&](const char* name) { return file_exists(dir + "/" + name); });
-}
 
 i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::string& dir,
                        const ConvertOptions& options) {
@@ -256,7 +207,8 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
   }
   if (options.with_optimizer && to != CkptFormat::hf && !from.state_problem.empty())
     log::warn("[load] {}: {}; only weights are converted", from.path, from.state_problem);
-  const Target target{dir, saving, [&] { copy_side_files(side_files_of(from, options), dir); }};
+  Target target{dir, saving, find_side_files(options.asset_dirs, from.manifest.config_json)};
+  target.side_files.made = options.made_files;
   return to == CkptFormat::native       ? write_native(from, target, options)
          : to == CkptFormat::torch_dist ? write_torch_dist(from, target, options)
                                         : write_hf(from, target, options);

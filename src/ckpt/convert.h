@@ -1,6 +1,7 @@
 // From any format to any that we write, a piece of bounded size at a time: no model is ever in memory.
 #pragma once
 #include "ckpt/any_checkpoint.h"
+#include "ckpt/side_files.h"
 
 namespace megalith {
 
@@ -9,11 +10,11 @@ struct ConvertOptions {
   std::string family{};         // of a Hugging Face directory; "": where it came from, else the first that fits
   i64 max_shard_bytes = 5'000'000'000;
   bool with_optimizer = true;
-  std::vector<std::string> asset_dirs{};  // where tokenizer files may lie; the first that has a file counts
+  std::vector<std::string> asset_dirs{};            // where tokenizer files may lie; the first that has a file counts
+  std::map<std::string, std::string> made_files{};  // texts to place beside them, or instead of them, by name
+  // The tokenizer's, for a Hugging Face model that does not say where it came from, or whose origin tells none.
+  std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};
 };
-
-// Whether any file of a tokenizer, or that goes with one, is there, by the names that Hugging Face gives them.
-bool has_tokenizer_files(const std::string& dir);
 
 // Writes `from` to `dir`: an iteration of a --save directory (native, torch_dist) or a model directory (hf), with the
 // tokenizer's files beside it. Returns how many tensors were written.

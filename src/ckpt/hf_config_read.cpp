@@ -8,6 +8,7 @@
 #include "ckpt/files.h"
 #include "ckpt/hf_config.h"
 #include "ckpt/hf_rope.h"
+#include "ckpt/hf_token_ids.h"
 #include "ckpt/hf_window.h"
 #include "ckpt/json_fields.h"
 #include "ckpt/safetensors.h"
@@ -32,19 +33,27 @@ std::string base_architecture(HfFamily family) {
   return std::string(causal.substr(0, std::min(causal.find("LMHead"), causal.find("For")))) + "Model";
 }
 
+std::optional<HfFamily> family_of_type(const std::string& model_type) {
+  for (const HfFamily family : kFamilies)
+    if (name_of(family) == model_type) return family;
+  return std::nullopt;
+}
+
+// A class that is not ours is refused. Between two of ours model_type decides, as in transformers.
 HfFamily read_family(const JsonFields& f) {
+  const std::string type = f.text({"model_type"}, "");
+  const auto by_type = family_of_type(type);
   const json* list = f.find({"architectures"});
   if (list != nullptr && list->is_array() && !list->empty()) {
     const json& first = list->front();
     if (!first.is_string()) f.want({"architectures"}, *list, "a list of names");
     for (const HfFamily family : kFamilies)
-      if (first == hf_architecture(family) || first == base_architecture(family)) return family;
+      if (first == hf_architecture(family) || first == base_architecture(family)) return by_type.value_or(family);
     fail("{}: architecture {} is not supported; we have {}", f.where(), first.dump(), our_architectures());
   }
-  const std::string type = f.text({"model_type"}, "");
-  for (const HfFamily family : kFamilies)
-    if (name_of(family) == type) return family;
-  fail("{}: model_type \"{}\" is not supported; we have {}", f.where(), type, our_architectures());
+  check(by_type.has_value(), "{}: model_type \"{}\" is not supported; we have {}", f.where(), type,
+        our_architectures());
+  return *by_type;
 }
 
 // Whether the class is the one with a head, not its base or unnamed.
@@ -71,6 +80,15 @@ void read_heads(const JsonFields& f, ModelConfig& m, i64 groups, std::optional<i
   m.kv_channels = head_width.value_or(m.hidden_size / m.num_attention_heads);
 }
 
+// Mistral's and Qwen2's classes do not read these keys.
+void read_biases(const JsonFields& f, HfFamily family, ModelConfig& m) {
+  const bool llama = family == HfFamily::llama;
+  m.add_attention_bias = (llama || family == HfFamily::qwen3) && f.flag({"attention_bias"}, false);
+  m.add_mlp_bias = llama && f.flag({"mlp_bias"}, false);
+  m.add_bias_linear = m.add_attention_bias && m.add_mlp_bias;
+  if (m.add_bias_linear) m.add_attention_bias = m.add_mlp_bias = false;
+}
+
 void read_llama_like(const JsonFields& f, HfFamily family, ModelConfig& m) {
   m.hidden_size = f.size({"hidden_size"});
   m.num_layers = f.size({"num_hidden_layers"});
@@ -78,7 +96,9 @@ void read_llama_like(const JsonFields& f, HfFamily family, ModelConfig& m) {
   m.ffn_hidden_size = f.size({"intermediate_size"});
   auto width = f.optional_size({"head_dim"});
   if (family == HfFamily::qwen3 && f.absent("head_dim")) width = 128;
-  read_heads(f, m, f.size({"num_key_value_heads"}, m.num_attention_heads), width);
+  const bool own_groups = family == HfFamily::llama || !f.absent("num_key_value_heads");  // null: of each head
+  const i64 groups = own_groups ? m.num_attention_heads : family == HfFamily::mistral ? 8 : 32;
+  read_heads(f, m, f.size({"num_key_value_heads"}, groups), width);
   const std::string act = f.text({"hidden_act"}, "silu");
   check(act == "silu" || act == "swish", "{}: hidden_act = \"{}\" is not supported; here only silu is", f.where(), act);
   m.activation = Activation::swiglu;
@@ -86,28 +106,23 @@ void read_llama_like(const JsonFields& f, HfFamily family, ModelConfig& m) {
   m.norm_epsilon = f.positive({"rms_norm_eps"}, 1e-6);
   m.qk_layernorm = family == HfFamily::qwen3;
   m.add_qkv_bias = family == HfFamily::qwen2;
-  const bool attention_bias = f.flag({"attention_bias"}, false), mlp_bias = f.flag({"mlp_bias"}, false);
-  if (family == HfFamily::llama)
-    check(attention_bias == mlp_bias,
-          "{}: attention_bias = {} with mlp_bias = {} is not supported; both or none may be true (--add-bias-linear)",
-          f.where(), attention_bias, mlp_bias);
-  else if (family == HfFamily::qwen3)
-    f.require("attention_bias", false, false);
-  m.add_bias_linear = family == HfFamily::llama && attention_bias;
-  m.max_position_embeddings = f.size({"max_position_embeddings"}, family == HfFamily::llama ? 2048 : 32768);
+  read_biases(f, family, m);
+  const i64 length = family == HfFamily::llama ? 2048 : family == HfFamily::mistral ? 131072 : 32768;
+  m.max_position_embeddings = f.size({"max_position_embeddings"}, length);
   m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, false);
   m.sliding_window = read_window(f, family, m.num_layers);
   m.attention_dropout = f.number({"attention_dropout"}, 0);
-  read_rope(f, m, false);
+  read_rope(f, m, family);
 }
 
+// Where a size has two names the common one counts, as in transformers.
 void read_gpt2(const JsonFields& f, ModelConfig& m) {
-  m.hidden_size = f.size({"n_embd", "hidden_size"});
-  m.num_layers = f.size({"n_layer", "num_hidden_layers"});
-  m.num_attention_heads = f.size({"n_head", "num_attention_heads"});
+  m.hidden_size = f.size({"hidden_size", "n_embd"});
+  m.num_layers = f.size({"num_hidden_layers", "n_layer"});
+  m.num_attention_heads = f.size({"num_attention_heads", "n_head"});
   m.ffn_hidden_size = f.size({"n_inner"}, 4 * m.hidden_size);
   read_heads(f, m, m.num_attention_heads, std::nullopt);
-  m.max_position_embeddings = f.size({"n_positions", "max_position_embeddings"}, 1024);
+  m.max_position_embeddings = f.size({"max_position_embeddings", "n_positions"}, 1024);
   m.activation = read_activation(f, "activation_function", "gelu_new");
   m.norm_epsilon = f.positive({"layer_norm_epsilon"}, 1e-5);
   m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, true);
@@ -126,6 +141,11 @@ void read_gpt_neox(const JsonFields& f, ModelConfig& m) {
   m.num_attention_heads = f.size({"num_attention_heads"});
   m.ffn_hidden_size = f.size({"intermediate_size"});
   read_heads(f, m, m.num_attention_heads, std::nullopt);
+  // transformers turns so many dims of each head, but keeps heads of hidden_size / num_attention_heads.
+  const i64 width = f.size({"head_dim"}, m.kv_channels);
+  check(width == m.kv_channels,
+        "{}: head_dim = {} is not supported; here only hidden_size / num_attention_heads, {}, is", f.where(), width,
+        m.kv_channels);
   m.max_position_embeddings = f.size({"max_position_embeddings"}, 2048);
   m.activation = read_activation(f, "hidden_act", "gelu");
   m.norm_epsilon = f.positive({"layer_norm_eps"}, 1e-5);
@@ -134,13 +154,13 @@ void read_gpt_neox(const JsonFields& f, ModelConfig& m) {
   f.require("attention_bias", true, true);
   m.attention_dropout = f.number({"attention_dropout"}, 0);
   m.hidden_dropout = f.number({"hidden_dropout"}, 0);
-  read_rope(f, m, true);
+  read_rope(f, m, HfFamily::gpt_neox);
 }
 
 void read_bloom(const JsonFields& f, ModelConfig& m) {
   m.hidden_size = f.size({"n_embed", "hidden_size"});
-  m.num_layers = f.size({"n_layer", "num_hidden_layers"});
-  m.num_attention_heads = f.size({"n_head", "num_attention_heads"});
+  m.num_layers = f.size({"num_hidden_layers", "n_layer"});
+  m.num_attention_heads = f.size({"num_attention_heads", "n_head"});
   m.ffn_hidden_size = 4 * m.hidden_size;
   read_heads(f, m, m.num_attention_heads, std::nullopt);
   m.max_position_embeddings = f.size({"seq_length"}, 2048);
@@ -169,7 +189,6 @@ void read_falcon(const JsonFields& f, ModelConfig& m) {
   m.parallel_residual = parallel;
   m.parallel_shared_norm = parallel && norms == 1;
   m.add_bias_linear = f.flag({"bias"}, false);
-  f.require("alibi", false, false);
   f.require("apply_residual_connection_post_layernorm", false, false);
   m.max_position_embeddings = f.size({"max_position_embeddings"}, 2048);
   m.activation = read_activation(f, "activation", "gelu");
@@ -177,12 +196,16 @@ void read_falcon(const JsonFields& f, ModelConfig& m) {
   m.untie_embeddings_and_output_weights = !f.flag({"tie_word_embeddings"}, true);
   m.attention_dropout = f.number({"attention_dropout"}, 0);
   m.hidden_dropout = f.number({"hidden_dropout"}, 0);
-  read_rope(f, m, false);
+  if (f.flag({"alibi"}, false))
+    m.position_embedding_type = PositionEmbedding::alibi, m.scale_alibi = true;
+  else
+    read_rope(f, m, HfFamily::falcon);
 }
 
 DType read_dtype(const JsonFields& f) {
-  const std::string name = f.text({"dtype", "torch_dtype"}, "float32");
-  if (name == "float32") return DType::f32;
+  std::string name = f.text({"dtype", "torch_dtype"}, "auto");
+  if (name.starts_with("torch.")) name.erase(0, 6);
+  if (name == "float32" || name == "auto") return DType::f32;  // auto: the files say it of each weight
   if (name == "bfloat16") return DType::bf16;
   if (name == "float16") return DType::f16;
   if (name == "float64") return DType::f64;
@@ -194,6 +217,7 @@ void refuse_foreign_settings(const JsonFields& f) {
   check(!f.has("quantization_config"), "{}: quantization_config is set: quantized weights are not supported",
         f.where());
   f.require("add_cross_attention", false, false);
+  check(!f.has("text_config"), "{}: text_config is set: models of text with other inputs are not supported", f.where());
   const json* pruned = f.find({"pruned_heads"});
   check(pruned == nullptr || pruned->empty(), "{}: pruned_heads is set: pruned models are not supported", f.where());
 }
@@ -250,9 +274,7 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
   m.seq_length = m.max_position_embeddings;
   c.dtype = read_dtype(f);
   c.may_lack_head = !names_head(f, c.family);
-  c.bos_token_ids = f.ids({"bos_token_id"});
-  c.eos_token_ids = f.ids({"eos_token_id"});
-  c.pad_token_ids = f.ids({"pad_token_id"});
+  read_token_ids(f, c);
   return c;
 }
 

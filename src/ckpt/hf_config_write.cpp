@@ -45,14 +45,14 @@ void write_llama_like(const ModelConfig& m, HfFamily family, ordered_json& j) {
     check(m.hidden_size % m.num_attention_heads == 0,
           "[hf] llama needs a hidden size ({}) that is a multiple of the heads ({})", m.hidden_size,
           m.num_attention_heads);
-    j["attention_bias"] = j["mlp_bias"] = m.add_bias_linear;
+    j["attention_bias"] = m.attention_bias(), j["mlp_bias"] = m.mlp_bias();
   } else if (family == HfFamily::mistral) {
     j["sliding_window"] = window;
   } else {
     j["use_sliding_window"] = m.sliding_window > 0;
     j["sliding_window"] = window;
     j["max_window_layers"] = m.sliding_window > 0 ? 0 : m.num_layers;
-    if (family == HfFamily::qwen3) j["attention_bias"] = false;
+    if (family == HfFamily::qwen3) j["attention_bias"] = m.attention_bias();
   }
 }
 
@@ -109,12 +109,12 @@ void write_falcon(const ModelConfig& m, ordered_json& j) {
   j["parallel_attn"] = m.parallel_residual;
   j["num_ln_in_parallel_attn"] = two_norms ? 2 : 1;
   j["bias"] = m.add_bias_linear;
-  j["alibi"] = false;
+  const bool alibi = m.position_embedding_type == PositionEmbedding::alibi;
+  j["alibi"] = alibi;
   j["activation"] = gelu_name(m.activation);
   j["max_position_embeddings"] = m.max_position_embeddings;
   j["layer_norm_epsilon"] = m.norm_epsilon;
-  j["rope_theta"] = m.rotary_base;
-  j["rope_scaling"] = rope_scaling(m);
+  if (!alibi) j["rope_theta"] = m.rotary_base, j["rope_scaling"] = rope_scaling(m);
   j["attention_dropout"] = m.attention_dropout;
   j["hidden_dropout"] = m.hidden_dropout;
 }

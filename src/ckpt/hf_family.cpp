@@ -22,6 +22,7 @@ std::string_view name_of(Activation a) {
 void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
   list.emplace_back("rotary_base", fmt::to_string(m.rotary_base));
   list.emplace_back("rotary_percent", fmt::to_string(m.rotary_percent));
+  list.emplace_back("rotary_interleaved", fmt::to_string(m.rotary_interleaved));
   list.emplace_back("rotary_seq_len_interpolation_factor", fmt::to_string(m.rotary_seq_len_interpolation_factor));
   list.emplace_back("use_rope_scaling", fmt::to_string(m.use_rope_scaling));
   if (!m.use_rope_scaling) return;
@@ -63,8 +64,9 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"norm_epsilon", fmt::to_string(m.norm_epsilon)},
       {"qk_layernorm", fmt::to_string(m.qk_layernorm)},
       {"embedding_layernorm", fmt::to_string(m.embedding_layernorm)},
-      {"add_bias_linear", fmt::to_string(m.add_bias_linear)},
-      {"add_qkv_bias", fmt::to_string(m.qkv_bias())},
+      {"biases on q, k and v", fmt::to_string(m.qkv_bias())},
+      {"a bias on the attention's output", fmt::to_string(m.attention_bias())},
+      {"biases in the MLP", fmt::to_string(m.mlp_bias())},
       {"untie_embeddings_and_output_weights", fmt::to_string(m.untie_embeddings_and_output_weights)},
       {"parallel_residual", fmt::to_string(m.parallel_residual)},
       {"parallel_shared_norm", fmt::to_string(m.parallel_residual && m.parallel_shared_norm)},
@@ -72,6 +74,8 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
   if (m.position_embedding_type == PositionEmbedding::learned_absolute)
     list.emplace_back("max_position_embeddings", fmt::to_string(m.max_position_embeddings));
   if (m.position_embedding_type == PositionEmbedding::rope) describe_rope(m, list);
+  if (m.position_embedding_type == PositionEmbedding::alibi)
+    list.emplace_back("scale_alibi", fmt::to_string(m.scale_alibi));
   return list;
 }
 

@@ -125,7 +125,7 @@ void Builder::add_attention(const LayerNames& names, const std::string& our) {
     vector(names.layer + "self_attn.k_norm.weight", our + "k_layernorm.weight", d);
   }
   linear(names.proj + ".weight", our + "linear_proj.weight", {h, g, r, d}, h, g * r * d);
-  if (m_.add_bias_linear) vector(names.proj + ".bias", our + "linear_proj.bias", h);
+  if (m_.attention_bias()) vector(names.proj + ".bias", our + "linear_proj.bias", h);
 }
 
 void Builder::add_separate_qkv(const std::string& their, const std::string& our) {
@@ -174,14 +174,14 @@ void Builder::add_mlp(const LayerNames& names, const std::string& our) {
       weight.our_start = half * f * h;
       bias.our_start = half * f;
       link(theirs(name + ".weight", {f, h}), ours(our + "linear_fc1.weight", {2, f, h}), weight);
-      if (m_.add_bias_linear) link(theirs(name + ".bias", {f}), ours(our + "linear_fc1.bias", {2, f}), bias);
+      if (m_.mlp_bias()) link(theirs(name + ".bias", {f}), ours(our + "linear_fc1.bias", {2, f}), bias);
     }
   } else {
     linear(names.fc1 + ".weight", our + "linear_fc1.weight", {f, h}, f, h);
-    if (m_.add_bias_linear) vector(names.fc1 + ".bias", our + "linear_fc1.bias", f);
+    if (m_.mlp_bias()) vector(names.fc1 + ".bias", our + "linear_fc1.bias", f);
   }
   linear(names.fc2 + ".weight", our + "linear_fc2.weight", {h, f}, h, f);
-  if (m_.add_bias_linear) vector(names.fc2 + ".bias", our + "linear_fc2.bias", h);
+  if (m_.mlp_bias()) vector(names.fc2 + ".bias", our + "linear_fc2.bias", h);
 }
 
 void Builder::add_head() {
@@ -200,7 +200,10 @@ HfMapping hf_mapping(HfFamily family, const ModelConfig& model) {
 }
 
 std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name) {
-  if (name == mapping.head) return {name, name == "lm_head.weight" ? "embed_out.weight" : "lm_head.weight"};
+  if (name == mapping.head) {
+    const std::string other = name == "lm_head.weight" ? "embed_out.weight" : "lm_head.weight";
+    return {name, other, mapping.prefix + name, mapping.prefix + other};
+  }
   if (name.starts_with(mapping.prefix)) return {name, name.substr(mapping.prefix.size())};
   return {name};
 }

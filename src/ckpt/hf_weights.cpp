@@ -23,10 +23,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-const TensorInfo* find_tensor(const TensorFiles& files, const HfMapping& mapping, const std::string& name) {
+const TensorInfo* find_spelled(const TensorFiles& files, const HfMapping& mapping, const std::string& name) {
   for (const std::string& spelling : spellings(mapping, name))
     if (const TensorInfo* t = files.find(spelling)) return t;
   return nullptr;
+}
+
+bool is_tied(const HfMapping& mapping) {
+  return std::ranges::none_of(mapping.theirs, [&](const NamedShape& t) { return t.name == mapping.head; });
+}
+
+// Of a tied embedding a writer keeps one name: where it is the head's, that tensor is the embedding.
+const TensorInfo* find_tensor(const TensorFiles& files, const HfMapping& mapping, const std::string& name) {
+  const TensorInfo* t = find_spelled(files, mapping, name);
+  const bool may_be_head = t == nullptr && name == mapping.embedding && is_tied(mapping);
+  return may_be_head ? find_spelled(files, mapping, mapping.head) : t;
 }
 
 bool same_bytes(const TensorFiles& files, const TensorInfo& a, const TensorInfo& b) {
@@ -58,6 +69,8 @@ std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping&
   std::unordered_map<std::string, std::string> name_of_spelling;
   for (const NamedShape& t : mapping.theirs)
     for (const std::string& spelling : spellings(mapping, t.name)) name_of_spelling.emplace(spelling, t.name);
+  if (const TensorInfo* t = find_tensor(files, mapping, mapping.embedding))
+    name_of_spelling.emplace(t->name, mapping.embedding);
   std::set<std::string> used;  // a second spelling of the same tensor is unexpected
   std::vector<NamedShape> found;
   for (const TensorInfo& t : files.tensors()) {

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "cli/command.h"
+#include "cli/export_tokenizer.h"
 #include "cli/foreign/conversion.h"
 #include "cli/own_flags.h"
 
@@ -120,6 +121,7 @@ int command_convert(int argc, const char* const* argv) {
         "--vocab-size {}: the vocabulary of {} is {} by its own account; leave the flag out", c.vocab_size, from.path,
         from.model ? from.model->vocab_size : 0);
   options.asset_dirs.push_back(from.path);
+  if (to == CkptFormat::hf) describe_tokenizer(from, !c.tokenizer_dir.empty(), options);
   const i64 tensors = convert_checkpoint(from, to, c.save, options);
   log::say("wrote {} tensors to {}", tensors, c.save);
   return 0;

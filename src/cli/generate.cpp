@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <cstdio>
 
 #include "cli/command.h"
@@ -66,8 +67,11 @@ int command_generate(int argc, const char* const* argv) {
   Generator generator(stored.model, c.bf16 ? DType::bf16 : DType::f32, i64(prompt.size()) + c.tokens_to_generate,
                       *backend);
   load_named_weights(c.load, c.ckpt_step, generator.weights());
-  std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, tokenizer->eod(), c.sampling);
-  if (!tokens.empty() && tokens.back() == tokenizer->eod()) tokens.pop_back();
+  // Instruct models end a turn by other tokens than a document: each of them stops.
+  std::vector<i32> stops(stored.ends_of_text.begin(), stored.ends_of_text.end());
+  stops.push_back(tokenizer->eod());
+  std::vector<i32> tokens = generator.generate(prompt, c.tokens_to_generate, stops, c.sampling);
+  if (!tokens.empty() && std::ranges::count(stops, tokens.back()) > 0) tokens.pop_back();
   const bool numbers = tokenizer->name() == "NullTokenizer";
   log::say("{}{}{}", c.prompt, numbers ? " " : "", tokenizer->decode(tokens));
   return 0;

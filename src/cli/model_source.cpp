@@ -78,8 +78,27 @@ static StoredModel stored_model(Options& o) {
   return stored;
 }
 
+// A lower bound: the logits, and a hidden state of each layer.
+static double least_activation_gib(const Options& o) {
+  const ModelConfig& m = o.model;
+  const ParallelConfig& p = o.parallel;
+  const i64 ranks = p.tensor_model_parallel_size * p.pipeline_model_parallel_size * p.context_parallel_size;
+  const double tokens = double(m.seq_length) * double(o.train.micro_batch_size), size = o.train.bf16 ? 2 : 4;
+  return tokens * double(m.vocab_size + m.num_layers * m.hidden_size) * size / double(ranks) / double(1 << 30);
+}
+
+// config.json knows the longest sequence alone, which may be far longer than what was meant.
+static void tell_seq_length(const Options& o) {
+  if (o.given.has("seq-length") || o.given.has("num-layers") || !is_hf_directory(o.train.load)) return;
+  log::say(
+      "--seq-length is not given: the longest of the model is taken, {} tokens, of which a micro-batch's activations "
+      "need at least {:.3g} GiB a rank; give --seq-length for less",
+      o.model.seq_length, least_activation_gib(o));
+}
+
 void complete_options(Options& o) {
   const StoredModel stored = stored_model(o);
+  tell_seq_length(o);
   if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;

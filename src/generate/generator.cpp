@@ -66,8 +66,8 @@ std::vector<float> Generator::feed(std::span<const i32> tokens, i64 length) {
   return logits;
 }
 
-std::vector<i32> Generator::generate(std::span<const i32> prompt, i64 count, i32 stop, const SamplingOptions& sampling,
-                                     const std::function<void(i32)>& on_token) {
+std::vector<i32> Generator::generate(std::span<const i32> prompt, i64 count, std::span<const i32> stops,
+                                     const SamplingOptions& sampling, const std::function<void(i32)>& on_token) {
   check_sampling(sampling);
   check(!prompt.empty(), "the prompt is empty: give at least one token");
   check(i64(prompt.size()) + count <= max_length_, "{} tokens of prompt and {} to generate: at most {} together",
@@ -81,7 +81,7 @@ std::vector<i32> Generator::generate(std::span<const i32> prompt, i64 count, i32
     const i32 token = sample_token(logits, sampling, length);
     out.push_back(token);
     if (on_token) on_token(token);
-    if (token == stop || i64(out.size()) == count) break;
+    if (std::ranges::count(stops, token) > 0 || i64(out.size()) == count) break;
     logits = feed(std::span(&token, 1), length);
     ++length;
   }

@@ -17,10 +17,10 @@ class Generator {
 
   ModelState& weights() { return *state_; }
 
-  // Appends up to `count` tokens to the prompt, calling `on_token` for each; stops early after `stop` (-1: never).
+  // Appends up to `count` tokens to the prompt, calling `on_token` for each; stops early after any of `stops`.
   // Returns the new tokens. Error if the prompt is empty, too long, or holds an id outside the vocabulary.
-  std::vector<i32> generate(std::span<const i32> prompt, i64 count, i32 stop, const SamplingOptions& sampling,
-                            const std::function<void(i32)>& on_token = {});
+  std::vector<i32> generate(std::span<const i32> prompt, i64 count, std::span<const i32> stops,
+                            const SamplingOptions& sampling, const std::function<void(i32)>& on_token = {});
 
  private:
   std::vector<float> feed(std::span<const i32> tokens, i64 length);  // logits of the last token

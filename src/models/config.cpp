@@ -53,8 +53,12 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
   f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none"},
         "How positions enter the model.")
       .means("--use-rotary-position-embeddings", "rope");
+  f.add("scale-alibi", c.scale_alibi,
+        "ALiBi's bias too is divided by the square root of --kv-channels, and kept in bf16, as in Falcon. Not in "
+        "Megatron.");
   f.add("rotary-base", c.rotary_base, "Base of the rotary frequencies.");
   f.add("rotary-percent", c.rotary_percent, "Part of each head that is rotated.");
+  f.add("rotary-interleaved", c.rotary_interleaved, "Neighbours turn as pairs, not the two halves of a head.");
   f.add("rotary-seq-len-interpolation-factor", c.rotary_seq_len_interpolation_factor, "Positions are divided by this.");
   f.add("use-rope-scaling", c.use_rope_scaling, "Llama 3.1's scaling of the rotary frequencies.");
   f.add("rope-scaling-factor", c.rope_scaling_factor, "Its factor for long wavelengths.");
@@ -87,8 +91,15 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("embedding-layernorm", c.embedding_layernorm, "LayerNorm after the embedding (BLOOM). Not in Megatron.");
   f.add_on("add-bias-linear", c.add_bias_linear, "No biases in linear layers.").means("--disable-bias-linear", "false");
   f.add("add-qkv-bias", c.add_qkv_bias, "Biases on query, key and value although --disable-bias-linear is given.");
+  f.add("add-attention-bias", c.add_attention_bias,
+        "Biases on query, key, value and the attention's output although --disable-bias-linear is given. Not in "
+        "Megatron.");
+  f.add("add-mlp-bias", c.add_mlp_bias,
+        "Biases on the MLP's linears although --disable-bias-linear is given. Not in Megatron.");
   f.add("untie-embeddings-and-output-weights", c.untie_embeddings_and_output_weights,
         "The output layer has weights of its own.");
+  f.add("fp32-residual-connection", c.fp32_residual_connection,
+        "With --bf16: what the layers add to is kept in f32, and so are its gradients.");
   f.add("parallel-residual", c.parallel_residual,
         "x + attention(norm1(x)) + mlp(norm2(x)), as in GPT-NeoX. Not in Megatron.");
   f.add("parallel-shared-norm", c.parallel_shared_norm,
@@ -98,6 +109,10 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("hidden-dropout", c.hidden_dropout, "Dropout of the embedding and of what layers add to the residual stream.");
   f.add("init-method-std", c.init_method_std,
         "Deviation of initial weights; output projections: divided by sqrt(2 x num-layers).");
+  f.add("embedding-init-method-std", c.embedding_init_method_std,
+        "Deviation of the initial embeddings of words and positions; 0: init-method-std.");
+  f.add("init-method-xavier-uniform", c.init_method_xavier_uniform,
+        "Initial matrices are uniform within sqrt(6 / (rows + columns)), output projections too.");
 }
 
 }  // namespace

@@ -30,8 +30,10 @@ struct ModelConfig {
   i64 make_vocab_size_divisible_by = 128;
 
   PositionEmbedding position_embedding_type = PositionEmbedding::learned_absolute;
+  bool scale_alibi = false;  // ALiBi's bias too is divided by sqrt(kv_channels), and kept in bf16 (Falcon)
   double rotary_base = 10000;
   double rotary_percent = 1;
+  bool rotary_interleaved = false;  // pairs of neighbours turn, not of halves
   double rotary_seq_len_interpolation_factor = 1;
   bool use_rope_scaling = false;  // Llama 3.1
   double rope_scaling_factor = 8;
@@ -46,14 +48,19 @@ struct ModelConfig {
   bool embedding_layernorm = false;  // BLOOM: LayerNorm after the embedding
   bool add_bias_linear = true;       // biases on all linears (q, k, v too)
   bool add_qkv_bias = false;         // biases on q, k, v although add_bias_linear is off
+  bool add_attention_bias = false;   // the same on q, k, v and the attention's output
+  bool add_mlp_bias = false;         // the same on the MLP's linears
   bool untie_embeddings_and_output_weights = false;
-  bool parallel_residual = false;     // x + attention(norm1(x)) + mlp(norm2(x))
-  bool parallel_shared_norm = false;  // with parallel_residual: norm2 is norm1 (Falcon 7B)
-  i64 sliding_window = 0;             // a query sees this many keys, itself included; 0: all before it
+  bool fp32_residual_connection = false;  // what layers add up is f32, although they compute in bf16
+  bool parallel_residual = false;         // x + attention(norm1(x)) + mlp(norm2(x))
+  bool parallel_shared_norm = false;      // with parallel_residual: norm2 is norm1 (Falcon 7B)
+  i64 sliding_window = 0;                 // a query sees this many keys, itself included; 0: all before it
 
   double attention_dropout = 0;
   double hidden_dropout = 0;
-  double init_method_std = 0.02;  // output projections: std / sqrt(2 * num_layers)
+  double init_method_std = 0.02;            // output projections: std / sqrt(2 * num_layers)
+  double embedding_init_method_std = 0;     // of words and positions; 0: init_method_std
+  bool init_method_xavier_uniform = false;  // all matrices by Xavier (Glorot 2010), uniform, instead of normal
 
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
@@ -63,7 +70,9 @@ struct ModelConfig {
   i64 groups() const { return num_query_groups; }
   i64 heads_per_group() const { return num_attention_heads / num_query_groups; }
   bool gated() const { return activation == Activation::swiglu; }
-  bool qkv_bias() const { return add_bias_linear || add_qkv_bias; }
+  bool qkv_bias() const { return add_qkv_bias || attention_bias(); }
+  bool attention_bias() const { return add_bias_linear || add_attention_bias; }  // of the attention's output
+  bool mlp_bias() const { return add_bias_linear || add_mlp_bias; }
   bool operator==(const ModelConfig&) const = default;
 };
 

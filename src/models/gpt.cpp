@@ -49,7 +49,7 @@ class GptBuilder {
   // `one_of_two`: another stage holds it too, as the head's weight.
   Value word_embeddings(bool one_of_two) {
     Parameter p =
-        p_.declare("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
+        p_.declare("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, p_.embedding_std());
     p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
     return p_.add_parameter(std::move(p));
   }
@@ -59,12 +59,13 @@ class GptBuilder {
     Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
       const Value positions = p_.param("embedding.position_embeddings.weight",
-                                       {c_.max_position_embeddings, c_.hidden_size}, c_.init_method_std);
+                                       {c_.max_position_embeddings, c_.hidden_size}, p_.embedding_std());
       Value ids = p_.data("position_ids", DType::i32);
       if (p_.style.sequence_parallel) ids = b_.relayout(ids, tensor_parallel_axes(), split(0));
       x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
     }
-    if (c_.embedding_layernorm) x = p_.norm("embedding.layernorm", x);
+    x = p_.cast(x, p_.stream_dtype());
+    if (c_.embedding_layernorm) x = p_.cast(p_.norm("embedding.layernorm", x), p_.stream_dtype());
     return p_.dropout("embedding", x);
   }
 
@@ -73,30 +74,30 @@ class GptBuilder {
     Layout l{{{{Axis::cp, p_.style.cp_order}}, {{Axis::dp}}, {}}, {}, {}, {}};
     if (p_.style.sequence_parallel)
       for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
-    const Type type{p_.shape.dtype, {p_.seq, p_.shape.batch, c_.hidden_size}, l};
+    const Type type{p_.stream_dtype(), {p_.seq, p_.shape.batch, c_.hidden_size}, l};
     return p_.out.input = b_.leaf({"in" + p_.piece.suffix, type, Role::input, true});
   }
 
   // x + attention(norm(x)), then x + mlp(norm(x)); or both from one x. A bias is added once, after the reduction.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index), tag = fmt::format("layer {} ", index);
-    const auto with_bias = [&](const char* which, Value y) {
-      return p_.biased(name + which, "sbh,h->sbh", y, {c_.hidden_size}, c_.add_bias_linear);
+    const auto attention_bias = [&](Value y) {
+      return p_.biased(name + "self_attention.linear_proj", "sbh,h->sbh", y, {c_.hidden_size}, c_.attention_bias());
     };
     b_.set_tag(tag + "attention");
     const Value h = p_.enter(p_.norm(name + "input_layernorm", x));
     Value y = gpt_attention(p_, name + "self_attention.", h);
     if (!c_.parallel_residual) {
-      y = with_bias("self_attention.linear_proj", p_.leave(y));
-      x = add(b_, "sbh,sbh->sbh", x, p_.dropout(name + "attention", y));
+      y = attention_bias(p_.leave(y));
+      x = p_.add_to_stream(x, p_.dropout(name + "attention", y));
     }
     b_.set_tag(tag + "mlp");
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
     const Value z = gpt_mlp(p_, name + "mlp.", shared ? h : p_.enter(p_.norm(name + "pre_mlp_layernorm", x)));
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
-    if (c_.parallel_residual) y = with_bias("self_attention.linear_proj", y);
-    y = with_bias("mlp.linear_fc2", y);
-    return add(b_, "sbh,sbh->sbh", x, p_.dropout(name + "mlp", y));
+    if (c_.parallel_residual) y = attention_bias(y);
+    y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());
+    return p_.add_to_stream(x, p_.dropout(name + "mlp", y));
   }
 
   Value logits(Value x, Value table) {

@@ -88,9 +88,11 @@ class GptAttention {
   Value rope(const std::string& letters, Value x, i64 heads = 0) {
     if (c_.position_embedding_type != PositionEmbedding::rope) return x;
     Rope op;
-    op.x = letters, op.heads = heads;
+    op.x = letters, op.heads = heads, op.interleaved = c_.rotary_interleaved;
     op.freq.base = c_.rotary_base;
-    op.freq.dims = i64(double(d_) * c_.rotary_percent) / 2 * 2;
+    const i64 width = i64(double(d_) * c_.rotary_percent);
+    op.freq.dims = (width + 1) / 2 * 2;
+    if (width % 2 == 1) op.freq.width = width;
     op.freq.position_scale = c_.rotary_seq_len_interpolation_factor;
     if (c_.use_rope_scaling) {
       op.freq.factor = c_.rope_scaling_factor;
@@ -108,6 +110,7 @@ class GptAttention {
     const bool seen_whole = p_.cache_length == 0 && c_.sliding_window >= p_.seq;
     at.window = seen_whole ? 0 : c_.sliding_window;
     at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
+    at.alibi_scaled = at.alibi && c_.scale_alibi;
     at.dropout = p_.shape.dropout ? c_.attention_dropout : 0;
     at.seed = mix(p_.shape.seed, hash_name(name_));
     at.starts = p_.shape.document_starts;

@@ -22,10 +22,10 @@ Value gpt_mlp(GptParts& p, const std::string& name, Value x) {
   Value u;
   if (c.gated()) {
     u = einsum(p.b, "sbh,nfh->sbnf", x, p.param(name + "linear_fc1.weight", {2, f, h}, c.init_method_std));
-    u = swiglu(p.b, p.biased(name + "linear_fc1", "sbnf,nf->sbnf", u, {2, f}, c.add_bias_linear));
+    u = swiglu(p.b, p.biased(name + "linear_fc1", "sbnf,nf->sbnf", u, {2, f}, c.mlp_bias()));
   } else {
     u = einsum(p.b, "sbh,fh->sbf", x, p.param(name + "linear_fc1.weight", {f, h}, c.init_method_std));
-    u = activate(p.b, act_of(c.activation), p.biased(name + "linear_fc1", "sbf,f->sbf", u, {f}, c.add_bias_linear));
+    u = activate(p.b, act_of(c.activation), p.biased(name + "linear_fc1", "sbf,f->sbf", u, {f}, c.mlp_bias()));
   }
   return einsum(p.b, "sbf,hf->sbh", u, p.param(name + "linear_fc2.weight", {h, f}, p.output_std()));
 }

@@ -3,10 +3,12 @@
 #include <cmath>
 
 #include "base/rng.h"
+#include "models/xavier.h"
 #include "ops/add.h"
 #include "ops/dropout.h"
 #include "ops/layer_norm.h"
 #include "ops/rms_norm.h"
+#include "ops/scale.h"
 
 namespace megalith {
 
@@ -14,7 +16,9 @@ Parameter GptParts::declare(const std::string& name, const Shape& dims, double s
   const bool vector = name.ends_with(".bias") || name.find("layernorm") != std::string::npos;
   const bool vocabulary = name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight");
   const Type type{shape.dtype, dims, gpt_layout(name, int(dims.size()), config, style)};
-  return {name, type, std, mean, !vector, vocabulary ? config.vocab_size : dims[0], {}};
+  Parameter p{name, type, std, mean, !vector, vocabulary ? config.vocab_size : dims[0], {}};
+  if (const auto xavier = xavier_std(name, config)) p.std = *xavier, p.uniform = true;
+  return p;
 }
 
 Value GptParts::add_parameter(Parameter p) {
@@ -26,6 +30,10 @@ Value GptParts::add_parameter(Parameter p) {
 
 Value GptParts::param(const std::string& name, const Shape& dims, double std, double mean) {
   return add_parameter(declare(name, dims, std, mean));
+}
+
+double GptParts::embedding_std() const {
+  return config.embedding_init_method_std > 0 ? config.embedding_init_method_std : config.init_method_std;
 }
 
 double GptParts::output_std() const { return config.init_method_std / std::sqrt(2.0 * double(config.num_layers)); }
@@ -42,11 +50,24 @@ Value GptParts::leave(Value y) {
   return b.relayout(y, tensor_parallel_axes(), style.sequence_parallel ? split(0) : kSame);
 }
 
-Value GptParts::norm(const std::string& name, Value x) {
-  const Value w = param(name + ".weight", {config.hidden_size}, 0, 1);
-  if (config.normalization == Normalization::rms_norm) return rms_norm(b, "sbh", x, w, config.norm_epsilon);
-  return layer_norm(b, "sbh", x, w, param(name + ".bias", {config.hidden_size}, 0), config.norm_epsilon);
+DType GptParts::stream_dtype() const { return config.fp32_residual_connection ? accum_of(shape.dtype) : shape.dtype; }
+
+Value GptParts::cast(Value x, DType dtype) {
+  const Type type = b.type(x);
+  return type.dtype == dtype ? x : b.add1(Cast{type.ndim(), dtype}, {x});
 }
+
+// Of a stream in f32 the norm is too: its result alone is rounded.
+Value GptParts::norm(const std::string& name, Value x) {
+  const DType dtype = b.type(x).dtype;
+  const Value w = cast(param(name + ".weight", {config.hidden_size}, 0, 1), dtype);
+  if (config.normalization == Normalization::rms_norm)
+    return cast(rms_norm(b, "sbh", x, w, config.norm_epsilon), shape.dtype);
+  const Value bias = cast(param(name + ".bias", {config.hidden_size}, 0), dtype);
+  return cast(layer_norm(b, "sbh", x, w, bias, config.norm_epsilon), shape.dtype);
+}
+
+Value GptParts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, cast(y, b.type(x).dtype)); }
 
 Value GptParts::dropout(const std::string& site, Value x) {
   if (!shape.dropout || config.hidden_dropout == 0) return x;

@@ -21,13 +21,17 @@ struct GptParts {
   Parameter declare(const std::string& name, const Shape& dims, double std, double mean = 0) const;
   Value add_parameter(Parameter p);
   Value param(const std::string& name, const Shape& dims, double std, double mean = 0);
+  double embedding_std() const;
   double output_std() const;                         // of weights whose products are added to the residual stream
   Value data(const std::string& name, DType dtype);  // [s,b]
 
   Value enter(Value x);
   Value leave(Value y);
 
-  Value norm(const std::string& name, Value x);     // [s,b,h]
+  DType stream_dtype() const;  // of the residual stream
+  Value cast(Value x, DType dtype);
+  Value norm(const std::string& name, Value x);     // [s,b,h]: of the stream, the result in compute precision
+  Value add_to_stream(Value x, Value y);            // x [s,b,h] of the stream, y [s,b,h]
   Value dropout(const std::string& site, Value x);  // [s,b,h]
   Value biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias);
 };

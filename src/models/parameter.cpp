@@ -21,7 +21,9 @@ LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), co
   return leaf;
 }
 
-Draw start_of(const Parameter& p, u64 seed) { return {mix(seed, hash_name(p.name)), p.mean, p.std, p.true_rows}; }
+Draw start_of(const Parameter& p, u64 seed) {
+  return {mix(seed, hash_name(p.name)), p.mean, p.std, p.true_rows, p.uniform};
+}
 
 void init_parameter(const Parameter& p, const Mesh& mesh, const Coord& coord, u64 seed, float* out) {
   draw(start_of(p, seed), p.type, mesh, coord, out);

@@ -11,12 +11,13 @@ namespace megalith {
 struct Parameter {
   std::string name;
   Type type;       // in compute precision, with its layout
-  double std = 0;  // initial values: normal(mean, std), keyed by name and global index
+  double std = 0;  // initial values: normal(mean, std), or uniform, keyed by name and global index
   double mean = 0;
   bool decay = true;  // weight decay applies
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value;        // the leaf in the graph
   std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
+  bool uniform = false;               // the initial values, of the same mean and deviation
   bool tied = false;  // the first and the last pipeline stage hold it both: its gradient is the sum of theirs
 
   Shape true_shape() const {

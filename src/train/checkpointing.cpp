@@ -11,6 +11,7 @@
 #include "base/log.h"
 #include "base/parse_json.h"
 #include "ckpt/checkpoint_layout.h"
+#include "ckpt/hf_token_ids.h"
 #include "ckpt/hf_weights.h"
 #include "ckpt/not_loadable.h"
 #include "ckpt/save_directory.h"
@@ -259,14 +260,17 @@ void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
   model.finish();
 }
 
+TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint) { return stored_options(checkpoint).tokenizer; }
+
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
   if (!is_loadable(dir)) fail("--load {}", why_not_loadable(dir));
   AnyOpenOptions open = open_options(iteration);
-  if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf) return {read_hf_config(dir).model, {}};
+  if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf)
+    return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, read_text(dir + "/config.json"))};
   open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(dir, open);
   const Options stored = stored_options(c);
-  return {*c.model, stored.tokenizer};
+  return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config)};
 }
 
 bool is_loadable(const std::string& dir) {

@@ -57,11 +57,11 @@ std::string rotary_part(const Options& o) {
 std::string rotary_width(const Options& o) {
   const ModelConfig& m = o.model;
   if (m.position_embedding_type != PositionEmbedding::rope || m.kv_channels == 0) return {};
-  const i64 width = i64(double(m.kv_channels) * m.rotary_percent);
-  if (width > 0 && width % 2 == 0) return {};
+  const i64 width = i64(double(m.kv_channels) * m.rotary_percent), turned = (width + 1) / 2 * 2;
+  if (width > 0 && turned <= m.kv_channels) return {};
   return fmt::format(
-      "rope rotates pairs, but {} of the {} channels of a head are to be rotated: change --kv-channels or "
-      "--rotary-percent",
+      "rope rotates pairs, but {} of the {} channels of a head are to be rotated: an even number is wanted, or an odd "
+      "one with a channel left to make it even; change --kv-channels or --rotary-percent",
       width, m.kv_channels);
 }
 
@@ -92,8 +92,8 @@ std::string scaling_numbers(const Options& o) {
 
 std::string rotary_without_rope(const Options& o) {
   if (o.model.position_embedding_type == PositionEmbedding::rope) return {};
-  for (const char* field :
-       {"rotary-base", "rotary-percent", "rotary-seq-len-interpolation-factor", "rope-scaling-factor"})
+  for (const char* field : {"rotary-base", "rotary-percent", "rotary-interleaved",
+                            "rotary-seq-len-interpolation-factor", "rope-scaling-factor"})
     if (o.given.has(field)) return fmt::format("--{} has no effect without --position-embedding-type rope", field);
   return {};
 }
@@ -116,8 +116,20 @@ std::string dropout(const Options& o) {
 std::string numbers(const Options& o) {
   const ModelConfig& m = o.model;
   if (m.norm_epsilon <= 0) return fmt::format("--norm-epsilon {} must be positive", m.norm_epsilon);
+  if (m.embedding_init_method_std < 0)
+    return fmt::format("--embedding-init-method-std {} must not be negative", m.embedding_init_method_std);
   if (m.init_method_std < 0) return fmt::format("--init-method-std {} must not be negative", m.init_method_std);
   return {};
+}
+
+std::string residual_precision(const Options& o) {
+  if (!o.model.fp32_residual_connection || o.train.bf16) return {};
+  return "--fp32-residual-connection has no effect without --bf16: all is computed in f32";
+}
+
+std::string alibi_scale(const Options& o) {
+  if (!o.model.scale_alibi || o.model.position_embedding_type == PositionEmbedding::alibi) return {};
+  return "--scale-alibi has no effect without --position-embedding-type alibi";
 }
 
 std::string padding(const Options& o) {
@@ -139,14 +151,17 @@ std::vector<Rule> model_rules() {
       {"one activation is given", Topic::model, Action::refuse, one_activation},
       {"one kind of positions is given", Topic::model, Action::refuse, one_position_type},
       {"rotary-percent is more than 0 and at most 1", Topic::model, Action::refuse, rotary_part},
-      {"the rotated part of a head is even", Topic::model, Action::refuse, rotary_width},
+      {"the rotated part of a head is whole pairs", Topic::model, Action::refuse, rotary_width},
       {"rotary numbers are positive", Topic::model, Action::refuse, rotary_numbers},
       {"rope scaling comes with rope", Topic::model, Action::refuse, scaling_needs_rope},
       {"rope scaling factors are positive and in order", Topic::model, Action::refuse, scaling_numbers},
       {"rotary flags come with rope", Topic::model, Action::warn, rotary_without_rope},
       {"parallel-shared-norm comes with parallel-residual", Topic::model, Action::refuse, shared_norm},
       {"dropout is from 0 to below 1", Topic::model, Action::refuse, dropout},
-      {"norm-epsilon is positive, init-method-std not negative", Topic::model, Action::refuse, numbers},
+      {"norm-epsilon is positive, deviations of initial weights are not negative", Topic::model, Action::refuse,
+       numbers},
+      {"fp32-residual-connection comes with bf16", Topic::model, Action::warn, residual_precision},
+      {"scale-alibi comes with alibi", Topic::model, Action::warn, alibi_scale},
       {"padded-vocab-size is at least the vocabulary", Topic::model, Action::refuse, padding},
   };
 }

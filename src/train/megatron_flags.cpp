@@ -28,6 +28,7 @@ constexpr Row kAccepted[] = {
     {"runs are deterministic always", "--deterministic-mode"},
     {"initial weights and dropout are keyed by the element, the same under every layout",
      "--use-cpu-initialization --init-model-with-meta-device --te-rng-tracker"},
+    {"weights that --load gives are never drawn first; those of a new model are drawn always", "--no-initialization"},
     {"which operations are fused is decided by the planner and does not change results",
      "--no-bias-gelu-fusion --no-bias-swiglu-fusion --no-bias-dropout-fusion --no-rope-fusion --no-persist-layer-norm "
      "--disable-jit-fuser --cross-entropy-loss-fusion --cross-entropy-fusion-impl= --use-fused-weighted-squared-relu "
@@ -149,15 +150,15 @@ constexpr Row kNotBuilt[] = {
      "--step-batch-size-schedule --decrease-batch-size-if-needed --rampup-batch-size"},
     {"this kind of position is not built yet: --position-embedding-type learned_absolute, rope, alibi and none are "
      "there",
-     "--rotary-interleaved --yarn-original-max-position-embeddings --yarn-beta-fast --yarn-beta-slow "
+     "--yarn-original-max-position-embeddings --yarn-beta-fast --yarn-beta-slow "
      "--yarn-rotary-scaling-factor "
      "--no-yarn-correction-range-round-to-int --no-rope-freq --mrope-section --relative-attention-num-buckets "
      "--relative-attention-max-distance"},
     {"this variant of a layer is not built yet",
      "--quick-geglu --activation-func-clamp-value --glu-linear-offset --apply-layernorm-1p --qk-l2-norm --softmax-type "
-     "--attention-output-gate --apply-residual-connection-post-layernorm --fp32-residual-connection "
+     "--attention-output-gate --apply-residual-connection-post-layernorm "
      "--output-logit-dtype "
-     "--embedding-init-method-std --init-method-xavier-uniform --no-initialization --mlp-chunks-for-prefill "
+     "--mlp-chunks-for-prefill "
      "--mlp-chunks-for-training --freeze-all-layers --window-attn-skip-freq --spec --experimental-attention-variant "
      "--linear-attention-freq --heterogeneous-layers-config-path --heterogeneous-layers-config-encoded-json "
      "--enable-mhc-connections --log-max-attention-logit"},

@@ -334,7 +334,8 @@ TEST(Convert, to_hf_locks_the_directory_and_ends_with_config_json) {
   spit(out + "/model-00001-of-00007.safetensors.tmp-7", "x"), spit(out + "/tokenizer.json", "of another model");
   write();
   EXPECT_EQ(slurp(out + "/tokenizer.json"), "{\"a\": 1}");
-  EXPECT_EQ(names_in(out), (std::set<std::string>{"config.json", "model.safetensors", "tokenizer.json"}));
+  EXPECT_EQ(names_in(out),
+            (std::set<std::string>{"config.json", "generation_config.json", "model.safetensors", "tokenizer.json"}));
   expect_error(write, "already holds");
 }
 

@@ -28,6 +28,26 @@ TEST(Export, copies_the_tokenizer) {
   EXPECT_FALSE(fs::exists(dir / "hf/other.txt"));
 }
 
+// Of a model that came from nowhere, or whose origin tells none.
+TEST(Export, tells_the_tokenizers_ids) {
+  TempDir dir;
+  AnyCheckpoint c = small_model(dir, kSmallLlama);
+  c.hf_config.clear();
+  convert_checkpoint(c, CkptFormat::hf, dir / "a", {.bos_token_ids = {1}, .eos_token_ids = {2}, .pad_token_ids = {0}});
+  const HfConfig told = read_hf_config(dir / "a");
+  EXPECT_EQ(told.bos_token_ids, std::vector<i64>{1});
+  EXPECT_EQ(told.eos_token_ids, std::vector<i64>{2});
+  EXPECT_EQ(told.pad_token_ids, std::vector<i64>{0});
+  const auto generation = nlohmann::json::parse(slurp(dir / "a/generation_config.json"));
+  EXPECT_EQ(generation["eos_token_id"], 2);
+  EXPECT_EQ(generation["pad_token_id"], 0);
+  c.hf_config = R"({"model_type":"llama","hidden_size":8,"intermediate_size":12,"num_hidden_layers":2,"vocab_size":5,
+                    "num_attention_heads":4,"eos_token_id":[3,4],"pad_token_id":null})";
+  convert_checkpoint(c, CkptFormat::hf, dir / "b", {.eos_token_ids = {2}, .pad_token_ids = {0}});
+  EXPECT_EQ(read_hf_config(dir / "b").eos_token_ids, (std::vector<i64>{3, 4}));
+  EXPECT_EQ(read_hf_config(dir / "b").pad_token_ids, std::vector<i64>{0});
+}
+
 TEST(Export, names_the_vocabulary_by_its_kind) {
   for (const auto& [type, file] :
        {std::pair("BertWordPieceLowerCase", "vocab.txt"), {"GPT2BPETokenizer", "vocab.json"}}) {

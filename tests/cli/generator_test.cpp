@@ -98,7 +98,7 @@ TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
     for (i32& token : text) token = i32(random() % 101);
     SamplingOptions greedy;
     greedy.temperature = 0;
-    const std::vector<i32> made = generator.generate(text, 10, -1, greedy);
+    const std::vector<i32> made = generator.generate(text, 10, {}, greedy);
     ASSERT_EQ(made.size(), 10u);
     for (const i32 token : made) {
       const std::vector<float> logits = whole.logits_after(text);
@@ -114,6 +114,22 @@ TEST_P(Generation, GreedyIsTheWholeModelsArgmax) {
 INSTANTIATE_TEST_SUITE_P(Models, Generation, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
 
+TEST(Generator, EndsBehindAnyOfTheStops) {
+  const auto backend = make_cpu_backend();
+  Generator generator(config_of(kCases[0]), DType::f32, 40, *backend);
+  generator.weights().initialise(3);
+  const std::vector<i32> prompt = {1, 2};
+  SamplingOptions sampling;  // of random weights: tokens differ
+  const std::vector<i32> whole = generator.generate(prompt, 30, {}, sampling);
+  for (const size_t at : {0, 3, 11}) {
+    const i32 stops[] = {-1, whole[25], whole[at]};
+    const size_t end = size_t(std::ranges::find_first_of(whole, stops) - whole.begin());
+    const std::vector<i32> made = generator.generate(prompt, 30, stops, sampling);
+    EXPECT_EQ(made, std::vector<i32>(whole.begin(), whole.begin() + i64(end) + 1)) << at;
+    EXPECT_LE(end, at);
+  }
+}
+
 TEST(Generator, RefusesWhatItCannotDo) {
   const auto backend = make_cpu_backend();
   const ModelConfig model = config_of(kCases[0]);
@@ -121,10 +137,10 @@ TEST(Generator, RefusesWhatItCannotDo) {
   Generator generator(model, DType::f32, 20, *backend);
   generator.weights().initialise(3);
   const std::vector<i32> none, wrong = {101}, some = {1, 2};
-  EXPECT_THROW(generator.generate(none, 1, -1, {}), Error);
-  EXPECT_THROW(generator.generate(wrong, 1, -1, {}), Error);
-  EXPECT_THROW(generator.generate(some, 19, -1, {}), Error);
-  EXPECT_EQ(generator.generate(some, 18, -1, {}).size(), 18u);
+  EXPECT_THROW(generator.generate(none, 1, {}, {}), Error);
+  EXPECT_THROW(generator.generate(wrong, 1, {}, {}), Error);
+  EXPECT_THROW(generator.generate(some, 19, {}, {}), Error);
+  EXPECT_EQ(generator.generate(some, 18, {}, {}).size(), 18u);
 }
 
 }  // namespace

@@ -44,6 +44,15 @@ CASES = {
     "bloom_alibi": hf.BloomConfig(hidden_size=18, n_head=3, n_layer=2, vocab_size=44, **NO_DROPOUT),
     "falcon": hf.FalconConfig(**SIZES, new_decoder_architecture=True, num_kv_heads=2, parallel_attn=True, bias=False,
                               alibi=False, **NO_DROPOUT),
+    "llama_attention_bias": hf.LlamaConfig(**LLAMA, attention_bias=True, **rope(10000.0)),
+    "llama_mlp_bias": hf.LlamaConfig(**LLAMA, mlp_bias=True, **rope(10000.0)),
+    "qwen3_attention_bias": hf.Qwen3Config(**LLAMA, head_dim=16, attention_bias=True, **rope(1e6)),
+    # A quarter of heads of 12 are 3: four dims turn, by the exponents of three.
+    "gpt_neox_odd": hf.GPTNeoXConfig(**dict(SIZES, hidden_size=24, num_attention_heads=2), intermediate_size=28,
+                                     max_position_embeddings=512, **rope(10000.0, partial_rotary_factor=0.25),
+                                     **NO_DROPOUT),
+    "falcon_alibi": hf.FalconConfig(**SIZES, ffn_hidden_size=28, alibi=True, bias=True, parallel_attn=False,
+                                    multi_query=False, **NO_DROPOUT),
 }
 
 
@@ -100,7 +109,8 @@ def train(model, batches):
 
 
 def make(name, config, folder):
-    config._attn_implementation = "eager"
+    # Falcon's eager attention adds ALiBi twice, in the mask and beside it; the default one adds it once.
+    config._attn_implementation = "sdpa" if name == "falcon_alibi" else "eager"
     generator = torch.Generator().manual_seed(1 + sum(name.encode()))
     model = hf.AutoModelForCausalLM.from_config(config).float().eval()
     random_weights(model, generator)

@@ -19,8 +19,13 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   window.sliding_window = 5, window.add_qkv_bias = true, window.rotary_percent = 0.5,
   window.activation = Activation::gelu;
   falcon.parallel_residual = falcon.parallel_shared_norm = true, falcon.activation = Activation::squared_relu;
-  return {{"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms},
-          {"bloom", bloom},        {"window", window},    {"falcon", falcon}};
+  ModelConfig odd = llama_like(), scaled = bloom;
+  odd.rotary_percent = 0.75, odd.rotary_interleaved = true, odd.add_attention_bias = true;
+  scaled.scale_alibi = scaled.fp32_residual_connection = true, scaled.add_bias_linear = false,
+  scaled.add_mlp_bias = true;
+  return {
+      {"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms}, {"bloom", bloom}, {"window", window},
+      {"falcon", falcon},      {"odd", odd},          {"scaled", scaled}};
 }
 
 Tensors moved(const Tensors& at, const Tensors& u, double h) {

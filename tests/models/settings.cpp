@@ -37,6 +37,8 @@ void documents(TrainingSpec& s) { s.documents = true; }
 void bloom(TrainingSpec& s) {
   s.model.position_embedding_type = PositionEmbedding::alibi, s.model.embedding_layernorm = true;
 }
+void neighbours_and_attention_bias(TrainingSpec& s) { s.model.rotary_interleaved = s.model.add_attention_bias = true; }
+void mlp_bias(TrainingSpec& s) { s.model.add_mlp_bias = true; }
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
 void ring(TrainingSpec& s) { s.ring = true; }
 void ring_of_everything(TrainingSpec& s) {
@@ -95,6 +97,8 @@ const Run kRuns[] = {
     {"llama_documents", llama_like, documents, kAllToAll, 1, 2, 1, 1, 1},
     {"llama_window", llama_like, window, kSpZigzag, 1, 2, 2, 2, 2},
     {"bloom", gpt2_like, bloom, kSpZigzag, 1, 2, 2, 1, 2},
+    {"llama_neighbours_attention_bias", llama_like, neighbours_and_attention_bias, kSpZigzag, 1, 2, 2, 2, 2},
+    {"llama_mlp_bias", llama_like, mlp_bias, kSp, 1, 1, 2, 2, 2},
     {"llama_ring", llama_like, ring, kPlain, 1, 2, 1, 1, 2},
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2},
     {"llama_ring", llama_like, ring, kSpZigzag, 1, 2, 2, 2, 2},

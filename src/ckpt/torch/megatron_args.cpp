@@ -86,6 +86,7 @@ void read_positions(const Args& a, const HasTensor& has, ModelConfig& m) {
                                                                             : PositionEmbedding::none;
   m.rotary_base = a.number("rotary_base").value_or(10000);
   m.rotary_percent = a.number("rotary_percent").value_or(1);
+  m.rotary_interleaved = a.flag("rotary_interleaved").value_or(false);
   m.rotary_seq_len_interpolation_factor = a.number("rotary_seq_len_interpolation_factor").value_or(1);
   m.use_rope_scaling = a.flag("use_rope_scaling").value_or(false);
   m.rope_scaling_factor = a.number("rope_scaling_factor").value_or(8);
@@ -120,7 +121,10 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
       a.flag("untie_embeddings_and_output_weights").value_or(has("output_layer.weight"));
   m.attention_dropout = a.number("attention_dropout").value_or(0);
   m.hidden_dropout = a.number("hidden_dropout").value_or(0);
+  m.fp32_residual_connection = a.flag("fp32_residual_connection").value_or(false);
   m.init_method_std = a.number("init_method_std").value_or(0.02);
+  m.embedding_init_method_std = a.number("embedding_init_method_std").value_or(0);
+  m.init_method_xavier_uniform = a.flag("init_method_xavier_uniform").value_or(false);
 }
 
 ordered_json to_json(const PickleValue& v) {

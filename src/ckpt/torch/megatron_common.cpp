@@ -58,7 +58,7 @@ void put_positions(PickleWriter& p, const ModelConfig& m) {
   p.flag("use_rotary_position_embeddings", rope);
   put_number(p, "rotary_base", m.rotary_base);
   p.entry("rotary_percent", m.rotary_percent);
-  p.flag("rotary_interleaved", false);
+  p.flag("rotary_interleaved", m.rotary_interleaved);
   p.text("rotary_seq_len_interpolation_factor");
   if (m.rotary_seq_len_interpolation_factor == 1)
     p.none();
@@ -76,8 +76,8 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.flag("swiglu", m.gated());
   p.flag("squared_relu", m.activation == Activation::squared_relu);
   // Megatron's tanh approximation is its fused kernel with a bias, or --openai-gelu without one.
-  p.flag("bias_gelu_fusion", m.activation == Activation::gelu_tanh && m.add_bias_linear);
-  p.flag("openai_gelu", m.activation == Activation::gelu_tanh && !m.add_bias_linear);
+  p.flag("bias_gelu_fusion", m.activation == Activation::gelu_tanh && m.mlp_bias());
+  p.flag("openai_gelu", m.activation == Activation::gelu_tanh && !m.mlp_bias());
   p.entry("normalization", std::string_view(m.normalization == Normalization::layer_norm ? "LayerNorm" : "RMSNorm"));
   p.entry("norm_epsilon", m.norm_epsilon);
   p.entry("layernorm_epsilon", m.norm_epsilon);
@@ -88,7 +88,14 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.flag("untie_embeddings_and_output_weights", m.untie_embeddings_and_output_weights);
   p.entry("attention_dropout", m.attention_dropout);
   p.entry("hidden_dropout", m.hidden_dropout);
+  p.flag("fp32_residual_connection", m.fp32_residual_connection);
   p.entry("init_method_std", m.init_method_std);
+  p.text("embedding_init_method_std");
+  if (m.embedding_init_method_std == 0)
+    p.none();
+  else
+    put_value(p, m.embedding_init_method_std);
+  p.flag("init_method_xavier_uniform", m.init_method_xavier_uniform);
   p.text("num_experts"), p.none();
   p.flag("multi_latent_attention", false);
 }
@@ -205,6 +212,7 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   std::vector<std::string> parts;
   if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
   if (m.parallel_residual) parts.push_back("attention and MLP side by side");
+  if (!m.add_bias_linear && (m.add_attention_bias || m.add_mlp_bias)) parts.push_back("biases in some linears only");
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
   if (m.qk_layernorm && m.normalization == Normalization::layer_norm)
     parts.push_back("RMS norms of queries and keys beside LayerNorm");

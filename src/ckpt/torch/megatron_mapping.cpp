@@ -91,7 +91,7 @@ void MegatronBuilder::add_qkv(bool bias) {
 void MegatronBuilder::add_layer() {
   const i64 h = m_.hidden_size, f = m_.ffn_hidden_size, d = m_.kv_channels;
   const i64 g = m_.groups(), r = m_.heads_per_group(), halves = m_.gated() ? 2 : 1;
-  const bool bias = m_.add_bias_linear;
+  const bool bias = m_.mlp_bias();
   norm("self_attention.linear_qkv", "input_layernorm");
   add_qkv(false);
   if (m_.qkv_bias()) add_qkv(true);
@@ -99,7 +99,7 @@ void MegatronBuilder::add_layer() {
     for (const char* name : {"self_attention.q_layernorm.weight", "self_attention.k_layernorm.weight"})
       flat(name, {d}, name, {d});
   flat("self_attention.linear_proj.weight", {h, g * r * d}, "self_attention.linear_proj.weight", {h, g, r, d});
-  if (bias) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
+  if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
   flat("mlp.linear_fc1.weight", {halves * f, h}, "mlp.linear_fc1.weight", m_.gated() ? Shape{2, f, h} : Shape{f, h});
   if (bias) flat("mlp.linear_fc1.bias", {halves * f}, "mlp.linear_fc1.bias", m_.gated() ? Shape{2, f} : Shape{f});

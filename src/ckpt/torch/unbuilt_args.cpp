@@ -48,7 +48,6 @@ constexpr Argument kArguments[] = {
     {"softmax_type", "vanilla"},
     {"softmax_scale"},
     {"window_attn_skip_freq"},
-    {"rotary_interleaved"},
     {"no_rope_freq"},
     // MLP
     {"quick_geglu"},

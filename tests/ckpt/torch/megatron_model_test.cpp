@@ -85,7 +85,6 @@ TEST(MegatronModel, refuses_arguments_of_another_one) {
       {number("glu_linear_offset", 1), "glu_linear_offset 1"},
       {number("softmax_scale", 0.25), "softmax_scale 0.25"},
       {flag("attention_output_gate", true), "attention_output_gate True"},
-      {flag("rotary_interleaved", true), "rotary_interleaved True"},
       {text("experimental_attention_variant", "gdn"), "experimental_attention_variant gdn"},
       {pair("spec", "my.layers", "layer_spec"), "spec [my.layers, layer_spec]"}};
   for (const auto& [args, said] : cases) {
