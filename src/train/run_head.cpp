@@ -55,6 +55,11 @@ std::string line(const std::string& label, const std::string& text) {
   return out + "\n";
 }
 
+std::string positions_text(const Options& o) {
+  const bool learned = o.model.position_embedding_type == PositionEmbedding::learned_absolute;
+  return learned ? "learned" : value_of(o, "position-embedding-type");
+}
+
 std::string model_text(const Options& o) {
   const ModelConfig& m = o.model;
   const std::string groups =
@@ -62,7 +67,7 @@ std::string model_text(const Options& o) {
   return fmt::format("{} parameters: {}, hidden {}, {}{}, ffn {} ({}), {}, {} positions, vocabulary {}",
                      rounded(parameter_count(m)), counted(m.num_layers, "layer"), m.hidden_size,
                      counted(m.num_attention_heads, "head"), groups, m.ffn_hidden_size, value_of(o, "activation"),
-                     value_of(o, "normalization"), value_of(o, "position-embedding-type"), grouped(m.vocab_size));
+                     value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
 }
 
 std::string layout_text(const Options& o, const std::string& device) {

@@ -23,7 +23,9 @@ RunFacts facts() {
           .needed_bytes = i64{21345} << 20,
           .available_bytes = i64{81000} << 20,
           .iteration = 0,
-          .train_iters = 1000};
+          .train_iters = 1000,
+          .from = "",
+          .arguments = ""};
 }
 
 bool has_line(const std::string& head, const std::string& line) {
@@ -75,6 +77,7 @@ TEST(RunHead, SaysOfASmallRunThatNothingIsKept) {
   RunFacts f = facts();
   f.available_bytes = f.needed_bytes - 1;
   const std::string head = run_head(options_of(std::string(kSmallRun) + "--vocab-size 64"), f);
+  EXPECT_NE(head.find("LayerNorm, learned positions, vocabulary 64\n"), std::string::npos) << head;
   EXPECT_NE(head.find("layout      1 rank on NVIDIA H100; computes in f32\n"), std::string::npos) << head;
   EXPECT_NE(head.find("it needs 21,345 MiB, 21,345 MiB are available: it does NOT fit"), std::string::npos) << head;
   EXPECT_NE(head.find("\ndata        mock data\n"), std::string::npos) << head;
