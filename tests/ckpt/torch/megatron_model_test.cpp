@@ -121,6 +121,19 @@ TEST(MegatronModel, takes_their_defaults) {
   read_with(pair("spec", "megatron.core.models.gpt.gpt_layer_specs", "get_gpt_layer_local_spec"));
 }
 
+TEST(MegatronModel, takes_rope_residual_and_first_weights) {
+  const ModelConfig usual = read_with([](PickleWriter& p) { p.text("embedding_init_method_std"), p.none(); });
+  EXPECT_FALSE(usual.rotary_interleaved || usual.fp32_residual_connection || usual.init_method_xavier_uniform);
+  EXPECT_EQ(usual.embedding_init_method_std, 0);
+  const ModelConfig model = read_with([](PickleWriter& p) {
+    for (const char* on : {"rotary_interleaved", "fp32_residual_connection", "init_method_xavier_uniform"})
+      p.flag(on, true);
+    p.entry("embedding_init_method_std", 0.5);
+  });
+  EXPECT_TRUE(model.rotary_interleaved && model.fp32_residual_connection && model.init_method_xavier_uniform);
+  EXPECT_EQ(model.embedding_init_method_std, 0.5);
+}
+
 // Norms of queries and keys are RMS norms here.
 TEST(MegatronModel, refuses_layer_norms_of_queries_and_keys) {
   TempDir dir;
