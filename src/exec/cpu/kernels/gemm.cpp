@@ -1,4 +1,4 @@
-// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block and meet. Then each
+// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block. Then each
 // takes pieces of the other operand: it packs a piece, small enough for the first-level cache, multiplies it with the
 // whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut
 // of k affects rounding, and it depends on k alone.
@@ -52,7 +52,7 @@ struct Gemm::Workspace {
   i64 bytes() const { return (block() + of.threads * (piece() + tile()) + sums()) * i64(sizeof(S)); }
 };
 
-// The whole product, run by every thread of a team.
+// The product as one thread sees it.
 template <class S, class C>
 struct GemmRun {
   using T = gemm::Tile<S>;
@@ -90,7 +90,7 @@ struct GemmRun {
   const i64 c_row;
   const bool add;
   std::atomic<i64>& next_task;
-  const i64 id = omp_get_thread_num(), threads = omp_get_num_threads();
+  const i64 id, threads;
   S *block = nullptr, *packed = nullptr, *own_tile = nullptr, *sums = nullptr;
 
   static Operand operand(const GemmSpec& s, bool of_b, const std::byte* x) {
@@ -99,7 +99,7 @@ struct GemmRun {
   }
 
   GemmRun(const Gemm& g, const std::byte* a, const std::byte* b, std::byte* c, bool add, std::byte* workspace,
-          std::atomic<i64>& next_task)
+          std::atomic<i64>& next_task, i64 id)
       : of(g.blocks_),
         stays(operand(g.spec_, b_stays, b_stays ? b : a)),
         moves(operand(g.spec_, !b_stays, b_stays ? a : b)),
@@ -107,7 +107,9 @@ struct GemmRun {
         c(reinterpret_cast<C*>(c)),
         c_row(g.spec_.c.row),
         add(add),
-        next_task(next_task) {
+        next_task(next_task),
+        id(id),
+        threads(g.blocks_.threads) {
     const Gemm::Workspace<S> w{of};
     block = reinterpret_cast<S*>(workspace);
     packed = block + w.block() + id * (w.piece() + w.tile());
@@ -243,17 +245,6 @@ struct GemmRun {
       multiply(r, {i, rows.begin - r.j, std::min(t.rows, r.m - i), rows.size}, index, after, later);
     }
   }
-
-  void all() const {
-    for (i64 i = 0; i < rounds(); ++i) {
-      const Round r = round(i), next = round(i + 1 < rounds() ? i + 1 : i);
-      if (id == 0) next_task = threads;
-      pack_share(r);
-#pragma omp barrier
-      work(r, i + 1 < rounds() ? &next : nullptr);
-#pragma omp barrier
-    }
-  }
 };
 
 template <class S>
@@ -283,8 +274,14 @@ void Gemm::run(const std::byte* a, const std::byte* b, std::byte* c, bool add, s
   dispatch_float(spec_.c.dtype, [&]<class C>() {
     auto team = [&]<class S>() {
       std::atomic<i64> next_task = 0;
-#pragma omp parallel num_threads(int(blocks_.threads))
-      GemmRun<S, C>(*this, a, b, c, add, workspace, next_task).all();
+      auto of = [&](i64 id) { return GemmRun<S, C>(*this, a, b, c, add, workspace, next_task, id); };
+      const i64 rounds = of(0).rounds();
+      for (i64 i = 0; i < rounds; ++i) {
+        const Round round = of(0).round(i), next = of(0).round(std::min(i + 1, rounds - 1));
+        next_task = blocks_.threads;
+        run_parts(blocks_.threads, [&](i64 id) { of(id).pack_share(round); });
+        run_parts(blocks_.threads, [&](i64 id) { of(id).work(round, i + 1 < rounds ? &next : nullptr); });
+      }
     };
     double_ ? team.template operator()<double>() : team.template operator()<float>();
   });

@@ -2,6 +2,7 @@
 
 #include <dnnl.hpp>
 
+#include "base/threads.h"
 #include "onednn_matmul_desc.h"
 
 namespace megalith::cpu {
@@ -23,15 +24,27 @@ dnnl::memory::desc describe(const Matrix& x, i64 rows, i64 cols) {
   return {{rows, cols}, type, dnnl::memory::dims{x.row, x.col}};
 }
 
-// One product, ready to run.
+// oneDNN makes and runs a primitive on the calling thread alone while this lives: threads are ours (base/threads.h).
+class OneThread {
+ public:
+  OneThread() { omp_set_num_threads(1); }
+  ~OneThread() { omp_set_num_threads(before_); }
+  OneThread(const OneThread&) = delete;
+  OneThread& operator=(const OneThread&) = delete;
+
+ private:
+  int before_ = omp_get_max_threads();
+};
+
+// One product on one thread, ready to run.
 class Primitive {
  public:
   Primitive(const GemmSpec& s, bool add)
       : engine_(dnnl::engine::kind::cpu, 0),
-        stream_(engine_),
         a_(describe(s.a, s.m, s.k)),
         b_(describe(s.b, s.k, s.n)),
         c_(describe(s.c, s.m, s.n)) {
+    const OneThread alone;
     dnnl::primitive_attr attr;
     attr.set_scratchpad_mode(dnnl::scratchpad_mode::user);
     if (add) {
@@ -46,22 +59,67 @@ class Primitive {
 
   i64 workspace() const { return i64(scratchpad_.get_size()); }
 
-  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) {
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
+    const OneThread alone;
+    dnnl::stream stream(engine_);
     auto input = [&](const dnnl::memory::desc& d, const std::byte* p) {
       return dnnl::memory(d, engine_, const_cast<std::byte*>(p));
     };
-    matmul_.execute(stream_, {{DNNL_ARG_SRC, input(a_, a)},
-                              {DNNL_ARG_WEIGHTS, input(b_, b)},
-                              {DNNL_ARG_DST, dnnl::memory(c_, engine_, c)},
-                              {DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad_, engine_, workspace)}});
-    stream_.wait();
+    matmul_.execute(stream, {{DNNL_ARG_SRC, input(a_, a)},
+                             {DNNL_ARG_WEIGHTS, input(b_, b)},
+                             {DNNL_ARG_DST, dnnl::memory(c_, engine_, c)},
+                             {DNNL_ARG_SCRATCHPAD, dnnl::memory(scratchpad_, engine_, workspace)}});
+    stream.wait();
   }
 
  private:
   dnnl::engine engine_;
-  dnnl::stream stream_;
   dnnl::memory::desc a_, b_, c_, scratchpad_;
   dnnl::matmul matmul_;
+};
+
+// The product cut in `parts` along its longer side; all but the last are of `size`.
+struct Cut {
+  bool columns;
+  i64 parts, size;
+
+  explicit Cut(const GemmSpec& s) : columns(s.n >= s.m) {
+    constexpr i64 kUnit = 64;
+    const i64 n = columns ? s.n : s.m, most = std::max<i64>(1, std::min<i64>(num_threads(), n / kUnit));
+    size = (n + most - 1) / most, size = std::min(n, (size + kUnit - 1) / kUnit * kUnit);
+    parts = (n + size - 1) / size;
+  }
+  GemmSpec part(GemmSpec s, i64 i) const {
+    i64& n = columns ? s.n : s.m;
+    n = std::min(size, n - i * size);
+    return s;
+  }
+};
+
+class OneDnn {
+ public:
+  OneDnn(const GemmSpec& s, bool add)
+      : spec_(s), cut_(s), most_(cut_.part(s, 0), add), last_(cut_.part(s, cut_.parts - 1), add) {}
+
+  i64 workspace() const { return cut_.parts * each(); }
+
+  void run(const std::byte* a, const std::byte* b, std::byte* c, std::byte* workspace) const {
+    const auto move = [&](const Matrix& x, bool columns, i64 i) {
+      return i * cut_.size * (columns ? x.col : x.row) * size_of(x.dtype);
+    };
+    run_parts(cut_.parts, [&](i64 i) {
+      const i64 of_a = cut_.columns ? 0 : move(spec_.a, false, i), of_b = cut_.columns ? move(spec_.b, true, i) : 0;
+      (i + 1 < cut_.parts ? most_ : last_)
+          .run(a + of_a, b + of_b, c + move(spec_.c, cut_.columns, i), workspace + i * each());
+    });
+  }
+
+ private:
+  i64 each() const { return (std::max(most_.workspace(), last_.workspace()) + 63) / 64 * 64; }
+
+  GemmSpec spec_;
+  Cut cut_;
+  Primitive most_, last_;
 };
 
 }  // namespace
@@ -76,7 +134,7 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
   const bool types =
       known(s.a.dtype) && s.b.dtype == s.a.dtype && known(s.c.dtype) && size_of(s.c.dtype) >= size_of(s.a.dtype);
   if (!types || !plain(s.a, s.m, s.k) || !plain(s.b, s.k, s.n) || s.c.col != 1 || s.c.row < s.n) return {};
-  const auto set = std::make_shared<Primitive>(s, false), added = std::make_shared<Primitive>(s, true);
+  const auto set = std::make_shared<const OneDnn>(s, false), added = std::make_shared<const OneDnn>(s, true);
   return MatMul{std::max(set->workspace(), added->workspace()),
                 [set, added](auto* a, auto* b, auto* c, bool add, auto* workspace) {
                   (add ? added : set)->run(a, b, c, workspace);
