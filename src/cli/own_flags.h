@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// False if --help was asked for and has been printed.
+// False if --help was asked for and has been printed. others: flags of other programs that are known by name.
 template <class Flags>
 bool read_flags(Flags& flags, const std::vector<std::string>& words, std::span<const config::OtherFlag> others = {}) {
   config::FieldList fields = config::fields_of(flags);

@@ -1,4 +1,5 @@
 #include "cli/command.h"
+#include "cli/hub_names.h"
 #include "cli/own_flags.h"
 #include "cli/preprocess_others.h"
 #include "tokens/preprocess.h"
@@ -34,8 +35,10 @@ static void list_fields(PreprocessConfig& c, config::FieldList& f) {
 int command_preprocess_data(int argc, const char* const* argv) {
   PreprocessConfig c;
   if (!read_flags(c, argc, argv, preprocess_others())) return 0;
+  if (c.tokenizer.type.empty()) c.tokenizer.type = default_tokenizer_type(c.tokenizer);
   check(!c.input.empty() && !c.output_prefix.empty() && !c.tokenizer.type.empty(),
         "--input, --output-prefix and --tokenizer-type are required");
+  find_tokenizer_on_hub(c.tokenizer);
   const PreprocessResult r = preprocess(c);
   if (r.documents == 0) log::warn("--input holds no documents: nothing can be trained on what was written");
   log::say("{} documents, {} tokens, {:.2f} MB in {:.2f} s{}", r.documents, r.tokens, double(r.bytes) / 1e6, r.seconds,

@@ -33,12 +33,18 @@ constexpr OtherFlag kAcceptedFlags[] = {
     {"--tokenizer-hf-no-use-fast", Takes::nothing, kNoPython},
     {"--trust-remote-code", Takes::nothing, kNoPython},
     {"--legacy-tokenizer", Takes::nothing, kNoPython},
+    {"--use-gigatoken", Takes::nothing, kNoPython},
+    {"--no-pad-vocab-size", Takes::nothing, kNoModel},
+    {"--vocab-extra-ids", Takes::one, "preprocess_data.py sets it to 0 itself"},
+    {"--chat-template", Takes::one, "documents are no chats: `pretrain-gpt --sft` reads chats as they are"},
 };
 
 constexpr OtherFlag kRefusedFlags[] = {
-    {"--vocab-extra-ids", Takes::one, "extra ids are T5's, which is not built yet"},
     {"--tokenizer-metadata", Takes::one, "this tokenizer setting is not built yet"},
-    {"--tokenizer-special-tokens", Takes::many, "this tokenizer setting is not built yet"},
+    {"--tokenizer-special-tokens", Takes::many,
+     "use --tiktoken-special-tokens with TikTokenizer; other tokenizers have theirs in their files"},
+    {"--no-tokenizer-sentencepiece-ignore-extra-whitespaces", Takes::nothing,
+     "this tokenizer setting is not built yet"},
     {"--tokenizer-sentencepiece-legacy", Takes::nothing, "this tokenizer setting is not built yet"},
     {"--tokenizer-name-or-path", Takes::one, "use --tokenizer-type HuggingFaceTokenizer --tokenizer-model"},
     {"--merges", Takes::one, "use --merge-file"},

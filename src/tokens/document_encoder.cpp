@@ -47,6 +47,7 @@ void DocumentEncoder::add_document(std::span<const std::string_view> texts, Enco
 
 void DocumentEncoder::encode_line(InputKind kind, std::string_view line, EncodedChunk& out) {
   if (kind == InputKind::json_lines) {
+    if (line.find_first_not_of(" \t\r") == std::string_view::npos) return;  // no document
     json_.parse(line);
     for (size_t k = 0; k < texts_.size(); ++k) json_.strings_at(options_.keys[k], texts_[k]);
     for (size_t k = 0; k < texts_.size(); ++k) add_document(texts_[k], out.keys[k]);

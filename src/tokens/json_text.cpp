@@ -1,10 +1,9 @@
 #include "tokens/json_text.h"
 
-#include <simdjson.h>
-
 #include <limits>
 
 #include "base/check.h"
+#include "tokens/parse_dom.h"
 
 namespace megalith {
 
@@ -59,12 +58,10 @@ JsonObject::JsonObject() : state_(std::make_unique<State>()) {}
 JsonObject::~JsonObject() = default;
 
 void JsonObject::parse(std::string_view line) {
-  if (line.find_first_not_of(" \t\r") == std::string_view::npos) fail("the line is blank: remove it");
   check(!line.starts_with("\xef\xbb\xbf"), "the line begins with a byte order mark (EF BB BF): remove these bytes");
   element root;
-  if (const auto error = state_->parser.parse(line.data(), line.size(), false).get(root)) {
-    fail("not valid JSON ({}): mend or remove the line", simdjson::error_message(error));
-  }
+  const auto error = parse_dom(state_->parser, line, true, root);
+  check(!error, "{}: mend or remove the line", json_fault(error));
   if (root.get(state_->object)) fail("not a JSON object: want {{\"text\": \"...\"}}");
 }
 
@@ -82,14 +79,15 @@ void JsonObject::strings_at(std::string_view key, std::vector<std::string_view>&
   out.clear();
   simdjson::dom::array list;
   std::string_view text;
-  if (!value.get(text)) {
+  const auto is_text = [&](const element& e) { return !e.get(text) && !odd_number(text); };
+  if (is_text(value)) {
     out.push_back(text);
     return;
   }
   check(!value.get(list), "the value of \"{}\" is neither a string nor a list of strings: mend or remove the line",
         key);
   for (const element item : list) {
-    check(!item.get(text), "the list at \"{}\" holds something that is not a string: mend or remove the line", key);
+    check(is_text(item), "the list at \"{}\" holds something that is not a string: mend or remove the line", key);
     out.push_back(text);
   }
 }

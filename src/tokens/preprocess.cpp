@@ -134,7 +134,7 @@ void check_config(const PreprocessConfig& c) {
         "--lang is {}: only the abbreviations of english are known; with it, texts of other "
         "languages are cut too, after each full stop",
         c.lang);
-  check(c.split_sentences || !c.keep_newlines, "--keep-newlines is for --split-sentences: give both or neither");
+  if (c.keep_newlines && !c.split_sentences) log::warn("--keep-newlines does nothing without --split-sentences");
 }
 
 void check_files(const PreprocessConfig& c, const InputFiles& files) {

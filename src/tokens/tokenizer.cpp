@@ -69,6 +69,10 @@ std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config)
 
 }  // namespace
 
+std::string default_tokenizer_type(const TokenizerConfig& config) {
+  return std::string(config.vocab_file.empty() || config.merge_file.empty() ? "" : kGpt2Type);
+}
+
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config) {
   std::string known;
   for (const Kind& kind : kKinds) {

@@ -66,6 +66,9 @@ struct TokenizerConfig {
   bool hf_no_special_tokens = false;
 };
 
+// The type where none is given: GPT2BPETokenizer with a vocabulary and merges, as in Megatron; else empty.
+std::string default_tokenizer_type(const TokenizerConfig& config);
+
 // Fails if the type is unknown, a file it needs is missing or broken, or a number is out of range.
 std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config);
 

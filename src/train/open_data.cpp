@@ -36,6 +36,9 @@ static Datasets open_chats(const Options& o, const SampleCounts& counts) {
     auto chats = std::make_shared<Conversations>(
         chat::read_chats(file, format, *tokenizer, {o.data.sft_skip_bad_lines, tokenizer->eod()}));
     if (chats->refused > 0) log::warn("{}: {} lines are left out (--sft-skip-bad-lines)", file, chats->refused);
+    for (const auto& [name, count] : chats->unread)
+      log::warn("{}: \"{}\" stands {} times, but the template does not read it: it is no part of the text", file, name,
+                count);
     return std::shared_ptr<const Conversations>(std::move(chats));
   };
   const auto tell = [&](Split split, const SftReport& r) { log::say("{}", chats_line(split, r, o.data.seq_length)); };

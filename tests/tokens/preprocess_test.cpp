@@ -172,18 +172,19 @@ TEST(Preprocess, the_first_broken_line_is_named) {
 TEST(Preprocess, says_what_is_wrong_with_a_line) {
   const TempDir dir;
   const std::pair<std::string, std::string> cases[] = {
-      {"\n", "blank"},
       {"\xef\xbb\xbf{\"text\": \"a\"}\n", "byte order mark"},
       {"{\"text\": \"a\"} x\n", "not valid JSON"},
-      {"{\"text\": \"\xff\"}\n", "not valid JSON"},
-      {"{\"text\": \"\\ud800\"}\n", "not valid JSON"},
+      {"{\"text\": \"\xff\"}\n", "not valid UTF-8"},
       {"[1]\n", "not a JSON object"},
       {"{\"body\": \"a\", \"id\": 1}\n", "no key \"text\" (the line has: body, id)"},
       {"{\"bo\\ndy\": 1}\n", "the line has: bo\\ndy"},
       {"{\"text\": 3}\n", "neither a string nor a list"},
       {"{\"text\": null}\n", "neither a string nor a list"},
+      {"{\"text\": NaN}\n", "the value of \"text\" is neither a string nor a list"},
+      {"{\"text\": [\"a\", -Infinity]}\n", "not a string"},
       {"{\"text\": [\"a\", 3]}\n", "not a string"},
       {std::string(2000, '[') + "\n", "not valid JSON"},
+      {"{\"a\": " + std::string(2000, '[') + std::string(2000, ']') + "}\n", "nested more than 1024 levels deep"},
       {"{\"text\": \"" + std::string(3000000, 'a'), "not valid JSON"},
   };
   for (const auto& [line, message] : cases) {
@@ -217,7 +218,6 @@ TEST(Preprocess, says_what_is_wrong_with_the_flags) {
   expect("--json-keys is empty", [](auto& c) { c.json_keys = {}; });
   expect("--partitions is 0", [](auto& c) { c.partitions = 0; });
   expect("--lang is german", [](auto& c) { c.lang = "german"; });
-  expect("--keep-newlines is for", [](auto& c) { c.keep_newlines = true; });
   expect("is not one we have", [](auto& c) { c.tokenizer.type = "BPE"; });
   EXPECT_TRUE(files_in(dir, "out").empty());
 }
@@ -317,21 +317,44 @@ TEST(Preprocess, patterns_name_files_in_order) {
   EXPECT_NE(error_of([&] { preprocess(config); }).find(".parquet files are not read"), std::string::npos);
 }
 
+// Python's json writes and reads all of these.
+TEST(Preprocess, reads_json_as_python_writes_it) {
+  const TempDir dir;
+  std::string lines;
+  const char* kOthers[] = {"NaN",
+                           "Infinity",
+                           "-Infinity",
+                           "1e400",
+                           "[-1e400, 1e999]",
+                           "18446744073709551616",
+                           "12345678901234567890123456789",
+                           "{\"b\": [NaN, {\"c\": Infinity}]}",
+                           "\"\\ud800\""};
+  for (const char* other : kOthers) lines += fmt::format("{{\"a\": {}, \"text\": \"x\"}}\n\n", other);
+  auto config = byte_config(dir, dir.write("in.jsonl", lines + "{\"text\": \"a\\ud800b\"}\n \r\n\n"));
+  config.skip_bad_lines = true;
+  const PreprocessResult r = preprocess(config);
+  EXPECT_EQ(r.bad_lines, 0);
+  Documents want(std::size(kOthers), {{'x'}});
+  want.push_back({{'a', 0xEF, 0xBF, 0xBD, 'b'}});
+  EXPECT_EQ(read_dataset(dir.file("out_text_document")), want);
+}
+
 TEST(Preprocess, skips_bad_lines_whole_and_counts_them) {
   const TempDir dir;
   auto config = byte_config(dir, dir.write("in.jsonl",
                                            "{\"text\": \"a\", \"n\": \"1\"}\n\n{\"text\": \"b\"}\n{\"text\": \"c\n"
                                            "{\"text\": \"d\", \"n\": 2}\n{\"text\": \"e\", \"n\": \"5\"}\n"));
   config.json_keys = {"text", "n"};
-  EXPECT_NE(error_of([&] { preprocess(config); }).find("in.jsonl:2: "), std::string::npos);
+  EXPECT_NE(error_of([&] { preprocess(config); }).find("in.jsonl:3: "), std::string::npos);
   config.skip_bad_lines = true;
   testing::internal::CaptureStderr();
   const PreprocessResult r = preprocess(config);
   const std::string said = testing::internal::GetCapturedStderr();
   EXPECT_EQ(r.documents, 2);
-  EXPECT_EQ(r.bad_lines, 4);
-  for (const char* part : {"in.jsonl:2: the line is blank", "in.jsonl:3: no key \"n\"", "in.jsonl:4: not valid JSON",
-                           "in.jsonl:5: the value of \"n\"", "skipped 4 broken lines"})
+  EXPECT_EQ(r.bad_lines, 3);
+  for (const char* part : {"in.jsonl:3: no key \"n\"", "in.jsonl:4: not valid JSON", "in.jsonl:5: the value of \"n\"",
+                           "skipped 3 broken lines"})
     EXPECT_NE(said.find(part), std::string::npos) << said;
   EXPECT_EQ(read_dataset(dir.file("out_text_document")), (Documents{{{'a'}}, {{'e'}}}));
   EXPECT_EQ(read_dataset(dir.file("out_n_document")), (Documents{{{'1'}}, {{'5'}}}));

@@ -16,6 +16,7 @@ using Method = Value (*)(const Value& object, Call& call);
 Filter find_filter(std::string_view name);
 Test find_test(std::string_view name);
 Method find_method(const Value& object, std::string_view name);
+Method find_string_method(std::string_view name);
 std::string filter_names();  // for errors
 std::string test_names();
 

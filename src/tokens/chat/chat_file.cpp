@@ -10,6 +10,7 @@
 #include "base/threads.h"
 #include "tokens/chat/chat_encoder.h"
 #include "tokens/chat/json_value.h"
+#include "tokens/chat/unread.h"
 
 namespace megalith::chat {
 
@@ -50,18 +51,21 @@ void join(Conversations& to, const Conversations& from) {
   to.trained.insert(to.trained.end(), from.trained.begin(), from.trained.end());
   for (i64 i = 1; i <= from.size(); ++i) to.begins.push_back(before + from.begins[size_t(i)]);
   to.refused += from.refused;
+  for (const auto& [name, count] : from.unread) to.unread[name] += count;
 }
 
 class PartReader {
  public:
   PartReader(const ChatFormat& format, const Tokenizer& tokenizer, const ChatFileOptions& options)
-      : encoder_(format, tokenizer), options_(options) {}
+      : format_(format), encoder_(format, tokenizer), options_(options) {}
 
   Part read(const std::string& file, std::span<const Line> lines) {
     Part part;
     for (const Line& line : lines) {
       try {
-        for (const EncodedChat& chat : encode(line.text)) append(part.chats, chat);
+        const std::vector<Chat> chats = chats_of(json_.read(line.text));
+        for (const EncodedChat& chat : encode(chats)) append(part.chats, chat);
+        for (const Chat& chat : chats) count_unread(chat, format_.template_for(chat), part.chats.unread);
       } catch (const Error& e) {
         ++part.chats.refused;
         if (part.error.empty()) part.error = fmt::format("{}:{}: {}", file, line.number, e.what());
@@ -73,9 +77,9 @@ class PartReader {
 
  private:
   // All or none of a line.
-  std::vector<EncodedChat> encode(std::string_view line) {
+  std::vector<EncodedChat> encode(const std::vector<Chat>& chats) {
     std::vector<EncodedChat> out;
-    for (const Chat& chat : chats_of(json_.read(line))) {
+    for (const Chat& chat : chats) {
       EncodedChat encoded = encoder_.encode(chat);
       check(std::ranges::count(encoded.trained, u8{1}) > 0,
             "the template writes nothing of the assistant's: there is "
@@ -87,6 +91,7 @@ class PartReader {
     return out;
   }
 
+  const ChatFormat& format_;
   ChatEncoder encoder_;
   const ChatFileOptions& options_;
   JsonValues json_;

@@ -11,7 +11,7 @@
 #include "base/check_no_pipe.h"
 #include "tokens/chat/call.h"
 #include "tokens/chat/named_formats.h"
-#include "tokens/hf/json.h"
+#include "tokens/hf/beside.h"
 
 namespace megalith::chat {
 
@@ -28,25 +28,7 @@ std::string read_text(const fs::path& file) {
 
 using hf::Json;
 
-Json read_if_there(const fs::path& file) {
-  std::error_code ignored;
-  return fs::exists(file, ignored) ? hf::read_json(file.string()) : Json();
-}
-
-const Json& member(const Json& json, std::string_view key) {
-  static const Json null;
-  const Json* found = json.find(key);
-  return found ? *found : null;
-}
-
-// bos_token and its like: a string, or an object with "content".
-void add_special_tokens(const Json& json, Dict& variables) {
-  for (const char* key : {"bos_token", "eos_token", "unk_token", "sep_token", "pad_token", "cls_token", "mask_token"}) {
-    const Json& token = member(json, key);
-    const Json& text = token.is_string() ? token : member(token, "content");
-    if (text.is_string() && !variables.find(key)) variables.set(key, text.string);
-  }
-}
+using hf::member;
 
 std::tm day_of(const std::string& date) {
   std::tm day{};
@@ -75,38 +57,50 @@ fs::path folder_of(const TokenizerConfig& c) {
   return fs::is_directory(model, ignored) ? model : model.parent_path();
 }
 
-// Of a tokenizer_config.json: the text, or of a list the one named "default"; empty if there is none.
-std::string template_in(const Json& config) {
+// Of a tokenizer_config.json: the text, or of a list the one of that name; empty if there is none.
+std::string template_in(const Json& config, std::string_view name) {
   const Json& found = member(config, "chat_template");
-  if (found.is_string()) return found.string;
+  if (found.is_string()) return name == "default" ? found.string : "";
   if (!found.is_list()) return "";
   for (const Json& one : found.items)
-    if (member(one, "name").string == "default") return member(one, "template").string;
+    if (member(one, "name").string == name) return member(one, "template").string;
   return "";
 }
 
-Template own_template(const fs::path& folder, const Json& config) {
-  const fs::path file = folder / "chat_template.jinja";
+std::optional<Template> template_of(const fs::path& file) {
   std::error_code ignored;
-  if (fs::exists(file, ignored)) return Template(read_text(file), file.string());
-  const std::string source = template_in(config);
-  check(!source.empty(),
+  if (!fs::exists(file, ignored)) return std::nullopt;
+  return Template(read_text(file), file.string());
+}
+
+// Templates that are files hide those of tokenizer_config.json.
+ChatFormat own_format(const fs::path& folder, const Json& config, Dict variables) {
+  auto text = template_of(folder / "chat_template.jinja");
+  auto with_tools = template_of(folder / "additional_chat_templates" / "tool_use.jinja");
+  if (!text && !with_tools) {
+    const auto named = [&](std::string_view name) -> std::optional<Template> {
+      const std::string source = template_in(config, name);
+      if (source.empty()) return std::nullopt;
+      return Template(source, (folder / "tokenizer_config.json").string() + ": chat_template");
+    };
+    text = named("default"), with_tools = named("tool_use");
+  }
+  check(text.has_value(),
         "{}: neither chat_template.jinja nor a \"chat_template\" in tokenizer_config.json: name a format with "
         "--sft-tokenizer-prompt-format",
         folder.string());
-  return Template(source, (folder / "tokenizer_config.json").string() + ": chat_template");
+  return {std::move(*text), std::move(variables), {}, std::move(with_tools)};
 }
 
 }  // namespace
 
 ChatFormat find_chat_format(const std::string& name, const TokenizerConfig& tokenizer, const std::string& date) {
   const fs::path folder = folder_of(tokenizer);
-  const Json config = read_if_there(folder / "tokenizer_config.json");
+  const hf::Beside beside = hf::read_beside(folder, hf::read_json_if_there((folder / "tokenizer.json").string()));
   Dict variables;
-  add_special_tokens(config, variables);
-  add_special_tokens(read_if_there(folder / "special_tokens_map.json"), variables);
+  for (const auto& [name, token] : beside.named) variables.set(name, token.content);
   variables.set("strftime_now", clock_at(date));
-  if (name == "default") return {own_template(folder, config), std::move(variables), {}};
+  if (name == "default") return own_format(folder, beside.config, std::move(variables));
   if (name.ends_with(".jinja")) return {Template(read_text(name), name), std::move(variables), {}};
   std::string known;
   for (const NamedFormat& f : named_formats()) {

@@ -67,7 +67,7 @@ Value Renderer::collection(const Expression& e, Scope& scope) {
   if (e.kind == Expression::Kind::list) {
     List out;
     for (const ExpressionPtr& part : e.parts) out.push_back(evaluate(*part, scope));
-    return out;
+    return e.text == kTuple ? Value::tuple(std::move(out)) : Value(std::move(out));
   }
   Dict out;
   for (size_t k = 0; k < e.parts.size(); k += 2) {
@@ -113,8 +113,8 @@ Call Renderer::arguments(const Expression& e, std::string_view name, Scope& scop
   return c;
 }
 
-// Of a value's method, or of a function.
-Value Renderer::call(const Expression& e, Scope& scope) {
+// Of a value's method, or of a function. caller: what a {% call %} block hands over.
+Value Renderer::call(const Expression& e, Scope& scope, const Function* caller) {
   const Expression& callee = *e.parts[0];
   Value f;
   if (callee.kind == Expression::Kind::attribute) {
@@ -131,10 +131,12 @@ Value Renderer::call(const Expression& e, Scope& scope) {
   } else {
     f = evaluate(callee, scope);
   }
+  if (const Value* called = f.dict() ? f.dict()->find(kCalled) : nullptr) f = Value(*called);
   const auto* function = f.as<Value::FunctionPtr>();
   check(function != nullptr, "{} is {} and cannot be called", callee.text, f.kind());
-  Call c = arguments(e, callee.text, scope);
   const Value::FunctionPtr held = *function;
+  Call c = arguments(e, callee.text, scope);
+  if (caller) c.named.emplace_back("caller", *caller);
   return (*held)(c);
 }
 

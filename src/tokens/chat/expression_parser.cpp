@@ -51,7 +51,7 @@ ExpressionPtr ExpressionParser::expressions(bool with_choice) {
   if (!is(",")) return first;
   std::vector<ExpressionPtr> all = {first};
   while (skip(",") && now().kind != Token::Kind::block_end) all.push_back(one());
-  return make(Kind::list, "", std::move(all));
+  return make(Kind::list, std::string(kTuple), std::move(all));
 }
 
 // Left to right.
@@ -147,12 +147,13 @@ ExpressionPtr ExpressionParser::primary() {
   if (skip("[")) return list("]");
   if (skip("{")) return dict();
   if (!skip("(")) wrong("an expression is missing before \"{}\"", now().text);
-  if (skip(")")) return make(Kind::list, "", {});
+  if (skip(")")) return make(Kind::list, std::string(kTuple), {});
   ExpressionPtr first = expression();
   if (skip(")")) return first;
   want(",");
   auto rest = std::make_shared<Expression>(*list(")"));
   rest->parts.insert(rest->parts.begin(), first);
+  rest->text = kTuple;
   return rest;
 }
 
@@ -225,6 +226,18 @@ ExpressionPtr ExpressionParser::filters(ExpressionPtr node) {
     else
       return node;
   }
+}
+
+ExpressionPtr ExpressionParser::filters_of_body() {
+  skip("|");
+  ExpressionPtr node = filter(make(Kind::name, std::string(kBody), {}));
+  while (skip("|")) node = filter(node);
+  return node;
+}
+
+bool ExpressionParser::has_name_since(size_t place, std::string_view name) const {
+  const auto is_it = [&](const Token& t) { return t.kind == Token::Kind::name && t.text == name; };
+  return std::any_of(tokens_.begin() + std::ptrdiff_t(place), tokens_.begin() + std::ptrdiff_t(at_), is_it);
 }
 
 ExpressionPtr ExpressionParser::filter(ExpressionPtr node) {

@@ -31,6 +31,12 @@ class ExpressionParser {
 
   ExpressionPtr expression();    // with .. if .. else
   ExpressionPtr alternatives();  // without
+  // A chain of filters, the first with or without |, of what a block writes.
+  ExpressionPtr filters_of_body();
+  // Where the next word stands, and whether a name stands between there and the next one.
+  size_t place() const { return at_; }
+  bool has_name_since(size_t place, std::string_view name) const;
+
   // One expression, or several with commas, which make a list.
   ExpressionPtr expressions(bool with_choice);
 

@@ -4,14 +4,12 @@
 #include <charconv>
 #include <cmath>
 
-#include "tokens/chat/builtins.h"
+#include "tokens/chat/filter_tables.h"
+#include "tokens/chat/python_format.h"
 #include "tokens/chat/python_text.h"
 
 namespace megalith::chat {
 
-namespace {
-
-// Jinja makes a text of whatever comes.
 std::string text_of(const Value& v, Call& c) {
   std::string text = to_text(v);
   c.budget.spend(i64(text.size()));
@@ -21,6 +19,8 @@ List list_of(const Value& v, Call& c) {
   c.budget.spend_steps(v.string() || v.list() || v.dict() ? length_of(v) : 1);
   return items_of(v);
 }
+
+namespace {
 
 template <std::string (*f)(std::string_view)>
 Value change_case(const Value& v, Call& c) {
@@ -41,14 +41,32 @@ Value title_words(const Value& v, Call& c) {
 Value trim(const Value& v, Call& c) { return strip(text_of(v, c), c.text(0, "chars", {})); }
 Value length(const Value& v, Call&) { return length_of(v); }
 
+// tojson(ensure_ascii, indent, separators, sort_keys), as transformers has it.
 Value json(const Value& v, Call& c) {
-  const i64 indent = c.whole(0, "indent", -1);
-  check(indent <= 16, "tojson indents by 16 at most, not {}", indent);
-  for (const auto& [name, value] : c.named)
-    check(name == "indent" || name == "sort_keys" || (name == "ensure_ascii" && !value.truth()),
-          "the argument {} of tojson is not understood", name);
-  const Value* sorted = c.find(9, "sort_keys");
-  std::string text = to_json(v, indent, sorted && sorted->truth());
+  for (const auto& [name, _] : c.named)
+    check(name == "ensure_ascii" || name == "indent" || name == "separators" || name == "sort_keys",
+          "tojson has no argument {}", name);
+  c.at_most(4);
+  const auto holds = [&](size_t place, std::string_view name) {
+    const Value* given = c.find(place, name);
+    return given && given->truth();
+  };
+  JsonStyle style{.ascii = holds(0, "ensure_ascii"), .sorted = holds(3, "sort_keys")};
+  const Value* indent = c.find(1, "indent");
+  if (indent && !indent->none()) {
+    const i64 spaces = indent->string() ? 0 : c.whole(1, "indent", 0);
+    check(spaces <= 16, "tojson indents by 16 at most, not {}", spaces);
+    style.indent = indent->string() ? *indent->string() : std::string(size_t(std::max<i64>(spaces, 0)), ' ');
+    style.between = ",";
+  }
+  const Value* separators = c.find(2, "separators");
+  if (separators && !separators->none()) {
+    const List* two = separators->list();
+    check(two && two->size() == 2 && (*two)[0].string() && (*two)[1].string(),
+          "the separators of tojson are two strings, not {}", separators->kind());
+    style.between = *(*two)[0].string(), style.behind_key = *(*two)[1].string();
+  }
+  std::string text = to_json(v, style);
   c.budget.spend(i64(text.size()));
   return text;
 }
@@ -68,7 +86,7 @@ Value join(const Value& v, Call& c) {
     if (!first) out += separator;
     first = false;
     const Value* attribute = c.find(1, "attribute");
-    out += text_of(attribute ? item_of(item, *attribute) : item, c);
+    out += text_of(attribute && !attribute->none() ? at_path(item, *attribute) : item, c);
     check_size(out.size());
   }
   return out;
@@ -89,7 +107,7 @@ Value items(const Value& v, Call& c) {
   check(v.dict() != nullptr, "items needs a mapping, not {}", v.kind());
   c.budget.spend_steps(i64(v.dict()->items.size()));
   List out;
-  for (const auto& [key, value] : v.dict()->items) out.push_back(List{Value(key), value});
+  for (const auto& [key, value] : v.dict()->items) out.push_back(Value::tuple({Value(key), value}));
   return out;
 }
 
@@ -104,6 +122,7 @@ Value to_int(const Value& v, Call& c) {
     const std::string_view text = strip(*v.string());
     const auto [end, error] = std::from_chars(text.data() + text.starts_with('+'), text.data() + text.size(), i);
     if (error == std::errc() && end == text.data() + text.size()) return i;
+    if (float_of(text, d) && std::abs(d) < 9e18) return i64(d);
   }
   return c.whole(0, "default", 0);
 }
@@ -134,9 +153,8 @@ Value map(const Value& v, Call& c) {
   List out;
   if (attribute) {
     for (const Value& item : list_of(v, c)) {
-      Value found = item_of(item, *attribute);
       const Value* otherwise = c.find(1, "default");
-      out.push_back(found.undefined() && otherwise ? *otherwise : std::move(found));
+      out.push_back(at_path(item, *attribute, otherwise && !otherwise->none() ? otherwise : nullptr));
     }
     return out;
   }
@@ -158,7 +176,7 @@ Value choose(const Value& v, Call& c, bool attribute, bool wanted) {
   Call inner = rest(c, std::min(at + 1, c.arguments.size()), name);
   List out;
   for (const Value& item : list_of(v, c))
-    if (test(attribute ? item_of(item, c.at(0, "attribute")) : item, inner) == wanted) out.push_back(item);
+    if (test(attribute ? at_path(item, c.at(0, "attribute")) : item, inner) == wanted) out.push_back(item);
   return out;
 }
 Value select(const Value& v, Call& c) { return choose(v, c, false, true); }
@@ -166,10 +184,6 @@ Value reject(const Value& v, Call& c) { return choose(v, c, false, false); }
 Value selectattr(const Value& v, Call& c) { return choose(v, c, true, true); }
 Value rejectattr(const Value& v, Call& c) { return choose(v, c, true, false); }
 
-struct FilterRow {
-  std::string_view name;
-  Filter filter;
-};
 constexpr FilterRow kFilters[] = {{"capitalize", change_case<capitalize>},
                                   {"count", length},
                                   {"d", otherwise},
@@ -199,13 +213,18 @@ constexpr FilterRow kFilters[] = {{"capitalize", change_case<capitalize>},
 }  // namespace
 
 Filter find_filter(std::string_view name) {
-  const auto row = std::ranges::find(kFilters, name, &FilterRow::name);
-  return row == std::end(kFilters) ? nullptr : row->filter;
+  for (const std::span<const FilterRow> rows :
+       {std::span<const FilterRow>(kFilters), sequence_filters(), text_filters()})
+    if (const auto row = std::ranges::find(rows, name, &FilterRow::name); row != rows.end()) return row->filter;
+  return nullptr;
 }
 
 std::string filter_names() {
   std::vector<std::string_view> names;
-  for (const FilterRow& row : kFilters) names.push_back(row.name);
+  for (const std::span<const FilterRow> rows :
+       {std::span<const FilterRow>(kFilters), sequence_filters(), text_filters()})
+    for (const FilterRow& row : rows) names.push_back(row.name);
+  std::ranges::sort(names);
   return fmt::format("{}", fmt::join(names, ", "));
 }
 

@@ -1,8 +1,7 @@
 #include "tokens/chat/json_value.h"
 
-#include <simdjson.h>
-
 #include "base/check.h"
+#include "tokens/parse_dom.h"
 
 namespace megalith::chat {
 
@@ -10,6 +9,11 @@ using simdjson::dom::element;
 using simdjson::dom::element_type;
 
 namespace {
+
+Value odd_value(std::string_view number) {
+  if (number.find_first_of("NI.eE") != std::string_view::npos) return odd_double(number);
+  return BigWhole{std::string(number)};
+}
 
 // As deep as the parser goes, about a thousand levels.
 Value value_of(const element& e) {
@@ -21,11 +25,14 @@ Value value_of(const element& e) {
     }
     case element_type::OBJECT: {
       Dict dict;
-      for (const auto field : simdjson::dom::object(e)) dict.items.emplace_back(field.key, value_of(field.value));
+      for (const auto field : simdjson::dom::object(e)) dict.set(field.key, value_of(field.value));
       return dict;
     }
-    case element_type::STRING:
-      return std::string_view(e);
+    case element_type::STRING: {
+      const std::string_view text(e);
+      const auto odd = odd_number(text);
+      return odd ? odd_value(*odd) : Value(text);
+    }
     case element_type::BOOL:
       return bool(e);
     case element_type::INT64:
@@ -35,7 +42,7 @@ Value value_of(const element& e) {
     case element_type::NULL_VALUE:
       return None{};
     default:
-      fail("the number {} is too large: mend or remove the line", simdjson::minify(e));
+      return BigWhole{std::to_string(std::uint64_t(e))};
   }
 }
 
@@ -50,8 +57,8 @@ JsonValues::~JsonValues() = default;
 
 Value JsonValues::read(std::string_view json) {
   element root;
-  if (const auto error = state_->parser.parse(json.data(), json.size()).get(root))
-    fail("not valid JSON ({}): mend or remove the line", simdjson::error_message(error));
+  const auto error = parse_dom(state_->parser, json, false, root);
+  check(!error, "{}: mend or remove the line", json_fault(error));
   return value_of(root);
 }
 

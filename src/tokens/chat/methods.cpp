@@ -1,4 +1,4 @@
-// Methods of strings and mappings, as Python's; and the functions of templates.
+// Methods of lists and mappings, as Python's; and the functions of templates.
 #include <algorithm>
 
 #include "tokens/chat/builtins.h"
@@ -8,110 +8,29 @@ namespace megalith::chat {
 
 namespace {
 
-std::string_view self(const Value& v) { return *v.string(); }
-
-Value texts(const std::vector<std::string_view>& parts, Call& c) {
-  c.budget.spend_steps(i64(parts.size()));
-  List out;
-  for (const std::string_view part : parts) out.emplace_back(part);
-  return out;
-}
-
-// Python's positions count characters; find gives bytes.
-Value position(std::string_view text, size_t at) {
-  return at == std::string_view::npos ? i64{-1} : count_characters(text.substr(0, at));
-}
-
-bool any_of(const Value& fixes, const std::function<bool(std::string_view)>& holds) {
-  if (fixes.string()) return holds(*fixes.string());
-  check(fixes.list() != nullptr, "startswith and endswith need a string, or several, not {}", fixes.kind());
-  return std::ranges::any_of(*fixes.list(), [&](const Value& v) {
-    check(v.string() != nullptr, "startswith and endswith need strings, not {}", v.kind());
-    return holds(*v.string());
-  });
-}
-
 struct MethodRow {
   std::string_view name;
   Method method;
 };
 
-constexpr MethodRow kStringMethods[] = {
-    {"capitalize", [](const Value& v, Call&) -> Value { return capitalize(self(v)); }},
+constexpr MethodRow kListMethods[] = {
+    {"copy", [](const Value& v, Call&) { return v; }},
     {"count",
      [](const Value& v, Call& c) -> Value {
-       const std::string_view what = c.text(0, "sub");
-       if (what.empty()) return count_characters(self(v)) + 1;
-       return i64(split(self(v), what, -1, false).size()) - 1;
+       const Value& what = c.at(0, "value");
+       return i64(std::ranges::count_if(*v.list(), [&](const Value& item) { return equal(item, what); }));
      }},
-    {"endswith",
+    {"index",
      [](const Value& v, Call& c) -> Value {
-       c.at_most(1);
-       return any_of(c.at(0, "suffix"), [&](std::string_view s) { return self(v).ends_with(s); });
+       const Value& what = c.at(0, "value");
+       const auto found = std::ranges::find_if(*v.list(), [&](const Value& item) { return equal(item, what); });
+       check(found != v.list()->end(), "index does not find it in the list");
+       return i64(found - v.list()->begin());
      }},
-    {"find",
-     [](const Value& v, Call& c) -> Value {
-       c.at_most(1);
-       return position(self(v), self(v).find(c.text(0, "sub")));
-     }},
-    {"isdigit",
-     [](const Value& v, Call&) -> Value {
-       return !self(v).empty() && std::ranges::all_of(self(v), [](char d) { return d >= '0' && d <= '9'; });
-     }},
-    {"join",
-     [](const Value& v, Call& c) -> Value {
-       std::string out;
-       bool first = true;
-       for (const Value& item : items_of(c.at(0, "iterable"))) {
-         check(item.string() != nullptr, "join needs strings, not {}", item.kind());
-         if (!first) out += self(v);
-         first = false;
-         out += *item.string();
-         check_size(out.size());
-       }
-       return out;
-     }},
-    {"lower", [](const Value& v, Call&) -> Value { return lower(self(v)); }},
-    {"lstrip", [](const Value& v, Call& c) -> Value { return strip_left(self(v), c.text(0, "chars", {})); }},
-    {"removeprefix",
-     [](const Value& v, Call& c) -> Value {
-       const std::string_view fix = c.text(0, "prefix");
-       return self(v).substr(self(v).starts_with(fix) ? fix.size() : 0);
-     }},
-    {"removesuffix",
-     [](const Value& v, Call& c) -> Value {
-       const std::string_view fix = c.text(0, "suffix");
-       return self(v).substr(0, self(v).size() - (self(v).ends_with(fix) ? fix.size() : 0));
-     }},
-    {"replace",
-     [](const Value& v, Call& c) -> Value {
-       return replace_all(self(v), c.text(0, "old"), c.text(1, "new"), c.whole(2, "count", -1));
-     }},
-    {"rfind",
-     [](const Value& v, Call& c) -> Value {
-       c.at_most(1);
-       return position(self(v), self(v).rfind(c.text(0, "sub")));
-     }},
-    {"rsplit",
-     [](const Value& v, Call& c) -> Value {
-       return texts(split(self(v), c.text(0, "sep", {}), c.whole(1, "maxsplit", -1), true), c);
-     }},
-    {"rstrip", [](const Value& v, Call& c) -> Value { return strip_right(self(v), c.text(0, "chars", {})); }},
-    {"split",
-     [](const Value& v, Call& c) -> Value {
-       return texts(split(self(v), c.text(0, "sep", {}), c.whole(1, "maxsplit", -1), false), c);
-     }},
-    {"startswith",
-     [](const Value& v, Call& c) -> Value {
-       c.at_most(1);
-       return any_of(c.at(0, "prefix"), [&](std::string_view s) { return self(v).starts_with(s); });
-     }},
-    {"strip", [](const Value& v, Call& c) -> Value { return strip(self(v), c.text(0, "chars", {})); }},
-    {"title", [](const Value& v, Call&) -> Value { return title(self(v)); }},
-    {"upper", [](const Value& v, Call&) -> Value { return upper(self(v)); }},
 };
 
 constexpr MethodRow kDictMethods[] = {
+    {"copy", [](const Value& v, Call&) { return v; }},
     {"get",
      [](const Value& v, Call& c) -> Value {
        const Value* otherwise = c.find(1, "default");
@@ -170,7 +89,8 @@ Method find_method(const Value& object, std::string_view name) {
     const auto row = std::ranges::find(rows, name, &MethodRow::name);
     return row == std::end(rows) ? nullptr : row->method;
   };
-  if (object.string()) return find(kStringMethods);
+  if (object.string()) return find_string_method(name);
+  if (object.list()) return find(kListMethods);
   return object.as<Value::DictPtr>() ? find(kDictMethods) : nullptr;
 }
 

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "tokens/chat/builtins.h"
+#include "tokens/chat/python_format.h"
 #include "tokens/chat/python_text.h"
 
 namespace megalith::chat {
@@ -109,6 +110,7 @@ Value binary(std::string_view sign, const Value& a, const Value& b, Budget& budg
   if (sign == ">") return less(b, a);
   if (sign == "<=") return less(a, b) || equal(a, b);
   if (sign == ">=") return less(b, a) || equal(a, b);
+  if (sign == "%" && a.string()) return percent_format(*a.string(), b, budget);
   i64 count = 0;
   if (sign == "*" && a.string() && b.whole(count)) return repeated(*a.string(), count, budget);
   if (sign == "*" && b.string() && a.whole(count)) return repeated(*b.string(), count, budget);

@@ -67,13 +67,19 @@ class Parser {
     if (name == "for") return loop(line);
     if (name == "set") return set(line);
     if (name == "macro") return macro(line);
+    if (name == "call") return call(line);
+    if (name == "with") return with(line);
+    if (name == "filter") return filter(line);
     if (name == "generation") return generation(line);
     if (name == "break" || name == "continue") {
       if (loops_ == 0) e_.wrong("{} stands outside of loops", name);
       end_block();
       return {.kind = name == "break" ? Kind::leave : Kind::next_item, .line = line};
     }
-    e_.wrong("the tag {} is not one we have: if, for, set, macro, generation, raw, break, continue", name);
+    e_.wrong(
+        "the tag {} is not one we have: if, for, set, macro, call, with, filter, generation, raw, break, "
+        "continue",
+        name);
   }
 
   Statement condition(int line) {
@@ -112,7 +118,7 @@ class Parser {
     if (!e_.skip_word("in")) e_.wrong("\"in\" is missing before \"{}\"", e_.now().text);
     s.value = e_.expressions(false);
     if (e_.skip_word("if")) s.condition = e_.expression();
-    if (e_.is_word("recursive")) e_.wrong("recursive loops are not understood");
+    s.recursive = e_.skip_word("recursive");
     end_block();
     ++loops_;
     s.body = statements();
@@ -132,6 +138,7 @@ class Parser {
     }
     if (s.names.size() > 1 || !s.text.empty()) e_.wrong("= is missing before \"{}\"", e_.now().text);
     s.kind = Kind::capture;
+    if (e_.is("|")) s.value = e_.filters_of_body();
     end_block();
     s.body = within(s, "endset");
     return s;
@@ -139,6 +146,49 @@ class Parser {
 
   Statement macro(int line) {
     Statement s{.kind = Kind::macro, .line = line, .text = e_.want_name()};
+    signature(s);
+    end_block();
+    const size_t begin = e_.place();
+    s.body = within(s, "endmacro");
+    s.more_values = e_.has_name_since(begin, "varargs");
+    s.more_names = e_.has_name_since(begin, "kwargs");
+    s.takes_caller = e_.has_name_since(begin, "caller");
+    return s;
+  }
+
+  Statement call(int line) {
+    Statement s{.kind = Kind::call, .line = line};
+    if (e_.is("(")) signature(s);
+    s.value = e_.expression();
+    if (s.value->kind != Expression::Kind::call) e_.wrong("{{% call %}} needs a call of a macro");
+    end_block();
+    s.body = within(s, "endcall");
+    return s;
+  }
+
+  Statement with(int line) {
+    Statement s{.kind = Kind::with, .line = line};
+    while (e_.now().kind != Token::Kind::block_end) {
+      if (!s.names.empty()) e_.want(",");
+      s.names.push_back(e_.want_name());
+      e_.want("=");
+      s.defaults.push_back(e_.expression());
+    }
+    end_block();
+    s.body = statements();
+    want_tag("endwith", line);
+    return s;
+  }
+
+  Statement filter(int line) {
+    Statement s{.kind = Kind::filtered, .line = line, .value = e_.filters_of_body()};
+    end_block();
+    s.body = within(s, "endfilter");
+    return s;
+  }
+
+  // (a, b, c=1)
+  void signature(Statement& s) {
     e_.want("(");
     while (!e_.skip(")")) {
       s.names.push_back(e_.want_name());
@@ -148,9 +198,6 @@ class Parser {
         e_.wrong("the argument {} needs a default, as the one before it", s.names.back());
       if (!e_.is(")")) e_.want(",");
     }
-    end_block();
-    s.body = within(s, "endmacro");
-    return s;
   }
 
   Statement generation(int line) {

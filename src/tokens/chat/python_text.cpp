@@ -202,9 +202,36 @@ std::string repr(double number) {
   return text.find_first_of(".e") == std::string::npos ? text + ".0" : text;
 }
 
-std::string json_string(std::string_view text) {
+std::vector<std::string_view> split_lines(std::string_view text) {
+  std::vector<std::string_view> lines;
+  size_t begin = 0;
+  for (size_t i = 0; i < text.size();) {
+    const Utf8Char c = first_of(text.substr(i));
+    const u32 code = c.code_point;
+    const bool ends = (code >= 0x0A && code <= 0x0D) || (code >= 0x1C && code <= 0x1E) || code == 0x85 ||
+                      code == 0x2028 || code == 0x2029;
+    const size_t end = i + c.length;
+    i = text.substr(i).starts_with("\r\n") ? i + 2 : end;
+    if (ends) lines.push_back(text.substr(begin, end - c.length - begin)), begin = i;
+  }
+  if (begin < text.size()) lines.push_back(text.substr(begin));
+  return lines;
+}
+
+// \uXXXX, of two units where one does not do.
+static std::string unicode_escape(u32 code) {
+  if (code < 0x10000) return fmt::format("\\u{:04x}", code);
+  return fmt::format("\\u{:04x}\\u{:04x}", 0xD800 + ((code - 0x10000) >> 10), 0xDC00 + (code & 0x3FF));
+}
+
+std::string json_string(std::string_view text, bool ascii) {
   std::string out = "\"";
-  for (const char c : text) {
+  for (const std::string_view letter : characters(text)) {
+    const char c = letter[0];
+    if (ascii && (u8(c) >= 0x7F)) {
+      out += unicode_escape(first_of(letter).code_point);
+      continue;
+    }
     switch (c) {
       case '"':
         out += "\\\"";
@@ -228,7 +255,7 @@ std::string json_string(std::string_view text) {
         out += "\\b";
         break;
       default:
-        u8(c) < 0x20 ? out += fmt::format("\\u{:04x}", c) : out += c;
+        u8(c) < 0x20 ? out += fmt::format("\\u{:04x}", c) : out += letter;
     }
   }
   return out + '"';

@@ -33,9 +33,12 @@ std::vector<std::string_view> split(std::string_view text, std::string_view sepa
 // Fails if the result is longer than kMostBytes.
 std::string replace_all(std::string_view text, std::string_view what, std::string_view with, i64 most = -1);
 
+std::vector<std::string_view> split_lines(std::string_view text);  // str.splitlines()
+
 // repr() of a string and of a floating-point number.
 std::string repr(std::string_view text);
 std::string repr(double number);
-std::string json_string(std::string_view text);  // in quotes, only what JSON demands escaped
+// In quotes, escaped as JSON demands it; ascii: every other character too.
+std::string json_string(std::string_view text, bool ascii);
 
 }  // namespace megalith::chat

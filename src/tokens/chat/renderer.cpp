@@ -1,6 +1,7 @@
 #include "tokens/chat/renderer.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "tokens/chat/builtins.h"
 #include "tokens/chat/python_text.h"
@@ -10,11 +11,12 @@ namespace megalith::chat {
 namespace {
 
 // What {{ loop }} is within a loop.
-Dict loop_values(const List& items, size_t i) {
+Dict loop_values(const List& items, size_t i, i64 depth) {
   const i64 n = i64(items.size()), at = i64(i);
   Dict loop;
   loop.items = {{"index", at + 1}, {"index0", at},        {"revindex", n - at}, {"revindex0", n - at - 1},
                 {"first", i == 0}, {"last", at + 1 == n}, {"length", n}};
+  loop.set("depth", depth + 1), loop.set("depth0", depth);
   loop.set("previtem", i > 0 ? items[i - 1] : Value(Undefined{"loop.previtem"}));
   loop.set("nextitem", i + 1 < items.size() ? items[i + 1] : Value(Undefined{"loop.nextitem"}));
   loop.set("cycle", Function([i](Call& c) -> Value {
@@ -22,6 +24,15 @@ Dict loop_values(const List& items, size_t i) {
              return c.arguments[i % c.arguments.size()];
            }));
   return loop;
+}
+
+// loop.changed(..): whether its arguments are others than at the last call.
+Function changed() {
+  return [last = std::make_shared<std::optional<List>>()](Call& c) -> Value {
+    const bool same = *last && equal(Value(**last), Value(c.arguments));
+    *last = c.arguments;
+    return !same;
+  };
 }
 
 void assign(const std::vector<std::string>& names, const Value& value, Scope& scope) {
@@ -44,13 +55,15 @@ static i64 bytes_of(const Value& v) {
   return bytes;
 }
 
-Renderer::Renderer(const Dict& variables) : budget_(bytes_of(Value(variables))), globals_(nullptr), root_(&globals_) {
-  for (auto& [name, f] : global_functions().items) globals_.set(name, f);
-  for (const auto& [name, value] : variables.items) globals_.set(name, value);
+Renderer::Renderer(const Dict& variables) : budget_(bytes_of(Value(variables))) {
+  const auto globals = std::make_shared<Scope>(nullptr);
+  for (auto& [name, f] : global_functions().items) globals->set(name, f);
+  for (const auto& [name, value] : variables.items) globals->set(name, value);
+  root_ = globals->inner();
 }
 
 Rendered Renderer::run(const Statements& body) {
-  run(body, root_);
+  run(body, *root_);
   return std::move(out_);
 }
 
@@ -82,13 +95,19 @@ Renderer::Flow Renderer::run(const Statement& s, Scope& scope) {
     case Statement::Kind::set:
       set(s, scope);
       return Flow::on;
-    case Statement::Kind::capture: {
-      Scope inner(&scope);
-      scope.set(s.names[0], captured(s.body, inner));
+    case Statement::Kind::capture:
+      scope.set(s.names[0], s.value ? filtered(s, scope) : captured(s.body, *scope.inner()));
       return Flow::on;
-    }
     case Statement::Kind::macro:
       define_macro(s, scope);
+      return Flow::on;
+    case Statement::Kind::call:
+      call_block(s, scope);
+      return Flow::on;
+    case Statement::Kind::with:
+      return with(s, scope);
+    case Statement::Kind::filtered:
+      write(filtered(s, scope));
       return Flow::on;
     case Statement::Kind::generation:
       generation(s, scope);
@@ -102,22 +121,36 @@ Renderer::Flow Renderer::run(const Statement& s, Scope& scope) {
 }
 
 Renderer::Flow Renderer::loop(const Statement& s, Scope& scope) {
-  const Value over = evaluate(*s.value, scope);
+  return loop_over(s, evaluate(*s.value, scope), 0, scope);
+}
+
+Renderer::Flow Renderer::loop_over(const Statement& s, const Value& over, i64 depth, Scope& scope) {
   List items = items_of(over);
   budget_.spend_steps(i64(items.size()));
   if (s.condition) {
     std::erase_if(items, [&](const Value& item) {
-      Scope inner(&scope);
-      assign(s.names, item, inner);
-      return !evaluate(*s.condition, inner).truth();
+      const ScopePtr inner = scope.inner();
+      assign(s.names, item, *inner);
+      return !evaluate(*s.condition, *inner).truth();
     });
   }
+  const Function has_changed = changed();
+  if (s.recursive) kept_.push_back(scope.shared_from_this());
   for (size_t i = 0; i < items.size(); ++i) {
     budget_.spend_steps(Budget::kTurn);
-    Scope inner(&scope);
-    inner.set("loop", loop_values(items, i));
-    assign(s.names, items[i], inner);
-    if (run(s.body, inner) == Flow::leave) break;
+    const ScopePtr inner = scope.inner();
+    Dict loop = loop_values(items, i, depth);
+    loop.set("changed", has_changed);
+    if (s.recursive) {
+      loop.set(kCalled, Function([this, &s, &scope, depth](Call& c) -> Value {
+                 std::string outside = std::exchange(out_.text, {});
+                 loop_over(s, c.at(0, "iterable"), depth + 1, scope);
+                 return std::exchange(out_.text, std::move(outside));
+               }));
+    }
+    inner->set("loop", std::move(loop));
+    assign(s.names, items[i], *inner);
+    if (run(s.body, *inner) == Flow::leave) break;
   }
   return items.empty() ? run(s.otherwise, scope) : Flow::on;
 }
@@ -130,45 +163,6 @@ void Renderer::set(const Statement& s, Scope& scope) {
   check(space != nullptr, "{} is no namespace(): only its attributes can be set", s.names[0]);
   check(!value.holds_namespace(), "{}.{}: a namespace cannot hold a namespace", s.names[0], s.text);
   space->values->set(s.text, std::move(value));
-}
-
-std::string Renderer::captured(const Statements& body, Scope& scope) {
-  std::string outside = std::exchange(out_.text, {});
-  run(body, scope);
-  return std::exchange(out_.text, std::move(outside));
-}
-
-void Renderer::define_macro(const Statement& s, Scope& scope) {
-  scope.set(s.text, Function([this, &s](Call& c) { return call_macro(s, c); }));
-}
-
-Value Renderer::call_macro(const Statement& s, Call& c) {
-  c.at_most(s.names.size());
-  for (const auto& [name, _] : c.named)
-    check(std::ranges::find(s.names, name) != s.names.end(), "the macro {} has no argument {}", s.text, name);
-  Scope inner(&root_);
-  const size_t needed = s.names.size() - s.defaults.size();
-  for (size_t k = 0; k < s.names.size(); ++k) {
-    const Value* given = c.find(k, s.names[k]);
-    if (given)
-      inner.set(s.names[k], *given);
-    else if (k >= needed)
-      inner.set(s.names[k], evaluate(*s.defaults[k - needed], inner));
-    else
-      inner.set(s.names[k], Undefined{s.names[k]});
-  }
-  const int line = line_;
-  Value text = captured(s.body, inner);
-  line_ = line;
-  return text;
-}
-
-// Its variables are its own, as if it were called.
-void Renderer::generation(const Statement& s, Scope& scope) {
-  Scope inner(&scope);
-  const size_t begin = out_.text.size();
-  run(s.body, inner);
-  out_.generations.emplace_back(begin, out_.text.size());
 }
 
 }  // namespace megalith::chat

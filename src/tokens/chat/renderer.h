@@ -36,9 +36,14 @@ class Renderer {
   Flow run(const Statements& body, Scope& scope);
   Flow run(const Statement& s, Scope& scope);
   Flow loop(const Statement& s, Scope& scope);
+  Flow loop_over(const Statement& s, const Value& over, i64 depth, Scope& scope);
   void set(const Statement& s, Scope& scope);
   void define_macro(const Statement& s, Scope& scope);
-  Value call_macro(const Statement& s, Call& call);
+  Function body_as_function(const Statement& s, std::string_view name, Scope& scope);
+  Value call_macro(const Statement& s, std::string_view name, Scope& around, Call& call);
+  void call_block(const Statement& s, Scope& scope);
+  Flow with(const Statement& s, Scope& scope);
+  std::string filtered(const Statement& s, Scope& scope);
   void generation(const Statement& s, Scope& scope);
   std::string captured(const Statements& body, Scope& scope);
   void write(std::string_view text);
@@ -50,13 +55,14 @@ class Renderer {
   Value slice(const Expression& e, Scope& scope);
   Value binary_of(const Expression& e, Scope& scope);
   Value unary(const Expression& e, Scope& scope);
-  Value call(const Expression& e, Scope& scope);
+  Value call(const Expression& e, Scope& scope, const Function* caller = nullptr);
   Value filter(const Expression& e, Scope& scope);
   Value test(const Expression& e, Scope& scope);
   Call arguments(const Expression& e, std::string_view name, Scope& scope);
 
   Budget budget_;
-  Scope globals_, root_;  // root_: of the template's own text, which macros see too
+  ScopePtr root_;               // of the template's own text, within that of globals
+  std::vector<ScopePtr> kept_;  // that macros were defined in: they see them to the end
   Rendered out_;
   int line_ = 1, depth_ = 0;
 };

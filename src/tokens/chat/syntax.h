@@ -14,7 +14,7 @@ struct Expression {
   enum class Kind {
     constant,   // value
     name,       // text
-    list,       // parts
+    list,       // parts; a tuple if text is kTuple
     dict,       // parts: key, value, key, value ..
     attribute,  // parts[0].text
     item,       // parts[0][parts[1]]
@@ -34,6 +34,7 @@ struct Expression {
   std::vector<std::shared_ptr<const Expression>> parts{};
   std::vector<std::pair<std::string, std::shared_ptr<const Expression>>> named{};
 };
+inline constexpr std::string_view kTuple = "tuple";
 using ExpressionPtr = std::shared_ptr<const Expression>;
 
 struct Statement {
@@ -43,8 +44,11 @@ struct Statement {
     condition,   // if value: body, else: otherwise
     loop,        // for names in value if condition: body; if it never ran: otherwise
     set,         // names = value, or name.text = value
-    capture,     // names[0] = what body writes
+    capture,     // names[0] = what body writes; with `value`, a filter's result of it
     macro,       // text(names; defaults are the last of them): body
+    call,        // value, which calls a macro, with caller(names; defaults): body
+    with,        // names = defaults, for the body alone
+    filtered,    // value, a filter's result of what body writes
     generation,  // body, whose place in the output is noted
     leave,
     next_item  // break, continue
@@ -56,7 +60,15 @@ struct Statement {
   ExpressionPtr value{}, condition{};
   std::vector<ExpressionPtr> defaults{};
   std::vector<Statement> body{}, otherwise{};
+  bool recursive = false;                        // a loop whose `loop` can be called
+  bool more_values = false, more_names = false;  // a macro reads varargs, kwargs
+  bool takes_caller = false;                     // a macro reads caller
 };
+
+// What a filter of a block reads; no template can write such a name.
+inline constexpr std::string_view kBody = "{body}";
+// The member of a recursive loop's `loop` that a call of it calls.
+inline constexpr std::string_view kCalled = "{called}";
 using Statements = std::vector<Statement>;
 
 }  // namespace megalith::chat

@@ -15,6 +15,26 @@ static bool holds_generation(const Statements& body) {
   });
 }
 
+using Names = std::set<std::string, std::less<>>;
+
+static void collect(const Expression* e, Names& names) {
+  if (!e) return;
+  names.insert(e->text);
+  if (e->value.string()) names.insert(*e->value.string());
+  for (const ExpressionPtr& part : e->parts) collect(part.get(), names);
+  for (const auto& [_, value] : e->named) collect(value.get(), names);
+}
+
+static void collect(const Statements& body, Names& names) {
+  for (const Statement& s : body) {
+    collect(s.value.get(), names);
+    collect(s.condition.get(), names);
+    for (const ExpressionPtr& value : s.defaults) collect(value.get(), names);
+    collect(s.body, names);
+    collect(s.otherwise, names);
+  }
+}
+
 // Of a message that may quote the template or its data.
 static std::string one_line(std::string_view text) {
   return replace_all(replace_all(text.substr(0, 400), "\r", " "), "\n", " ");
@@ -27,6 +47,7 @@ Template::Template(std::string_view source, std::string where) : where_(std::mov
     fail("{}: {}", where_, one_line(e.what()));
   }
   has_generation_ = holds_generation(body_);
+  collect(body_, names_);
 }
 
 Rendered Template::render(const Dict& variables) const {

@@ -1,6 +1,7 @@
 // A chat template: the Jinja that templates of chat models are written in, as transformers runs it (trim_blocks,
 // lstrip_blocks, loop controls, {% generation %}, tojson without escapes).
 #pragma once
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -26,12 +27,14 @@ class Template {
   // about a tenth of a second and more with the size of the variables, nest 1500 steps and write 64 MiB.
   Rendered render(const Dict& variables) const;
 
-  bool has_generation() const { return has_generation_; }  // {% generation %} stands somewhere
+  bool has_name(std::string_view name) const { return names_.contains(name); }  // as a name or a text, somewhere
+  bool has_generation() const { return has_generation_; }                       // {% generation %} stands somewhere
   const std::string& where() const { return where_; }
 
  private:
   Statements body_;
   std::string where_;
+  std::set<std::string, std::less<>> names_;
   bool has_generation_ = false;
 };
 

@@ -57,8 +57,17 @@ bool Value::number(double& out) const {
 }
 
 std::string_view Value::kind() const {
-  constexpr std::string_view kNames[] = {"undefined", "none",   "a truth value", "a whole number", "a number",
-                                         "a string",  "a list", "a mapping",     "a namespace",    "a function"};
+  constexpr std::string_view kNames[] = {"undefined",
+                                         "none",
+                                         "a truth value",
+                                         "a whole number",
+                                         "a number",
+                                         "a string",
+                                         "a list",
+                                         "a mapping",
+                                         "a namespace",
+                                         "a function",
+                                         "a whole number of more than 64 bits"};
   return kNames[data_.index()];
 }
 
@@ -86,6 +95,7 @@ bool equal(const Value& a, const Value& b) {
              return other && equal(item.second, *other);
            });
   }
+  if (a.as<BigWhole>() && b.as<BigWhole>()) return a.as<BigWhole>()->digits == b.as<BigWhole>()->digits;
   if (a.as<Value::Namespace>() && b.as<Value::Namespace>()) return a.dict() == b.dict();
   return (a.undefined() && b.undefined()) || (a.none() && b.none());
 }

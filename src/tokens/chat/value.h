@@ -2,6 +2,7 @@
 #pragma once
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -21,6 +22,10 @@ struct Undefined {
   std::string name;  // of what was looked for
 };
 struct None {};
+// A whole number of more than 64 bits. It is only written; nothing computes with it.
+struct BigWhole {
+  std::string digits;
+};
 
 // A mapping that keeps the order of its keys; keys are strings.
 struct Dict {
@@ -31,8 +36,8 @@ struct Dict {
 
 using Function = std::function<Value(Call&)>;
 
-// Lists (also for tuples, which are therefore shown in []) and mappings are shared and never changed; only a
-// namespace() is, by {% set ns.x = .. %}.
+// Lists, tuples (lists that are shown in parentheses) and mappings are shared and never changed; only a namespace() is,
+// by {% set ns.x = .. %}.
 class Value {
  public:
   using ListPtr = std::shared_ptr<const List>;
@@ -41,7 +46,8 @@ class Value {
     std::shared_ptr<Dict> values;
   };
   using FunctionPtr = std::shared_ptr<const Function>;
-  using Data = std::variant<Undefined, None, bool, i64, double, std::string, ListPtr, DictPtr, Namespace, FunctionPtr>;
+  using Data =
+      std::variant<Undefined, None, bool, i64, double, std::string, ListPtr, DictPtr, Namespace, FunctionPtr, BigWhole>;
 
   Value() : data_(Undefined{}) {}
   Value(None) : data_(None{}) {}
@@ -49,11 +55,17 @@ class Value {
   Value(bool b) : data_(b) {}
   Value(i64 i) : data_(i) {}
   Value(double d) : data_(d) {}
+  Value(BigWhole w) : data_(std::move(w)) {}
   Value(std::string s) : data_(std::move(s)) {}
   Value(std::string_view s) : data_(std::string(s)) {}
   Value(const char*) = delete;  // would be a bool
   Value(List l);                // fails if nested too deeply
   Value(Dict d);
+  static Value tuple(List l) {
+    Value v(std::move(l));
+    v.is_tuple_ = true;
+    return v;
+  }
   Value(Namespace n) : data_(std::move(n)), holds_namespace_(true) {}
   Value(Function f) : data_(std::make_shared<const Function>(std::move(f))) {}
 
@@ -63,6 +75,7 @@ class Value {
     return std::get_if<T>(&data_);
   }
   const List* list() const { return as<ListPtr>() ? as<ListPtr>()->get() : nullptr; }
+  bool is_tuple() const { return is_tuple_; }
   const Dict* dict() const;  // of a mapping or a namespace
   const std::string* string() const { return as<std::string>(); }
   bool undefined() const { return as<Undefined>() != nullptr; }
@@ -82,6 +95,7 @@ class Value {
   Data data_;
   u16 depth_ = 0;  // levels of lists and mappings
   bool holds_namespace_ = false;
+  bool is_tuple_ = false;
 };
 
 bool equal(const Value& a, const Value& b);
@@ -93,8 +107,14 @@ i64 length_of(const Value& value);  // of a string in code points
 // What a loop goes over: items of a list, keys of a mapping, characters of a string; nothing if undefined.
 List items_of(const Value& value);
 
-// Python's str() and json.dumps(ensure_ascii=False). indent < 0: on one line.
-std::string to_text(const Value& value);
-std::string to_json(const Value& value, i64 indent, bool sorted);
+std::string to_text(const Value& value);  // Python's str()
+
+// The settings of Python's json.dumps.
+struct JsonStyle {
+  std::optional<std::string> indent{};  // of one level; none: on one line
+  std::string between = ", ", behind_key = ": ";
+  bool ascii = false, sorted = false;
+};
+std::string to_json(const Value& value, const JsonStyle& style);
 
 }  // namespace megalith::chat

@@ -18,7 +18,7 @@ i64 whole(const Value& v, Call& c) {
 bool is_mapping(const Value& v) { return v.as<Value::DictPtr>() != nullptr; }
 bool is_number(const Value& v) {
   double d = 0;
-  return v.number(d);
+  return v.number(d) || v.as<BigWhole>();
 }
 bool is_case(const Value& v, std::string (*change)(std::string_view), std::string (*other)(std::string_view)) {
   const std::string text = to_text(v);
@@ -30,6 +30,14 @@ struct TestRow {
   Test test;
 };
 constexpr TestRow kTests[] = {
+    {"==", [](const Value& v, Call& c) { return equal(v, c.at(0, "other")); }},
+    {"!=", [](const Value& v, Call& c) { return !equal(v, c.at(0, "other")); }},
+    {">", [](const Value& v, Call& c) { return less(c.at(0, "other"), v); }},
+    {"greaterthan", [](const Value& v, Call& c) { return less(c.at(0, "other"), v); }},
+    {">=", [](const Value& v, Call& c) { return !less(v, c.at(0, "other")); }},
+    {"<", [](const Value& v, Call& c) { return less(v, c.at(0, "other")); }},
+    {"lessthan", [](const Value& v, Call& c) { return less(v, c.at(0, "other")); }},
+    {"<=", [](const Value& v, Call& c) { return !less(c.at(0, "other"), v); }},
     {"boolean", [](const Value& v, Call&) { return v.as<bool>() != nullptr; }},
     {"callable", [](const Value& v, Call&) { return v.as<Value::FunctionPtr>() != nullptr; }},
     {"defined", [](const Value& v, Call&) { return !v.undefined(); }},
@@ -47,7 +55,7 @@ constexpr TestRow kTests[] = {
     {"ge", [](const Value& v, Call& c) { return !less(v, c.at(0, "other")); }},
     {"gt", [](const Value& v, Call& c) { return less(c.at(0, "other"), v); }},
     {"in", [](const Value& v, Call& c) { return contains(c.at(0, "seq"), v); }},
-    {"integer", [](const Value& v, Call&) { return v.as<i64>() != nullptr; }},
+    {"integer", [](const Value& v, Call&) { return v.as<i64>() || v.as<BigWhole>(); }},
     {"iterable", [](const Value& v, Call&) { return v.string() || v.list() || is_mapping(v) || v.undefined(); }},
     {"le", [](const Value& v, Call& c) { return !less(c.at(0, "other"), v); }},
     {"lower", [](const Value& v, Call&) { return is_case(v, lower, upper); }},
@@ -57,6 +65,8 @@ constexpr TestRow kTests[] = {
     {"none", [](const Value& v, Call&) { return v.none(); }},
     {"number", [](const Value& v, Call&) { return is_number(v); }},
     {"odd", [](const Value& v, Call& c) { return whole(v, c) % 2 != 0; }},
+    {"sameas",
+     [](const Value& v, Call& c) { return v.kind() == c.at(0, "other").kind() && equal(v, c.at(0, "other")); }},
     {"sequence", [](const Value& v, Call&) { return v.string() || v.list() || is_mapping(v) || v.undefined(); }},
     {"string", [](const Value& v, Call&) { return v.string() != nullptr; }},
     {"true", [](const Value& v, Call&) { return v.as<bool>() && v.truth(); }},

@@ -22,12 +22,28 @@ size_t before(std::string_view text, size_t i) {
 
 }  // namespace
 
-AddedTokens::AddedTokens(const Json* list, const Vocabulary& v, Normalizer* normalizer, bool split_special,
-                         std::string_view where)
+AddedToken read_added_token(const Json& item, bool special, std::string_view where) {
+  AddedToken t{.content = item.text("content", "", where)};
+  t.special = item.flag("special", special, where);
+  t.single_word = item.flag("single_word", false, where);
+  t.lstrip = item.flag("lstrip", false, where);
+  t.rstrip = item.flag("rstrip", false, where);
+  t.says_normalized = !member(item, "normalized").is_null();
+  t.normalized = item.flag("normalized", !t.special, where);
+  return t;
+}
+
+AddedList read_added_list(const Json& list, std::string_view where) {
+  AddedList out;
+  if (list.is_null()) return out;
+  check(list.is_list(), "{}: \"added_tokens\" is not a list", where);
+  for (const Json& item : list.items) out.push_back(read_added_token(item, false, where));
+  return out;
+}
+
+AddedTokens::AddedTokens(const AddedList& list, const Vocabulary& v, Normalizer* normalizer, bool split_special)
     : split_special_(split_special) {
-  if (!list || list->is_null()) return;
-  check(list->is_list(), "{}: \"added_tokens\" is not a list", where);
-  for (const Json& item : list->items) add(item, v, where);
+  for (const AddedToken& token : list) add(token, v);
   for (size_t i = 0; i < tokens_.size(); ++i) {
     AddedToken& t = tokens_[i];
     t.decoded = t.normalized && normalizer ? std::string(normalizer->apply(t.content)) : t.content;
@@ -35,15 +51,8 @@ AddedTokens::AddedTokens(const Json* list, const Vocabulary& v, Normalizer* norm
   }
 }
 
-void AddedTokens::add(const Json& item, const Vocabulary& v, std::string_view where) {
-  AddedToken t;
-  t.content = item.text("content", "", where);
+void AddedTokens::add(AddedToken t, const Vocabulary& v) {
   if (t.content.empty()) return;
-  t.special = item.flag("special", false, where);
-  t.single_word = item.flag("single_word", false, where);
-  t.lstrip = item.flag("lstrip", false, where);
-  t.rstrip = item.flag("rstrip", false, where);
-  t.normalized = item.flag("normalized", !t.special, where);
   const auto same = [&](const AddedToken& other) { return other.content == t.content; };
   const auto known = std::find_if(tokens_.begin(), tokens_.end(), same);
   t.id = v.find(t.content);
@@ -57,7 +66,7 @@ void AddedTokens::add(const Json& item, const Vocabulary& v, std::string_view wh
     for (const AddedToken& other : tokens_) next = std::max(next, i64(other.id) + 1);
     t.id = i32(next);
   }
-  tokens_.push_back(t);
+  tokens_.push_back(std::move(t));
 }
 
 bool AddedTokens::stands_alone(std::string_view text, const SpecialTokens::Match& m) {

@@ -14,17 +14,32 @@ namespace megalith::hf {
 
 struct AddedToken {
   std::string content;
-  std::string decoded;  // what it stands for: the content, normalized if that is what is looked for
-  i32 id = -1;
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
+  bool says_normalized = true;  // false: `normalized` follows `special`
+  std::string decoded{};        // what it stands for: the content, normalized if that is what is looked for
+  i32 id = -1;
+
+  void make_special() {
+    special = true;
+    if (!says_normalized) normalized = false;
+  }
+  bool same_settings(const AddedToken& other) const {
+    return content == other.content && single_word == other.single_word && lstrip == other.lstrip &&
+           rstrip == other.rstrip && normalized == other.normalized && special == other.special;
+  }
 };
+using AddedList = std::vector<AddedToken>;
+
+// An object with "content" and settings; `special` where it does not say.
+AddedToken read_added_token(const Json& item, bool special, std::string_view where);
+// The "added_tokens" of a tokenizer.json, or null.
+AddedList read_added_list(const Json& list, std::string_view where);
 
 class AddedTokens {
  public:
-  // `list`: the file's "added_tokens", or nullptr. A token that the vocabulary has keeps its id, others follow behind
-  // the last. normalizer: may be nullptr. split_special: special ones are not looked for.
-  AddedTokens(const Json* list, const Vocabulary& v, Normalizer* normalizer, bool split_special,
-              std::string_view where);
+  // A token that the vocabulary has keeps its id, others follow behind the last; of equal contents the last settings
+  // count. normalizer: may be nullptr. split_special: special ones are not looked for.
+  AddedTokens(const AddedList& list, const Vocabulary& v, Normalizer* normalizer, bool split_special);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
 
@@ -50,7 +65,7 @@ class AddedTokens {
   }
 
  private:
-  void add(const Json& item, const Vocabulary& v, std::string_view where);
+  void add(AddedToken token, const Vocabulary& v);
   static bool stands_alone(std::string_view text, const SpecialTokens::Match& m);
   static void widen(std::string_view text, const AddedToken& token, size_t done, SpecialTokens::Match& m);
 

@@ -92,7 +92,7 @@ class HfEncoder : public TextEncoder {
 
 AddedTokens read_added(const HfParts& p) {
   const auto normalizer = make_normalizer(p.normalizer, p.where);
-  return AddedTokens(&p.added_tokens, p.model->vocabulary(), normalizer.get(), p.split_special, p.where);
+  return AddedTokens(p.added_tokens, p.model->vocabulary(), normalizer.get(), p.split_special);
 }
 
 }  // namespace

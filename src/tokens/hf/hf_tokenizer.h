@@ -17,7 +17,7 @@ struct HfParts {
   std::string where;      // the file, for errors
   std::unique_ptr<Model> model;
   Json normalizer, decoder;
-  Json added_tokens;
+  AddedList added_tokens;
   PreTokenizerPlan plan;
   Surround surround;           // ids that encode() adds
   bool split_special = false;  // special tokens in the text are split like any other text

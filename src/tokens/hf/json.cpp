@@ -1,11 +1,11 @@
 #include "tokens/hf/json.h"
 
-#include <simdjson.h>
-
 #include <cmath>
+#include <filesystem>
 
 #include "base/check.h"
 #include "base/check_no_pipe.h"
+#include "tokens/parse_dom.h"
 
 namespace megalith::hf {
 
@@ -29,10 +29,16 @@ Json tree_of(const element& e) {
         json.items.push_back(tree_of(field.value));
       }
       break;
-    case element_type::STRING:
-      json.kind = Json::Kind::string;
-      json.string = std::string_view(e);
+    case element_type::STRING: {
+      const std::string_view text(e);
+      const auto odd = odd_number(text);
+      json.kind = odd ? Json::Kind::number : Json::Kind::string;
+      if (odd)
+        json.number = odd_double(*odd);
+      else
+        json.string = text;
       break;
+    }
     case element_type::BOOL:
       json.kind = Json::Kind::boolean;
       json.boolean = bool(e);
@@ -53,6 +59,14 @@ const Json* Json::find(std::string_view key) const {
     if (keys[i] == key) return &items[i];
   }
   return nullptr;
+}
+
+void Json::set(std::string_view key, Json value) {
+  kind = Kind::object;
+  for (size_t i = keys.size(); i-- > 0;)
+    if (keys[i] == key) return void(items[i] = std::move(value));
+  keys.emplace_back(key);
+  items.push_back(std::move(value));
 }
 
 std::string Json::text(std::string_view key, std::string_view otherwise, std::string_view where) const {
@@ -90,44 +104,35 @@ std::string Json::type(std::string_view where) const {
   return found->string;
 }
 
-// `json` with ".0" behind whole numbers of more than 18 digits, which simdjson refuses: tokenizer_config.json often
-// says that a model's length is 10^30.
-static std::string with_decimal_points(std::string_view json) {
-  constexpr size_t kMostDigits = 18;
-  const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  std::string out;
-  bool in_string = false;
-  for (size_t i = 0; i < json.size();) {
-    size_t end = i + 1;
-    if (in_string) {
-      if (json[i] == '\\' && end < json.size()) ++end;
-      in_string = json[i] != '"';
-    } else if (json[i] == '"') {
-      in_string = true;
-    } else if (is_digit(json[i])) {
-      while (end < json.size() && is_digit(json[end])) ++end;
-    }
-    out += json.substr(i, end - i);
-    const bool whole = end == json.size() || std::string_view(".eE").find(json[end]) == std::string_view::npos;
-    if (!in_string && end - i > kMostDigits && whole && (i == 0 || json[i - 1] != '.')) out += ".0";
-    i = end;
-  }
-  return out;
-}
-
 Json read_json(const std::string& file) {
   simdjson::padded_string text;
   simdjson::dom::parser parser;
   element root;
   check_no_pipe(file, file);
   auto error = simdjson::padded_string::load(file).get(text);
-  if (!error) error = parser.parse(text).get(root);
-  if (error == simdjson::NUMBER_ERROR) {
-    text = simdjson::padded_string(with_decimal_points(text));
-    error = parser.parse(text).get(root);
-  }
-  if (error) fail("{}: {}: want a JSON file", file, simdjson::error_message(error));
+  check(!error, "{}: {}: want a JSON file", file, simdjson::error_message(error));
+  error = parse_dom(parser, text, true, root);
+  check(!error, "{}: {}: want a JSON file", file, json_fault(error));
   return tree_of(root);
+}
+
+Json read_json_if_there(const std::string& file) {
+  std::error_code ignored;
+  return std::filesystem::exists(file, ignored) ? read_json(file) : Json();
+}
+
+Json json_of(std::string_view text, std::string_view where) {
+  simdjson::dom::parser parser;
+  element root;
+  const auto error = parse_dom(parser, text, false, root);
+  check(!error, "{}: {}", where, json_fault(error));
+  return tree_of(root);
+}
+
+const Json& member(const Json& object, std::string_view key) {
+  static const Json null;
+  const Json* found = object.find(key);
+  return found ? *found : null;
 }
 
 }  // namespace megalith::hf

@@ -24,6 +24,8 @@ struct Json {
   bool is_object() const { return kind == Kind::object; }
   const Json* find(std::string_view key) const;  // of equal keys the last; nullptr if there is none, or no object
 
+  void set(std::string_view key, Json value);  // of an object; null becomes one
+
   // Members of an object with a given type. Absent or null gives `otherwise`, another type is an error that names
   // `where`.
   std::string text(std::string_view key, std::string_view otherwise, std::string_view where) const;
@@ -33,6 +35,9 @@ struct Json {
   std::string type(std::string_view where) const;                                     // "type", which must be there
 };
 
-Json read_json(const std::string& file);  // fails if the file is not there or not JSON
+Json read_json(const std::string& file);                       // fails if the file is not there or not JSON
+Json read_json_if_there(const std::string& file);              // null if the file is not there
+Json json_of(std::string_view text, std::string_view where);   // fails, naming `where`, if it is not JSON
+const Json& member(const Json& object, std::string_view key);  // null if there is none
 
 }  // namespace megalith::hf

@@ -120,7 +120,7 @@ std::unique_ptr<Model> make_unigram(const Json& spec, std::string_view where) {
   std::vector<double> scores;
   for (const Json& item : spec.list("vocab", where)) {
     const bool ok = item.is_list() && item.items.size() == 2 && item.items[0].is_string() &&
-                    item.items[1].kind == Json::Kind::number;
+                    item.items[1].kind == Json::Kind::number && std::isfinite(item.items[1].number);
     check(ok, "{}: entry {} of the vocabulary is not [\"token\", score]", where, scores.size());
     v.append(item.items[0].string);
     scores.push_back(as_tokenizers_read(item.items[1].number));

@@ -3,6 +3,7 @@
 #include <omp.h>
 
 #include "tests/tokens/helpers.h"
+#include "tokens/chat/json_value.h"
 
 namespace megalith::chat {
 
@@ -106,6 +107,17 @@ TEST(ChatFile, lines_that_are_no_chat_are_named) {
   EXPECT_TRUE(at_2("{\"messages\": [{\"role\": \"assistant\"}]}").find("nothing to learn") != std::string::npos);
 }
 
+// As Python's json reads it; `tojson` and str() write it as Python does.
+TEST(ChatFile, json_as_python_writes_it) {
+  const Chats chats;
+  const std::string turns = R"("messages": [{"role": "user", "content": "q"}, {"role": "assistant", "content": "r"}])";
+  for (const char* other : {"NaN", "[-Infinity, 1e400]", "99999999999999999999999", "\"\\ud800\""})
+    EXPECT_EQ(chats.shown(chats.read(fmt::format("{{\"score\": {}, {}}}\n", other, turns)), 0), "qR$") << other;
+  const Value v = JsonValues().read("[NaN, Infinity, -1e400, 18446744073709551615, -99999999999999999999, 1.5]");
+  EXPECT_EQ(to_json(v, {}), "[NaN, Infinity, -Infinity, 18446744073709551615, -99999999999999999999, 1.5]");
+  EXPECT_EQ(to_text(v), "[nan, inf, -inf, 18446744073709551615, -99999999999999999999, 1.5]");
+}
+
 TEST(ChatFile, bad_lines_can_be_left_out) {
   const Chats chats;
   const Conversations c = chats.read(line("u1a2") + "nonsense\n" + line("u3a4") + line("u1u2"), true);
@@ -161,7 +173,7 @@ TEST(ChatFile, the_tokenizers_own_template) {
       R"({"bos_token": {"content": "<b>"}, "model_max_length": 1000000000000000019884624838656, "chat_template": [)"
       R"({"name": "tool_use", "template": "t"}, {"name": "default", "template": "{{ bos_token }}{{ eos_token }}x"}]})");
   dir.write("special_tokens_map.json", R"({"bos_token": "other", "eos_token": "<e>"})");
-  EXPECT_EQ(text(), "<b><e>x");
+  EXPECT_EQ(text(), "other<e>x");  // without added_tokens_decoder the map wins, as in transformers 5
   dir.write("chat_template.jinja", "{{ strftime_now('%d %b %Y, %A') }}");
   EXPECT_EQ(text(), "03 Feb 2025, Monday");
 }

@@ -1,0 +1,14 @@
+// Members of a conversation that a template does not read, so that they are no part of its text.
+#pragma once
+#include <map>
+#include <string>
+
+#include "tokens/chat/chat_line.h"
+#include "tokens/chat/template.h"
+
+namespace megalith::chat {
+
+// Counts them by name. A member counts as read if the template has its name somewhere, as a name or as a text.
+void count_unread(const Chat& chat, const Template& text, std::map<std::string, i64>& counts);
+
+}  // namespace megalith::chat
