@@ -9,6 +9,7 @@
 #include "cli/command.h"
 #include "cli/export_tokenizer.h"
 #include "cli/foreign/conversion.h"
+#include "cli/hub_names.h"
 #include "cli/own_flags.h"
 
 namespace megalith {
@@ -88,6 +89,7 @@ int command_convert(int argc, const char* const* argv) {
   if (!read_flags(c, own_words({argv + 1, argv + argc}))) return 0;
   keep_buffers();
   check(!c.load.empty() && !c.save.empty(), "--load and --save are required");
+  c.load = find_on_hub(c.load, "--load");
   check(!c.to.empty(), "--to is required: native, torch_dist or hf");
   AnyOpenOptions open;
   ConvertOptions options;

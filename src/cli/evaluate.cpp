@@ -1,6 +1,7 @@
 #include "base/log.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
+#include "cli/hub_names.h"
 #include "cli/model_source.h"
 #include "device/make_backend.h"
 #include "train/log_line.h"
@@ -18,6 +19,7 @@ int command_evaluate(int argc, const char* const* argv) {
   }
   for (const std::string& note : o.notes) log::info("{}", note);
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
+  o.train.load = find_on_hub(o.train.load, "--load");
   if (!is_loadable(o.train.load)) fail("--load {}", why_not_loadable(o.train.load));
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
   if (!o.given.has("train-iters")) o.train.train_iters = 1;

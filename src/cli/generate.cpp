@@ -3,6 +3,7 @@
 
 #include "cli/command.h"
 #include "cli/generate_others.h"
+#include "cli/hub_names.h"
 #include "cli/model_source.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
@@ -51,6 +52,8 @@ int command_generate(int argc, const char* const* argv) {
   c.sampling.seed = u64(c.seed);
   if (c.greedy) c.sampling.temperature = 0;
   check_sampling(c.sampling);
+  c.load = find_on_hub(c.load, "--load");
+  find_tokenizer_on_hub(c.tokenizer);
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_config.h"
+#include "cli/hub_names.h"
 #include "train/copies.h"
 
 namespace megalith {
@@ -25,6 +26,10 @@ TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel
   if (fs::exists(dir + "/tokenizer.json")) {
     c.type = "HuggingFaceTokenizer", c.tokenizer_model = dir;
   } else if (fs::exists(dir + "/vocab.json") && fs::exists(dir + "/merges.txt")) {
+    const bool says_more = fs::exists(dir + "/tokenizer_config.json") || fs::exists(dir + "/added_tokens.json") ||
+                           fs::exists(dir + "/special_tokens_map.json");
+    if (says_more) c.type = "HuggingFaceTokenizer", c.tokenizer_model = dir;
+    if (says_more) return c;
     c.type = "GPT2BPETokenizer", c.vocab_file = dir + "/vocab.json", c.merge_file = dir + "/merges.txt";
   }
   return c;
@@ -97,6 +102,8 @@ static void tell_seq_length(const Options& o) {
 }
 
 void complete_options(Options& o) {
+  o.train.load = find_on_hub(o.train.load, "--load");
+  find_tokenizer_on_hub(o.tokenizer);
   const StoredModel stored = stored_model(o);
   tell_seq_length(o);
   if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;

@@ -154,6 +154,8 @@ const TokenizerClass* class_of(const Json& config, const Json& model_config, boo
   return class_named(type == "qwen2" ? registered->name : hub);  // qwen2's directories are known to name wrong ones
 }
 
+const TokenizerClass* gpt2_class() { return class_named("GPT2Tokenizer"); }
+
 void rebuild(Json& file, const TokenizerClass& c, const Json& config, std::string_view unknown,
              std::string_view where) {
   const Json& model = member(file, "model");

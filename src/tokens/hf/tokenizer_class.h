@@ -26,6 +26,8 @@ struct TokenizerClass {
 // tokenizer_config.json; has_bytes: "ByteLevel" stands in tokenizer.json.
 const TokenizerClass* class_of(const Json& config, const Json& model_config, bool has_bytes);
 
+const TokenizerClass* gpt2_class();  // of vocab.json and merges.txt where nothing names a class
+
 // Puts the class's parts into the file. unknown: the unk_token.
 void rebuild(Json& file, const TokenizerClass& c, const Json& config, std::string_view unknown, std::string_view where);
 
