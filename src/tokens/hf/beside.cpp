@@ -34,7 +34,8 @@ class Reader {
     out_.config = read_json_if_there(config_name());
     out_.made_by = class_of(out_.config, model_config, has_bytes(file));
     std::error_code ignored;
-    const bool parts = !fs::exists(folder / "tokenizer.json", ignored) && fs::exists(folder / "vocab.json", ignored);
+    const bool parts = file.keys.size() == 1 && !fs::exists(folder / "tokenizer.json", ignored) &&
+                       fs::exists(folder / "vocab.json", ignored);
     if (!out_.made_by && parts && member(out_.config, "tokenizer_class").is_null()) out_.made_by = gpt2_class();
     if (out_.made_by) names_ = json_of(out_.made_by->names, out_.made_by->name);
   }
