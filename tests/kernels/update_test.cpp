@@ -129,8 +129,12 @@ TEST(StepScalars, steps_that_do_not_count) {
   EXPECT_EQ(scalars(nan, 30, 5, 1)[step_scalar::kCounts], 0);
   EXPECT_EQ(scalars(inf, 30, 5, 1)[step_scalar::kCounts], 0);
   EXPECT_EQ(scalars(1, nan, 5, 1)[step_scalar::kCounts], 0);
-  EXPECT_EQ(scalars(0, 0, 0, 1)[step_scalar::kCounts], 0);
   EXPECT_EQ(scalars(1, nan, 5, 1)[step_scalar::kFactor], 0);
+}
+
+TEST(StepScalars, a_step_without_a_token_has_no_loss_and_no_gradient) {
+  EXPECT_EQ(scalars(0, 0, 0, 0), (std::vector<double>{0, 0, 1, 1}));
+  EXPECT_EQ(scalars(0, 0, 0, 1), (std::vector<double>{0, 0, 1, 1}));
 }
 
 TEST(AdamW, is_the_formula) {

@@ -44,12 +44,13 @@ double sum_of_squares(const float* x, i64 n) {
 }
 
 void step_scalars(double clip, double squares, double loss, double tokens, double* out) {
-  const double mean = loss / tokens, norm = std::sqrt(squares) / tokens;
+  const double divisor = std::max(tokens, 1.0);  // no token counts: loss and gradients are 0, not 0 / 0
+  const double mean = loss / divisor, norm = std::sqrt(squares) / divisor;
   const bool counts = std::isfinite(mean) && std::isfinite(norm);
   const double clipped = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
   out[step_scalar::kLoss] = mean;
   out[step_scalar::kGradNorm] = norm;
-  out[step_scalar::kFactor] = counts ? clipped / tokens : 0;
+  out[step_scalar::kFactor] = counts ? clipped / divisor : 0;
   out[step_scalar::kCounts] = counts;
 }
 

@@ -123,13 +123,14 @@ __device__ inline double number(DType type, const void* x) {
 }
 
 static __global__ void step_scalars_kernel(StepScalarsLaunch l, StepSums s, double* out) {
-  const double squares = number(l.squares, s.squares), tokens = number(l.tokens, s.tokens);
-  const double mean = number(l.loss, s.loss) / tokens, norm = sqrt(squares) / tokens;
+  // No token counts: loss and gradients are 0, not 0 / 0.
+  const double squares = number(l.squares, s.squares), divisor = fmax(number(l.tokens, s.tokens), 1.0);
+  const double mean = number(l.loss, s.loss) / divisor, norm = sqrt(squares) / divisor;
   const bool counts = isfinite(mean) && isfinite(norm);
   const double clipped = l.clip > 0 ? fmin(1.0, l.clip / (norm + 1e-6)) : 1.0;
   out[0] = mean;
   out[1] = norm;
-  out[2] = counts ? clipped / tokens : 0.0;
+  out[2] = counts ? clipped / divisor : 0.0;
   out[3] = counts;
 }
 
