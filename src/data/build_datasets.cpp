@@ -5,6 +5,7 @@
 #include <numeric>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "base/threads.h"
 #include "data/blend.h"
 #include "data/blend_builder.h"
@@ -15,11 +16,13 @@
 #include "data/indexed_dataset.h"
 #include "data/mock_source.h"
 #include "data/normalize.h"
+#include "data/repeated_dataset.h"
 
 namespace megalith {
 namespace {
 
 constexpr const char* kMockSplit = "1,1,1";
+constexpr i64 kMostMockSamples = 1'000'000;  // of a run that reads more the same come again: no index may take minutes
 
 using SourcePtr = std::shared_ptr<const TokenSource>;
 
@@ -66,11 +69,13 @@ class SplitBuilder {
   SplitBuilder(const DataConfig& config, Sources& sources, const TextEdit& edit, Split split, std::string split_text)
       : config_(config), sources_(sources), edit_(edit), key_{config, split, std::move(split_text)} {}
 
-  // Null if no samples are asked for, no data are named or the split has weight zero.
-  std::shared_ptr<const Dataset> build(const Blend& blend, std::optional<i64> samples) const {
+  // Null if no samples are asked for, no data are named, the split has weight zero or, but for training, no document.
+  std::shared_ptr<const Dataset> build(const Blend& named, std::optional<i64> samples) const {
+    if (named.prefixes.empty() || !wanted(samples)) return nullptr;
+    sources_.open_all(named.prefixes);
+    const Blend blend = with_documents(named);
     const std::size_t n = blend.prefixes.size();
-    if (n == 0 || !wanted(samples)) return nullptr;
-    sources_.open_all(blend.prefixes);
+    if (n == 0) return nullptr;
     if (n == 1 && (blend.weights.empty() || key_.split_text.empty()))
       return one(sources_.at(blend.prefixes[0]), samples);
     return blend.weights.empty() ? unweighted(blend, samples) : weighted(blend, samples);
@@ -91,14 +96,35 @@ class SplitBuilder {
     return key_.split_text.empty() ? Fraction{0, 1} : parse_split(key_.split_text)[std::size_t(key_.split)];
   }
 
+  // Those of which the split has a document: a short --split part of a small file has none. There is no training
+  // without: request() refuses that.
+  Blend with_documents(const Blend& named) const {
+    if (key_.split == Split::train || key_.split_text.empty()) return named;
+    Blend kept;
+    for (std::size_t i = 0; i < named.prefixes.size(); ++i) {
+      const SourcePtr source = sources_.at(named.prefixes[i]);
+      if (source->sequences() == 0 || range(*source).size() > 0) {
+        kept.prefixes.push_back(named.prefixes[i]);
+        if (!named.weights.empty()) kept.weights.push_back(named.weights[i]);
+      } else {
+        log::say("> {} has {} documents, none of which --split \"{}\" gives to the {} set: it goes on without them",
+                 source->name(), source->sequences(), key_.split_text, name_of(key_.split));
+      }
+    }
+    return kept;
+  }
+
+  Range range(const TokenSource& source) const {
+    return *split_ranges(SplitMatrix{fraction(), {}, {}}, source.sequences())[0];
+  }
+
   // Samples of one source; at least one epoch, also for 0 samples (a dataset of weight 0 in a blend).
   GptIndexRequest request(const TokenSource& source, std::optional<i64> samples) const {
-    const Range range = *split_ranges(SplitMatrix{fraction(), {}, {}}, source.sequences())[0];
     check(source.sequences() > 0, "{} is empty: tokenize a text with preprocess-data", source.name());
-    check(range.size() > 0, "{} has {} sequences, none of which --split \"{}\" gives to the {} set: change the split{}",
-          source.name(), source.sequences(), key_.split_text, name_of(key_.split),
-          key_.split == Split::train ? "" : ", or give --eval-iters 0");
-    return {.sequences = range,
+    const Range all = range(source);
+    check(all.size() > 0, "{} has {} documents, none of which --split \"{}\" gives to the {} set: change the split",
+          source.name(), source.sequences(), key_.split_text, name_of(key_.split));
+    return {.sequences = all,
             .samples = samples,
             .seq_length = config_.seq_length,
             .seed = u32(config_.seed),
@@ -186,9 +212,36 @@ std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources
   const std::vector<std::string>& own = own_path(c, split);
   const std::string default_split = c.mock_data ? kMockSplit : c.data_path.empty() ? "" : kDefaultSplit;
   const SplitBuilder builder(c, sources, edit, split, c.split.empty() ? default_split : c.split);
-  if (!own.empty()) return builder.build(parse_blend(own, fmt::format("--{}-data-path", name_of(split))), samples);
-  if (!c.mock_data) return builder.build(parse_blend(c.data_path, "--data-path"), samples);
-  return builder.wanted(samples) ? builder.one(sources.mock(c), samples) : nullptr;
+  if (!c.mock_data) {
+    const std::string flag = own.empty() ? "--data-path" : fmt::format("--{}-data-path", name_of(split));
+    const Blend blend = parse_blend(own.empty() ? c.data_path : own, flag);
+    if (!own.empty() || split == Split::train)
+      for (const std::string& prefix : blend.left_out)
+        log::say("> {} {} has the weight 0: it is left out", flag, prefix);
+    return builder.build(blend, samples);
+  }
+  if (!builder.wanted(samples)) return nullptr;
+  if (samples.value_or(0) <= kMostMockSamples) return builder.one(sources.mock(c), samples);
+  return std::make_shared<RepeatedDataset>(builder.one(sources.mock(c), kMostMockSamples), *samples);
+}
+
+// Each prefix of the validation set by itself.
+std::vector<std::shared_ptr<const Dataset>> build_each_valid(const DataConfig& config, Sources& sources,
+                                                             const TextEdit& edit, std::optional<i64> samples) {
+  const bool own = config.has_own_paths();
+  const Blend blend = parse_blend(own ? config.valid_data_path : config.data_path, "--multiple-validation-sets");
+  check(blend.weights.empty() && blend.left_out.empty(),
+        "--multiple-validation-sets evaluates each dataset by itself: leave out the weights of the validation data");
+  check(config.validation_set_names.empty() || config.validation_set_names.size() == blend.prefixes.size(),
+        "--validation-set-names has {} names for {} validation datasets: give one for each",
+        config.validation_set_names.size(), blend.prefixes.size());
+  std::vector<std::shared_ptr<const Dataset>> sets;
+  for (const std::string& prefix : blend.prefixes) {
+    DataConfig one = config;
+    (own ? one.valid_data_path : one.data_path) = {prefix};
+    sets.push_back(build_split(one, sources, edit, Split::valid, samples));
+  }
+  return sets;
 }
 
 }  // namespace
@@ -198,7 +251,12 @@ Datasets build_datasets(const DataConfig& given, const SampleCounts& counts, con
   const DataConfig config = with_paths_from_files(given);
   Sources sources;
   const auto build = [&](Split split) { return build_split(config, sources, edit, split, counts.of(split)); };
-  return {.train = build(Split::train), .valid = build(Split::valid), .test = build(Split::test)};
+  Datasets sets{.train = build(Split::train), .valid = nullptr, .test = build(Split::test)};
+  if (config.multiple_validation_sets)
+    sets.valid_sets = build_each_valid(config, sources, edit, counts.valid);
+  else
+    sets.valid = build(Split::valid);
+  return sets;
 }
 
 }  // namespace megalith

@@ -10,6 +10,8 @@ namespace megalith {
 
 struct Datasets {
   std::shared_ptr<const Dataset> train, valid, test;  // null: no samples are asked for, or the split has weight zero
+  // With multiple_validation_sets instead of `valid`: those of its prefixes, in their order.
+  std::vector<std::shared_ptr<const Dataset>> valid_sets{};
 };
 
 // Opens the files and builds or loads the indices. Error (one line) on missing or damaged files, on two ways of naming

@@ -12,7 +12,8 @@ SampleCounts sample_counts(const RunLength& run) {
   const i64 evaluations = std::max<i64>(
       0, run.train_iters / run.eval_interval + 1 - std::max<i64>(0, run.start_eval_at_iter) / run.eval_interval);
   SampleCounts counts;
-  counts.train = run.train_samples > 0
+  counts.train = run.skip_train ? 0
+                 : run.train_samples > 0
                      ? run.train_samples
                      : run.consumed_samples + std::max<i64>(0, run.train_iters - run.iteration) * run.global_batch_size;
   counts.valid = (run.skip_train ? 1 : evaluations) * run.eval_iters * eval_batch;

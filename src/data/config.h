@@ -34,14 +34,17 @@ struct DataConfig {
   i64 seed = 1234;
   i64 seq_length = 0;
 
-  i64 vocab_size = 0;  // ids from here on are refused; 0: unchecked
-  i64 eod = -1;        // end of document, -1: none
-  i64 pad = -1;        // padding, -1: none
+  i64 vocab_size = 0;                       // ids from here on are refused; 0: unchecked
+  i64 eod = -1;                             // end of document, -1: none
+  i64 pad = -1;                             // padding of texts, whose labels do not count, -1: none
+  bool allow_ambiguous_pad_tokens = false;  // padding may be another special token too, e.g. the end of document
   bool reset_position_ids = false;
   bool reset_attention_mask = false;
   bool eod_mask_loss = false;
   bool add_extra_token = true;  // read one token more, for the last label
   bool drop_last_partial_validation_sequence = true;
+  bool multiple_validation_sets = false;  // each prefix of the validation set is a set of its own
+  std::vector<std::string> validation_set_names = {};
   double mid_level_dataset_surplus = 0.005;  // how much more of each dataset of a blend is indexed
 
   // The paths are files of chats (JSON lines), of which the assistant's turns are learned.

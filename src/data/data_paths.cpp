@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/check_no_pipe.h"
 #include "base/parse_json.h"
+#include "data/blend.h"
 
 namespace megalith {
 namespace {
@@ -65,6 +66,20 @@ DataConfig with_paths_from_files(DataConfig config) {
   }
   if (!config.per_split_data_args_path.empty()) read_per_split(config);
   return config;
+}
+
+std::string missing_data(const DataConfig& given) {
+  std::error_code ignored;
+  const auto is_there = [&](const std::string& path) { return std::filesystem::exists(path, ignored); };
+  for (const std::string& list : {given.data_args_path, given.per_split_data_args_path})
+    if (!list.empty() && !is_there(list)) return list;
+  const DataConfig c = with_paths_from_files(given);
+  for (const auto* items : {&c.data_path, &c.train_data_path, &c.valid_data_path, &c.test_data_path}) {
+    if (items->empty()) continue;
+    for (const std::string& prefix : parse_blend(*items, "the list of data").prefixes)
+      if (const std::string file = c.sft ? prefix : prefix + ".idx"; !is_there(file)) return file;
+  }
+  return {};
 }
 
 }  // namespace megalith

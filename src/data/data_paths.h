@@ -9,4 +9,7 @@ namespace megalith {
 // Error, naming the file, if it cannot be read or is anything else.
 DataConfig with_paths_from_files(DataConfig config);
 
+// The first of the files that the config names, lists and data, that is not there; empty if all are. Opens no data.
+std::string missing_data(const DataConfig& config);
+
 }  // namespace megalith

@@ -6,6 +6,9 @@
 
 namespace megalith {
 
+// What fills a sample that has too few tokens. Its place tells it: no token of a text is taken for it.
+static constexpr i32 kFill = -1;
+
 GptDataset::GptDataset(std::shared_ptr<const TokenSource> source, GptIndex index, GptSampleOptions options,
                        i64 tokens_per_epoch, TextEdit edit)
     : source_(std::move(source)),
@@ -28,7 +31,7 @@ void GptDataset::append(std::vector<i32>& text, i64 entry, i64 begin, i64 end) c
   source_->read(document, begin, part);
   if (options_.vocab_size == 0) return;
   for (std::size_t i = 0; i < part.size(); ++i)
-    check((part[i] >= 0 && part[i] < options_.vocab_size) || part[i] == options_.pad,
+    check((part[i] >= 0 && part[i] < options_.vocab_size) || part[i] == kFill,
           "{} holds token {} at position {} of document {}, outside the vocabulary of {}: tokenize it with this "
           "tokenizer",
           source_->name(), part[i], begin + i64(i), document, options_.vocab_size);
@@ -67,7 +70,8 @@ void GptDataset::fill_marks(const SampleRow& row) const {
   i32 start = 0;
   for (i64 t = 0; t < options_.seq_length; ++t) {
     const bool eod = options_.eod >= 0 && row.tokens[t] == options_.eod;
-    row.loss_mask[t] = (eod && options_.eod_mask_loss) || row.labels[t] == options_.pad ? 0.0f : 1.0f;
+    const bool padding = row.labels[t] == kFill || row.labels[t] == options_.pad;
+    row.loss_mask[t] = (eod && options_.eod_mask_loss) || padding ? 0.0f : 1.0f;
     row.position_ids[t] = i32(t) - (options_.reset_position_ids ? start : 0);
     if (!row.document_starts.empty()) row.document_starts[t] = start;
     if (eod) start = i32(t) + 1;  // the eod itself still belongs to its document
@@ -79,14 +83,13 @@ void GptDataset::get(i64 i, const SampleRow& row) const {
   std::vector<i32> all = text(index_.shuffle[i]);
   if (edit_) edit_(i, all);
   const auto length = std::ptrdiff_t(options_.seq_length);
-  const i32 pad = i32(options_.pad);
-  all.resize(std::size_t(options_.seq_length + (options_.add_extra_token ? 1 : 0)), pad);
+  all.resize(std::size_t(options_.seq_length + (options_.add_extra_token ? 1 : 0)), kFill);
   std::copy_n(all.begin(), length, row.tokens.begin());
   std::copy(all.begin() + 1, all.end(), row.labels.begin());
-  if (!options_.add_extra_token) row.labels.back() = pad;
+  if (!options_.add_extra_token) row.labels.back() = kFill;
   fill_marks(row);
-  std::replace(row.tokens.begin(), row.tokens.end(), pad, 0);  // after the marks: padding may be the eod
-  std::replace(row.labels.begin(), row.labels.end(), pad, 0);
+  std::replace(row.tokens.begin(), row.tokens.end(), kFill, 0);  // the embedding has no row for it
+  std::replace(row.labels.begin(), row.labels.end(), kFill, 0);
 }
 
 }  // namespace megalith

@@ -14,7 +14,7 @@ struct GptSampleOptions {
   i64 seq_length = 0;
   i64 vocab_size = 0;  // 0: ids are not checked
   i64 eod = -1;        // end of document, -1: none
-  i64 pad = -1;        // padding, -1: none in the data
+  i64 pad = -1;        // labels that are this id do not count, -1: all do
   bool add_extra_token = true;
   bool reset_position_ids = false;
   bool reset_attention_mask = false;

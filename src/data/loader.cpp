@@ -1,5 +1,6 @@
 #include "data/loader.h"
 
+#include <algorithm>
 #include <chrono>
 
 #include "base/check.h"
@@ -15,13 +16,14 @@ std::span<T> row_of(std::vector<T>& values, i64 row, i64 length) {
 SamplerConfig sampler_config(const Dataset* dataset, const LoaderConfig& c) {
   check(dataset != nullptr, "there is no data to read: the split has weight zero or no samples were asked for");
   return {.type = c.type,
-          .total_samples = dataset->size(),
+          .total_samples = std::min(dataset->size(), c.end.value_or(dataset->size())),
           .consumed_samples = c.consumed_samples,
           .micro_batch_size = c.micro_batch_size,
           .data_parallel_rank = c.data_parallel_rank,
           .data_parallel_size = c.data_parallel_size,
           .data_sharding = c.data_sharding,
-          .order_file = c.order_file};
+          .order_file = c.order_file,
+          .fills_last = c.end.has_value()};
 }
 
 }  // namespace
@@ -56,12 +58,13 @@ Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   if (dataset_->has_document_starts()) batch.document_starts.resize(elements);
   for (i64 r = 0; r < batch.sequences; ++r) {
     const i64 length = batch.seq_length;
+    batch.sample_numbers.push_back(first + r);
+    if (indices[std::size_t(r)] < 0) continue;  // zeros, none of which counts
     dataset_->get(indices[std::size_t(r)], {.tokens = row_of(batch.tokens, r, length),
                                             .labels = row_of(batch.labels, r, length),
                                             .loss_mask = row_of(batch.loss_mask, r, length),
                                             .position_ids = row_of(batch.position_ids, r, length),
                                             .document_starts = row_of(batch.document_starts, r, length)});
-    batch.sample_numbers.push_back(first + r);
   }
   return batch;
 }

@@ -5,6 +5,7 @@
 #include <exception>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <vector>
 
@@ -33,7 +34,9 @@ struct LoaderConfig {
   i64 data_parallel_size = 1;
   bool data_sharding = true;
   std::string order_file{};  // with the type external
-  i64 num_workers = 1;       // threads that read batches ahead; 0: batches are read in next()
+  // single only: samples from this one on are not read; the last micro batch is filled with rows that do not count.
+  std::optional<i64> end{};
+  i64 num_workers = 1;  // threads that read batches ahead; 0: batches are read in next()
 };
 
 // Worker threads take batches by number and read them, two for each worker ahead of the one that is handed out next;

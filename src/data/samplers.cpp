@@ -16,13 +16,15 @@ class SingleSampler : public Sampler {
 
   std::vector<i64> next() override {
     i64& consumed = config_.consumed_samples;
-    check(consumed <= config_.total_samples - chunk(),
+    check(consumed <= config_.total_samples - (config_.fills_last ? 1 : chunk()),
           "the dataset has {} samples, {} are consumed and {} more are needed: it was built for fewer steps; give more "
           "data "
           "or fewer steps",
           config_.total_samples, consumed, chunk());
     std::vector<i64> indices(std::size_t(config_.micro_batch_size));
     std::iota(indices.begin(), indices.end(), consumed + config_.data_parallel_rank * config_.micro_batch_size);
+    for (i64& i : indices)
+      if (i >= config_.total_samples) i = -1;
     consumed += chunk();
     return indices;
   }

@@ -20,14 +20,15 @@ struct SamplerConfig {
   i64 data_parallel_size = 1;
   bool data_sharding = true;  // cyclic only: each rank keeps to its own part of the dataset
   std::string order_file{};   // external only: .npy of int64 sample numbers
+  bool fills_last = false;    // single only: the last chunk may be incomplete, -1 stands for what it lacks
 };
 
 class Sampler {
  public:
   virtual ~Sampler() = default;
 
-  // The micro_batch_size indices of this rank's next micro batch; moves on by micro_batch_size * data_parallel_size.
-  // Error if the dataset is used up (single).
+  // The micro_batch_size indices of this rank's next micro batch (-1: none); moves on by micro_batch_size *
+  // data_parallel_size. Error if the dataset is used up (single).
   virtual std::vector<i64> next() = 0;
 
   i64 consumed_samples() const { return config_.consumed_samples; }
@@ -40,7 +41,7 @@ class Sampler {
   SamplerConfig config_;
 };
 
-// single: samples in order, chunk after chunk of all ranks' micro batches, an incomplete last chunk left out.
+// single: samples in order, chunk after chunk of all ranks' micro batches, an incomplete last chunk left out or filled.
 // cyclic: without end, in an order that is drawn anew for every epoch. external: as single, of the numbers in the order
 // file, which may leave out and repeat samples. Error if the sizes make no sense or the order file does not fit.
 std::unique_ptr<Sampler> make_sampler(const SamplerConfig& config);

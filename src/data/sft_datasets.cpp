@@ -3,6 +3,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "base/log.h"
 #include "data/blend.h"
 #include "data/data_paths.h"
 #include "data/normalize.h"
@@ -29,10 +30,16 @@ class Builder {
     for (std::size_t f = 0; f < blend.prefixes.size(); ++f) {
       std::shared_ptr<const Conversations> file = open(blend.prefixes[f]);
       const Range range = *split_ranges(matrix, file->size())[std::size_t(split)];
-      check(range.size() > 0, "{} has {} conversations, none of which --split \"{}\" gives to the {} set: change it",
-            file->name, file->size(), split_text, name_of(split));
-      parts.push_back({std::move(file), range, weights[f]});
+      check(range.size() > 0 || split != Split::train,
+            "{} has {} conversations, none of which --split \"{}\" gives to the {} set: change it", file->name,
+            file->size(), split_text, name_of(split));
+      if (range.size() > 0)
+        parts.push_back({std::move(file), range, weights[f]});
+      else
+        log::say("> {} has {} conversations, none of which --split \"{}\" gives to the {} set: it goes on without them",
+                 file->name, file->size(), split_text, name_of(split));
     }
+    if (parts.empty()) return nullptr;
     auto set = std::make_shared<SftDataset>(std::move(parts), config_, samples);
     tell_(split, set->report());
     return set;
@@ -61,8 +68,11 @@ Datasets build_sft_datasets(const DataConfig& given, const SampleCounts& counts,
   const auto build = [&](Split split, const std::vector<std::string>& own, const char* flag) {
     const bool shared = !c.data_path.empty();
     const std::string text = c.split.empty() ? kDefaultSplit : c.split;
-    return builder.build(parse_blend(shared ? c.data_path : own, shared ? "--data-path" : flag), split,
-                         shared ? text : "", counts.of(split));
+    const char* const named = shared ? "--data-path" : flag;
+    const Blend blend = parse_blend(shared ? c.data_path : own, named);
+    if (!shared || split == Split::train)
+      for (const std::string& file : blend.left_out) log::say("> {} {} has the weight 0: it is left out", named, file);
+    return builder.build(blend, split, shared ? text : "", counts.of(split));
   };
   return {.train = build(Split::train, c.train_data_path, "--train-data-path"),
           .valid = build(Split::valid, c.valid_data_path, "--valid-data-path"),

@@ -79,6 +79,7 @@ class SentencePieceTokenizer : public Tokenizer {
   i32 eod() const override { return model_.eos_id(); }
   i32 bos() const override { return model_.bos_id(); }
   i32 pad() const override { return model_.pad_id(); }
+  bool is_special(i32 id) const override { return Tokenizer::is_special(id) || (id != kNone && id == model_.unk_id()); }
   i32 find(std::string_view token) const override {
     const int id = model_.PieceToId(token);
     return id == model_.unk_id() && model_.IdToPiece(id) != token ? kNone : id;

@@ -29,6 +29,8 @@ class Tokenizer {
   virtual i32 eod() const { return kNone; }   // end of document
   virtual i32 bos() const { return kNone; }
   virtual i32 pad() const { return kNone; }
+  // Whether the token is special in another way than as padding.
+  virtual bool is_special(i32 id) const { return id != kNone && (id == eod() || id == bos()); }
 
   // The id of the token that is written so in the vocabulary; kNone if there is none, or tokens have no names.
   virtual i32 find(std::string_view token) const;

@@ -265,6 +265,12 @@ TEST(Blend, reads_data_path) {
   EXPECT_EQ(pairs.prefixes, (Strings{"a", "b"}));
   EXPECT_EQ(pairs.weights, (std::vector<double>{0.3, 0.7}));
   EXPECT_EQ(parse_blend({"1", "a", "2"}, "f").prefixes.size(), 3u);  // odd: prefixes, whatever they look like
+  const Blend quoted = parse_blend({"0.7 a 0.3 b", "1", "c"}, "f");
+  EXPECT_EQ(quoted.prefixes, (Strings{"a", "b", "c"}));
+  EXPECT_EQ(quoted.weights, (std::vector<double>{0.7, 0.3, 1}));
+  EXPECT_EQ(parse_blend({"a name with blanks"}, "f").prefixes, Strings{"a name with blanks"});
+  EXPECT_EQ(parse_blend({"1", "a", "0", "b"}, "f").prefixes, Strings{"a"});
+  EXPECT_EQ(parse_blend({"1", "a", "0", "b"}, "f").left_out, Strings{"b"});
   EXPECT_NE(error_of([] { parse_blend({"0.3", "a", "b", "c"}, "--data-path"); }).find("1 of 2"), std::string::npos);
   EXPECT_NE(error_of([] { parse_blend({" "}, "--data-path"); }), "");
   EXPECT_NE(error_of([] { normalize(std::vector<double>{1, -1}, "weights"); }), "");

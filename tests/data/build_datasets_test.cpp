@@ -90,10 +90,40 @@ TEST(BuildDatasets, a_weight_of_zero_reads_nothing) {
   const Datasets sets = build_datasets(config, {.train = 10});
   ASSERT_EQ(sets.train->size(), 10);
   for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*sets.train, k).tokens, get_row(*alone.train, k).tokens);
-  // As the first of the list it wins the tie at sample 1, in Megatron too.
-  std::vector<int> first;
-  BlendIndex(plan_blend({0, 1}, 4), [&](const BlendedSample& s) { first.push_back(s.dataset); });
-  EXPECT_EQ(first, (std::vector<int>{1, 0, 1, 1}));
+  // As the first of the list it would win the tie at sample 1, of which it has none.
+  config.data_path = {"0", dir / "b", "1", dir / "a"};
+  const Datasets turned = build_datasets(config, {.train = 10});
+  for (i64 k = 0; k < 10; ++k) EXPECT_EQ(get_row(*turned.train, k).tokens, get_row(*alone.train, k).tokens);
+  config.data_path = {"0", dir / "b"};
+  EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 10}); }), "weight 0"));
+}
+
+TEST(BuildDatasets, a_split_without_documents_is_left_out) {
+  const TempDir dir;
+  DataConfig config = config_in(dir);
+  config.split = "969, 30, 1";  // of 12 documents: 12, 0, 0
+  const Datasets sets = build_datasets(config, {.train = 4, .valid = 4, .test = 4});
+  EXPECT_EQ(sets.train->size(), 10);
+  EXPECT_EQ(sets.valid, nullptr);
+  EXPECT_EQ(sets.test, nullptr);
+  config.split = "1, 99, 0";
+  EXPECT_TRUE(has(error_of([&] { build_datasets(config, {.train = 4}); }), "gives to the train set"));
+  // Of a blend only the parts that have any.
+  write_rule_files(dir / "b", std::vector<i64>(200, 9));
+  config.split = "969, 30, 1";
+  config.data_path = {"0.5", dir / "a", "0.5", dir / "b"};
+  const Datasets blend = build_datasets(config, {.train = 4, .valid = 4, .test = 4});
+  EXPECT_EQ(blend.valid->use(4), (std::vector<DatasetUse>{{dir / "b", 4, 4 * 8 / 54.0}}));
+  EXPECT_EQ(blend.test, nullptr);
+}
+
+TEST(BuildDatasets, mock_data_of_any_number_of_samples) {
+  const DataConfig config{.mock_data = true, .seq_length = 64, .vocab_size = 100, .eod = 99};
+  const i64 many = i64{1} << 40;
+  const Datasets sets = build_datasets(config, {.train = many});
+  ASSERT_EQ(sets.train->size(), many);
+  get_row(*sets.train, many - 1);
+  EXPECT_EQ(sets.train->use(many)[0].samples, many);
 }
 
 TEST(BuildDatasets, mock_data) {
@@ -124,7 +154,6 @@ TEST(BuildDatasets, mistakes_are_named) {
   EXPECT_TRUE(has(message([](DataConfig& c) { c.seq_length = 0; }), "--seq-length"));
   EXPECT_TRUE(has(message([](DataConfig& c) { c.seed = -1; }), "--seed"));
   EXPECT_TRUE(has(message([](DataConfig& c) { c.split = "x"; }), "--split"));
-  EXPECT_TRUE(has(message([](DataConfig& c) { c.split.clear(); }, {.train = 1, .valid = 1}), "valid"));
   EXPECT_TRUE(has(message(
                       [](DataConfig& c) {
                         c.data_path = {"1", c.data_path[0], "2", c.data_path[0]};

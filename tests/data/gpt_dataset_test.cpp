@@ -70,15 +70,15 @@ TEST(GptDataset, each_option_alone) {
   EXPECT_EQ(get_row(dataset({{7, 8, 9}, {5, 9}, {6, 4}}, options, 2, 1), 0).position_ids, (Ints{0, 1, 2, 0, 1, 0}));
 }
 
-TEST(GptDataset, padding_is_masked_and_becomes_zero) {
+TEST(GptDataset, padding_is_told_by_its_place) {
   const OwnedRow end = get_row(dataset({{7, 8, 9}}, {.seq_length = 4, .vocab_size = 10, .eod = 9}, 0, 2), 0);
   EXPECT_EQ(end.tokens, (Ints{7, 8, 9, 0}));
   EXPECT_EQ(end.labels, (Ints{8, 9, 0, 0}));
   EXPECT_EQ(end.loss_mask, (Floats{1, 1, 0, 0}));
-  // A pad id inside the data is treated the same way.
+  // Texts that were padded before they were tokenized: the padding is not learned, and stays what it is.
   const OwnedRow inside = get_row(dataset({{7, 3, 8, 3, 6}}, {.seq_length = 4, .vocab_size = 10, .pad = 3}, 0, 4), 0);
-  EXPECT_EQ(inside.tokens, (Ints{7, 0, 8, 0}));
-  EXPECT_EQ(inside.labels, (Ints{0, 8, 0, 6}));
+  EXPECT_EQ(inside.tokens, (Ints{7, 3, 8, 3}));
+  EXPECT_EQ(inside.labels, (Ints{3, 8, 3, 6}));
   EXPECT_EQ(inside.loss_mask, (Floats{0, 1, 0, 1}));
 }
 

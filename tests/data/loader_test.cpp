@@ -38,6 +38,28 @@ TEST(DataLoader, rows_are_the_samples_of_the_dataset) {
   }
 }
 
+TEST(DataLoader, the_last_batch_is_filled_with_what_does_not_count) {
+  const TempDir dir;
+  const Datasets sets = build_datasets(config_in(dir), {.train = 12});
+  for (const i64 rank : {0, 1}) {
+    DataLoader loader(sets.train,
+                      {.micro_batch_size = 2, .data_parallel_rank = rank, .data_parallel_size = 2, .end = 7});
+    i64 counted = 0;
+    for (int i = 0; i < 2; ++i) {
+      const Batch batch = loader.next();
+      ASSERT_EQ(batch.sequences, 2);
+      for (i64 r = 0; r < 2; ++r) {
+        const std::vector<i32> tokens(batch.tokens.begin() + 8 * r, batch.tokens.begin() + 8 * (r + 1));
+        const i64 sample = batch.sample_numbers[std::size_t(r)];
+        EXPECT_EQ(tokens, sample < 7 ? get_row(*sets.train, sample).tokens : std::vector<i32>(8)) << sample;
+        counted += std::count(batch.loss_mask.begin() + 8 * r, batch.loss_mask.begin() + 8 * (r + 1), 1.0f);
+      }
+    }
+    EXPECT_EQ(counted, 8 * (rank == 0 ? 4 : 3));
+    EXPECT_TRUE(has(error_of([&] { loader.next(); }), "the dataset has 7 samples"));
+  }
+}
+
 TEST(DataLoader, reading_ahead_changes_nothing_and_resumes) {
   const TempDir dir;
   DataConfig config = config_in(dir);

@@ -12,6 +12,14 @@ namespace fs = std::filesystem;
 
 namespace {
 
+// The special tokens but the padding, as far as the vocabulary has them.
+std::vector<i32> other_special(const Beside& beside, const Tokenizer& t) {
+  std::vector<i32> ids;
+  for (const auto& [key, token] : beside.named)
+    if (key != "pad_token" && t.find(token.content) != Tokenizer::kNone) ids.push_back(t.find(token.content));
+  return ids;
+}
+
 // The end of a document where no file beside the tokenizer names it: the first of the common ones.
 std::string common_eos(const Tokenizer& t) {
   for (const char* name : {"<|endoftext|>", "<|end_of_text|>", "</s>", "<eos>", "<|im_end|>", "[SEP]"}) {
@@ -102,6 +110,7 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
   const std::string eos = either("eos_token", "sep_token");
   t->set_special(t->find(eos.empty() ? common_eos(*t) : eos), t->find(either("bos_token", "cls_token")),
                  t->find(beside.name("pad_token")));
+  t->set_other_special(other_special(beside, *t));
   return t;
 }
 

@@ -1,5 +1,7 @@
 #include "tokens/hf/hf_tokenizer.h"
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "tokens/hf/decoder.h"
 #include "tokens/hf/normalizer.h"
@@ -116,6 +118,10 @@ void HfTokenizer::set_surround(Surround s) {
     }
   }
   parts_.surround = std::move(s);
+}
+
+bool HfTokenizer::is_special(i32 id) const {
+  return Tokenizer::is_special(id) || std::ranges::find(other_special_, id) != other_special_.end();
 }
 
 i32 HfTokenizer::find(std::string_view token) const {

@@ -32,11 +32,13 @@ class HfTokenizer : public Tokenizer {
   i32 eod() const override { return eod_; }
   i32 bos() const override { return bos_; }
   i32 pad() const override { return pad_; }
+  bool is_special(i32 id) const override;
   i32 find(std::string_view token) const override;
   std::unique_ptr<TextEncoder> encoder() const override;
   std::string decode_bytes(std::span<const i32> ids) const override;
 
   void set_special(i32 eod, i32 bos, i32 pad) { eod_ = eod, bos_ = bos, pad_ = pad; }
+  void set_other_special(std::vector<i32> ids) { other_special_ = std::move(ids); }  // but eod, bos and pad
   void set_surround(Surround s);  // fails if an id is outside the vocabulary
   const HfParts& parts() const { return parts_; }
   const AddedTokens& added() const { return added_; }
@@ -46,6 +48,7 @@ class HfTokenizer : public Tokenizer {
   AddedTokens added_;
   std::vector<std::string> tokens_;  // by id, with the added ones
   i32 eod_ = kNone, bos_ = kNone, pad_ = kNone;
+  std::vector<i32> other_special_;
 };
 
 inline constexpr std::string_view kHuggingFaceType = "HuggingFaceTokenizer";

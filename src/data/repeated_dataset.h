@@ -1,0 +1,32 @@
+// A dataset read over and over, in the same order, until there are so many samples.
+#pragma once
+#include <memory>
+
+#include "data/dataset.h"
+
+namespace megalith {
+
+class RepeatedDataset : public Dataset {
+ public:
+  // Of a dataset that is not empty.
+  RepeatedDataset(std::shared_ptr<const Dataset> part, i64 samples) : part_(std::move(part)), samples_(samples) {}
+
+  i64 size() const override { return samples_; }
+  i64 seq_length() const override { return part_->seq_length(); }
+  bool has_document_starts() const override { return part_->has_document_starts(); }
+  void get(i64 i, const SampleRow& row) const override { part_->get(i % part_->size(), row); }
+  std::vector<DatasetUse> use(i64 samples) const override {
+    std::vector<DatasetUse> whole = part_->use(part_->size()), rest = part_->use(samples % part_->size());
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      rest[i].samples += whole[i].samples * (samples / part_->size());
+      rest[i].epochs += whole[i].epochs * double(samples / part_->size());
+    }
+    return rest;
+  }
+
+ private:
+  std::shared_ptr<const Dataset> part_;
+  i64 samples_;
+};
+
+}  // namespace megalith
