@@ -9,6 +9,8 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
   f.group("Learning rate");
   f.add("lr", c.lr, "Highest learning rate (required).");
   f.add("min-lr", c.min_lr, "Learning rate after the decay.");
+  f.add("decoupled-lr", c.decoupled_lr, "Highest learning rate of the word embeddings and the output layer.");
+  f.add("decoupled-min-lr", c.decoupled_min_lr, "Their learning rate after the decay; left out: --min-lr.");
   f.add("lr-decay-style", c.lr_decay_style, {"constant", "linear", "cosine", "inverse-square-root", "WSD"},
         "Shape of the decay.");
   f.add("lr-decay-iters", c.lr_decay_iters, "Iterations to decay over; 0: the whole run.");

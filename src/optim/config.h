@@ -20,6 +20,8 @@ struct OptimizerConfig {
   OptimizerKind optimizer = OptimizerKind::adam;
   double lr = 0;  // required
   double min_lr = 0;
+  // Of the word embeddings and the output layer, in the place of the two; the second: none is min_lr.
+  std::optional<double> decoupled_lr, decoupled_min_lr;
 
   LrDecayStyle lr_decay_style = LrDecayStyle::linear;
   i64 lr_decay_iters = 0;  // 0: the length of the run

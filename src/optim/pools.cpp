@@ -16,13 +16,18 @@ i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
 struct Kind {  // what members of a pool have in common
   std::vector<Axis> reduced, split;
-  bool decay, tied;
+  bool decay, own_rate, tied;
   DType dtype;
   auto operator<=>(const Kind&) const = default;
 };
 
-Kind kind_of(const Parameter& p) {
-  Kind k{p.type.layout.copy.list(), {}, p.decay, p.tied, p.type.dtype};  // a cotangent's sums are its weight's copies
+Kind kind_of(const Parameter& p, bool own_rate) {
+  Kind k{p.type.layout.copy.list(),
+         {},
+         p.decay,
+         own_rate,
+         p.tied,
+         p.type.dtype};  // a cotangent's sums are its weight's copies
   for (Axis a : kAllAxes)
     if (p.type.layout.state(a).is_split()) k.split.push_back(a);
   return k;
@@ -49,7 +54,13 @@ Type in_compute_precision(const Pool& pool) { return {pool.weights.dtype, pool.s
 
 }  // namespace
 
-std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size) {
+bool has_own_rate(const Parameter& p, const OptimizerConfig& config) {
+  if (!config.decoupled_lr) return false;
+  return p.name.ends_with("word_embeddings.weight") || p.name.ends_with("output_layer.weight");
+}
+
+std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
+                             const OptimizerConfig& config) {
   if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(Axis::dp));
   struct Open {
     size_t pool;
@@ -58,11 +69,11 @@ std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& par
   std::vector<Pool> pools;
   std::map<Kind, Open> open;
   for (size_t i = parameters.size(); i-- > 0;) {
-    const Kind k = kind_of(parameters[i]);
+    const Kind k = kind_of(parameters[i], has_own_rate(parameters[i], config));
     auto it = open.find(k);
     if (it == open.end()) {
       it = open.emplace(k, Open{pools.size()}).first;
-      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay, k.tied});
+      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay, k.own_rate, k.tied});
     }
     auto& [at, n] = it->second;
     pools[at].members.push_back(i), pools[at].places.push_back(n);

@@ -20,6 +20,7 @@ struct Pool {
   std::vector<i64> places;      // of each in n
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
+  bool own_rate = false;             // has_own_rate
   bool tied = false;                 // see Parameter
   bool host = false;                 // the optimizer's state lies in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
@@ -29,9 +30,13 @@ struct Pool {
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
 };
 
-// Parameters whose gradients are sums over the same ranks, with the same decay, in pools of about `size` elements (on
-// one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
-std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size);
+// Whether the parameter follows --decoupled-lr: the word embeddings and the output layer, where it is given.
+bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
+
+// Parameters whose gradients are sums over the same ranks, with the same decay and learning rate, in pools of about
+// `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
+std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
+                             const OptimizerConfig& config = {});
 
 // The pool's leaves. Gradients and weights lie where their members do; the state is one rank's part.
 Value gradient_leaf(Builder& b, const Pool& pool);

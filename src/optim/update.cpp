@@ -41,17 +41,33 @@ Value owned_total(Builder& b, Value v) {
 struct Target {
   Value main, weights = {};  // weights: the copy in compute precision, if there is one
   Value first_moment = {}, second_moment = {};
-  bool decay;
+  bool decay, own_rate;
+};
+
+// The leaves that the host fills before each step: a parameter follows one of them.
+class Hypers {
+ public:
+  explicit Hypers(Builder& b) : b_(b), common_(leaf("hyper")) {}
+  Value of(const Target& t) {
+    if (!t.own_rate) return common_;
+    if (!decoupled_) decoupled_ = leaf(kDecoupledHyper);
+    return decoupled_;
+  }
+
+ private:
+  Value leaf(const char* name) { return b_.leaf({name, {DType::f64, {hyper::kSize}, whole(1)}, Role::scalar, false}); }
+  Builder& b_;
+  Value common_, decoupled_;
 };
 
 // The node's results.
-std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value scalars, Value hyper,
+std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value scalars, Hypers& hypers,
                                  const OptimizerConfig& c) {
   const int ndim = b.type(t.main).ndim();
   const bool adam = c.optimizer == OptimizerKind::adam, copy = bool(t.weights);
   std::vector<Value> ins = {t.main, g, t.first_moment};
   if (adam) ins.push_back(t.second_moment);
-  ins.push_back(scalars), ins.push_back(hyper);
+  ins.push_back(scalars), ins.push_back(hypers.of(t));
   if (copy) ins.push_back(t.weights);
   if (adam) return b.add(AdamW{ndim, c.adam_beta1, c.adam_beta2, c.adam_eps, t.decay, copy}, ins);
   return b.add(Sgd{ndim, c.sgd_momentum, t.decay, copy}, ins);
@@ -60,7 +76,7 @@ std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value sca
 Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool host) {
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
-  Target t{.main = p.value, .decay = p.decay};
+  Target t{.main = p.value, .decay = p.decay, .own_rate = has_own_rate(p, c)};
   const auto state = [&](std::string (*name)(const std::string&), const Type& type, Role role) {
     LeafSpec leaf = leaf_of(p, name, type, role);
     leaf.host = host;
@@ -74,7 +90,7 @@ Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool 
 }
 
 Target target_of(Builder& b, const Pool& pool, const OptimizerConfig& c) {
-  Target t{.main = state_leaf(b, pool, main_name), .decay = pool.decay};
+  Target t{.main = state_leaf(b, pool, main_name), .decay = pool.decay, .own_rate = pool.own_rate};
   if (pool.has_copy()) t.weights = weights_shard_leaf(b, pool);
   t.first_moment = state_leaf(b, pool, first_moment_name);
   if (c.optimizer == OptimizerKind::adam) t.second_moment = state_leaf(b, pool, second_moment_name);
@@ -101,7 +117,7 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
   }
-  const Value hyper = b.leaf({"hyper", {DType::f64, {hyper::kSize}, whole(1)}, Role::scalar, false});
+  Hypers hypers(b);
   const Value scalars =
       b.add1(StepScalars{config.clip_grad},
              {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
@@ -110,13 +126,13 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
   const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())
     for (size_t i = 0; i < parameters.size(); ++i)
-      add_optimizer(b, target_of(b, parameters[i], config, host[i]), gradients[i], scalars, hyper, config);
+      add_optimizer(b, target_of(b, parameters[i], config, host[i]), gradients[i], scalars, hypers, config);
   std::vector<Value> gathers;
   for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
     for (size_t i = 0; i < pools.size(); ++i) {
       if (pools[i].late != late) continue;
       const Target t = target_of(b, pools[i], config);
-      const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hyper, config);
+      const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hypers, config);
       if (late) continue;
       gathers.push_back(b.move_into(t.weights ? results.back() : results[0], pools[i].reduced, kCopy,
                                     weights_leaf(b, pools[i]), traffic.overlap_weights ? kWeightLane : 0));

@@ -20,6 +20,9 @@ std::string second_moment_name(const std::string& parameter);
 // together with (base/split_float.h); in the host's memory f32, as the weights stay on the device.
 DType main_type(DType weights, bool host);
 
+// The leaf like `hyper`, but with the learning rate of --decoupled-lr; only where a parameter follows that.
+inline constexpr const char* kDecoupledHyper = "decoupled hyper";
+
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
   Value loss, tokens;

@@ -69,7 +69,8 @@ class Stream {
     x.ndim = y.ndim = 0;
     const Window one{2, {{0, 1}}};
     const auto type = [&](const Target& t, size_t in) { return one.type(g_.mesh, g_.type(t.node.ins[in])); };
-    return AnyOp(x).print() == AnyOp(y).print() && type(a, 2) == type(b, 2) &&
+    const bool same_rates = a.node.ins[5] == b.node.ins[5];
+    return same_rates && AnyOp(x).print() == AnyOp(y).print() && type(a, 2) == type(b, 2) &&
            g_.type(a.weights).dtype == g_.type(b.weights).dtype;
   }
 

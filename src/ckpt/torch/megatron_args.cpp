@@ -174,6 +174,10 @@ ordered_json schedules_of(const PickleValue& scheduler, const Args& args) {
                     {"weight_decay_incr_style", s.text("wd_incr_style")},
                     {"start_weight_decay", number("start_wd")},
                     {"end_weight_decay", number("end_wd")}};
+  if (const auto own = args.number("decoupled_lr")) {
+    j["decoupled_lr"] = *own;
+    j["decoupled_min_lr"] = args.number("decoupled_min_lr").value_or(number("min_lr"));
+  }
   if (s.text("lr_decay_style") == "WSD") {
     j["lr_wsd_decay_style"] = args.text("lr_wsd_decay_style").empty() ? "exponential" : args.text("lr_wsd_decay_style");
     j["lr_wsd_decay_samples"] =

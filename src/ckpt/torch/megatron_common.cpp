@@ -123,24 +123,35 @@ void put_args(PickleWriter& p, const MegatronState& s, const ordered_json& confi
                            "min_lr", "lr_decay_style", "lr_warmup_init", "weight_decay", "adam_beta1", "adam_beta2",
                            "adam_eps", "clip_grad", "optimizer", "tokenizer_type", "tokenizer_model"})
     if (config.contains(name)) put_json(p, name, config[name]);
+  for (const char* name : {"decoupled_lr", "decoupled_min_lr"})
+    if (config.contains(name) && config[name].is_number()) put_json(p, name, config[name]);
 }
 
 double number(const ordered_json& j, const char* key, double fallback) {
   return j.contains(key) && j[key].is_number() ? j[key].get<double>() : fallback;
 }
 
-// Two groups: matrices decay, vectors don't. The schedule is the one in effect, which need not be the flags': each
-// group goes on with its own in Megatron, whatever opt_param_scheduler says.
+// Two groups: matrices decay, vectors don't. Before them a third one, of the word embeddings and the output layer,
+// where these have rates of their own: newer Megatron tells groups apart by their rates, older takes the last. The
+// schedule is the one in effect, which need not be the flags': each group goes on with its own in Megatron, whatever
+// opt_param_scheduler says.
 void put_param_groups(PickleWriter& p, const ordered_json& config, const ordered_json& schedules, i64 steps) {
   const double lr = number(schedules, "lr", number(config, "lr", 0));
   const double min_lr = number(schedules, "min_lr", number(config, "min_lr", 0));
   const double weight_decay = number(schedules, "end_weight_decay", number(config, "weight_decay", 0.01));
+  struct Group {
+    double decay, max_lr, min_lr;
+  };
+  std::vector<Group> groups = {{1, lr, min_lr}, {0, lr, min_lr}};
+  if (schedules.contains("decoupled_lr"))
+    groups.insert(groups.begin(),
+                  {1, number(schedules, "decoupled_lr", lr), number(schedules, "decoupled_min_lr", min_lr)});
   p.list([&] {
-    for (const double decay : {1.0, 0.0})
+    for (const auto& [decay, max_lr, least_lr] : groups)
       p.dict([&] {
         p.entry("wd_mult", decay), p.entry("lr_mult", 1.0);
         p.flag("is_expert_parallel", false), p.flag("is_decoupled_lr", false), p.flag("default_config", true);
-        p.entry("max_lr", lr), p.entry("min_lr", min_lr), p.entry("lr", lr);
+        p.entry("max_lr", max_lr), p.entry("min_lr", least_lr), p.entry("lr", max_lr);
         p.entry("weight_decay", decay * weight_decay);
         p.text("betas");
         p.tuple([&] { p.real(number(config, "adam_beta1", 0.9)), p.real(number(config, "adam_beta2", 0.999)); });
