@@ -17,7 +17,6 @@ int command_evaluate(int argc, const char* const* argv) {
     log::say("{}", options_help());
     return 0;
   }
-  for (const std::string& note : o.notes) log::info("{}", note);
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
   o.train.load = find_on_hub(o.train.load, "--load");
   if (!is_loadable(o.train.load)) fail("--load {}", why_not_loadable(o.train.load));
@@ -26,6 +25,7 @@ int command_evaluate(int argc, const char* const* argv) {
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;
   if (!o.given.has("split") && !o.data.data_path.empty()) o.data.split = "0,1,0";
   complete_options(o);
+  for (const std::string& note : o.notes) log::info("{}", note);
   const std::unique_ptr<Backend> backend = make_backend(o.train.device);
   StepSpec spec = step_spec(o);
   spec.train = false, spec.evaluate = true;
@@ -36,20 +36,22 @@ int command_evaluate(int argc, const char* const* argv) {
 
   SampleCounts counts;
   if (o.given.has("eval-iters"))
-    counts.valid = o.train.eval_iters * o.train.global_batch_size;
+    counts.valid = o.train.eval_iters * o.train.eval_batch();
   else
     counts.valid = std::nullopt;
   const Datasets sets = open_datasets(o, counts);
   check(sets.valid != nullptr, "the validation split is empty: give --split, or --valid-data-path");
-  const i64 batches = (counts.valid ? *counts.valid : sets.valid->size()) / o.train.micro_batch_size;
-  check(batches > 0, "{} samples do not fill one micro-batch of {}", sets.valid->size(), o.train.micro_batch_size);
+  const i64 samples = std::min(counts.valid.value_or(sets.valid->size()), sets.valid->size());
+  check(samples > 0, "--eval-iters {}: want 1 or more, or leave it out to read the whole set", o.train.eval_iters);
   LoaderConfig config = loader_config(o.data, Split::valid);
+  config.type = SamplerType::single, config.end = samples;
   config.micro_batch_size = o.train.micro_batch_size;
   DataLoader loader(sets.valid, config);
   Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));
-  const auto e = trainer.evaluate(loader, batches);
-  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", batches * o.train.micro_batch_size,
-           e.tokens, e.mean(), perplexity(e.mean()));
+  const auto e = trainer.evaluate(loader, (samples + config.micro_batch_size - 1) / config.micro_batch_size);
+  if (e.tokens == 0) log::warn("no label of the {} samples counts: the loss is 0", samples);
+  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", samples, e.tokens, e.mean(),
+           perplexity(e.mean()));
   return 0;
 }
 

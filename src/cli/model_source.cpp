@@ -101,6 +101,19 @@ static void tell_seq_length(const Options& o) {
       o.model.seq_length, least_activation_gib(o));
 }
 
+// The padding whose labels do not count. One that is another special token too cannot be told from it: by default it
+// stays a token like any other, as in Megatron Core.
+static i64 padding_of(const Tokenizer& tokenizer, Options& o) {
+  const i32 pad = tokenizer.pad();
+  if (!tokenizer.is_special(pad)) return pad;
+  const bool allowed = o.data.allow_ambiguous_pad_tokens;
+  o.notes.push_back(fmt::format("warning: the tokenizer's padding, token {}, is another special token too{}: {}", pad,
+                                pad == tokenizer.eod() ? " (its end of text)" : "",
+                                allowed ? "with --allow-ambiguous-pad-tokens no such token is learned"
+                                        : "it is set aside, and these tokens are learned like any other"));
+  return allowed ? pad : Tokenizer::kNone;
+}
+
 void complete_options(Options& o) {
   o.train.load = find_on_hub(o.train.load, "--load");
   find_tokenizer_on_hub(o.tokenizer);
@@ -117,7 +130,7 @@ void complete_options(Options& o) {
           "the tokenizer has {} tokens, the model a vocabulary of {}: use the "
           "tokenizer that belongs to the model",
           tokenizer->vocab_size(), o.model.vocab_size);
-    o.data.eod = tokenizer->eod(), o.data.pad = tokenizer->pad();
+    o.data.eod = tokenizer->eod(), o.data.pad = padding_of(*tokenizer, o);
   } else if (o.data.mock_data) {
     o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
   }

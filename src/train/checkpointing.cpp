@@ -44,6 +44,7 @@ std::string state_json(const RunProgress& p, const Schedules& schedules) {
   json j = {{"schedule_samples", p.state.schedule_samples},
             {"optimizer_steps", p.state.optimizer_steps},
             {"skipped_iterations", p.state.skipped_iterations},
+            {"skipped_samples", p.state.skipped_samples},
             {"interval", interval_json(p.interval)},
             {"data", data_json(p.data)},
             {"schedules", schedules_to_json(schedules)}};
@@ -64,7 +65,8 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
                .consumed_samples = c.manifest.consumed_samples,
                .schedule_samples = count_field(j, "schedule_samples"),
                .optimizer_steps = count_field(j, "optimizer_steps"),
-               .skipped_iterations = count_field(j, "skipped_iterations")};
+               .skipped_iterations = count_field(j, "skipped_iterations"),
+               .skipped_samples = j.contains("skipped_samples") ? count_field(j, "skipped_samples") : 0};
     const json& i = field(j, "interval");
     for (const auto& [name, sum] : field(i, "losses").items())
       p.interval.mean_losses.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
@@ -145,10 +147,7 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
           options.train.ckpt_step, load_);
-    // Where this run will save, nothing yet is what a first start finds.
-    check(canonical_path(load_) == canonical_path(options.train.save) || fs::exists(load_),
-          "--load {}: no such directory", load_);
-    check_no_weights(load_);
+    check_no_weights(load_);  // nothing yet is what a first start finds
     return;
   }
   AnyOpenOptions how = open_options(is_copy_ ? 0 : options.train.ckpt_step);

@@ -68,6 +68,10 @@ std::string bad_run_sizes(const Options& o) {
                        {"--exit-interval", t.exit_interval, 0},
                        {"--eval-interval", t.eval_interval, 0},
                        {"--eval-iters", t.eval_iters, 0},
+                       {"--start-eval-at-iter", t.start_eval_at_iter, 0},
+                       {"--eval-global-batch-size", t.eval_global_batch_size, 0},
+                       {"--eval-micro-batch-size", t.eval_micro_batch_size, 0},
+                       {"--max-skipped-iterations-in-a-row", t.max_skipped_in_a_row, 0},
                        {"--seed", t.seed, 0},
                        {"--num-workers", o.data.num_workers, 0},
                        {"--save-interval", t.save_interval, 0},
@@ -100,7 +104,8 @@ std::vector<Rule> first_rules() {
 const std::vector<Rule>& compatibility_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all = first_rules();
-    for (const auto& part : {model_rules(), schedule_rules(), parallel_rules(), run_rules(), recompute_rules()})
+    for (const auto& part :
+         {model_rules(), batch_rules(), schedule_rules(), parallel_rules(), run_rules(), recompute_rules()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -31,6 +31,7 @@ std::string compatibility_markdown();
 
 // Parts of the table.
 std::vector<Rule> model_rules();
+std::vector<Rule> batch_rules();
 std::vector<Rule> schedule_rules();
 std::vector<Rule> parallel_rules();
 std::vector<Rule> run_rules();

@@ -1,6 +1,8 @@
 // Rules about how ranks share the work. Megatron's divisibility rules, each with its values and a way out.
+#include <limits>
 #include <numeric>
 
+#include "train/batch_sizes.h"
 #include "train/compatibility.h"
 
 namespace megalith {
@@ -101,20 +103,41 @@ std::string all_to_all_divides(const Options& o) {
       groups, p.context_parallel_size);
 }
 
+// Of all steps, or of the last ones, as a run that resumes may be past the others; none where the flags make none,
+// which batch_grows tells.
+std::vector<i64> batch_sizes(const Options& o) {
+  try {
+    return BatchSizes(o).from(o.train.load.empty() ? 0 : std::numeric_limits<i64>::max());
+  } catch (const Error&) {
+    return {};
+  }
+}
+
 std::string batch_divides(const Options& o) {
   const i64 dp = o.parallel.data_parallel_size(), step = o.train.micro_batch_size * dp;
-  if (step == 0 || o.train.global_batch_size % step == 0) return {};
-  return fmt::format(
-      "--global-batch-size {} is not divisible by --micro-batch-size {} times data-parallel size {}: change one",
-      o.train.global_batch_size, o.train.micro_batch_size, dp);
+  if (step == 0) return {};
+  for (const i64 size : batch_sizes(o)) {
+    if (size > 0 && size % step == 0) continue;
+    const std::string what = batch_sizes(o).size() > 1
+                                 ? fmt::format("a global batch of {} (of the batch sizes to come)", size)
+                                 : fmt::format("--global-batch-size {}", o.train.global_batch_size);
+    if (size == 0)
+      return fmt::format(
+          "--decrease-batch-size-if-needed makes a global batch 0: one micro-batch on each of {} ranks "
+          "is {} sequences; lower --micro-batch-size",
+          dp, step);
+    return fmt::format("{} is not divisible by --micro-batch-size {} times data-parallel size {}: change one", what,
+                       o.train.micro_batch_size, dp);
+  }
+  return {};
 }
 
 std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (p.pipeline_model_parallel_size == 1 && p.pipeline_layout.empty()) return {};
-  const i64 at_once = o.train.micro_batch_size * p.data_parallel_size();
+  const i64 at_once = std::max<i64>(1, o.train.micro_batch_size * p.data_parallel_size());
   try {
-    pipeline_of(p, o.model, 0, int(o.train.global_batch_size / std::max<i64>(1, at_once)));
+    for (const i64 size : batch_sizes(o)) pipeline_of(p, o.model, 0, int(size / at_once));
     return {};
   } catch (const Error& e) {
     return e.what();

@@ -73,6 +73,21 @@ std::string rates(const Options& o) {
   return {};
 }
 
+std::string decoupled_rates(const Options& o) {
+  const OptimizerConfig& p = o.optimizer;
+  if (!p.decoupled_lr)
+    return p.decoupled_min_lr ? "--decoupled-min-lr has no effect without --decoupled-lr: give both or neither" : "";
+  const double least = p.decoupled_min_lr.value_or(p.min_lr);
+  if (*p.decoupled_lr < 0 || least < 0) return "--decoupled-lr and --decoupled-min-lr must not be negative";
+  if (least > *p.decoupled_lr)
+    return fmt::format("--decoupled-min-lr {} (left out: --min-lr) is more than --decoupled-lr {}: lower it", least,
+                       *p.decoupled_lr);
+  if (p.lr_warmup_init > *p.decoupled_lr)
+    return fmt::format("--lr-warmup-init {} is more than --decoupled-lr {}: lower it", p.lr_warmup_init,
+                       *p.decoupled_lr);
+  return {};
+}
+
 std::string warmup_init(const Options& o) {
   const OptimizerConfig& p = o.optimizer;
   if (p.lr_warmup_init >= 0 && p.lr_warmup_init <= p.lr) return {};
@@ -169,6 +184,7 @@ std::vector<Rule> schedule_rules() {
       {"lr-warmup-fraction is from 0 to below 1", Topic::run, Action::refuse, warmup_fraction},
       {"warm-up is shorter than the decay", Topic::run, Action::refuse, warmup_fits},
       {"0 <= min-lr <= lr", Topic::run, Action::refuse, rates},
+      {"0 <= decoupled-min-lr <= decoupled-lr", Topic::run, Action::refuse, decoupled_rates},
       {"0 <= lr-warmup-init <= lr", Topic::run, Action::refuse, warmup_init},
       {"WSD has a decay length within the decay", Topic::run, Action::refuse, wsd_length},
       {"WSD flags come with WSD", Topic::run, Action::warn, wsd_style},

@@ -1,5 +1,8 @@
 #include "train/evaluation.h"
 
+#include <algorithm>
+
+#include "base/log.h"
 #include "train/together.h"
 
 namespace megalith {
@@ -12,14 +15,19 @@ LoaderConfig rank_loader_config(const Options& o, const Mesh& mesh, const Coord&
   return c;
 }
 
-double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done) {
+double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
   const TrainConfig& t = o_.train;
   const Mesh& mesh = step_.plan.mesh;
-  const i64 samples = t.eval_iters * t.global_batch_size;
-  const i64 first = set->size() >= (done + 1) * samples ? done * samples : 0;
-  DataLoader loader(set, rank_loader_config(o_, mesh, coord_, Split::valid, first));
-  auto e = trainer_.evaluate(loader, samples / (t.micro_batch_size * mesh.n(Axis::dp)));
+  const i64 asked = whole ? set->size() : t.eval_iters * t.eval_batch(), samples = std::min(asked, set->size());
+  const i64 first = set->size() >= (done + 1) * asked ? done * asked : 0;
+  LoaderConfig config = rank_loader_config(o_, mesh, coord_, Split::valid, first);
+  if (whole) config.type = SamplerType::single;
+  if (config.type == SamplerType::single) config.end = first + samples;
+  DataLoader loader(set, config);
+  const i64 at_once = t.micro_batch_size * mesh.n(Axis::dp);
+  auto e = trainer_.evaluate(loader, (samples + at_once - 1) / at_once);
   if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
+  if (e.tokens == 0) log::warn("no label of the {} samples evaluated counts: the loss is 0", samples);
   return e.mean();
 }
 

@@ -138,7 +138,7 @@ constexpr Row kNotBuilt[] = {
     {"low-precision optimizer state is not built yet",
      "--main-grads-dtype --main-params-dtype --exp-avg-dtype --exp-avg-sq-dtype"},
     {"this optimizer setting is not built yet: --optimizer adam and sgd are there",
-     "--decoupled-lr --decoupled-min-lr --lion-beta1 --lion-beta2 --muon-momentum --muon-num-ns-steps "
+     "--lion-beta1 --lion-beta2 --muon-momentum --muon-num-ns-steps "
      "--muon-scale-mode "
      "--muon-tp-mode --muon-use-nesterov --muon-no-split-qkv --muon-extra-scale-factor "
      "--no-use-layer-wise-param-layout "
@@ -146,8 +146,6 @@ constexpr Row kNotBuilt[] = {
      "--mup-base-hidden-size "
      "--mup-width-mult --mup-embedding-mult --mup-output-mult --mup-base-head-dim --mup-attn-scale-power --qk-clip "
      "--qk-clip-alpha --qk-clip-threshold"},
-    {"changing batch sizes are not built yet: give --global-batch-size",
-     "--step-batch-size-schedule --decrease-batch-size-if-needed --rampup-batch-size"},
     {"this kind of position is not built yet: --position-embedding-type learned_absolute, rope, alibi and none are "
      "there",
      "--yarn-original-max-position-embeddings --yarn-beta-fast --yarn-beta-slow "
@@ -173,12 +171,7 @@ constexpr Row kNotBuilt[] = {
     {"this way to feed data is not built yet",
      "--per-dataset-sequences-path --dataloader-inter-document-masking "
      "--object-storage-cache-path --enable-msc --phase-transition-iterations --iterations-to-skip "
-     "--result-rejected-tracker-filename "
-     "--allow-ambiguous-pad-tokens"},
-    {"this way to evaluate is not built yet",
-     "--full-validation --multiple-validation-sets --validation-set-names --eval-global-batch-size "
-     "--eval-micro-batch-size "
-     "--start-eval-at-iter --skip-train"},
+     "--result-rejected-tracker-filename"},
     {"this tokenizer setting is not built yet: docs/tokenizers.md has those that are",
      "--tokenizer-metadata --tokenizer-special-tokens --vocab-extra-ids --trust-remote-code --tokenizer-hf-no-use-fast "
      "--chat-template --tokenizer-sentencepiece-legacy"},

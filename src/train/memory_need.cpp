@@ -44,7 +44,7 @@ static i64 data_bytes(const DataConfig& d) {
 // most when it knows that it does.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
   constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10;
-  return (t.eval_iters > 0 ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
+  return (t.evaluates() ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {

@@ -16,8 +16,8 @@ struct MemoryNeed {
   // On the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the context and libraries
   // hold of it.
   i64 process = 0;
-  // Of a device, as far as it has room: copies that are made there first, so that training does not wait for their way to
-  // the host (--async-save).
+  // Of a device, as far as it has room: copies that are made there first, so that training does not wait for their way
+  // to the host (--async-save).
   i64 device_copies = 0;
   // Of the host's:
   i64 batches = 0;  // on their way from the data to the arena

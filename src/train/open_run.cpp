@@ -1,9 +1,12 @@
 #include "train/open_run.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "base/log.h"
 #include "base/process_memory.h"
+#include "data/data_paths.h"
+#include "train/batch_sizes.h"
 #include "train/open_data.h"
 #include "train/pipeline.h"
 #include "train/run_begin.h"
@@ -21,14 +24,32 @@ int stage_of(const Options& o, const Ranks& ranks) {
   return o.train.dry_run ? 0 : mesh_of(o.parallel, o.model).coord(ranks.rank())[int(Axis::pp)];
 }
 
-// A dry run may be made before there is any data.
+// Says what becomes of evaluations where there is less to evaluate on than was asked for.
+static void settle_validation(const Options& o, Datasets& sets) {
+  const auto drop_empty = [](std::shared_ptr<const Dataset>& set) {
+    if (!set || set->size() > 0) return;
+    log::say("> a validation set has too few tokens for a sample: it goes on without");
+    set = nullptr;
+  };
+  drop_empty(sets.valid);
+  std::ranges::for_each(sets.valid_sets, drop_empty);
+  const TrainConfig& t = o.train;
+  const bool any = sets.valid || std::ranges::any_of(sets.valid_sets, [](const auto& set) { return bool(set); });
+  check(!t.skip_train || any || sets.test,
+        "--skip-train: there is nothing to evaluate on: give --split, --valid-data-path or --test-data-path");
+  if (o.given.has("eval-interval") && t.evaluates() && t.eval_interval > 0 && !any)
+    log::warn("--eval-interval has no effect: there is no validation data (--split, --valid-data-path)");
+  const i64 asked = t.eval_iters * t.eval_batch();
+  if (sets.valid && !t.full_validation && sets.valid->size() < asked)
+    log::warn("the validation set has {} samples, fewer than the {} of --eval-iters {}: each evaluation reads all",
+              sets.valid->size(), asked, t.eval_iters);
+}
+
 static Datasets open_data(const Options& o, const SampleCounts& counts) {
-  if (o.train.dry_run && o.data.ways_to_name_data() == 0) return {};
   Datasets sets = open_datasets(o, counts);
   log::say("> finished creating GPT datasets ...");
-  check(sets.train != nullptr, "there is nothing to train on: --split gives the training set no documents");
-  if (o.train.eval_iters > 0 && o.train.eval_interval > 0 && !sets.valid)
-    log::warn("--eval-interval has no effect: there is no validation data (--split, --valid-data-path)");
+  check(o.train.skip_train || sets.train, "there is nothing to train on: --split gives the training set no documents");
+  settle_validation(o, sets);
   return sets;
 }
 
@@ -60,11 +81,20 @@ static void say_head(const Options& o, const RunStart& start, const MemoryNeed& 
   RunFacts facts{.device = backend.device_name(),
                  .available_bytes = backend.available_bytes() / (backend.host_bytes() ? 1 : ranks.place().local_size),
                  .iteration = state.iteration,
+                 .consumed_samples = state.consumed_samples,
                  .train_iters = train_iters(o, state),
                  .from = start.place()};
   facts.needed_bytes = most_needed(o, need.total(), start.resumes(), backend, ranks);
   if (!o.train.dry_run && ranks.rank() == 0) facts.arguments = write_arguments(o, state.iteration);
   if (ranks.rank() == 0 && o.train.log_level <= LogLevel::info) log::say("{}", run_head(o, facts));
+}
+
+static void check_sizes_to_come(const BatchSizes& sizes, i64 consumed) {
+  for (const i64 size : sizes.from(consumed))
+    check(size > 0 && size % sizes.at_once() == 0,
+          "a global batch of {}, to come after {} samples, is not divisible by the {} sequences of all ranks in a "
+          "micro-batch: change the batch sizes, --micro-batch-size or the number of ranks",
+          size, consumed, sizes.at_once());
 }
 
 Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
@@ -86,8 +116,13 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     const Coord coord = coord_of(step.plan, ranks);
     backend.connect(step.plan, coord, links_of(step, coord));
   }
+  together(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
-  Datasets datasets = open_data(o, ranks, asked);
+  Datasets datasets;  // a plan needs none: a dry run may be made before there is any data
+  if (!o.train.dry_run)
+    datasets = open_data(o, ranks, asked);
+  else if (const std::string missing = missing_data(o.data); !missing.empty())
+    log::say("> {} is not there: a dry run needs no data, the run itself will", missing);
   MemoryNeed total;
   together(ranks, [&] {
     if (o.train.print_graph) log::say("{}", print(step.train));

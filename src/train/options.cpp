@@ -1,6 +1,7 @@
 #include "train/options.h"
 
 #include "config/show.h"
+#include "train/batch_sizes.h"
 #include "train/compatibility.h"
 #include "train/megatron_flags.h"
 
@@ -18,6 +19,15 @@ Options read_options(int argc, const char* const* argv) {
   return options;
 }
 
+// What only training needs may be left out.
+static void settle_skipped_training(Options& options) {
+  TrainConfig& t = options.train;
+  if (t.train_iters == 0 && t.train_samples == 0) t.train_iters = 1;
+  if (options.optimizer.lr == 0) options.optimizer.lr = 1;
+  t.no_load_optim = true;
+  options.optimizer.override_opt_param_scheduler = !options.optimizer.use_checkpoint_opt_param_scheduler;
+}
+
 void finish_options(Options& options) {
   if (options.help) return;
   options.model.resolve(options.parallel.tensor_model_parallel_size);
@@ -28,8 +38,11 @@ void finish_options(Options& options) {
   if (options.data.sft)  // conversations in a sample are documents
     options.data.reset_position_ids = options.data.reset_attention_mask = true;
   TrainConfig& train = options.train;
+  if (const i64 last = last_of_schedule(train.step_batch_size_schedule); last > 0 && train.global_batch_size == 0)
+    train.global_batch_size = last;
   if (train.global_batch_size == 0)
     train.global_batch_size = train.micro_batch_size * options.parallel.data_parallel_size();
+  if (train.skip_train) settle_skipped_training(options);
   for (std::string& warning : check_compatibility(options)) options.notes.push_back("warning: " + std::move(warning));
   for (std::string& line : differences_from_megatron(options))
     options.notes.push_back("differs from Megatron: " + std::move(line));
@@ -78,6 +91,10 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
       "--fim-data draws each sample's random numbers by its number (there by the order in which a process reads)");
   add(o.optimizer.optimizer_cpu_offload,
       "--optimizer-cpu-offload: a GPU computes the update itself, on windows of the state (there the CPU does)");
+  add(o.train.check_for_nan_in_loss_and_grad && o.train.max_skipped_in_a_row > 0,
+      fmt::format("an iteration whose loss or gradient is not finite is skipped, {} in a row end the run (there the "
+                  "first one does)",
+                  o.train.max_skipped_in_a_row));
   add(!o.train.bf16, "gradients are accumulated in f32 always (there only with --bf16 or on request)");
   add(o.parallel.grad_reduce_in_bf16,
       "--grad-reduce-in-bf16 is for sums over ranks, each rank's own stay f32 (there they are bf16 too)");

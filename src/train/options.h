@@ -31,7 +31,11 @@ enum class CopyType { none, global, local };  // of saves of which only the late
 struct TrainConfig {
   i64 micro_batch_size = 0;   // sequences in one forward and backward
   i64 global_batch_size = 0;  // sequences in one update; 0: micro_batch_size x data-parallel size
-  i64 train_iters = 0;        // exactly one of the two
+  // How the global batch grows (train/batch_sizes.h): START INCREMENT SAMPLES, or "0:768 250B:1536"; empty: it doesn't.
+  std::vector<std::string> rampup_batch_size;
+  std::string step_batch_size_schedule;
+  bool decrease_batch_size_if_needed = false;  // to what micro-batches and ranks divide
+  i64 train_iters = 0;                         // exactly one of the two
   i64 train_samples = 0;
   i64 exit_interval = 0;             // leave after an iteration that is a multiple of this; 0: never
   double exit_duration_in_mins = 0;  // leave after this time; 0: never
@@ -40,9 +44,18 @@ struct TrainConfig {
   bool bf16 = false;
   DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
+  i64 max_skipped_in_a_row = 10;  // iterations, then the run ends by an error; 0: never
 
-  i64 eval_interval = 0;  // 0: no evaluation while training
-  i64 eval_iters = 100;   // 0: no evaluation at all
+  i64 eval_interval = 1000;        // 0: no evaluation while training
+  i64 eval_iters = 100;            // 0: no evaluation at all
+  i64 start_eval_at_iter = 0;      // none while training before
+  i64 eval_global_batch_size = 0;  // 0: global_batch_size
+  i64 eval_micro_batch_size = 0;   // 0: micro_batch_size
+  bool full_validation = false;    // all of the validation set, instead of eval_iters
+  bool skip_train = false;         // evaluate what is loaded, and leave
+
+  bool evaluates() const { return eval_iters > 0 || full_validation; }
+  i64 eval_batch() const { return eval_global_batch_size > 0 ? eval_global_batch_size : global_batch_size; }
 
   std::string save;
   std::string load;

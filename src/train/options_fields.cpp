@@ -3,6 +3,7 @@
 
 #include "config/field.h"
 #include "train/options.h"
+#include "train/options_fields_run.h"
 
 namespace megalith {
 namespace {
@@ -11,6 +12,7 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.group("Run");
   f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass (required).");
   f.add("global-batch-size", c.global_batch_size, "Sequences in one update; 0: micro-batch-size x data-parallel size.");
+  list_growing_batches(c, f);
   f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).");
   f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
   f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
@@ -18,14 +20,16 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},
         "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too, always with exit code "
         "85, and SIGUSR1 saves and goes on.");
-  f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
-  f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
+  list_evaluation(c, f);
   f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
   f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
   list_fields(c.device, f);
   f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
            "Do not look for NaN in loss and gradients.")
       .means("--no-check-for-nan-in-loss", "false");
+  f.add("max-skipped-iterations-in-a-row", c.max_skipped_in_a_row,
+        "End with an error after so many iterations in a row that were skipped as loss or gradient was not finite, and "
+        "as soon as weights are not; 0: go on. Not in Megatron.");
   f.add("dry-run", c.dry_run,
         "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
   f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
@@ -214,6 +218,10 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   f.add("per-split-data-args-path", c.per_split_data_args_path,
         "JSON file with what --train-, --valid- and --test-data-path would hold, under train, valid and test.")
       .shown_as("FILE");
+  f.add("multiple-validation-sets", c.multiple_validation_sets,
+        "Evaluate on each of the validation datasets by itself, with --full-validation.");
+  f.add("validation-set-names", c.validation_set_names, "What they are called in logs; left out: numbers from 0 on.")
+      .shown_as("NAME ...");
   f.add("mock-data", c.mock_data, "Made-up documents, to try things out.");
   f.add("split", c.split, "Parts of --data-path for training, validation and test; left out: 969, 30, 1.")
       .shown_as("A,B,C");
@@ -233,6 +241,8 @@ void list_fields(DataConfig& c, config::FieldList& f) {
         "Threads that read batches ahead, two for each; 0: batches are read when they are needed.");
   f.add("reset-position-ids", c.reset_position_ids, "Positions begin anew after each end of document.");
   f.add("reset-attention-mask", c.reset_attention_mask, "Tokens do not attend across an end of document.");
+  f.add("allow-ambiguous-pad-tokens", c.allow_ambiguous_pad_tokens,
+        "Do not learn the tokenizer's padding where it is another special token too, such as the end of document.");
   f.add("eod-mask-loss", c.eod_mask_loss, "What follows an end of document has no part in the loss.");
   f.add("sft", c.sft,
         "Fine-tune on chats: the paths are JSON lines with \"messages\", and only the assistant's turns are learned.");

@@ -1,5 +1,8 @@
 #include "train/pipeline.h"
 
+#include <set>
+#include <tuple>
+
 namespace megalith {
 
 namespace {
@@ -24,7 +27,7 @@ std::vector<Link> links_of(const PlannedStep& step, const Coord& coord) {
     out.push_back({from, to, channel});
   };
   const int self = mesh.rank(coord);
-  for (const Task& task : here.tasks) {
+  for (const Task& task : here.tasks.at(here.spec.schedule.micro_batches)) {
     if (const auto from = source(here.spec.schedule, here.spec.stage, task))
       add(rank_at(mesh, coord, from->stage), self, channel_of(task.kind));
     if (const auto to = target(here.spec.schedule, here.spec.stage, task))
@@ -34,30 +37,42 @@ std::vector<Link> links_of(const PlannedStep& step, const Coord& coord) {
 }
 
 Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
-    : step_(step), stage_(*step.pipeline), interpreter_(interpreter), coord_(coord) {
+    : step_(step),
+      stage_(*step.pipeline),
+      interpreter_(interpreter),
+      coord_(coord),
+      micro_batches_(stage_.spec.schedule.micro_batches) {
   for (const StagePiece& piece : stage_.pieces) feeds_.emplace_back(step.plan, interpreter, coord, piece.suffix);
   make_ready();
 }
 
-// All that a step and evaluations run.
-void Pipeline::make_ready() {
+// All that a step runs, of any number of micro-batches.
+void Pipeline::make_steps_ready() {
+  std::set<std::tuple<int, bool, int>> runs;
   const auto ready = [&](const Task& task, const std::string& program) {
     const Run r = run_of(task, program);
-    interpreter_.make_ready(r.program, r.first, r.slot);
+    if (runs.emplace(r.program, r.first, r.slot).second) interpreter_.make_ready(r.program, r.first, r.slot);
   };
-  for (const Task& task : stage_.tasks) {
-    if (task.kind == Task::Kind::backward) ready(task, "backward");
-    if (task.kind == Task::Kind::weights) ready(task, "weights");
-    if (task.kind != Task::Kind::forward) continue;
-    ready(task, "forward");
+  for (const auto& [n, tasks] : stage_.tasks) {
+    micro_batches_ = n;
+    for (const Task& task : tasks) {
+      if (task.kind == Task::Kind::forward) ready(task, "forward");
+      if (task.kind == Task::Kind::backward) ready(task, "backward");
+      if (task.kind == Task::Kind::weights) ready(task, "weights");
+    }
   }
+  interpreter_.make_ready(step_.plan.index_of("update"), false, 0);
+}
+
+// All that steps and evaluations run.
+void Pipeline::make_ready() {
+  if (step_.plan.find_program("update")) make_steps_ready();
   for (const StagePiece& piece : stage_.pieces) {
     if (!step_.plan.find_program("evaluate" + piece.suffix)) continue;
     const int program = step_.plan.index_of("evaluate" + piece.suffix);
     interpreter_.make_ready(program, true, 0);
     for (int slot = 0; slot < piece.slots; ++slot) interpreter_.make_ready(program, false, slot);  // of any number
   }
-  interpreter_.make_ready(step_.plan.index_of("update"), false, 0);
 }
 
 int Pipeline::rank_of(int stage) const { return rank_at(step_.plan.mesh, coord_, stage); }
@@ -90,13 +105,13 @@ int Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
 }
 
 // Starts to receive the gradient that the task `here` takes, and as many of those behind as the schedule asks for.
-void Pipeline::expect_gradients(size_t here) {
+void Pipeline::expect_gradients(const TaskList& tasks, size_t here) {
   const auto takes_gradient = [&](const Task& t) {
     return t.kind == Task::Kind::backward && !stage_.pieces[size_t(t.chunk)].last;
   };
-  const size_t most = size_t(gradients_ahead(stage_.spec.schedule) + takes_gradient(stage_.tasks[here]));
-  for (; next_expected_ < stage_.tasks.size(); ++next_expected_) {
-    const Task& task = stage_.tasks[next_expected_];
+  const size_t most = size_t(gradients_ahead(stage_.spec.schedule) + takes_gradient(tasks[here]));
+  for (; next_expected_ < tasks.size(); ++next_expected_) {
+    const Task& task = tasks[next_expected_];
     if (!takes_gradient(task)) continue;
     if (expected_.size() >= most || task.micro_batch >= forwards_[size_t(task.chunk)]) return;
     const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
@@ -112,7 +127,7 @@ void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
 Pipeline::Run Pipeline::run_of(const Task& task, const std::string& program) const {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
   const std::string name = program + piece.suffix;
-  const bool is_last = task.micro_batch + 1 == stage_.spec.schedule.micro_batches;
+  const bool is_last = task.micro_batch + 1 == micro_batches_;
   const Program* runs = is_last ? step_.plan.find_program("last-" + name) : nullptr;
   if (!runs) runs = &step_.plan.program(name);
   return {int(runs - step_.plan.programs.data()), task.micro_batch == 0, task.micro_batch % piece.slots};
@@ -143,11 +158,13 @@ void Pipeline::backward(const Task& task) {
   if (!piece.first) send("din" + piece.suffix, slot, task);
 }
 
-void Pipeline::step(const Next& next) {
+void Pipeline::step(const Next& next, i64 micro_batches) {
+  micro_batches_ = int(micro_batches);
   next_expected_ = 0, forwards_.assign(stage_.pieces.size(), 0);
-  for (size_t i = 0; i < stage_.tasks.size(); ++i) {
-    const Task& task = stage_.tasks[i];
-    expect_gradients(i);
+  const TaskList& tasks = stage_.tasks.at(micro_batches_);
+  for (size_t i = 0; i < tasks.size(); ++i) {
+    const Task& task = tasks[i];
+    expect_gradients(tasks, i);
     if (task.kind == Task::Kind::forward) forward(task, "forward", next), ++forwards_[size_t(task.chunk)];
     if (task.kind == Task::Kind::backward) backward(task);
     if (task.kind == Task::Kind::weights) run(task, "weights");

@@ -18,8 +18,8 @@ class Pipeline {
   Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord);
 
   using Next = std::function<Batch()>;  // the next micro-batch
-  // Forward and backward of all micro-batches of a step.
-  void step(const Next& next);
+  // Forward and backward of all micro-batches of a step: as many as the plan knows steps to have.
+  void step(const Next& next, i64 micro_batches);
   // The forwards alone, of so many micro-batches, in the schedule's order; the last stage's programs add up the loss.
   void evaluate(const Next& next, i64 micro_batches);
   const StagePiece& last_piece() const { return stage_.pieces.back(); }
@@ -32,13 +32,14 @@ class Pipeline {
   };
   Run run_of(const Task& task, const std::string& program) const;
   void make_ready();
+  void make_steps_ready();
   void run(const Task& task, const std::string& program);
   void forward(const Task& task, const std::string& program, const Next& next);
   void backward(const Task& task);
   const Batch& batch(int micro_batch, const Next& next);
   void forget_batches_before(int micro_batch);
   int receive(const std::string& leaf, int slot, const Task& task);
-  void expect_gradients(size_t here);
+  void expect_gradients(const TaskList& tasks, size_t here);
   void send(const std::string& leaf, int slot, const Task& task);
   void await_sent(const std::string& leaf, int slot);
   void await_all_sent();
@@ -48,6 +49,7 @@ class Pipeline {
   const PipelineStage& stage_;
   Interpreter& interpreter_;
   Coord coord_;
+  int micro_batches_;          // of the step under way
   std::vector<Feed> feeds_;    // by chunk
   std::deque<Batch> batches_;  // from the first that is still needed on
   int first_batch_ = 0;

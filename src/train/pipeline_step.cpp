@@ -13,7 +13,23 @@ namespace megalith {
 
 namespace {
 
-std::vector<StagePiece> pieces_of(const PipelineSpec& p, const TaskList& tasks) {
+// Those of every number of micro-batches that steps have.
+std::map<int, TaskList> tasks_of(const PipelineSpec& p) {
+  std::map<int, TaskList> out;
+  ScheduleSpec spec = p.schedule;
+  out[spec.micro_batches] = schedule(spec, p.stage);
+  for (const int n : p.micro_batches) spec.micro_batches = n, out[n] = schedule(spec, p.stage);
+  return out;
+}
+
+// A piece's micro-batches begin and end in turn, so slots that are enough for one number of them are for a smaller.
+int most_slots(const std::map<int, TaskList>& tasks, int chunk) {
+  int most = 1;
+  for (const auto& [n, list] : tasks) most = std::max(most, slots(list, chunk));
+  return most;
+}
+
+std::vector<StagePiece> pieces_of(const PipelineSpec& p, const std::map<int, TaskList>& tasks) {
   std::vector<StagePiece> out;
   i64 layer = 0;
   for (int v = 0; v < int(p.layers.size()); ++v) {
@@ -22,7 +38,7 @@ std::vector<StagePiece> pieces_of(const PipelineSpec& p, const TaskList& tasks) 
     if (v % p.schedule.stages != p.stage) continue;
     const int chunk = int(out.size());
     const std::string suffix = chunk ? fmt::format("/{}", chunk) : "";
-    out.push_back({{begin, layer, v == 0, v + 1 == int(p.layers.size()), suffix}, slots(tasks, chunk)});
+    out.push_back({{begin, layer, v == 0, v + 1 == int(p.layers.size()), suffix}, most_slots(tasks, chunk)});
   }
   return out;
 }
@@ -47,7 +63,7 @@ class StagePlanner {
  public:
   StagePlanner(const StepSpec& spec, const Backend& backend) : spec_(spec), passes_off_(backend.passes_off()) {
     passes_off_.insert(spec.passes_off.begin(), spec.passes_off.end());
-    PipelineStage stage{spec.pipeline, schedule(spec.pipeline.schedule, spec.pipeline.stage), {}};
+    PipelineStage stage{spec.pipeline, tasks_of(spec.pipeline), {}};
     stage.pieces = pieces_of(stage.spec, stage.tasks);
     out_.pipeline = std::move(stage);
   }

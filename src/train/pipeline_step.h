@@ -1,6 +1,8 @@
 // The planned step of one pipeline stage: its pieces of the model as programs of their own, whose kept activations lie
 // in as many slots as the schedule has micro-batches in flight.
 #pragma once
+#include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -16,8 +18,9 @@ struct PlannedStep;
 // The user's choice of stages, for the rank at one of them.
 struct PipelineSpec {
   int stage = 0;
-  ScheduleSpec schedule{};    // stages 1: no pipeline
-  std::vector<i64> layers{};  // of each virtual stage, along the model
+  ScheduleSpec schedule{};        // stages 1: no pipeline
+  std::vector<i64> layers{};      // of each virtual stage, along the model
+  std::set<int> micro_batches{};  // numbers of them that steps have, where they are not all as the schedule's
 };
 
 // One of the pieces that a rank holds.
@@ -27,7 +30,7 @@ struct StagePiece : GptPiece {  // the suffix is of its programs' names too
 
 struct PipelineStage {
   PipelineSpec spec;
-  TaskList tasks;
+  std::map<int, TaskList> tasks;   // by the number of a step's micro-batches
   std::vector<StagePiece> pieces;  // by chunk
 };
 

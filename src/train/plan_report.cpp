@@ -8,6 +8,7 @@
 #include <set>
 
 #include "base/process_memory.h"
+#include "train/batch_sizes.h"
 #include "train/communication.h"
 #include "train/compatibility.h"
 #include "train/flops.h"
@@ -37,7 +38,7 @@ static Flops flops_of(const Plan& plan, const Program& p) {
 static std::string recompute_line(const Options& o, const PlannedStep& step) {
   const Program& program = step.plan.program("micro-batch");
   const Flops each = flops_of(step.plan, program), last = flops_of(step.plan, step.plan.program("last-micro-batch"));
-  const double before = double(o.train.global_batch_size / o.train.micro_batch_size - 1);
+  const double before = double(micro_batches(o) - 1);
   const double again = before * each.again + last.again, rest = before * each.all + last.all - again;
   return fmt::format("  recompute: saves {:.1f} MiB of activations for {:.4g} extra GFLOP a step, {:.1f}%\n",
                      mib(step.unrecomputed_bytes - program.activation_bytes), again / 1e9, 100 * again / rest);
@@ -66,14 +67,13 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  parameters                   {:>16}   (+ {} of vocabulary padding)\n", parameters, padding);
   for (const Program& p : step.plan.programs)
     out += fmt::format("  {:<28} {:>16} instructions\n", "program " + p.name, p.instructions.size());
-  out += fmt::format("  model flops per iteration    {:>16.4g}\n",
-                     flops_per_iteration(o.model, o.train.global_batch_size));
+  out +=
+      fmt::format("  model flops per iteration    {:>16.4g}\n", flops_per_iteration(o.model, BatchSizes(o).largest()));
   out += memory_table(step.plan);
   out += offload_line(step.plan);
   out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
-  const i64 at_once = o.train.micro_batch_size * o.parallel.data_parallel_size();
-  for (const Sent& sent : sent_a_step(step, o.train.global_batch_size / at_once))
+  for (const Sent& sent : sent_a_step(step, micro_batches(o)))
     out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));
   if (!need.host) out += row("batches", need.batches);
   if (!need.host && need.start > 0) out += row("start", need.start);

@@ -2,13 +2,14 @@
 
 #include <cmath>
 #include <exception>
+#include <functional>
 #include <optional>
 
 #include "base/canonical_path.h"
 #include "base/log.h"
 #include "train/asked.h"
+#include "train/batch_sizes.h"
 #include "train/data_use.h"
-#include "train/evaluation.h"
 #include "train/memory_use.h"
 #include "train/open_run.h"
 #include "train/peak_flops.h"
@@ -18,8 +19,10 @@
 #include "train/run_log.h"
 #include "train/saver.h"
 #include "train/schedules.h"
+#include "train/step_health.h"
 #include "train/straggler.h"
 #include "train/together.h"
+#include "train/validation.h"
 
 namespace megalith {
 
@@ -38,6 +41,7 @@ class TrainingRun {
         interpreter_(backend.make_interpreter(step_.plan, coord_)),
         model_(step_, *interpreter_, coord_),
         start_(fill_model(options, ranks, std::move(run.start), model_)),
+        sizes_(o_),
         schedules_(start_.schedules()),
         trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
         evaluation_(o_, step_, coord_, ranks, trainer_),
@@ -45,18 +49,20 @@ class TrainingRun {
         datasets_(enough(run)),
         last_(train_iters(o_, state_)),
         log_(o_, start_.progress(), last_, ranks.size(), peak(), ranks.rank() == 0),
+        validation_(o_, evaluation_, datasets_, log_),
+        health_(t_, model_),
         places_(std::move(run.places)),
         saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
     const std::string changed = changed_data(start_.progress().data, data_read());
     if (!changed.empty()) log::warn("{}", changed);
     if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
-      straggler_.emplace(step_, t_.global_batch_size / samples_at_once(), *interpreter_, ranks,
-                         int(t_.straggler_minmax_count));
+      straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
   }
 
   int train() {
-    const int code = train_and_save();
-    if (state_.iteration >= last_) final_evaluations();
+    if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
+    const int code = t_.skip_train ? 0 : train_and_save();
+    if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
     log_.finish();
     log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
     return code;
@@ -94,8 +100,7 @@ class TrainingRun {
       if (!asked.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
       finish_all();
       if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
-      if (evaluates_at(state_.iteration))
-        evaluate(datasets_.valid, fmt::format("iteration {}", state_.iteration), true);
+      if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
       if (saver_.saves_at(state_.iteration) || asked.to_save()) save();
       if (saver_.copies_at(state_.iteration)) save_copy();
       if (should_exit(asked)) break;
@@ -116,7 +121,7 @@ class TrainingRun {
   // save: the others wait for it within the step, until its error ends them.
   void start(DataLoader& loader) {
     try {
-      trainer_.start_step(loader, t_.global_batch_size / samples_at_once(), state_);
+      trainer_.start_step(loader, sizes_.at(loader.consumed_samples()) / samples_at_once(), state_);
     } catch (const std::exception&) {
       if (ranks_.size() > 1) throw;
       finish_all();
@@ -125,19 +130,25 @@ class TrainingRun {
     }
   }
 
+  // Where the step behind this one takes more, or fewer.
+  void say_size(i64 before) const {
+    const i64 size = sizes_.at(before), next = sizes_.at(state_.consumed_samples);
+    if (size != next && state_.iteration < last_) log::say("  global batch size: {} -> {} from here on", size, next);
+  }
+
   void finish_all() {
     while (trainer_.started() > 0) finish();
   }
 
   void finish() {
+    const i64 consumed = state_.consumed_samples;
     StepResult r = trainer_.finish_step(state_);
+    state_.skipped_samples += sizes_.dropped(consumed);
     if (t_.log_params_norm) r.params_norm = std::sqrt(sum_over(ranks_, model_.squares()));
     if (t_.log_num_zeros_in_grad) r.num_zeros = i64(sum_over(ranks_, double(model_.zeros_in_gradients())));
-    bad_in_a_row_ = r.counted ? 0 : bad_in_a_row_ + 1;
-    if (!r.counted && t_.check_for_nan_in_loss_and_grad)
-      log::warn("iteration {}: loss {}, gradient norm {}: the step is skipped ({} in a row)", state_.iteration, r.loss,
-                r.grad_norm, bad_in_a_row_);
+    health_.look(state_.iteration, r);
     const bool ends_interval = log_.step(state_, r, schedules_.lr.at(state_.schedule_samples));
+    say_size(consumed);
     if (!straggler_) return;
     straggler_->step();
     if (ends_interval) log::say("{}", straggler_->report());
@@ -153,6 +164,12 @@ class TrainingRun {
     if (straggler_) straggler_->resume();
   }
 
+  void validate(const std::function<void()>& f) {
+    pause();
+    f();
+    resume();
+  }
+
   void profile(bool on) {
     if (profiled_ != on) interpreter_->profile(on);
     profiled_ = on;
@@ -160,13 +177,13 @@ class TrainingRun {
 
   std::optional<double> peak() const { return peak_flops(backend_.device_name(), t_.bf16 ? DType::bf16 : DType::f32); }
 
-  bool evaluates_at(i64 iteration) const { return t_.eval_interval > 0 && iteration % t_.eval_interval == 0; }
   bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
 
   // Behind the step started last, something needs all steps finished: the end, or what looks at the model.
   bool something_is_due() const {
     const i64 iteration = state_.iteration + trainer_.started();
-    return iteration == last_ || evaluates_at(iteration) || saver_.saves_at(iteration) || saver_.copies_at(iteration) ||
+    return iteration == last_ || validation_.is_due(iteration) || saver_.saves_at(iteration) ||
+           saver_.copies_at(iteration) ||
            (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
            exits_at(iteration) || t_.log_params_norm || t_.log_num_zeros_in_grad;
   }
@@ -174,20 +191,8 @@ class TrainingRun {
   // Of all data-parallel ranks, in one micro-batch.
   i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(Axis::dp); }
 
-  std::vector<DatasetUse> data_read() const { return data_use(o_.data, *datasets_.train, state_.consumed_samples); }
-
-  void evaluate(const std::shared_ptr<const Dataset>& set, const std::string& where, bool record) {
-    if (t_.eval_iters <= 0 || !set) return;
-    pause();
-    const i64 done = t_.eval_interval > 0 && record ? (state_.iteration / t_.eval_interval - 1) : 0;
-    log_.validation(where, state_, evaluation_.loss(set, done), record);
-    resume();
-  }
-
-  void final_evaluations() {
-    const bool done = t_.eval_interval > 0 && state_.iteration % t_.eval_interval == 0;
-    if (!done) evaluate(datasets_.valid, fmt::format("iteration {} on validation set", state_.iteration), false);
-    evaluate(datasets_.test, fmt::format("iteration {} on test set", state_.iteration), false);
+  std::vector<DatasetUse> data_read() const {
+    return datasets_.train ? data_use(o_.data, *datasets_.train, state_.consumed_samples) : std::vector<DatasetUse>();
   }
 
   // It begins with a checkpoint under --save.
@@ -256,6 +261,7 @@ class TrainingRun {
   std::unique_ptr<Interpreter> interpreter_;
   ModelState model_;
   RunStart start_;
+  BatchSizes sizes_;
   Schedules schedules_;
   Trainer trainer_;
   Evaluation evaluation_;
@@ -263,10 +269,11 @@ class TrainingRun {
   Datasets datasets_;
   i64 last_;  // iteration
   RunLog log_;
+  Validation validation_;
+  StepHealth health_;
   std::optional<Straggler> straggler_;  // of several ranks, where wanted
   SavePlaces places_;
   Saver saver_;
-  i64 bad_in_a_row_ = 0;
   bool profiled_ = false;  // now
 };
 

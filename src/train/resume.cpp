@@ -55,6 +55,7 @@ json schedules_to_json(const Schedules& s) {
             {"weight_decay_incr_style", kWdStyles[int(s.weight_decay.style)]},
             {"start_weight_decay", s.weight_decay.start},
             {"end_weight_decay", s.weight_decay.end}};
+  if (s.decoupled) j["decoupled_lr"] = s.decoupled->max_lr, j["decoupled_min_lr"] = s.decoupled->min_lr;
   if (s.lr.style == LrDecay::wsd) {
     j["lr_wsd_decay_style"] = kWsdStyles[int(s.lr.wsd_style)];
     j["lr_wsd_decay_samples"] = s.lr.wsd_decay_samples;
@@ -78,6 +79,11 @@ Schedules schedules_from_json(const json& j, const std::string& where) {
       s.lr.wsd_style = style_of<WsdDecay>(j, "lr_wsd_decay_style", kWsdStyles);
       s.lr.wsd_decay_samples = field_as<double>(j, "lr_wsd_decay_samples");
     }
+    if (j.contains("decoupled_lr")) {
+      s.decoupled = s.lr;
+      s.decoupled->max_lr = field_as<double>(j, "decoupled_lr");
+      s.decoupled->min_lr = field_as<double>(j, "decoupled_min_lr");
+    }
     if (s.weight_decay.style != WdIncrease::constant)
       s.weight_decay.total_samples = field_as<double>(j, "weight_decay_samples");
     return s;
@@ -91,6 +97,9 @@ Schedules choose_schedules(const Options& flags, const json& stored, const std::
   if (flags.optimizer.override_opt_param_scheduler) return ours;
   check(!stored.is_null(), "{} names no schedule: --override-opt-param-scheduler follows the flags", where);
   const Schedules theirs = schedules_from_json(stored, where);
+  check(!flags.optimizer.use_checkpoint_opt_param_scheduler || bool(ours.decoupled) == bool(theirs.decoupled),
+        "{} was saved {} --decoupled-lr, whose rates belong to the schedule: {}", where,
+        theirs.decoupled ? "with" : "without", theirs.decoupled ? "give it too" : "leave it out");
   if (flags.optimizer.use_checkpoint_opt_param_scheduler) return theirs;
   const json expected = schedules_to_json(ours), found = schedules_to_json(theirs);
   std::vector<Mismatch> mismatches;
@@ -130,13 +139,31 @@ bool may_blend(const DataConfig& c) {
 }  // namespace
 
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
-  constexpr const char* kWatched[] = {
-      "global_batch_size", "micro_batch_size",   "bf16",           "attention_dropout",
-      "hidden_dropout",    "valid_data_path",    "test_data_path", "eod_mask_loss",
-      "tokenizer_type",    "reset_position_ids", "adam_beta1",     "reset_attention_mask",
-      "adam_beta2",        "adam_eps",           "sgd_momentum",   "clip_grad",
-      "fim_data",          "fim_rate",           "fim_spm_rate",   "fim_split_sample",
-      "fim_fragment_rate", "fim_no_prefix"};
+  constexpr const char* kWatched[] = {"global_batch_size",
+                                      "micro_batch_size",
+                                      "bf16",
+                                      "attention_dropout",
+                                      "hidden_dropout",
+                                      "valid_data_path",
+                                      "test_data_path",
+                                      "eod_mask_loss",
+                                      "tokenizer_type",
+                                      "reset_position_ids",
+                                      "adam_beta1",
+                                      "reset_attention_mask",
+                                      "adam_beta2",
+                                      "adam_eps",
+                                      "sgd_momentum",
+                                      "clip_grad",
+                                      "fim_data",
+                                      "fim_rate",
+                                      "fim_spm_rate",
+                                      "fim_split_sample",
+                                      "fim_fragment_rate",
+                                      "fim_no_prefix",
+                                      "rampup_batch_size",
+                                      "step_batch_size_schedule",
+                                      "decrease_batch_size_if_needed"};
   return changed_fields(flags, stored, told, kWatched);
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <exception>
+#include <filesystem>
 
 #include "base/log.h"
 #include "ckpt/checkpoint_layout.h"
@@ -52,8 +53,10 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   if (!copy && error) std::rethrow_exception(error);
   if (!copy) {
     together(ranks, [&] { start->check_accepted(); });
-    if (const std::string& load = options.train.load; !load.empty() && start->place().empty())
+    if (const std::string& load = options.train.load; !load.empty() && start->place().empty()) {
+      if (!std::filesystem::exists(load)) log::warn("--load {}: there is no such directory yet", load);
       log::say("  no checkpoint in {}: starting from random weights", load);
+    }
     return std::move(*start);
   }
   if (error) log::warn("{}; loading the non-persistent checkpoint", what);

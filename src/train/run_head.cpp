@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/log_level.h"
 #include "models/gpt.h"
+#include "train/batch_sizes.h"
 
 namespace megalith {
 namespace {
@@ -114,15 +115,20 @@ std::string data_text(const Options& o) {
 }
 
 std::string batch_text(const Options& o) {
-  const i64 sequences = o.train.global_batch_size, length = o.model.seq_length, micro = o.train.micro_batch_size;
+  const BatchSizes sizes(o);
+  const i64 sequences = sizes.largest(), length = o.model.seq_length, micro = o.train.micro_batch_size;
   const i64 passes = sequences / std::max<i64>(1, micro * o.parallel.data_parallel_size());
-  return fmt::format("{} x {} = {} a step: micro-batches of {}, {} a rank", counted(sequences, "sequence"),
+  const std::string grows = sizes.change() ? fmt::format("grows from {} to ", grouped(sizes.at(0))) : "";
+  return fmt::format("{}{} x {} = {} a step: micro-batches of {}, {} a rank", grows, counted(sequences, "sequence"),
                      grouped(length), counted(sequences * length, "token"), micro, grouped(passes));
 }
 
 std::string run_text(const Options& o, const RunFacts& f) {
   const i64 steps = std::max<i64>(0, f.train_iters - f.iteration);
-  const i64 tokens = steps * o.train.global_batch_size * o.model.seq_length;
+  const BatchSizes sizes(o);
+  const i64 samples = sizes.change() ? sizes.end(o.train, f.iteration, f.consumed_samples).consumed - f.consumed_samples
+                                     : steps * sizes.largest();
+  const i64 tokens = samples * o.model.seq_length;
   if (steps == 0)
     return fmt::format("nothing is left: {} are done, from {}", counted(f.iteration, "iteration"), f.from);
   return fmt::format("iterations {} to {}, {} tokens, from {}", grouped(f.iteration + 1), grouped(f.train_iters),

@@ -26,7 +26,7 @@ bool RunLog::step(const RunState& state, const StepResult& result, double next_l
   const NamedValue loss{"lm loss", result.loss};
   stats_.add(std::span(&loss, 1), !result.counted);
   record_.iteration = state.iteration;
-  record_.consumed_samples = state.consumed_samples;
+  record_.consumed_samples = state.consumed_samples, record_.skipped_samples = state.skipped_samples;
   record_.learning_rate = next_lr;
   record_.global_batch_size = result.samples;
   record_.losses = {loss};
@@ -85,13 +85,14 @@ void RunLog::interval_line(double finished) {
   interval_samples_ = 0, timed_iterations_ = 0, interval_data_wait_ = 0;
 }
 
-void RunLog::validation(const std::string& where, const RunState& state, double loss, bool record) {
+void RunLog::validation(const std::string& where, const RunState& state, double loss, bool record,
+                        const std::string& set) {
   const NamedValue value{"lm loss", loss};
-  log::say("{}", validation_lines(where, std::span(&value, 1)));
+  log::say("{}", validation_lines(where, std::span(&value, 1), set));
   if (!record) return;
-  validation_curve_.push_back({double(state.iteration), loss});
-  if (tensorboard_) write_validation(*tensorboard_, record_, std::span(&value, 1), {});
-  const Metric metric{"validation_loss", loss};
+  if (set.empty()) validation_curve_.push_back({double(state.iteration), loss});
+  if (tensorboard_) write_validation(*tensorboard_, record_, std::span(&value, 1), {.validation_set = set});
+  const Metric metric{"validation_loss" + set, loss};
   if (metrics_) metrics_->write(state.iteration, std::span(&metric, 1));
 }
 

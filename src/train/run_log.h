@@ -29,7 +29,9 @@ class RunLog {
   // After each step. `next_lr`: the rate of the next one. True if an interval ends here and its line was said.
   bool step(const RunState& state, const StepResult& result, double next_lr);
   // `where`: "iteration 100", "iteration 100 on test set". Goes to TensorBoard and the metrics only with `record`.
-  void validation(const std::string& where, const RunState& state, double loss, bool record);
+  // `set`: of several, "-wiki" or "-0".
+  void validation(const std::string& where, const RunState& state, double loss, bool record,
+                  const std::string& set = "");
 
   void pause() { watch_.stop(); }  // evaluation and saving are not training time
   void resume() { watch_.start(); }

@@ -1,6 +1,7 @@
 #include "train/state_save.h"
 
 #include <algorithm>
+#include <bit>
 
 #include "base/split_float.h"
 #include "ckpt/checkpoint_layout.h"
@@ -56,6 +57,14 @@ i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
          (read && joined ? std::min(largest, 4 * ModelState::kJoinedAtOnce) : 0);
 }
 
+// A checkpoint of such weights is worth nothing, and would take the place of a good one.
+static void check_finite(const std::string& name, std::span<const float> values) {
+  constexpr u32 kExponent = 0x7f800000;
+  u32 bad = 0;
+  for (const float x : values) bad |= u32((std::bit_cast<u32>(x) & kExponent) == kExponent);
+  check(!bad, "weights are not finite: {} holds NaN or infinity", name);
+}
+
 StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool copied)
     : model_(model), copied_(copied) {
   for (const StateTensor& t : model.tensors()) {
@@ -65,6 +74,7 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       out.global_shape = t.shape, out.offset = piece.offset;
       sources_.push_back({std::move(piece), bytes_});
       bytes_ += count(out.shape) * size_of(DType::f32);
+      is_weight_.push_back(t.is_weight);
     }
   }
   std::byte* memory = copied ? model.interpreter().host_memory(bytes_) : nullptr;
@@ -97,11 +107,20 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
       };
     }
   }
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (SaveTensor& out = tensors_[i]; out.fill && is_weight_[i])
+      out.fill = [name = out.name, fill = std::move(out.fill)](i64 begin, i64 n, std::byte* to) {
+        fill(begin, n, to);
+        check_finite(name, {reinterpret_cast<const float*>(to), size_t(n)});
+      };
   if (copied) model.interpreter().begin_copies(copies);
 }
 
 void StateBlocks::wait() const {
   if (copied_) model_.interpreter().wait_for_copies();
+  for (size_t i = 0; i < tensors_.size(); ++i)
+    if (const SaveTensor& t = tensors_[i]; t.data && is_weight_[i])
+      check_finite(t.name, {static_cast<const float*>(t.data), size_t(count(t.shape))});
 }
 
 }  // namespace megalith

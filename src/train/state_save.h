@@ -34,7 +34,8 @@ class StateBlocks {
   StateBlocks(const StateBlocks&) = delete;
   StateBlocks& operator=(const StateBlocks&) = delete;
 
-  // They point into the model or the copy. With `copied`, good once wait() has returned.
+  // They point into the model or the copy. Good once wait() has returned, which fails, as does reading them, where
+  // weights are not finite.
   const std::vector<SaveTensor>& tensors() const { return tensors_; }
   void wait() const;
   i64 bytes() const { return bytes_; }
@@ -46,6 +47,7 @@ class StateBlocks {
   };
   const ModelState& model_;
   std::vector<SaveTensor> tensors_;
+  std::vector<bool> is_weight_;
   std::vector<Source> sources_;
   i64 bytes_ = 0;
   bool copied_;

@@ -92,7 +92,7 @@ std::function<i64(const Graph&, const Node&)> workspace_of(const Backend& backen
 std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
   const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
   if (!cut) return {};
-  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size);
+  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer);
   place_on_host(pools, spec.optimizer);
   for (Pool& pool : pools)
     pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();

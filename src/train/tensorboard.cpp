@@ -79,7 +79,7 @@ void write_interval(TensorBoardWriter& writer, i64 iteration, const Interval& in
 void write_validation(TensorBoardWriter& writer, const IterationRecord& at, std::span<const NamedValue> losses,
                       const TensorBoardTags& tags) {
   for (const NamedValue& loss : losses) {
-    const std::string tag = loss.name + " validation";
+    const std::string tag = loss.name + " validation" + tags.validation_set;
     writer.scalar(tag, loss.value, at.iteration);
     writer.scalar(tag + " vs samples", loss.value, at.consumed_samples);
     if (!tags.validation_perplexity) continue;

@@ -50,6 +50,7 @@ struct TensorBoardTags {
   bool loss_scale = true;
   std::optional<i64> world_size{};
   bool validation_perplexity = false;
+  std::string validation_set{};  // of several: behind "validation"
 };
 
 // The tags of one iteration, most of them a second time as "TAG vs samples" with the samples so far as the step.

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "ops/update.h"
+#include "optim/update.h"
 
 namespace megalith {
 
@@ -24,9 +25,9 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
   if (!pipeline_) feed_.emplace(step.plan, interpreter, coord);
 }
 
-void Trainer::Rates::write(const RunState& state, double* out) const {
+void Trainer::Rates::write(const RunState& state, const LrSchedule& lr, double* out) const {
   const double t = double(state.optimizer_steps + 1);
-  out[hyper::kLr] = schedules.lr.at(state.schedule_samples);
+  out[hyper::kLr] = lr.at(state.schedule_samples);
   out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
   out[hyper::kCorrection1] = 1 - std::pow(beta1, t);
   out[hyper::kCorrection2] = 1 - std::pow(beta2, t);
@@ -35,18 +36,23 @@ void Trainer::Rates::write(const RunState& state, double* out) const {
 static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }
 
 void Trainer::write_hyper(const RunState& state) {
-  const Leaf& leaf = plan_.leaf("hyper");
+  write_hyper(state, plan_.leaf("hyper"), rates_.schedules.lr);
+  if (const Leaf* leaf = plan_.find_leaf(kDecoupledHyper))
+    write_hyper(state, *leaf, rates_.schedules.decoupled.value_or(rates_.schedules.lr));
+}
+
+void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr) {
   if (started_.empty()) {
     double values[hyper::kSize];
-    rates_.write(state, values);
+    rates_.write(state, lr, values);
     return interpreter_.write(leaf, values);
   }
   // By value: it may run when this object is gone.
-  const auto after = [rates = rates_, state, samples = started_.back().samples](std::span<const double> scalars,
-                                                                                std::byte* data) {
+  const auto after = [rates = rates_, lr, state, samples = started_.back().samples](std::span<const double> scalars,
+                                                                                    std::byte* data) {
     RunState then = state;
     then.advance(samples, counts(scalars));
-    rates.write(then, reinterpret_cast<double*>(data));
+    rates.write(then, lr, reinterpret_cast<double*>(data));
   };
   interpreter_.write_after(started_.back().ticket, leaf, after);
 }
@@ -57,7 +63,7 @@ void Trainer::start_step(DataLoader& loader, i64 micro_batches, const RunState& 
   const i64 before = loader.consumed_samples();
   const double waited = loader.seconds_waited();
   if (pipeline_) {
-    pipeline_->step([&] { return loader.next(); });
+    pipeline_->step([&] { return loader.next(); }, micro_batches);
     interpreter_.run(plan_.index_of("update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {

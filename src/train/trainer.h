@@ -6,6 +6,7 @@
 // before counted (a skipped step moves no schedule), which the host does not know yet: they are made from that step's
 // numbers when the queue gets there (Interpreter::write_after).
 #pragma once
+#include <algorithm>
 #include <deque>
 #include <optional>
 
@@ -23,12 +24,14 @@ struct RunState {
   i64 schedule_samples = 0;  // of the steps that counted: where the schedules are
   i64 optimizer_steps = 0;   // that counted: Adam's t
   i64 skipped_iterations = 0;
+  i64 skipped_samples = 0;                  // by which steps were made smaller (--decrease-batch-size-if-needed)
   void advance(i64 samples, bool counted);  // by one step
   bool operator==(const RunState&) const = default;
 };
 
 struct Schedules {
   LrSchedule lr;
+  std::optional<LrSchedule> decoupled{};  // of the word embeddings and the output layer
   WdSchedule weight_decay;
 };
 
@@ -41,6 +44,7 @@ struct StepResult {
   double finished = 0;                  // when, by steady_seconds()
   std::optional<double> params_norm{};  // for the log, where wanted
   std::optional<i64> num_zeros{};       // of the gradient
+  bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
 class Trainer {
@@ -59,7 +63,7 @@ class Trainer {
 
   struct Evaluation {
     double loss_sum = 0, tokens = 0;
-    double mean() const { return loss_sum / tokens; }
+    double mean() const { return loss_sum / std::max(tokens, 1.0); }  // 0 where no token counts
   };
   // The loss over so many batches, without updates. Only the last stage of a pipeline knows it: zero on others.
   Evaluation evaluate(DataLoader& loader, i64 micro_batches);
@@ -74,9 +78,10 @@ class Trainer {
   struct Rates {
     Schedules schedules;
     double beta1, beta2;
-    void write(const RunState& state, double* hyper) const;
+    void write(const RunState& state, const LrSchedule& lr, double* hyper) const;
   };
   void write_hyper(const RunState& state);
+  void write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr);
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;

@@ -26,6 +26,10 @@ constexpr Case kCases[] = {
     {"bf16_cyclic",
      "--bf16 --global-batch-size 6 --dataloader-type cyclic --hidden-dropout 0.2 --eval-interval 5 --log-interval 1 "
      "--reset-position-ids --reset-attention-mask --position-embedding-type rope --swiglu --normalization RMSNorm"},
+    {"growing_batches",
+     "--rampup-batch-size 2 2 120 --global-batch-size 8 --hidden-dropout 0.1 --lr-decay-style cosine --decoupled-lr "
+     "5e-4 "
+     "--decoupled-min-lr 1e-4 --eval-interval 6 --start-eval-at-iter 10 --log-interval 4"},
     {"sgd_no_readahead",
      "--optimizer sgd --num-workers 0 --lr-decay-style linear --start-weight-decay 0.01 --end-weight-decay 0.1 "
      "--weight-decay-incr-style linear --eval-interval 7 --log-interval 3 --attention-dropout 0.1"},

@@ -1,0 +1,90 @@
+// Ways to evaluate: while training, on what was loaded, on all of a set, on several sets.
+#include <filesystem>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+class Evaluations : public Workshop {
+ protected:
+  // A checkpoint of one step; `more`: of the run.
+  std::string trained(const std::string& more = "") {
+    must(pretrain("--train-iters 1 --split 80,20,0 --save-interval 1 --save " + *this / "ck " + more));
+    return *this / "ck";
+  }
+  // What `evaluate` says of the whole validation set of 20 percent.
+  double whole(const std::string& ck) {
+    return last_number(must("evaluate --load " + ck + " --split 80,20,0 --data-path " + data()).out, "lm loss ");
+  }
+  static int times(const std::string& text, const std::string& part) {
+    int n = 0;
+    for (size_t at = text.find(part); at != std::string::npos; at = text.find(part, at + 1)) ++n;
+    return n;
+  }
+};
+
+TEST_F(Evaluations, SkipTrainEvaluatesWhatIsLoaded) {
+  const std::string ck = trained();
+  const std::string line = "pretrain-gpt --skip-train --micro-batch-size 2 --seq-length 32 --split 80,10,10 --load " +
+                           ck + " --data-path " + data() + " --no-progress ";
+  const Ran ran = must(line + "--eval-iters 3 --global-batch-size 4 --save " + ck + " --save-interval 1");
+  EXPECT_NE(ran.out.find("skipping training"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("validation loss at iteration 1 on validation set"), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("validation loss at iteration 1 on test set"), std::string::npos) << ran.out;
+  EXPECT_FALSE(std::filesystem::exists(ck + "/iter_0000002"));
+  expect_refused(
+      "pretrain-gpt --skip-train --micro-batch-size 2 --mock-data --vocab-size 64 --num-layers 1 "
+      "--hidden-size 16 --num-attention-heads 2 --seq-length 16",
+      "give --load DIR");
+}
+
+TEST_F(Evaluations, FullValidationReadsAllOfTheSet) {
+  const std::string ck = trained();
+  const double want = whole(ck);
+  for (const char* batch : {"--micro-batch-size 2", "--micro-batch-size 3 --global-batch-size 6"}) {
+    const Ran ran =
+        must("pretrain-gpt --skip-train --full-validation --eval-iters 0 --seq-length 32 --split 80,20,0 --load " + ck +
+             " --data-path " + data() + " --no-progress " + batch);
+    EXPECT_NEAR(last_number(ran.out, "lm loss value: "), want, 1e-5) << ran.out;
+  }
+}
+
+TEST_F(Evaluations, HaveABatchAndAStartOfTheirOwn) {
+  const Ran ran =
+      must(pretrain("--train-iters 6 --split 80,20,0 --eval-interval 2 --start-eval-at-iter 3 "
+                    "--eval-global-batch-size 6 --eval-micro-batch-size 3 --global-batch-size 4 --eval-iters 2"));
+  EXPECT_EQ(ran.out.find("validation loss at iteration 2 "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("validation loss at iteration 4 "), std::string::npos) << ran.out;
+  EXPECT_NE(ran.out.find("validation loss at iteration 6 "), std::string::npos) << ran.out;
+  expect_refused(pretrain("--train-iters 6 --eval-global-batch-size 5"), "--eval-global-batch-size 5 is not divisible");
+}
+
+// The two evaluations of a run read other samples than each other, and the same as one evaluation of twice as many.
+TEST_F(Evaluations, GoOnInTheSet) {
+  const auto losses = [&](const std::string& more) {
+    const Ran ran = must(pretrain("--train-iters 2 --lr 1e-30 --split 80,20,0 --eval-global-batch-size 4 " + more));
+    return std::pair(last_number(ran.out.substr(0, ran.out.find("at iteration 2 |") + 1), "lm loss value: "),
+                     last_number(ran.out, "lm loss value: "));
+  };
+  const auto [first, second] = losses("--eval-interval 1 --eval-iters 1");
+  const auto [none, both] = losses("--eval-interval 2 --eval-iters 2");
+  EXPECT_NE(first, second);
+  EXPECT_NEAR((first + second) / 2, both, 1e-5);
+}
+
+TEST_F(Evaluations, SeveralSetsHaveLossesOfTheirOwn) {
+  const std::string ck = trained();
+  const std::string line = "pretrain-gpt --skip-train --full-validation --micro-batch-size 2 --seq-length 32 --load " +
+                           ck + " --no-progress --eval-iters 0 --multiple-validation-sets --train-data-path " + data() +
+                           " --valid-data-path " + data() + " " + data();
+  const Ran numbered = must(line), named = must(line + " --validation-set-names wiki code");
+  for (const char* part : {"validation-0 loss at", "validation-1 loss at"})
+    EXPECT_EQ(times(numbered.out, part), 1) << numbered.out;
+  for (const char* part : {"validation-wiki loss at", "validation-code loss at"})
+    EXPECT_EQ(times(named.out, part), 1) << named.out;
+  expect_refused(line + " --validation-set-names wiki", "1 names for 2");
+}
+
+}  // namespace
+}  // namespace megalith::test

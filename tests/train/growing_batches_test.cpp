@@ -1,0 +1,77 @@
+// Steps of growing size give the same losses whatever the layout: a pipeline runs the schedule of each number of
+// micro-batches from one plan.
+#include <gtest/gtest.h>
+
+#include "exec/cpu/backend.h"
+#include "small_run.h"
+#include "tests/harness/thread_ranks.h"
+#include "train/batch_sizes.h"
+#include "train/evaluation.h"
+#include "train/model_state.h"
+#include "train/open_data.h"
+#include "train/schedules.h"
+
+namespace megalith {
+namespace {
+
+constexpr const char* kGrowing =
+    "--num-layers 4 --global-batch-size 24 --rampup-batch-size 8 4 60 --micro-batch-size 1 --train-iters 8 ";
+
+struct Seen {
+  std::vector<double> losses;
+  std::vector<i64> samples;
+};
+
+// As the first rank of the last stage sees it.
+Seen trained(int ranks, const std::string& flags) {
+  Seen seen;
+  harness::run_ranks(ranks, [&](Ranks& here) {
+    const Options o = options_for(ranks, kGrowing + flags);
+    const auto backend = make_cpu_backend(&here);
+    const PlannedStep step =
+        plan_step(step_spec(o, mesh_of(o.parallel, o.model).coord(here.rank())[int(Axis::pp)]), *backend);
+    const Coord coord = ranks > 1 ? step.plan.mesh.coord(here.rank()) : Coord{};
+    const auto interpreter = backend->make_interpreter(step.plan, coord);
+    ModelState model(step, *interpreter, coord);
+    model.initialise(7), model.finish();
+    const BatchSizes sizes(o);
+    const Datasets sets = open_datasets(o, {.train = 400});
+    DataLoader loader(sets.train, rank_loader_config(o, step.plan.mesh, coord, Split::train, 0));
+    Trainer trainer(step, *interpreter, coord, o.optimizer, make_schedules(o));
+    RunState state;
+    Seen mine;
+    for (int k = 0; k < 8; ++k) {
+      trainer.start_step(loader, sizes.at(loader.consumed_samples()) / sizes.at_once(), state);
+      const StepResult r = trainer.finish_step(state);
+      mine.losses.push_back(r.loss), mine.samples.push_back(r.samples);
+    }
+    if (here.rank() == 0) seen = mine;
+  });
+  return seen;
+}
+
+TEST(GrowingBatches, AreTheSameUnderEveryLayout) {
+  const Seen alone = trained(1, "");
+  // 8 + 4 k from 15 k samples on
+  EXPECT_EQ(alone.samples, (std::vector<i64>{8, 8, 12, 12, 16, 20, 24, 24}));
+  struct Case {
+    int ranks;
+    const char* flags;
+  };
+  for (const auto& [ranks, flags] :
+       {Case{2, ""},
+        {2, "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather"},
+        {2, "--pipeline-model-parallel-size 2"},
+        {4, "--pipeline-model-parallel-size 4 --micro-batch-size 2"},
+        {2, "--pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble"},
+        {2, "--pipeline-model-parallel-size 2 --num-layers-per-virtual-pipeline-stage 1"},
+        {4, "--pipeline-model-parallel-size 2 --use-distributed-optimizer --overlap-grad-reduce"}}) {
+    SCOPED_TRACE(flags);
+    const Seen seen = trained(ranks, flags);
+    EXPECT_EQ(seen.samples, alone.samples);
+    for (size_t k = 0; k < alone.losses.size(); ++k) EXPECT_NEAR(seen.losses[k], alone.losses[k], 2e-5) << k;
+  }
+}
+
+}  // namespace
+}  // namespace megalith
