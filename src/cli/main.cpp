@@ -11,7 +11,7 @@
 #include "base/bus_error.h"
 #include "base/check.h"
 #include "base/escape.h"
-#include "base/one_line.h"
+#include "base/mistakes.h"
 #include "cli/command.h"
 #include "cli/foreign/programs.h"
 #include "train/together.h"
@@ -55,7 +55,7 @@ int run(const Entry& e, int argc, const char* const* argv) {
   } catch (const megalith::ToldElsewhere&) {
     return 1;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "megalith {}: {}\n", e.name, megalith::one_line(error));
+    fmt::print(stderr, "megalith {}: {}\n", e.name, megalith::told(error));
     return 1;
   }
 }

@@ -3,11 +3,13 @@
 #include <malloc.h>
 
 #include <filesystem>
+#include <functional>
 #include <optional>
 
 #include "base/log.h"
 #include "ckpt/checkpoint_layout.h"
 #include "ckpt/hf_config.h"
+#include "cli/absent_tokenizer.h"
 #include "cli/hub_names.h"
 #include "train/copies.h"
 
@@ -114,12 +116,47 @@ static i64 padding_of(const Tokenizer& tokenizer, Options& o) {
   return allowed ? pad : Tokenizer::kNone;
 }
 
-void complete_options(Options& o) {
-  o.train.load = find_on_hub(o.train.load, "--load");
-  find_tokenizer_on_hub(o.tokenizer);
-  const StoredModel stored = stored_model(o);
-  tell_seq_length(o);
-  if (o.tokenizer.type.empty() && !stored.tokenizer.type.empty()) o.tokenizer = stored.tokenizer;
+// What f finds wrong is told with all the rest; false then.
+static bool or_tell(Options& o, const std::function<void()>& f) {
+  try {
+    f();
+    return true;
+  } catch (const Error& e) {
+    o.wrong.mistakes.push_back(e.what());
+    return false;
+  }
+}
+
+// Megatron's pretrain_gpt.py reads text by GPT-2's files where no type is given.
+static void choose_type(Options& o, const StoredModel& stored) {
+  TokenizerConfig& t = o.tokenizer;
+  if (t.type.empty() && !stored.tokenizer.type.empty()) t = stored.tokenizer;
+  if (t.type.empty() && !t.vocab_file.empty() && !t.merge_file.empty()) t.type = "GPT2BPETokenizer";
+}
+
+// A plan of a tokenizer whose files are not here: true if its vocabulary is known all the same.
+static bool plan_without_files(Options& o) {
+  const std::string file = absent_file(o.tokenizer);
+  if (!o.train.dry_run || file.empty()) return false;
+  const std::optional<i64> entries = public_vocabulary(o.tokenizer);
+  if (o.model.vocab_size == 0 && entries) {
+    o.model.vocab_size = *entries;
+    o.notes.push_back(fmt::format("{} {} is not here: the plan takes its public vocabulary of {} entries",
+                                  o.tokenizer.type, file, *entries));
+  }
+  return o.model.vocab_size != 0;
+}
+
+// The vocabulary and its special tokens.
+static void take_tokenizer(Options& o, const StoredModel& stored) {
+  choose_type(o, stored);
+  try {
+    find_tokenizer_on_hub(o.tokenizer);
+  } catch (const Error&) {
+    if (!plan_without_files(o)) throw;
+    return;
+  }
+  if (plan_without_files(o)) return;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;
   if (o.data.sft || o.data.fim.on)  // the run itself tokenizes texts
@@ -134,6 +171,17 @@ void complete_options(Options& o) {
   } else if (o.data.mock_data) {
     o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
   }
+}
+
+void complete_options(Options& o) {
+  StoredModel stored;
+  const auto read = [&] {
+    o.train.load = find_on_hub(o.train.load, "--load");
+    stored = stored_model(o);
+  };
+  if (!or_tell(o, read)) refuse_wrong(o);
+  tell_seq_length(o);
+  or_tell(o, [&] { take_tokenizer(o, stored); });
   o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
   finish_options(o);
   malloc_trim(0);  // what the tokenizer took goes back to the system: training does not need it

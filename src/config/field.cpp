@@ -145,14 +145,23 @@ Field& Field::shown_as(std::string name_of_value) {
   metavar = std::move(name_of_value);
   return *this;
 }
+Field& Field::there_is(std::string megatrons_default) {
+  there = std::move(megatrons_default);
+  return *this;
+}
 Field& Field::also_bare() {
   bare = true;
   return *this;
 }
 
 Field& FieldList::add(std::string name, Ref ref, std::string help) {
-  Field field{
-      .name = name, .ref = std::move(ref), .help = std::move(help), .group = group_, .metavar = {}, .spellings = {}};
+  Field field{.name = name,
+              .ref = std::move(ref),
+              .help = std::move(help),
+              .group = group_,
+              .metavar = {},
+              .spellings = {},
+              .there = {}};
   Spelling main{.flag = "--" + name};
   if (field.is_switch()) main.constant = "true";
   field.spellings.push_back(std::move(main));

@@ -12,8 +12,9 @@
 
 namespace megalith::config {
 
-// Throws Error with file and line on anything that is not a setting of a known field.
-std::vector<Setting> read_yaml(const std::string& path, const FlagIndex& index, std::vector<std::string>& notes);
+// What is no setting of a known field is among the mistakes, with file and line. Throws Error on a file that is no
+// YAML.
+Source read_yaml(const std::string& path, const FlagIndex& index);
 
 std::string to_json(const FieldList& fields);
 // Sets the fields that the text names; the others keep their values. Returns the keys that no field has: of other

@@ -1,7 +1,7 @@
 // The command line, in Megatron's form: `--flag value`, `--flag=value`, switches, and lists that take values up to the
 // next flag.
 // `--config FILE.yaml` is read first and the command line overrides it. A flag given twice: the last one holds, and
-// a warning says so. No abbreviations.
+// a warning says so. No abbreviations. All that is wrong is found in one reading.
 #pragma once
 #include <map>
 #include <set>
@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "config/field.h"
+#include "config/other_flag.h"
 
 namespace megalith::config {
 
@@ -30,35 +31,47 @@ struct Given {
   std::string contradiction(std::string_view field) const;
 };
 
-// A flag that belongs to no field: another program's, known by name.
-struct OtherFlag {
-  enum class Takes { nothing, one, many };
-  std::string flag;
-  bool accepted = false;  // accepted: has no effect, says why; else refused with the reason
-  Takes takes = Takes::nothing;
-  std::string why;
+// What of the words and the file could not be taken.
+struct Wrong {
+  std::vector<std::string> mistakes;          // one line each: unknown flags, and values wrong, missing or surplus
+  std::set<std::string, std::less<>> unread;  // flags of fields whose values were wrong or missing
+  std::vector<Refusal> refusals;              // other programs' flags that ask for what is not there
+  std::string rest;  // with refusals: the command line without them; empty where a file has some
+  bool any() const { return !mistakes.empty() || !refusals.empty(); }
+  std::vector<std::string> lines() const;  // one for each mistake and each refusal
 };
 
 struct ParseResult {
   Given given;
-  std::vector<std::string> notes;     // one line for each accepted flag that has no effect
+  std::vector<std::string> notes;     // one line for each reason why accepted flags have no effect
   std::vector<std::string> warnings;  // one line for each field that is set more than once, to different values
   bool help = false;                  // --help or -h was there; nothing else has been looked at
+  Wrong wrong;
 };
 
-// Sets fields from arguments (without the program's name). Throws Error on an unknown flag (naming the nearest), a
-// refused flag, a value of the wrong kind, a missing or a surplus value. A word where a flag is wanted is the value of
-// the field that is also_bare(), once.
+// Sets fields from arguments (without the program's name), as far as they can be read; what is wrong is in the result.
+// A word where a flag is wanted is the value of the field that is also_bare(), once.
+ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments,
+                      std::span<const OtherFlag> others = {});
+
+// The same for those that want all or nothing: throws Mistakes (base/mistakes.h).
 ParseResult parse(FieldList& fields, std::span<const std::string> arguments, std::span<const OtherFlag> others = {});
 
-// One assignment found in a source; apply_settings() carries a source out.
+// One assignment found in a source.
 struct Setting {
   Field* field;
   const Spelling* spelling;
   std::vector<std::string> values;  // empty for a switch
   std::string where;                // begins messages: "--lr", "run.yaml line 3: lr"
 };
-void apply_settings(std::span<const Setting> source, Given& given);
+
+// What a source, the command line or a file, holds.
+struct Source {
+  std::vector<Setting> settings;
+  std::vector<OtherUse> others;
+  std::vector<std::string> mistakes;
+  std::set<std::string, std::less<>> unread;
+};
 
 // Finds flags by spelling and refuses unknown ones.
 class FlagIndex {
@@ -71,6 +84,7 @@ class FlagIndex {
   };
   // `flag` with its dashes. `what` begins the message when it is unknown: "unknown flag --num-layer".
   Entry find(const std::string& flag, std::string_view what) const;
+  const Entry* known(std::string_view flag) const;  // nullptr if it is not
   std::string nearest(std::string_view flag) const;
   const Entry& bare() const { return bare_; }  // whose value a word without a flag is; without a field if none's
 

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "config/file.h"
+#include "config/words.h"
 
 namespace megalith::config {
 namespace {
@@ -21,43 +22,74 @@ std::string read_text(const std::string& path) {
 
 class Reader {
  public:
-  Reader(const std::string& path, const FlagIndex& index, std::vector<std::string>& notes)
-      : path_(path), index_(index), notes_(notes) {}
+  Reader(const std::string& path, const FlagIndex& index) : path_(path), index_(index) {}
 
   void read_map(const YAML::Node& map) {
     for (const auto& item : map) {
       const YAML::Node &key = item.first, &value = item.second;
       const std::string place = fmt::format("{} line {}", path_, key.Mark().line + 1);
-      check(key.IsScalar(), "{}: a key must be the name of a flag", place);
-      if (value.IsMap()) {
-        read_map(value);
-      } else if (!value.IsNull()) {
-        read_value(key.Scalar(), value, place);
+      try {
+        check(key.IsScalar(), "{}: a key must be the name of a flag", place);
+        if (value.IsMap()) {
+          read_map(value);
+        } else if (!value.IsNull()) {
+          read_value(key.Scalar(), value, place);
+        }
+      } catch (const Error& e) {
+        source_.mistakes.push_back(e.what());
       }
     }
   }
-  std::vector<Setting> take() { return std::move(settings_); }
+  Source take() { return std::move(source_); }
 
  private:
   void read_value(const std::string& key, const YAML::Node& value, const std::string& place) {
     std::string flag = "--" + key;
     std::replace(flag.begin(), flag.end(), '_', '-');
-    const auto entry = index_.find(flag, fmt::format("{}: unknown key '{}'", place, key));
     const std::string where = fmt::format("{}: {}", place, key);
-    if (entry.other) {
-      if (value.IsScalar() && value.Scalar() == "false") return;  // a switch left out
-      check(entry.other->accepted, "{}: {}", where, entry.other->why);
-      notes_.push_back(fmt::format("{} has no effect: {}", entry.other->flag, entry.other->why));
-      return;
+    if (const FlagIndex::Entry* off = index_.known("--no-" + flag.substr(2)); off && !index_.known(flag))
+      return read_opposite(*off, value, where);
+    const auto entry = index_.find(flag, fmt::format("{}: unknown key '{}'", place, key));
+    if (entry.other) return read_other(*entry.other, value, where);
+    try {
+      read_setting(*entry.field, *entry.spelling, value, where);
+    } catch (const Error&) {
+      source_.unread.insert("--" + entry.field->name);
+      throw;
     }
+  }
+
+  // `x: false` where the flag is --no-x; `x: true` is what is so without it.
+  void read_opposite(const FlagIndex::Entry& off, const YAML::Node& value, const std::string& where) {
+    const std::vector<std::string> values = values_of(value, where);
+    check(values.size() == 1, "{}: true or false is wanted", where);
+    if (!parse_bool(values[0], where) && off.other) source_.others.push_back({off.other, {}, where});
+  }
+
+  void read_setting(Field& field, const Spelling& spelling, const YAML::Node& value, const std::string& where) {
     std::vector<std::string> values = values_of(value, where);
-    if (entry.spelling->constant) {
+    if (spelling.constant) {
       check(values.size() == 1, "{}: true or false is wanted", where);
       const bool on = parse_bool(values[0], where);
-      if (!on && !entry.field->is_switch()) return;  // `swiglu: false` is the flag left out
+      if (!on && !field.is_switch()) return;  // `swiglu: false` is the flag left out
       values[0] = on ? "true" : "false";
     }
-    settings_.push_back({entry.field, entry.spelling, std::move(values), where});
+    source_.settings.push_back({&field, &spelling, std::move(values), where});
+  }
+
+  void read_other(const OtherFlag& other, const YAML::Node& value, const std::string& where) {
+    if (value.IsScalar() && (value.Scalar() == "false" || value.Scalar() == "False")) return;  // a switch left out
+    std::vector<std::string> values;
+    if (other.takes != OtherFlag::Takes::nothing) values = values_of(value, where);
+    source_.others.push_back({&other, values, where});
+    if (other.means.empty()) return;
+    std::vector<std::string> words = other.means;
+    words.insert(words.end(), values.begin(), values.end());
+    std::string no_file;
+    Source today = read_words(index_, words, no_file);
+    for (Setting& setting : today.settings) setting.where = where, source_.settings.push_back(std::move(setting));
+    for (const std::string& mistake : today.mistakes) source_.mistakes.push_back(fmt::format("{}: {}", where, mistake));
+    source_.unread.merge(today.unread);
   }
 
   static std::vector<std::string> values_of(const YAML::Node& node, const std::string& where) {
@@ -72,13 +104,12 @@ class Reader {
 
   const std::string& path_;
   const FlagIndex& index_;
-  std::vector<std::string>& notes_;
-  std::vector<Setting> settings_;
+  Source source_;
 };
 
 }  // namespace
 
-std::vector<Setting> read_yaml(const std::string& path, const FlagIndex& index, std::vector<std::string>& notes) {
+Source read_yaml(const std::string& path, const FlagIndex& index) {
   YAML::Node root;
   try {
     root = YAML::Load(read_text(path));
@@ -86,7 +117,7 @@ std::vector<Setting> read_yaml(const std::string& path, const FlagIndex& index, 
     fail("{} line {}: not valid YAML: {}", path, error.mark.line + 1, error.msg);
   }
   check(root.IsNull() || root.IsMap(), "{}: a map of flags is wanted, such as `num-layers: 12`", path);
-  Reader reader(path, index, notes);
+  Reader reader(path, index);
   if (root.IsMap()) reader.read_map(root);
   return reader.take();
 }

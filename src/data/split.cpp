@@ -13,7 +13,7 @@ namespace megalith {
 namespace {
 
 std::vector<double> numbers_of(const std::string& text) {
-  constexpr std::string_view kNumber = "0123456789.", kSeparators = ",/ \t";
+  constexpr std::string_view kNumber = "0123456789.", kSeparators = ",/ \t'\"";  // quotes: of scripts that quote twice
   std::vector<double> numbers;
   for (std::size_t i = 0; i < text.size();) {
     if (kSeparators.find(text[i]) != std::string_view::npos) {

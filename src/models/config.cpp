@@ -39,7 +39,7 @@ void list_sizes(ModelConfig& c, config::FieldList& f) {
                              .help = "grouped-query attention; one group unless --num-query-groups says otherwise"});
   f.add("kv-channels", c.kv_channels, "Width of a head; 0: hidden-size / num-attention-heads.");
   f.add("seq-length", c.seq_length, "Tokens in a training sequence (required).");
-  f.add("max-position-embeddings", c.max_position_embeddings, "Longest sequence; 0: seq-length.");
+  f.add("max-position-embeddings", c.max_position_embeddings, "Longest sequence; 0: seq-length.").there_is("required");
   f.add("vocab-size", c.vocab_size, "Tokens that exist; 0: from the tokenizer.");
   f.add("make-vocab-size-divisible-by", c.make_vocab_size_divisible_by,
         "The embedding table in memory has a multiple of this many rows.")
@@ -52,7 +52,11 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
   f.group("Positions");
   f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none"},
         "How positions enter the model.")
-      .means("--use-rotary-position-embeddings", "rope");
+      .means("--use-rotary-position-embeddings", "rope")
+      .also(config::Spelling{.flag = "--no-position-embedding",
+                             .constant = "none",
+                             .weak = true,
+                             .help = "an old spelling of none; beside another kind it has no effect"});
   f.add("scale-alibi", c.scale_alibi,
         "ALiBi's bias too is divided by the square root of --kv-channels, and kept in bf16, as in Falcon. Not in "
         "Megatron.");
@@ -105,8 +109,9 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("parallel-shared-norm", c.parallel_shared_norm,
         "With --parallel-residual: norm2 is norm1 (Falcon 7B). Not in Megatron.");
   f.group("Dropout and initialisation");
-  f.add("attention-dropout", c.attention_dropout, "Dropout of attention weights.");
-  f.add("hidden-dropout", c.hidden_dropout, "Dropout of the embedding and of what layers add to the residual stream.");
+  f.add("attention-dropout", c.attention_dropout, "Dropout of attention weights.").there_is("0.1");
+  f.add("hidden-dropout", c.hidden_dropout, "Dropout of the embedding and of what layers add to the residual stream.")
+      .there_is("0.1");
   f.add("init-method-std", c.init_method_std,
         "Deviation of initial weights; output projections: divided by sqrt(2 x num-layers).");
   f.add("embedding-init-method-std", c.embedding_init_method_std,

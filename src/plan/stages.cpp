@@ -19,8 +19,9 @@ std::vector<i64> rank_layers(const LayerSplit& s) {
   if (!given) {
     const i64 counted = s.layers + s.embedding_counts + s.loss_counts;
     check(counted % s.stages == 0,
-          "{} layers{} do not divide by {} pipeline stages: take a multiple, --decoder-first-pipeline-num-layers, "
-          "--decoder-last-pipeline-num-layers, or the automatic split",
+          "{} layers{} do not divide by {} pipeline stages: --pipeline-model-parallel-layout auto shares them out, or "
+          "take "
+          "a multiple, --decoder-first-pipeline-num-layers or --decoder-last-pipeline-num-layers",
           counted, counted > s.layers ? " (embedding and loss counted)" : "", s.stages);
     return std::vector<i64>(s.stages, counted / s.stages);
   }
@@ -48,8 +49,9 @@ std::vector<i64> split_layers(const LayerSplit& s) {
   for (int c = 0; c < s.chunks; ++c)
     for (int r = 0; r < s.stages; ++r) {
       check(ranks[r] % s.chunks == 0,
-            "the {} layers of pipeline stage {} do not divide by {} virtual stages: take a divisor of {}", ranks[r], r,
-            s.chunks, ranks[r]);
+            "the {} layers of pipeline stage {} do not divide by {} virtual stages: take a divisor of {}, or "
+            "--pipeline-model-parallel-layout auto",
+            ranks[r], r, s.chunks, ranks[r]);
       counts.push_back(ranks[r] / s.chunks);
     }
   counts.front() -= s.embedding_counts;

@@ -2,6 +2,11 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "base/mistakes.h"
+
 namespace megalith {
 namespace {
 
@@ -12,20 +17,25 @@ struct AllowedRange {
   const char* flag;
   i64 value;
   i64 least;
+  i64 most = i64(1) << 40;
 };
 
 std::string out_of_range(std::initializer_list<AllowedRange> ranges) {
-  constexpr i64 kMost = i64(1) << 40;
-  for (const auto& [flag, value, least] : ranges)
-    if (value < least || value > kMost)
-      return fmt::format("{} {} is out of range: from {} to 2^40 is wanted", flag, value, least);
-  return {};
+  std::string lines;
+  for (const auto& [flag, value, least, most] : ranges)
+    if (value < least || value > most)
+      lines += fmt::format("{}{} {} is out of range: from {} to {} is wanted", lines.empty() ? "" : "\n", flag, value,
+                           least, most == i64(1) << 40 ? "2^40" : std::to_string(most));
+  return lines;
 }
 
-std::string missing(const Options& o) {
+// But for those of which something else is told.
+std::string missing(const Options& o, const std::set<std::string, std::less<>>& told) {
   std::vector<std::string> flags;
   const auto need = [&](bool there, const char* flag) {
-    if (!there) flags.push_back(flag);
+    const auto named = flags_in(flag);
+    if (!there && std::none_of(named.begin(), named.end(), [&](const auto& name) { return told.contains(name); }))
+      flags.push_back(flag);
   };
   const ModelConfig& m = o.model;
   need(m.num_layers != 0, "--num-layers");
@@ -41,9 +51,11 @@ std::string missing(const Options& o) {
   return flags.empty() ? "" : fmt::format("missing required flags: {}", fmt::join(flags, ", "));
 }
 
+std::string anything_missing(const Options& o) { return missing(o, {}); }
+
 std::string bad_model_sizes(const Options& o) {
   const ModelConfig& m = o.model;
-  return out_of_range({{"--num-layers", m.num_layers, 0},
+  return out_of_range({{"--num-layers", m.num_layers, 0, 1 << 20},
                        {"--hidden-size", m.hidden_size, 0},
                        {"--ffn-hidden-size", m.ffn_hidden_size, 0},
                        {"--num-attention-heads", m.num_attention_heads, 0},
@@ -91,11 +103,24 @@ std::string bad_run_sizes(const Options& o) {
                        {"--lr-wsd-decay-samples", p.lr_wsd_decay_samples, 0}});
 }
 
+std::string bad_parallel_sizes(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  std::string lines;
+  for (const auto& [flag, size] : {std::pair("--tensor-model-parallel-size", p.tensor_model_parallel_size),
+                                   {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
+                                   {"--context-parallel-size", p.context_parallel_size},
+                                   {"--world-size", p.world_size}})
+    if (size < 1 || size > 1 << 20)
+      lines += fmt::format("{}{} {} is out of range: give 1 or more", lines.empty() ? "" : "\n", flag, size);
+  return lines;
+}
+
 std::vector<Rule> first_rules() {
   return {
-      {"sizes of the model are in range", Topic::model, Action::refuse, bad_model_sizes},
-      {"sizes of the run are in range", Topic::run, Action::refuse, bad_run_sizes},
-      {"all required flags are given", Topic::run, Action::refuse, missing},
+      {"sizes of the model are in range", Topic::model, Action::refuse, bad_model_sizes, true},
+      {"sizes of the run are in range", Topic::run, Action::refuse, bad_run_sizes, true},
+      {"parallel sizes are at least 1", Topic::run, Action::refuse, bad_parallel_sizes, true},
+      {"all required flags are given", Topic::run, Action::refuse, anything_missing},
   };
 }
 
@@ -112,15 +137,52 @@ const std::vector<Rule>& compatibility_rules() {
   return rules;
 }
 
-std::vector<std::string> check_compatibility(const Options& options) {
-  std::vector<std::string> warnings;
-  for (const Rule& rule : compatibility_rules()) {
-    std::string message = rule.broken(options);
-    if (message.empty()) continue;
-    check(rule.action == Action::warn, "{}", message);
-    warnings.push_back(std::move(message));
+std::vector<std::string> flags_in(std::string_view message) {
+  std::vector<std::string> flags;
+  const auto is_letter = [](char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-'; };
+  for (size_t at = message.find("--"); at != std::string_view::npos; at = message.find("--", at)) {
+    const size_t begin = at;
+    while (at < message.size() && is_letter(message[at])) ++at;
+    flags.emplace_back(message.substr(begin, at - begin));
   }
-  return warnings;
+  return flags;
+}
+
+static void add_lines(std::vector<std::string>& out, const std::string& text,
+                      const std::set<std::string, std::less<>>& told) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    const auto flags = flags_in(line);
+    if (std::none_of(flags.begin(), flags.end(), [&](const auto& flag) { return told.contains(flag); }))
+      out.push_back(line);
+  }
+}
+
+std::vector<std::string> broken_ground(const Options& options) {
+  std::vector<std::string> lines;
+  for (const Rule& rule : compatibility_rules())
+    if (rule.ground) add_lines(lines, rule.broken(options), {});
+  return lines;
+}
+
+Broken broken_rules(const Options& options, std::set<std::string, std::less<>> told) {
+  Broken broken;
+  broken.refusals = broken_ground(options);
+  if (!broken.refusals.empty()) return broken;
+  if (const std::string line = missing(options, told); !line.empty()) {
+    broken.refusals.push_back(line);
+    for (std::string& flag : flags_in(line)) told.insert(std::move(flag));
+  }
+  for (const Rule& rule : compatibility_rules())
+    if (!rule.ground)
+      add_lines(rule.action == Action::warn ? broken.warnings : broken.refusals, rule.broken(options), told);
+  return broken;
+}
+
+std::vector<std::string> check_compatibility(const Options& options) {
+  Broken broken = broken_rules(options);
+  if (!broken.refusals.empty()) throw Mistakes(std::move(broken.refusals));
+  return std::move(broken.warnings);
 }
 
 void check_model(const ModelConfig& model) {

@@ -11,32 +11,6 @@ namespace {
 using Topic = Rule::Topic;
 using Action = Rule::Action;
 
-std::string sizes(const Options& o) {
-  const ParallelConfig& p = o.parallel;
-  struct Size {
-    const char* flag;
-    i64 size;
-  };
-  for (const Size& s : {Size{"--tensor-model-parallel-size", p.tensor_model_parallel_size},
-                        {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
-                        {"--context-parallel-size", p.context_parallel_size},
-                        {"--world-size", p.world_size}})
-    if (s.size < 1 || s.size > 1 << 20) return fmt::format("{} {} is out of range: give 1 or more", s.flag, s.size);
-  return {};
-}
-
-std::string not_built(const Options& o) {
-  const ParallelConfig& p = o.parallel;
-  struct Size {
-    const char* flag;
-    i64 size;
-  };
-  for (const Size& s : {Size{"--expert-model-parallel-size", p.expert_model_parallel_size},
-                        {"--expert-tensor-parallel-size", p.expert_tensor_parallel_size}})
-    if (s.size != 1) return fmt::format("{} {}: this is not built yet; give 1", s.flag, s.size);
-  return {};
-}
-
 std::string world_divides(const Options& o) {
   const ParallelConfig& p = o.parallel;
   const i64 each = p.model_parallel_size();
@@ -115,6 +89,7 @@ std::vector<i64> batch_sizes(const Options& o) {
 
 std::string batch_divides(const Options& o) {
   const i64 dp = o.parallel.data_parallel_size(), step = o.train.micro_batch_size * dp;
+  if (o.parallel.world_size % o.parallel.model_parallel_size() != 0) return {};  // which is told by itself
   if (step == 0) return {};
   for (const i64 size : batch_sizes(o)) {
     if (size > 0 && size % step == 0) continue;
@@ -134,6 +109,7 @@ std::string batch_divides(const Options& o) {
 
 std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
+  if (o.model.num_layers == 0 || o.train.micro_batch_size == 0) return {};
   if (p.pipeline_model_parallel_size == 1 && p.pipeline_layout.empty()) return {};
   const i64 at_once = std::max<i64>(1, o.train.micro_batch_size * p.data_parallel_size());
   try {
@@ -196,6 +172,56 @@ std::string one_precision_of_sums(const Options& o) {
   return flags.empty() ? "" : fmt::format("{} contradict each other: give one", flags);
 }
 
+std::string few_micro_batches(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const i64 stages = p.pipeline_model_parallel_size;
+  const i64 each = o.train.micro_batch_size * p.data_parallel_size();
+  const i64 n = each == 0 ? 0 : o.train.global_batch_size / each;
+  if (n == 0 || n >= stages) return {};
+  return fmt::format(
+      "a step has {} micro-batch{} for {} pipeline stages, so stages wait for most of it: raise --global-batch-size {} "
+      "to "
+      "{} or more",
+      n, n == 1 ? "" : "es", stages, o.train.global_batch_size, 4 * stages * each);
+}
+
+// Flags about what ranks do together, where there is one such rank.
+std::string alone(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  const i64 tp = p.tensor_model_parallel_size, pp = p.pipeline_model_parallel_size;
+  const i64 shared = p.data_parallel_size() * p.context_parallel_size;
+  struct Flag {
+    const char* name;
+    i64 ranks;
+    const char* needs;
+  };
+  std::string lines;
+  for (const Flag& f : {Flag{"tp-comm-overlap", tp, "--tensor-model-parallel-size"},
+                        Flag{"num-virtual-stages-per-pipeline-rank", pp, "--pipeline-model-parallel-size"},
+                        Flag{"num-layers-per-virtual-pipeline-stage", pp, "--pipeline-model-parallel-size"},
+                        Flag{"decoder-first-pipeline-num-layers", pp, "--pipeline-model-parallel-size"},
+                        Flag{"decoder-last-pipeline-num-layers", pp, "--pipeline-model-parallel-size"},
+                        Flag{"account-for-embedding-in-pipeline-split", pp, "--pipeline-model-parallel-size"},
+                        Flag{"account-for-loss-in-pipeline-split", pp, "--pipeline-model-parallel-size"},
+                        Flag{"pipeline-schedule", pp, "--pipeline-model-parallel-size"},
+                        Flag{"cp-comm-type", p.context_parallel_size, "--context-parallel-size"}})
+    if (o.given.has(f.name) && f.ranks == 1)
+      lines += fmt::format("{}--{} has no effect with {} 1", lines.empty() ? "" : "\n", f.name, f.needs);
+  std::string idle;
+  for (const char* name : {"use-distributed-optimizer", "overlap-grad-reduce", "overlap-param-gather"})
+    if (o.given.has(name) && shared == 1) idle += fmt::format("{}--{}", idle.empty() ? "" : ", ", name);
+  if (!idle.empty())
+    lines += fmt::format("{}{}: no effect where no ranks share a weight's gradient", lines.empty() ? "" : "\n", idle);
+  return lines;
+}
+
+std::string gather_of_whole_weights(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!p.overlap_param_gather || p.use_distributed_optimizer) return {};
+  return "--overlap-param-gather has no effect without --use-distributed-optimizer: each rank updates all weights "
+         "itself";
+}
+
 std::string zeros(const Options& o) {
   const i64 ranks = o.parallel.data_parallel_size() * o.parallel.context_parallel_size;
   if (!o.train.log_num_zeros_in_grad || ranks == 1) return {};
@@ -207,8 +233,6 @@ std::string zeros(const Options& o) {
 
 std::vector<Rule> parallel_rules() {
   return {
-      {"parallel sizes are at least 1", Topic::run, Action::refuse, sizes},
-      {"experts are not built yet", Topic::run, Action::refuse, not_built},
       {"world-size comes with dry-run", Topic::run, Action::refuse, world_is_real},
       {"the number of ranks is a multiple of tensor x pipeline x context", Topic::run, Action::refuse, world_divides},
       {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, ranks_divide_heads},
@@ -229,6 +253,9 @@ std::vector<Rule> parallel_rules() {
       {"layers and micro-batches can be shared out over the pipeline", Topic::run, Action::refuse, pipeline_splits},
       {"microbatch-group-size-per-virtual-pipeline-stage comes with virtual stages", Topic::run, Action::warn,
        group_without_pieces},
+      {"a step has as many micro-batches as pipeline stages", Topic::run, Action::warn, few_micro_batches},
+      {"flags about ranks that share work come with such ranks", Topic::run, Action::warn, alone},
+      {"overlap-param-gather comes with use-distributed-optimizer", Topic::run, Action::warn, gather_of_whole_weights},
       {"sums of gradients have one precision", Topic::run, Action::refuse, one_precision_of_sums},
       {"grad-reduce-in-bf16 comes with ranks that share gradients", Topic::run, Action::warn, narrow_gradients},
   };

@@ -14,7 +14,6 @@ using Method = RecomputeConfig::Method;
 std::string full_is_told(const Options& o) {
   const RecomputeConfig& r = o.recompute;
   if (r.granularity != Granularity::full) return {};
-  if (r.method == Method::none) return "--recompute-granularity full needs --recompute-method uniform or block";
   if (r.num_layers >= 1 && r.num_layers <= o.model.num_layers) return {};
   return fmt::format("--recompute-granularity full needs --recompute-num-layers from 1 to --num-layers {}; it is {}",
                      o.model.num_layers, r.num_layers);
@@ -53,7 +52,7 @@ std::string core_attention(const Options& o) {
 
 std::vector<Rule> recompute_rules() {
   return {
-      {"full recomputation has a method, and its number of layers", Topic::run, Action::refuse, full_is_told},
+      {"full recomputation is of some of the layers", Topic::run, Action::refuse, full_is_told},
       {"selective recomputation has no method and no number of layers", Topic::run, Action::refuse,
        selective_has_no_layers},
       {"recompute-modules are parts of the model", Topic::run, Action::refuse, known_modules},

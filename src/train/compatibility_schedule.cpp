@@ -90,7 +90,7 @@ std::string decoupled_rates(const Options& o) {
 
 std::string warmup_init(const Options& o) {
   const OptimizerConfig& p = o.optimizer;
-  if (p.lr_warmup_init >= 0 && p.lr_warmup_init <= p.lr) return {};
+  if (p.lr < 0 || (p.lr_warmup_init >= 0 && p.lr_warmup_init <= p.lr)) return {};
   return fmt::format("--lr-warmup-init {} is out of range: from 0 to --lr {} is wanted", p.lr_warmup_init, p.lr);
 }
 

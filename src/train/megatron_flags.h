@@ -1,6 +1,6 @@
-// Megatron-LM's flags that are no fields here: those that are accepted because they ask for what is always so, or for a
-// choice that does not exist here; those that are refused because what they ask for is not built; and old ones with the
-// name that replaced them.
+// Megatron-LM's flags that are no fields here, of all its releases: those that are accepted because they ask for what
+// is always so, or steer machinery that is not here; those that are refused because what they ask for is not built; and
+// old spellings of our fields.
 #pragma once
 #include <span>
 #include <string>

@@ -1,5 +1,6 @@
 #include "train/options.h"
 
+#include "base/mistakes.h"
 #include "config/show.h"
 #include "train/batch_sizes.h"
 #include "train/compatibility.h"
@@ -7,20 +8,22 @@
 
 namespace megalith {
 
-Options read_options(int argc, const char* const* argv) {
-  Options options;
-  config::FieldList fields = config::fields_of(options);
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  config::ParseResult result = config::parse(fields, words, megatron_flags());
-  options.given = std::move(result.given);
-  options.notes = std::move(result.notes);
-  for (const std::string& warning : result.warnings) options.notes.push_back("warning: " + warning);
-  options.help = result.help;
-  return options;
+namespace {
+
+// A value out of range is told once and left at its default, so that what leans on it is not told too.
+void set_aside(Options& options) {
+  Options fresh;
+  config::FieldList fields = config::fields_of(options), defaults = config::fields_of(fresh);
+  for (std::string& line : broken_ground(options)) {
+    const std::string flag = flags_in(line).at(0);
+    if (config::Field* field = fields.find(flag.substr(2))) field->set(defaults.find(flag.substr(2))->values(), flag);
+    options.wrong.unread.insert(flag);
+    options.wrong.mistakes.push_back(std::move(line));
+  }
 }
 
 // What only training needs may be left out.
-static void settle_skipped_training(Options& options) {
+void settle_skipped_training(Options& options) {
   TrainConfig& t = options.train;
   if (t.train_iters == 0 && t.train_samples == 0) t.train_iters = 1;
   if (options.optimizer.lr == 0) options.optimizer.lr = 1;
@@ -28,13 +31,16 @@ static void settle_skipped_training(Options& options) {
   options.optimizer.override_opt_param_scheduler = !options.optimizer.use_checkpoint_opt_param_scheduler;
 }
 
-void finish_options(Options& options) {
-  if (options.help) return;
+void derive(Options& options) {
   options.model.resolve(options.parallel.tensor_model_parallel_size);
   if (options.tokenizer.vocab_size == 0) options.tokenizer.vocab_size = options.model.vocab_size;
   RecomputeConfig& recompute = options.recompute;
   if (recompute.granularity == RecomputeConfig::Granularity::selective && recompute.modules.empty())
     recompute.modules = {"core_attn"};
+  if (recompute.granularity == RecomputeConfig::Granularity::full) {  // alone: each layer from its input
+    if (recompute.method == RecomputeConfig::Method::none) recompute.method = RecomputeConfig::Method::uniform;
+    if (!options.given.has("recompute-num-layers") && recompute.num_layers == 0) recompute.num_layers = 1;
+  }
   if (options.data.sft)  // conversations in a sample are documents
     options.data.reset_position_ids = options.data.reset_attention_mask = true;
   TrainConfig& train = options.train;
@@ -43,7 +49,52 @@ void finish_options(Options& options) {
   if (train.global_batch_size == 0)
     train.global_batch_size = train.micro_batch_size * options.parallel.data_parallel_size();
   if (train.skip_train) settle_skipped_training(options);
-  for (std::string& warning : check_compatibility(options)) options.notes.push_back("warning: " + std::move(warning));
+}
+
+}  // namespace
+
+Options read_options(int argc, const char* const* argv) {
+  Options options;
+  config::FieldList fields = config::fields_of(options);
+  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
+  config::ParseResult result = config::parse_all(fields, words, megatron_flags());
+  options.given = std::move(result.given);
+  options.wrong = std::move(result.wrong);
+  if (!options.wrong.rest.empty() && argc > 0)
+    options.wrong.rest = fmt::format("megalith {} {}", argv[0], options.wrong.rest);
+  options.notes = std::move(result.notes);
+  if (options.given.has_flag("--no-position-embedding") &&
+      options.model.position_embedding_type != PositionEmbedding::none)
+    options.notes.push_back("--no-position-embedding has no effect: another kind of positions is given");
+  for (const std::string& warning : result.warnings) options.notes.push_back("warning: " + warning);
+  options.help = result.help;
+  return options;
+}
+
+void refuse_wrong(const Options& options, const std::string& missing) {
+  const config::Wrong& wrong = options.wrong;
+  if (!wrong.any()) return;
+  std::vector<std::string> after;
+  const bool lacks = !missing.empty() && wrong.mistakes == std::vector{missing};
+  if (!wrong.rest.empty() && (wrong.mistakes.empty() || lacks)) {
+    after = {"Without what is refused, and what it asks for, this line runs:", wrong.rest};
+    if (lacks) after[0] = "Without what is refused, and with values for what is missing, this line runs:";
+    for (const std::string& flag : lacks ? flags_in(missing) : std::vector<std::string>())
+      if (flag != "--train-samples" && flag != "--mock-data") after[1] += fmt::format(" {} ...", flag);
+  }
+  throw Mistakes(wrong.lines(), std::move(after));
+}
+
+void finish_options(Options& options) {
+  if (options.help) return;
+  set_aside(options);
+  derive(options);
+  Broken broken = broken_rules(options, options.wrong.unread);
+  const bool lacks = !broken.refusals.empty() && broken.refusals[0].starts_with("missing required flags");
+  const std::string missing = lacks ? broken.refusals[0] : "";
+  for (std::string& line : broken.refusals) options.wrong.mistakes.push_back(std::move(line));
+  refuse_wrong(options, missing);
+  for (std::string& warning : broken.warnings) options.notes.push_back("warning: " + std::move(warning));
   for (std::string& line : differences_from_megatron(options))
     options.notes.push_back("differs from Megatron: " + std::move(line));
 }
@@ -72,17 +123,33 @@ std::string options_page() {
 
 std::string arguments_text(Options options) { return config::arguments_text(config::fields_of(options)); }
 
+static std::string default_text(const config::Field& field) {
+  if (field.name == "max-position-embeddings") return "seq-length";
+  const std::string text = field.text();
+  return text.ends_with(".0") ? text.substr(0, text.size() - 2) : text;
+}
+
+// Whether the default of a field that is left out says anything about this run.
+static bool matters(const Options& o, const std::string& name) {
+  if (name == "ckpt-format" || name == "dist-ckpt-workers") return !o.train.save.empty();
+  if (name == "cp-comm-type") return o.parallel.context_parallel_size > 1;
+  return true;
+}
+
 std::vector<std::string> differences_from_megatron(const Options& o) {
   std::vector<std::string> lines;
   const auto add = [&](bool matters, std::string line) {
     if (matters) lines.push_back(std::move(line));
   };
-  add(!o.given.has("hidden-dropout"), "hidden-dropout is 0 unless given (there 0.1)");
-  add(!o.given.has("attention-dropout"), "attention-dropout is 0 unless given (there 0.1)");
-  add(o.given.has_flag("--num-query-groups") && !o.given.has_flag("--group-query-attention"),
+  Options defaults;
+  const config::FieldList fields = config::fields_of(defaults);
+  for (const config::Field& field : fields.all())
+    add(!field.there.empty() && !o.given.has(field.name) && matters(o, field.name),
+        fmt::format("{} is {} unless given (there {})", field.name, default_text(field), field.there));
+  add(o.given.has_flag("--num-query-groups") && !o.given.has_flag("--group-query-attention") &&
+          o.model.num_query_groups != o.model.num_attention_heads,
       fmt::format("--num-query-groups {} holds by itself (there it is ignored without --group-query-attention)",
                   o.model.num_query_groups));
-  add(!o.given.has("max-position-embeddings"), "max-position-embeddings is seq-length unless given (there required)");
   add(o.data.sft && o.data.sft_prompt_format == "default",
       "--sft-tokenizer-prompt-format default learns the assistant's turns only (there the whole text)");
   add(o.data.sft && o.data.sft_packing,

@@ -112,6 +112,7 @@ struct Options {
   RecomputeConfig recompute;
 
   config::Given given;             // what the user set, and by which flag
+  config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
   bool help = false;               // --help: print options_help() and leave
 };
@@ -126,12 +127,16 @@ void list_fields(DataConfig& c, config::FieldList& f);
 void list_fields(TokenizerConfig& c, config::FieldList& f);
 void list_fields(Options& c, config::FieldList& f);  // all of the above
 
-// Reads the command line; argv[0] (the program or subcommand) is passed over. Checks spelling and kinds of values only.
+// Reads the command line; argv[0] (the subcommand) is passed over. Checks spelling and kinds of values only, and keeps
+// what is wrong in `wrong`.
 Options read_options(int argc, const char* const* argv);
 
-// Fills in derived values, then holds everything against the compatibility table: throws on the first rule that
-// refuses, adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
+// Fills in derived values, then holds everything against the compatibility table. Throws Mistakes with all that is
+// wrong; else adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
 void finish_options(Options& options);
+// The throwing alone: where the rules can't be held, as the model is not known.
+// `missing`: the line that names the required flags which are not given; empty if all are.
+void refuse_wrong(const Options& options, const std::string& missing = {});
 
 Options parse_options(int argc, const char* const* argv);
 

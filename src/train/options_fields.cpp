@@ -44,7 +44,8 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
         "holds is found by itself.")
       .shown_as("DIR");
   f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
-        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.");
+        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.")
+      .there_is("torch_dist");
   f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
   f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
   f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
@@ -53,7 +54,8 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
   f.add_on("ckpt-fully-parallel-save", c.ckpt_fully_parallel_save,
            "Let the first of the ranks that hold the same state write all of it, instead of each a part.");
   f.add("dist-ckpt-workers", c.dist_ckpt_workers,
-        "Threads of each rank that write checkpoints, each a file of its own.");
+        "Threads of each rank that write checkpoints, each a file of its own.")
+      .there_is("1");
   f.add("non-persistent-save-interval", c.non_persistent_save_interval,
         "Save also every so many iterations a checkpoint of which only the latest stays; 0: none.");
   f.add(
@@ -151,12 +153,11 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
   f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
   f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
-  f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share the experts.");
-  f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size, "Ranks that share each expert's matrices.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
-        "values go round (a ring).");
+        "values go round (a ring).")
+      .there_is("p2p");
   f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
         "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
   f.add(
@@ -200,8 +201,8 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
         "What the backward computes again instead of keeping: the parts of --recompute-modules, or whole layers.")
       .means("--recompute-activations", "selective");
   f.add("recompute-method", c.method, {"none", "uniform", "block"},
-        "full: every chunk of so many layers from its input, or the first layers one by one.");
-  f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block).");
+        "full: every chunk of so many layers from its input, or the first layers one by one; left out: uniform.");
+  f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block); left out: 1.");
   f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn; left out: core_attn.")
       .shown_as("PART ...");
 }

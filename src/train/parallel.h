@@ -23,8 +23,6 @@ struct ParallelConfig {
   i64 tensor_model_parallel_size = 1;
   i64 pipeline_model_parallel_size = 1;
   i64 context_parallel_size = 1;
-  i64 expert_model_parallel_size = 1;
-  i64 expert_tensor_parallel_size = 1;
   bool sequence_parallel = false;
   CpCommType cp_comm_type = CpCommType::all_gather;
   PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;

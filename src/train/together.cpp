@@ -2,32 +2,35 @@
 
 #include <xxhash.h>
 
+#include <cstdio>
 #include <cstring>
+#include <exception>
 #include <fstream>
 #include <iterator>
 #include <vector>
 
+#include "base/mistakes.h"
 #include "base/one_line.h"
 
 namespace megalith {
 
 void together(Ranks& ranks, const std::function<void()>& f) {
+  if (ranks.size() == 1) return f();
   std::string error;
+  std::exception_ptr own;
   try {
     f();
   } catch (const Error& e) {
+    own = std::current_exception();
     error = e.what();
     if (error.empty()) error = "failed";
-  }
-  if (ranks.size() == 1) {
-    if (!error.empty()) throw Error(error);
-    return;
   }
   const std::vector<std::string> errors = ranks.all_gather(error);
   for (int r = 0; r < ranks.size(); ++r) {
     if (errors[size_t(r)].empty()) continue;
     if (r != ranks.rank()) throw ToldElsewhere(errors[size_t(r)]);
-    throw Error(r == 0 ? error : fmt::format("rank {}: {}", r, error));
+    if (r == 0) std::rethrow_exception(own);
+    throw Error(fmt::format("rank {}: {}", r, error));
   }
 }
 
@@ -36,6 +39,11 @@ int tell_errors(Ranks& ranks, const std::function<int()>& f) {
     return f();
   } catch (const ToldElsewhere&) {
     ranks.failed("");
+    throw;
+  } catch (const Mistakes& e) {
+    if (ranks.size() == 1) throw;
+    fmt::print(stderr, "{}\n", told(e));
+    if (ranks.failed("its command line is refused, as told")) throw ToldElsewhere(one_line(e));
     throw;
   } catch (const std::exception& e) {
     if (ranks.failed(one_line(e))) throw ToldElsewhere(one_line(e));

@@ -35,7 +35,7 @@ TEST_F(BadInput, Flags) {
   refuses("--device gpu", "'gpu'");
   refuses("--fp16", "--fp16");
   refuses("--tensor-model-parallel-size 2", "start a multiple of 2 ranks");
-  refuses("--expert-model-parallel-size 2", "--expert-model-parallel-size 2: this is not built yet");
+  refuses("--expert-model-parallel-size 2", "--expert-model-parallel-size: mixture of experts is not built yet");
   refuses("--world-size 2", "--world-size is for --dry-run");
   refuses("--config " + *this / "missing.yaml", "missing.yaml");
   refuses("--save " + *this / "x", "--save-interval");

@@ -8,7 +8,10 @@ namespace megalith::config {
 namespace {
 
 const std::vector<OtherFlag> kOthers = {{"--use-flash-attn", true, OtherFlag::Takes::nothing, "it is always on"},
-                                        {"--fp8-format", false, OtherFlag::Takes::one, "fp8 is not built yet"}};
+                                        {"--fp8-format", false, OtherFlag::Takes::one, "fp8 is not built yet"},
+                                        {"--no-fusion", true, OtherFlag::Takes::nothing, "it is planned"},
+                                        {.flag = "--depth", .takes = OtherFlag::Takes::one, .means = {"--num-layers"}},
+                                        {.flag = "--half", .means = {"--bf16"}}};
 
 Sample from_yaml(const std::string& text, std::vector<std::string> words = {}) {
   const TemporaryFile file(text);
@@ -98,6 +101,23 @@ TEST(Yaml, BadFilesNameTheLine) {
   EXPECT_EQ(message({"--config", "/nowhere.yaml"}), "--config /nowhere.yaml: cannot be opened: check the path");
   EXPECT_EQ(message({"--config", "/tmp"}), "--config /tmp: this is a directory; a YAML file is wanted");
   EXPECT_EQ(message({"--config"}), "--config wants a value");
+}
+
+TEST(Yaml, EveryMistakeIsTold) {
+  EXPECT_EQ(refusal("lrr: 1\nnum_layers: many\nfp8-format: e4m3\n").substr(0, 25), " line 1: unknown key 'lrr");
+  const std::string all = refusal("lrr: 1\nnum_layers: many\nfp8-format: e4m3\nskip: [a]\n");
+  for (const char* part : {"line 1: unknown key 'lrr'", "line 2: num_layers: 'many'", "line 4: skip: 'a'",
+                           "line 3: fp8-format: fp8 is not built yet"})
+    EXPECT_NE(all.find(part), std::string::npos) << all;
+}
+
+TEST(Yaml, OldSpellingsAndOpposites) {
+  EXPECT_EQ(from_yaml("depth: 4\n").num_layers, 4);
+  EXPECT_TRUE(from_yaml("half: true\n").bf16);
+  EXPECT_FALSE(from_yaml("half: false\n").bf16);
+  EXPECT_EQ(from_yaml("fusion: true\n"), Sample{});
+  EXPECT_EQ(from_yaml("fusion: false\n"), Sample{});
+  EXPECT_EQ(refusal("depth: x\n"), " line 1: depth: 'x' is not a whole number, such as 12");
 }
 
 TEST(Json, RoundTripIsExact) {

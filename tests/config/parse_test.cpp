@@ -14,6 +14,12 @@ const std::vector<OtherFlag> kOthers = {
     {"--impl", true, OtherFlag::Takes::one, "there is one"},
     {"--modules", true, OtherFlag::Takes::many, "there are none"},
     {"--fp8-format", false, OtherFlag::Takes::one, "fp8 is not built yet"},
+    {.flag = "--fp8-margin",
+     .takes = OtherFlag::Takes::one,
+     .why = "fp8 is not built yet",
+     .only_with = {"--fp8-format"}},
+    {.flag = "--experts", .takes = OtherFlag::Takes::one, .why = "experts are not built yet", .neutral = {"0", "None"}},
+    {.flag = "--depth", .takes = OtherFlag::Takes::one, .means = {"--bf16", "--num-layers"}},
 };
 
 struct Parsed {
@@ -26,6 +32,13 @@ Parsed parsed(std::vector<std::string> words) {
   FieldList fields = fields_of(p.sample);
   p.result = parse(fields, words, kOthers);
   return p;
+}
+
+// With what is wrong in the result.
+ParseResult parsed_all(std::vector<std::string> words) {
+  Sample sample;
+  FieldList fields = fields_of(sample);
+  return parse_all(fields, words, kOthers);
 }
 
 std::string refusal(std::vector<std::string> words) {
@@ -173,6 +186,49 @@ TEST(Parse, OtherFlags) {
                                                       "--impl has no effect: there is one",
                                                       "--modules has no effect: there are none"}));
   EXPECT_EQ(refusal({"--fp8-format", "e4m3"}), "--fp8-format: fp8 is not built yet");
+}
+
+TEST(Parse, EveryMistakeIsTold) {
+  const ParseResult r = parsed_all({"--num-layer", "3", "4", "--lr", "fast", "--save", "--fp8-format", "e4m3", "--skip",
+                                    "--eod", "7", "x", "y", "--fp8-margin=1"});
+  EXPECT_EQ(r.wrong.mistakes, (std::vector<std::string>{
+                                  "unknown flag --num-layer: the nearest known one is --num-layers (--help lists all)",
+                                  "--save wants a value, and --fp8-format follows", "--skip wants one or more values",
+                                  "unexpected arguments 'x', 'y' after --eod: a flag is wanted here",
+                                  "--lr: 'fast' is not a number, such as 0.1 or 6e-4"}));
+  EXPECT_EQ(r.wrong.unread, (std::set<std::string, std::less<>>{"--lr", "--save", "--skip"}));
+  ASSERT_EQ(r.wrong.refusals.size(), 1u);
+  EXPECT_EQ(r.wrong.refusals[0].text(), "--fp8-format, --fp8-margin: fp8 is not built yet");
+  EXPECT_EQ(r.given.uses.at("eod")[0].values, std::vector<std::string>{"7"});
+  EXPECT_EQ(refusal({"--lr", "fast", "--save"}),
+            "2 things stop this: --save wants a value; --lr: 'fast' is not a number, such as 0.1 or 6e-4");
+}
+
+TEST(Parse, FlagsAboutWhatIsOffAskForNothing) {
+  EXPECT_EQ(parsed({"--fp8-margin", "1"}).result.notes,
+            std::vector<std::string>{"--fp8-margin has no effect: it is about --fp8-format, which is not given"});
+  EXPECT_EQ(parsed({"--experts", "0", "--experts=None"}).result.notes,
+            std::vector<std::string>{"--experts 0, --experts None have no effect: this is so without it"});
+  EXPECT_EQ(refusal({"--experts", "8"}), "--experts: experts are not built yet");
+}
+
+TEST(Parse, OldSpellings) {
+  const Parsed p = parsed({"--depth", "5"});
+  EXPECT_EQ(p.sample.num_layers, 5);
+  EXPECT_TRUE(p.sample.bf16);
+  EXPECT_EQ(p.result.notes, std::vector<std::string>{"--depth is read as --bf16 --num-layers"});
+  EXPECT_EQ(refusal({"--depth", "x"}), "--num-layers: 'x' is not a whole number, such as 12");
+  EXPECT_EQ(parsed({"--depth=5"}).sample.num_layers, 5);
+}
+
+// The line that is left can be given to a shell.
+TEST(Parse, TheLineWithoutWhatIsRefused) {
+  const auto rest = [](std::vector<std::string> words) { return parsed_all(std::move(words)).wrong.rest; };
+  EXPECT_EQ(
+      rest({"--experts", "8", "--depth", "5", "--save", "a b", "--fp8-format=e4m3", "--use-flash-attn", "--lr=1"}),
+      "--bf16 --num-layers 5 --save 'a b' --use-flash-attn --lr=1");
+  EXPECT_EQ(rest({"--save", "it's|*", "--experts", "8"}), R"(--save 'it'\''s|*')");
+  EXPECT_EQ(rest({"--lr", "1"}), "");
 }
 
 TEST(Parse, HelpComesFirst) {

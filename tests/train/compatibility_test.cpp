@@ -2,7 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <random>
 
 #include "options_helpers.h"
 
@@ -18,7 +21,7 @@ struct Example {
 const std::multimap<std::string, Example>& examples() {
   static const std::multimap<std::string, Example> all = {
       {"sizes of the model are in range",
-       {"--num-layers -1", "--num-layers -1 is out of range: from 0 to 2^40 is wanted"}},
+       {"--num-layers -1", "--num-layers -1 is out of range: from 0 to 1048576 is wanted"}},
       {"sizes of the model are in range",
        {"--hidden-size 9223372036854775807",
         "--hidden-size 9223372036854775807 is out of range: from 0 to 2^40 is wanted"}},
@@ -187,8 +190,6 @@ const std::multimap<std::string, Example>& examples() {
       {"parallel sizes are at least 1",
        {"--tensor-model-parallel-size 9223372036854775807",
         "--tensor-model-parallel-size 9223372036854775807 is out of range: give 1 or more"}},
-      {"experts are not built yet",
-       {"--expert-model-parallel-size 2", "--expert-model-parallel-size 2: this is not built yet; give 1"}},
       {"world-size comes with dry-run",
        {"--world-size 2", "--world-size is for --dry-run: in a run the launcher says how many ranks there are"}},
       {"the number of ranks is a multiple of tensor x pipeline x context",
@@ -233,7 +234,7 @@ const std::multimap<std::string, Example>& examples() {
         "out"}},
       {"interleaving is given in one way",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
-        "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4",
+        "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4 --global-batch-size 8",
         "--num-layers-per-virtual-pipeline-stage 1 and --num-virtual-stages-per-pipeline-rank 2 say the same: give "
         "one"}},
       {"stages are drawn or given by numbers",
@@ -252,8 +253,8 @@ const std::multimap<std::string, Example>& examples() {
         "stage"}},
       {"layers and micro-batches can be shared out over the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 3",
-        "3 layers do not divide by 2 pipeline stages: take a multiple, --decoder-first-pipeline-num-layers, "
-        "--decoder-last-pipeline-num-layers, or the automatic split"}},
+        "3 layers do not divide by 2 pipeline stages: --pipeline-model-parallel-layout auto shares them out, or take a "
+        "multiple, --decoder-first-pipeline-num-layers or --decoder-last-pipeline-num-layers"}},
       {"layers and micro-batches can be shared out over the pipeline",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 4 --global-batch-size 6 "
         "--num-virtual-stages-per-pipeline-rank 2",
@@ -269,6 +270,22 @@ const std::multimap<std::string, Example>& examples() {
         "--microbatch-group-size-per-virtual-pipeline-stage 2",
         "--microbatch-group-size-per-virtual-pipeline-stage 2 has no effect where a rank has one piece of the model: "
         "leave it out"}},
+      {"a step has as many micro-batches as pipeline stages",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2",
+        "a step has 1 micro-batch for 2 pipeline stages, so stages wait for most of it: raise --global-batch-size 2 to "
+        "16 or more"}},
+      {"flags about ranks that share work come with such ranks",
+       {"--tp-comm-overlap", "--tp-comm-overlap has no effect with --tensor-model-parallel-size 1"}},
+      {"flags about ranks that share work come with such ranks",
+       {"--virtual-pipeline-model-parallel-size 2",
+        "--num-virtual-stages-per-pipeline-rank has no effect with --pipeline-model-parallel-size 1"}},
+      {"flags about ranks that share work come with such ranks",
+       {"--overlap-grad-reduce --use-distributed-optimizer",
+        "--use-distributed-optimizer, --overlap-grad-reduce: no effect where no ranks share a weight's gradient"}},
+      {"overlap-param-gather comes with use-distributed-optimizer",
+       {"--dry-run --world-size 2 --overlap-param-gather",
+        "--overlap-param-gather has no effect without --use-distributed-optimizer: each rank updates all weights "
+        "itself"}},
       {"sequence-parallel comes with tensor parallelism",
        {"--sequence-parallel", "--sequence-parallel has no effect with --tensor-model-parallel-size 1"}},
       {"global-batch-size is a multiple of micro-batch-size x data-parallel size",
@@ -362,13 +379,11 @@ const std::multimap<std::string, Example>& examples() {
       {"dist-ckpt-workers is a small number", {"--dist-ckpt-workers 0", "--dist-ckpt-workers 0: want 1 to 64"}},
       {"flags about loading come with load",
        {"--finetune", "--finetune has no effect without --load: training starts from random weights"}},
-      {"full recomputation has a method, and its number of layers",
-       {"--recompute-granularity full", "--recompute-granularity full needs --recompute-method uniform or block"}},
-      {"full recomputation has a method, and its number of layers",
+      {"full recomputation is of some of the layers",
        {"--recompute-granularity full --recompute-method block --recompute-num-layers 3",
         "--recompute-granularity full needs --recompute-num-layers from 1 to --num-layers 2; it is 3"}},
-      {"full recomputation has a method, and its number of layers",
-       {"--recompute-granularity full --recompute-method uniform",
+      {"full recomputation is of some of the layers",
+       {"--recompute-granularity full --recompute-method uniform --recompute-num-layers 0",
         "--recompute-granularity full needs --recompute-num-layers from 1 to --num-layers 2; it is 0"}},
       {"selective recomputation has no method and no number of layers",
        {"--recompute-granularity selective --recompute-modules mlp --recompute-num-layers 1",
@@ -422,6 +437,54 @@ TEST(Compatibility, AllMissingFlagsAreNamedInOneLine) {
       refusal_of(""),
       "missing required flags: --num-layers, --hidden-size, --num-attention-heads, --seq-length, --micro-batch-size, "
       "--train-iters (or --train-samples), --lr, --data-path (or --mock-data)");
+}
+
+// One answer for all, and nothing of what only follows from another mistake.
+TEST(Compatibility, EveryBrokenRuleIsTold) {
+  const auto mistakes = [](const std::string& flags) {
+    const std::string text = refusal_of(kSmallRun + flags);
+    std::vector<std::string> lines;
+    size_t at = text.find(" things stop this: ");
+    for (at = at == std::string::npos ? 0 : at + 19; at < text.size();) {
+      const size_t end = std::min(text.find("; ", at), text.size());
+      lines.push_back(text.substr(at, end - at));
+      at = end + 2;
+    }
+    return lines;
+  };
+  using Lines = std::vector<std::string>;
+  EXPECT_EQ(mistakes("--num-query-groups 3 --adam-beta1 2 --split 1 --sft"),
+            (Lines{"--num-attention-heads 4 is not divisible by --num-query-groups 3: give a divisor of the heads",
+                   "--adam-beta1 2 is out of range: from 0 to below 1 is wanted",
+                   "--sft needs chats and --mock-data makes up plain documents: give --data-path FILE.jsonl",
+                   "--sft needs a tokenizer: give --tokenizer-type HuggingFaceTokenizer --tokenizer-model DIR"}));
+  // --min-lr is more than an --lr that could not be read; heads and width follow from sizes out of range.
+  EXPECT_EQ(mistakes("--lr fast --min-lr 1 --num-attention-heads -3 --hidden-size 9223372036854775807"),
+            (Lines{"--lr: 'fast' is not a number, such as 0.1 or 6e-4",
+                   "--hidden-size 9223372036854775807 is out of range: from 0 to 2^40 is wanted",
+                   "--num-attention-heads -3 is out of range: from 0 to 2^40 is wanted"}));
+  EXPECT_EQ(mistakes("--micro-batch-size 0 --world-size 3 --dry-run --tensor-model-parallel-size 2").size(), 2u);
+  EXPECT_EQ(refusal_of("--min-lr 1 --num-layers x").find("--lr 0"), std::string::npos);
+}
+
+// Whatever flags are missing or odd, rules answer: they do not divide by zero.
+TEST(Compatibility, RulesHoldOnAnyNumbers) {
+  std::mt19937 random(7);
+  Options options;
+  config::FieldList fields = config::fields_of(options);
+  std::vector<std::string> flags;
+  for (const config::Field& field : fields.all())
+    if (std::holds_alternative<i64*>(field.ref)) flags.push_back(field.spellings[0].flag);
+  for (int n = 0; n < 3000; ++n) {
+    std::string line;
+    const auto value = [&] { return std::array{"-1", "0", "1", "2", "3", "64", "1099511627776"}[random() % 7]; };
+    for (unsigned i = random() % 8; i > 0; --i) line += fmt::format("{} {} ", flags[random() % flags.size()], value());
+    for (const char* more :
+         {"--dry-run ", "--sequence-parallel ", "--swiglu ", "--pipeline-model-parallel-layout auto "})
+      if (random() % 2) line += more;
+    SCOPED_TRACE(line);
+    (void)refusal_of(random() % 2 ? kSmallRun + line : line);
+  }
 }
 
 TEST(Compatibility, ModelAloneIsCheckedWithoutTheRun) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <regex>
 #include <set>
 #include <sstream>
@@ -79,6 +80,66 @@ TEST(Options, KnowEveryFlagOfTheInventory) {
     }
     EXPECT_GT(known, 500) << path;
   }
+}
+
+// scripts/megatron-defaults has made the table from Megatron-LM's parser: a flag and its default a line.
+std::map<std::string, std::string> megatron_defaults() {
+  std::ifstream file(std::filesystem::path(kSourceDir) / "tests/train/megatron_defaults.tsv");
+  std::map<std::string, std::string> table;
+  for (std::string line; std::getline(file, line);)
+    table[line.substr(0, line.find('\t'))] = line.substr(line.find('\t') + 1);
+  return table;
+}
+
+TEST(Options, KnowEveryFlagOfMegatronsParser) {
+  Options options;
+  config::FieldList fields = config::fields_of(options);
+  const config::FlagIndex index(fields, megatron_flags());
+  const auto table = megatron_defaults();
+  EXPECT_GT(table.size(), 800u);
+  for (const auto& [flag, value] : table) EXPECT_NE(index.known(flag), nullptr) << flag;
+}
+
+// The same default, in Megatron's words.
+bool same(const config::Field& field, const std::string& there) {
+  // Where None there stands for this value.
+  static const std::map<std::string, std::string> none = {{"rotary-seq-len-interpolation-factor", "1.0"},
+                                                          {"dataloader-type", "single"},
+                                                          {"null-tokenizer-eod-id", "-1"},
+                                                          {"max-position-embeddings", "required"},
+                                                          {"num-query-groups", "0"}};
+  const std::string text = field.text();
+  if (field.name == "exit-signal") return there == "15" && text == "SIGTERM";
+  if (field.name == "num-query-groups")
+    return there == "1" && text == "0";  // counts with --group-query-attention alone
+  if (there == "None") {
+    const auto known = none.find(field.name);
+    return known != none.end() ? known->second == text
+                               : text == "None" || text == "none" || text == "[]" || text == "0" || text == "0.0";
+  }
+  double ours = 0, theirs = 0;
+  std::istringstream a(text), b(there);
+  if (a >> ours && b >> theirs) return ours == theirs;
+  return text == there || (text == "none" && there == "None");
+}
+
+// A default that is not Megatron's is in the field as data, so that the start of a run tells it.
+TEST(Options, DefaultsThatDifferFromMegatronAreTold) {
+  Options options;
+  const config::FieldList fields = config::fields_of(options);
+  int compared = 0;
+  const auto table = megatron_defaults();
+  for (const config::Field& field : fields.all()) {
+    const auto found = table.find("--" + field.name);
+    if (found == table.end() || field.is_switch()) continue;
+    ++compared;
+    if (field.there.empty())
+      EXPECT_TRUE(same(field, found->second))
+          << field.name << ": " << field.text() << " here, " << found->second << " there";
+    else if (field.there != "required")
+      EXPECT_EQ(field.there, found->second) << field.name;
+  }
+  EXPECT_GT(compared, 80);
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "base/mistakes.h"
 #include "config/file.h"
 #include "config/show.h"
 #include "options_helpers.h"
@@ -116,10 +117,88 @@ TEST(Options, StartUpNotes) {
 }
 
 TEST(Options, RefusedFlagsSayWhy) {
-  EXPECT_EQ(refusal_of("--num-experts 8"), "--num-experts: mixture of experts is not built yet");
-  EXPECT_EQ(refusal_of("--batch-size 8"), "--batch-size: use --micro-batch-size and --global-batch-size");
-  EXPECT_EQ(refusal_of("--num-exprts 8"),
+  const auto refused = [](const std::string& flags) { return refusal_of(kSmallRun + flags); };
+  EXPECT_EQ(refused("--num-experts 8"), "--num-experts: mixture of experts is not built yet");
+  EXPECT_EQ(refused("--moe-router-topk 2 --num-experts 8 --expert-model-parallel-size 4"),
+            "--moe-router-topk, --num-experts, --expert-model-parallel-size: mixture of experts is not built yet");
+  for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
+    EXPECT_EQ(refused(fp8), std::string(fp8).substr(0, std::string(fp8).find(' ')) +
+                                ": fp8 and fp4 are not built yet: train with --bf16 or in f32");
+  EXPECT_EQ(refused("--num-exprts 8"),
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
+}
+
+// Of Megatron-LM's releases: what each meant is what it means here.
+TEST(Options, OldSpellings) {
+  const auto read = [](const std::string& flags) { return options_of(kSmallRun + flags); };
+  EXPECT_EQ(read("--batch-size 8").train.micro_batch_size, 8);
+  EXPECT_EQ(read("--warmup 0.25").optimizer.lr_warmup_fraction, 0.25);
+  EXPECT_EQ(read("--dry-run --world-size 2 --model-parallel-size 2").parallel.tensor_model_parallel_size, 2);
+  EXPECT_TRUE(read("--cpu-optimizer --cpu-optimizer-type ADAM").optimizer.optimizer_cpu_offload);
+  EXPECT_EQ(read("--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-layers 8 --global-batch-size 8 "
+                 "--virtual-pipeline-model-parallel-size 4")
+                .parallel.num_virtual_stages_per_pipeline_rank,
+            4);
+  using Granularity = RecomputeConfig::Granularity;
+  using Method = RecomputeConfig::Method;
+  for (const char* full :
+       {"--checkpoint-activations", "--recompute-granularity full", "--activations-checkpoint-method uniform",
+        "--recompute-granularity full --recompute-method "
+        "uniform --recompute-num-layers 1"}) {
+    const RecomputeConfig r = read(full).recompute;
+    EXPECT_EQ(r.granularity, Granularity::full) << full;
+    EXPECT_EQ(r.method, Method::uniform) << full;
+    EXPECT_EQ(r.num_layers, 1) << full;
+  }
+  EXPECT_EQ(read("--checkpoint-activations --checkpoint-num-layers 2").recompute.num_layers, 2);
+  EXPECT_EQ(read("--recompute-activations").recompute.granularity, Granularity::selective);
+}
+
+TEST(Options, LearnedPositionsGoWhereAnotherKindIsGiven) {
+  const auto kind = [](const std::string& flags) {
+    return options_of(kSmallRun + flags).model.position_embedding_type;
+  };
+  EXPECT_EQ(kind("--no-position-embedding"), PositionEmbedding::none);
+  for (const char* rope : {"--position-embedding-type rope", "--use-rotary-position-embeddings"}) {
+    EXPECT_EQ(kind(std::string("--no-position-embedding ") + rope), PositionEmbedding::rope) << rope;
+    EXPECT_EQ(kind(std::string(rope) + " --no-position-embedding"), PositionEmbedding::rope) << rope;
+  }
+  EXPECT_TRUE(
+      contains(options_of(std::string(kSmallRun) + "--no-position-embedding --position-embedding-type rope").notes,
+               "--no-position-embedding has no effect"));
+}
+
+// What only steers Megatron's own machinery, or a part that is off, never stops a run.
+TEST(Options, MachineryNeverStopsARun) {
+  for (const char* flags :
+       {"--cuda-graph-impl local --cuda-graph-scope attn mlp --cuda-graph-warmup-steps 3", "--use-checkpoint-args",
+        "--use-mcore-models --transformer-impl transformer_engine", "--wandb-project p --wandb-exp-name e",
+        "--moe-router-topk 2 --moe-grouped-gemm --moe-aux-loss-coeff 1e-2", "--fp8-margin 0 --fp8-recipe tensorwise",
+        "--loss-scale 12 --initial-loss-scale 65536 --hysteresis 2", "--consistency-check",
+        "--enable-straggler-detection", "--num-experts 0", "--expert-model-parallel-size 1",
+        "--distributed-backend nccl --local_rank 0", "--timing-log-level 2 --log-timers-to-tensorboard",
+        "--num-distributed-optimizer-instances 2"})
+    EXPECT_EQ(refusal_of(kSmallRun + std::string(flags)), "") << flags;
+}
+
+TEST(Options, TheLineThatIsLeftIsTold) {
+  try {
+    options_of(std::string(kSmallRun) + "--num-experts 8 --batch-size 4");
+    FAIL();
+  } catch (const Mistakes& e) {
+    EXPECT_EQ(e.lines, std::vector<std::string>{"--num-experts: mixture of experts is not built yet"});
+    ASSERT_EQ(e.after.size(), 2u);
+    std::string line = std::string("megalith pretrain-gpt ") + kSmallRun + "--micro-batch-size 4";
+    EXPECT_EQ(e.after[1], line);
+    EXPECT_EQ(refusal_of(e.after[1].substr(std::string("megalith pretrain-gpt ").size())), "");
+  }
+  try {
+    options_of(std::string(kSmallRun) + "--num-experts 8 --lr -1");
+    FAIL();
+  } catch (const Mistakes& e) {
+    EXPECT_EQ(e.lines.size(), 2u);
+    EXPECT_TRUE(e.after.empty());  // it would not run
+  }
 }
 
 TEST(Options, NoOtherFlagHidesAField) {

@@ -1,0 +1,20 @@
+// An Error of several lines: all that is wrong with one input, such as a command line.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+
+namespace megalith {
+
+struct Mistakes : Error {
+  // `lines`: one a mistake, at least one. `after`: what to do about all of them, told below them; may be empty.
+  explicit Mistakes(std::vector<std::string> lines, std::vector<std::string> after = {});
+
+  std::vector<std::string> lines, after;
+};
+
+// The error as a user reads it: one line, or of Mistakes first how many there are and then a line each.
+std::string told(const std::exception& error);
+
+}  // namespace megalith

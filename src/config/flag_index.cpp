@@ -1,0 +1,59 @@
+#include <algorithm>
+
+#include "config/parse.h"
+
+namespace megalith::config {
+namespace {
+
+i64 edit_distance(std::string_view a, std::string_view b) {
+  std::vector<i64> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = i64(j);
+  for (size_t i = 1; i <= a.size(); ++i) {
+    i64 diagonal = row[0];
+    row[0] = i64(i);
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const i64 above = row[j];
+      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
+      diagonal = above;
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
+  for (Field& field : fields.all())
+    for (const Spelling& spelling : field.spellings) {
+      entries_[spelling.flag] = {&field, &spelling, nullptr};
+      if (field.bare && !bare_.field) bare_ = entries_[spelling.flag];
+    }
+  for (const OtherFlag& other : others) entries_.insert({other.flag, Entry{nullptr, nullptr, &other}});
+}
+
+FlagIndex::Entry FlagIndex::find(const std::string& flag, std::string_view what) const {
+  if (const Entry* entry = known(flag)) return *entry;
+  fail("{}: the nearest known one is {} (--help lists all)", what, nearest(flag));
+}
+
+const FlagIndex::Entry* FlagIndex::known(std::string_view flag) const {
+  const auto found = entries_.find(flag);
+  return found == entries_.end() ? nullptr : &found->second;
+}
+
+std::string FlagIndex::nearest(std::string_view flag) const {
+  constexpr size_t kLongest = 80;  // a longer one is no misspelling, and must not cost time
+  std::string best;
+  i64 best_distance = 0;
+  bool best_is_field = false;
+  for (const auto& [known, entry] : entries_) {
+    const i64 distance = edit_distance(flag.substr(0, kLongest), known);
+    const bool is_field = entry.field != nullptr;
+    if (!best.empty() && (distance > best_distance || (distance == best_distance && (best_is_field || !is_field))))
+      continue;
+    best = known, best_distance = distance, best_is_field = is_field;
+  }
+  return best;
+}
+
+}  // namespace megalith::config
