@@ -76,7 +76,7 @@ std::vector<std::string> own_words(std::vector<std::string> words) {
   if (std::ranges::find(words, "--help") != words.end()) return words;
   const std::optional<Translation> t = translate_conversion(words);
   if (!t) return words;
-  check(t->wrong.empty(), "{}", answer(*t));
+  if (!t->wrong.empty()) answer(*t);
   for (const std::string& note : t->notes) log::info("{}", note);
   log::info("this is {}, the same as: {}", t->whose, command_line("convert", t->words));
   return t->words;

@@ -1,6 +1,7 @@
 #include <omp.h>
 
 #include <cstdlib>
+#include <exception>
 
 #include "base/log.h"
 #include "cli/command.h"
@@ -18,13 +19,12 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
   Options options;
-  std::string mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
+  std::exception_ptr mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
   try {
-    const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc});
-    check(!nemo, "{}", nemo ? answer(*nemo) : "");
+    if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
     options = read_options(argc, argv);
-  } catch (const Error& e) {
-    mistake = e.what();
+  } catch (const Error&) {
+    mistake = std::current_exception();
   }
   if (options.help) {
     log::say("{}", options_help());
@@ -39,7 +39,7 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
   return tell_errors(*ranks, [&] {
     std::unique_ptr<Backend> backend;
     together(*ranks, [&] {
-      check(mistake.empty(), "{}", mistake);
+      if (mistake) std::rethrow_exception(mistake);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       backend = make_backend(options.train.device, ranks.get());

@@ -6,6 +6,7 @@
 
 #include "base/mistakes.h"
 #include "config/file.h"
+#include "config/odd_word.h"
 #include "config/words.h"
 
 namespace megalith::config {
@@ -110,6 +111,7 @@ ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments,
   ParseResult result;
   for (const std::string& word : arguments) result.help = result.help || word == "--help" || word == "-h";
   if (result.help) return result;
+  check_line_ends(arguments);
   const FlagIndex index(fields, others);
   std::string config_file;
   Source line = read_words(index, arguments, config_file), file;

@@ -4,6 +4,8 @@
 
 #include <optional>
 
+#include "config/odd_word.h"
+
 namespace megalith::config {
 namespace {
 
@@ -37,7 +39,9 @@ class Words {
     attached_.reset();
     if (equals != std::string::npos) attached_ = word.substr(equals + 1);
     if (last_ == "--config") return read_config();
-    const FlagIndex::Entry entry = known();
+    last_is_switch_ = false;
+    const FlagIndex::Entry entry = known(word);
+    last_is_switch_ = entry.spelling && entry.spelling->constant && !attached_;
     if (entry.other) return read_other(*entry.other, begin);
     try {
       source_.settings.push_back({entry.field, entry.spelling, values_of(*entry.field, *entry.spelling), last_});
@@ -48,11 +52,13 @@ class Words {
   }
 
   // What follows an unknown flag is taken for its values.
-  FlagIndex::Entry known() {
+  FlagIndex::Entry known(const std::string& word) {
     try {
       return index_.find(last_, "unknown flag " + last_);
     } catch (const Error&) {
       following();
+      const std::string odd = odd_word(word);
+      check(odd.empty(), "{}", odd);
       throw;
     }
   }
@@ -71,6 +77,9 @@ class Words {
       return source_.settings.push_back({entry.field, entry.spelling, {word}, entry.spelling->flag});
     }
     std::vector<std::string> surplus = following();
+    const std::string odd = odd_word(word);
+    check(odd.empty(), "{}", odd);
+    check(!last_is_switch_, "{} takes no value: leave '{}' out", last_, word);
     surplus.insert(surplus.begin(), word);
     const std::string after = last_.empty() ? "" : " after " + last_;
     check(surplus.size() > 1, "unexpected argument '{}'{}: a flag is wanted here", word, after);
@@ -88,6 +97,8 @@ class Words {
   }
 
   std::string one_value() {
+    if (attached_ && attached_->empty() && at_ < words_.size() && !is_flag(words_[at_]))
+      fail("{}= has no value, and '{}' follows: no blank behind the =", last_, following()[0]);
     if (attached_) return *attached_;
     check(at_ < words_.size() && !is_flag(words_[at_]), "{} wants a value{}", last_,
           at_ < words_.size() ? ", and " + words_[at_] + " follows" : "");
@@ -134,6 +145,7 @@ class Words {
   bool has_bare_ = false;
   size_t at_ = 0;
   std::string last_;
+  bool last_is_switch_ = false;
   std::optional<std::string> attached_;
 };
 

@@ -49,7 +49,8 @@ void check_is_dataset(const std::string& prefix) {
   for (const char quote : {'\'', '"'})
     check(prefix.size() < 2 || prefix.front() != quote || prefix.back() != quote,
           "{} has its quotes in the name: quote it once in the script", prefix);
-  check(prefix.find_first_not_of("0123456789.eE+-") != std::string::npos,
+  check(prefix.find_first_not_of("0123456789.eE+-") != std::string::npos ||
+            prefix.find_first_of("0123456789") == std::string::npos,
         "{} is a weight where a dataset is wanted: give a weight before each, as 0.3 A 0.7 B, or before none", prefix);
   check(prefix.find(',') == std::string::npos && !prefix.starts_with('['),
         "{} is not there: a list goes apart by blanks, as 0.3 A 0.7 B", prefix);

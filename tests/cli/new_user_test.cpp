@@ -45,12 +45,34 @@ const std::string kPointer = "version https://git-lfs.github.com/spec/v1\noid sh
 const std::string kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32,
   "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": 64})";
 
+TEST_F(NewUser, ScriptsAndShells) {
+  refuses("--num_layers 3", "--num-layers");
+  refuses("--num-layers= 3", "no blank behind the =");
+  refuses("--lr=", "--lr: '' is not a number");
+  refuses("\xE2\x80\x93lr 1e-3", "is no minus sign: write --lr");
+  refuses("\xE2\x80\x94lr 1e-3", "is no minus sign: write --lr");
+  refuses("-lr 1e-3", "--lr");
+  refuses("--bf16 true", "--bf16 takes no value");
+  refuses("--train-iters 1k", "'1k' is not a whole number");
+  refuses("--lr 6,0e-4", "'6,0e-4' is not a number");
+  refuses_words({"--num-layers 2"}, "one word: leave out the quotes");
+  refuses_words({"--lr", "1e-3\r"}, "Windows line ends");
+  refuses_words({"\r"}, "Windows line ends");
+  refuses_words({"\\"}, "a blank stands behind a \\ at the end of a line");
+  refuses_words({"--lr", "1e-3", " "}, "a blank stands behind a \\ at the end of a line");
+  expect_refused("pretrain-gpt --num-layers 2 --hidden-size 32", "missing required flags: --num-attention-heads");
+  expect_refused(run_program("megalith", {"--num-layers", "2"}), "pretrain-gpt --num-layers 2");
+  expect_refused("pretrain --num-layers 2", "pretrain-gpt");
+  refuses("--config " + file("a.yaml", "num_layers: [1\n"), "a.yaml");
+  refuses("--config " + file("b.yaml", "num_layer: 1\n"), "num");
+}
+
 TEST_F(NewUser, SizesThatDoNotFit) {
   refuses("--num-attention-heads 3", "--hidden-size 32 is not divisible by --num-attention-heads 3");
   refuses("--num-query-groups 3", "--num-query-groups 3");
   refuses("--seq-length 64 --max-position-embeddings 32", "--max-position-embeddings 32 is less than --seq-length 64");
   refuses("--global-batch-size 3", "--global-batch-size 3 is not divisible by --micro-batch-size 2");
-  refuses("--tensor-model-parallel-size 8", "start a multiple of 8 ranks");
+  refuses("--num-attention-heads 8 --tensor-model-parallel-size 8", "start a multiple of 8 ranks");
   refuses("--train-samples 10", "--train-iters 3 and --train-samples 10");
   refuses("--lr-warmup-iters 10", "--lr-warmup-iters 10 is not less than the 3 iters");
   refuses("--lr-warmup-fraction 2", "--lr-warmup-fraction 2");

@@ -1,9 +1,11 @@
 #include "cli/foreign/translation.h"
 
-#include <fmt/ranges.h>
-#include <cerrno>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <cerrno>
+
+#include "base/mistakes.h"
 
 namespace megalith {
 
@@ -29,11 +31,12 @@ std::string command_line(std::string_view command, const std::vector<std::string
   return line;
 }
 
-std::string answer(const Translation& t) {
+void answer(const Translation& t) {
   std::vector<std::string> said = t.wrong;
   said.insert(said.end(), t.notes.begin(), t.notes.end());
-  return fmt::format("this is {}: {}{}the whole command of ours: {}", t.whose, fmt::join(said, "; "),
-                     said.empty() ? "" : "; ", command_line(t.command, t.words));
+  if (said.empty()) said.push_back(fmt::format("this is {}, which is answered and not run", t.whose));
+  throw Mistakes(said,
+                 {fmt::format("This is {}. The whole command of ours:", t.whose), command_line(t.command, t.words)});
 }
 
 }  // namespace megalith
