@@ -107,6 +107,7 @@ bool same(const config::Field& field, const std::string& there) {
                                                           {"dataloader-type", "single"},
                                                           {"null-tokenizer-eod-id", "-1"},
                                                           {"max-position-embeddings", "required"},
+                                                          {"eval-interval", "1000"},  // as in older releases
                                                           {"num-query-groups", "0"}};
   const std::string text = field.text();
   if (field.name == "exit-signal") return there == "15" && text == "SIGTERM";
