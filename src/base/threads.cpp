@@ -9,13 +9,11 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLooks = 2000;  // some 20 to 100 microseconds
-
-void pause() { __builtin_ia32_pause(); }
+constexpr int kLooks = 20'000;  // some 20 to 50 microseconds
 
 // Until x is no longer `old`; what it is then.
 u32 changed(const std::atomic<u32>& x, u32 old) {
-  for (int i = 0; i < kLooks; ++i, pause())
+  for (int i = 0; i < kLooks; ++i)
     if (const u32 now = x.load(std::memory_order_acquire); now != old) return now;
   x.wait(old, std::memory_order_acquire);
   return x.load(std::memory_order_acquire);
