@@ -1,6 +1,7 @@
 // Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
-// and AdamW on all parameters (but on those of whose gradients rows are marked). For backends where starting an op costs time. (On a CPU it is the other way round: a
-// gradient that is squared right behind its product is still in cache.)
+// and AdamW on all parameters (but on those of whose gradients rows are marked). For backends where starting an op
+// costs time. (On a CPU it is the other way round: a gradient that is squared right behind its product is still in
+// cache.)
 #include <algorithm>
 
 #include "graph/relayout_op.h"

@@ -4,8 +4,8 @@
 // a run or two. Sustained clocks take 130 ms of runs and come out within 1.5%, but belong to the way alone (its tiles,
 // its operands' orientation), hardly to the sizes: they are measured for few problems and shared by all.
 //
-// That is not exact enough to tell ways apart that are within 1 or 2% of each other, and the clock drifts with the GPU's
-// temperature. So the best few of a problem are then run in turns, and their times are compared.
+// That is not exact enough to tell ways apart that are within 1 or 2% of each other, and the clock drifts with the
+// GPU's temperature. So the best few of a problem are then run in turns, and their times are compared.
 //
 // Besides ways that somebody suggests there may be guessed ones, of several tiles. A long look at one costs more than
 // it mostly gains: only the best of each of the best two tiles gets one, if it takes clearly fewer cycles than all

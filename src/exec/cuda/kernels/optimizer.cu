@@ -1,8 +1,8 @@
 // One pass over parameters and state, four elements a thread and no loop: with eight streams to and from memory, blocks
 // that end at once keep it busier than blocks that go round (98% of a copy's bandwidth, against 92% with 64 elements a
 // thread). Issue slots are nearly as short as memory: so one thread of a block makes the step's numbers, in f64, and
-// the root and the quotient are those of one or two instructions, within 1 and 2 ulp. Where multiplications and additions
-// are one is said here, so that an element's bits do not depend on how many a thread has.
+// the root and the quotient are those of one or two instructions, within 1 and 2 ulp. Where multiplications and
+// additions are one is said here, so that an element's bits do not depend on how many a thread has.
 #include "exec/cuda/kernels/optimizer.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
