@@ -1,5 +1,7 @@
 #include "train/batch_sizes.h"
 
+#include <fmt/ranges.h>
+
 #include <algorithm>
 #include <charconv>
 #include <cmath>
@@ -68,7 +70,9 @@ void BatchSizes::add_ramp(const std::vector<std::string>& words, i64 last) {
   }
 }
 
-void BatchSizes::add_steps(std::string text, i64 seq_length) {
+// The words are one text that the shell may have cut, as where a script leaves out the quotes.
+void BatchSizes::add_steps(const std::vector<std::string>& words, i64 seq_length) {
+  std::string text = fmt::format("{}", fmt::join(words, " "));
   std::ranges::replace(text, ',', ' ');
   std::istringstream in(text);
   for (std::string entry; in >> entry;) {
@@ -122,7 +126,7 @@ BatchSizes::End BatchSizes::end(const TrainConfig& t, i64 iteration, i64 consume
   return {iteration + rest, consumed + rest * size};
 }
 
-i64 last_of_schedule(const std::string& schedule) {
+i64 last_of_schedule(const std::vector<std::string>& schedule) {
   Options o;
   o.train.step_batch_size_schedule = schedule;
   try {

@@ -34,7 +34,7 @@ class BatchSizes {
     i64 begin, size;  // from so many consumed samples on
   };
   void add_ramp(const std::vector<std::string>& words, i64 last);
-  void add_steps(std::string text, i64 seq_length);
+  void add_steps(const std::vector<std::string>& words, i64 seq_length);
   i64 wanted(i64 consumed) const;
   i64 rounded(i64 size) const { return rounds_ ? size / at_once_ * at_once_ : size; }
 
@@ -45,7 +45,7 @@ class BatchSizes {
 };
 
 // The size that --step-batch-size-schedule ends with; 0 if it is none.
-i64 last_of_schedule(const std::string& schedule);
+i64 last_of_schedule(const std::vector<std::string>& schedule);
 
 // Micro-batches of the largest step.
 i64 micro_batches(const Options& options);

@@ -11,10 +11,10 @@ using Action = Rule::Action;
 std::string batch_grows(const Options& o) {
   const TrainConfig& t = o.train;
   if (!t.step_batch_size_schedule.empty()) {
-    if (o.given.has("global-batch-size"))
-      return fmt::format(
-          "--step-batch-size-schedule says the batch sizes, --global-batch-size {} another: leave it out",
-          t.global_batch_size);
+    const i64 last = last_of_schedule(t.step_batch_size_schedule);
+    if (o.given.has("global-batch-size") && last > 0 && t.global_batch_size != last)
+      return fmt::format("--step-batch-size-schedule ends with {}, --global-batch-size is {}: leave the latter out",
+                         last, t.global_batch_size);
     for (const char* other : {"rampup-batch-size", "decrease-batch-size-if-needed"})
       if (o.given.has(other))
         return fmt::format("--step-batch-size-schedule and --{} exclude each other: give one", other);

@@ -33,7 +33,7 @@ struct TrainConfig {
   i64 global_batch_size = 0;  // sequences in one update; 0: micro_batch_size x data-parallel size
   // How the global batch grows (train/batch_sizes.h): START INCREMENT SAMPLES, or "0:768 250B:1536"; empty: it doesn't.
   std::vector<std::string> rampup_batch_size;
-  std::string step_batch_size_schedule;
+  std::vector<std::string> step_batch_size_schedule;
   bool decrease_batch_size_if_needed = false;  // to what micro-batches and ranks divide
   i64 train_iters = 0;                         // exactly one of the two
   i64 train_samples = 0;

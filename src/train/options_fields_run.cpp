@@ -8,8 +8,8 @@ void list_growing_batches(TrainConfig& c, config::FieldList& f) {
         "SAMPLES are consumed.")
       .shown_as("N N N");
   f.add("step-batch-size-schedule", c.step_batch_size_schedule,
-        "Global batch by tokens consumed, instead of --global-batch-size: \"0:768 250B:1536\" (K, M, B, T).")
-      .shown_as("TEXT");
+        "Global batch by tokens consumed, instead of --global-batch-size: 0:768 250B:1536 (K, M, B, T), quoted or not.")
+      .shown_as("TOKENS:SIZE ...");
   f.add("decrease-batch-size-if-needed", c.decrease_batch_size_if_needed,
         "Round the global batch down to what micro-batch-size x data-parallel size divides.");
 }

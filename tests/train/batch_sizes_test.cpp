@@ -99,7 +99,8 @@ TEST(BatchSizes, MistakesAreNamed) {
   expect("--step-batch-size-schedule 1K:8", "begin with 0:SIZE");
   expect("--step-batch-size-schedule 0:8,1:16", "two sizes from sample 0");
   expect("--step-batch-size-schedule 0:8,1K:x", "'1K:x'");
-  expect("--step-batch-size-schedule 0:8 --global-batch-size 8", "leave it out");
+  expect("--step-batch-size-schedule 0:8 1K:16 --global-batch-size 8", "ends with 16, --global-batch-size is 8");
+  EXPECT_EQ(refused("--step-batch-size-schedule 0:8 1K:16 --global-batch-size 16"), "");
   expect("--step-batch-size-schedule 0:8 --decrease-batch-size-if-needed", "exclude each other");
   EXPECT_EQ(refused("--step-batch-size-schedule 0:8"), "");
   EXPECT_EQ(options_of(line("--lr 1e-3 --train-iters 10 --step-batch-size-schedule 0:8,1K:16")).train.global_batch_size,
