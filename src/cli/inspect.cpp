@@ -8,6 +8,7 @@
 #include "base/escape.h"
 #include "ckpt/hf_config.h"
 #include "cli/command.h"
+#include "cli/hub_names.h"
 #include "cli/inspect_index.h"
 #include "cli/own_flags.h"
 #include "train/options.h"
@@ -217,14 +218,17 @@ int command_inspect(int argc, const char* const* argv) {
         "--diff compares two checkpoints and nothing else: leave out {}",
         c.load.empty() ? "--tensor " + c.tensor : c.load);
   check(!c.all || !c.diff.empty(), "--all has no effect without --diff");
+  for (std::string& path : c.diff) path = find_on_hub(path, "--diff");
   if (!c.diff.empty()) return print_difference(c);
   check(!c.load.empty(), "nothing to look at: give a PATH, or --diff A B");
   c.load = or_index(c.load);
+  c.load = find_on_hub(c.load, "--load");
   check(fs::exists(c.load), "{} is not there", c.load);
   const bool is_index = c.load.ends_with(".idx");
   check(is_index || fs::is_directory(c.load), "{} is a file: give the directory of the checkpoint or model", c.load);
   check(!is_index || (c.tensor.empty() && c.ckpt_step == 0), "{} is a dataset: leave out {}", c.load,
         c.tensor.empty() ? "--ckpt-step" : "--tensor");
+  if (is_index) find_tokenizer_on_hub(c.tokenizer);
   if (is_index)
     print_index(c.load, c.tokenizer, c.document);
   else if (!c.tensor.empty())
