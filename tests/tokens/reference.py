@@ -162,7 +162,9 @@ def variants():
     tokens = [added("<x>", lstrip=True), added("<|im_start|>", rstrip=True), added("<w>", single_word=True), added("Hello", normalized=True, special=False),
               added("don't", normalized=True, special=False, single_word=True), added("<0x41>", lstrip=True, rstrip=True), added(" <x> "), added("▁")]
     for name, file in (("qwen", qwen), ("mistral", mistral)):
-        yield "added-" + name, file | dict(added_tokens=file["added_tokens"] + tokens)
+        # Once each: of a content that a file lists twice, AutoTokenizer takes another one than tokenizers does.
+        others = [t for t in file["added_tokens"] if t["content"] not in [own["content"] for own in tokens]]
+        yield "added-" + name, file | dict(added_tokens=others + tokens)
     yield "added-lower", qwen | dict(added_tokens=[t | dict(normalized=True) for t in tokens], normalizer=norms["Lowercase"])
     suffix_vocab = {c: i for i, c in enumerate(["<unk>"] + [chr(c) + e for c in range(33, 127) for e in ("", "</w>")] + ["th", "the</w>", "##he", "in"])}
     yield "bpe-suffix", dict(qwen, normalizer=norms["Lowercase"], added_tokens=[], pre_tokenizer=dict(type="Whitespace"), post_processor=None,
