@@ -150,7 +150,7 @@ TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
     EXPECT_EQ(here.error, "");
     EXPECT_FALSE(here.metrics.empty());
     for (const char* overlap : {"", " --overlap-cpu-optimizer-d2h-h2d"}) {
-      const Told there = run(flags + " --optimizer-cpu-offload" + overlap, *gpu);
+      const Told there = run(flags + " --log-level debug --optimizer-cpu-offload" + overlap, *gpu);
       EXPECT_EQ(there.metrics, here.metrics) << flags << overlap;
       EXPECT_NE(there.out.find("optimizer, on the host"), std::string::npos) << there.out;
     }

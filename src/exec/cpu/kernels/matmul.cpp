@@ -104,7 +104,10 @@ struct Cut {
 class OneDnn {
  public:
   OneDnn(const GemmSpec& s, bool add)
-      : spec_(s), cut_(s), most_(cut_.part(s, 0), add), last_(cut_.part(s, cut_.parts - 1), add) {}
+      : spec_(s), cut_(s), most_(std::make_shared<const Primitive>(cut_.part(s, 0), add)), last_(most_) {
+    const GemmSpec last = cut_.part(s, cut_.parts - 1);
+    if ((cut_.columns ? last.n : last.m) != cut_.size) last_ = std::make_shared<const Primitive>(last, add);
+  }
 
   i64 workspace() const { return cut_.parts * each(); }
 
@@ -115,16 +118,16 @@ class OneDnn {
     run_parts(cut_.parts, [&](i64 i) {
       const i64 of_a = cut_.columns ? 0 : move(spec_.a, false, i), of_b = cut_.columns ? move(spec_.b, true, i) : 0;
       (i + 1 < cut_.parts ? most_ : last_)
-          .run(a + of_a, b + of_b, c + move(spec_.c, cut_.columns, i), workspace + i * each());
+          ->run(a + of_a, b + of_b, c + move(spec_.c, cut_.columns, i), workspace + i * each());
     });
   }
 
  private:
-  i64 each() const { return (std::max(most_.workspace(), last_.workspace()) + 63) / 64 * 64; }
+  i64 each() const { return (std::max(most_->workspace(), last_->workspace()) + 63) / 64 * 64; }
 
   GemmSpec spec_;
   Cut cut_;
-  Primitive most_, last_;
+  std::shared_ptr<const Primitive> most_, last_;  // one of them where all parts are alike
 };
 
 }  // namespace
