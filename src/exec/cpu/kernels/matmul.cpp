@@ -2,6 +2,11 @@
 
 #include <dnnl.hpp>
 
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
 #include "base/threads.h"
 #include "onednn_matmul_desc.h"
 
@@ -130,6 +135,20 @@ class OneDnn {
   std::shared_ptr<const Primitive> most_, last_;  // one of them where all parts are alike
 };
 
+// Each shape's product is made once and kept: layers share it, and what it takes is there when the process is measured
+// for the plan.
+std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
+  const auto of = [](const Matrix& x) { return std::tuple(x.dtype, x.row, x.col); };
+  using Operand = std::tuple<DType, i64, i64>;
+  using Key = std::tuple<i64, i64, i64, Operand, Operand, Operand, bool>;
+  static std::mutex mutex;
+  static std::map<Key, std::shared_ptr<const OneDnn>> products;
+  const std::lock_guard lock(mutex);
+  std::shared_ptr<const OneDnn>& place = products[Key{s.m, s.n, s.k, of(s.a), of(s.b), of(s.c), add}];
+  if (!place) place = std::make_shared<const OneDnn>(s, add);
+  return place;
+}
+
 }  // namespace
 
 MatMul own_matmul(const GemmSpec& spec) {
@@ -142,7 +161,7 @@ std::optional<MatMul> onednn_matmul(const GemmSpec& s) {
   const bool types =
       known(s.a.dtype) && s.b.dtype == s.a.dtype && known(s.c.dtype) && size_of(s.c.dtype) >= size_of(s.a.dtype);
   if (!types || !plain(s.a, s.m, s.k) || !plain(s.b, s.k, s.n) || s.c.col != 1 || s.c.row < s.n) return {};
-  const auto set = std::make_shared<const OneDnn>(s, false), added = std::make_shared<const OneDnn>(s, true);
+  const auto set = shared_product(s, false), added = shared_product(s, true);
   return MatMul{std::max(set->workspace(), added->workspace()),
                 [set, added](auto* a, auto* b, auto* c, bool add, auto* workspace) {
                   (add ? added : set)->run(a, b, c, workspace);
