@@ -11,6 +11,7 @@
 #include "base/split_float.h"
 #include "base/threads.h"
 #include "exec/cpu/executor.h"
+#include "exec/cpu/kernels/matmul.h"
 
 namespace megalith {
 
@@ -135,7 +136,7 @@ class CpuBackend final : public Backend {
   // stack.
   i64 fixed_bytes() const override {
     constexpr i64 kCode = i64{448} << 10, kStack = i64{32} << 10;
-    return resident_bytes() + kCode + num_threads() * kStack;
+    return resident_bytes() + kCode + num_threads() * kStack + cpu::packed_bytes();
   }
   i64 available_bytes() const override { return available_host_bytes(); }
   i64 peak_bytes() const override { return peak_resident_bytes(); }

@@ -2,9 +2,11 @@
 
 #include <dnnl.hpp>
 
+#include <atomic>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <string_view>
 #include <tuple>
 
 #include "base/threads.h"
@@ -45,6 +47,12 @@ class OneThread {
   int before_ = omp_get_max_threads();
 };
 
+// Whether a product was made whose implementation packs its operands into memory of its own, whatever the scratchpad.
+std::atomic<bool>& packs() {
+  static std::atomic<bool> any = false;
+  return any;
+}
+
 // One product on one thread, ready to run.
 class Primitive {
  public:
@@ -63,6 +71,7 @@ class Primitive {
     }
     const auto desc = matmul_desc(engine_, a_, b_, c_, attr);
     scratchpad_ = desc.scratchpad_desc();
+    if (std::string_view(desc.impl_info_str()).starts_with("gemm")) packs() = true;
     matmul_ = dnnl::matmul(desc);
   }
 
@@ -150,6 +159,8 @@ std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
 }
 
 }  // namespace
+
+i64 packed_bytes() { return packs() ? num_threads() * (i64{3} << 20) : 0; }
 
 MatMul own_matmul(const GemmSpec& spec) {
   const Gemm gemm(spec);
