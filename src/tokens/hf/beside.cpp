@@ -157,7 +157,7 @@ class Reader {
         out_.named.emplace_back(key, token_of(otherwise, false, config_name()));
     }
     for (auto& [key, token] : own_) {
-      const auto same = [&](const auto& other) { return other.first == key; };
+      const auto same = [&key = key](const auto& other) { return other.first == key; };
       const auto known = std::ranges::find_if(out_.named, same);
       if (known != out_.named.end())
         known->second = token;
