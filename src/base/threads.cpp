@@ -1,5 +1,5 @@
-// A thread that waits looks again for some microseconds, as the next loop mostly comes that soon, and sleeps then: a
-// core that other programs want is theirs. (OpenMP's threads look for milliseconds.)
+// A thread that waits looks again for a part of a millisecond, as the next loop mostly comes that soon, and sleeps
+// then: a core that other programs want is theirs. (OpenMP's threads look for milliseconds.)
 #include "base/threads.h"
 
 #include <memory>
@@ -9,7 +9,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLooks = 20'000;  // some 20 to 50 microseconds
+constexpr int kLooks = 200'000;  // some 100 to 200 microseconds
 
 // Until x is no longer `old`; what it is then.
 u32 changed(const std::atomic<u32>& x, u32 old) {
