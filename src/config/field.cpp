@@ -17,24 +17,37 @@ struct Overload : F... {
 template <class... F>
 Overload(F...) -> Overload<F...>;
 
+// As Python writes numbers too: a + before them, and a _ between two digits.
+std::string plain_number(std::string_view text) {
+  const auto is_digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
+  std::string out;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const bool is_sign = i == 0 && text[i] == '+' && text.size() > 1 && text[1] != '-';
+    const bool is_gap = text[i] == '_' && i > 0 && is_digit(i - 1) && is_digit(i + 1);
+    if (!is_sign && !is_gap) out += text[i];
+  }
+  return out;
+}
+
 template <class T>
 T parse_whole(std::string_view text, std::string_view where) {
   T value = 0;
-  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-  const auto [end, code] = std::from_chars(begin, text.data() + text.size(), value);
+  const std::string plain = plain_number(text);
+  const char* last = plain.data() + plain.size();
+  const auto [end, code] = std::from_chars(plain.data(), last, value);
   check(code != std::errc::result_out_of_range, "{}: '{}' is too large: a whole number of at most {} bits is wanted",
         where, text, 8 * sizeof(T));
-  check(code == std::errc() && end == text.data() + text.size(), "{}: '{}' is not a whole number, such as 12", where,
-        text);
+  check(code == std::errc() && end == last, "{}: '{}' is not a whole number, such as 12", where, text);
   return value;
 }
 
 double parse_double(std::string_view text, std::string_view where) {
   double value = 0;
-  const char* begin = text.data() + (text.starts_with('+') ? 1 : 0);
-  const auto [end, code] = std::from_chars(begin, text.data() + text.size(), value);
-  check(code == std::errc() && end == text.data() + text.size() && std::isfinite(value),
-        "{}: '{}' is not a number, such as 0.1 or 6e-4", where, text);
+  const std::string plain = plain_number(text);
+  const char* last = plain.data() + plain.size();
+  const auto [end, code] = std::from_chars(plain.data(), last, value);
+  check(code == std::errc() && end == last && std::isfinite(value), "{}: '{}' is not a number, such as 0.1 or 6e-4",
+        where, text);
   return value;
 }
 

@@ -33,7 +33,9 @@ FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
 
 FlagIndex::Entry FlagIndex::find(const std::string& flag, std::string_view what) const {
   if (const Entry* entry = known(flag)) return *entry;
-  fail("{}: the nearest known one is {} (--help lists all)", what, nearest(flag));
+  const std::string near = nearest(flag);
+  check(!near.empty(), "{}: --help lists all", what);
+  fail("{}: the nearest known one is {} (--help lists all)", what, near);
 }
 
 const FlagIndex::Entry* FlagIndex::known(std::string_view flag) const {
@@ -53,7 +55,8 @@ std::string FlagIndex::nearest(std::string_view flag) const {
       continue;
     best = known, best_distance = distance, best_is_field = is_field;
   }
-  return best;
+  // A third of the letters wrong is another word, of which the nearest flag says nothing.
+  return best_distance * 3 <= i64(flag.size()) ? best : "";
 }
 
 }  // namespace megalith::config

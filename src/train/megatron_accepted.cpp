@@ -7,7 +7,8 @@ namespace megalith::megatron {
 constexpr Row kAccepted[] = {
     {"there is one implementation of the model",
      "--use-mcore-models --transformer-impl= --enable-experimental --use-transformer-engine-op-fuser "
-     "--use-legacy-models --use-te-activation-func --use-grouped-gemm-for-dense-mlp --deepspeed"},
+     "--use-legacy-models --use-te-activation-func --use-grouped-gemm-for-dense-mlp --deepspeed "
+     "--no-pipeline-parallel --enable-zbh1-exact-semantics"},
     {"attention never holds the s x s matrix here",
      "--use-flash-attn --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --attention-backend= "
      "--flash-attention-version= --no-masked-softmax-fusion --no-create-attention-mask-in-dataloader "
@@ -26,7 +27,8 @@ constexpr Row kAccepted[] = {
     {"weights that --load gives are never drawn first; those of a new model are drawn always", "--no-initialization"},
     {"which operations are fused is decided by the planner",
      "--no-bias-gelu-fusion --no-bias-swiglu-fusion --no-bias-dropout-fusion --no-rope-fusion "
-     "--no-persist-layer-norm --disable-jit-fuser --cross-entropy-loss-fusion --cross-entropy-fusion-impl= "
+     "--no-persist-layer-norm --disable-jit-fuser --abort-on-unmet-fused-kernel-constraints "
+     "--cross-entropy-loss-fusion --cross-entropy-fusion-impl= "
      "--use-fused-weighted-squared-relu --fused-residual-rmsnorm --mlp-chunks-for-training="},
     {"a GPU replays each step from CUDA graphs always",
      "--cuda-graph-impl= --cuda-graph-modules=* --cuda-graph-scope=* --cuda-graph-warmup-steps= --enable-cuda-graph "
@@ -45,8 +47,11 @@ constexpr Row kAccepted[] = {
      "--no-tp-comm-split-rs --no-async-tensor-model-parallel-allreduce --no-clone-scatter-output-in-embedding"},
     {"stages send to each other beside their work always",
      "--no-overlap-p2p-communication --overlap-p2p-communication --overlap-p2p-communication-warmup-flush "
-     "--no-scatter-gather-tensors-in-pipeline --use-ring-exchange-p2p --pipeline-model-parallel-comm-backend= "
-     "--no-pipeline-parallel"},
+     "--no-scatter-gather-tensors-in-pipeline --use-ring-exchange-p2p --pipeline-model-parallel-comm-backend="},
+    {"layers go to stages by their number: --pipeline-model-parallel-layout gives another division",
+     "--pp-partition-method="},
+    {"kept activations lie in one arena, and each layer's are computed again by themselves",
+     "--contigious-checkpointing --synchronize-each-layer --profile-backward"},
     {"weight gradients are computed where the schedule has room: --pipeline-schedule zero-bubble",
      "--defer-embedding-wgrad-compute --wgrad-deferral-limit= --delay-wgrad-compute"},
     {"the launcher's environment says how ranks find each other, and transfers are chosen here",
@@ -56,8 +61,8 @@ constexpr Row kAccepted[] = {
     {"the order of ranks is fixed: tensor, context, data, pipeline", "--use-tp-pp-dp-mapping"},
     {"the optimizer's state is cut over all data-parallel ranks, as one instance",
      "--num-distributed-optimizer-instances="},
-    {"weights of data-parallel ranks are not compared: they follow from the same sums",
-     "--consistency-check --check-weight-hash-across-dp-replicas-interval="},
+    {"weights of data- and tensor-parallel ranks are not compared: they follow from the same sums",
+     "--sync-tp-duplicated-parameters --consistency-check --check-weight-hash-across-dp-replicas-interval="},
     {"--ckpt-format chooses: native, or torch_dist, which Megatron-LM reads",
      "--use-dist-ckpt --dist-ckpt-format= --dist-ckpt-save-pre-mcore-014"},
     {"a checkpoint is read by any layout, and must hold all that the model has",
@@ -73,13 +78,13 @@ constexpr Row kAccepted[] = {
      "--use-checkpoint-args --no-use-tokenizer-model-from-checkpoint-args"},
     {"SIGTERM, or another --exit-signal, saves and leaves always",
      "--exit-signal-handler --exit-signal-handler-for-training --exit-signal-handler-for-dataloader "
-     "--adlr-autoresume --adlr-autoresume-interval="},
+     "--adlr-autoresume --adlr-autoresume-interval= --kill-switch-path="},
     {"--async-save writes by threads of the run itself",
      "--async-strategy= --use-persistent-ckpt-worker --non-persistent-local-ckpt-algo= --async-ckpt-cpu-priority= "
      "--async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},
     {"datasets are memory-mapped and their indices are made in one pass",
      "--no-mmap-bin-files --dataloader-fast-cache-load --dataloader-defer-npy-index-mmap "
-     "--num-dataset-builder-threads= --mmap-warmup --per-dataset-sequences-path="},
+     "--num-dataset-builder-threads= --valid-num-workers= --mmap-warmup --per-dataset-sequences-path="},
     {"there is one implementation of each tokenizer, and no code of others is run",
      "--trust-remote-code --tokenizer-hf-no-use-fast --tokenizer-hf-use-fast --legacy-tokenizer --use-gigatoken "
      "--tokenizer-metadata= --tokenizer-hf-include-special-tokens"},
@@ -94,12 +99,13 @@ constexpr Row kAccepted[] = {
     {"this is not written to TensorBoard or to the log yet",
      "--log-validation-ppl-to-tensorboard --log-memory-to-tensorboard --log-world-size-to-tensorboard "
      "--log-memory-interval= --log-device-memory-used "
-     "--log-energy --log-progress --log-max-attention-logit --dump-param-to-param-group-map= "
+     "--log-energy --codecarbon-dir= --log-progress --log-max-attention-logit --dump-param-to-param-group-map= "
      "--log-optimizer-states-to-tensorboard --moe-per-layer-logging"},
     {"TensorBoard files are written event by event, and settings to the log",
      "--tensorboard-queue-size= --config-logger-dir="},
     {"nothing is sent to other services: --tensorboard-dir and --metrics-file are there",
-     "--wandb-entity= --wandb-exp-name= --wandb-project= --wandb-save-dir= --otel-enabled --otel-service-name= "
+     "--wandb-entity= --wandb-entity-name= --wandb-exp-name= --wandb-project= --wandb-project-name= --wandb-save-dir= "
+     "--structured-logs --structured-logs-dir= --log-level-replica= --otel-enabled --otel-service-name= "
      "--otel-span-groups= --one-logger-async --one-logger-entity= --one-logger-project= --one-logger-run-name= "
      "--no-one-logger --enable-one-logger --app-tag-run-name= --app-tag-run-version= "
      "--run-workload-inspector-server"},

@@ -23,9 +23,9 @@ OtherFlag flag_of(const std::string& word, const char* why) {
   const size_t equals = word.find('=');
   OtherFlag flag{.flag = word.substr(0, equals), .why = why};
   if (equals == std::string::npos) return flag;
-  const std::string values = word.substr(equals + 1);
-  flag.takes = values == "*" ? OtherFlag::Takes::many : OtherFlag::Takes::one;
-  if (values != "*") flag.neutral = cut(values, '|');
+  const bool many = word.size() > equals + 1 && word[equals + 1] == '*';
+  flag.takes = many ? OtherFlag::Takes::many : OtherFlag::Takes::one;
+  flag.neutral = cut(word.substr(equals + 1 + many), '|');
   return flag;
 }
 

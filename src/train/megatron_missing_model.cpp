@@ -18,7 +18,8 @@ constexpr Feature kOfModel[] = {
      "--loss-scale= --initial-loss-scale= --min-loss-scale= --min-scale= --loss-scale-window= --hysteresis= "
      "--fp16-lm-cross-entropy",
      ""},
-    {"mixture of experts is not built yet", "--num-experts=0|None --expert-model-parallel-size=1",
+    {"mixture of experts is not built yet",
+     "--num-experts=0|1|None --moe-expert-parallel-size=0|1 --expert-model-parallel-size=1",
      "--expert-tensor-parallel-size= --moe-apply-probs-on-input --moe-aux-loss-coeff=* --moe-combine-bwd-dtype= "
      "--moe-deepep-num-sms= --moe-dispatch-fwd-dtype= --moe-enable-deepep --moe-enable-routing-replay "
      "--moe-expert-capacity-factor= --moe-expert-int-list=* --moe-expert-per-list=* "
@@ -43,10 +44,13 @@ constexpr Feature kOfModel[] = {
      "--moe-z-loss-coeff= --save-tokens-per-expert-interval= --overlap-dispatch-backward-with-experts-wgrad "
      "--high-priority-a2a-comm-stream --overlap-moe-expert-parallel-comm --ep-overlap-early-attn-memory-release "
      "--expert-tensor-parallel-num-weight-shards= --use-grouped-gemm-for-shared-expert "
-     "--enable-expert-tensor-parallelism --topk= --mlp-type= --create-moe-param-group",
+     "--enable-expert-tensor-parallelism --topk= --mlp-type= --create-moe-param-group --moe-train-capacity-factor= "
+     "--moe-eval-capacity-factor= --moe-min-capacity= --moe-loss-coeff= --disable-moe-token-dropping "
+     "--enable-shared-expert --shared-moe-ffn-hidden-size= --num-experts-teacher=*",
      ""},
     {"multi-latent attention is not built yet", "--multi-latent-attention",
-     "--q-lora-rank= --kv-lora-rank= --qk-head-dim= --qk-pos-emb-head-dim= --v-head-dim= --mscale= "
+     "--q-lora-rank= --kv-lora-rank= --qk-head-dim= --qk-pos-emb-head-dim= --v-head-dim= --qk-nope-head-dim= "
+     "--qk-rope-head-dim= --mscale= "
      "--mscale-all-dim= --mla-down-proj-fusion",
      ""},
     {"multi-token prediction is not built yet", "--mtp-num-layers=0|None --mtp-standalone",
@@ -61,9 +65,17 @@ constexpr Feature kOfModel[] = {
      "--output-logit-dtype= --freeze-all-layers --embedding-weights-in-fp32 "
      "--batch-invariant-mode --enable-gpt-oss",
      "--batch-invariant-backend=", ""},
+    {"of gated activations there is --swiglu", "--glu-activation=", "", ""},
+    {"one query group is given by --num-query-groups 1", "--attention-head-type=multihead", "", ""},
+    {"biases of some linear layers alone are given by --add-qkv-bias beside --disable-bias-linear",
+     "--disable-bias-linear-fc --disable-bias-attn-fc", "", ""},
+    {"the base of longer rope is given by --rotary-base, positions are divided by "
+     "--rotary-seq-len-interpolation-factor",
+     "--rotary-scale-factor=1|1.0", "", ""},
+    {"positions in two dimensions (ChatGLM) are not built yet", "--position-encoding-2d", "", ""},
     {"windows that differ from layer to layer are not built yet", "--window-attn-skip-freq=", "", ""},
     {"layers described by other files are not read",
-     "--spec=local --heterogeneous-layers-config-path= --heterogeneous-layers-config-encoded-json=", "", ""},
+     "--spec=*local --heterogeneous-layers-config-path= --heterogeneous-layers-config-encoded-json=", "", ""},
     {"hyper-connections are not built yet", "--enable-mhc-connections",
      "--mhc-init-gating-factor= --mhc-num-residual-streams= --mhc-recompute-layer-num= --mhc-sinkhorn-iterations=", ""},
     {"state-space, linear-attention and hybrid layers are not built yet",

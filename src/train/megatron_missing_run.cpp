@@ -27,19 +27,22 @@ constexpr Feature kOfRun[] = {
     {"runs of ranks that do not exist are not built: --dry-run --world-size N plans for them", "--fake-process-group",
      "", ""},
     {"kept activations are not cut over tensor-parallel ranks by themselves: --sequence-parallel does it",
-     "--distribute-saved-activations --distribute-checkpointed-activations", "", ""},
+     "--distribute-saved-activations --distribute-checkpointed-activations --partition-activations", "", ""},
     {"activations are not offloaded yet: --recompute-granularity saves their memory",
-     "--cpu-offloading-num-layers=0 --fine-grained-activation-offloading",
+     "--cpu-offloading-num-layers=0 --checkpoint-in-cpu --fine-grained-activation-offloading",
      "--cpu-offloading-retain-pinned-cpu-buffers --offload-modules=* --min-offloaded-tensor-size= "
      "--activation-offload-fraction= --delta-offload-bytes-across-pp-ranks= --delay-offload-until-cuda-graph "
      "--fine-grained-offloading-max-inflight-offloads=",
      ""},
     {"optimizer state on the host is adam's", "--cpu-optimizer-type=adam|Adam|ADAM", "", ""},
     {"optimizer state is f32 alone yet",
-     "--main-grads-dtype=fp32 --main-params-dtype=fp32 --exp-avg-dtype=fp32 --exp-avg-sq-dtype=fp32", "", ""},
+     "--use-bnb-optimizer --main-grads-dtype=fp32 --main-params-dtype=fp32 --exp-avg-dtype=fp32 "
+     "--exp-avg-sq-dtype=fp32",
+     "", ""},
     {"learning rates and weight decay by kind of parameter are not built yet",
-     "--apply-wd-to-qk-layernorm --no-weight-decay-cond-type= --use-mup",
-     "--mup-attn-scale-power= --mup-base-head-dim= --mup-base-hidden-size= --mup-embedding-mult= --mup-output-mult= "
+     "--apply-wd-to-qk-layernorm --no-weight-decay-cond-type= --use-mup --mup",
+     "--mup-input-mult= --mup-attn-mult= --mup-scale-factor= --mup-attn-scale-power= --mup-base-head-dim= "
+     "--mup-base-hidden-size= --mup-embedding-mult= --mup-output-mult= "
      "--mup-width-mult=",
      ""},
     {"reinforcement learning is not built yet", "--perform-rl-step",
@@ -70,8 +73,11 @@ constexpr Feature kOfRun[] = {
     {"distillation, pruning and quantised training are not built yet",
      "--export-kd-teacher-load= --export-quant-cfg= --modelopt-enabled --logits-load --logits-save --distillation "
      "--distill-only --flextron --enable-router --export-num-medusa-heads=0 --export-num-eagle-layers=0 "
-     "--export-num-mtp=0 --load-model-opt-format --finetune-hf-dataset=",
-     "--export-default-te-spec --export-draft-vocab-size= --export-eagle-algorithm= --export-force-local-attention "
+     "--export-num-mtp=0 --load-model-opt-format --finetune-hf-dataset= "
+     "--kd --mos",
+     "--load-teacher= --num-layers-teacher= --hidden-size-teacher= --num-attention-heads-teacher= --kd-alpha-ce= "
+     "--kd-beta-ce= --kd-temp= --export-default-te-spec --export-draft-vocab-size= --export-eagle-algorithm= "
+     "--export-force-local-attention "
      "--export-freeze-mtp=* --export-kd-cfg= --export-kd-finalize --export-kd-teacher-ckpt-format= "
      "--export-kd-teacher-model-config= --export-kv-cache-quant --export-legacy-megatron --export-model-type= "
      "--export-moe-apply-probs-on-input --export-offline-model --export-qk-l2-norm --export-real-quant-cfg= "
@@ -93,7 +99,20 @@ constexpr Feature kOfRun[] = {
      ""},
     {"data from object stores is not read yet",
      "--object-storage-cache-path= --enable-msc --s3-cache-path=", "--disable-msc", ""},
+    {"tokens are not counted: divide them by --seq-length and give --train-samples, --lr-warmup-samples and "
+     "--lr-decay-samples",
+     "--train-tokens= --lr-warmup-tokens= --lr-decay-tokens=", "", ""},
+    {"lists of data for each split are given by --train-data-path, --valid-data-path and --test-data-path",
+     "--train-weighted-split-paths=* --valid-weighted-split-paths=* --test-weighted-split-paths=* "
+     "--train-weighted-split-paths-path= --valid-weighted-split-paths-path= --test-weighted-split-paths-path= "
+     "--train-data=* --valid-data=* --test-data=*",
+     "", ""},
+    {"text is made tokens by megalith preprocess-data, and chats are trained by --sft: a run's length is --train-iters "
+     "or --train-samples",
+     "--train-mode=pretrain --dataset=MMAP|LLama-Pretrain-Idxmap --epochs= --loss-on-targets-only", "", ""},
+    {"sequences are filled to --seq-length: there is no other padding", "--max-padding-length=", "--keep-last", ""},
     {"this way to feed data is not built yet",
+     "--random-ltd --data-efficiency-curriculum-learning --skip-train-iteration-range=* "
      "--dataloader-inter-document-masking --phase-transition-iterations= --iterations-to-skip=* "
      "--result-rejected-tracker-filename= --renormalize-blend-weights --data-impl=infer|mmap",
      "", ""},
@@ -102,7 +121,10 @@ constexpr Feature kOfRun[] = {
      "--no-tokenizer-sentencepiece-ignore-extra-whitespaces",
      "", ""},
     {"use --load DIR --finetune", "--pretrained-checkpoint=", "", ""},
-    {"a checkpoint goes on from its own iteration: --finetune starts at 0", "--override-ckpt-iteration=", "", ""},
+    {"a checkpoint goes on from its own iteration: --finetune starts at 0",
+     "--override-ckpt-iteration= --reset-iteration --no-load-lr-state", "", ""},
+    {"a checkpoint of DeepSpeed is not read: make a Hugging Face directory or Megatron's checkpoint of it",
+     "--universal-checkpoint", "", ""},
     {"megalith convert does this", "--ckpt-convert-format= --ckpt-convert-save=", "", ""},
     {"this checkpoint setting is not built yet", "--load-main-params-from-ckpt --replication",
      "--replication-jump= --replication-factor=", ""},
@@ -119,6 +141,10 @@ constexpr Feature kOfRun[] = {
     {"ZeRO's first stage is --use-distributed-optimizer, the others are not built yet", "--zero-stage=0",
      "--zero-contigious-gradients --zero-reduce-scatter --zero-reduce-bucket-size= --zero-allgather-bucket-size=", ""},
     {"use --tokenizer-type HuggingFaceTokenizer --tokenizer-model DIR", "--patch-tokenizer-type=", "", ""},
+    {"optimizer state on the host is asked for by --optimizer-cpu-offload and --optimizer-offload-fraction X",
+     "--cpu-offloading", "--optimizer-offload-policy= --optimizer-offload-auto-threshold=", ""},
+    {"whole sequences on several ranks are not cut further", "--ds-sequence-parallel-fpdt",
+     "--ds-sequence-parallel-fpdt-chunk-size= --ds-sequence-parallel-fpdt-offloading", ""},
     {"give the vocabulary with its extra tokens by --vocab-size, or its rows in memory by --padded-vocab-size",
      "--extra-vocab-size=0", "", ""},
 };

@@ -1,6 +1,6 @@
 // The rows from which megatron_flags() is made. Flags are separated by spaces. A `=` after a flag says that it takes a
-// value, `=*` any number of them, `=a|b` a value of which a and b ask for what is so without the flag. `--no-x` stands
-// for Megatron's `--disable-x` too.
+// value, `=*` any number of them, `=a|b` or `=*a|b` values of which a and b ask for what is so without the flag.
+// `--no-x` stands for Megatron's `--disable-x` too.
 #pragma once
 #include <span>
 

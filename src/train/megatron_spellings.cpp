@@ -31,12 +31,21 @@ constexpr Spelling kSpellings[] = {
     {"--use-llama2-rotary-position-embeddings", "--position-embedding-type rope"},
     {"--use-rotary-position-embedding", "--position-embedding-type rope"},
     {"--num-key-value-heads=", "--num-query-groups"},
+    {"--ds-sequence-parallel-size=", "--cp-comm-type a2a --context-parallel-size"},
+    {"--rotary-position-embeddings-theta=", "--rotary-base"},
+    {"--enable-zbh1-pipeline", "--pipeline-schedule zero-bubble"},
+    {"--tokenizer-name-or-path=", "--tokenizer-model"},
+    {"--tokenizer-file=", "--tokenizer-model"},
+    {"--use-alibi-mask", "--position-embedding-type alibi"},
 };
 
 constexpr Spelling kNearest[] = {
     {"--fp16", "--bf16"},
     {"--pretrained-checkpoint", "--finetune --load"},
     {"--patch-tokenizer-type", "--tokenizer-type"},
+    {"--cpu-offloading", "--optimizer-cpu-offload"},
+    {"--train-data", "--train-data-path"},
+    {"--valid-data", "--valid-data-path"},
 };
 
 std::span<const Spelling> nearest_words() { return kNearest; }

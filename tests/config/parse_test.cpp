@@ -132,6 +132,8 @@ TEST(Parse, UnknownFlagNamesTheNearest) {
   EXPECT_EQ(refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
   EXPECT_EQ(refusal({"--fp8-formt", "e4m3"}),
             "unknown flag --fp8-formt: the nearest known one is --fp8-format (--help lists all)");
+  EXPECT_EQ(refusal({"--universal-checkpoint"}), "unknown flag --universal-checkpoint: --help lists all");
+  EXPECT_EQ(refusal({"--temperature", "1"}), "unknown flag --temperature: --help lists all");
   EXPECT_NE(refusal({"--" + std::string(1 << 20, 'x')}), "");
   EXPECT_NE(refusal({"-x"}), "");
   EXPECT_NE(refusal({"--"}), "");
@@ -150,6 +152,16 @@ TEST(Parse, WrongValuesNameFlagValueAndWhatIsWanted) {
   EXPECT_EQ(refusal({"--lr", "1e999"}), "--lr: '1e999' is not a number, such as 0.1 or 6e-4");
   EXPECT_EQ(refusal({"--colour", "pink"}), "--colour: 'pink' is none of red, green, blue");
   EXPECT_EQ(refusal({"--skip", "1", "x"}), "--skip: 'x' is not a whole number, such as 12");
+}
+
+// Scripts write --train-samples 146_484_375, which Python's int() takes.
+TEST(Parse, NumbersAsPythonWritesThem) {
+  EXPECT_EQ(parsed({"--num-layers", "146_484_375"}).sample.num_layers, 146484375);
+  EXPECT_EQ(parsed({"--num-layers", "+12"}).sample.num_layers, 12);
+  EXPECT_EQ(parsed({"--lr", "1_0.2_5"}).sample.lr, 10.25);
+  for (const char* text : {"_12", "12_", "1__2", "+-12", "++12", "+", "_"})
+    EXPECT_EQ(refusal({"--num-layers", text}),
+              "--num-layers: '" + std::string(text) + "' is not a whole number, such as 12");
 }
 
 TEST(Parse, MissingAndSurplusValues) {

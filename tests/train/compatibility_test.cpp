@@ -229,9 +229,8 @@ const std::multimap<std::string, Example>& examples() {
         "does not divide: use all_gather"}},
       {"log-num-zeros-in-grad counts gradients of one data-parallel rank",
        {"--dry-run --world-size 2 --log-num-zeros-in-grad",
-        "--log-num-zeros-in-grad: gradients of several data- or context-parallel ranks are not counted yet: leave "
-        "it "
-        "out"}},
+        "--log-num-zeros-in-grad has no effect: zeros in gradients of several data- or context-parallel ranks are not "
+        "counted yet"}},
       {"interleaving is given in one way",
        {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
         "--num-layers-per-virtual-pipeline-stage 1 --num-layers 4 --global-batch-size 8",

@@ -21,7 +21,11 @@ struct Script {
 constexpr Script kScripts[] = {
     {"pretrain-gpt",
      "pretrain_gpt megatron_gpt_pretraining megatron_gpt_finetuning megatron_gpt_finetune megatron_gpt_sft "
-     "megatron_gpt_continue_training megatron_gpt_continue_pretraining train_gpt_sft train_gpt"},
+     "megatron_gpt_continue_training megatron_gpt_continue_pretraining train_gpt_sft train_gpt pretrain_megatron_llama "
+     "pretrain_megatron_qwen pretrain_megatron_mistral pretrain_megatron_baichuan pretrain_megatron_bloom "
+     "pretrain_megatron_falcon pretrain_megatron_starcoder pretrain_mcore_llama pretrain_mcore_qwen "
+     "pretrain_mcore_mistral pretrain_mcore_deepseek pretrain_llama pretrain_qwen pretrain_mistral pretrain_deepseek "
+     "pretrain_deepseek_v2 pretrain_deepseek_v3 pretrain_falcon finetune"},
     {"preprocess-data", "preprocess_data preprocess_data_fast"},
     {"merge-datasets", "merge_datasets"},
     {"convert",
@@ -54,7 +58,9 @@ constexpr Script kInstead[] = {
      "--append-eod makes the same files",
      "preprocess_data_for_megatron"},
     {"it is not a command: {} pretrain-gpt trains, and with --sft fine-tunes on chats",
-     "train pretrain finetune fine_tune sft run train_llm"},
+     "train pretrain finetune fine_tune sft run train_llm finetune_megatron_llama finetune_megatron_qwen "
+     "finetune_megatron_mistral finetune_megatron_baichuan finetune_megatron_bloom finetune_megatron_falcon "
+     "finetune_megatron_starcoder finetune_mcore_llama finetune_mcore_qwen finetune_mcore_mistral finetune_llama"},
     {"it is not a command: {} preprocess-data makes tokens of text", "preprocess tokenize prepare_data"},
     {"it is not a command: {} merge-datasets joins datasets", "merge"},
     {"it is not a command: {} evaluate tells loss and perplexity", "eval test validate lm_eval"},

@@ -1,4 +1,4 @@
-# refused: --kill-switch-path --codecarbon-dir
+# refused: --use-bnb-optimizer
 # In the manner of BigScience: alibi, a norm behind the embedding, and flags that no release knows.
 deepspeed --num_nodes 4 --num_gpus 8 pretrain_gpt.py \
   --tensor-model-parallel-size 1 --pipeline-model-parallel-size 2 --num-layers 30 --hidden-size 4096 \
@@ -6,5 +6,5 @@ deepspeed --num_nodes 4 --num_gpus 8 pretrain_gpt.py \
   --train-iters 100000 --lr 1.2e-4 --min-lr 6e-6 --lr-decay-style cosine --adam-beta2 0.95 --bf16 \
   --position-embedding-type alibi --embed-layernorm --pad-vocab-size-to 250880 --init-method-std 0.0048 \
   --clip-grad 1.0 --weight-decay 1e-1 --seed 42 --checkpoint-activations --kill-switch-path /nowhere/stop \
-  --tokenizer-type HuggingFaceTokenizer --tokenizer-model bigscience/tokenizer --vocab-size 250680 --codecarbon-dir /nowhere/cc \
+  --tokenizer-type HuggingFaceTokenizer --tokenizer-model bigscience/tokenizer --vocab-size 250680 --codecarbon-dir /nowhere/cc --use-bnb-optimizer \
   --data-path /nowhere/roots
