@@ -1,5 +1,5 @@
 // step-bench: whole training steps (forward, backward, clipping, AdamW) on random tokens, dropout 0: tokens/s, ms a
-// step, model TFLOP/s and MFU (causal attention counted at half, train/flops.h), the plan's bytes against the device's.
+// step, model TFLOP/s and MFU (causal attention counted at half, step/flops.h), the plan's bytes against the device's.
 // --model: one of the shapes that other programs are measured with, in bf16. Without flags: GPT-2 124M at batch 4 x 64
 // and 1 x 1024, in f32 and bf16, on the CPU. Otherwise a GPT-2- or Llama-like model of the sizes given.
 // Steps are timed one by one, each waited for; in a row, waited for at the end; and in a row between events, which tell
@@ -14,10 +14,10 @@
 #include "config/show.h"
 #include "device/make_backend.h"
 #include "exec/sim/simulator.h"
+#include "observe/peak_flops.h"
 #include "ops/all.h"
-#include "train/flops.h"
-#include "train/model_state.h"
-#include "train/peak_flops.h"
+#include "step/flops.h"
+#include "step/model_state.h"
 
 namespace megalith {
 namespace {

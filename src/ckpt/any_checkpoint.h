@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/checkpoint.h"
-#include "ckpt/tensor_reader.h"
+#include "ckpt/native/checkpoint.h"
+#include "ckpt/tensors/tensor_reader.h"
 #include "ckpt/torch/archive_sums.h"
 #include "models/config.h"
 

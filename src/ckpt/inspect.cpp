@@ -9,10 +9,10 @@
 #include <limits>
 
 #include "base/check.h"
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/hf_weights.h"
+#include "ckpt/hf/hf_weights.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/save_directory.h"
 #include "ckpt/open_formats.h"
-#include "ckpt/save_directory.h"
 
 namespace megalith {
 namespace {

@@ -8,16 +8,16 @@
 #include "base/check.h"
 #include "base/parse_json.h"
 #include "base/read_error.h"
-#include "ckpt/block_copy.h"
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/hf_weights.h"
-#include "ckpt/joined_tensors.h"
-#include "ckpt/model_json.h"
-#include "ckpt/tensor_store.h"
+#include "ckpt/hf/hf_weights.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/model_json.h"
+#include "ckpt/tensors/joined_tensors.h"
+#include "ckpt/tensors/tensor_store.h"
 #include "ckpt/torch/bucketed_state.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/optimizer_state.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {

@@ -6,7 +6,7 @@
 #include "base/one_line.h"
 #include "base/parse_json.h"
 #include "base/read_error.h"
-#include "ckpt/files.h"
+#include "ckpt/tensors/files.h"
 
 namespace megalith {
 

@@ -3,10 +3,11 @@
 #include "cli/command.h"
 #include "cli/hub_names.h"
 #include "cli/model_source.h"
+#include "data/loader.h"
 #include "device/make_backend.h"
-#include "train/log_line.h"
+#include "observe/log_line.h"
+#include "settings/schedules.h"
 #include "train/open_data.h"
-#include "train/schedules.h"
 
 namespace megalith {
 

@@ -3,9 +3,9 @@
 #include "base/log.h"
 #include "base/one_line.h"
 #include "base/parse_json.h"
-#include "ckpt/files.h"
+#include "ckpt/tensors/files.h"
+#include "resume/checkpointing.h"
 #include "tokens/tokenizer.h"
-#include "train/checkpointing.h"
 
 namespace megalith {
 

@@ -6,15 +6,15 @@
 #include <cstring>
 
 #include "base/one_line.h"
-#include "ckpt/hf_mapping.h"
-#include "ckpt/hf_weights.h"
+#include "ckpt/hf/hf_mapping.h"
+#include "ckpt/hf/hf_weights.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
-#include "train/checkpointing.h"
-#include "train/feed.h"
-#include "train/model_state.h"
+#include "resume/checkpointing.h"
+#include "step/feed.h"
+#include "step/model_state.h"
 
 namespace megalith {
 namespace {

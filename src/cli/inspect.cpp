@@ -6,12 +6,12 @@
 #include <set>
 
 #include "base/escape.h"
-#include "ckpt/hf_config.h"
+#include "ckpt/hf/hf_config.h"
 #include "cli/command.h"
 #include "cli/hub_names.h"
 #include "cli/inspect_index.h"
 #include "cli/own_flags.h"
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace megalith {
 

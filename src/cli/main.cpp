@@ -14,7 +14,7 @@
 #include "base/mistakes.h"
 #include "cli/command.h"
 #include "cli/foreign/programs.h"
-#include "train/together.h"
+#include "comm/together.h"
 
 namespace {
 

@@ -7,11 +7,11 @@
 #include <optional>
 
 #include "base/log.h"
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/hf_config.h"
+#include "ckpt/hf/hf_config.h"
+#include "ckpt/native/checkpoint_layout.h"
 #include "cli/absent_tokenizer.h"
 #include "cli/hub_names.h"
-#include "train/copies.h"
+#include "resume/copies.h"
 
 namespace megalith {
 

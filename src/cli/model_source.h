@@ -3,9 +3,9 @@
 #include <memory>
 #include <string>
 
+#include "resume/checkpointing.h"
+#include "settings/options.h"
 #include "tokens/tokenizer.h"
-#include "train/checkpointing.h"
-#include "train/options.h"
 
 namespace megalith {
 

@@ -2,8 +2,8 @@
 #include "cli/hub_names.h"
 #include "cli/own_flags.h"
 #include "cli/preprocess_others.h"
+#include "settings/options.h"
 #include "tokens/preprocess.h"
-#include "train/options.h"
 
 namespace megalith {
 

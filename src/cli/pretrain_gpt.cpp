@@ -7,10 +7,10 @@
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
+#include "comm/together.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
-#include "train/together.h"
 
 namespace megalith {
 

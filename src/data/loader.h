@@ -9,22 +9,13 @@
 #include <thread>
 #include <vector>
 
+#include "base/batch.h"
 #include "data/build_datasets.h"
 #include "data/config.h"
 #include "data/dataset.h"
 #include "data/samplers.h"
 
 namespace megalith {
-
-// A micro batch of one data-parallel rank. All arrays but sample_numbers are row-major [sequences, seq_length].
-struct Batch {
-  i64 sequences = 0, seq_length = 0;
-  std::vector<i32> tokens, labels;  // ids; where loss_mask is 0 a label may be meaningless
-  std::vector<float> loss_mask;     // 1: this position counts in the loss
-  std::vector<i32> position_ids;
-  std::vector<i64> sample_numbers;   // [sequences]: how many samples all ranks had consumed before this one
-  std::vector<i32> document_starts;  // first position of each position's document; empty without reset_attention_mask
-};
 
 struct LoaderConfig {
   SamplerType type = SamplerType::single;
@@ -41,21 +32,21 @@ struct LoaderConfig {
 
 // Worker threads take batches by number and read them, two for each worker ahead of the one that is handed out next;
 // which thread reads a batch makes no difference to it.
-class DataLoader {
+class DataLoader final : public BatchSource {
  public:
   // Error if the dataset is missing (null) or empty, or the sizes do not fit it.
   DataLoader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config);
-  ~DataLoader();
+  ~DataLoader() override;
 
   // The next micro batch. Error if a `single` dataset is used up or a sample holds a bad token, then and afterwards.
   // Not for several threads.
-  Batch next();
+  Batch next() override;
 
   // Samples that all ranks have consumed, counting the batches handed out so far.
-  i64 consumed_samples() const { return consumed_; }
+  i64 consumed_samples() const override { return consumed_; }
   i64 dataset_size() const { return dataset_->size(); }
   // How long next() has taken so far, in all: what the step waited for data.
-  double seconds_waited() const { return seconds_waited_; }
+  double seconds_waited() const override { return seconds_waited_; }
 
  private:
   struct Slot {

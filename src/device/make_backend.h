@@ -4,7 +4,7 @@
 
 #include "comm/ranks.h"
 #include "plan/interpreter.h"
-#include "train/device_options.h"
+#include "settings/device_options.h"
 
 namespace megalith {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "generate/sampling.h"
-#include "train/model_state.h"
+#include "step/model_state.h"
 
 namespace megalith {
 

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "comm/ranks.h"
-#include "train/options.h"
+#include "settings/options.h"
 #include "train/run_signals.h"
 #include "train/save_requests.h"
 

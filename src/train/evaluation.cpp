@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/log.h"
-#include "train/together.h"
+#include "comm/together.h"
 
 namespace megalith {
 

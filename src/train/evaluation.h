@@ -4,8 +4,8 @@
 
 #include "comm/ranks.h"
 #include "data/loader.h"
-#include "train/options.h"
-#include "train/trainer.h"
+#include "settings/options.h"
+#include "step/trainer.h"
 
 namespace megalith {
 

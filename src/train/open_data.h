@@ -2,7 +2,7 @@
 // and template turn into samples.
 #pragma once
 #include "data/build_datasets.h"
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace megalith {
 

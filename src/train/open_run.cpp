@@ -5,14 +5,14 @@
 
 #include "base/log.h"
 #include "base/process_memory.h"
+#include "comm/together.h"
 #include "data/data_paths.h"
-#include "train/batch_sizes.h"
+#include "observe/run_head.h"
+#include "resume/run_begin.h"
+#include "settings/batch_sizes.h"
+#include "settings/schedules.h"
+#include "step/pipeline.h"
 #include "train/open_data.h"
-#include "train/pipeline.h"
-#include "train/run_begin.h"
-#include "train/run_head.h"
-#include "train/schedules.h"
-#include "train/together.h"
 
 namespace megalith {
 

@@ -3,11 +3,11 @@
 #include "comm/ranks.h"
 #include "data/build_datasets.h"
 #include "plan/interpreter.h"
-#include "train/checkpointing.h"
-#include "train/options.h"
-#include "train/plan_report.h"
-#include "train/save_place.h"
-#include "train/step.h"
+#include "planner/plan_report.h"
+#include "resume/checkpointing.h"
+#include "resume/save_place.h"
+#include "settings/options.h"
+#include "step/step.h"
 
 namespace megalith {
 

@@ -2,7 +2,7 @@
 #pragma once
 #include "comm/ranks.h"
 #include "plan/interpreter.h"
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace megalith {
 

@@ -3,8 +3,8 @@
 #include <string>
 
 #include "data/build_datasets.h"
+#include "observe/run_log.h"
 #include "train/evaluation.h"
-#include "train/run_log.h"
 
 namespace megalith {
 

@@ -8,7 +8,7 @@
 #include <map>
 
 #include "base/read_error.h"
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/native/checkpoint_layout.h"
 #include "tests/ckpt/small_state.h"
 
 namespace megalith {

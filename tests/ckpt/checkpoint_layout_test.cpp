@@ -1,5 +1,5 @@
 // A checkpoint's manifest, where it cannot be read.
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/native/checkpoint_layout.h"
 
 #include <sys/resource.h>
 #include <unistd.h>

@@ -1,8 +1,8 @@
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 
 #include <map>
 
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/native/checkpoint_layout.h"
 #include "tests/ckpt/small_state.h"
 
 namespace megalith {

@@ -2,7 +2,7 @@
 #pragma once
 #include <nlohmann/json.hpp>
 
-#include "ckpt/hf_config.h"
+#include "ckpt/hf/hf_config.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

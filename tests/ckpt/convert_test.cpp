@@ -7,11 +7,11 @@
 #include <random>
 #include <set>
 
-#include "ckpt/block_copy.h"
-#include "ckpt/safetensors.h"
-#include "ckpt/save_lock.h"
+#include "ckpt/native/save_lock.h"
+#include "ckpt/tensors/safetensors.h"
 #include "ckpt/torch/megatron_save.h"
 #include "ckpt/torch/torch_dist.h"
+#include "mesh/block_copy.h"
 #include "tests/ckpt/small_models.h"
 #include "tests/ckpt/small_state.h"
 #include "tests/ckpt/torch/python.h"

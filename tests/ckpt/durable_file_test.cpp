@@ -15,8 +15,8 @@
 #include <numeric>
 #include <thread>
 
-#include "ckpt/durable_file.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/shards.h"
+#include "ckpt/tensors/durable_file.h"
 #include "ckpt/torch/torch_dist_save.h"
 #include "tests/ckpt/helpers.h"
 

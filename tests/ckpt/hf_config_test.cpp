@@ -1,4 +1,4 @@
-#include "ckpt/hf_config.h"
+#include "ckpt/hf/hf_config.h"
 
 #include "tests/ckpt/config_texts.h"
 

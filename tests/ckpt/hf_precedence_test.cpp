@@ -1,5 +1,5 @@
 // Settings that may stand in two places of config.json, or in two files: which counts.
-#include "ckpt/hf_token_ids.h"
+#include "ckpt/hf/hf_token_ids.h"
 #include "tests/ckpt/config_texts.h"
 
 namespace megalith {

@@ -1,5 +1,5 @@
 // A tied embedding has two names, and writers keep one of them, or both.
-#include "ckpt/hf_weights.h"
+#include "ckpt/hf/hf_weights.h"
 #include "tests/ckpt/small_models.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-#include "ckpt/hf_weights.h"
+#include "ckpt/hf/hf_weights.h"
 
 #include <unistd.h>
 
@@ -9,8 +9,8 @@
 #include <numeric>
 #include <set>
 
-#include "ckpt/hf_mapping.h"
-#include "ckpt/mapped_tensors.h"
+#include "ckpt/hf/hf_mapping.h"
+#include "ckpt/tensors/mapped_tensors.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

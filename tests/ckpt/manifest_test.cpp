@@ -1,5 +1,5 @@
 // What is wrong in a manifest is named with its value, in one line.
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/native/checkpoint_layout.h"
 
 #include <nlohmann/json.hpp>
 

@@ -1,4 +1,4 @@
-#include "ckpt/mapped_tensors.h"
+#include "ckpt/tensors/mapped_tensors.h"
 
 #include <algorithm>
 #include <cstring>

@@ -1,4 +1,4 @@
-#include "ckpt/safetensors.h"
+#include "ckpt/tensors/safetensors.h"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 #include <cstring>
 #include <limits>
 
-#include "ckpt/half.h"
+#include "ckpt/tensors/half.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

@@ -1,5 +1,5 @@
 // Which of a --save directory's iterations is meant, and what is tried after it.
-#include "ckpt/save_directory.h"
+#include "ckpt/native/save_directory.h"
 
 #include "tests/ckpt/helpers.h"
 

@@ -1,4 +1,4 @@
-#include "ckpt/save_lock.h"
+#include "ckpt/native/save_lock.h"
 
 #include <fcntl.h>
 #include <sched.h>
@@ -13,8 +13,8 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "ckpt/checkpoint.h"
-#include "ckpt/checkpoint_layout.h"
+#include "ckpt/native/checkpoint.h"
+#include "ckpt/native/checkpoint_layout.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

@@ -2,9 +2,9 @@
 #pragma once
 #include <numeric>
 
-#include "ckpt/hf_config.h"
-#include "ckpt/hf_mapping.h"
-#include "ckpt/safetensors.h"
+#include "ckpt/hf/hf_config.h"
+#include "ckpt/hf/hf_mapping.h"
+#include "ckpt/tensors/safetensors.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

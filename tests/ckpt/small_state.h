@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 #include "tests/ckpt/helpers.h"
 
 namespace megalith {

@@ -1,4 +1,4 @@
-#include "ckpt/tensor_store.h"
+#include "ckpt/tensors/tensor_store.h"
 
 #include <fmt/format.h>
 

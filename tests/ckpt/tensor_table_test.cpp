@@ -1,4 +1,4 @@
-#include "ckpt/tensor_table.h"
+#include "ckpt/tensors/tensor_table.h"
 
 #include "tests/ckpt/helpers.h"
 

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 
 #include "ckpt/convert.h"
-#include "ckpt/half.h"
 #include "ckpt/inspect.h"
+#include "ckpt/tensors/half.h"
 #include "tests/ckpt/small_models.h"
 #include "tests/ckpt/torch/python.h"
 

@@ -2,7 +2,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 #include "workshop.h"
 
 namespace megalith::test {

@@ -6,7 +6,7 @@
 
 #include "exec/cpu/backend.h"
 #include "generate/generator.h"
-#include "train/feed.h"
+#include "step/feed.h"
 
 namespace megalith::test {
 namespace {

@@ -3,7 +3,7 @@
 #include <filesystem>
 #include <random>
 
-#include "ckpt/shards.h"
+#include "ckpt/native/shards.h"
 #include "workshop.h"
 
 namespace megalith::test {

@@ -6,9 +6,9 @@
 #include "data/sft_dataset.h"
 #include "device/make_backend.h"
 #include "passes/gradients.h"
+#include "step/feed.h"
+#include "step/model_state.h"
 #include "tests/places.h"
-#include "train/feed.h"
-#include "train/model_state.h"
 #include "workshop.h"
 
 namespace megalith::test {

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "exec/cuda/kernels/attention_hopper.h"
+#include "exec/cuda/kernels/attention/attention_hopper.h"
 #include "tests/exec_cuda/device_arrays.h"
 
 namespace megalith::kernel_tests {

@@ -1,6 +1,6 @@
 // Products with a matrix or a bias added, against their definition in double, for every algorithm that the library
 // offers; and that what is measured is remembered.
-#include "exec/cuda/gemm.h"
+#include "exec/cuda/products/gemm.h"
 
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -10,9 +10,9 @@
 #include <filesystem>
 
 #include "base/rng.h"
-#include "exec/cuda/gemm_choices.h"
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/einsum.h"
+#include "exec/cuda/products/einsum.h"
+#include "exec/cuda/products/gemm_choices.h"
 
 namespace megalith::cuda {
 

@@ -2,8 +2,8 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "exec/cuda/kernels/optimizer.h"
-#include "exec/cuda/kernels/update.h"
+#include "exec/cuda/kernels/update/optimizer.h"
+#include "exec/cuda/kernels/update/update.h"
 #include "tests/exec_cuda/device_arrays.h"
 
 namespace megalith::kernel_tests {

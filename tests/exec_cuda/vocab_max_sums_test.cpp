@@ -2,7 +2,7 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "exec/cuda/kernels/cross_entropy.h"
+#include "exec/cuda/kernels/loss/cross_entropy.h"
 #include "tests/exec_cuda/device_arrays.h"
 
 namespace megalith::kernel_tests {

@@ -1,4 +1,4 @@
-#include "exec/cuda/kernels/attention_block.h"
+#include "exec/cuda/kernels/attention/attention_block.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "exec/cuda/kernels/attention_choice.h"
+#include "exec/cuda/kernels/attention/attention_choice.h"
 
 #include <gtest/gtest.h>
 

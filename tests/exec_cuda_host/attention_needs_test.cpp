@@ -1,5 +1,5 @@
 // A plan's workspace, asked for once, must be enough for the kernels of all ranks.
-#include "exec/cuda/kernels/attention_needs.h"
+#include "exec/cuda/kernels/attention/attention_needs.h"
 
 #include <gtest/gtest.h>
 

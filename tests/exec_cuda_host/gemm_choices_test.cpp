@@ -1,4 +1,4 @@
-#include "exec/cuda/gemm_choices.h"
+#include "exec/cuda/products/gemm_choices.h"
 
 #include <gtest/gtest.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "exec/cuda/gemm_rows.h"
+#include "exec/cuda/products/gemm_rows.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "exec/cuda/gemm_tiles.h"
+#include "exec/cuda/products/gemm_tiles.h"
 
 #include <gtest/gtest.h>
 
@@ -8,17 +8,17 @@ namespace megalith::cuda {
 
 static std::vector<int> all_tiles() {
   std::vector<int> ids;
-  for (const Tile& t : hopper_tiles()) ids.push_back(t.id);
+  for (const GemmTile& t : hopper_tiles()) ids.push_back(t.id);
   return ids;
 }
 
 // From cuBLASLt 13's header, by number.
-constexpr Tile k160x128{30, 160, 128}, k128x152{407, 128, 152}, k88x192{145, 88, 192}, k256x128{24, 256, 128},
+constexpr GemmTile k160x128{30, 160, 128}, k128x152{407, 128, 152}, k88x192{145, 88, 192}, k256x128{24, 256, 128},
     k128x256{23, 128, 256}, k200x128{212, 200, 128}, k256x160{502, 256, 160}, k128x128{20, 128, 128};
 
 TEST(GemmTiles, have_the_librarys_sizes) {
-  for (const Tile& want : {k160x128, k128x152, k88x192, k256x128, k128x256, k200x128, k256x160, k128x128}) {
-    const auto it = std::ranges::find(hopper_tiles(), want.id, &Tile::id);
+  for (const GemmTile& want : {k160x128, k128x152, k88x192, k256x128, k128x256, k200x128, k256x160, k128x128}) {
+    const auto it = std::ranges::find(hopper_tiles(), want.id, &GemmTile::id);
     ASSERT_NE(it, hopper_tiles().end()) << want.id;
     EXPECT_EQ(it->rows, want.rows) << want.id;
     EXPECT_EQ(it->cols, want.cols) << want.id;
@@ -47,7 +47,7 @@ TEST(GemmTiles, measured_winners_come_first) {
   struct Measured {
     const char* name;
     TiledProduct product;
-    Tile tile;
+    GemmTile tile;
   };
   const std::vector<Measured> cases = {
       {"up", {6400, 16384, 1600, 132}, k128x152},           {"up's dgrad", {1600, 16384, 6400, 132}, k160x128},

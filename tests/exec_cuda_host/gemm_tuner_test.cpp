@@ -1,4 +1,4 @@
-#include "exec/cuda/gemm_tuner.h"
+#include "exec/cuda/products/gemm_tuner.h"
 
 #include <gtest/gtest.h>
 

@@ -2,7 +2,7 @@
 #pragma once
 #include <string>
 
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace megalith::parity {
 

@@ -23,13 +23,13 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "exec/cpu/backend.h"
+#include "settings/schedules.h"
 #include "tests/parallel/ahead.h"
 #include "tests/parallel/checkpoints.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
 #include "tests/parallel/offload.h"
 #include "tests/parallel/watched.h"
-#include "train/schedules.h"
 
 namespace megalith::parity {
 namespace {

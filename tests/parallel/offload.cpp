@@ -1,10 +1,10 @@
 #include "tests/parallel/offload.h"
 
 #include "exec/cpu/backend.h"
+#include "settings/schedules.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/layouts.h"
 #include "tests/parallel/ways.h"
-#include "train/schedules.h"
 
 namespace megalith::parity {
 

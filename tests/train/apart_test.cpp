@@ -4,16 +4,16 @@
 
 #include <algorithm>
 
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/shards.h"
 #include "data/indexed_dataset_writer.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
 #include "options_helpers.h"
+#include "resume/background_save.h"
 #include "scripted_device.h"
 #include "tests/harness/thread_ranks.h"
 #include "tests/harness/wrapped_backend.h"
-#include "train/background_save.h"
 #include "train/pretrain.h"
 
 namespace megalith {

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "options_helpers.h"
-#include "train/parallel.h"
+#include "settings/parallel.h"
 
 namespace megalith {
 namespace {

@@ -1,5 +1,5 @@
 // A save by ranks that are threads: what goes wrong on one of them, and what they tell each other meanwhile.
-#include "train/background_save.h"
+#include "resume/background_save.h"
 
 #include <gtest/gtest.h>
 #include <pthread.h>
@@ -7,8 +7,8 @@
 #include <chrono>
 #include <thread>
 
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/shards.h"
 #include "exec/cpu/backend.h"
 #include "small_run.h"
 #include "tests/harness/thread_ranks.h"

@@ -1,6 +1,6 @@
 // Growing batches, and what follows from them: batch size and learning rate of each step as Megatron's classes have
 // them (tests/train/ramp_reference.py), the end of a run, what is refused.
-#include "train/batch_sizes.h"
+#include "settings/batch_sizes.h"
 
 #include <gtest/gtest.h>
 
@@ -8,8 +8,8 @@
 #include <nlohmann/json.hpp>
 
 #include "options_helpers.h"
+#include "settings/schedules.h"
 #include "tests/places.h"
-#include "train/schedules.h"
 
 namespace megalith {
 namespace {

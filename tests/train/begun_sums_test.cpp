@@ -7,8 +7,8 @@
 #include "exec/cpu/backend.h"
 #include "graph/relayout_op.h"
 #include "options_helpers.h"
-#include "train/communication.h"
-#include "train/schedules.h"
+#include "planner/communication.h"
+#include "settings/schedules.h"
 
 namespace megalith {
 namespace {

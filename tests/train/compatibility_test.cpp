@@ -1,4 +1,4 @@
-#include "train/compatibility.h"
+#include "settings/compatibility.h"
 
 #include <gtest/gtest.h>
 

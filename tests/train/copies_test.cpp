@@ -4,11 +4,11 @@
 
 #include <random>
 
-#include "ckpt/shards.h"
+#include "ckpt/native/shards.h"
 #include "exec/cpu/backend.h"
+#include "resume/background_save.h"
 #include "small_run.h"
 #include "tests/harness/thread_ranks.h"
-#include "train/background_save.h"
 #include "train/pretrain.h"
 
 namespace megalith {

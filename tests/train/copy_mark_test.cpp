@@ -1,5 +1,5 @@
 // Whose a copy is.
-#include "train/copy_mark.h"
+#include "resume/copy_mark.h"
 
 #include <gtest/gtest.h>
 

@@ -8,12 +8,12 @@
 #include <numeric>
 #include <unordered_set>
 
-#include "ckpt/checkpoint.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/checkpoint.h"
+#include "ckpt/native/shards.h"
 #include "disk_model.h"
+#include "resume/background_save.h"
 #include "tests/ckpt/helpers.h"
 #include "tests/harness/thread_ranks.h"
-#include "train/background_save.h"
 
 namespace megalith {
 namespace {

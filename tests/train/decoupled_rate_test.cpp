@@ -5,13 +5,13 @@
 #include <nlohmann/json.hpp>
 
 #include "exec/cpu/backend.h"
+#include "resume/resume.h"
+#include "settings/schedules.h"
 #include "small_run.h"
+#include "step/model_state.h"
 #include "tests/harness/thread_ranks.h"
 #include "train/evaluation.h"
-#include "train/model_state.h"
 #include "train/open_data.h"
-#include "train/resume.h"
-#include "train/schedules.h"
 
 namespace megalith {
 namespace {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/files.h"
+#include "ckpt/tensors/files.h"
 
 namespace megalith {
 

@@ -5,18 +5,18 @@
 #include <functional>
 #include <random>
 
-#include "ckpt/safetensors.h"
+#include "ckpt/tensors/safetensors.h"
 #include "ckpt/torch/torch_dist.h"
+#include "comm/together.h"
 #include "exec/cpu/backend.h"
 #include "files.h"
+#include "resume/agreed_start.h"
+#include "resume/run_begin.h"
+#include "settings/schedules.h"
 #include "small_run.h"
+#include "step/model_state.h"
 #include "tests/harness/thread_ranks.h"
-#include "train/agreed_start.h"
-#include "train/model_state.h"
 #include "train/pretrain.h"
-#include "train/run_begin.h"
-#include "train/schedules.h"
-#include "train/together.h"
 
 namespace megalith {
 namespace {

@@ -8,8 +8,8 @@
 #include "exec/cpu/backend.h"
 #include "graph/relayout_op.h"
 #include "options_helpers.h"
-#include "train/schedules.h"
-#include "train/step.h"
+#include "settings/schedules.h"
+#include "step/step.h"
 
 namespace megalith {
 namespace {

@@ -1,8 +1,8 @@
-#include "train/flops.h"
+#include "step/flops.h"
 
 #include <gtest/gtest.h>
 
-#include "train/peak_flops.h"
+#include "observe/peak_flops.h"
 
 namespace megalith {
 

@@ -3,13 +3,13 @@
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
+#include "settings/batch_sizes.h"
+#include "settings/schedules.h"
 #include "small_run.h"
+#include "step/model_state.h"
 #include "tests/harness/thread_ranks.h"
-#include "train/batch_sizes.h"
 #include "train/evaluation.h"
-#include "train/model_state.h"
 #include "train/open_data.h"
-#include "train/schedules.h"
 
 namespace megalith {
 namespace {

@@ -1,10 +1,10 @@
-#include "train/interval_stats.h"
+#include "observe/interval_stats.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-#include "train/timers.h"
+#include "observe/timers.h"
 
 namespace megalith {
 

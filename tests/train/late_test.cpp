@@ -2,11 +2,12 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "data/loader.h"
 #include "late_backend.h"
 #include "scripted_device.h"
+#include "settings/schedules.h"
 #include "tests/harness/wrapped_interpreter.h"
 #include "told_run.h"
-#include "train/schedules.h"
 
 namespace megalith {
 namespace {

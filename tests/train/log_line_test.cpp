@@ -1,4 +1,4 @@
-#include "train/log_line.h"
+#include "observe/log_line.h"
 
 #include <gtest/gtest.h>
 

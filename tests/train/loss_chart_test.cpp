@@ -1,4 +1,4 @@
-#include "train/loss_chart.h"
+#include "observe/loss_chart.h"
 
 #include <gtest/gtest.h>
 

@@ -7,11 +7,11 @@
 
 #include "base/split_float.h"
 #include "exec/cpu/backend.h"
+#include "resume/state_save.h"
+#include "settings/schedules.h"
 #include "small_run.h"
 #include "tests/harness/thread_ranks.h"
 #include "tests/harness/wrapped_interpreter.h"
-#include "train/schedules.h"
-#include "train/state_save.h"
 
 namespace megalith {
 namespace {

@@ -9,9 +9,9 @@
 #include "exec/cpu/backend.h"
 #include "ops/embedding.h"
 #include "ops/update.h"
+#include "settings/schedules.h"
 #include "small_run.h"
-#include "train/model_state.h"
-#include "train/schedules.h"
+#include "step/model_state.h"
 
 namespace megalith {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/memory_use.h"
+#include "observe/memory_use.h"
 
 #include <gtest/gtest.h>
 

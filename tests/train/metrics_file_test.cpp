@@ -1,4 +1,4 @@
-#include "train/metrics_file.h"
+#include "observe/metrics_file.h"
 
 #include <gtest/gtest.h>
 

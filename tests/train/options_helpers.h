@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "train/options.h"
+#include "settings/options.h"
 
 namespace megalith {
 

@@ -8,9 +8,9 @@
 #include <sstream>
 
 #include "config/parse.h"
+#include "settings/megatron_flags.h"
+#include "settings/options.h"
 #include "tests/golden.h"
-#include "train/megatron_flags.h"
-#include "train/options.h"
 
 namespace megalith {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/options.h"
+#include "settings/options.h"
 
 #include <gtest/gtest.h>
 
@@ -8,7 +8,7 @@
 #include "config/file.h"
 #include "config/show.h"
 #include "options_helpers.h"
-#include "train/megatron_flags.h"
+#include "settings/megatron_flags.h"
 
 namespace megalith {
 namespace {

@@ -5,7 +5,7 @@
 
 #include "exec/cpu/backend.h"
 #include "options_helpers.h"
-#include "train/schedules.h"
+#include "settings/schedules.h"
 
 namespace megalith {
 namespace {

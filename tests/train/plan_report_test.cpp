@@ -1,12 +1,12 @@
-#include "train/plan_report.h"
+#include "planner/plan_report.h"
 
 #include <gtest/gtest.h>
 
 #include "data/indexed_dataset.h"
 #include "files.h"
 #include "options_helpers.h"
-#include "train/communication.h"
-#include "train/schedules.h"
+#include "planner/communication.h"
+#include "settings/schedules.h"
 
 namespace megalith {
 namespace {

@@ -1,4 +1,4 @@
-#include "train/progress.h"
+#include "observe/progress.h"
 
 #include <gtest/gtest.h>
 

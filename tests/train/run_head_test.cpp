@@ -1,11 +1,11 @@
 // The lines at the start of a run, and the file of its arguments.
-#include "train/run_head.h"
+#include "observe/run_head.h"
 
 #include <gtest/gtest.h>
 
 #include "files.h"
 #include "options_helpers.h"
-#include "train/schedules.h"
+#include "settings/schedules.h"
 
 namespace megalith {
 namespace {

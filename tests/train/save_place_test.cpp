@@ -2,15 +2,15 @@
 #include <gtest/gtest.h>
 
 #include "base/one_line.h"
-#include "ckpt/checkpoint_layout.h"
-#include "ckpt/save_lock.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/save_lock.h"
+#include "ckpt/native/shards.h"
 #include "exec/cpu/backend.h"
+#include "resume/background_save.h"
 #include "small_run.h"
 #include "tests/harness/thread_ranks.h"
 #include "tests/harness/wrapped_backend.h"
 #include "tests/harness/wrapped_interpreter.h"
-#include "train/background_save.h"
 #include "train/pretrain.h"
 
 namespace megalith {

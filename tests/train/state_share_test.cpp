@@ -3,9 +3,9 @@
 
 #include "exec/cpu/backend.h"
 #include "options_helpers.h"
+#include "resume/state_save.h"
+#include "settings/schedules.h"
 #include "tests/harness/thread_ranks.h"
-#include "train/schedules.h"
-#include "train/state_save.h"
 
 namespace megalith {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 #include "exec/cpu/backend.h"
 #include "small_run.h"
 #include "tests/error_of.h"

@@ -1,5 +1,5 @@
 // --log-straggler: a rank that computes slowly is named, though all ranks take the same time for a step.
-#include "train/straggler.h"
+#include "observe/straggler.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "train/tensorboard.h"
+#include "observe/tensorboard.h"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "ckpt/tensor_store.h"
+#include "ckpt/tensors/tensor_store.h"
 #include "ckpt/torch/torch_zip.h"
 
 namespace megalith {

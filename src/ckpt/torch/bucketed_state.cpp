@@ -9,10 +9,10 @@
 #include <optional>
 
 #include "base/read_error.h"
-#include "ckpt/block_copy.h"
 #include "ckpt/torch/buckets.h"
 #include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/rank_parts.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {

@@ -5,7 +5,7 @@
 #pragma once
 #include <memory>
 
-#include "ckpt/tensor_store.h"
+#include "ckpt/tensors/tensor_store.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/pickle.h"
 

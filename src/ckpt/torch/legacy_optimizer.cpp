@@ -6,8 +6,8 @@
 #include <map>
 #include <numeric>
 
-#include "ckpt/block_copy.h"
 #include "ckpt/torch/buckets.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/check.h"
-#include "ckpt/model_json.h"
+#include "ckpt/native/model_json.h"
 #include "ckpt/torch/unbuilt_args.h"
 
 namespace megalith {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <string>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 #include "ckpt/torch/pickle.h"
 #include "models/config.h"
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/checkpoint.h"
+#include "ckpt/native/checkpoint.h"
 #include "models/config.h"
 
 namespace megalith {

@@ -9,7 +9,7 @@
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
 // What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
 #pragma once
-#include "ckpt/mapped_tensors.h"
+#include "ckpt/tensors/mapped_tensors.h"
 #include "models/config.h"
 
 namespace megalith {

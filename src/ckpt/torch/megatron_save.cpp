@@ -6,13 +6,13 @@
 
 #include "base/check.h"
 #include "ckpt/any_checkpoint.h"
-#include "ckpt/block_copy.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/shards.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/torch_dist_save.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {

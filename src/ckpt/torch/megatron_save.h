@@ -3,9 +3,9 @@
 #include <memory>
 #include <vector>
 
-#include "ckpt/checkpoint.h"
-#include "ckpt/mapped_tensors.h"
-#include "ckpt/save_steps.h"
+#include "ckpt/native/checkpoint.h"
+#include "ckpt/native/save_steps.h"
+#include "ckpt/tensors/mapped_tensors.h"
 #include "models/config.h"
 
 namespace megalith {

@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/check.h"
-#include "ckpt/tensor_reader.h"
-#include "ckpt/tensor_table.h"
+#include "ckpt/tensors/tensor_reader.h"
+#include "ckpt/tensors/tensor_table.h"
 
 namespace megalith {
 

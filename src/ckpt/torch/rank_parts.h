@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/tensor_store.h"
+#include "ckpt/tensors/tensor_store.h"
 
 namespace megalith {
 

@@ -6,7 +6,7 @@
 
 #include "base/check.h"
 #include "base/read_error.h"
-#include "ckpt/files.h"
+#include "ckpt/tensors/files.h"
 
 namespace megalith {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "base/check.h"
 #include "base/in_parallel.h"
-#include "ckpt/durable_file.h"
-#include "ckpt/shards.h"
+#include "ckpt/native/shards.h"
+#include "ckpt/tensors/durable_file.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
 #include "ckpt/torch/torch_zip_writer.h"

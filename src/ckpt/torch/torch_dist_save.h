@@ -3,8 +3,8 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/save_steps.h"
-#include "ckpt/tensor_reader.h"
+#include "ckpt/native/save_steps.h"
+#include "ckpt/tensors/tensor_reader.h"
 
 namespace megalith {
 

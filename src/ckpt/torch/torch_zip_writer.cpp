@@ -5,9 +5,9 @@
 #include <algorithm>
 
 #include "base/check.h"
-#include "ckpt/block_copy.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
+#include "mesh/block_copy.h"
 
 namespace megalith {
 namespace {

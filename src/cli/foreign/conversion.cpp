@@ -7,7 +7,7 @@
 
 #include "base/check.h"
 #include "ckpt/convert.h"
-#include "ckpt/hf_config.h"
+#include "ckpt/hf/hf_config.h"
 #include "cli/foreign/conversion_flags.h"
 #include "cli/foreign/flag_words.h"
 

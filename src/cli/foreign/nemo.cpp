@@ -11,8 +11,8 @@
 #include "cli/foreign/nemo_flags.h"
 #include "cli/foreign/nemo_keys.h"
 #include "cli/foreign/nemo_training.h"
-#include "train/megatron_flags.h"
-#include "train/options.h"
+#include "settings/megatron_flags.h"
+#include "settings/options.h"
 
 namespace megalith {
 namespace {

@@ -6,9 +6,9 @@
 #include <cstdlib>
 
 #include "base/log.h"
-#include "exec/cuda/gemm.h"
-#include "exec/cuda/gemm_choices.h"
-#include "exec/cuda/kernels/cudnn_attention.h"
+#include "exec/cuda/kernels/attention/cudnn_attention.h"
+#include "exec/cuda/products/gemm.h"
+#include "exec/cuda/products/gemm_choices.h"
 
 namespace megalith::cuda {
 

@@ -1,7 +1,7 @@
 // One thread an element: hashes its global indices, then Box and Muller in f64, so that the numbers are the CPU's but
 // for the last bit of log and cos.
 #include "exec/cuda/draw_launch.h"
-#include "exec/cuda/kernels/split_float.cuh"
+#include "exec/cuda/kernels/update/split_float.cuh"
 
 namespace megalith::cuda {
 namespace {

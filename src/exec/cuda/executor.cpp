@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <set>
 
-#include "exec/cuda/gemm_choices.h"
+#include "exec/cuda/products/gemm_choices.h"
 #include "plan/first_update.h"
 
 namespace megalith::cuda {

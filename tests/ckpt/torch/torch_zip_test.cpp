@@ -6,11 +6,11 @@
 #include <numeric>
 #include <random>
 
-#include "ckpt/block_copy.h"
-#include "ckpt/tensor_store.h"
+#include "ckpt/tensors/tensor_store.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
 #include "ckpt/torch/torch_zip_writer.h"
+#include "mesh/block_copy.h"
 #include "tests/ckpt/torch/python.h"
 
 namespace megalith {

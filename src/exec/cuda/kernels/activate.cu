@@ -48,14 +48,14 @@ struct TimesSlope {
 };
 
 template <class T>
-struct GradPointers {
+struct ActivateGradPointers {
   const T *dy, *x;
   T *dx, *y;
 };
 
 // dx and y, as map_kernel does it.
 template <class F, int N, int U, class T>
-static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, const GradPointers<T> p) {
+static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, const ActivateGradPointers<T> p) {
   const i64 first = i64(blockIdx.x) * (U * kMapThreads) + threadIdx.x, end = n / N, rest = end * N + threadIdx.x;
   const Packs<T, N, U> dy(p.dy, first, end), x(p.x, first, end);
   map_packs<float, N, U>(TimesSlope<F>{}, p.dx, first, end, dy, x);
@@ -67,7 +67,7 @@ static __global__ void __launch_bounds__(kMapThreads) grad_again_kernel(i64 n, c
 }
 
 template <class F, class T>
-static void launch_again(const ActivateLaunch& l, const GradPointers<T>& p, cudaStream_t stream) {
+static void launch_again(const ActivateLaunch& l, const ActivateGradPointers<T>& p, cudaStream_t stream) {
   constexpr int N = kPackSize<T>, U = 2;
   const int blocks = std::max(1, blocks_for(l.n / N, U * kMapThreads));
   grad_again_kernel<F, N, U><<<blocks, kMapThreads, 0, stream>>>(l.n, p);
@@ -78,7 +78,7 @@ constexpr int kAcross = 32, kDown = 8, kRows = 4;  // kRows: of a thread, on the
 
 template <class F, class T, int N>
 struct ColumnSums {
-  GradPointers<T> p;
+  ActivateGradPointers<T> p;
   float sums[N] = {};
 
   // Rows first, first + kDown, ... below `end`.
@@ -107,7 +107,7 @@ struct ColumnSums {
 
 template <class F, bool kAgain, class T>
 static __global__ void __launch_bounds__(kAcross* kDown, 2)
-    grad_bias_kernel(const __grid_constant__ SumLaunch l, const GradPointers<T> p, double* partial) {
+    grad_bias_kernel(const __grid_constant__ SumLaunch l, const ActivateGradPointers<T> p, double* partial) {
   constexpr int N = kPackSize<T>;
   __shared__ double sums[kDown][N][kAcross];
   const i64 begin = blockIdx.y * l.chunk, end = min(l.terms, begin + l.chunk);
@@ -149,7 +149,7 @@ void launch_activate(const ActivateLaunch& l, const void* x, void* y, cudaStream
 void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b, cudaStream_t stream) {
   if (l.n == 0) return;
   with_function(l, [&]<class F, class T>() {
-    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+    const ActivateGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
                             static_cast<T*>(b.y)};
     if (b.y)
       launch_again<F>(l, p, stream);
@@ -163,7 +163,7 @@ void launch_activate_grad_bias(const ActivateLaunch& l, const SumLaunch& sums, c
                                void* workspace, cudaStream_t stream) {
   double* partial = static_cast<double*>(workspace);
   with_function(l, [&]<class F, class T>() {
-    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+    const ActivateGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
                             static_cast<T*>(b.y)};
     const dim3 grid(unsigned(blocks_for(sums.columns, kAcross * kPackSize<T>)), unsigned(sums.chunks));
     if (b.y)

@@ -1,7 +1,7 @@
 #include "exec/cuda/kernels/box_copy.h"
 
-#include "exec/cuda/kernels/loop_table.cuh"
 #include "exec/cuda/launch.cuh"
+#include "exec/cuda/products/loop_table.cuh"
 
 namespace megalith::cuda {
 

@@ -4,7 +4,7 @@
 #include "exec/cuda/kernels/sum.h"
 
 #include "exec/cuda/kernels/elementwise.cuh"
-#include "exec/cuda/kernels/loop_table.cuh"
+#include "exec/cuda/products/loop_table.cuh"
 
 namespace megalith::cuda {
 

@@ -1,7 +1,7 @@
 // Sums of x over some of its dims, in two stages: f64 partial sums of chunks of the summed numbers, then their sum.
 #pragma once
 #include "exec/cuda/device.h"
-#include "exec/cuda/kernels/loop_table.h"
+#include "exec/cuda/products/loop_table.h"
 
 namespace megalith::cuda {
 

@@ -8,11 +8,11 @@ namespace megalith::cuda {
 
 constexpr int kThreads = 256, kPacksAThread = 2;
 
-struct Place {
+struct GateUpPlace {
   i64 y, gate;  // -1: none
 };
 template <int N>
-__device__ inline Place place(i64 pack, i64 rows, i64 f) {
+__device__ inline GateUpPlace place(i64 pack, i64 rows, i64 f) {
   const i64 a_row = f / N, row = pack / a_row;
   if (row >= rows) return {-1, -1};
   return {pack * N, (pack + row * a_row) * N};
@@ -22,7 +22,7 @@ template <class T, int N>
 static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f, const T* x, T* y) {
   using P = Pack<T, N>;
   P gate[kPacksAThread], up[kPacksAThread];
-  Place at[kPacksAThread];
+  GateUpPlace at[kPacksAThread];
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
@@ -41,16 +41,16 @@ static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f
 }
 
 template <class T>
-struct GradPointers {
+struct SwigluGradPointers {
   const T *dy, *x;
   T *dx, *y;
 };
 
 template <class T, int N, bool kAgain>
-static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const GradPointers<T> p) {
+static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const SwigluGradPointers<T> p) {
   using P = Pack<T, N>;
   P d[kPacksAThread], gate[kPacksAThread], up[kPacksAThread];
-  Place at[kPacksAThread];
+  GateUpPlace at[kPacksAThread];
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     at[u] = place<N>(i64(blockIdx.x) * (kPacksAThread * kThreads) + u * kThreads + threadIdx.x, rows, f);
@@ -98,7 +98,7 @@ void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t s
 
 void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream) {
   with_packs(l, [&]<class T, int N>(int blocks) {
-    const GradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
+    const SwigluGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
                             static_cast<T*>(b.y)};
     if (b.y)
       swiglu_grad_kernel<T, N, true><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);

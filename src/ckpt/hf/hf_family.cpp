@@ -1,0 +1,98 @@
+// What the families have in common with our settings, and which of them can express a model.
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "ckpt/hf/hf_config.h"
+
+namespace megalith {
+namespace {
+
+constexpr std::string_view kFamilyNames[] = {"gpt2",  "llama",    "mistral", "qwen2",
+                                             "qwen3", "gpt_neox", "bloom",   "falcon"};
+
+std::string_view name_of(PositionEmbedding p) {
+  constexpr std::string_view names[] = {"learned_absolute", "rope", "alibi", "none"};
+  return names[int(p)];
+}
+std::string_view name_of(Activation a) {
+  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "swiglu", "squared_relu"};
+  return names[int(a)];
+}
+
+void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
+  list.emplace_back("rotary_base", fmt::to_string(m.rotary_base));
+  list.emplace_back("rotary_percent", fmt::to_string(m.rotary_percent));
+  list.emplace_back("rotary_interleaved", fmt::to_string(m.rotary_interleaved));
+  list.emplace_back("rotary_seq_len_interpolation_factor", fmt::to_string(m.rotary_seq_len_interpolation_factor));
+  list.emplace_back("use_rope_scaling", fmt::to_string(m.use_rope_scaling));
+  if (!m.use_rope_scaling) return;
+  list.emplace_back("rope_scaling_factor", fmt::to_string(m.rope_scaling_factor));
+  list.emplace_back("rope_low_freq_factor", fmt::to_string(m.rope_low_freq_factor));
+  list.emplace_back("rope_high_freq_factor", fmt::to_string(m.rope_high_freq_factor));
+  list.emplace_back("rope_original_max_position_embeddings", fmt::to_string(m.rope_original_max_position_embeddings));
+}
+
+}  // namespace
+
+std::string_view name_of(HfFamily family) { return kFamilyNames[int(family)]; }
+
+std::string_view hf_architecture(HfFamily family) {
+  constexpr std::string_view names[] = {"GPT2LMHeadModel",  "LlamaForCausalLM", "MistralForCausalLM",
+                                        "Qwen2ForCausalLM", "Qwen3ForCausalLM", "GPTNeoXForCausalLM",
+                                        "BloomForCausalLM", "FalconForCausalLM"};
+  return names[int(family)];
+}
+
+HfFamily hf_family(std::string_view model_type) {
+  for (int i = 0; i < int(std::size(kFamilyNames)); ++i)
+    if (kFamilyNames[i] == model_type) return HfFamily(i);
+  fail("[hf] unknown model type \"{}\"; we have {}", model_type, fmt::join(kFamilyNames, ", "));
+}
+
+std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) {
+  std::vector<std::pair<std::string, std::string>> list = {
+      {"num_layers", fmt::to_string(m.num_layers)},
+      {"hidden_size", fmt::to_string(m.hidden_size)},
+      {"ffn_hidden_size", fmt::to_string(m.ffn_hidden_size)},
+      {"num_attention_heads", fmt::to_string(m.num_attention_heads)},
+      {"num_query_groups", fmt::to_string(m.num_query_groups)},
+      {"kv_channels", fmt::to_string(m.kv_channels)},
+      {"vocab_size", fmt::to_string(m.vocab_size)},
+      {"position_embedding_type", std::string(name_of(m.position_embedding_type))},
+      {"activation", std::string(name_of(m.activation))},
+      {"normalization", m.normalization == Normalization::layer_norm ? "LayerNorm" : "RMSNorm"},
+      {"norm_epsilon", fmt::to_string(m.norm_epsilon)},
+      {"qk_layernorm", fmt::to_string(m.qk_layernorm)},
+      {"embedding_layernorm", fmt::to_string(m.embedding_layernorm)},
+      {"biases on q, k and v", fmt::to_string(m.qkv_bias())},
+      {"a bias on the attention's output", fmt::to_string(m.attention_bias())},
+      {"biases in the MLP", fmt::to_string(m.mlp_bias())},
+      {"untie_embeddings_and_output_weights", fmt::to_string(m.untie_embeddings_and_output_weights)},
+      {"parallel_residual", fmt::to_string(m.parallel_residual)},
+      {"parallel_shared_norm", fmt::to_string(m.parallel_residual && m.parallel_shared_norm)},
+      {"sliding_window", fmt::to_string(m.sliding_window)}};
+  if (m.position_embedding_type == PositionEmbedding::learned_absolute)
+    list.emplace_back("max_position_embeddings", fmt::to_string(m.max_position_embeddings));
+  if (m.position_embedding_type == PositionEmbedding::rope) describe_rope(m, list);
+  if (m.position_embedding_type == PositionEmbedding::alibi)
+    list.emplace_back("scale_alibi", fmt::to_string(m.scale_alibi));
+  return list;
+}
+
+HfFamily choose_hf_family(const ModelConfig& model) {
+  constexpr std::string_view kMark = "[hf] ";
+  check_sizes_known(model);
+  std::vector<std::string> reasons;
+  for (int i = 0; i < int(std::size(kFamilyNames)); ++i) {
+    try {
+      write_hf_config({.family = HfFamily(i), .model = model});
+      return HfFamily(i);
+    } catch (const Error& e) {
+      const std::string_view reason = e.what();
+      reasons.emplace_back(reason.substr(reason.starts_with(kMark) ? kMark.size() : 0));
+    }
+  }
+  fail("[hf] no Hugging Face architecture that we write can express this model: {}", fmt::join(reasons, "; "));
+}
+
+}  // namespace megalith

@@ -1,0 +1,37 @@
+// Which numbers of a Hugging Face model are which numbers of ours. The whole mapping is data: a list of links, each a
+// strided block that a tensor of a file shares with a logical parameter. Conv1D's transposition, fused query-key-value
+// weights, gate and up side by side and plain copies differ only in their strides, and each link serves both
+// directions.
+//
+//   HF                               ours                              link
+//   q_proj [g*r*d, h]                linear_q [g, r, d, h]             flat
+//   o_proj [h, g*r*d]                linear_proj [h, g, r, d]          flat
+//   gate_proj, up_proj [f, h]        linear_fc1 [2, f, h]              flat, at 0 and at f*h
+//   query_key_value [g*(r+2)*d, h]   linear_q, linear_k, linear_v      slices of each group (neox and BLOOM: r = 1)
+//   c_attn [h, 3*h]                  linear_q, linear_k, linear_v      transposed thirds
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ckpt/hf/hf_config.h"
+#include "ckpt/tensors/mapped_tensors.h"
+
+namespace megalith {
+
+struct HfMapping : TensorMapping {
+  std::string prefix;  // which some files leave out of the names: "transformer.", "model.", ...
+  std::string head;    // name of the output head's tensor, also when tied
+  std::string embedding;
+};
+
+// Names and shapes for a resolved model; vocabulary rows are the true ones.
+HfMapping hf_mapping(HfFamily family, const ModelConfig& model);
+
+// Names that a tensor may go by in files: the mapping's, the one without prefix, and for the head those of all families
+// (transformers itself has renamed gpt_neox's).
+std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name);
+
+// Tensors that old files hold beside the weights (causal masks, rotary frequencies).
+bool is_ignored_buffer(const std::string& name);
+
+}  // namespace megalith

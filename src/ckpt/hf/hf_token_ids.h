@@ -1,0 +1,23 @@
+// Which tokens begin and end a text, by the files of a Hugging Face model.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ckpt/hf/hf_config.h"
+
+namespace megalith {
+
+class JsonFields;
+
+// bos, eos and pad of config.json. Where a key is absent they are those of the family's class; null stands for none.
+void read_token_ids(const JsonFields& f, HfConfig& c);
+
+// Every token that ends a text by the text of a config.json ("": none) or by the generation_config.json in `dir`, if it
+// is there. The ids that config.json leaves to the class count only where the other names none, as in transformers.
+std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& config);
+
+// Text of a generation_config.json with the ids of config.json.
+inline constexpr const char* kGenerationConfig = "generation_config.json";
+std::string write_generation_config(const HfConfig& config);
+
+}  // namespace megalith

@@ -1,0 +1,63 @@
+// Names and texts of a native checkpoint's parts, shared by saving and loading.
+#pragma once
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/check.h"
+#include "ckpt/native/checkpoint.h"
+
+namespace megalith {
+
+inline constexpr const char* kLatestFile = "latest_checkpointed_iteration.txt";
+inline constexpr const char* kManifestFile = "manifest.json";
+inline constexpr const char* kChecksumFile = "checksums.txt";
+
+// What damaged files raise: loading may turn to another checkpoint.
+struct DamagedCheckpoint : Error {
+  using Error::Error;
+};
+
+// Made by a later version of the program: no reason to go back to an older checkpoint.
+struct NewerCheckpoint : Error {
+  using Error::Error;
+};
+
+inline constexpr i64 kChunkBytes = i64{4} << 20;  // that a checksum is of
+
+struct ManifestFile {
+  Manifest manifest;
+  std::vector<CheckpointTensor> tensors;
+  std::map<std::string, u64> headers{}, files{};  // xxh64 of the shards' headers, and of all of them
+};
+
+std::string format_manifest(const ManifestFile& file);
+// DamagedCheckpoint if the text is not what format_manifest writes; NewerCheckpoint if a later version wrote it.
+// `whole`: blocks must make up whole tensors.
+ManifestFile parse_manifest(const std::string& text, const std::string& path, bool whole = true);
+
+std::string format_checksums(const std::map<std::string, u64>& checksums);  // file name -> xxh64
+
+std::string iteration_name(i64 iteration);                         // iter_0000010
+std::optional<i64> parse_iteration_name(const std::string& name);  // of a complete checkpoint's directory
+
+struct FoundCheckpoint {
+  i64 iteration = 0;
+  std::string path;
+};
+// Complete ones, by rising iteration; none in a directory that is not there.
+std::vector<FoundCheckpoint> list_checkpoints(const std::string& dir);
+
+// A directory that an interrupted replacement left beside its place, complete: iter_0000010.replaced-PID.
+inline constexpr const char* kReplaced = ".replaced-";
+inline constexpr const char* kTemporary = ".tmp-";
+// What a name with such a mark, and the number of the process that gave it, stands for. None: it is somebody else's.
+struct MarkedName {
+  std::string place;  // without it
+  std::string pid;
+  bool is_temporary;
+};
+std::optional<MarkedName> parse_marked_name(const std::string& name);
+
+}  // namespace megalith

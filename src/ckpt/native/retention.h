@@ -1,0 +1,21 @@
+// What does not stay in a directory of checkpoints: what a crash left unfinished, and old ones that nobody wants.
+#pragma once
+#include <string>
+
+#include "ckpt/native/checkpoint.h"
+
+namespace megalith {
+
+// What processes that are gone have left unfinished: directories and temporary files, which may fill the disk.
+void clear_unfinished(const std::string& dir, const StepHook& hook);
+
+// Checkpoints that they have replaced, but for one whose place is empty, which gets it back.
+void clear_replaced(const std::string& dir, const StepHook& hook);
+
+// One directory. It gets a temporary name before it goes, so that a half-deleted one is never taken for a checkpoint.
+void remove_checkpoint(const std::string& path, const StepHook& hook = {});
+
+// Deletes the checkpoints before `iteration` that `keep_last` and `keep_multiples` (see SaveOptions) do not keep.
+void remove_old_checkpoints(const std::string& dir, i64 iteration, const SaveOptions& options);
+
+}  // namespace megalith

@@ -1,0 +1,106 @@
+#include "ckpt/native/save_steps.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/one_line.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/retention.h"
+#include "ckpt/native/shards.h"
+
+namespace megalith {
+
+namespace fs = std::filesystem;
+
+std::string SaveSteps::place() const { return dir_ + "/" + iteration_name(iteration_); }
+
+std::string SaveSteps::begin() {
+  options_.still_ours();
+  temporary_ = fmt::format("{}{}{}", place(), kTemporary, ::getpid());
+  try {
+    clear_unfinished(dir_, options_.hook);
+  } catch (const std::exception& e) {
+    log::warn("[save] what an earlier run has not finished could not be removed: {}", one_line(e));
+  }
+  options_.still_ours();                      // that may have taken a while
+  make_directory(temporary_, options_.hook);  // commit() syncs its name
+  return temporary_;
+}
+
+void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accounts) {
+  writer.describe(temporary_, accounts);
+  // Its name lasts before it changes places with that of a checkpoint. Sooner the disk would be waited for: now what
+  // was synced in the directory has taken its name along.
+  sync_directory(dir_, options_.hook);
+  options_.still_ours();
+  publish();
+  temporary_.clear();
+  sync_directory(dir_, options_.hook);
+  options_.still_ours();
+  try {
+    replace_text(dir_ + "/" + kLatestFile, std::to_string(iteration_), options_.hook);
+  } catch (const Error& e) {
+    fail("{} is whole, but {} still names the one before: {}", place(), kLatestFile, e.what());
+  }
+}
+
+// Moves the finished directory into its place. One of the same name is swapped out in the same instant, or, where the
+// file system can't, stands beside under a name that loading knows.
+void SaveSteps::publish() {
+  const StepHook& hook = options_.hook;
+  if (!fs::exists(place())) return rename_path(temporary_, place(), hook);
+  if (options_.exchange && exchange_paths(temporary_, place(), hook)) return;
+  const std::string aside = fmt::format("{}{}{}", place(), kReplaced, ::getpid());
+  remove_tree(aside, hook);
+  rename_path(place(), aside, hook);
+  rename_path(temporary_, place(), hook);
+}
+
+// Where another job saves now, what has this name may be its own.
+void SaveSteps::abandon() noexcept {
+  if (temporary_.empty()) return;
+  try {
+    options_.still_ours();
+    fs::remove_all(temporary_);
+  } catch (const std::exception&) {
+  }
+}
+
+void SaveSteps::tidy() {
+  const auto attempt = [&](auto&& f) {
+    try {
+      options_.still_ours();
+      f();
+    } catch (const std::exception& e) {
+      log::warn("[save] iteration {} is saved, but an old checkpoint could not be removed: {}", iteration_,
+                one_line(e));
+    }
+  };
+  attempt([&] { clear_replaced(dir_, options_.hook); });
+  attempt([&] { remove_old_checkpoints(dir_, iteration_, options_); });
+}
+
+void save_alone(const std::string& dir, i64 iteration, PartWriter& writer, const SaveOptions& options) {
+  SaveSteps steps(dir, iteration, options);
+  try {
+    make_directories(dir, options.hook);
+    steps.commit(writer, {writer.write(steps.begin())});
+  } catch (const std::exception& e) {
+    steps.abandon();
+    fail("[save] {}/{} was not written: {}; what was there before is intact", dir, iteration_name(iteration),
+         one_line(e));
+  }
+  steps.tidy();
+}
+
+void save_checkpoint(const std::string& dir, const Manifest& manifest, std::span<const SaveTensor> tensors,
+                     const SaveOptions& options) {
+  ShardWriter writer(manifest, {tensors.begin(), tensors.end()}, 0, options);
+  save_alone(dir, manifest.iteration, writer, options);
+}
+
+}  // namespace megalith

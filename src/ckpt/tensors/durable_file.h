@@ -1,0 +1,57 @@
+// A file that is on the disk when its writer says so, written past the page cache where that is faster.
+#pragma once
+#include <array>
+#include <atomic>
+#include <memory>
+#include <span>
+#include <string>
+
+#include "ckpt/tensors/files.h"
+
+namespace megalith {
+
+class Helper;
+
+// A new file written from front to back. Nothing counts as written before sync() returned.
+//
+// Bytes gather in one of a few aligned buffers while threads write the others, several at once, past the page cache
+// where the file system allows it: there the copy into the cache would take longer than the disk. A file that fits into
+// one buffer is written at the end, with no thread.
+class DurableFile {
+ public:
+  // `room`: bytes that the file will have, or at most about as many; the disk sets them aside before the first is
+  // written. Writes that make a file longer have to wait for one another, those into its room do not.
+  explicit DurableFile(std::string path, StepHook hook = {}, i64 room = 0);
+  ~DurableFile();
+  DurableFile(const DurableFile&) = delete;
+  DurableFile& operator=(const DurableFile&) = delete;
+  void write(std::span<const std::byte> bytes);
+  void sync();                                   // fsync and close
+  u64 checksum() const { return sum_.value(); }  // xxh64 of everything written so far
+  i64 size() const { return size_; }
+
+  static constexpr std::size_t kBufferBytes = std::size_t{2} << 20;
+  static constexpr int kBuffers = 4;
+  static constexpr i64 kMemory = kBuffers * i64{kBufferBytes};  // of a file that is being written
+
+ private:
+  struct Buffers;
+  std::span<std::byte> filling();  // the whole buffer that is being filled
+  void hand_over();                // to the thread that writes it
+  void make_room();
+  void put(std::span<const std::byte> bytes, i64 position);  // may be called by several threads at once
+  void set_direct(bool on);
+
+  std::string path_;
+  StepHook hook_;
+  int fd_ = -1;
+  i64 size_ = 0, room_;
+  std::atomic<bool> is_direct_ = false;  // past the page cache
+  std::size_t filled_ = 0;               // bytes of the buffer
+  int turn_ = 0;                         // the buffer that is being filled
+  std::unique_ptr<Buffers> buffers_;
+  Xxh64 sum_;
+  std::array<std::unique_ptr<Helper>, kBuffers> writers_;  // of each buffer
+};
+
+}  // namespace megalith

@@ -1,0 +1,89 @@
+#include "comm/together.h"
+
+#include <xxhash.h>
+
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <fstream>
+#include <iterator>
+#include <vector>
+
+#include "base/mistakes.h"
+#include "base/one_line.h"
+
+namespace megalith {
+
+void together(Ranks& ranks, const std::function<void()>& f) {
+  if (ranks.size() == 1) return f();
+  std::string error;
+  std::exception_ptr own;
+  try {
+    f();
+  } catch (const Error& e) {
+    own = std::current_exception();
+    error = e.what();
+    if (error.empty()) error = "failed";
+  }
+  const std::vector<std::string> errors = ranks.all_gather(error);
+  for (int r = 0; r < ranks.size(); ++r) {
+    if (errors[size_t(r)].empty()) continue;
+    if (r != ranks.rank()) throw ToldElsewhere(errors[size_t(r)]);
+    if (r == 0) std::rethrow_exception(own);
+    throw Error(fmt::format("rank {}: {}", r, error));
+  }
+}
+
+int tell_errors(Ranks& ranks, const std::function<int()>& f) {
+  try {
+    return f();
+  } catch (const ToldElsewhere&) {
+    ranks.failed("");
+    throw;
+  } catch (const Mistakes& e) {
+    if (ranks.size() == 1) throw;
+    fmt::print(stderr, "{}\n", told(e));
+    if (ranks.failed("its command line is refused, as told")) throw ToldElsewhere(one_line(e));
+    throw;
+  } catch (const std::exception& e) {
+    if (ranks.failed(one_line(e))) throw ToldElsewhere(one_line(e));
+    throw;
+  }
+}
+
+static std::string hash_of(const std::string& text) {
+  return fmt::format("{:016x}", XXH3_64bits(text.data(), text.size()));
+}
+
+void check_agreement(Ranks& ranks, const std::vector<Agreed>& mine, int among) {
+  std::string hashes;
+  for (const Agreed& a : mine) hashes += hash_of(a.text) + "\n";
+  const std::string tail = fmt::format("among {}", among);
+  const std::vector<std::string> all = ranks.all_gather(hashes + tail);
+  together(ranks, [&] {
+    size_t first = 0;
+    while (!all[first].ends_with(tail)) ++first;
+    constexpr size_t kLine = 17;
+    for (size_t i = 0; i < mine.size(); ++i)
+      check(all[first].compare(i * kLine, kLine, hashes, i * kLine, kLine) == 0,
+            "{} here differ from rank {}'s: start the same program with the same flags on every host", mine[i].what,
+            first);
+  });
+}
+
+std::string program_identity() {
+  std::ifstream file("/proc/self/exe", std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+double sum_over(Ranks& ranks, double mine) {
+  double sum = 0;
+  for (const std::string& text : ranks.all_gather(std::string(reinterpret_cast<const char*>(&mine), sizeof mine))) {
+    double term;
+    std::memcpy(&term, text.data(), sizeof term);
+    sum += term;
+  }
+  return sum;
+}
+
+}  // namespace megalith

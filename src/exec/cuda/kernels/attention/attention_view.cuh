@@ -1,0 +1,180 @@
+// Which part of the work a block of an attention kernel has: tiles of queries, or of keys, that never cross a run of
+// positions, a head, and what a query sees.
+#pragma once
+#include "base/rng.h"
+#include "exec/cuda/kernels/attention/attention.h"
+#include "exec/cuda/kernels/device_math.cuh"
+
+namespace megalith::cuda {
+
+constexpr float kLn2 = 0.693147180559945309f;
+
+struct AttentionTile {
+  int local, count, position;  // of its first query or key; positions follow each other
+};
+inline int tiles_of(const Indices& positions, int size) {
+  int n = 0;
+  for (int i = 0; i < positions.runs; ++i) n += (int(positions.length(i)) + size - 1) / size;
+  return n;
+}
+__device__ inline AttentionTile tile_at(const Indices& positions, int tile, int size) {
+  for (int i = 0;; ++i) {
+    const int first = tile * size, length = int(positions.length(i));
+    if (first < length)
+      return {int(positions.place[i]) + first, min(size, length - first), int(positions.start[i]) + first};
+    tile -= (length + size - 1) / size;
+  }
+}
+// The first of these tiles with a query that sees `key`; without any, how many tiles there are.
+__device__ inline int first_tile_to_see(const Indices& positions, int key, int size) {
+  int tiles = 0;
+  for (int i = 0; i < positions.runs; ++i) {
+    const int start = int(positions.start[i]), length = int(positions.length(i));
+    if (key < start + length) return tiles + max(0, key - start) / size;
+    tiles += (length + size - 1) / size;
+  }
+  return tiles;
+}
+
+// The tiles of keys from position `low` to position `last`, run after run; a run's tiles are counted from its start.
+template <int kSize>
+struct KeyTiles {
+  const Indices& keys;  // their positions
+  const int low, last;
+  int run = -1, first = 0, end = 0;  // the tile at hand: positions first.. of a run, of which those before end count
+
+  __device__ KeyTiles(const Indices& positions, int from, int to) : keys(positions), low(from), last(to) { find(); }
+  __device__ bool done() const { return run >= keys.runs; }
+  __device__ KeyTiles after() const {
+    KeyTiles to = *this;
+    to.next();
+    return to;
+  }
+  __device__ void next() {
+    first += kSize;
+    find();
+  }
+  __device__ int local() const { return int(keys.place[run]) + first - int(keys.start[run]); }
+  __device__ int count() const { return min(kSize, end - first); }
+
+ private:
+  __device__ void find() {
+    while (first >= end && ++run < keys.runs) {
+      const int start = int(keys.start[run]);
+      end = min(start + int(keys.length(run)), last + 1);
+      first = start + max(0, low - start) / kSize * kSize;
+    }
+  }
+};
+
+struct Head {
+  int b, g, r;
+};
+// Rows of o, lse [s,b,g,r], of q and of k, v [t,b,g].
+__device__ inline i64 output_row(const AttentionSizes& z, const Head& h, int local) {
+  return ((i64(local) * z.b + h.b) * z.g + h.g) * z.r + h.r;
+}
+__device__ inline i64 query_row(const AttentionSizes& z, const Head& h, int local) {
+  return (i64(local) * z.b + h.b) * z.query_heads + h.g * z.r + h.r;
+}
+__device__ inline i64 key_row(const AttentionSizes& z, const Head& h, int key) {
+  return (i64(key) * z.b + h.b) * z.key_heads + h.g;
+}
+inline __device__ i64 output_stride(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * z.d; }
+inline __device__ i64 query_stride(const AttentionSizes& z) { return i64(z.b) * z.query_heads * z.d; }
+inline __device__ i64 key_stride(const AttentionSizes& z) { return i64(z.b) * z.key_heads * z.d; }
+
+// Dropout's hash: of a head, then of a query in it, then of a key.
+__device__ inline u64 head_hash(const AttentionSizes& z, const Head& h, const i64* rows) {
+  return z.dropout ? mix_all(z.seed, rows[h.b], z.groups[h.g], z.heads[h.r]) : 0;
+}
+__device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int key) {
+  return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
+}
+
+// Products of queries and keys to scores, times log2(e). ahead(j, e): how many positions the key is past the query.
+template <int N, class F>
+__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], F ahead) {
+  const float scale = z.scale * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] *= scale;
+  if (!z.alibi) return;
+  const float slope = z.slopes[h.g * z.r + h.r] * kLog2E;
+#pragma unroll
+  for (int j = 0; j < N; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) c[j][e] += slope * float(ahead(j, e));
+}
+
+// The first key that the query at `position` sees; the last is the query's own.
+__device__ inline int first_key(const AttentionSizes& z, int position, int start) {
+  return max(z.window > 0 ? position - z.window + 1 : 0, start);
+}
+
+struct Span {
+  int low, high;
+};
+__device__ inline Span warp_span(Span x) {
+#pragma unroll
+  for (int lane = 16; lane > 0; lane /= 2) {
+    x.low = min(x.low, __shfl_xor_sync(0xffffffffu, x.low, lane));
+    x.high = max(x.high, __shfl_xor_sync(0xffffffffu, x.high, lane));
+  }
+  return x;
+}
+// The least and the greatest document start of a tile of queries; by each warp as a whole.
+__device__ inline Span span_of_starts(const AttentionSizes& z, const AttentionTile& tile, int b, const i32* starts) {
+  if (!starts) return {0, 0};
+  Span x{tile.position + tile.count, 0};
+  for (int i = threadIdx.x % 32; i < tile.count; i += 32) {
+    const int start = max(0, starts[i64(tile.local + i) * z.b + b]);
+    x.low = min(x.low, start), x.high = max(x.high, start);
+  }
+  return warp_span(x);
+}
+// The least and the greatest first key of a tile's queries.
+__device__ inline Span first_keys(const AttentionSizes& z, const AttentionTile& tile, Span starts) {
+  return {first_key(z, tile.position, starts.low), first_key(z, tile.position + tile.count - 1, starts.high)};
+}
+
+// Whether a tile of keys has some that not all queries of `queries` see. `lows`: their first keys.
+template <int kSize>
+__device__ bool has_hidden(const KeyTiles<kSize>& at, const AttentionTile& queries, const Span& lows) {
+  return at.first < lows.high || at.first + kSize > min(queries.position + 1, at.end);
+}
+
+// What one lane knows of its two queries of a warp's 16.
+struct LaneQueries {
+  int position[2], low[2], high[2];  // keys at low..high are seen; none where the tile ends before
+  u64 hash[2];
+};
+__device__ inline LaneQueries lane_queries(const AttentionSizes& z, const AttentionTile& tile, const Head& h,
+                                           const i64* rows, const i32* starts) {
+  LaneQueries x;
+  const u64 hash = head_hash(z, h, rows);
+#pragma unroll
+  for (int i = 0; i < 2; ++i) {
+    const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + 8 * i, at = min(row, tile.count - 1);
+    x.position[i] = tile.position + at;
+    x.low[i] = first_key(z, x.position[i], starts ? starts[i64(tile.local + at) * z.b + h.b] : 0);
+    x.high[i] = row < tile.count ? x.position[i] : -1;
+    x.hash[i] = z.dropout ? mix(hash, u64(x.position[i])) : 0;
+  }
+  return x;
+}
+
+// Takes the scores of keys that the lane's queries do not see.
+template <int kSize>
+__device__ void hide(const LaneQueries& q, const KeyTiles<kSize>& at, float (&c)[kSize / 8][4]) {
+#pragma unroll
+  for (int j = 0; j < kSize / 8; ++j)
+#pragma unroll
+    for (int e = 0; e < 4; ++e) {
+      const int key = at.first + 8 * j + int(threadIdx.x) % 4 * 2 + e % 2;
+      if (key < q.low[e / 2] || key > q.high[e / 2] || key >= at.end) c[j][e] = -INFINITY;
+    }
+}
+
+}  // namespace megalith::cuda

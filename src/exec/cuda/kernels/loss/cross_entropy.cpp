@@ -1,0 +1,91 @@
+// Kernels of VocabMax, VocabSums, VocabMaxSums, VocabLoss, VocabSumsGrad, CrossEntropy, CrossEntropyGrad. A rank's
+// columns are increasing global indices, so those that exist (below `vocab`) come first.
+#include "exec/cuda/kernels/loss/cross_entropy.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+static VocabLaunch vocab_launch(std::string_view op, const Site& site, int logits, i64 vocab) {
+  const Type& t = site.ins[logits];
+  const Shape x = site.in_shape(logits);
+  check_activation(op, t.dtype);
+  check(x[2] < (i64{1} << 31) && vocab < (i64{1} << 31), "[{}] {} columns are too many for its CUDA kernel", op, x[2]);
+  VocabLaunch l{.dtype = t.dtype, .rows = x[0] * x[1], .width = int(x[2])};
+  int runs = 0;
+  for (const Run& run : index_runs(site.mesh, t.shape, t.layout, site.coord, 2)) {
+    const i64 here = std::clamp<i64>(vocab - run.start, 0, run.length);
+    if (here == 0) continue;
+    check(runs < VocabLaunch::kMostRuns, "[{}] a vocabulary in more than {} runs of columns has no CUDA kernel", op,
+          VocabLaunch::kMostRuns);
+    l.start[runs] = int(run.start), l.length[runs] = int(here), l.valid += int(here);
+    ++runs;
+  }
+  return l;
+}
+
+Kernel prepare(const VocabMax& op, const Site& site) {
+  const VocabLaunch l = vocab_launch(op.name, site, 0, op.vocab);
+  return {0, [l](const Args& a) { launch_vocab_max(l, a.ins[0], a.out<float>(0), a.stream); }};
+}
+
+Kernel prepare(const VocabSums& op, const Site& site) {
+  const VocabLaunch l = vocab_launch(op.name, site, 0, op.vocab);
+  return {0, [l](const Args& a) {
+            launch_vocab_sums(l, a.ins[0], a.in<i32>(1), a.in<float>(2), a.out<float>(0), a.stream);
+          }};
+}
+
+Kernel prepare(const VocabMaxSums& op, const Site& site) {
+  const VocabLaunch l = vocab_launch(op.name, site, 0, op.vocab);
+  return {0, [l](const Args& a) {
+            launch_vocab_max_sums(l, a.ins[0], a.in<i32>(1), a.out<float>(0), a.out<float>(1), a.stream);
+          }};
+}
+
+VocabLossLaunch plan_vocab_loss(const VocabLaunch& rows, int capability) {
+  const i64 pack = 16 / size_of(rows.dtype), each = VocabLossLaunch::kThreads * VocabLossLaunch::kPacks * pack;
+  const i64 blocks = (rows.width + each - 1) / each;
+  const bool fits = capability == 90 && rows.width % pack == 0 && blocks <= VocabLossLaunch::kMostBlocks;
+  return {rows, fits && rows.rows * blocks < (i64{1} << 31) ? int(blocks) : 0};
+}
+
+Kernel prepare(const VocabLoss& op, const Site& site) {
+  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
+  const VocabLaunch l = vocab_launch(op.name, site, 1, op.vocab);
+  const VocabLossLaunch once = plan_vocab_loss(l, site.device.capability());
+  if (once.blocks > 0)
+    return {0, [once](const Args& a) {
+              launch_vocab_loss(once, {a.in<float>(0), a.ins[1], a.in<i32>(2), a.out<float>(0), a.outs[1]}, a.stream);
+            }};
+  return {3 * l.rows * i64(sizeof(float)), [l](const Args& a) {  // m, dz
+            float *m = reinterpret_cast<float*>(a.workspace), *dz = m + l.rows, *z = a.out<float>(0);
+            launch_vocab_max_sums(l, a.ins[1], a.in<i32>(2), m, z, a.stream);
+            launch_cross_entropy_grad(l.rows, a.in<float>(0), z, dz, a.stream);
+            launch_vocab_sums_grad(l, {dz, a.ins[1], a.in<i32>(2), m, a.outs[1]}, a.stream);
+          }};
+}
+
+Kernel prepare(const VocabSumsGrad& op, const Site& site) {
+  const VocabLaunch l = vocab_launch(op.name, site, 1, op.vocab);
+  return {0, [l](const Args& a) {
+            launch_vocab_sums_grad(l, {a.in<float>(0), a.ins[1], a.in<i32>(2), a.in<float>(3), a.outs[0]}, a.stream);
+          }};
+}
+
+Kernel prepare(const CrossEntropy& op, const Site& site) {
+  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
+  return {0, [n = count(site.out_shape(0))](const Args& a) {
+            launch_cross_entropy(n, a.in<float>(0), a.out<float>(0), a.stream);
+          }};
+}
+
+Kernel prepare(const CrossEntropyGrad& op, const Site& site) {
+  check_dtype(op.name, site.ins[0].dtype, {DType::f32}), check_dtype(op.name, site.ins[1].dtype, {DType::f32});
+  return {0, [n = count(site.in_shape(0))](const Args& a) {
+            launch_cross_entropy_grad(n, a.in<float>(0), a.in<float>(1), a.out<float>(0), a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

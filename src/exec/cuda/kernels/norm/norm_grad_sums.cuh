@@ -1,0 +1,50 @@
+// Adds up the sums dw, dc and db that the blocks of a norm's gradient have left in the workspace [sums][blocks][h].
+#pragma once
+#include "exec/cuda/kernels/norm/norm.h"
+#include "exec/cuda/launch.cuh"
+
+namespace megalith::cuda {
+
+// A vector [h] that blocks' sums are added up to.
+struct SummedTo {
+  void* at;
+  DType type;
+};
+struct SumsTo {
+  SummedTo each[3];
+};
+inline SumsTo sums_to(const NormGradLaunch& l, const NormGradBuffers& b) {
+  SumsTo to{};
+  int sums = 0;
+  to.each[sums++] = {b.dw, l.form.dw};
+  if (l.shape.centred) to.each[sums++] = {b.dc, l.form.dw};
+  if (l.form.bias) to.each[sums++] = {b.db, DType::f32};
+  return to;
+}
+
+// 32 columns a block: each of 32 warps adds every 32nd block's sums, in order, then their sums are added in order.
+// blockIdx.y: which of the sums. kEarly: it may be launched before the blocks are done, and waits for them (Hopper).
+template <bool kEarly>
+__global__ void __launch_bounds__(1024) add_blocks_kernel(const float* sums, int blocks, i64 h, SumsTo all) {
+  __shared__ float parts[32][33];
+  if constexpr (kEarly) asm volatile("griddepcontrol.wait;" ::: "memory");
+  const i64 column = i64(blockIdx.x) * 32 + threadIdx.x;
+  sums += blockIdx.y * (blocks * h);
+  float sum = 0;
+  if (column < h) {
+#pragma unroll 8
+    for (int b = threadIdx.y; b < blocks; b += 32) sum += sums[b * h + column];
+  }
+  parts[threadIdx.y][threadIdx.x] = sum;
+  __syncthreads();
+  sum = warp_sum(parts[threadIdx.x][threadIdx.y]);
+  const i64 to = i64(blockIdx.x) * 32 + threadIdx.y;
+  if (threadIdx.x != 0 || to >= h) return;
+  const SummedTo out = all.each[blockIdx.y];
+  if (out.type == DType::f32)
+    static_cast<float*>(out.at)[to] = sum;
+  else
+    static_cast<__nv_bfloat16*>(out.at)[to] = __nv_bfloat16(sum);
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,61 @@
+// Kernels of accumulation and update over many tensors: a launch each.
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+#include "exec/cuda/kernels/update/optimizer.h"
+#include "exec/cuda/kernels/update/update.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const MultiAccumulate& op, const Site& site) {
+  std::vector<AccumulateItem> items;
+  for (int i = 0; i < op.tensors; ++i) {
+    for (int in : {2 * i, 2 * i + 1}) check_dtype(op.name, site.ins[size_t(in)].dtype, {DType::f32});
+    items.push_back({nullptr, nullptr, count(site.in_shape(2 * i))});
+  }
+  return {0, [items, starts = op.starts](const Args& a) mutable {
+            for (size_t i = 0; i < items.size(); ++i)
+              items[i].sum = a.out<float>(int(i)), items[i].x = a.in<float>(2 * int(i) + 1);
+            launch_accumulate(items, starts && a.first_micro_batch, a.stream);
+          }};
+}
+
+Kernel prepare(const MultiSumSquares& op, const Site& site) {
+  std::vector<SquaresItem> items;
+  for (int i = 0; i < int(site.ins.size()); ++i) {
+    check_dtype(op.name, site.ins[size_t(i)].dtype, {site.ins[0].dtype});
+    items.push_back({nullptr, count(site.in_shape(i))});
+  }
+  check_activation(op.name, site.ins[0].dtype);
+  return {sum_squares_partials(items) * i64(sizeof(double)), [items, dtype = site.ins[0].dtype](const Args& a) mutable {
+            for (size_t i = 0; i < items.size(); ++i) items[i].x = a.ins[i];
+            launch_sum_squares(dtype, items, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+          }};
+}
+
+Kernel prepare(const MultiAdamW& op, const Site& site) {
+  std::vector<i64> counts;
+  WeightTypes weights;
+  for (int p = 0; p < op.parameters(); ++p) {
+    const size_t first = size_t(p * op.ins_each());
+    std::vector<DType> types;
+    for (size_t i = 0; i < size_t(op.ins_each()); ++i) types.push_back(site.ins[first + i].dtype);
+    const WeightTypes each =
+        weight_types(op.name, std::span(types).first(4), op.copy ? std::optional(types[4]) : std::nullopt);
+    check(p == 0 || each == weights, "[{}] parameter {} is kept in another way than those before it", op.name, p);
+    weights = each;
+    counts.push_back(count(site.in_shape(int(first))));
+  }
+  const AdamWLaunch l{op.beta1, op.beta2, op.eps, weights};
+  return {0, [l, counts, op](const Args& a) {
+            std::vector<UpdateItem> items;
+            for (int p = 0; p < op.parameters(); ++p) {
+              const int in = p * op.ins_each(), out = p * op.outs_each();
+              items.push_back({a.outs[size_t(out)], a.in<float>(in + 1), a.out<float>(out + 1), a.out<float>(out + 2),
+                               op.copy ? a.outs[size_t(out + 3)] : nullptr, counts[size_t(p)], op.decay[size_t(p)]});
+            }
+            const int numbers = op.parameters() * op.ins_each();
+            launch(l, items, {a.in<double>(numbers), a.in<double>(numbers + 1)}, a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,50 @@
+// Kernels of Accumulate, SumSquares and StepScalars.
+#include "exec/cuda/kernels/update/update.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/scale.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Accumulate& op, const Site& site) {
+  const DType type = site.ins[0].dtype;
+  check_number(op.name, type);
+  check(type == site.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(site.ins[1].dtype), name_of(type));
+  return {0, [type, n = count(site.in_shape(0)), starts = op.starts](const Args& a) {
+            if (starts && a.first_micro_batch)
+              launch(ScaleLaunch{type, type, 1, n}, a.ins[1], a.outs[0], a.stream);
+            else
+              launch_accumulate(type, n, a.ins[1], a.ins[0], a.outs[0], a.stream);
+          }};
+}
+
+Kernel prepare(const SumSquares& op, const Site& site) {
+  const DType type = site.ins[0].dtype;
+  check_activation(op.name, type);
+  const i64 n = count(site.in_shape(0));
+  if (op.marks) {
+    const i64 rows = site.in_shape(0)[0];
+    const MarkedRows sized{nullptr, nullptr, rows, n / std::max<i64>(1, rows)};
+    return {sum_squares_partials(sized) * i64(sizeof(double)), [type, sized](const Args& a) {
+              MarkedRows x = sized;
+              x.x = a.ins[0], x.marks = a.in<u8>(1);
+              launch_sum_squares(type, x, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+            }};
+  }
+  const SquaresItem sized{nullptr, n};
+  return {sum_squares_partials({&sized, 1}) * i64(sizeof(double)), [type, n](const Args& a) {
+            const SquaresItem item{a.ins[0], n};
+            launch_sum_squares(type, {&item, 1}, reinterpret_cast<double*>(a.workspace), a.out<double>(0), a.stream);
+          }};
+}
+
+Kernel prepare(const StepScalars& op, const Site& site) {
+  for (const Type& t : site.ins) check_number(op.name, t.dtype);
+  const StepScalarsLaunch l{op.clip, site.ins[0].dtype, site.ins[1].dtype, site.ins[2].dtype};
+  return {0, [l](const Args& a) {
+            launch_step_scalars(l, {a.ins[0], a.ins[1], a.ins[2]}, a.out<double>(0), a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,132 @@
+// Kernels of Einsum: matrix products by the library (gemm.h), all else by loops.
+#include "exec/cuda/products/einsum.h"
+
+#include <numeric>
+#include <optional>
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/products/gemm.h"
+#include "ops/einsum_plan.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+// What is added to the product: nothing, y itself or c; and the bias, if there is one.
+struct Adds {
+  bool accumulate, starts, plus, bias;
+
+  bool any() const { return accumulate || plus; }
+  const std::byte* operator()(const Args& a) const {
+    if (plus) return a.ins[2];
+    return accumulate && !(a.first_micro_batch && starts) ? a.outs[0] : nullptr;
+  }
+  const std::byte* bias_of(const Args& a) const { return bias ? a.ins.back() : nullptr; }
+};
+
+// A batch over several loops: the longest is the library's, the others are calls of their own.
+struct Batch {
+  Loop inside;
+  std::vector<Loop> calls;
+};
+Batch split(std::vector<Loop> loops) {
+  Batch b;
+  if (loops.empty()) return b;
+  const auto longest = std::max_element(loops.begin(), loops.end(), [](auto& p, auto& q) { return p.n < q.n; });
+  b.inside = *longest;
+  loops.erase(longest);
+  b.calls = std::move(loops);
+  return b;
+}
+
+// Bytes that divide every address a call gets, buffers being aligned to 256.
+i64 alignment(const std::vector<Loop>& batch, const std::array<i64, 3>& bytes) {
+  i64 common = 256;
+  for (const Loop& l : batch)
+    for (int o = 0; o < kMaxOperands; ++o) common = std::gcd(common, l.stride[o] * bytes[o]);
+  return common;
+}
+
+std::optional<Kernel> by_library(const EinsumPlan& plan, Adds adds, const Site& site) {
+  const std::array<i64, 3> bytes = {size_of(site.ins[0].dtype), size_of(site.ins[1].dtype),
+                                    size_of(site.outs[0].dtype)};
+  const Batch batch = split(plan.outer);
+  const bool along_columns =
+      !plan.swapped && plan.outer.empty() && count(site.in_shape(int(site.ins.size()) - 1)) == plan.gemm.n;
+  if (adds.bias && (!along_columns || site.ins.back().dtype != site.outs[0].dtype)) return {};
+  GemmProblem problem{plan.gemm, batch.inside.n, batch.inside.stride};
+  if (plan.swapped) std::swap(problem.batch_stride[0], problem.batch_stride[1]);
+  problem.adds = adds.any(), problem.bias = adds.bias;
+  problem.alignment = alignment(plan.outer, bytes);
+  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, problem);
+  if (!gemm->possible()) return {};
+  const auto args = [=](const Args& a, i64 call) {
+    const auto at = offsets(batch.calls, call);
+    const std::byte *x = a.ins[0] + at[0] * bytes[0], *w = a.ins[1] + at[1] * bytes[1];
+    const std::byte* plus = adds(a);
+    GemmArgs g{plan.swapped ? w : x, plan.swapped ? x : w, a.outs[0] + at[2] * bytes[2]};
+    g.plus = plus ? plus + at[2] * bytes[2] : nullptr, g.bias = adds.bias_of(a), g.workspace = a.workspace,
+    g.stream = a.stream;
+    return g;
+  };
+  const auto run = [=](const Args& a) {
+    for (i64 call = 0; call < size_of(batch.calls); ++call) gemm->run(args(a, call));
+  };
+  const std::array<i64, 3> counts = {count(site.in_shape(0)), count(site.in_shape(1)), count(site.out_shape(0))};
+  const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype};
+  const auto tune = [=](Args a) {
+    if (!gemm->chosen()) {
+      fill_normal(a.ins[0], types[0], counts[0], 1, a.stream), fill_normal(a.ins[1], types[1], counts[1], 2, a.stream);
+      fill_normal(a.outs[0], types[2], counts[2], 3, a.stream);
+      if (adds.plus) fill_normal(a.ins[2], types[2], counts[2], 4, a.stream);
+      if (adds.bias) fill_normal(a.ins.back(), types[2], plan.gemm.n, 5, a.stream);
+    }
+    a.first_micro_batch = false;
+    gemm->tune(args(a, 0));
+  };
+  return Kernel{gemm->workspace(), run, tune};
+}
+
+EinsumLoops loops_of(const std::vector<Loop>& loops) {
+  check(loops.size() <= kMaxEinsumLoops, "[einsum] {} loops, more than the {} that there is room for", loops.size(),
+        kMaxEinsumLoops);
+  EinsumLoops all{int(loops.size()), size_of(loops)};
+  for (size_t i = 0; i < loops.size(); ++i) {
+    all.size[i] = loops[i].n;
+    all.x[i] = loops[i].stride[0], all.w[i] = loops[i].stride[1], all.y[i] = loops[i].stride[2];
+  }
+  return all;
+}
+
+// bias_n: numbers of the bias, which is of y's last letters.
+Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
+  for (DType t : operands.dtypes)
+    check(t == DType::f32 || t == DType::bf16 || t == DType::f64,
+          "[einsum] dtype {} is not one the GPU computes in (f32, bf16, f64)", name_of(t));
+  std::vector<Loop> outer, inner;
+  for (const Loop& l : make_loops({operands.x, operands.w, operands.y})) (l.stride[2] ? outer : inner).push_back(l);
+  const EinsumLaunch l{operands.dtypes[0], operands.dtypes[1], operands.dtypes[2],
+                       loops_of(outer),    loops_of(inner),    bias_n};
+  return {0, [=](const Args& a) { launch(l, {a.ins[0], a.ins[1], a.outs[0], adds(a), adds.bias_of(a)}, a.stream); }};
+}
+
+}  // namespace
+
+Kernel prepare(const Einsum& op, const Site& site) {
+  const auto [ins, outs] = split_spec(op.spec);
+  const EinsumOperands operands{{ins[0], site.in_shape(0)},
+                                {ins[1], site.in_shape(1)},
+                                {outs[0], site.out_shape(0)},
+                                {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype}};
+  const EinsumPlan plan = plan_einsum(operands);
+  const Adds adds{op.accumulate, op.starts, op.plus, op.bias};
+  if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
+  if (plan.kind == EinsumPlan::kGemm)
+    if (auto kernel = by_library(plan, adds, site)) return *kernel;
+  if (op.bias)
+    check(site.ins.back().dtype == site.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
+          name_of(site.ins.back().dtype), name_of(site.outs[0].dtype));
+  return by_loops(operands, adds, op.bias ? count(site.in_shape(int(site.ins.size()) - 1)) : 1);
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,46 @@
+// The metrics file: one JSON object a line, one line per logged iteration, flushed as it is written, for scripts and
+// dashboards.
+//   {"iteration":10,"consumed_samples":40,"lm_loss":9.5,"learning_rate":0.001,"grad_norm":1.25,"iteration_ms":80.5,...}
+// JSON has no NaN or infinity: such a value is null, and a last member says which it was: "nonfinite":{"lm_loss":"nan"}
+// ("inf", "-inf").
+#pragma once
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "base/append_file.h"
+#include "step/iteration_record.h"
+
+namespace megalith {
+
+struct Metric {
+  std::string name;
+  std::variant<i64, double> value;
+};
+
+class MetricsFile {
+ public:
+  // Opens the file for a run that starts behind `iteration` (0: from the beginning). Lines of later iterations, left by
+  // a run that got further than the checkpoint resumed from, are cut off, as is a last line without its end. A run from
+  // the beginning keeps the file of an earlier one beside it, as NAME.1, NAME.2, ... Something that is not a regular
+  // file (a pipe) is just written to. Error if the file holds other things than metrics lines or cannot be opened.
+  MetricsFile(const std::filesystem::path& path, i64 iteration);
+
+  void write(i64 iteration, std::span<const Metric> metrics);  // a full disk: warns once, goes on
+
+ private:
+  AppendFile file_;
+};
+
+// The line without its newline.
+std::string metrics_line(i64 iteration, std::span<const Metric> metrics);
+
+// The metrics of a logged iteration: consumed_samples, the mean losses of the interval under their names with _ for
+// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, data_wait_ms, tflops, mfu, global_batch_size,
+// loss_scale, skipped_iterations, nan_iterations, and num_zeros and params_norm where known.
+std::vector<Metric> iteration_metrics(const IterationRecord& record, const Interval& interval, const Speed& speed);
+
+}  // namespace megalith

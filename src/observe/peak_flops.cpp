@@ -1,0 +1,35 @@
+#include "observe/peak_flops.h"
+
+#include "step/flops.h"
+
+namespace megalith {
+
+std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
+  struct Row {
+    std::string_view part;  // of the name
+    double bf16;            // flop/s
+  };
+  // The PCIe and NVL cards of the H100 have fewer multiprocessors or lower clocks: rows before the plain name's.
+  constexpr Row kTable[] = {{"H100 PCIe", 756e12}, {"H100 NVL", 835e12}, {"H100", 989e12},
+                            {"H200 NVL", 835e12},  {"H200", 989e12},     {"A100", 312e12}};
+  if (dtype != DType::bf16) return std::nullopt;
+  for (const Row& row : kTable)
+    if (device_name.find(row.part) != device_name.npos) return row.bf16;
+  return std::nullopt;
+}
+
+std::string throughput_line(const Options& o, const Backend& backend) {
+  const DType dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  const auto peak = peak_flops(backend.device_name(), dtype);
+  const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
+                                             backend.device_name(), name_of(dtype))
+                               : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
+                                             backend.device_name(), name_of(dtype));
+  return fmt::format(
+      "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
+      "would "
+      "be {:.1f} % more); {}",
+      100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
+}
+
+}  // namespace megalith

@@ -1,0 +1,46 @@
+// The live line of a training run on a terminal: steps, a bar, the loss, tokens/s, time left. Where stderr is not a
+// terminal there is nothing. Log lines and it don't mix: base/log.h keeps it below them.
+#pragma once
+#include <functional>
+#include <string>
+
+#include "base/dtype.h"
+#include "observe/timers.h"
+
+namespace megalith {
+
+struct ProgressState {
+  i64 step = 0;
+  i64 total = 0;
+  double loss = 0;
+  double tokens_per_second = 0;
+  double seconds_left = 0;
+};
+
+// At most `columns` wide; what does not fit is left out from the right, the bar first.
+std::string progress_line(const ProgressState& state, int columns);
+
+std::string duration(double seconds);  // "0:07", "12:34", "1:02:03", "3d 04:05"; "?" if it is not a number
+
+class Progress {
+ public:
+  // Steps first+1 .. total are to be done.
+  Progress(i64 first, i64 total, std::function<double()> now = steady_seconds);
+  ~Progress();  // takes the line away
+  Progress(const Progress&) = delete;
+  Progress& operator=(const Progress&) = delete;
+
+  // After a step of so many tokens over all devices. Draws at most ten times a second, and the last step always.
+  void update(i64 step, double loss, i64 tokens);
+  ProgressState state() const { return state_; }
+
+ private:
+  std::function<double()> now_;
+  i64 first_;
+  double started_;
+  double last_update_;
+  double last_draw_;
+  ProgressState state_;
+};
+
+}  // namespace megalith

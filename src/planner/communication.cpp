@@ -1,0 +1,36 @@
+#include "planner/communication.h"
+
+#include <algorithm>
+
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
+  const Plan& plan = step.plan;
+  std::vector<Sent> out;
+  const auto add = [&](const std::string& axes, double bytes, double times) {
+    auto it = std::find_if(out.begin(), out.end(), [&](const Sent& s) { return s.axes == axes; });
+    if (it == out.end()) it = out.insert(out.end(), {axes});
+    it->bytes += bytes * times, it->times += times;
+  };
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions) {
+      const auto* op = in.op.get_if<Relayout>();
+      const double times = runs_a_step(plan, p.name, in, micro_batches);
+      if (!op || is_local(op->transfer) || plan.mesh.n(op->axes) == 1 || times == 0) continue;
+      const i64 larger = std::max(p.buffers[size_t(in.ins[0])].bytes, p.buffers[size_t(in.outs[0])].bytes);
+      std::vector<Axis> axes;
+      for (Axis a : op->axes)
+        if (plan.mesh.n(a) > 1) axes.push_back(a);
+      add(to_string(axes), wire_bytes(op->transfer, double(larger), plan.mesh.n(axes)), times);
+    }
+  if (!step.pipeline) return out;
+  for (const StagePiece& piece : step.pipeline->pieces) {
+    if (!piece.last) add("pp", double(plan.leaf("out" + piece.suffix).bytes), double(micro_batches));
+    if (!piece.first) add("pp", double(plan.leaf("din" + piece.suffix).bytes), double(micro_batches));
+  }
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,19 @@
+// What a step sends between ranks, told from the plan alone.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "step/step.h"
+
+namespace megalith {
+
+// What one rank sends in a step over a group of axes, with ring algorithms.
+struct Sent {
+  std::string axes;  // "tk tr"
+  double bytes = 0;
+  double times = 0;  // collectives, or messages between pipeline stages
+};
+// In the order of the axes' first use; those between pipeline stages, of this plan's stage, as "pp".
+std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches);
+
+}  // namespace megalith

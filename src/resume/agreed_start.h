@@ -1,0 +1,14 @@
+// Where all ranks begin. Each opens the checkpoint by itself; if the newest one is damaged where one rank reads it (its
+// disk, its copy), all turn to one that is whole for every rank. One of Megatron's is then verified: ranks that see the
+// same files share that out.
+#pragma once
+#include "comm/ranks.h"
+#include "resume/checkpointing.h"
+
+namespace megalith {
+
+// To be called by all ranks. Error on all if it is one on any, or if some find a checkpoint and some none.
+// `no_later_than`: newer checkpoints are as if they were not there.
+RunStart agreed_start(const Options& options, Ranks& ranks, std::optional<i64> no_later_than = {});
+
+}  // namespace megalith

@@ -1,0 +1,53 @@
+// A checkpoint on its way, beside the training: each rank's thread writes its part, then the first rank's makes the
+// checkpoint appear by one rename, and once all is in place, deletes old ones. Ranks tell each other how far they are
+// over the control plane, at moments that the training loop chooses: no thread but its own ever speaks to other ranks.
+#pragma once
+#include <future>
+#include <memory>
+#include <string>
+
+#include "ckpt/native/save_steps.h"
+#include "comm/ranks.h"
+
+namespace megalith {
+
+class BackgroundSave {
+ public:
+  struct Outcome {
+    std::string error;  // empty: it is saved
+  };
+  // On all ranks. `own`: every rank makes a checkpoint of its own, in a directory of its own; they count together.
+  // `prepare` makes what this rank writes with, here and now; what it throws is an error of the save, as all that goes
+  // wrong later. `ready` is called on the thread that writes, before it begins.
+  BackgroundSave(
+      Ranks& ranks, SaveSteps steps, bool own, const std::function<std::unique_ptr<PartWriter>()>& prepare,
+      std::function<void()> ready = [] {});
+  ~BackgroundSave();
+  BackgroundSave(const BackgroundSave&) = delete;
+  BackgroundSave& operator=(const BackgroundSave&) = delete;
+
+  // Both on all ranks at the same moment. poll: whether it has ended, without waiting; wait: until then. The outcome is
+  // the same on all.
+  std::optional<Outcome> poll();
+  Outcome wait();
+
+ private:
+  enum class Phase { beginning, writing, committing, tidying, abandoning };
+  void start(std::function<std::string()> f);
+  void take_result();
+  std::optional<Outcome> advance(const std::vector<std::string>& states);
+  bool makes_it() const { return own_ || ranks_.rank() == 0; }
+
+  Ranks& ranks_;
+  SaveSteps steps_;
+  std::unique_ptr<PartWriter> writer_;
+  bool own_;
+  std::function<void()> ready_;
+  Phase phase_ = Phase::beginning;
+  std::future<std::string> work_;  // this rank's part of the phase
+  std::string state_;   // of it, for the others: "" while it lasts, then "+" (and where to write), or "-" and its error
+  std::string result_;  // of it: where to write, or the account of what was written
+  std::string error_;   // for which it is abandoned
+};
+
+}  // namespace megalith

@@ -1,0 +1,280 @@
+#include "resume/checkpointing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "base/canonical_path.h"
+#include "base/json_field.h"
+#include "base/log.h"
+#include "base/parse_json.h"
+#include "ckpt/hf/hf_token_ids.h"
+#include "ckpt/hf/hf_weights.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/native/save_directory.h"
+#include "ckpt/not_loadable.h"
+#include "config/file.h"
+#include "resume/resume.h"
+#include "resume/state_load.h"
+#include "settings/schedules.h"
+
+namespace megalith {
+
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::json;
+
+json interval_json(const Interval& i) {
+  json losses = json::object();
+  for (const NamedValue& loss : i.mean_losses) losses[loss.name] = loss.value;
+  return {{"losses", losses}, {"advanced", i.advanced}, {"skipped", i.skipped}, {"nan", i.nan}};
+}
+
+json data_json(const std::vector<DatasetUse>& data) {
+  json list = json::array();
+  for (const DatasetUse& use : data)
+    list.push_back({{"path", use.name}, {"samples", use.samples}, {"epochs", use.epochs}});
+  return list;
+}
+
+std::string state_json(const RunProgress& p, const Schedules& schedules) {
+  json j = {{"schedule_samples", p.state.schedule_samples},
+            {"optimizer_steps", p.state.optimizer_steps},
+            {"skipped_iterations", p.state.skipped_iterations},
+            {"skipped_samples", p.state.skipped_samples},
+            {"interval", interval_json(p.interval)},
+            {"data", data_json(p.data)},
+            {"schedules", schedules_to_json(schedules)}};
+  if (!p.hf_config.empty()) j["hf_config"] = p.hf_config;
+  return j.dump(2, ' ', false, json::error_handler_t::replace);
+}
+
+json parse_state(const AnyCheckpoint& c) {
+  auto j = parse_json<json>(c.manifest.state_json);
+  check(j.is_object(), "{}: its training state is not a JSON object", c.path);
+  return j;
+}
+
+RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
+  try {
+    RunProgress p;
+    p.state = {.iteration = c.manifest.iteration,
+               .consumed_samples = c.manifest.consumed_samples,
+               .schedule_samples = count_field(j, "schedule_samples"),
+               .optimizer_steps = count_field(j, "optimizer_steps"),
+               .skipped_iterations = count_field(j, "skipped_iterations"),
+               .skipped_samples = j.contains("skipped_samples") ? count_field(j, "skipped_samples") : 0};
+    const json& i = field(j, "interval");
+    for (const auto& [name, sum] : field(i, "losses").items())
+      p.interval.mean_losses.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
+    if (j.contains("data"))
+      for (const json& use : j["data"])
+        p.data.push_back(
+            {field_as<std::string>(use, "path"), count_field(use, "samples"), field_as<double>(use, "epochs")});
+    p.interval.advanced = count_field(i, "advanced"), p.interval.skipped = count_field(i, "skipped");
+    p.interval.nan = count_field(i, "nan");
+    return p;
+  } catch (const Error& e) {
+    fail("{}: its training state cannot be read: {}", c.path, e.what());
+  }
+}
+
+Options stored_options(const AnyCheckpoint& c) {
+  check(!c.foreign(), "{} holds a model of an architecture that is not built yet", c.path);
+  Options stored;
+  config::FieldList fields = config::fields_of(stored);
+  const std::vector<std::string> unknown = config::from_json(fields, c.manifest.config_json, c.path);
+  if (!unknown.empty())
+    log::warn(
+        "{} was saved by another version of this program: settings that this one does not know are passed over: {}",
+        c.path, fmt::join(unknown, ", "));
+  return stored;
+}
+
+// The settings that a checkpoint tells: ours all, Megatron's arguments some.
+std::set<std::string> names_in(const std::string& config_json) {
+  std::set<std::string> names;
+  const auto settings = parse_json<json>(config_json);
+  for (const auto& [name, value] : settings.items()) names.insert(name);
+  return names;
+}
+
+AnyOpenOptions open_options(i64 iteration) {
+  AnyOpenOptions o;
+  o.verify = false;  // what is read is compared as it is read, or by AnyCheckpoint::verify
+  if (iteration > 0) o.iteration = iteration;
+  return o;
+}
+
+}  // namespace
+
+// What starts from random weights must not be what holds others, or is called a checkpoint.
+static void check_no_weights(const std::string& dir) {
+  for (const std::string& name : list_directory(dir)) {
+    check(!name.ends_with(".safetensors"),
+          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir, name);
+    check(
+        name != "common.pt" && name != "metadata.json" && !name.starts_with("pytorch_model"),
+        "--load {}: there is {}, but no checkpoint that is read: others of its files are missing, or it is of another "
+        "program",
+        dir, name);
+  }
+  check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
+        "--load {}: this is how a checkpoint is named, but none is in it", dir);
+}
+
+Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
+  Options stored = options;
+  return {progress.state.iteration, progress.state.consumed_samples, config::to_json(config::fields_of(stored)),
+          state_json(progress, schedules)};
+}
+
+RunStart::RunStart(const Options& options, const StartChoice& choice)
+    : load_(choice.copy ? choice.copy->path : options.train.load),
+      is_copy_(choice.copy.has_value()),
+      parallel_(options.parallel),
+      seed_(u64(options.train.seed)),
+      schedules_(make_schedules(options)) {
+  if (!load_.empty()) open(options, choice);
+  if (refusal_.empty()) refusal_ = overwriting(options.train);
+}
+
+void RunStart::open(const Options& options, const StartChoice& choice) {
+  if (!is_loadable(load_)) {
+    check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
+    check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
+          options.train.ckpt_step, load_);
+    check_no_weights(load_);  // nothing yet is what a first start finds
+    return;
+  }
+  AnyOpenOptions how = open_options(is_copy_ ? 0 : options.train.ckpt_step);
+  how.vocab_size = options.model.vocab_size;
+  how.no_later_than = choice.no_later_than;
+  // The ranks of a data-parallel group hold the same, unless they share out the state.
+  const ParallelConfig& p = options.parallel;
+  how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
+  how.whole = !choice.copy || !choice.copy->own;
+  checkpoint_ = open_any_checkpoint(load_, how);
+  try {
+    if (checkpoint_->format == CkptFormat::hf)
+      check_same_model(options.model, *checkpoint_->model, load_);
+    else
+      read_run(options);
+  } catch (const Error& e) {
+    refusal_ = e.what();
+  }
+  progress_.hf_config = checkpoint_->hf_config;
+}
+
+std::string RunStart::overwriting(const TrainConfig& t) const {
+  if (t.save.empty() || is_copy_) return {};
+  // Its directory may be a link to another disk; or --load one to it.
+  const auto is_in_save = [&](const std::string& path) {
+    const fs::path place = fs::path(path + "/").lexically_normal().parent_path();
+    return canonical_path((place.parent_path() / ".").string()) == canonical_path(t.save);
+  };
+  const bool goes_on =
+      checkpoint_ && !t.finetune && (is_in_save(checkpoint_->path) || is_in_save(canonical_path(checkpoint_->path)));
+  const std::vector<FoundCheckpoint> there = goes_on ? std::vector<FoundCheckpoint>() : list_checkpoints(t.save);
+  if (there.empty()) return {};
+  return fmt::format(
+      "--save {0} holds checkpoints up to iteration {1}, which this run does not go on from: they would be written "
+      "over; give --load {0}{2} to go on from them, or another --save",
+      t.save, there.back().iteration, t.finetune ? " without --finetune" : "");
+}
+
+void RunStart::read_run(const Options& options) {
+  const TrainConfig& t = options.train;
+  const AnyCheckpoint& c = *checkpoint_;
+  const Options stored = stored_options(c);
+  check_same_model(options.model, *c.model, c.path);
+  const bool weights_only = !c.has_optimizer();
+  from_zero_ = t.finetune || is_release(c.path) || (c.manifest.iteration == 0 && weights_only);
+  with_optimizer_ = !from_zero_ && !t.no_load_optim;
+  if (from_zero_) return;
+  check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,
+        c.state_problem);
+  check(!with_optimizer_ || !weights_only,
+        "{} was saved without the optimizer's state: give --no-load-optim, or --finetune to start from iteration 0",
+        c.path);
+  check(!with_optimizer_ || stored.optimizer.optimizer == options.optimizer.optimizer,
+        "{} was saved with another --optimizer: give the same one, or --no-load-optim", c.path);
+  const json state = parse_state(c);
+  progress_ = read_progress(c, state);
+  if (t.no_load_optim) progress_.state.optimizer_steps = 0;
+  schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path);
+  const std::set<std::string> told = names_in(c.manifest.config_json);
+  const std::string changed = changed_settings(options, stored, told);
+  if (!changed.empty()) log::warn("{} was saved with other settings, the run goes on with these: {}", c.path, changed);
+  const std::string samples = changed_samples(options, stored, told, progress_.state);
+  if (!samples.empty()) log::warn("{}: {}", c.path, samples);
+  const std::string layout = layout_text(stored.parallel);
+  if (told.contains("tensor_model_parallel_size") && layout != layout_text(parallel_))
+    log::say("  {} was saved under {}", c.path, layout);
+}
+
+void RunStart::check_accepted() const { check(refusal_.empty(), "{}", refusal_); }
+
+std::optional<i64> RunStart::iteration() const {
+  return checkpoint_ ? std::optional(checkpoint_->manifest.iteration) : std::nullopt;
+}
+
+// Megatron's line, for the rank that prints it: its place among the tensor- and pipeline-parallel ranks of this run.
+static std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration) {
+  return fmt::format("  successfully loaded checkpoint from {} [ t 1/{}, p 1/{} ] at iteration {}", dir,
+                     p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
+}
+
+std::string RunStart::passed_over() const { return checkpoint_ ? checkpoint_->passed_over : ""; }
+std::string RunStart::place() const { return checkpoint_ ? checkpoint_->path : ""; }
+
+void RunStart::verify(const Share& share) {
+  if (checkpoint_) checkpoint_->verify(share);
+}
+
+void RunStart::fill(ModelState& model) const {
+  if (checkpoint_)
+    read_state(*checkpoint_->tensors, with_optimizer_, model);
+  else
+    model.initialise(seed_);
+}
+
+void RunStart::say_filled() const {
+  if (!checkpoint_) return;
+  if (checkpoint_->format == CkptFormat::hf) return log::say("  successfully loaded weights from {}", load_);
+  log::say("{}", loaded_line(load_, parallel_, checkpoint_->manifest.iteration));
+}
+
+void RunStart::let_go() {
+  if (checkpoint_) checkpoint_->tensors.reset(), checkpoint_->mark = {};
+}
+
+void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
+  AnyCheckpoint c = open_any_checkpoint(dir, open_options(iteration));
+  c.verify();
+  read_state(*c.tensors, false, model);
+  model.finish();
+}
+
+TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint) { return stored_options(checkpoint).tokenizer; }
+
+StoredModel read_stored_model(const std::string& dir, i64 iteration) {
+  if (!is_loadable(dir)) fail("--load {}", why_not_loadable(dir));
+  AnyOpenOptions open = open_options(iteration);
+  if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf)
+    return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, read_text(dir + "/config.json"))};
+  open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
+  const AnyCheckpoint c = open_any_checkpoint(dir, open);
+  const Options stored = stored_options(c);
+  return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config)};
+}
+
+bool is_loadable(const std::string& dir) {
+  check(!fs::exists(dir) || fs::is_directory(dir), "--load {}: this is a file, want a directory", dir);
+  return find_ckpt_format(dir).has_value();
+}
+
+}  // namespace megalith

@@ -1,0 +1,217 @@
+#include "resume/resume.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "base/json_field.h"
+#include "base/mismatch.h"
+#include "ckpt/hf/hf_config.h"
+#include "settings/schedules.h"
+
+namespace megalith {
+
+using nlohmann::json;
+
+namespace {
+
+constexpr const char* kLrStyles[] = {"constant", "linear", "cosine", "inverse-square-root", "WSD"};
+constexpr const char* kWsdStyles[] = {"exponential", "linear", "cosine", "minus_sqrt"};
+constexpr const char* kWdStyles[] = {"constant", "linear", "cosine"};
+
+template <class E, size_t N>
+E style_of(const json& j, const char* name, const char* const (&names)[N]) {
+  const auto style = field_as<std::string>(j, name);
+  const auto it = std::find(std::begin(names), std::end(names), style);
+  check(it != std::end(names), "{} is '{}': want {}", name, style, fmt::join(names, ", "));
+  return E(it - std::begin(names));
+}
+
+}  // namespace
+
+void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const std::string& where) {
+  const auto expected = describe(flags), found = describe(stored);
+  std::vector<Mismatch> mismatches;
+  const auto value = [](const auto& list, const std::string& name) {
+    for (const auto& [key, text] : list)
+      if (key == name) return text;
+    return std::string();
+  };
+  for (const auto& [name, text] : expected)
+    if (value(found, name) != text) mismatches.push_back({name, text, value(found, name)});
+  for (const auto& [name, text] : found)
+    if (value(expected, name).empty()) mismatches.push_back({name, "", text});
+  check(mismatches.empty(),
+        "{} holds another model than the flags describe ({}): change the flags, or leave those of the model out", where,
+        list_mismatches(mismatches));
+}
+
+json schedules_to_json(const Schedules& s) {
+  json j = {{"lr", s.lr.max_lr},
+            {"min_lr", s.lr.min_lr},
+            {"lr_decay_style", kLrStyles[int(s.lr.style)]},
+            {"lr_decay_samples", s.lr.decay_samples},
+            {"lr_warmup_samples", s.lr.warmup_samples},
+            {"lr_warmup_init", s.lr.warmup_init},
+            {"weight_decay_incr_style", kWdStyles[int(s.weight_decay.style)]},
+            {"start_weight_decay", s.weight_decay.start},
+            {"end_weight_decay", s.weight_decay.end}};
+  if (s.decoupled) j["decoupled_lr"] = s.decoupled->max_lr, j["decoupled_min_lr"] = s.decoupled->min_lr;
+  if (s.lr.style == LrDecay::wsd) {
+    j["lr_wsd_decay_style"] = kWsdStyles[int(s.lr.wsd_style)];
+    j["lr_wsd_decay_samples"] = s.lr.wsd_decay_samples;
+  }
+  if (s.weight_decay.style != WdIncrease::constant) j["weight_decay_samples"] = s.weight_decay.total_samples;
+  return j;
+}
+
+Schedules schedules_from_json(const json& j, const std::string& where) {
+  try {
+    Schedules s;
+    s.lr.style = style_of<LrDecay>(j, "lr_decay_style", kLrStyles);
+    s.lr.max_lr = field_as<double>(j, "lr"), s.lr.min_lr = field_as<double>(j, "min_lr");
+    s.lr.decay_samples = field_as<double>(j, "lr_decay_samples");
+    s.lr.warmup_samples = field_as<double>(j, "lr_warmup_samples");
+    s.lr.warmup_init = field_as<double>(j, "lr_warmup_init");
+    s.weight_decay.style = style_of<WdIncrease>(j, "weight_decay_incr_style", kWdStyles);
+    s.weight_decay.start = field_as<double>(j, "start_weight_decay");
+    s.weight_decay.end = field_as<double>(j, "end_weight_decay");
+    if (s.lr.style == LrDecay::wsd) {
+      s.lr.wsd_style = style_of<WsdDecay>(j, "lr_wsd_decay_style", kWsdStyles);
+      s.lr.wsd_decay_samples = field_as<double>(j, "lr_wsd_decay_samples");
+    }
+    if (j.contains("decoupled_lr")) {
+      s.decoupled = s.lr;
+      s.decoupled->max_lr = field_as<double>(j, "decoupled_lr");
+      s.decoupled->min_lr = field_as<double>(j, "decoupled_min_lr");
+    }
+    if (s.weight_decay.style != WdIncrease::constant)
+      s.weight_decay.total_samples = field_as<double>(j, "weight_decay_samples");
+    return s;
+  } catch (const Error& e) {
+    fail("{}: its schedule cannot be read: {}", where, e.what());
+  }
+}
+
+Schedules choose_schedules(const Options& flags, const json& stored, const std::string& where) {
+  const Schedules ours = make_schedules(flags);
+  if (flags.optimizer.override_opt_param_scheduler) return ours;
+  check(!stored.is_null(), "{} names no schedule: --override-opt-param-scheduler follows the flags", where);
+  const Schedules theirs = schedules_from_json(stored, where);
+  check(!flags.optimizer.use_checkpoint_opt_param_scheduler || bool(ours.decoupled) == bool(theirs.decoupled),
+        "{} was saved {} --decoupled-lr, whose rates belong to the schedule: {}", where,
+        theirs.decoupled ? "with" : "without", theirs.decoupled ? "give it too" : "leave it out");
+  if (flags.optimizer.use_checkpoint_opt_param_scheduler) return theirs;
+  const json expected = schedules_to_json(ours), found = schedules_to_json(theirs);
+  std::vector<Mismatch> mismatches;
+  const auto text = [](const json& j, const std::string& key) { return j.contains(key) ? j[key].dump() : ""; };
+  for (const auto& [key, value] : expected.items())
+    if (text(found, key) != value.dump()) mismatches.push_back({key, value.dump(), text(found, key)});
+  for (const auto& [key, value] : found.items())
+    if (!expected.contains(key)) mismatches.push_back({key, "", value.dump()});
+  check(mismatches.empty(),
+        "{} was saved with another schedule than the flags give ({}): --override-opt-param-scheduler follows the "
+        "flags, --use-checkpoint-opt-param-scheduler the checkpoint",
+        where, list_mismatches(mismatches));
+  return ours;
+}
+
+namespace {
+
+// "NAME SAVED -> NOW, ..." of the fields named.
+std::string changed_fields(Options flags, Options stored, const std::set<std::string>& told,
+                           std::span<const char* const> names) {
+  std::string text;
+  for (const config::Difference& d : config::differences(config::fields_of(stored), config::fields_of(flags)))
+    if (told.contains(d.name) && std::ranges::find(names, d.name) != names.end())
+      text += fmt::format("{}{} {} -> {}", text.empty() ? "" : ", ", d.name, d.expected, d.found);
+  return text;
+}
+
+// Samples of all ranks in one micro-batch.
+i64 samples_at_once(const Options& o) { return o.train.micro_batch_size * o.parallel.data_parallel_size(); }
+
+// Of several files, perhaps: those that are named in a file are not looked at.
+bool may_blend(const DataConfig& c) {
+  return c.data_path.size() > 1 || c.train_data_path.size() > 1 || !c.data_args_path.empty() ||
+         !c.per_split_data_args_path.empty();
+}
+
+}  // namespace
+
+std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
+  constexpr const char* kWatched[] = {"global_batch_size",
+                                      "micro_batch_size",
+                                      "bf16",
+                                      "attention_dropout",
+                                      "hidden_dropout",
+                                      "valid_data_path",
+                                      "test_data_path",
+                                      "eod_mask_loss",
+                                      "tokenizer_type",
+                                      "reset_position_ids",
+                                      "adam_beta1",
+                                      "reset_attention_mask",
+                                      "adam_beta2",
+                                      "adam_eps",
+                                      "sgd_momentum",
+                                      "clip_grad",
+                                      "fim_data",
+                                      "fim_rate",
+                                      "fim_spm_rate",
+                                      "fim_split_sample",
+                                      "fim_fragment_rate",
+                                      "fim_no_prefix",
+                                      "rampup_batch_size",
+                                      "step_batch_size_schedule",
+                                      "decrease_batch_size_if_needed"};
+  return changed_fields(flags, stored, told, kWatched);
+}
+
+std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                            const RunState& start) {
+  std::vector<const char*> order_by = {"data_path",
+                                       "train_data_path",
+                                       "data_args_path",
+                                       "per_split_data_args_path",
+                                       "mock_data",
+                                       "split",
+                                       "seq_length",
+                                       "data_sharding",
+                                       "seed",
+                                       "dataloader_type",
+                                       "data_order_file",
+                                       "sft",
+                                       "sft_packing",
+                                       "sft_too_long",
+                                       "sft_tokenizer_prompt_format",
+                                       "sft_date",
+                                       "sft_skip_bad_lines"};
+  if (may_blend(flags.data)) order_by.push_back("mid_level_dataset_surplus");
+  std::string what = changed_fields(flags, stored, told, order_by);
+  const i64 at_once[] = {samples_at_once(stored), samples_at_once(flags)};
+  const bool knows_ranks = told.contains("tensor_model_parallel_size");
+  if (knows_ranks && flags.data.dataloader_type == SamplerType::cyclic && at_once[0] != at_once[1])
+    what += fmt::format("{}samples of all ranks in a micro-batch {} -> {}", what.empty() ? "" : ", ", at_once[0],
+                        at_once[1]);
+  const i64 asked[] = {*sample_counts(run_length(stored, start)).train, *sample_counts(run_length(flags, start)).train};
+  const bool asks_alike = asked[0] == asked[1] || !told.contains("global_batch_size");
+  const bool reads_on = start.consumed_samples > 0 && start.iteration < train_iters(flags, start);
+  if (!reads_on || (what.empty() && asks_alike)) return {};
+  // Epochs are counted and shuffled for as many samples as a run asks for.
+  const std::string order =
+      what.empty()
+          ? fmt::format(
+                "the saved run asked for {} training samples, this one for {}: if that makes another number of "
+                "epochs, their order is another",
+                asked[0], asked[1])
+          : fmt::format("the order of training samples is another than the saved run's ({})", what);
+  return fmt::format("{}; the run goes on at sample {}, so that samples of before may come again, or others never",
+                     order, start.consumed_samples);
+}
+
+std::string layout_text(const ParallelConfig& p) {
+  return fmt::format("tp {}, pp {}, cp {}, dp {}", p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
+                     p.context_parallel_size, p.data_parallel_size());
+}
+
+}  // namespace megalith

@@ -1,0 +1,35 @@
+// What a resumed run must have in common with the one that was saved, and what is said where it differs.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <set>
+#include <string>
+
+#include "settings/options.h"
+#include "step/trainer.h"
+
+namespace megalith {
+
+// Error with a table of expected and found if the stored model computes something else than the flags'. `where` names
+// what holds it.
+void check_same_model(const ModelConfig& flags, const ModelConfig& stored, const std::string& where);
+
+// Numbers in samples, styles by their flags' names; what has no effect is left out.
+nlohmann::json schedules_to_json(const Schedules& schedules);
+Schedules schedules_from_json(const nlohmann::json& j, const std::string& where);
+
+// The schedules that a resumed run follows, by --override-opt-param-scheduler (the flags') and
+// --use-checkpoint-opt-param-scheduler (the stored ones); with neither, both must agree: Error with a table.
+Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, const std::string& where);
+
+// Other settings that make a resumed run go on in another way than the saved one would have, "clip_grad 1.0 -> 2.0,
+// ..."; empty if there are none. `told`: the names of those that the checkpoint has; others are not compared.
+std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
+
+// What makes the order of training samples another than the saved run's (a blend, a split, a seed, how many are asked
+// for, ...), and what that means from `start` on; empty if it is the same, also on other numbers of ranks.
+std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
+                            const RunState& start);
+
+std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
+
+}  // namespace megalith

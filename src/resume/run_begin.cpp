@@ -1,0 +1,92 @@
+#include "resume/run_begin.h"
+
+#include <chrono>
+#include <exception>
+#include <filesystem>
+
+#include "base/log.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "comm/together.h"
+#include "resume/agreed_start.h"
+
+namespace megalith {
+
+namespace {
+
+RunStart opened(const Options& options, Ranks& ranks, const StartChoice& choice) {
+  std::optional<RunStart> start;
+  together(ranks, [&] {
+    start.emplace(options, choice);
+    start->check_accepted();
+  });
+  return std::move(*start);
+}
+
+// What the first of the ranks that found damage says; empty if none did.
+std::string damage(Ranks& ranks, const RunStart& start, ModelState& model) {
+  std::string found;
+  together(ranks, [&] {
+    try {
+      start.fill(model);
+    } catch (const DamagedCheckpoint& e) {
+      found = e.what();
+    }
+  });
+  for (const std::string& text : ranks.all_gather(found))
+    if (!text.empty()) return text;
+  return {};
+}
+
+}  // namespace
+
+RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damaged) {
+  std::optional<RunStart> start;
+  std::exception_ptr error;  // the same moment on all ranks
+  std::string what;
+  try {
+    start = agreed_start(options, ranks, damaged.checkpoint ? std::optional(*damaged.checkpoint - 1) : std::nullopt);
+  } catch (const Error& e) {
+    error = std::current_exception(), what = e.what();
+  }
+  const i64 iteration = start ? start->iteration().value_or(-1) : -1;
+  const auto copy = newer_copy(options, ranks, iteration, damaged.copy);
+  if (!copy && error) std::rethrow_exception(error);
+  if (!copy) {
+    together(ranks, [&] { start->check_accepted(); });
+    if (const std::string& load = options.train.load; !load.empty() && start->place().empty()) {
+      if (!std::filesystem::exists(load)) log::warn("--load {}: there is no such directory yet", load);
+      log::say("  no checkpoint in {}: starting from random weights", load);
+    }
+    return std::move(*start);
+  }
+  if (error) log::warn("{}; loading the non-persistent checkpoint", what);
+  return opened(options, ranks, {.copy = copy});
+}
+
+RunStart fill_model(const Options& options, Ranks& ranks, RunStart start, ModelState& model) {
+  const auto began = std::chrono::steady_clock::now();
+  for (Damaged known;;) {
+    const std::string problem = damage(ranks, start, model);
+    if (problem.empty()) break;
+    const TrainConfig& t = options.train;
+    const bool is_copy = start.is_copy();
+    check(is_copy || t.ckpt_step == 0, "[load] {}; leave out --ckpt-step to load the newest whole checkpoint", problem);
+    log::warn("[load] {}; looking for an older one", problem);
+    model.forget_moments();  // what was read of them: the next start may have none
+    (is_copy ? known.copy : known.checkpoint) = start.iteration();
+    start = choose_start(options, ranks, known);
+    check(is_copy || start.iteration() != known.checkpoint, "[load] {}, and --load names this one checkpoint", problem);
+  }
+  together(ranks, [&] {
+    if (start.iteration()) model.finish();
+  });
+  start.say_filled();
+  start.let_go();
+  if (start.iteration()) {
+    const std::chrono::duration<double> passed = std::chrono::steady_clock::now() - began;
+    log::say("  this rank read its part in {:.3f} s", passed.count());
+  }
+  return start;
+}
+
+}  // namespace megalith

@@ -1,0 +1,62 @@
+// When and where a run's checkpoints are saved: under --save, and, more often, copies of which only the latest stays
+// (--non-persistent-save-interval). With --async-save training waits only until the state is copied.
+#pragma once
+#include <chrono>
+#include <memory>
+#include <optional>
+
+#include "resume/background_save.h"
+#include "resume/checkpointing.h"
+#include "resume/save_place.h"
+#include "resume/state_save.h"
+
+namespace megalith {
+
+class Saver {
+ public:
+  // To be called by all ranks. `places`: the directories that this rank holds. Takes the memory for copies, if there
+  // will be some: the host's, and of the device's what the plan has for them. `saved`: the iteration of a checkpoint
+  // under --save that is there already; -1: none.
+  Saver(const Options& options, const ModelState& model, Ranks& ranks, const SavePlaces& places, i64 device_copies,
+        i64 saved);
+
+  bool saves_at(i64 iteration) const;  // under --save
+  bool copies_at(i64 iteration) const;
+
+  // All of these on all ranks at the same time. Whatever goes wrong is a warning: training goes on, and earlier
+  // checkpoints are untouched. A save that is still being written is waited for before the next one begins.
+  void save(const RunProgress& progress, const Schedules& schedules);
+  void save_copy(const RunProgress& progress, const Schedules& schedules);
+  void poll();                                                         // between steps: takes a background save further
+  void finish();                                                       // waits until nothing is being written
+  bool has_saved(i64 iteration) const { return saved_ == iteration; }  // under --save, on disk
+
+ private:
+  struct Job {
+    i64 iteration;
+    bool persistent;
+    std::string dir;  // for the log
+    std::chrono::steady_clock::time_point began;
+    std::optional<StateBlocks> blocks{};  // once it is prepared
+    std::unique_ptr<BackgroundSave> save{};
+  };
+  struct Target {
+    std::string dir;
+    SaveOptions options;
+    bool persistent, own;
+  };
+  void start(const Target& target, const RunProgress& progress, const Schedules& schedules);
+  std::unique_ptr<PartWriter> prepare(const Target& target, const RunProgress& progress, const Schedules& schedules);
+  void end(const BackgroundSave::Outcome& outcome);
+
+  const Options& o_;
+  const TrainConfig& t_;
+  const ModelState& model_;
+  Ranks& ranks_;
+  const SavePlaces& places_;
+  i64 saved_;
+  std::string start_;  // this start of the run, in what copies say of themselves
+  std::unique_ptr<Job> job_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,113 @@
+#include "resume/state_load.h"
+
+#include <algorithm>
+#include <atomic>
+
+#include "base/in_parallel.h"
+#include "ckpt/any_checkpoint.h"
+#include "ckpt/native/checkpoint_layout.h"
+#include "ckpt/tensors/tensor_table.h"
+#include "mesh/block_copy.h"
+
+namespace megalith {
+
+namespace {
+
+// Four reads under way are what a disk wants. On a device as many again hand on what they have read.
+int readers(bool on_host) { return on_host ? 4 : 8; }
+
+void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
+  std::vector<NamedShape> expected, found;
+  std::unordered_set<std::string> elsewhere;  // of which this rank holds nothing
+  for (const StateTensor& t : model.tensors()) {
+    if (!t.is_weight && !with_optimizer) continue;
+    if (model.pieces(t).empty())
+      elsewhere.insert(t.name);
+    else
+      expected.push_back({t.name, t.shape});
+  }
+  for (const TensorSpec& t : tensors.tensors()) {
+    if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
+    if (elsewhere.contains(t.name) || (model.is_stage() && !model.has(t.name))) continue;
+    found.push_back({t.name, t.shape});
+    check(is_float(t.dtype), "{}: tensor {} is {}, want a floating-point type", tensors.where(), t.name,
+          name_of(t.dtype));
+  }
+  check_same_tensors("[load] " + tensors.where(), expected, found);
+}
+
+// What one thread reads at a time: elements of a piece of the model's state, in its order.
+struct Part {
+  std::size_t stored = 0;
+  StatePiece piece{};
+  float* seen = nullptr;         // the piece's memory, where it can be read into as it is
+  std::optional<i64> stretch{};  // where its first element is in the tensor, if the others follow it there too
+  i64 begin = 0, n = 0;
+};
+
+// In the order of the tensors, which is about that of the files.
+std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
+  std::vector<Part> parts;
+  for (const StateTensor& t : model.tensors()) {
+    if (!t.is_weight && !with_optimizer) continue;
+    for (const StatePiece& piece : model.pieces(t)) {
+      Part part{.stored = tensors.at(t.name), .piece = piece};
+      part.seen = piece.beside ? nullptr : model.host_view(piece);
+      if (is_stretch(t.shape, piece.shape)) part.stretch = element_at(t.shape, piece.offset);
+      for (const i64 all = count(piece.shape); part.begin < all; part.begin += part.n) {
+        part.n = std::min(all - part.begin, kPieceElements);
+        const i64 end = part.begin + part.n, at = part.stretch.value_or(0);
+        const i64 cut = part.stretch && end < all ? tensors.cut_before(part.stored, at + end) - at : end;
+        if (cut > part.begin) part.n = cut - part.begin;
+        parts.push_back(part);
+      }
+    }
+  }
+  return parts;
+}
+
+void read_part(const TensorReader& tensors, const Part& part, ModelState& model, std::vector<float>& buffer) {
+  const auto to = [&](i64 begin, i64 n) {
+    if (!part.seen) buffer.resize(std::max(buffer.size(), size_t(n)));
+    return std::as_writable_bytes(std::span(part.seen ? part.seen + begin : buffer.data(), size_t(n)));
+  };
+  const auto done = [&](i64 begin, i64 n) {
+    if (!part.seen) model.write(part.piece, begin, std::span(buffer).first(size_t(n)));
+  };
+  if (part.stretch) {
+    tensors.read_range_as(part.stored, *part.stretch + part.begin, part.n, DType::f32, to(part.begin, part.n).data());
+    return done(part.begin, part.n);
+  }
+  i64 begin = part.begin;
+  for_boxes(part.piece.shape, part.begin, part.n, [&](Shape offset, const Shape& box) {
+    for (size_t d = 0; d < offset.size(); ++d) offset[d] += part.piece.offset[d];
+    tensors.read_box_as(part.stored, offset, box, DType::f32, to(begin, count(box)));
+    done(begin, count(box));
+    begin += count(box);
+  });
+}
+
+}  // namespace
+
+i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies) {
+  constexpr i64 kPiece = kPieceElements * i64{sizeof(float)};
+  const i64 piece = on_host && !has_copies ? 0 : std::min(kPiece, largest) * 3 / 2;
+  return readers(on_host) * (2 * std::min(kChunkBytes, largest) + piece);
+}
+
+void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
+  check_tensors(tensors, with_optimizer, model);
+  const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
+  std::atomic<size_t> next = 0;
+  in_parallel(readers(model.on_host()), [&](int) {
+    try {
+      std::vector<float> buffer;
+      for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);
+    } catch (...) {
+      next = parts.size();  // what is damaged is not read to its end
+      throw;
+    }
+  });
+}
+
+}  // namespace megalith

@@ -1,0 +1,53 @@
+// How many sequences a step takes, by how many were consumed before it: as many for all steps, or more and more
+// (Megatron's --rampup-batch-size, --step-batch-size-schedule), rounded down where asked (--decrease-batch-size-if-
+// needed). A run that resumes goes on with what it would have taken, as nothing else decides.
+#pragma once
+#include <vector>
+
+#include "settings/options.h"
+
+namespace megalith {
+
+class BatchSizes {
+ public:
+  // Error, naming the flag, if a size or a length makes no sense.
+  explicit BatchSizes(const Options& options);
+
+  i64 at(i64 consumed) const { return rounded(wanted(consumed)); }
+  // What rounding leaves out of that step: Megatron's skipped samples.
+  i64 dropped(i64 consumed) const { return wanted(consumed) - at(consumed); }
+  // The last one, not rounded: what iterations are turned into samples by.
+  i64 nominal() const { return stages_.back().size; }
+  i64 largest() const;
+  std::vector<i64> from(i64 consumed) const;  // of the steps from there on, each once, in their order
+  i64 at_once() const { return at_once_; }    // sequences of all ranks in one micro-batch
+  bool change() const { return stages_.size() > 1; }
+
+  // Where a run that has done so many iterations, and samples, ends: iteration and consumed samples.
+  struct End {
+    i64 iteration, consumed;
+  };
+  End end(const TrainConfig& t, i64 iteration, i64 consumed) const;
+
+ private:
+  struct Stage {
+    i64 begin, size;  // from so many consumed samples on
+  };
+  void add_ramp(const std::vector<std::string>& words, i64 last);
+  void add_steps(const std::vector<std::string>& words, i64 seq_length);
+  i64 wanted(i64 consumed) const;
+  i64 rounded(i64 size) const { return rounds_ ? size / at_once_ * at_once_ : size; }
+
+  std::vector<Stage> stages_;
+  i64 at_once_;
+  i64 ramp_samples_ = 0;  // of --rampup-batch-size; 0: not given
+  bool rounds_ = false;
+};
+
+// The size that --step-batch-size-schedule ends with; 0 if it is none.
+i64 last_of_schedule(const std::vector<std::string>& schedule);
+
+// Micro-batches of the largest step.
+i64 micro_batches(const Options& options);
+
+}  // namespace megalith

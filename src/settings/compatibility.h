@@ -1,0 +1,56 @@
+// The one table of rules between options. Each row says in words what must hold, what to do if it does not, and how the
+// broken rule reads with its values. Spelling and kinds of single values are the parser's business.
+#pragma once
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "settings/options.h"
+
+namespace megalith {
+
+struct Rule {
+  enum class Topic { model, run };
+  enum class Action { refuse, warn };
+  std::string_view what;  // what must hold; for the docs page and the tests
+  Topic topic;
+  Action action;
+  std::string (*broken)(const Options& o);  // if the rule is broken the message, or a line a message; else empty
+  bool ground = false;                      // about single values: all other rules may rely on those
+};
+
+// Options must be resolved (finish_options). Rules are held in this order.
+const std::vector<Rule>& compatibility_rules();
+
+struct Broken {
+  std::vector<std::string> refusals, warnings;  // one line each
+};
+
+// Of the ground rules, which may be held before options are resolved.
+std::vector<std::string> broken_ground(const Options& options);
+
+// Of all rules; where a ground rule is broken, of those alone. `told`: flags of which it is known that their values are
+// wrong or missing; messages that name one would only repeat it, and are left out.
+Broken broken_rules(const Options& options, std::set<std::string, std::less<>> told = {});
+
+// Throws Mistakes with the messages of all broken rules that refuse; returns those of the broken ones that warn.
+std::vector<std::string> check_compatibility(const Options& options);
+
+// The flags that a message names.
+std::vector<std::string> flags_in(std::string_view message);
+
+// The rules about the model alone: for commands that do not train.
+void check_model(const ModelConfig& model);
+
+std::string compatibility_markdown();
+
+// Parts of the table.
+std::vector<Rule> model_rules();
+std::vector<Rule> batch_rules();
+std::vector<Rule> schedule_rules();
+std::vector<Rule> parallel_rules();
+std::vector<Rule> run_rules();
+std::vector<Rule> recompute_rules();
+
+}  // namespace megalith

@@ -1,0 +1,169 @@
+// Rules about the model's shape.
+#include "settings/compatibility.h"
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+
+// Models are checked as loaded too, so rules here allow 0 for a size that is missing: the run's rules ask for it.
+
+std::string heads_divide(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.kv_channels != 0 || m.num_attention_heads == 0 || m.hidden_size % m.num_attention_heads == 0) return {};
+  return fmt::format(
+      "--hidden-size {} is not divisible by --num-attention-heads {}: change one, or give the head width by "
+      "--kv-channels",
+      m.hidden_size, m.num_attention_heads);
+}
+
+std::string groups_divide(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.num_query_groups == 0 || m.num_attention_heads % m.num_query_groups == 0) return {};
+  return fmt::format("--num-attention-heads {} is not divisible by --num-query-groups {}: give a divisor of the heads",
+                     m.num_attention_heads, m.num_query_groups);
+}
+
+std::string positions_suffice(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.max_position_embeddings >= m.seq_length) return {};
+  return fmt::format("--max-position-embeddings {} is less than --seq-length {}: raise it", m.max_position_embeddings,
+                     m.seq_length);
+}
+
+std::string swiglu_width(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (!m.gated() || m.ffn_hidden_size > 0 || m.hidden_size == 0) return {};
+  return fmt::format("--hidden-size {} with --swiglu leaves an MLP of width 0: give --ffn-hidden-size", m.hidden_size);
+}
+
+std::string one_activation(const Options& o) {
+  const std::string flags = o.given.contradiction("activation");
+  return flags.empty() ? "" : flags + " contradict each other: give one activation";
+}
+
+std::string one_position_type(const Options& o) {
+  const std::string flags = o.given.contradiction("position-embedding-type");
+  return flags.empty() ? "" : flags + " contradict each other: give one kind of positions";
+}
+
+std::string rotary_part(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.rotary_percent > 0 && m.rotary_percent <= 1) return {};
+  return fmt::format("--rotary-percent {} is out of range: more than 0 and at most 1 is wanted", m.rotary_percent);
+}
+
+std::string rotary_width(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.position_embedding_type != PositionEmbedding::rope || m.kv_channels == 0) return {};
+  const i64 width = i64(double(m.kv_channels) * m.rotary_percent), turned = (width + 1) / 2 * 2;
+  if (width > 0 && turned <= m.kv_channels) return {};
+  return fmt::format(
+      "rope rotates pairs, but {} of the {} channels of a head are to be rotated: an even number is wanted, or an odd "
+      "one with a channel left to make it even; change --kv-channels or --rotary-percent",
+      width, m.kv_channels);
+}
+
+std::string rotary_numbers(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.rotary_base <= 0) return fmt::format("--rotary-base {} must be positive", m.rotary_base);
+  if (m.rotary_seq_len_interpolation_factor <= 0)
+    return fmt::format("--rotary-seq-len-interpolation-factor {} must be positive",
+                       m.rotary_seq_len_interpolation_factor);
+  return {};
+}
+
+std::string scaling_needs_rope(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (!m.use_rope_scaling || m.position_embedding_type == PositionEmbedding::rope) return {};
+  return "--use-rope-scaling needs --position-embedding-type rope";
+}
+
+std::string scaling_numbers(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.rope_scaling_factor > 0 && m.rope_low_freq_factor > 0 && m.rope_high_freq_factor > m.rope_low_freq_factor)
+    return {};
+  return fmt::format(
+      "rope scaling needs positive factors with low < high: --rope-scaling-factor {}, --rope-low-freq-factor {}, "
+      "--rope-high-freq-factor {}",
+      m.rope_scaling_factor, m.rope_low_freq_factor, m.rope_high_freq_factor);
+}
+
+std::string rotary_without_rope(const Options& o) {
+  if (o.model.position_embedding_type == PositionEmbedding::rope) return {};
+  for (const char* field : {"rotary-base", "rotary-percent", "rotary-interleaved",
+                            "rotary-seq-len-interpolation-factor", "rope-scaling-factor"})
+    if (o.given.has(field)) return fmt::format("--{} has no effect without --position-embedding-type rope", field);
+  return {};
+}
+
+std::string shared_norm(const Options& o) {
+  if (!o.model.parallel_shared_norm || o.model.parallel_residual) return {};
+  return "--parallel-shared-norm needs --parallel-residual";
+}
+
+std::string dropout(const Options& o) {
+  const ModelConfig& m = o.model;
+  const auto bad = [](double p) { return p < 0 || p >= 1; };
+  if (bad(m.attention_dropout))
+    return fmt::format("--attention-dropout {} is out of range: from 0 to below 1 is wanted", m.attention_dropout);
+  if (bad(m.hidden_dropout))
+    return fmt::format("--hidden-dropout {} is out of range: from 0 to below 1 is wanted", m.hidden_dropout);
+  return {};
+}
+
+std::string numbers(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.norm_epsilon <= 0) return fmt::format("--norm-epsilon {} must be positive", m.norm_epsilon);
+  if (m.embedding_init_method_std < 0)
+    return fmt::format("--embedding-init-method-std {} must not be negative", m.embedding_init_method_std);
+  if (m.init_method_std < 0) return fmt::format("--init-method-std {} must not be negative", m.init_method_std);
+  return {};
+}
+
+std::string residual_precision(const Options& o) {
+  if (!o.model.fp32_residual_connection || o.train.bf16) return {};
+  return "--fp32-residual-connection has no effect without --bf16: all is computed in f32";
+}
+
+std::string alibi_scale(const Options& o) {
+  if (!o.model.scale_alibi || o.model.position_embedding_type == PositionEmbedding::alibi) return {};
+  return "--scale-alibi has no effect without --position-embedding-type alibi";
+}
+
+std::string padding(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (m.padded_vocab_size == 0 || m.padded_vocab_size >= m.vocab_size) return {};
+  return fmt::format("--padded-vocab-size {} is less than the {} tokens of the vocabulary: leave it out or raise it",
+                     m.padded_vocab_size, m.vocab_size);
+}
+
+}  // namespace
+
+std::vector<Rule> model_rules() {
+  return {
+      {"num-attention-heads divides hidden-size, unless kv-channels is given", Topic::model, Action::refuse,
+       heads_divide},
+      {"num-query-groups divides num-attention-heads", Topic::model, Action::refuse, groups_divide},
+      {"max-position-embeddings is at least seq-length", Topic::model, Action::refuse, positions_suffice},
+      {"with swiglu, hidden-size is large enough for a default MLP width", Topic::model, Action::refuse, swiglu_width},
+      {"one activation is given", Topic::model, Action::refuse, one_activation},
+      {"one kind of positions is given", Topic::model, Action::refuse, one_position_type},
+      {"rotary-percent is more than 0 and at most 1", Topic::model, Action::refuse, rotary_part},
+      {"the rotated part of a head is whole pairs", Topic::model, Action::refuse, rotary_width},
+      {"rotary numbers are positive", Topic::model, Action::refuse, rotary_numbers},
+      {"rope scaling comes with rope", Topic::model, Action::refuse, scaling_needs_rope},
+      {"rope scaling factors are positive and in order", Topic::model, Action::refuse, scaling_numbers},
+      {"rotary flags come with rope", Topic::model, Action::warn, rotary_without_rope},
+      {"parallel-shared-norm comes with parallel-residual", Topic::model, Action::refuse, shared_norm},
+      {"dropout is from 0 to below 1", Topic::model, Action::refuse, dropout},
+      {"norm-epsilon is positive, deviations of initial weights are not negative", Topic::model, Action::refuse,
+       numbers},
+      {"fp32-residual-connection comes with bf16", Topic::model, Action::warn, residual_precision},
+      {"scale-alibi comes with alibi", Topic::model, Action::warn, alibi_scale},
+      {"padded-vocab-size is at least the vocabulary", Topic::model, Action::refuse, padding},
+  };
+}
+
+}  // namespace megalith

@@ -1,0 +1,64 @@
+// Rules about the recomputation of activations: Megatron's, and what is not there.
+#include <algorithm>
+
+#include "settings/compatibility.h"
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+using Granularity = RecomputeConfig::Granularity;
+using Method = RecomputeConfig::Method;
+
+std::string full_is_told(const Options& o) {
+  const RecomputeConfig& r = o.recompute;
+  if (r.granularity != Granularity::full) return {};
+  if (r.num_layers >= 1 && r.num_layers <= o.model.num_layers) return {};
+  return fmt::format("--recompute-granularity full needs --recompute-num-layers from 1 to --num-layers {}; it is {}",
+                     o.model.num_layers, r.num_layers);
+}
+
+std::string selective_has_no_layers(const Options& o) {
+  const RecomputeConfig& r = o.recompute;
+  if (r.granularity != Granularity::selective || (r.method == Method::none && r.num_layers == 0)) return {};
+  return "--recompute-method and --recompute-num-layers are for --recompute-granularity full: leave them out";
+}
+
+std::string known_modules(const Options& o) {
+  for (const std::string& m : o.recompute.modules) {
+    if (m == "core_attn" || m == "mlp" || m == "layernorm") continue;
+    return fmt::format("--recompute-modules {}: there is no such part here: core_attn, mlp and layernorm are there", m);
+  }
+  return {};
+}
+
+std::string something_is_recomputed(const Options& o) {
+  const RecomputeConfig& r = o.recompute;
+  if (r.granularity == Granularity::none && (r.method != Method::none || r.num_layers != 0))
+    return "--recompute-method and --recompute-num-layers have no effect without --recompute-granularity full";
+  if (r.granularity != Granularity::selective && !r.modules.empty())
+    return "--recompute-modules has no effect without --recompute-granularity selective";
+  return {};
+}
+
+std::string core_attention(const Options& o) {
+  if (!o.recompute.recomputes("core_attn")) return {};
+  return "--recompute-modules core_attn saves nothing: attention computes its matrix again as it is; mlp and layernorm "
+         "save memory";
+}
+
+}  // namespace
+
+std::vector<Rule> recompute_rules() {
+  return {
+      {"full recomputation is of some of the layers", Topic::run, Action::refuse, full_is_told},
+      {"selective recomputation has no method and no number of layers", Topic::run, Action::refuse,
+       selective_has_no_layers},
+      {"recompute-modules are parts of the model", Topic::run, Action::refuse, known_modules},
+      {"flags about recomputation come with its granularity", Topic::run, Action::warn, something_is_recomputed},
+      {"recompute-modules name what can be saved", Topic::run, Action::warn, core_attention},
+  };
+}
+
+}  // namespace megalith

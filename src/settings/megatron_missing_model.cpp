@@ -1,0 +1,110 @@
+// Megatron's flags that ask for a model or a precision that is not built.
+#include "settings/megatron_rows.h"
+
+namespace megalith::megatron {
+
+constexpr Feature kOfModel[] = {
+    {"fp8 and fp4 are not built yet: train with --bf16 or in f32",
+     "--fp8-format= --fp8=* --fp8-hybrid --fp8-e4m3 --fp4-format= --te-precision-config-file= --kitchen-config-file= "
+     "--kitchen-recipe-number= --use-kitchen-attention",
+     "--fp8-amax-compute-algo= --fp8-amax-history-len= --fp8-interval= --fp8-margin= --fp8-output-proj "
+     "--fp8-param-gather --fp8-quantizer-factory= --fp8-recipe= --fp4-param-gather --fp4-quantizer-factory= "
+     "--fp4-recipe= --no-fp8-wgrad --first-last-layers-bf16 --num-layers-at-start-in-bf16= "
+     "--num-layers-at-end-in-bf16= --reuse-grad-buf-for-mxfp8-param-ag --keep-fp8-transpose-cache "
+     "--keep-fp8-transpose-cache-when-using-custom-fsdp --kitchen-attention-backend= "
+     "--moe-router-padding-for-quantization --moe-router-padding-for-fp8",
+     ""},
+    {"fp16 is not built yet: train with --bf16 or in f32", "--fp16",
+     "--loss-scale= --initial-loss-scale= --min-loss-scale= --min-scale= --loss-scale-window= --hysteresis= "
+     "--fp16-lm-cross-entropy",
+     ""},
+    {"mixture of experts is not built yet",
+     "--num-experts=0|1|None --moe-expert-parallel-size=0|1 --expert-model-parallel-size=1",
+     "--expert-tensor-parallel-size= --moe-apply-probs-on-input --moe-aux-loss-coeff=* --moe-combine-bwd-dtype= "
+     "--moe-deepep-num-sms= --moe-dispatch-fwd-dtype= --moe-enable-deepep --moe-enable-routing-replay "
+     "--moe-expert-capacity-factor= --moe-expert-int-list=* --moe-expert-per-list=* "
+     "--moe-expert-rank-capacity-factor= --moe-extended-tp --moe-ffn-hidden-size= --moe-flex-dispatcher-backend= "
+     "--moe-flex-dispatcher-num-sms= --moe-grouped-gemm --moe-hybridep-num-blocks-permute= "
+     "--moe-hybridep-num-blocks-unpermute= --moe-hybridep-num-sms= --moe-hybridep-num-sms-preprocessing= "
+     "--moe-hybridep-pad-uneven-dispatch-inputs --moe-input-jitter-eps= --moe-latent-size= --moe-layer-freq= "
+     "--moe-layer-recompute --moe-mlp-glu-interleave-size= --moe-ncclep-static-shape --moe-ncclep-zero-copy "
+     "--moe-pad-expert-input-to-capacity --moe-pad-experts-for-cuda-graph-inference --moe-paged-stash "
+     "--moe-paged-stash-buffer-size-factor-cpu= --moe-paged-stash-buffer-size-factor-cuda= "
+     "--moe-paged-stash-page-size= --moe-permute-fusion --moe-permute-fusion-into-hybridep "
+     "--moe-router-bias-update-rate= --moe-router-dtype= --moe-router-enable-expert-bias --moe-router-force-biased= "
+     "--moe-router-force-load-balancing --moe-router-fusion --moe-router-group-topk= "
+     "--moe-router-load-balancing-type=* --moe-router-num-groups= --moe-router-pre-softmax "
+     "--moe-router-quantile-balancing-ema= --moe-router-score-function= --moe-router-topk= "
+     "--moe-router-topk-scaling-factor= --moe-routing-trace-capture-hidden-states "
+     "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters= "
+     "--moe-routing-trace-path= --moe-shared-expert-gate --moe-shared-expert-glu-interleave-size= "
+     "--moe-shared-expert-intermediate-size= --moe-shared-expert-overlap --moe-single-grouped-bias "
+     "--moe-single-grouped-weight --moe-token-dispatcher-type= --moe-token-drop-policy= --moe-token-dropping "
+     "--moe-upcycling-granularity= --moe-use-grouped-tensor --moe-use-legacy-grouped-gemm --moe-use-upcycling "
+     "--moe-z-loss-coeff= --save-tokens-per-expert-interval= --overlap-dispatch-backward-with-experts-wgrad "
+     "--high-priority-a2a-comm-stream --overlap-moe-expert-parallel-comm --ep-overlap-early-attn-memory-release "
+     "--expert-tensor-parallel-num-weight-shards= --use-grouped-gemm-for-shared-expert "
+     "--enable-expert-tensor-parallelism --topk= --mlp-type= --create-moe-param-group --moe-train-capacity-factor= "
+     "--moe-eval-capacity-factor= --moe-min-capacity= --moe-loss-coeff= --disable-moe-token-dropping "
+     "--enable-shared-expert --shared-moe-ffn-hidden-size= --num-experts-teacher=*",
+     ""},
+    {"multi-latent attention is not built yet", "--multi-latent-attention",
+     "--q-lora-rank= --kv-lora-rank= --qk-head-dim= --qk-pos-emb-head-dim= --v-head-dim= --qk-nope-head-dim= "
+     "--qk-rope-head-dim= --mscale= "
+     "--mscale-all-dim= --mla-down-proj-fusion",
+     ""},
+    {"multi-token prediction is not built yet", "--mtp-num-layers=0|None --mtp-standalone",
+     "--mtp-detach-heads --mtp-hsm --mtp-hybrid-override-pattern= --mtp-loss-scaling-factor= "
+     "--mtp-use-repeated-layer --freeze-base-for-mtp --qad-train-target=",
+     ""},
+    {"qk-clip is not built yet", "--qk-clip", "--qk-clip-alpha= --qk-clip-threshold=", ""},
+    {"this kind of rope is not built yet", "--no-rope-freq= --rope-type=rope", "", ""},
+    {"this variant of a layer is not built yet",
+     "--quick-geglu --activation-func-clamp-value= --glu-linear-offset=0|0.0 --apply-layernorm-1p --qk-l2-norm "
+     "--softmax-type=vanilla --attention-output-gate --apply-residual-connection-post-layernorm "
+     "--output-logit-dtype= --freeze-all-layers --embedding-weights-in-fp32 "
+     "--batch-invariant-mode --enable-gpt-oss",
+     "--batch-invariant-backend=", ""},
+    {"of gated activations there is --swiglu", "--glu-activation=", "", ""},
+    {"one query group is given by --num-query-groups 1", "--attention-head-type=multihead", "", ""},
+    {"biases of some linear layers alone are given by --add-qkv-bias beside --disable-bias-linear",
+     "--disable-bias-linear-fc --disable-bias-attn-fc", "", ""},
+    {"the base of longer rope is given by --rotary-base, positions are divided by "
+     "--rotary-seq-len-interpolation-factor",
+     "--rotary-scale-factor=1|1.0", "", ""},
+    {"positions in two dimensions (ChatGLM) are not built yet", "--position-encoding-2d", "", ""},
+    {"windows that differ from layer to layer are not built yet", "--window-attn-skip-freq=", "", ""},
+    {"layers described by other files are not read",
+     "--spec=*local --heterogeneous-layers-config-path= --heterogeneous-layers-config-encoded-json=", "", ""},
+    {"hyper-connections are not built yet", "--enable-mhc-connections",
+     "--mhc-init-gating-factor= --mhc-num-residual-streams= --mhc-recompute-layer-num= --mhc-sinkhorn-iterations=", ""},
+    {"state-space, linear-attention and hybrid layers are not built yet",
+     "--hybrid-layer-pattern= --hybrid-override-pattern= --hybrid-attention-ratio=0|0.0 --hybrid-mlp-ratio=0|0.0 "
+     "--is-hybrid-model --experimental-attention-variant= --linear-attention-freq=",
+     "--disable-mamba-mem-eff-path --mamba-head-dim= --mamba-inference-conv-states-dtype= "
+     "--mamba-inference-ssm-states-dtype= --mamba-int-list=* "
+     "--mamba-num-groups= --mamba-num-heads= --mamba-per-list=* --mamba-state-dim= "
+     "--mamba-training-ssm-states-dtype= --gdp-cutedsl-kernel --gdp-num-chunk-states-to-recompute= "
+     "--gdp-num-householder= --linear-conv-kernel-dim= --linear-key-head-dim= --linear-num-key-heads= "
+     "--linear-num-value-heads= --linear-scaler-end= --linear-scaler-start= --linear-value-head-dim= "
+     "--dsa-indexer-head-dim= --dsa-indexer-k-norm-epsilon= --dsa-indexer-k-norm-fp32 --dsa-indexer-loss-coeff= "
+     "--dsa-indexer-n-heads= --dsa-indexer-rope-interleaved --dsa-indexer-skip-topk-offset= --dsa-indexer-topk= "
+     "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
+     "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
+     ""},
+    {"encoders, and decoders that read them (BERT, T5), are not built yet",
+     "--bert-no-binary-head --mask-prob= --short-seq-prob= --decoder-num-layers= --decoder-seq-length= "
+     "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
+     "--pipeline-model-parallel-split-rank= --vocab-extra-ids=0",
+     "", ""},
+    {"retrieval in the model (RETRO) is not built yet", "--retro-add-retriever",
+     "--retro-attention-gate= --retro-cyclic-train-iters= --retro-encoder-attention-dropout= "
+     "--retro-encoder-hidden-dropout= --retro-encoder-layers= --retro-no-verify-neighbor-count "
+     "--retro-num-neighbors= --retro-num-retrieved-chunks= --retro-project-dir= --retro-return-doc-ids "
+     "--retro-workdir=",
+     ""},
+};
+
+std::span<const Feature> missing_of_model() { return kOfModel; }
+
+}  // namespace megalith::megatron

@@ -1,0 +1,153 @@
+// All that a training command can be told: one bundle of the folders' config structs, read from the command line and
+// --config.
+//
+// The way of a command: read_options, then what only the command can know (the model of a hub directory, the vocabulary
+// of the tokenizer), then finish_options. parse_options does both where nothing lies between.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "config/parse.h"
+#include "data/config.h"
+#include "models/config.h"
+#include "optim/config.h"
+#include "passes/recompute.h"
+#include "settings/device_options.h"
+#include "settings/parallel.h"
+#include "tokens/tokenizer.h"
+
+namespace megalith {
+
+// What saves and leaves like SIGTERM, by its own number.
+enum class ExitSignal { term, interrupt, user1, user2, hang_up };
+
+enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old one, which is only read
+
+// What a run says: debug adds all arguments and the plan; warning leaves out its start, error warnings too.
+enum class LogLevel { debug, info, warning, error };
+
+enum class CopyType { none, global, local };  // of saves of which only the latest stays
+
+struct TrainConfig {
+  i64 micro_batch_size = 0;   // sequences in one forward and backward
+  i64 global_batch_size = 0;  // sequences in one update; 0: micro_batch_size x data-parallel size
+  // How the global batch grows (settings/batch_sizes.h): START INCREMENT SAMPLES, or "0:768 250B:1536"; empty: it
+  // doesn't.
+  std::vector<std::string> rampup_batch_size;
+  std::vector<std::string> step_batch_size_schedule;
+  bool decrease_batch_size_if_needed = false;  // to what micro-batches and ranks divide
+  i64 train_iters = 0;                         // exactly one of the two
+  i64 train_samples = 0;
+  i64 exit_interval = 0;             // leave after an iteration that is a multiple of this; 0: never
+  double exit_duration_in_mins = 0;  // leave after this time; 0: never
+  ExitSignal exit_signal = ExitSignal::term;
+  i64 seed = 1234;
+  bool bf16 = false;
+  DeviceOptions device;
+  bool check_for_nan_in_loss_and_grad = true;
+  i64 max_skipped_in_a_row = 10;  // iterations, then the run ends by an error; 0: never
+
+  i64 eval_interval = 1000;        // 0: no evaluation while training
+  i64 eval_iters = 100;            // 0: no evaluation at all
+  i64 start_eval_at_iter = 0;      // none while training before
+  i64 eval_global_batch_size = 0;  // 0: global_batch_size
+  i64 eval_micro_batch_size = 0;   // 0: micro_batch_size
+  bool full_validation = false;    // all of the validation set, instead of eval_iters
+  bool skip_train = false;         // evaluate what is loaded, and leave
+
+  bool evaluates() const { return eval_iters > 0 || full_validation; }
+  i64 eval_batch() const { return eval_global_batch_size > 0 ? eval_global_batch_size : global_batch_size; }
+
+  std::string save;
+  std::string load;
+  SaveFormat ckpt_format = SaveFormat::native;
+  i64 save_interval = 0;
+  i64 save_retain_interval = 0;          // older checkpoints at other multiples are deleted; 0: all stay
+  i64 most_recent_k = 0;                 // this many newest checkpoints stay; 0: all
+  bool async_save = false;               // written beside the training
+  bool ckpt_fully_parallel_save = true;  // ranks that hold the same state share the writing
+  i64 dist_ckpt_workers = 2;             // threads of a rank that write
+  i64 non_persistent_save_interval = 0;  // more saves, of which only the latest stays; 0: none
+  CopyType non_persistent_ckpt_type = CopyType::none;
+  std::string non_persistent_global_ckpt_dir;
+  std::string non_persistent_local_ckpt_dir;
+  i64 ckpt_step = 0;      // load this iteration; 0: the latest
+  bool finetune = false;  // weights only, from iteration 0
+  bool no_load_optim = false;
+  bool no_load_rng = false;
+  bool no_save_optim = false;
+  bool no_save_rng = false;
+  bool exit_on_missing_checkpoint = false;
+
+  LogLevel log_level = LogLevel::info;
+  i64 log_interval = 100;
+  bool log_throughput = false;
+  bool log_params_norm = false;
+  bool log_num_zeros_in_grad = false;
+  bool log_straggler = false;                 // with each line, which ranks are slow by themselves
+  i64 straggler_minmax_count = 1;             // so many at either end
+  bool disable_straggler_on_startup = false;  // and nothing switches it on later
+  bool progress = true;                       // a live line, on a terminal
+  std::string tensorboard_dir;
+  i64 tensorboard_log_interval = 1;
+  std::string metrics_file;
+
+  bool profile = false;
+  i64 profile_step_start = 10;  // iterations done before the profiled ones
+  i64 profile_step_end = 12;    // the last profiled one
+
+  bool dry_run = false;
+  bool print_graph = false;
+  bool print_plan = false;
+
+  bool operator==(const TrainConfig&) const = default;
+};
+
+struct Options {
+  ModelConfig model;
+  TrainConfig train;
+  OptimizerConfig optimizer;
+  DataConfig data;
+  TokenizerConfig tokenizer;
+  ParallelConfig parallel;
+  RecomputeConfig recompute;
+
+  config::Given given;             // what the user set, and by which flag
+  config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it
+  std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
+  bool help = false;               // --help: print options_help() and leave
+};
+
+void list_fields(TrainConfig& c, config::FieldList& f);
+void list_fields(ParallelConfig& c, config::FieldList& f);
+void list_fields(RecomputeConfig& c, config::FieldList& f);
+// What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
+void list_fields(DataConfig& c, config::FieldList& f);
+// Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag
+// itself.
+void list_fields(TokenizerConfig& c, config::FieldList& f);
+void list_fields(Options& c, config::FieldList& f);  // all of the above
+
+// Reads the command line; argv[0] (the subcommand) is passed over. Checks spelling and kinds of values only, and keeps
+// what is wrong in `wrong`.
+Options read_options(int argc, const char* const* argv);
+
+// Fills in derived values, then holds everything against the compatibility table. Throws Mistakes with all that is
+// wrong; else adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
+void finish_options(Options& options);
+// The throwing alone: where the rules can't be held, as the model is not known.
+// `missing`: the line that names the required flags which are not given; empty if all are.
+void refuse_wrong(const Options& options, const std::string& missing = {});
+
+Options parse_options(int argc, const char* const* argv);
+
+std::string options_help();
+// The page of all flags, Megatron's without effect and the missing ones included, as Markdown.
+std::string options_page();
+// The arguments as Megatron prints them at start.
+std::string arguments_text(Options options);
+
+// Where a default or a meaning here is not Megatron's and it matters to these options; one line each.
+std::vector<std::string> differences_from_megatron(const Options& options);
+
+}  // namespace megalith

@@ -1,0 +1,205 @@
+// The field lists of a run, and the list of all of them.
+#include <charconv>
+
+#include "config/field.h"
+#include "settings/options.h"
+#include "settings/options_fields_run.h"
+
+namespace megalith {
+namespace {
+
+void list_run(TrainConfig& c, config::FieldList& f) {
+  f.group("Run");
+  f.add("micro-batch-size", c.micro_batch_size, "Sequences in one forward and backward pass (required).");
+  f.add("global-batch-size", c.global_batch_size, "Sequences in one update; 0: micro-batch-size x data-parallel size.");
+  list_growing_batches(c, f);
+  f.add("train-iters", c.train_iters, "Iterations to train for (this or --train-samples is required).");
+  f.add("train-samples", c.train_samples, "Sequences to train for, instead of --train-iters.");
+  f.add("exit-interval", c.exit_interval, "Save and leave after an iteration that is a multiple of this; 0: never.");
+  f.add("exit-duration-in-mins", c.exit_duration_in_mins, "Save and leave after this many minutes; 0: never.");
+  f.add("exit-signal", c.exit_signal, {"SIGTERM", "SIGINT", "SIGUSR1", "SIGUSR2", "SIGHUP"},
+        "Signal that saves and leaves after the step. SIGTERM and SIGINT always do, SIGUSR2 too, always with exit code "
+        "85, and SIGUSR1 saves and goes on.");
+  list_evaluation(c, f);
+  f.add("seed", c.seed, "Seed of initial weights, dropout and sample order.");
+  f.add("bf16", c.bf16, "Compute in bf16; main parameters, moments and gradients stay f32.");
+  list_fields(c.device, f);
+  f.add_on("check-for-nan-in-loss-and-grad", c.check_for_nan_in_loss_and_grad,
+           "Do not look for NaN in loss and gradients.")
+      .means("--no-check-for-nan-in-loss", "false");
+  f.add("max-skipped-iterations-in-a-row", c.max_skipped_in_a_row,
+        "End with an error after so many iterations in a row that were skipped as loss or gradient was not finite, and "
+        "as soon as weights are not; 0: go on. Not in Megatron.");
+  f.add("dry-run", c.dry_run,
+        "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
+  f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
+  f.add("print-plan", c.print_plan, "Print the planned step, and what each pass took. Not in Megatron.");
+}
+
+void list_checkpoints(TrainConfig& c, config::FieldList& f) {
+  f.group("Checkpoints");
+  f.add("save", c.save, "Directory to save checkpoints to.").shown_as("DIR");
+  f.add("load", c.load,
+        "Directory to load from: checkpoints (ours, Megatron's torch_dist and torch), or a Hugging Face model; what it "
+        "holds is found by itself.")
+      .shown_as("DIR");
+  f.add("ckpt-format", c.ckpt_format, {"native", "torch_dist", "torch"},
+        "Of saved checkpoints: our own, or Megatron's torch_dist; torch is read only, native is saved then.")
+      .there_is("torch_dist");
+  f.add("save-interval", c.save_interval, "Save every so many iterations, and at the end.");
+  f.add("save-retain-interval", c.save_retain_interval, "Keep only multiples of this and the latest; 0: keep all.");
+  f.add("most-recent-k", c.most_recent_k, "Keep only the newest so many checkpoints; 0: keep all.");
+  f.add("async-save", c.async_save,
+        "Write checkpoints beside the training, which waits only until the state is copied to the host's memory.");
+  f.add_on("ckpt-fully-parallel-save", c.ckpt_fully_parallel_save,
+           "Let the first of the ranks that hold the same state write all of it, instead of each a part.");
+  f.add("dist-ckpt-workers", c.dist_ckpt_workers,
+        "Threads of each rank that write checkpoints, each a file of its own.")
+      .there_is("1");
+  f.add("non-persistent-save-interval", c.non_persistent_save_interval,
+        "Save also every so many iterations a checkpoint of which only the latest stays; 0: none.");
+  f.add(
+      "non-persistent-ckpt-type", c.non_persistent_ckpt_type, {"none", "global", "local"},
+      "Where those go: into one directory for all ranks, or for each rank on a disk of its host, for the same layout.");
+  f.add("non-persistent-global-ckpt-dir", c.non_persistent_global_ckpt_dir,
+        "Directory of global ones; left out: non_persistent under --save.")
+      .shown_as("DIR");
+  f.add("non-persistent-local-ckpt-dir", c.non_persistent_local_ckpt_dir, "Directory of local ones, on each host.")
+      .shown_as("DIR");
+  f.add("ckpt-step", c.ckpt_step, "Iteration to load; 0: the latest.");
+  f.add("finetune", c.finetune, "Load weights only and start from iteration 0.");
+  f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
+  f.add("no-load-rng", c.no_load_rng,
+        "Without effect here: random numbers follow from --seed and the iteration, and no state of them is kept.");
+  f.add("no-save-optim", c.no_save_optim, "Do not save the optimizer's state.");
+  f.add("no-save-rng", c.no_save_rng, "Without effect here, see --no-load-rng.");
+  f.add("exit-on-missing-checkpoint", c.exit_on_missing_checkpoint,
+        "Fail if --load is there, or is --save, and holds no checkpoint, instead of starting anew.");
+}
+
+// Python's levels; what is no number is told by the field.
+std::string log_level_of_number(std::string_view text) {
+  int n = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (error != std::errc() || end != text.data() + text.size()) return std::string(text);
+  return n <= 10 ? "debug" : n <= 20 ? "info" : n <= 30 ? "warning" : "error";
+}
+
+void list_logging(TrainConfig& c, config::FieldList& f) {
+  f.group("Logging");
+  f.add("log-level", c.log_level, {"debug", "info", "warning", "error"},
+        "What a run says: debug adds all arguments and the plan's table; warning leaves out the lines of its start, "
+        "error the warnings too. Not in Megatron.")
+      .also(config::Spelling{.flag = "--logging-level",
+                             .convert = log_level_of_number,
+                             .help = "Megatron's form, Python's numbers: 10 debug, 20 info, 30 warning, 40 error",
+                             .metavar = "N"});
+  f.add("log-interval", c.log_interval, "Print a line every so many iterations.");
+  f.add("log-throughput", c.log_throughput,
+        "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
+  f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
+  f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add("log-straggler", c.log_straggler,
+        "Name the slowest and the fastest ranks too, by the time that each computes without waiting for others.");
+  f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");
+  f.add("disable-straggler-on-startup", c.disable_straggler_on_startup,
+        "Leave --log-straggler off; there is no port to switch it on later.");
+  f.add("profile", c.profile,
+        "Let a profiler (nsys --capture-range=cudaProfilerApi) record some steps on a GPU, with a range for each op.");
+  f.add("profile-step-start", c.profile_step_start, "Iterations that are done when the profiler starts.");
+  f.add("profile-step-end", c.profile_step_end, "The last iteration that is profiled.");
+  f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
+  f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
+  f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
+  f.add("metrics-file", c.metrics_file, "File of one JSON object for each logged iteration. Not in Megatron.")
+      .shown_as("FILE");
+}
+
+}  // namespace
+
+void list_fields(TrainConfig& c, config::FieldList& f) {
+  list_run(c, f);
+  list_checkpoints(c, f);
+  list_logging(c, f);
+}
+
+void list_fields(DeviceOptions& c, config::FieldList& f) {
+  f.add("device", c.kind, {"auto", "cpu", "cuda"},
+        "Where to compute; auto: on a GPU if there is one. Not in Megatron.");
+  f.add("gemm-cache-file", c.gemm_cache_file,
+        "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
+        "megalith/gemm-algorithms.json in the user's cache directory; none: nothing is measured, and the library's own "
+        "first suggestions are taken, the same in every run. Not in Megatron.")
+      .shown_as("FILE");
+}
+
+void list_fields(ParallelConfig& c, config::FieldList& f) {
+  f.group("Parallelism");
+  f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
+  f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
+  f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
+  f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
+  f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
+        "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
+        "values go round (a ring).")
+      .there_is("p2p");
+  f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
+        "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
+  f.add(
+       "pipeline-model-parallel-layout", c.pipeline_layout,
+       "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
+       "in \"Et|(tt|)*6tL\". auto: shared out by cost, head and loss weighed.")
+      .shown_as("TEXT");
+  f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
+        "Interleave: pieces of so many layers, several to a rank; 0: one.");
+  f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
+        "The same by the number of pieces.")
+      .also("--virtual-pipeline-model-parallel-size");
+  f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
+        "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
+  f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
+        "Layers of the first pipeline rank; 0: as many as others.");
+  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
+  f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
+        "Count the embedding as a layer when layers are shared out.");
+  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
+  f.add("use-distributed-optimizer", c.use_distributed_optimizer,
+        "Cut main weights and moments over the data-parallel ranks; each updates its part.");
+  f.add("tp-comm-overlap", c.tp_comm_overlap,
+        "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
+  f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
+  f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside the next forward.");
+  f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,
+        "Sum gradients over the ranks in bf16, which halves what is sent; each rank's own sums stay f32.")
+      .means("--accumulate-allreduce-grads-in-fp32", "false",
+             "Sum gradients over the ranks in f32, as is the default.");
+  f.add("ddp-bucket-size", c.ddp_bucket_size,
+        "Elements that are reduced at once; 0: the larger of 40 million and 1 million x data-parallel size.");
+  f.add("distributed-timeout-minutes", c.distributed_timeout_minutes,
+        "How long a rank waits for others before it gives up.");
+  f.add("world-size", c.world_size, "Ranks to plan for with --dry-run. Not in Megatron.");
+}
+
+void list_fields(RecomputeConfig& c, config::FieldList& f) {
+  f.group("Recomputation");
+  f.add("recompute-granularity", c.granularity, {"none", "selective", "full"},
+        "What the backward computes again instead of keeping: the parts of --recompute-modules, or whole layers.")
+      .means("--recompute-activations", "selective");
+  f.add("recompute-method", c.method, {"none", "uniform", "block"},
+        "full: every chunk of so many layers from its input, or the first layers one by one; left out: uniform.");
+  f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block); left out: 1.");
+  f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn; left out: core_attn.")
+      .shown_as("PART ...");
+}
+
+void list_fields(Options& c, config::FieldList& f) {
+  list_fields(c.model, f);
+  list_fields(c.train, f);
+  list_fields(c.optimizer, f);
+  list_fields(c.data, f);
+  list_fields(c.tokenizer, f);
+  list_fields(c.parallel, f);
+  list_fields(c.recompute, f);
+}
+
+}  // namespace megalith

@@ -1,0 +1,32 @@
+#include "settings/options_fields_run.h"
+
+namespace megalith {
+
+void list_growing_batches(TrainConfig& c, config::FieldList& f) {
+  f.add("rampup-batch-size", c.rampup_batch_size,
+        "Let the global batch grow: START INCREMENT SAMPLES, from START in increments up to --global-batch-size when "
+        "SAMPLES are consumed.")
+      .shown_as("N N N");
+  f.add("step-batch-size-schedule", c.step_batch_size_schedule,
+        "Global batch by tokens consumed, instead of --global-batch-size: 0:768 250B:1536 (K, M, B, T), quoted or not.")
+      .shown_as("TOKENS:SIZE ...");
+  f.add("decrease-batch-size-if-needed", c.decrease_batch_size_if_needed,
+        "Round the global batch down to what micro-batch-size x data-parallel size divides.");
+}
+
+void list_evaluation(TrainConfig& c, config::FieldList& f) {
+  f.add("eval-interval", c.eval_interval, "Evaluate every so many iterations; 0: not while training.");
+  f.add("eval-iters", c.eval_iters, "Iterations of an evaluation; 0: no evaluation.");
+  f.add("start-eval-at-iter", c.start_eval_at_iter, "No evaluation while training before this iteration.");
+  f.add("eval-global-batch-size", c.eval_global_batch_size,
+        "Sequences in one iteration of an evaluation; 0: global-batch-size.");
+  f.add(
+      "eval-micro-batch-size", c.eval_micro_batch_size,
+      "What --eval-global-batch-size is a multiple of, times the data-parallel size. Evaluations run in micro-batches "
+      "of --micro-batch-size: the loss is the same.");
+  f.add("full-validation", c.full_validation, "Evaluate on all of the validation set, once, instead of --eval-iters.");
+  f.add("skip-train", c.skip_train,
+        "Do not train: evaluate on the validation and test sets what --load holds, and leave.");
+}
+
+}  // namespace megalith

@@ -1,0 +1,11 @@
+// Parts of the list of a run's flags (options_fields.cpp).
+#pragma once
+#include "config/field.h"
+#include "settings/options.h"
+
+namespace megalith {
+
+void list_growing_batches(TrainConfig& c, config::FieldList& f);
+void list_evaluation(TrainConfig& c, config::FieldList& f);
+
+}  // namespace megalith

@@ -1,0 +1,88 @@
+#include "settings/parallel.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <numeric>
+
+#include "plan/balance.h"
+#include "plan/stage_layout.h"
+#include "plan/stages.h"
+#include "step/flops.h"
+
+namespace megalith {
+
+Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
+  const i64 tk = std::gcd(p.tensor_model_parallel_size, model.groups());
+  Mesh m = make_mesh(int(p.data_parallel_size()), int(p.context_parallel_size), int(tk),
+                     int(p.tensor_model_parallel_size / tk));
+  m.size[int(Axis::pp)] = int(p.pipeline_model_parallel_size);
+  return m;
+}
+
+// Shared out by what layers, the embedding, and head with loss cost a token: flops, and bytes as the flops that a GPU
+// of the H100's kind does meanwhile. The embedding reads a row, writes it, and adds its gradient in f32; the loss reads
+// the logits twice and writes them once, in bf16.
+static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
+  constexpr double kFlopsPerByte = 150, kEmbeddingBytes = 14, kLossBytes = 6;
+  check(p.num_virtual_stages_per_pipeline_rank >= 0 && p.num_virtual_stages_per_pipeline_rank <= m.num_layers + 2,
+        "--num-virtual-stages-per-pipeline-rank {} with {} layers: 1 to {}, or leave it out",
+        p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
+  const double head = head_flops_per_token(m), layer = (flops_per_token(m) - head) / double(m.num_layers);
+  const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
+  return balance(std::vector<double>(size_t(m.num_layers), layer),
+                 kFlopsPerByte * kEmbeddingBytes * double(m.hidden_size),
+                 head + kFlopsPerByte * kLossBytes * double(m.padded_vocab_size), parts);
+}
+
+// Of each virtual stage.
+static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
+  if (p.pipeline_layout == "auto") return balanced(p, model);
+  if (!p.pipeline_layout.empty())
+    return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size);
+  LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
+  if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
+  if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;
+  split.embedding_counts = p.account_for_embedding_in_pipeline_split;
+  split.loss_counts = p.account_for_loss_in_pipeline_split;
+  if (p.num_virtual_stages_per_pipeline_rank) split.chunks = int(p.num_virtual_stages_per_pipeline_rank);
+  if (p.num_layers_per_virtual_pipeline_stage) split.chunks = chunks_of(split, p.num_layers_per_virtual_pipeline_stage);
+  return split_layers(split);
+}
+
+PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
+  const int stages = int(p.pipeline_model_parallel_size);
+  PipelineSpec out{stage, {stages, 1, micro_batches}, layers_of_stages(p, model)};
+  out.schedule.chunks = int(out.layers.size()) / stages;
+  out.schedule.group = int(p.microbatch_group_size_per_vp_stage);
+  out.schedule.split_weights = p.pipeline_schedule == PipelineSchedule::zero_bubble;
+  check_schedule(out.schedule);
+  return out;
+}
+
+ParallelStyle style_of(const ParallelConfig& p) {
+  return {.sequence_parallel = p.sequence_parallel && p.tensor_model_parallel_size > 1,
+          .cp_all_to_all = p.cp_comm_type == CpCommType::a2a,
+          .pack_qkv = true};
+}
+
+std::string rank_map(const Mesh& mesh) {
+  constexpr size_t kShown = 8;  // groups of an axis; runs of thousands of ranks have as many
+  if (mesh.num_ranks() == 1) return {};
+  std::string out = fmt::format("ranks: {} = pp {} x dp {} x cp {} x tp {} (neighbours in tp)", mesh.num_ranks(),
+                                mesh.n(Axis::pp), mesh.n(Axis::dp), mesh.n(Axis::cp), mesh.n(tensor_parallel_axes()));
+  const auto row = [&](const char* name, const std::vector<Axis>& axes) {
+    if (mesh.n(axes) == 1) return;
+    const auto groups = mesh.groups(axes);
+    out += fmt::format("\n  {:<17} groups:", name);
+    for (size_t i = 0; i < std::min(groups.size(), kShown); ++i) out += fmt::format(" [{}]", fmt::join(groups[i], " "));
+    if (groups.size() > kShown) out += fmt::format(" and {} more", groups.size() - kShown);
+  };
+  row("tensor-parallel", tensor_parallel_axes());
+  row("context-parallel", {Axis::cp});
+  row("data-parallel", {Axis::dp});
+  row("pipeline", {Axis::pp});
+  return out;
+}
+
+}  // namespace megalith

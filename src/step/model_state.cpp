@@ -1,0 +1,274 @@
+#include "step/model_state.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/split_float.h"
+#include "mesh/block_copy.h"
+#include "passes/gradients.h"
+
+namespace megalith {
+
+ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
+    : step_(step), interpreter_(interpreter), coord_(coord) {
+  const auto add = [&](const std::string& prefix, std::string (*kind)(const std::string&)) {
+    for (const Parameter& p : step.parameters) {
+      tensors_.push_back({prefix + p.name, p.true_shape(), &p, kind == main_name, kind});
+      if (!place_of(tensors_.back()).leaf) tensors_.pop_back();
+    }
+  };
+  add("", main_name), add("optimizer.exp_avg.", first_moment_name), add("optimizer.exp_avg_sq.", second_moment_name);
+  for (const StateTensor& t : tensors_) names_.insert(t.name);
+}
+
+void ModelState::run(const std::string& program) const {
+  interpreter_.run(int(step_.plan.find_program(program) - step_.plan.programs.data()), true);
+}
+
+void ModelState::finish() {
+  if (!step_.pools.empty()) run("spread weights");
+}
+
+namespace {
+
+bool lies_in(const Leaf& member, const Leaf& pool) {
+  return member.offset >= pool.offset && member.offset + member.bytes <= pool.offset + pool.bytes;
+}
+
+}  // namespace
+
+// A cut optimizer's state: where the parameter's gradient lies in its pool, and what of the pool is this rank's.
+ModelState::Place ModelState::place_of(const StateTensor& t) const {
+  const Plan& plan = step_.plan;
+  const Parameter& p = *t.parameter;
+  const i64 elements = local_type(plan.mesh, p.type).elements();
+  if (step_.pools.empty()) {
+    const Leaf *leaf = plan.find_leaf(t.kind(p.name)), *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
+    return {leaf ? leaf : weights, leaf ? weights : nullptr, 0, 0, elements};
+  }
+  const Leaf& gradient = plan.leaf(gradient_name(p.name));
+  for (const Pool& pool : step_.pools) {
+    const Leaf& whole = plan.leaf(pool.name + ".grad");
+    if (!lies_in(gradient, whole)) continue;
+    const Leaf *leaf = plan.find_leaf(t.kind(pool.name)),
+               *beside = t.is_weight && pool.has_copy() ? &plan.leaf(pool.name + ".shard") : nullptr;
+    const i64 start = (gradient.offset - whole.offset) / size_of(whole.type.dtype);
+    const Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, 1).at(0);
+    const i64 begin = std::max(start, mine.start), end = std::min(start + elements, mine.start + mine.length);
+    return {leaf, beside, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
+  }
+  fail("{} lies in no pool", p.name);
+}
+
+// Of elements of the local block those in rows that exist: rows are dim 0, so they come first.
+std::vector<StatePiece> ModelState::boxes(const StateTensor& t, const Place& place) const {
+  const Parameter& p = *t.parameter;
+  Shape offset, shape;
+  for (int d = 0; d < p.type.ndim(); ++d) {
+    const std::vector<Run> runs = index_runs(step_.plan.mesh, p.type.shape, p.type.layout, coord_, d);
+    check(runs.size() == 1, "{} is not one block on each rank", t.name);
+    offset.push_back(runs[0].start);
+    shape.push_back(std::clamp<i64>(t.shape[size_t(d)] - runs[0].start, 0, runs[0].length));
+  }
+  std::vector<StatePiece> out;
+  const i64 n = std::min(place.count, megalith::count(shape) - place.first);
+  i64 begin = place.begin;
+  if (n > 0)
+    for_boxes(shape, place.first, n, [&](const Shape& at, const Shape& box) {
+      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, place.beside, begin, at, box});
+      for (size_t d = 0; d < at.size(); ++d) piece.offset[d] += offset[d];
+      begin += megalith::count(box);
+    });
+  return out;
+}
+
+std::vector<StatePiece> ModelState::pieces(const StateTensor& t) const { return boxes(t, place_of(t)); }
+
+// The ranks that hold the same elements each save a stretch of them.
+RowsToShare rows_to_share(const Type& local, i64 holders) {
+  RowsToShare out{1, local.elements()};
+  for (int d = 0; d < local.ndim() && out.rows < holders; ++d) out.rows *= local.dim(d), out.row /= local.dim(d);
+  return out;
+}
+
+std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shared) const {
+  if (counts_elsewhere(*t.parameter)) return {};
+  const Mesh& mesh = step_.plan.mesh;
+  const Type& type = t.parameter->type;
+  const bool cut = !step_.pools.empty();  // then over all ranks that have copies of the weight
+  i64 holders = 1, mine = 0;
+  for (Axis a : kAllAxes) {
+    if (a == Axis::pp || type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
+    mine = mine * mesh.n(a) + coord_[int(a)], holders *= mesh.n(a);
+  }
+  if (!shared && mine > 0) return {};
+  if (!shared) holders = 1;
+  Place place = place_of(t);
+  const Type local = local_type(mesh, type);
+  auto [rows, row] = rows_to_share(local, holders);
+  if (cut) rows = place.count, row = 1;
+  const i64 first = rows * mine / holders * row;
+  place.count = rows * (mine + 1) / holders * row - first;
+  place.first += first, place.begin += first;
+  return boxes(t, place);
+}
+
+namespace {
+
+// So many are written at once: few enough that another thread's wait for its turn is short, and that one core copies
+// them as fast as several would.
+constexpr size_t kWrittenAtOnce = size_t{1} << 17;
+
+// values as T, each by f. (No function pointer, which would be called for each number.)
+template <class T, class F>
+std::span<const std::byte> as_elements(std::span<const float> values, std::vector<T>& elements, F f) {
+  elements.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
+  return std::as_bytes(std::span(elements));
+}
+
+}  // namespace
+
+// What is written is made beside the other threads; only the device's queue has turns.
+void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
+  const DType type = leaf.type.dtype;
+  check(type == DType::f32 || type == DType::bf16 || type == DType::u16,
+        "{} is {}: weights are f32, bf16 or what that lacks", leaf.name, name_of(type));
+  std::vector<bf16> near;
+  std::vector<u16> rest;
+  while (!values.empty()) {
+    const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
+    const std::span<const std::byte> bytes = type == DType::f32 ? std::as_bytes(some)
+                                             : type == DType::bf16
+                                                 ? as_elements(some, near, [](float x) { return near_of(x); })
+                                                 : as_elements(some, rest, [](float x) { return rest_of(x); });
+    {
+      const std::lock_guard turn(writing_);
+      interpreter_.write_part(leaf, begin * size_of(type), bytes);
+    }
+    begin += i64(some.size()), values = values.subspan(some.size());
+  }
+}
+
+void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float> values) {
+  write_elements(*piece.leaf, piece.begin + begin, values);
+  if (piece.beside) write_elements(*piece.beside, piece.begin + begin, values);
+}
+
+void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
+  if (piece.leaf->type.dtype == DType::f32)
+    return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
+  if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);
+  const i64 most = std::min(i64(out.size()), kJoinedAtOnce);
+  std::vector<std::byte> parts(size_t(4 * most));
+  for (i64 i = 0; i < i64(out.size()); i += most) {
+    const size_t n = size_t(std::min(most, i64(out.size()) - i));
+    const std::span near = std::span(parts).first(2 * n), rest = std::span(parts).subspan(2 * n, 2 * n);
+    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), near);
+    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), rest);
+    join_floats(near.data(), rest.data(), out.subspan(size_t(i), n));
+  }
+}
+
+SplitView ModelState::split_view(const StatePiece& piece) const {
+  if (piece.leaf->type.dtype != DType::u16) return {};
+  const std::byte *near = interpreter_.host_view(*piece.beside), *rest = interpreter_.host_view(*piece.leaf);
+  return near && rest ? SplitView{near + 2 * piece.begin, rest + 2 * piece.begin} : SplitView{};
+}
+
+float* ModelState::host_view(const StatePiece& piece) const {
+  std::byte* leaf = piece.leaf->type.dtype == DType::f32 ? interpreter_.host_view(*piece.leaf) : nullptr;
+  return leaf ? reinterpret_cast<float*>(leaf) + piece.begin : nullptr;
+}
+
+bool ModelState::on_host() const {
+  return std::ranges::all_of(tensors_, [&](const StateTensor& t) {
+    const Place place = place_of(t);
+    return interpreter_.host_view(*place.leaf) && (!place.beside || interpreter_.host_view(*place.beside));
+  });
+}
+
+template <class F>
+void ModelState::with_values(const Leaf& leaf, F&& f) const {
+  const bool wide = leaf.type.dtype == DType::f32;
+  const size_t n = size_t(local_type(step_.plan.mesh, leaf.type).elements());
+  const std::byte* seen = interpreter_.host_view(leaf);
+  if (seen && wide) return f(std::span(reinterpret_cast<const float*>(seen), n));
+  std::vector<float> copy(n);
+  if (wide) {
+    interpreter_.read(leaf, copy.data());
+  } else {
+    std::vector<bf16> narrow(n);
+    interpreter_.read(leaf, narrow.data());
+    std::copy(narrow.begin(), narrow.end(), copy.begin());
+  }
+  f(std::span<const float>(copy));
+}
+
+void ModelState::initialise(u64 seed) {
+  const bool cut = !step_.pools.empty();
+  for (const Parameter& p : step_.parameters) {
+    const Draw start = start_of(p, seed);
+    const Leaf& gradient = cut ? step_.plan.leaf(gradient_name(p.name)) : step_.plan.leaf(p.name);
+    if (!cut || gives_values(gradient)) interpreter_.draw(gradient, start);
+    if (const Leaf* main = cut ? nullptr : step_.plan.find_leaf(main_name(p.name))) interpreter_.draw(*main, start);
+  }
+  if (cut) run("take main");
+  finish();
+}
+
+void ModelState::forget_moments() {
+  for (const Leaf& leaf : step_.plan.leaves)
+    if (leaf.role == Role::optimizer) interpreter_.draw(leaf, {});
+}
+
+bool ModelState::counts(const Leaf& leaf) const {
+  for (Axis a : kAllAxes)
+    if (a != Axis::pp && !leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
+  return true;
+}
+
+bool ModelState::gives_values(const Leaf& gradient) const {
+  for (Axis a : gradient.type.layout.partial.list())
+    if (coord_[int(a)] != 0) return false;
+  return true;
+}
+
+bool ModelState::counts_elsewhere(const Parameter& p) const { return p.tied && coord_[int(Axis::pp)] != 0; }
+
+// Of the local elements, those in rows that exist: rows are dim 0, so they come first.
+i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {
+  i64 rows = 0;
+  for (const Run& r : index_runs(step_.plan.mesh, leaf.type.shape, leaf.type.layout, coord_, 0))
+    rows += std::clamp<i64>(true_rows - r.start, 0, r.length);
+  const Type local = local_type(step_.plan.mesh, leaf.type);
+  return local.elements() / local.dim(0) * rows;
+}
+
+double ModelState::squares() const {
+  constexpr i64 kAtOnce = i64{1} << 20;
+  double sum = 0;
+  std::vector<float> values;
+  for (const StateTensor& t : tensors_)
+    for (const StatePiece& piece : t.is_weight ? saved_pieces(t, false) : std::vector<StatePiece>())
+      for (i64 begin = 0, n = count(piece.shape); begin < n; begin += kAtOnce) {
+        values.resize(size_t(std::min(kAtOnce, n - begin)));
+        read(piece, begin, values);
+        for (const float x : values) sum += double(x) * x;
+      }
+  return sum;
+}
+
+i64 ModelState::zeros_in_gradients() const {
+  i64 zeros = 0;
+  for (const Parameter& p : step_.parameters) {
+    const Leaf* leaf = step_.plan.find_leaf(gradient_name(p.name));
+    if (!leaf || !counts(*leaf) || counts_elsewhere(p)) continue;
+    with_values(*leaf, [&](std::span<const float> values) {
+      zeros += std::count(values.begin(), values.begin() + true_elements(*leaf, p.true_rows), 0.0f);
+    });
+  }
+  return zeros;
+}
+
+}  // namespace megalith

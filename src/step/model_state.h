@@ -1,0 +1,108 @@
+// A planned model in an interpreter's memory, seen as logical tensors: what starts it, loads it and saves it.
+#pragma once
+#include <functional>
+#include <mutex>
+#include <span>
+#include <string>
+#include <unordered_set>
+#include <vector>
+
+#include "optim/update.h"
+#include "step/step.h"
+
+namespace megalith {
+
+// One tensor of the model's state, f32, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and
+// are not part of it.
+struct StateTensor {
+  std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
+  Shape shape;       // true sizes
+  const Parameter* parameter;
+  bool is_weight;
+  std::string (*kind)(const std::string&);  // main_name, first_moment_name, second_moment_name
+};
+
+// A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have
+// the same elements in compute precision beside it: of u16 they are what it lacks of f32 (main_type), of f32 a copy.
+struct StatePiece {
+  const Leaf* leaf;
+  const Leaf* beside;   // or nullptr
+  i64 begin;            // element of the leaf's local block
+  Shape offset, shape;  // in the tensor
+};
+
+// How several ranks share the saving of a block that all of them hold: whole rows of `row` elements, of which the k-th
+// of n ranks has those from rows * k / n on.
+struct RowsToShare {
+  i64 rows, row;
+};
+RowsToShare rows_to_share(const Type& local, i64 holders);
+
+// The weights in bf16 and what those lack, of a piece's first element on.
+struct SplitView {
+  const std::byte *near = nullptr, *rest = nullptr;
+  explicit operator bool() const { return near && rest; }
+};
+
+class ModelState {
+ public:
+  static constexpr i64 kJoinedAtOnce = i64{1} << 20;  // elements that read() takes 4 bytes each for, on a device
+
+  ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord = {});
+
+  void initialise(u64 seed);  // every parameter drawn by name and global index
+  void forget_moments();      // as before anything was written: zeros
+  void finish();              // after the last write, on all ranks: weights in compute precision are everywhere
+
+  bool has(const std::string& name) const { return names_.contains(name); }
+  bool is_stage() const { return step_.pipeline.has_value(); }          // a pipeline's: only part of the model is here
+  const std::vector<StateTensor>& tensors() const { return tensors_; }  // weights first, then optimizer state
+
+  // All that this rank holds of a tensor, in disjoint boxes.
+  std::vector<StatePiece> pieces(const StateTensor& t) const;
+  // Of that what it saves: together the ranks save every element once. What several of them hold they share evenly,
+  // or, unless `shared`, leave to the first of them.
+  std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
+
+  // Elements [begin, begin + values) of a piece, in its order; to write them also writes those beside it, and several
+  // threads may, each its own. Reading a piece is possible once the steps before it were finished.
+  void write(const StatePiece& piece, i64 begin, std::span<const float> values);
+  void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
+  // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
+  float* host_view(const StatePiece& piece) const;
+  bool on_host() const;  // all of the state is where the host can see it
+  // Where the host can see both parts of weights that are kept in two.
+  SplitView split_view(const StatePiece& piece) const;
+  Interpreter& interpreter() const { return interpreter_; }
+
+  // This rank's share of sums over the whole model: an element counts on the first of the ranks that hold it.
+  double squares() const;          // of all weights
+  i64 zeros_in_gradients() const;  // elements of the last step's gradients that are exactly 0; without mark-rows
+
+ private:
+  struct Place {  // of a rank's elements of a parameter's local block
+    const Leaf *leaf, *beside;
+    i64 begin;         // where they lie in the leaf
+    i64 first, count;  // elements of the block, row-major
+  };
+  Place place_of(const StateTensor& t) const;
+  std::vector<StatePiece> boxes(const StateTensor& t, const Place& place) const;
+  template <class F>
+  void with_values(const Leaf& leaf, F&& f) const;  // f(its local elements as f32)
+  bool counts(const Leaf& leaf) const;  // this rank is the first of those of its stage that hold the same block
+  // For `take main`: this rank has the value, others of the sum have zero.
+  bool gives_values(const Leaf& gradient) const;
+  bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
+  void run(const std::string& program) const;
+  void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);
+  i64 true_elements(const Leaf& leaf, i64 true_rows) const;
+
+  const PlannedStep& step_;
+  Interpreter& interpreter_;
+  std::mutex writing_;  // a device has one queue
+  Coord coord_;
+  std::vector<StateTensor> tensors_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,106 @@
+#include "step/trainer.h"
+
+#include <cmath>
+
+#include "ops/update.h"
+#include "optim/update.h"
+
+namespace megalith {
+
+void RunState::advance(i64 samples, bool counted) {
+  ++iteration;
+  consumed_samples += samples;
+  if (counted)
+    ++optimizer_steps, schedule_samples += samples;
+  else
+    ++skipped_iterations;
+}
+
+Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord,
+                 const OptimizerConfig& optimizer, const Schedules& schedules)
+    : plan_(step.plan),
+      interpreter_(interpreter),
+      rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
+      pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
+  if (!pipeline_) feed_.emplace(step.plan, interpreter, coord);
+}
+
+void Trainer::Rates::write(const RunState& state, const LrSchedule& lr, double* out) const {
+  const double t = double(state.optimizer_steps + 1);
+  out[hyper::kLr] = lr.at(state.schedule_samples);
+  out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
+  out[hyper::kCorrection1] = 1 - std::pow(beta1, t);
+  out[hyper::kCorrection2] = 1 - std::pow(beta2, t);
+}
+
+static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }
+
+void Trainer::write_hyper(const RunState& state) {
+  write_hyper(state, plan_.leaf("hyper"), rates_.schedules.lr);
+  if (const Leaf* leaf = plan_.find_leaf(kDecoupledHyper))
+    write_hyper(state, *leaf, rates_.schedules.decoupled.value_or(rates_.schedules.lr));
+}
+
+void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr) {
+  if (started_.empty()) {
+    double values[hyper::kSize];
+    rates_.write(state, lr, values);
+    return interpreter_.write(leaf, values);
+  }
+  // By value: it may run when this object is gone.
+  const auto after = [rates = rates_, lr, state, samples = started_.back().samples](std::span<const double> scalars,
+                                                                                    std::byte* data) {
+    RunState then = state;
+    then.advance(samples, counts(scalars));
+    rates.write(then, lr, reinterpret_cast<double*>(data));
+  };
+  interpreter_.write_after(started_.back().ticket, leaf, after);
+}
+
+void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState& state) {
+  check(started_.size() < 2, "a third step is started before the first is finished");
+  write_hyper(state);
+  const i64 before = batches.consumed_samples();
+  const double waited = batches.seconds_waited();
+  if (pipeline_) {
+    pipeline_->step([&] { return batches.next(); }, micro_batches);
+    interpreter_.run(plan_.index_of("update"), false);
+  }
+  for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
+    (*feed_)(batches.next());
+    const bool updates = m + 1 == micro_batches;
+    interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
+  }
+  const int ticket = interpreter_.request(plan_.index_of(updating()), "step");
+  started_.push_back({ticket, batches.consumed_samples() - before, batches.seconds_waited() - waited});
+}
+
+StepResult Trainer::finish_step(RunState& state) {
+  const Started step = started_.front();
+  started_.pop_front();
+  StepResult r;
+  r.finished = interpreter_.arrived(step.ticket);
+  const std::vector<double> scalars = interpreter_.take(step.ticket);
+  r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
+  r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
+  state.advance(step.samples, r.counted);
+  return r;
+}
+
+Trainer::Evaluation Trainer::evaluate(BatchSource& batches, i64 micro_batches) {
+  if (pipeline_) {
+    pipeline_->evaluate([&] { return batches.next(); }, micro_batches);
+    const StagePiece& last = pipeline_->last_piece();
+    if (!last.last) return {};
+    const int program = plan_.index_of("evaluate" + last.suffix);
+    return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
+  }
+  const int program = plan_.index_of("evaluate");
+  for (i64 m = 0; m < micro_batches; ++m) {
+    (*feed_)(batches.next());
+    interpreter_.run(program, m == 0);
+  }
+  return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
+}
+
+}  // namespace megalith

@@ -1,0 +1,95 @@
+// Runs steps of a plan: micro-batches, then the update, with the rates of the moment. Knows nothing of files, logs or
+// flags.
+//
+// A step is started, which puts it into the device's queue, and finished, which waits for its numbers; one may be
+// started while the one before it runs, so the device never waits for the host. Its rates depend on whether the one
+// before counted (a skipped step moves no schedule), which the host does not know yet: they are made from that step's
+// numbers when the queue gets there (Interpreter::write_after).
+#pragma once
+#include <algorithm>
+#include <deque>
+#include <optional>
+
+#include "optim/lr_schedule.h"
+#include "optim/wd_schedule.h"
+#include "step/pipeline.h"
+#include "step/step.h"
+
+namespace megalith {
+
+// All that a run must remember beside its tensors; everything random follows from the seed and these numbers.
+struct RunState {
+  i64 iteration = 0;
+  i64 consumed_samples = 0;  // read from the training set, skipped steps included
+  i64 schedule_samples = 0;  // of the steps that counted: where the schedules are
+  i64 optimizer_steps = 0;   // that counted: Adam's t
+  i64 skipped_iterations = 0;
+  i64 skipped_samples = 0;                  // by which steps were made smaller (--decrease-batch-size-if-needed)
+  void advance(i64 samples, bool counted);  // by one step
+  bool operator==(const RunState&) const = default;
+};
+
+struct Schedules {
+  LrSchedule lr;
+  std::optional<LrSchedule> decoupled{};  // of the word embeddings and the output layer
+  WdSchedule weight_decay;
+};
+
+struct StepResult {
+  double loss = 0;                      // mean over the tokens of the global batch
+  double grad_norm = 0;                 // before clipping
+  bool counted = true;                  // false: loss or norm were not finite and nothing was updated
+  i64 samples = 0;                      // read for it
+  double data_wait = 0;                 // seconds that it waited for them
+  double finished = 0;                  // when, by steady_seconds()
+  std::optional<double> params_norm{};  // for the log, where wanted
+  std::optional<i64> num_zeros{};       // of the gradient
+  bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
+};
+
+class Trainer {
+ public:
+  // `coord`: this rank's place.
+  Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord& coord, const OptimizerConfig& optimizer,
+          const Schedules& schedules);
+
+  // Starts a step over `micro_batches` batches of the batches. `state`: after the finished steps; at most one more may
+  // be started and not finished.
+  void start_step(BatchSource& batches, i64 micro_batches, const RunState& state);
+  int started() const { return int(started_.size()); }                  // and not finished
+  bool ready() { return interpreter_.ready(started_.front().ticket); }  // the earliest of them; finishing won't wait
+  // The earliest step that is not finished; waits for it. `state` moves on by one iteration.
+  StepResult finish_step(RunState& state);
+
+  struct Evaluation {
+    double loss_sum = 0, tokens = 0;
+    double mean() const { return loss_sum / std::max(tokens, 1.0); }  // 0 where no token counts
+  };
+  // The loss over so many batches, without updates. Only the last stage of a pipeline knows it: zero on others.
+  Evaluation evaluate(BatchSource& batches, i64 micro_batches);
+
+ private:
+  struct Started {
+    int ticket;
+    i64 samples;
+    double data_wait;
+  };
+  // What makes a step's `hyper` leaf.
+  struct Rates {
+    Schedules schedules;
+    double beta1, beta2;
+    void write(const RunState& state, const LrSchedule& lr, double* hyper) const;
+  };
+  void write_hyper(const RunState& state);
+  void write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr);
+  const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
+
+  const Plan& plan_;
+  Interpreter& interpreter_;
+  Rates rates_;
+  std::optional<Pipeline> pipeline_;
+  std::optional<Feed> feed_;  // without a pipeline
+  std::deque<Started> started_;
+};
+
+}  // namespace megalith
