@@ -28,16 +28,6 @@ bool holds(const std::string& dir, const char* name) {
   return fs::exists(fs::path(dir) / name, error);
 }
 
-// A folder directly below that could be meant.
-std::string model_below(const std::string& dir) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(dir, error))
-    if (entry.is_directory(error) && (fs::exists(entry.path() / "config.json", error) ||
-                                      fs::exists(entry.path() / "latest_checkpointed_iteration.txt", error)))
-      return entry.path().string();
-  return {};
-}
-
 // ORG/NAME, as models are called on the Hugging Face hub, where there is no folder ORG.
 bool may_be_on_hub(const std::string& dir) {
   const fs::path path(dir);
@@ -46,12 +36,27 @@ bool may_be_on_hub(const std::string& dir) {
          !fs::exists(path.parent_path(), error);
 }
 
+// DeepSpeed's names an iteration's folder in a file `latest`; such a folder holds a file of states for each rank.
+bool is_of_deepspeed(const std::string& dir) {
+  return (holds(dir, "latest") && !holds(dir, "latest_checkpointed_iteration.txt")) ||
+         !first_ending(dir, "_model_states.pt").empty();
+}
+
 }  // namespace
 
 std::string unfinished_download(const std::string& dir) {
   for (const char* place : {"", ".cache/huggingface/download"})
     if (const std::string part = first_ending(fs::path(dir) / place, ".incomplete"); !part.empty())
       return fmt::format("; a download of it was not finished ({}): start it again", part);
+  return {};
+}
+
+std::string model_below(const std::string& dir) {
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(dir, error))
+    if (entry.is_directory(error) && (fs::exists(entry.path() / "config.json", error) ||
+                                      fs::exists(entry.path() / "latest_checkpointed_iteration.txt", error)))
+      return entry.path().string();
   return {};
 }
 
@@ -64,6 +69,13 @@ std::string why_not_loadable(const std::string& dir) {
                                                         dir, fs::path(dir).filename().string())
                                           : "");
   if (fs::is_empty(dir, error)) return fmt::format("{} is empty: give the directory of a checkpoint or a model", dir);
+  if (const std::string of_others = weights_of_others(dir); !of_others.empty()) return of_others;
+  const std::string below = model_below(dir);
+  return fmt::format("{}: neither a checkpoint nor a Hugging Face model (config.json) is there{}{}", dir,
+                     below.empty() ? "" : fmt::format("; {} holds one", below), unfinished_download(dir));
+}
+
+std::string weights_of_others(const std::string& dir) {
   if (holds(dir, "adapter_config.json"))
     return fmt::format("{} holds an adapter (LoRA), not a model: merge it into its model first", dir);
   if (const std::string gguf = first_ending(dir, ".gguf"); !gguf.empty())
@@ -75,9 +87,16 @@ std::string why_not_loadable(const std::string& dir) {
   if (const std::string meta = first_ending(dir, ".pth"); !meta.empty())
     return fmt::format("{} holds Meta's weights ({}), which are not read: give the Hugging Face directory of the model",
                        dir, meta);
-  const std::string below = model_below(dir);
-  return fmt::format("{}: neither a checkpoint nor a Hugging Face model (config.json) is there{}{}", dir,
-                     below.empty() ? "" : fmt::format("; {} holds one", below), unfinished_download(dir));
+  if (is_of_deepspeed(dir))
+    return fmt::format(
+        "{} holds a checkpoint of DeepSpeed, which is not read: make a Hugging Face directory or Megatron's checkpoint "
+        "of it",
+        dir);
+  for (const char* ending : {".pt", ".ckpt", ".bin", ".h5", ".msgpack", ".npz"})
+    if (const std::string name = first_ending(dir, ending); !name.empty())
+      return fmt::format("{} holds {}, but no checkpoint or model that is read: give the Hugging Face directory of it",
+                         dir, name);
+  return {};
 }
 
 }  // namespace megalith

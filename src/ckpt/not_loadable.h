@@ -7,6 +7,12 @@ namespace megalith {
 // Of one that has neither checkpoints nor a config.json: what is there instead, and what to do.
 std::string why_not_loadable(const std::string& dir);
 
+// What weights are there that are not read, and what to do; empty if there are none.
+std::string weights_of_others(const std::string& dir);
+
+// A folder directly below that could be meant; else empty.
+std::string model_below(const std::string& dir);
+
 // "; a download of it was not finished: ..." of a directory in which a hub's client left a part; else empty.
 std::string unfinished_download(const std::string& dir);
 

@@ -6,6 +6,7 @@
 #include <charconv>
 #include <filesystem>
 
+#include "base/canonical_path.h"
 #include "cli/command.h"
 #include "cli/export_tokenizer.h"
 #include "cli/foreign/conversion.h"
@@ -122,6 +123,8 @@ int command_convert(int argc, const char* const* argv) {
   check(c.vocab_size == 0 || !from.model || from.model->vocab_size == c.vocab_size,
         "--vocab-size {}: the vocabulary of {} is {} by its own account; leave the flag out", c.vocab_size, from.path,
         from.model ? from.model->vocab_size : 0);
+  check((to != CkptFormat::hf && from.format != CkptFormat::hf) || canonical_path(c.save) != canonical_path(c.load),
+        "--save {} is --load: two formats in one directory would be taken for each other: choose another", c.save);
   options.asset_dirs.push_back(from.path);
   if (to == CkptFormat::hf) describe_tokenizer(from, !c.tokenizer_dir.empty(), options);
   const i64 tensors = convert_checkpoint(from, to, c.save, options);

@@ -43,13 +43,25 @@ const FlagIndex::Entry* FlagIndex::known(std::string_view flag) const {
   return found == entries_.end() ? nullptr : &found->second;
 }
 
-std::string FlagIndex::nearest(std::string_view flag) const {
+// The shortest that a flag is the beginning of, as argparse would take it.
+std::string FlagIndex::completion(const std::string& flag) const {
+  constexpr size_t kLeast = 5;  // "--tr" begins too many
+  std::string best;
+  for (auto at = entries_.lower_bound(flag); at != entries_.end() && at->first.starts_with(flag); ++at)
+    if (at->second.field && (best.empty() || at->first.size() < best.size())) best = at->first;
+  return flag.size() < kLeast ? "" : best;
+}
+
+std::string FlagIndex::nearest(const std::string& written) const {
+  std::string flag = written;
+  for (char& c : flag) c = char(std::tolower(u8(c)));
+  if (std::string whole = completion(flag); !whole.empty()) return whole;
   constexpr size_t kLongest = 80;  // a longer one is no misspelling, and must not cost time
   std::string best;
   i64 best_distance = 0;
   bool best_is_field = false;
   for (const auto& [known, entry] : entries_) {
-    const i64 distance = edit_distance(flag.substr(0, kLongest), known);
+    const i64 distance = edit_distance(std::string_view(flag).substr(0, kLongest), known);
     const bool is_field = entry.field != nullptr;
     if (!best.empty() && (distance > best_distance || (distance == best_distance && (best_is_field || !is_field))))
       continue;

@@ -11,6 +11,12 @@ void check_line_ends(std::span<const std::string> words) {
           word.substr(0, word.size() - 1));
 }
 
+bool has_typographic_quotes(std::string_view word) {
+  for (const char* quote : {"\xE2\x80\x9C", "\xE2\x80\x9D", "\xE2\x80\x9E", "\xE2\x80\x98", "\xE2\x80\x99"})
+    if (word.starts_with(quote)) return word.find(' ') == std::string_view::npos;
+  return false;
+}
+
 std::string odd_word(std::string_view word) {
   if (!word.empty() && word.find_first_not_of(" \t\n\\") == std::string_view::npos)
     return "a blank stands behind a \\ at the end of a line of the script, or before a flag: remove it";

@@ -84,8 +84,9 @@ class FlagIndex {
   };
   // `flag` with its dashes. `what` begins the message when it is unknown: "unknown flag --num-layer".
   Entry find(const std::string& flag, std::string_view what) const;
-  const Entry* known(std::string_view flag) const;  // nullptr if it is not
-  std::string nearest(std::string_view flag) const;
+  const Entry* known(std::string_view flag) const;        // nullptr if it is not
+  std::string nearest(const std::string& written) const;  // empty if none is near
+  std::string completion(const std::string& flag) const;
   const Entry& bare() const { return bare_; }  // whose value a word without a flag is; without a field if none's
 
  private:

@@ -44,7 +44,9 @@ class Words {
     last_is_switch_ = entry.spelling && entry.spelling->constant && !attached_;
     if (entry.other) return read_other(*entry.other, begin);
     try {
-      source_.settings.push_back({entry.field, entry.spelling, values_of(*entry.field, *entry.spelling), last_});
+      std::vector<std::string> values = values_of(*entry.field, *entry.spelling);
+      if (entry.field->name != "prompt") check_quotes(values);
+      source_.settings.push_back({entry.field, entry.spelling, std::move(values), last_});
     } catch (const Error&) {
       source_.unread.insert("--" + entry.field->name);
       throw;
@@ -84,6 +86,12 @@ class Words {
     const std::string after = last_.empty() ? "" : " after " + last_;
     check(surplus.size() > 1, "unexpected argument '{}'{}: a flag is wanted here", word, after);
     fail("unexpected arguments '{}'{}: a flag is wanted here", fmt::join(surplus, "', '"), after);
+  }
+
+  void check_quotes(const std::vector<std::string>& values) const {
+    for (const std::string& value : values)
+      check(!has_typographic_quotes(value),
+            "{} {}: these quotes are typographic ones, which a shell takes for letters: write ' instead", last_, value);
   }
 
   std::vector<std::string> values_of(const Field& field, const Spelling& spelling) {

@@ -122,6 +122,8 @@ static void check_no_weights(const std::string& dir) {
         "program",
         dir, name);
   }
+  const std::string of_others = weights_of_others(dir);
+  check(of_others.empty(), "--load {}", of_others);
   check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
         "--load {}: this is how a checkpoint is named, but none is in it", dir);
 }
@@ -148,6 +150,8 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
           options.train.ckpt_step, load_);
     check_no_weights(load_);  // nothing yet is what a first start finds
+    const std::string below = load_ == options.train.save ? "" : model_below(load_);
+    check(below.empty(), "--load {}: no checkpoint is there, but {} holds one", load_, below);
     return;
   }
   AnyOpenOptions how = open_options(is_copy_ ? 0 : options.train.ckpt_step);

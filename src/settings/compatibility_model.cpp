@@ -56,7 +56,7 @@ std::string rotary_part(const Options& o) {
 
 std::string rotary_width(const Options& o) {
   const ModelConfig& m = o.model;
-  if (m.position_embedding_type != PositionEmbedding::rope || m.kv_channels == 0) return {};
+  if (m.position_embedding_type != PositionEmbedding::rope || m.kv_channels == 0 || !rotary_part(o).empty()) return {};
   const i64 width = i64(double(m.kv_channels) * m.rotary_percent), turned = (width + 1) / 2 * 2;
   if (width > 0 && turned <= m.kv_channels) return {};
   return fmt::format(

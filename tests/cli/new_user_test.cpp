@@ -179,6 +179,17 @@ TEST_F(NewUser, ModelsAndCheckpoints) {
   expect_refused("generate --prompt a --load " + folder("html", {{"config.json", "<html>Access denied</html>"}}),
                  "config.json is not a JSON object");
   load(*this / "lfs/config.json", "is a file: want a directory");
+  // No run begins from random weights where others lie that are not read.
+  fs::create_directories(*this / "deepspeed/global_step10");
+  spit(*this / "deepspeed/latest", "global_step10");
+  spit(*this / "deepspeed/global_step10/mp_rank_00_model_states.pt", "x");
+  refuses("--load " + *this / "gguf", "holds GGUF (m-Q4.gguf)");
+  refuses("--load " + *this / "lora", "holds an adapter (LoRA)");
+  refuses("--load " + *this / "meta", "holds Meta's weights (consolidated.00.pth)");
+  refuses("--load " + *this / "nemo --finetune", "holds a model of NeMo");
+  refuses("--load " + *this / "deepspeed", "holds a checkpoint of DeepSpeed, which is not read");
+  refuses("--load " + folder("torch", {{"model.pt", "x"}}), "torch holds model.pt, but no checkpoint");
+  refuses("--load " + *this / "above", "no checkpoint is there, but " + *this / "above/model holds one");
   expect_refused("convert --load x", "--load and --save are required");
   expect_refused("convert --load x --save y", "--to is required");
   expect_refused("generate --load " + *this / "none --prompt a", "no such directory");

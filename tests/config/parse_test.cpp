@@ -132,6 +132,9 @@ TEST(Parse, UnknownFlagNamesTheNearest) {
   EXPECT_EQ(refusal({"--bf-16"}), "unknown flag --bf-16: the nearest known one is --bf16 (--help lists all)");
   EXPECT_EQ(refusal({"--fp8-formt", "e4m3"}),
             "unknown flag --fp8-formt: the nearest known one is --fp8-format (--help lists all)");
+  EXPECT_EQ(refusal({"--start", "1"}),
+            "unknown flag --start: the nearest known one is --start-decay (--help lists all)");
+  EXPECT_EQ(refusal({"--LR", "1"}), "unknown flag --LR: the nearest known one is --lr (--help lists all)");
   EXPECT_EQ(refusal({"--universal-checkpoint"}), "unknown flag --universal-checkpoint: --help lists all");
   EXPECT_EQ(refusal({"--temperature", "1"}), "unknown flag --temperature: --help lists all");
   EXPECT_NE(refusal({"--" + std::string(1 << 20, 'x')}), "");
@@ -162,6 +165,14 @@ TEST(Parse, NumbersAsPythonWritesThem) {
   for (const char* text : {"_12", "12_", "1__2", "+-12", "++12", "+", "_"})
     EXPECT_EQ(refusal({"--num-layers", text}),
               "--num-layers: '" + std::string(text) + "' is not a whole number, such as 12");
+}
+
+TEST(Parse, TypographicQuotes) {
+  const std::string why = ": these quotes are typographic ones, which a shell takes for letters: write ' instead";
+  EXPECT_EQ(refusal({"--lr", "“1e-3”"}), "--lr “1e-3”" + why);
+  EXPECT_EQ(refusal({"--save=‘/x’"}), "--save ‘/x’" + why);
+  EXPECT_EQ(refusal({"--data-path", "0.5", "“a"}), "--data-path “a" + why);
+  EXPECT_EQ(parsed({"--save", "“a b”"}).sample.save, "“a b”");
 }
 
 TEST(Parse, MissingAndSurplusValues) {
