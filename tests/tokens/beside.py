@@ -88,7 +88,7 @@ def config_of(r, kind):
         config["additional_special_tokens"] = some(r)
     if r.random() < 0.3:
         config["extra_special_tokens"] = r.choice([some(r), {f"{i}_own_token": t for i, t in enumerate(some(r))}])
-    for key in ["add_prefix_space", "add_bos_token", "add_eos_token", "legacy"]:
+    for key in ["add_prefix_space", "add_bos_token", "add_eos_token", "legacy", "split_special_tokens"]:
         if r.random() < 0.2:
             config[key] = r.random() < 0.5
     return config

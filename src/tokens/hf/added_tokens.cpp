@@ -56,7 +56,9 @@ void AddedTokens::add(AddedToken t, const Vocabulary& v) {
   const auto same = [&](const AddedToken& other) { return other.content == t.content; };
   const auto known = std::find_if(tokens_.begin(), tokens_.end(), same);
   t.id = v.find(t.content);
+  t.was_special = t.special;
   if (known != tokens_.end()) {
+    t.was_special |= known->was_special;
     t.id = known->id;
     *known = t;
     return;

@@ -15,6 +15,7 @@ namespace megalith::hf {
 struct AddedToken {
   std::string content;
   bool single_word = false, lstrip = false, rstrip = false, normalized = true, special = false;
+  bool was_special = false;     // now, or in an entry of the same content before this one
   bool says_normalized = true;  // false: `normalized` follows `special`
   std::string decoded{};        // what it stands for: the content, normalized if that is what is looked for
   i32 id = -1;
@@ -38,7 +39,7 @@ AddedList read_added_list(const Json& list, std::string_view where);
 class AddedTokens {
  public:
   // A token that the vocabulary has keeps its id, others follow behind the last; of equal contents the last settings
-  // count. normalizer: may be nullptr. split_special: special ones are not looked for.
+  // count. normalizer: may be nullptr. split_special: those that any entry calls special are not looked for.
   AddedTokens(const AddedList& list, const Vocabulary& v, Normalizer* normalizer, bool split_special);
 
   const std::vector<AddedToken>& tokens() const { return tokens_; }
@@ -54,7 +55,7 @@ class AddedTokens {
       if (m.begin == SpecialTokens::npos) break;
       from = m.end;
       const AddedToken& token = tokens_[size_t(m.value)];
-      if ((split_special_ && token.special) || (token.single_word && !stands_alone(text, m))) continue;
+      if ((split_special_ && token.was_special) || (token.single_word && !stands_alone(text, m))) continue;
       widen(text, token, done, m);
       if (m.begin >= m.end) continue;  // white space that the token before took
       if (done < m.begin) plain(done, m.begin);

@@ -265,8 +265,13 @@ AddedList all_added(const Beside& beside, const Json& file, std::string_view whe
     if (!has(before, t.content)) all.push_back(t);
   for (const AddedToken& t : beside.extra)
     if (!has(before, t.content)) all.push_back(t);
-  for (size_t i = own.size(); i < all.size(); ++i)
-    if (is_named(all[i])) all[i].make_special();
+  for (size_t i = 0; i < all.size(); ++i) {
+    if (!is_named(all[i])) continue;
+    if (i < own.size())
+      all[i].special = true;
+    else
+      all[i].make_special();
+  }
   if (beside.made_by) add_again(beside, all);
   return all;
 }

@@ -91,15 +91,16 @@ std::unique_ptr<Tokenizer> make_hugging_face_tokenizer(const TokenizerConfig& c)
         "cut, and \"{}\" is not one we have: give a directory with a tokenizer.json",
         c.tokenizer_model, member(beside.config, "tokenizer_class").string);
   if (beside.made_by) rebuild(f.file, *beside.made_by, beside.config, beside.name("unk_token"), f.where);
-  HfParts parts{.name = kHuggingFaceType,
-                .where = f.where,
-                .model = make_model(member(f.file, "model"), f.where),
-                .normalizer = member(f.file, "normalizer"),
-                .decoder = member(f.file, "decoder"),
-                .added_tokens = all_added(beside, f.file, f.where),
-                .plan = plan_pre_tokenizer(member(f.file, "pre_tokenizer"), f.where),
-                .surround = {},
-                .split_special = !c.special_tokens_in_text};
+  HfParts parts{
+      .name = kHuggingFaceType,
+      .where = f.where,
+      .model = make_model(member(f.file, "model"), f.where),
+      .normalizer = member(f.file, "normalizer"),
+      .decoder = member(f.file, "decoder"),
+      .added_tokens = all_added(beside, f.file, f.where),
+      .plan = plan_pre_tokenizer(member(f.file, "pre_tokenizer"), f.where),
+      .surround = {},
+      .split_special = !c.special_tokens_in_text || beside.config.flag("split_special_tokens", false, f.where)};
   auto t = std::make_unique<HfTokenizer>(std::move(parts));
   if (!c.hf_no_special_tokens) t->set_surround(surround_of(f, beside, *t));
   // Megatron lets a class token begin a document, and a separator end it, where nothing else does.
