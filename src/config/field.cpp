@@ -7,6 +7,8 @@
 #include <cmath>
 #include <set>
 
+#include "base/plain_number.h"
+
 namespace megalith::config {
 namespace {
 
@@ -16,18 +18,6 @@ struct Overload : F... {
 };
 template <class... F>
 Overload(F...) -> Overload<F...>;
-
-// As Python writes numbers too: a + before them, and a _ between two digits.
-std::string plain_number(std::string_view text) {
-  const auto is_digit = [&](size_t i) { return i < text.size() && text[i] >= '0' && text[i] <= '9'; };
-  std::string out;
-  for (size_t i = 0; i < text.size(); ++i) {
-    const bool is_sign = i == 0 && text[i] == '+' && text.size() > 1 && text[1] != '-';
-    const bool is_gap = text[i] == '_' && i > 0 && is_digit(i - 1) && is_digit(i + 1);
-    if (!is_sign && !is_gap) out += text[i];
-  }
-  return out;
-}
 
 template <class T>
 T parse_whole(std::string_view text, std::string_view where) {

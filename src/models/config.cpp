@@ -48,6 +48,12 @@ void list_sizes(ModelConfig& c, config::FieldList& f) {
         "Rows of the embedding table in memory; 0: from make-vocab-size-divisible-by.");
 }
 
+// BigScience's program has other names.
+std::string positions_today(std::string_view name) {
+  if (name == "rotary") return "rope";
+  return std::string(name == "absolute" ? "learned_absolute" : name);
+}
+
 void list_positions(ModelConfig& c, config::FieldList& f) {
   f.group("Positions");
   f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none"},
@@ -56,7 +62,9 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
       .also(config::Spelling{.flag = "--no-position-embedding",
                              .constant = "none",
                              .weak = true,
-                             .help = "an old spelling of none; beside another kind it has no effect"});
+                             .help = "an old spelling of none; beside another kind it has no effect"})
+      .spellings.front()
+      .convert = positions_today;
   f.add("scale-alibi", c.scale_alibi,
         "ALiBi's bias too is divided by the square root of --kv-channels, and kept in bf16, as in Falcon. Not in "
         "Megatron.");

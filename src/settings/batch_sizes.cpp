@@ -7,6 +7,8 @@
 #include <cmath>
 #include <sstream>
 
+#include "base/plain_number.h"
+
 namespace megalith {
 
 namespace {
@@ -15,9 +17,10 @@ constexpr const char* kRamp = "--rampup-batch-size";
 constexpr const char* kSteps = "--step-batch-size-schedule";
 
 i64 whole_number(const std::string& text, const char* flag) {
+  const std::string plain = plain_number(text);
   i64 value = 0;
-  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  check(error == std::errc{} && stop == text.data() + text.size() && value > 0,
+  const auto [stop, error] = std::from_chars(plain.data(), plain.data() + plain.size(), value);
+  check(error == std::errc{} && stop == plain.data() + plain.size() && value > 0,
         "{} holds '{}': want a whole number above 0", flag, text);
   return value;
 }

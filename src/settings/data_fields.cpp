@@ -76,6 +76,13 @@ void list_fields(DataConfig& c, config::FieldList& f) {
   list_fim(c.fim, f);
 }
 
+// BigScience's and Megatron-DeepSpeed's name, GPT-NeoX's and BigCode's are for one kind.
+static std::string tokenizer_type_today(std::string_view name) {
+  for (const char* other : {"PretrainedFromHF", "HFTokenizer", "TokenizerFromFile"})
+    if (name == other) return "HuggingFaceTokenizer";
+  return std::string(name);
+}
+
 void list_fields(TokenizerConfig& c, config::FieldList& f) {
   f.group("Tokenizer");
   f.add("tokenizer-type", c.type,
@@ -85,7 +92,9 @@ void list_fields(TokenizerConfig& c, config::FieldList& f) {
         "TikTokenizer, Llama3Tokenizer, BertWordPieceLowerCase, BertWordPieceCase, NullTokenizer (numbers) or "
         "ByteTokenizer "
         "(bytes): see docs/tokenizers.md.")
-      .shown_as("TYPE");
+      .shown_as("TYPE")
+      .spellings.front()
+      .convert = tokenizer_type_today;
   f.add("vocab-file", c.vocab_file, "vocab.json of GPT2BPETokenizer, vocab.txt of BertWordPiece*.").shown_as("FILE");
   f.add("merge-file", c.merge_file, "merges.txt of GPT2BPETokenizer.").shown_as("FILE");
   f.add("tokenizer-model", c.tokenizer_model,

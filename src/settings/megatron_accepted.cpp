@@ -78,7 +78,7 @@ constexpr Row kAccepted[] = {
      "--use-checkpoint-args --no-use-tokenizer-model-from-checkpoint-args"},
     {"SIGTERM, or another --exit-signal, saves and leaves always",
      "--exit-signal-handler --exit-signal-handler-for-training --exit-signal-handler-for-dataloader "
-     "--adlr-autoresume --adlr-autoresume-interval= --kill-switch-path="},
+     "--adlr-autoresume --adlr-autoresume-interval= --kill-switch-path= --trigger-path="},
     {"--async-save writes by threads of the run itself",
      "--async-strategy= --use-persistent-ckpt-worker --non-persistent-local-ckpt-algo= --async-ckpt-cpu-priority= "
      "--async-ckpt-io-priority= --async-ckpt-use-cpu-shm"},

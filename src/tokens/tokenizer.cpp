@@ -31,15 +31,11 @@ namespace {
 struct Kind {
   std::string_view type;
   std::unique_ptr<Tokenizer> (*make)(const TokenizerConfig&);
-  bool other_name = false;  // that programs made from Megatron have for it
 };
 constexpr Kind kKinds[] = {
     {kGpt2Type, make_gpt2_tokenizer},
     {hf::kHuggingFaceType, hf::make_hugging_face_tokenizer},
     {"SFTTokenizer", hf::make_hugging_face_tokenizer},
-    {"PretrainedFromHF", hf::make_hugging_face_tokenizer, true},   // BigScience's, Megatron-DeepSpeed's
-    {"HFTokenizer", hf::make_hugging_face_tokenizer, true},        // GPT-NeoX's
-    {"TokenizerFromFile", hf::make_hugging_face_tokenizer, true},  // BigCode's
     {"BertWordPieceLowerCase", hf::make_bert_lower_tokenizer},
     {"BertWordPieceCase", hf::make_bert_case_tokenizer},
     {"SentencePieceTokenizer", make_sentencepiece_tokenizer},
@@ -81,7 +77,7 @@ std::unique_ptr<Tokenizer> make_tokenizer(const TokenizerConfig& config) {
   std::string known;
   for (const Kind& kind : kKinds) {
     if (kind.type == config.type) return make(kind, config);
-    if (!kind.other_name) known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.type);
+    known += fmt::format("{}{}", known.empty() ? "" : ", ", kind.type);
   }
   fail("--tokenizer-type \"{}\" is not one we have: use one of {}", config.type, known);
 }
