@@ -120,6 +120,7 @@ ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments,
       file = read_yaml(config_file, index);
     } catch (const Error& e) {
       line.mistakes.push_back(e.what());
+      for (const Field& field : fields.all()) line.unread.insert("--" + field.name);  // what it would say is unknown
     }
   }
   apply_settings(file, result.given);

@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "config/file.h"
+#include "config/other_files.h"
 #include "config/words.h"
 
 namespace megalith::config {
@@ -117,6 +118,11 @@ Source read_yaml(const std::string& path, const FlagIndex& index) {
     fail("{} line {}: not valid YAML: {}", path, error.mark.line + 1, error.msg);
   }
   check(root.IsNull() || root.IsMap(), "{}: a map of flags is wanted, such as `num-layers: 12`", path);
+  std::vector<std::string> keys;
+  for (const auto& item : root)
+    if (item.first.IsScalar()) keys.push_back(item.first.Scalar());
+  const std::string other = other_file(keys);
+  check(other.empty(), "--config {}: this is {}", path, other);
   Reader reader(path, index);
   if (root.IsMap()) reader.read_map(root);
   return reader.take();

@@ -67,6 +67,21 @@ TEST_F(NewUser, ScriptsAndShells) {
   refuses("--config " + file("b.yaml", "num_layer: 1\n"), "num");
 }
 
+TEST_F(NewUser, FilesOfOtherPrograms) {
+  refuses("--config " + file("config.json", kConfig), "a model's own config.json: give its directory, --load DIR");
+  refuses("--config " + file("neox.yml", "{\"pipe-parallel-size\": 1, \"num-layers\": 2, \"norm\": \"rmsnorm\"}"),
+          "a file of GPT-NeoX");
+  refuses("--config " + file("ds.json", "{\"train_batch_size\": 8, \"zero_optimization\": {\"stage\": 1}}"),
+          "DeepSpeed's file");
+  refuses("--config " + file("primus.yaml", "exp_name: a\nmodules:\n  pre_trainer:\n    model: llama3_8B.yaml\n"),
+          "an experiment of Primus");
+  refuses("--config " + file("nemo.yaml", "trainer:\n  devices: 8\nmodel:\n  encoder_seq_length: 32\n"),
+          "a file of NeMo");
+  const Ran alone = run_program("megalith", words_of("pretrain-gpt --config " + *this / "neox.yml"));
+  EXPECT_EQ(alone.err.find("missing required"), std::string::npos) << alone.err;
+  refuses("--config " + file("sft.yaml", "model_name_or_path: a/b\nstage: sft\n"), "a trainer of Hugging Face models");
+}
+
 TEST_F(NewUser, SizesThatDoNotFit) {
   refuses("--num-attention-heads 3", "--hidden-size 32 is not divisible by --num-attention-heads 3");
   refuses("--num-query-groups 3", "--num-query-groups 3");
