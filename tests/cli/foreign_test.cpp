@@ -193,6 +193,14 @@ TEST_F(Foreign, ProgramsByTheirNames) {
   says(megalith("train --lr 1"), "megalith pretrain-gpt trains");
   says(megalith("--num-layers 2 --lr 1"), "the command comes first: ");
   says(megalith("pretrain_bert.py"), "not built yet");
+  says(megalith("torchrun --nproc_per_node 8 pretrain_gpt.py"), "a launcher comes before this program: torchrun");
+  says(megalith("tools/convert_checkpoint/deepspeed_to_megatron.py --input_folder a"), "of DeepSpeed is not read");
+  says(megalith("toolkits/llama/hf2mcore_llama3_1.py --load a"), "convert --load DIR --to FORMAT --save DIR does this");
+  says(megalith("weights2megatron.py llama2 --size=7"), "convert --load DIR");
+  says(megalith("tools/preprocess_data_many_cores.py --input a"), "preprocess-data --input FILE.jsonl");
+  says(megalith("tasks/main.py --task LAMBADA"), "evaluate --load DIR");
+  says(megalith("finetune_megatron_llama.py --epochs 1"), "pretrain-gpt --sft fine-tunes");
+  says(megalith("pretrain_gpt_core.py --num-layers 2"), "pretrain-gpt trains decoders");
   says(megalith("trian"), "there is no command 'trian'");
 }
 

@@ -58,15 +58,49 @@ constexpr Script kInstead[] = {
      "--append-eod makes the same files",
      "preprocess_data_for_megatron"},
     {"it is not a command: {} pretrain-gpt trains, and with --sft fine-tunes on chats",
-     "train pretrain finetune fine_tune sft run train_llm finetune_megatron_llama finetune_megatron_qwen "
-     "finetune_megatron_mistral finetune_megatron_baichuan finetune_megatron_bloom finetune_megatron_falcon "
-     "finetune_megatron_starcoder finetune_mcore_llama finetune_mcore_qwen finetune_mcore_mistral finetune_llama"},
+     "train pretrain finetune fine_tune sft run train_llm"},
     {"it is not a command: {} preprocess-data makes tokens of text", "preprocess tokenize prepare_data"},
     {"it is not a command: {} merge-datasets joins datasets", "merge"},
     {"it is not a command: {} evaluate tells loss and perplexity", "eval test validate lm_eval"},
     {"it is not a command: {} convert goes from and to Hugging Face and Megatron", "export import conversion"},
     {"it is not a command: {} inspect DIR tells what is in a checkpoint", "info show list dump"},
 };
+
+// Programs of no certain name, by a part of it: the first row with such a part counts.
+constexpr Script kKinds[] = {
+    {"a launcher comes before this program: torchrun --no-python --nproc_per_node 8 {} pretrain-gpt --num-layers ...",
+     "^torchrun ^python ^deepspeed$ ^deepspeed_launch ^srun ^mpirun ^mpiexec ^accelerate ^deepy"},
+    {"a checkpoint of DeepSpeed is not read; from and to Hugging Face and Megatron goes {} convert --load DIR --to "
+     "native, torch_dist or hf --save DIR",
+     "deepspeed_to ds_to_ megads to_universal neox_to to_neox"},
+    {"{} convert --load DIR --to FORMAT --save DIR does this: FORMAT is native, torch_dist (Megatron-LM's) or hf",
+     "hf2 2hf mcore2 2mcore 2megatron megatron2 to_mcore to_megatron to_hf hf_to checkpoint_convert convert_"},
+    {"{} preprocess-data --input FILE.jsonl --output-prefix PREFIX --tokenizer-type TYPE --append-eod makes such files",
+     "^preprocess_data ^tokenize"},
+    {"other tasks than loss and perplexity are not measured: {} evaluate --load DIR --data-path PREFIX tells those",
+     "^main$ evaluate ^eval lm_harness"},
+    {"{} pretrain-gpt --sft fine-tunes decoders on chats: put these words in the place of the program's name",
+     "^finetune_ ^sft_"},
+    {"{} pretrain-gpt trains decoders: put these words in the place of the program's name", "^pretrain_ ^train_"},
+};
+
+// A ^ before a part binds it to the begin of the name, a $ behind it to the end.
+bool has_part(std::string_view name, std::string_view part) {
+  const bool begins = part.starts_with('^'), ends = part.ends_with('$');
+  part = part.substr(begins, part.size() - begins - ends);
+  if (begins && ends) return name == part;
+  return begins ? name.starts_with(part) : name.find(part) != std::string_view::npos;
+}
+
+const char* instead_of(std::string_view stem) {
+  for (const Script& kind : kKinds)
+    for (std::string_view parts = kind.names; !parts.empty();) {
+      const std::size_t blank = std::min(parts.find(' '), parts.size());
+      if (has_part(stem, parts.substr(0, blank))) return kind.command;
+      parts.remove_prefix(std::min(blank + 1, parts.size()));
+    }
+  return nullptr;
+}
 
 std::string stem_of(std::string name, bool module) {
   const std::size_t slash = name.rfind('/');
@@ -122,6 +156,8 @@ NamedProgram find_program(const std::vector<std::string>& words) {
   for (const Script& other : kInstead)
     if (is_among(stem, other.names))
       return {{}, {}, fmt::format(fmt::runtime(other.command), shell_word(program_invocation_name))};
+  if (const char* what = instead_of(stem))
+    return {{}, {}, fmt::format(fmt::runtime(what), shell_word(program_invocation_name))};
   return {};
 }
 
