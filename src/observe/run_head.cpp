@@ -71,7 +71,7 @@ std::string model_text(const Options& o) {
                      value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
 }
 
-std::string layout_text(const Options& o, const std::string& device) {
+std::string layout_text(const Options& o, const RunFacts& f) {
   const ParallelConfig& p = o.parallel;
   std::vector<std::string> axes, more;
   const auto axis = [&](const char* name, i64 n) {
@@ -79,13 +79,14 @@ std::string layout_text(const Options& o, const std::string& device) {
   };
   axis("tensor", p.tensor_model_parallel_size), axis("pipeline", p.pipeline_model_parallel_size);
   axis("context", p.context_parallel_size), axis("data", p.data_parallel_size());
-  more.push_back(fmt::format("computes in {}", o.train.bf16 ? "bf16" : "f32"));
+  const std::string how = o.train.bf16 && !f.bf16_products.empty() ? " (" + f.bf16_products + ")" : "";
+  more.push_back((o.train.bf16 ? "computes in bf16" : "computes in f32") + how);
   if (p.sequence_parallel) more.push_back("sequence parallel");
   if (p.use_distributed_optimizer) more.push_back("distributed optimizer");
   if (o.recompute.granularity != RecomputeConfig::Granularity::none)
     more.push_back(value_of(o, "recompute-granularity") + " recomputation");
   return fmt::format("{}{} on {}; {}", counted(p.world_size, "rank"),
-                     axes.empty() ? "" : fmt::format(" ({})", fmt::join(axes, " x ")), device, fmt::join(more, ", "));
+                     axes.empty() ? "" : fmt::format(" ({})", fmt::join(axes, " x ")), f.device, fmt::join(more, ", "));
 }
 
 std::string memory_text(const RunFacts& f, i64 ranks) {
@@ -176,7 +177,7 @@ void say_notes(const Options& o) {
 }
 
 std::string run_head(const Options& o, const RunFacts& f) {
-  std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f.device)) +
+  std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) +
                     line("memory", memory_text(f, o.parallel.world_size)) + line("data", data_text(o)) +
                     line("batch", batch_text(o)) + line("run", run_text(o, f)) + line("optimizer", optimizer_text(o)) +
                     line("save", save_text(o.train)) + line("arguments", arguments_line(f));

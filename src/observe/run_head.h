@@ -15,10 +15,11 @@ constexpr std::string_view kDifference = "differs from Megatron: ";  // begins s
 
 // What the options do not tell.
 struct RunFacts {
-  std::string device;       // "NVIDIA H200"
-  i64 needed_bytes = 0;     // of the rank that needs the most
-  i64 available_bytes = 0;  // to a rank
-  i64 iteration = 0;        // that it begins behind
+  std::string device;              // "NVIDIA H200"
+  std::string bf16_products = {};  // how they are made, where that depends on the machine
+  i64 needed_bytes = 0;            // of the rank that needs the most
+  i64 available_bytes = 0;         // to a rank
+  i64 iteration = 0;               // that it begins behind
   i64 consumed_samples = 0;
   i64 train_iters = 0;    // that it ends at
   std::string from;       // the checkpoint or model that it begins with; empty: random weights

@@ -96,6 +96,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;                                  // "cpu", "cuda"
   virtual std::string device_name() const = 0;                           // "NVIDIA H200"
+  virtual std::string bf16_products() const { return {}; }               // how, where that depends on the machine
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
   // Of the memory that plans live in, which is the device's own if it has one:
   virtual i64 fixed_bytes() const = 0;  // of the process beside its plan: what it has now, and what starting a run adds

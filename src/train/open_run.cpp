@@ -79,6 +79,7 @@ static void say_head(const Options& o, const RunStart& start, const MemoryNeed& 
                      Ranks& ranks) {
   const RunState& state = start.progress().state;
   RunFacts facts{.device = backend.device_name(),
+                 .bf16_products = backend.bf16_products(),
                  .available_bytes = backend.available_bytes() / (backend.host_bytes() ? 1 : ranks.place().local_size),
                  .iteration = state.iteration,
                  .consumed_samples = state.consumed_samples,

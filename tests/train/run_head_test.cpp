@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "exec/cpu/backend.h"
 #include "files.h"
 #include "options_helpers.h"
 #include "settings/schedules.h"
@@ -89,6 +90,17 @@ TEST(RunHead, SaysOfASmallRunThatNothingIsKept) {
   EXPECT_NE(run_head(options_of(std::string(kSmallRun) + "--vocab-size 64"), f)
                 .find("run         nothing is left: 1,000 iterations are done, from /ckpt/iter_0001000\n"),
             std::string::npos);
+}
+
+// A CPU makes bf16 products in one of two ways, which the time of a step depends on.
+TEST(RunHead, SaysHowProductsOfBf16AreMade) {
+  RunFacts f = facts();
+  f.device = "CPU", f.bf16_products = make_cpu_backend()->bf16_products();
+  EXPECT_TRUE(f.bf16_products.starts_with("products by ") || f.bf16_products.starts_with("products in f32"));
+  const std::string flags = std::string(kSmallRun) + "--vocab-size 64 ";
+  EXPECT_NE(run_head(options_of(flags + "--bf16"), f).find("computes in bf16 (" + f.bf16_products + ")\n"),
+            std::string::npos);
+  EXPECT_NE(run_head(options_of(flags), f).find("layout      1 rank on CPU; computes in f32\n"), std::string::npos);
 }
 
 // Of a run that goes on with the same arguments there is one file; another's is never overwritten.

@@ -131,6 +131,9 @@ class CpuBackend final : public Backend {
   explicit CpuBackend(Ranks* ranks) : ranks_(ranks) {}
   std::string name() const override { return "cpu"; }
   std::string device_name() const override { return "CPU"; }
+  std::string bf16_products() const override {
+    return cpu::has_fast_bf16() ? "products by its bf16 instructions" : "products in f32, which are as fast here";
+  }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cpu::workspace_bytes(g, n); }
   // What steps add was measured: compiled kernels and the code that is first touched by running, and of each thread its
   // stack.

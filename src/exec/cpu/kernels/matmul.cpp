@@ -16,15 +16,6 @@ namespace megalith::cpu {
 
 namespace {
 
-// Where oneDNN multiplies bf16 faster than Gemm, which does it in f32: in tiles (AMX), and by the dot products of AMD's
-// CPUs (Zen 4 and later), which have twice the rate of f32. Those of Intel's have no more than that of f32.
-bool has_fast_bf16() {
-  const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa x) {
-    return (isa & unsigned(x)) == unsigned(x);
-  };
-  return has(dnnl::cpu_isa::avx512_core_amx) || (has(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd") != 0);
-}
-
 bool known(DType t) { return t == DType::f32 || t == DType::bf16; }
 bool plain(const Matrix& x, i64 rows, i64 cols) {
   return (x.col == 1 && x.row >= cols) || (x.row == 1 && x.col >= rows);
@@ -159,6 +150,15 @@ std::shared_ptr<const OneDnn> shared_product(const GemmSpec& s, bool add) {
 }
 
 }  // namespace
+
+// Where oneDNN multiplies bf16 faster than Gemm, which does it in f32: in tiles (AMX), and by the dot products of AMD's
+// CPUs (Zen 4 and later), which have twice the rate of f32. Those of Intel's have no more than that of f32.
+bool has_fast_bf16() {
+  const auto has = [isa = unsigned(dnnl::get_effective_cpu_isa())](dnnl::cpu_isa x) {
+    return (isa & unsigned(x)) == unsigned(x);
+  };
+  return has(dnnl::cpu_isa::avx512_core_amx) || (has(dnnl::cpu_isa::avx512_core_bf16) && __builtin_cpu_is("amd") != 0);
+}
 
 i64 packed_bytes() { return packs() ? num_threads() * (i64{3} << 20) : 0; }
 
