@@ -9,10 +9,22 @@
 
 namespace megalith {
 
-inline const char* const kGoldenModels[] = {
-    "gpt2",         "llama",       "llama31", "mistral_swa",          "qwen2",          "qwen3",
-    "gpt_neox",     "bloom_alibi", "falcon",  "llama_attention_bias", "llama_mlp_bias", "qwen3_attention_bias",
-    "gpt_neox_odd", "falcon_alibi"};
+inline const char* const kGoldenModels[] = {"gpt2",
+                                            "llama",
+                                            "llama31",
+                                            "mistral_swa",
+                                            "qwen2",
+                                            "qwen3",
+                                            "gpt_neox",
+                                            "bloom_alibi",
+                                            "falcon",
+                                            "llama_attention_bias",
+                                            "llama_mlp_bias",
+                                            "qwen3_attention_bias",
+                                            "gpt_neox_odd",
+                                            "falcon_alibi",
+                                            "falcon_alibi_32_heads",
+                                            "falcon_alibi_long"};
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }

@@ -16,9 +16,11 @@ std::vector<double> alibi_slopes(i64 heads) {
 std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads) {
   std::vector<double> slopes = alibi_slopes(heads);
   if (at.alibi_scaled)
-    for (double& slope : slopes) slope = double(float(bf16(float(slope)))) * at.scale;
+    for (double& slope : slopes) slope = double(float(bf16(float(slope))));
   return slopes;
 }
+
+float rounded_alibi(float slope, i64 position) { return float(bf16(slope * float(bf16(float(position))))); }
 
 LayoutRule Attention::rule() const {
   if (at.packed())

@@ -13,7 +13,7 @@ struct AttentionSpec {
   double scale = 1;
   i64 window = 0;             // 0: no limit
   bool alibi = false;         // bias slope * (p' - p), slopes by head (Press 2022)
-  bool alibi_scaled = false;  // slopes rounded to bf16 and times scale, as Falcon's
+  bool alibi_scaled = false;  // scale * (B(p') - B(p)) instead, B(p) = bf16(slope) p in bf16: Falcon's
   double dropout = 0;         // of the probabilities
   u64 seed = 0;
   bool starts = false;  // the last input is there
@@ -37,8 +37,10 @@ struct AttentionSpec {
 // ALiBi's slope of each of n heads: powers of 2^(-8/m) for the largest power of two m <= n, then every second power of
 // 2^(-4/m).
 std::vector<double> alibi_slopes(i64 heads);
-// The same as the attention has them.
+// The same as the attention has them: with alibi_scaled rounded to bf16.
 std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads);
+// B(p) of one of those: the position and the product are rounded too, so that neighbours far from the start share one.
+float rounded_alibi(float slope, i64 position);
 
 struct Attention {
   static constexpr std::string_view name = "attention";

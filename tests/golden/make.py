@@ -29,6 +29,7 @@ def rope(theta, **more):
 LLAMA31_ROPE = rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                     original_max_position_embeddings=256)
 NO_DROPOUT = dict(hidden_dropout=0.0, attention_dropout=0.0)
+FALCON_ALIBI = dict(NO_DROPOUT, alibi=True, bias=True, parallel_attn=False, multi_query=False)
 CASES = {
     "gpt2": hf.GPT2Config(n_embd=16, n_head=4, n_layer=2, n_positions=32, vocab_size=44, resid_pdrop=0.0,
                           embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=43, eos_token_id=43),
@@ -51,8 +52,13 @@ CASES = {
     "gpt_neox_odd": hf.GPTNeoXConfig(**dict(SIZES, hidden_size=24, num_attention_heads=2), intermediate_size=28,
                                      max_position_embeddings=512, **rope(10000.0, partial_rotary_factor=0.25),
                                      **NO_DROPOUT),
-    "falcon_alibi": hf.FalconConfig(**SIZES, ffn_hidden_size=28, alibi=True, bias=True, parallel_attn=False,
-                                    multi_query=False, **NO_DROPOUT),
+    "falcon_alibi": hf.FalconConfig(**SIZES, ffn_hidden_size=28, **FALCON_ALIBI),
+    # Slopes, and positions above 256, that bf16 rounds.
+    "falcon_alibi_32_heads": hf.FalconConfig(**dict(SIZES, hidden_size=64, num_attention_heads=32,
+                                                    num_hidden_layers=1), ffn_hidden_size=16,
+                                             **dict(FALCON_ALIBI, multi_query=True)),
+    "falcon_alibi_long": hf.FalconConfig(**dict(SIZES, hidden_size=24, num_attention_heads=12, num_hidden_layers=1),
+                                         ffn_hidden_size=28, **FALCON_ALIBI),
 }
 
 
@@ -74,8 +80,8 @@ def random_weights(model, generator):
                 p.copy_(0.1 * noise)
 
 
-def random_batches(vocab_size, generator):
-    draw = lambda: torch.randint(0, vocab_size, (BATCH, SEQ), generator=generator)
+def random_batches(vocab_size, shape, generator):
+    draw = lambda: torch.randint(0, vocab_size, shape, generator=generator)
     return [dict(input_ids=draw(), targets=draw()) for _ in range(STEPS)]
 
 
@@ -110,11 +116,11 @@ def train(model, batches):
 
 def make(name, config, folder):
     # Falcon's eager attention adds ALiBi twice, in the mask and beside it; the default one adds it once.
-    config._attn_implementation = "sdpa" if name == "falcon_alibi" else "eager"
+    config._attn_implementation = "sdpa" if name.startswith("falcon_alibi") else "eager"
     generator = torch.Generator().manual_seed(1 + sum(name.encode()))
     model = hf.AutoModelForCausalLM.from_config(config).float().eval()
     random_weights(model, generator)
-    batches = random_batches(config.vocab_size, generator)
+    batches = random_batches(config.vocab_size, (1, 300) if name.endswith("_long") else (BATCH, SEQ), generator)
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)

@@ -134,6 +134,9 @@ TEST(AttentionPart, windows) { compare_all({{.scale = 0.3, .window = 1}, {.scale
 
 TEST(AttentionPart, alibi_and_documents) {
   compare_all({{.scale = 0.3, .alibi = true}, {.scale = 0.3, .starts = true}});
+  // Rounded biases go by positions in the whole.
+  for (DType t : tested_dtypes())
+    compare({t, {.scale = 0.3, .alibi = true, .alibi_scaled = true}, 2, Order::zigzag, {560, 1, 3, 4, 8}});
 }
 
 TEST(AttentionPart, dropout) {

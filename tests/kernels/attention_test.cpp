@@ -1,6 +1,7 @@
 #include "tests/kernels/run_op.h"
 
 #include "base/threads.h"
+#include "tests/kernels/alibi.h"
 
 namespace megalith::kernel_tests {
 
@@ -43,9 +44,7 @@ struct Plain {
 };
 static Plain plain(const Case& c) {
   const auto [s, b, g, r, d] = c.n;
-  std::vector<double> slopes = alibi_slopes(g * r);
-  for (double& slope : slopes)
-    if (c.at.alibi_scaled) slope = double(float(bf16(float(slope)))) * c.at.scale;
+  const std::vector<double> slopes = alibi_slopes(g * r);
   Plain out;
   out.o.assign(c.q.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq = out.o;
   out.dk.assign(c.k.x.size(), 0), out.dv = out.dk;
@@ -58,7 +57,7 @@ static Plain plain(const Case& c) {
       std::vector<double> p(size_t(s), 0), keep(size_t(s), 1), dp(size_t(s), 0);
       double sum = 0, mean = 0;
       for (i64 j = lo; j <= i; ++j) {
-        double x = c.at.alibi ? slopes[gi * r + ri] * double(j - i) : 0;
+        double x = c.at.alibi ? alibi_bias(c.at, slopes[gi * r + ri], j, i) : 0;
         for (i64 e = 0; e < d; ++e) x += c.at.scale * c.q[row * d + e] * c.k[key_row(j, bi, gi) + e];
         sum += p[j] = std::exp(x);
         const u64 h = mix_all(c.at.seed, i64(c.rows[bi]), gi, ri, i, j);
@@ -140,6 +139,14 @@ TEST(Attention, features) {
   for (DType t : tested_dtypes())
     for (const AttentionSpec& at : specs)
       for (i64 s : {5, 33, 130}) compare(make_case(t, {s, 2, 2, 3, 8}, at));
+}
+
+// Twelve heads have slopes that are no powers of two, and positions above 256 are no numbers of bf16.
+TEST(Attention, rounded_biases) {
+  for (DType t : tested_dtypes())
+    for (const AttentionSpec& at : {AttentionSpec{.alibi = true, .alibi_scaled = true},
+                                    {.window = 70, .alibi = true, .alibi_scaled = true, .starts = true}})
+      compare(make_case(t, {600, 1, 3, 4, 8}, at));
 }
 
 TEST(Attention, long_sequence_and_wide_heads) {

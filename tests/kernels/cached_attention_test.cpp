@@ -1,5 +1,6 @@
 // CacheWrite and CachedAttention against their plain definitions.
 #include "kernel_run.h"
+#include "tests/kernels/alibi.h"
 
 namespace megalith::kernel_tests {
 
@@ -27,7 +28,7 @@ void attend(const Case& c, const std::vector<Tensor>& in, i64 i, i64 head, doubl
     const double* k = in[1].x.data() + (p * b * g + group) * d;
     double dot = 0;
     for (i64 e = 0; e < d; ++e) dot += q[e] * k[e];
-    score.push_back(dot * c.at.scale + slope * double(p - position));
+    score.push_back(dot * c.at.scale + alibi_bias(c.at, slope, p, position));
   }
   const double most = *std::ranges::max_element(score);
   double sum = 0;
@@ -43,9 +44,7 @@ void expect_definition(const Case& c, DType type) {
   const auto [s, t, b, g, r, d] = c.n;
   const std::vector<Tensor> in = {random_tensor(type, {s, b, g, r, d}, 1), random_tensor(type, {t, b, g, d}, 2),
                                   random_tensor(type, {t, b, g, d}, 3), length_of(c.length)};
-  auto slopes = alibi_slopes(g * r);
-  for (double& slope : slopes)
-    if (c.at.alibi_scaled) slope = double(float(bf16(float(slope)))) * c.at.scale;
+  const auto slopes = alibi_slopes(g * r);
   std::vector<double> want;
   for (i64 i = 0; i < s; ++i)
     for (i64 head = 0; head < b * g * r; ++head) attend(c, in, i, head, c.at.alibi ? slopes[head % (g * r)] : 0, want);
@@ -64,6 +63,7 @@ TEST(CachedAttention, is_its_definition) {
       {{5, 64, 1, 2, 3, 16}, 50, {.scale = 0.25, .window = 9}},
       {{2, 50, 2, 2, 3, 256}, 30, {.scale = 0.06, .alibi = true}},
       {{2, 50, 2, 2, 3, 64}, 30, {.scale = 0.12, .alibi = true, .alibi_scaled = true}},
+      {{2, 700, 1, 3, 4, 16}, 600, {.scale = 0.25, .alibi = true, .alibi_scaled = true}},
   };
   for (const Case& c : cases)
     for (DType type : {DType::f32, DType::bf16}) {

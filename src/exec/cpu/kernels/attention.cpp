@@ -100,7 +100,7 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.starts);
-  const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
+  const Alibi<A> alibi = alibi_of<A>(p, it, run);
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile) {
     const Rects rects = live_rects(bounds, first, std::min(first + kTile, run.length));
@@ -119,7 +119,7 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
                      .n = r.c1 - r.c0,
                      .k = p.d,
                      .add = false});
-      if (r.masked || slope != 0) bias_and_mask(bounds, r, first, slope, w.scores);
+      if (r.masked || alibi.slope != 0) bias_and_mask(bounds, r, first, alibi, w.scores);
     }
     softmax_step(p, rects, w);
     for (const Rect& r : rects) {

@@ -90,7 +90,7 @@ void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const R
               const Bounds<accum_t<T>>& bounds, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
-  const A slope = p.at.alibi ? A(p.slopes[it.g * p.r + it.r]) : A(0);
+  const Alibi<A> alibi = alibi_of<A>(p, it, run);
   const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = run.local + first + r.j0;
   SmallGemm<A> g{.a = w.k + key * p.dp,
                  .a_row = p.dp,
@@ -104,7 +104,7 @@ void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const R
                  .k = p.d,
                  .add = false};
   small_gemm(g);
-  if (r.masked || slope != 0) bias_and_mask(bounds, r, first, slope, w.probabilities);
+  if (r.masked || alibi.slope != 0) bias_and_mask(bounds, r, first, alibi, w.probabilities);
   g.a = w.v + key * p.dp, g.b = w.dout_t + x, g.c = w.dscores + at;
   small_gemm(g);
 }

@@ -102,9 +102,27 @@ Rects live_rects(const Bounds<A>& bounds, i64 first_key, i64 end_key) {
   return out;
 }
 
+// Rounded biases: a key's is one number, a query's own was its lane's.
 template <class A>
-void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, A slope, A* scores) {
+static void add_rounded_bias(const Bounds<A>& bounds, const Rect& rect, i64 first_key, const Alibi<A>& alibi,
+                             A* scores) {
+  alignas(64) A own[kTile];
+  const int begin = rect.c0 * kLanes<A>, end = rect.c1 * kLanes<A>;
+  for (int i = begin; i < end; ++i) own[i] = alibi.rounded(bounds.hi[i]);
+  for (int j = rect.j0; j < rect.j1; ++j) {
+    const Vec<A> of_key = fill(alibi.rounded(first_key + j));
+    for (int i = begin; i < end; i += kLanes<A>) {
+      A* at = scores + j * kTile + i;
+      store(at, load(at) + alibi.rounded_scale * (of_key - load(own + i)));
+    }
+  }
+}
+
+template <class A>
+void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, const Alibi<A>& alibi, A* scores) {
   using I = int_t<A>;
+  if (alibi.rounded_scale != 0) add_rounded_bias(bounds, rect, first_key, alibi, scores);
+  const A slope = alibi.rounded_scale != 0 ? A(0) : alibi.slope;
   const Vec<A> hidden = fill(-std::numeric_limits<A>::infinity());
   for (int j = rect.j0; j < rect.j1; ++j)
     for (int c = rect.c0; c < rect.c1; ++c) {
@@ -181,8 +199,8 @@ template Bounds<float> bounds_of(const AttentionPlan&, const Item&, const KeyRun
 template Bounds<double> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const i32*);
 template Rects live_rects(const Bounds<float>&, i64, i64);
 template Rects live_rects(const Bounds<double>&, i64, i64);
-template void bias_and_mask(const Bounds<float>&, const Rect&, i64, float, float*);
-template void bias_and_mask(const Bounds<double>&, const Rect&, i64, double, double*);
+template void bias_and_mask(const Bounds<float>&, const Rect&, i64, const Alibi<float>&, float*);
+template void bias_and_mask(const Bounds<double>&, const Rect&, i64, const Alibi<double>&, double*);
 template void drop_factors(const AttentionPlan&, const DropKeys&, i64, float*);
 template void drop_factors(const AttentionPlan&, const DropKeys&, i64, double*);
 template void pack_rows(const float*, i64, i64, i64, float, float*);

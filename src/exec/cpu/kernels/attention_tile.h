@@ -93,9 +93,24 @@ struct Rects {
 template <class A>
 Rects live_rects(const Bounds<A>& bounds, i64 first_key, i64 end_key);
 
-// scores[j][*] of a rect: adds ALiBi's bias, puts -inf where a key is not visible. slope: of this head, 0 for none.
+// ALiBi of one head, for the keys of a run.
 template <class A>
-void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, A slope, A* scores);
+struct Alibi {
+  A slope = 0;          // 0: none
+  A rounded_scale = 0;  // of biases that are rounded (AttentionSpec::alibi_scaled), else 0
+  i64 position = 0;     // of the run's first key
+
+  A rounded(i64 key) const { return A(rounded_alibi(float(slope), position + key)); }
+};
+template <class A>
+Alibi<A> alibi_of(const AttentionPlan& p, const Item& it, const KeyRun& keys) {
+  if (!p.at.alibi) return {};
+  return {A(p.slopes[it.g * p.r + it.r]), p.at.alibi_scaled ? A(p.at.scale) : A(0), keys.position};
+}
+
+// scores[j][*] of a rect: adds ALiBi's bias, puts -inf where a key is not visible.
+template <class A>
+void bias_and_mask(const Bounds<A>& bounds, const Rect& rect, i64 first_key, const Alibi<A>& alibi, A* scores);
 
 // Dropout of one tile: keys of the hash for each query, to be mixed with the key's position.
 struct DropKeys {

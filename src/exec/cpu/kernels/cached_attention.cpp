@@ -33,13 +33,18 @@ struct OneQuery {
   const AttentionSpec& at;
   A slope;
 
+  A bias(i64 key, i64 position) const {
+    if (!at.alibi_scaled) return slope * A(key - position);
+    return A(at.scale) * A(rounded_alibi(float(slope), key) - rounded_alibi(float(slope), position));
+  }
+
   void operator()(T* o, const T* q, const T* k, const T* v, i64 position, A* scores) const {
     const i64 step = n.b * n.g * n.d, first = at.window > 0 ? std::max<i64>(0, position - at.window + 1) : 0;
     A most = -std::numeric_limits<A>::infinity();
     for (i64 p = first; p <= position; ++p) {
       A dot = 0;
       for (i64 i = 0; i < n.d; ++i) dot += A(q[i]) * A(k[p * step + i]);
-      scores[p] = dot * A(at.scale) + slope * A(p - position);
+      scores[p] = dot * A(at.scale) + bias(p, position);
       most = std::max(most, scores[p]);
     }
     A sum = 0;

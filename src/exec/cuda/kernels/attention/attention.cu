@@ -94,7 +94,9 @@ struct Attend {
       Sums<kN> c;
       float shrink[2];
       product_of_rows<D, kN>(c, queries + warp_id() * 16 * kRow<T, D>, k);
-      to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
+      to_scores(
+          z, head, c, [&](int j, int e) { return first + column_of(j, e); },
+          [&](int, int e) { return q.position[e / 2]; });
       if (has_hidden(at, tile, lows)) hide(q, at, c);
       softmax_step<kN>(c, state, shrink);
       if (z.dropout) drop(q, first, c);

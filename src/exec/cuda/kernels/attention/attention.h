@@ -12,7 +12,7 @@ struct AttentionSizes {
   int s = 0, b = 0, g = 0, r = 0, d = 0, t = 0;
   float scale = 1;
   int window = 0;
-  bool alibi = false, dropout = false;
+  bool alibi = false, alibi_scaled = false, dropout = false;
   u64 seed = 0, drop_below = 0;            // an element is dropped if its hash >> 11 is below it
   float keep_scale = 1;                    // 1 / (1 - p)
   Indices positions, groups, heads, keys;  // positions: of queries; keys: of keys

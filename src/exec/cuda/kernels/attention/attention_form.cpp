@@ -45,6 +45,7 @@ AttentionSizes sizes_of(const Form& f) {
                    .scale = float(at.scale),
                    .window = int(std::min(at.window, kLongest)),
                    .alibi = at.alibi,
+                   .alibi_scaled = at.alibi_scaled,
                    .dropout = at.dropout > 0,
                    .seed = at.seed,
                    .drop_below = u64(std::ceil(at.dropout * 0x1p53)),

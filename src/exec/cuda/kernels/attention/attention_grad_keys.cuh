@@ -81,8 +81,9 @@ struct KeyGrad {
     const Span lows = first_keys(z, tile, starts_of(item));
     const bool masked = first < lows.high || first + kM - 1 > tile.position;
     const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
-    const auto ahead = [&](int j, int e) { return mine + row_of(e) - column_of(j, e); };
-    to_scores(z, head(item), p, ahead);
+    const auto key = [&](int, int e) { return first + warp_id() * 16 + row_of(e); };
+    const auto query = [&](int j, int e) { return tile.position + column_of(j, e); };
+    to_scores(z, head(item), p, key, query);
     if (masked) hide(q, mine, tile.position, p);
 #pragma unroll
     for (int j = 0; j < kN / 8; ++j)

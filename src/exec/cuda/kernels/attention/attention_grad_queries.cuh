@@ -42,7 +42,9 @@ struct QueryGrad {
   __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], const KeyTiles<kN>& at, bool masked,
                           Sums<kN>& c, Sums<kN>& d) const {
     const int first = at.first;
-    to_scores(z, head, c, [&](int j, int e) { return first + column_of(j, e) - q.position[e / 2]; });
+    to_scores(
+        z, head, c, [&](int j, int e) { return first + column_of(j, e); },
+        [&](int, int e) { return q.position[e / 2]; });
     if (masked) hide(q, at, c);
     if (z.dropout) {
 #pragma unroll

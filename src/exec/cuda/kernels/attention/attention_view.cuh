@@ -2,6 +2,7 @@
 // positions, a head, and what a query sees.
 #pragma once
 #include "base/rng.h"
+#include "exec/cuda/kernels/attention/alibi.cuh"
 #include "exec/cuda/kernels/attention/attention.h"
 #include "exec/cuda/kernels/device_math.cuh"
 
@@ -92,20 +93,22 @@ __device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int
   return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
 }
 
-// Products of queries and keys to scores, times log2(e). ahead(j, e): how many positions the key is past the query.
-template <int N, class F>
-__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], F ahead) {
+// Products of queries and keys to scores, times log2(e). key(j, e), query(j, e): their positions.
+template <int N, class K, class Q>
+__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], K key, Q query) {
   const float scale = z.scale * kLog2E;
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int e = 0; e < 4; ++e) c[j][e] *= scale;
   if (!z.alibi) return;
-  const float slope = z.slopes[h.g * z.r + h.r] * kLog2E;
+  const float slope = z.slopes[h.g * z.r + h.r], by = z.alibi_scaled ? scale : slope * kLog2E;
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
-    for (int e = 0; e < 4; ++e) c[j][e] += slope * float(ahead(j, e));
+    for (int e = 0; e < 4; ++e)
+      c[j][e] += by * (z.alibi_scaled ? rounded_alibi(slope, key(j, e)) - rounded_alibi(slope, query(j, e))
+                                      : float(key(j, e) - query(j, e)));
 }
 
 // The first key that the query at `position` sees; the last is the query's own.

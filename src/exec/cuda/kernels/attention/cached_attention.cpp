@@ -16,8 +16,9 @@ Kernel prepare(const CachedAttention& op, const Site& site) {
   const Shape q = site.in_shape(0), k = site.in_shape(1);
   check_activation(op.name, site.ins[0].dtype);
   check(q[4] <= 256, "[cached_attention] heads of {} numbers have no CUDA kernel: at most 256", q[4]);
-  CachedAttentionLaunch l{site.ins[0].dtype,  q[0],         k[0],       q[1], q[2], q[3], q[4],
-                          float(op.at.scale), op.at.window, op.at.alibi};
+  CachedAttentionLaunch l{
+      site.ins[0].dtype, q[0], k[0], q[1], q[2], q[3], q[4], float(op.at.scale), op.at.window, op.at.alibi,
+      op.at.alibi_scaled};
   if (op.at.alibi) {
     check(l.g * l.r <= l.kMostHeads, "[cached_attention] {} heads with ALiBi have no CUDA kernel: at most {}",
           l.g * l.r, l.kMostHeads);

@@ -3,6 +3,7 @@
 // shared memory, the spans by a second kernel.
 #include "exec/cuda/kernels/attention/cached_attention.h"
 
+#include "exec/cuda/kernels/attention/alibi.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
@@ -54,6 +55,11 @@ __device__ inline void load_head(const T* from, i64 d, float (&to)[E]) {
   }
 }
 
+__device__ inline float bias_of(const CachedAttentionLaunch& l, float slope, i64 key, i64 position) {
+  if (!l.alibi_scaled) return slope * float(key - position);
+  return l.scale * (rounded_alibi(slope, int(key)) - rounded_alibi(slope, int(position)));
+}
+
 // Keys p, p + 1, ... of at most kUnroll, below `end`.
 template <class T, int E>
 __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, const T* values, i64 p, i64 end,
@@ -72,7 +78,7 @@ __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, c
   float most = all.m;
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) {
-    score[u] = p + u < end ? warp_sum(score[u]) * l.scale + slope * float(p + u - position) : kNone;
+    score[u] = p + u < end ? warp_sum(score[u]) * l.scale + bias_of(l, slope, p + u, position) : kNone;
     most = fmaxf(most, score[u]);
   }
   if (most == kNone) return;

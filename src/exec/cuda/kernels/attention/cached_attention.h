@@ -18,7 +18,7 @@ struct CachedAttentionLaunch {
   i64 s, t, b, g, r, d;  // d <= 256
   float scale;
   i64 window;
-  bool alibi;
+  bool alibi, alibi_scaled;
   float slopes[kMostHeads] = {};  // [g, r], if alibi
   constexpr i64 jobs() const { return s * b * g * r; }
   constexpr i64 splits() const { return (t + kSpan - 1) / kSpan; }
