@@ -1,26 +1,52 @@
 #include "cli/absent_tokenizer.h"
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
+#include <string_view>
 
 namespace megalith {
 namespace {
 
 struct Vocabulary {
-  const char* name;
-  i64 entries;
+  std::string_view name;
+  i64 entries;  // with the tokens added to it, as len(AutoTokenizer) has them
 };
 
-// By type, where a type belongs to one vocabulary.
-constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},       {"Llama2Tokenizer", 32000},
-                                 {"Llama3Tokenizer", 128256},       {"TikTokenizer", 131072},
-                                 {"BertWordPieceLowerCase", 30522}, {"BertWordPieceCase", 28996}};
+// By type, where a type belongs to one vocabulary. Sources: transformers' GPT2Config, LlamaConfig and BertConfig;
+// Megatron Core's tiktoken_tokenizer.py; MllamaConfig for Llama 3.
+constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},
+                                 {"Llama2Tokenizer", 32000},
+                                 {"Llama3Tokenizer", 128256},
+                                 {"TikTokenizer", 131072},
+                                 {"BertWordPieceLowerCase", 30522}};
 
-// By what a model's name or directory holds, in small letters; the first that fits.
-constexpr Vocabulary kModels[] = {{"llama-3", 128256}, {"llama3", 128256},      {"llama-2", 32000},
-                                  {"llama2", 32000},   {"mixtral-8x7b", 32000}, {"mistral-7b", 32000},
-                                  {"qwen3", 151669},   {"qwen2.5", 151665},     {"qwen2", 151646},
-                                  {"gpt2", 50257},     {"gpt-neox", 50277}};
+// By a model's name, in small letters. Configurations hold padded sizes; those of Qwen and GPT-NeoX are their
+// tokenizers' lengths, by QwenLM/Qwen3 issue 29, QwenLM/Qwen3-VL issue 1402 and EleutherAI/pythia issue 68. Qwen3's:
+// the first id that models built on it add.
+constexpr Vocabulary kModels[] = {
+    {"llama-3", 128256},   {"llama-3.1", 128256},   {"llama-3.2", 128256}, {"llama-3.3", 128256}, {"llama3", 128256},
+    {"llama3.1", 128256},  {"llama3.2", 128256},    {"llama3.3", 128256},  {"llama-2", 32000},    {"llama2", 32000},
+    {"mistral-7b", 32000}, {"mixtral-8x7b", 32000}, {"qwen1.5", 151646},   {"qwen2", 151646},     {"qwen2.5", 151665},
+    {"qwen3", 151669},     {"gpt2", 50257},         {"gpt-neox", 50277},   {"pythia", 50277}};
+
+// Models of these names have other vocabularies.
+constexpr std::string_view kOthers[] = {"vl", "vision", "audio", "omni", "v0.3", "chinese", "japanese"};
+
+bool is_word_in(std::string_view text, std::string_view word) {
+  return ("-" + std::string(text) + "-").find("-" + std::string(word) + "-") != std::string::npos;
+}
+
+// "meta-llama-3-8b" and "llama-3.model" are of "llama-3"; "llama-3.1-8b" is not.
+bool is_of(std::string_view part, std::string_view name) {
+  if (part.starts_with("meta-")) part.remove_prefix(5);
+  if (!part.starts_with(name)) return false;
+  const std::string_view rest = part.substr(name.size());
+  for (const std::string_view other : kOthers)
+    if (is_word_in(rest, other)) return false;
+  const bool suffix = rest.size() > 1 && rest[0] == '.' && std::isalpha(static_cast<unsigned char>(rest[1])) != 0;
+  return rest.empty() || rest[0] == '-' || rest[0] == '_' || suffix;
+}
 
 bool is_there(const std::string& path) { return !path.empty() && std::filesystem::exists(path); }
 
@@ -39,10 +65,11 @@ std::string absent_file(const TokenizerConfig& t) {
 }
 
 std::optional<i64> public_vocabulary(const TokenizerConfig& t) {
-  std::string name = t.tokenizer_model;
-  std::transform(name.begin(), name.end(), name.begin(), [](unsigned char c) { return char(std::tolower(c)); });
-  for (const Vocabulary& v : kModels)
-    if (name.find(v.name) != std::string::npos) return v.entries;
+  std::string path = t.tokenizer_model;
+  std::transform(path.begin(), path.end(), path.begin(), [](unsigned char c) { return char(std::tolower(c)); });
+  for (const auto& part : std::filesystem::path(path))
+    for (const Vocabulary& v : kModels)
+      if (is_of(part.string(), v.name)) return v.entries;
   for (const Vocabulary& v : kTypes)
     if (t.type == v.name) return v.entries;
   return std::nullopt;

@@ -144,6 +144,7 @@ static bool plan_without_files(Options& o) {
     o.notes.push_back(fmt::format("{} {} is not here: the plan takes its public vocabulary of {} entries",
                                   o.tokenizer.type, file, *entries));
   }
+  if (o.data.mock_data) o.data.eod = o.model.vocab_size - 1;  // made-up documents are of any tokens
   return o.model.vocab_size != 0;
 }
 
