@@ -1,26 +1,7 @@
-#include <algorithm>
-
+#include "config/misspelt.h"
 #include "config/parse.h"
 
 namespace megalith::config {
-namespace {
-
-i64 edit_distance(std::string_view a, std::string_view b) {
-  std::vector<i64> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = i64(j);
-  for (size_t i = 1; i <= a.size(); ++i) {
-    i64 diagonal = row[0];
-    row[0] = i64(i);
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const i64 above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, diagonal + (a[i - 1] != b[j - 1])});
-      diagonal = above;
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
 
 FlagIndex::FlagIndex(FieldList& fields, std::span<const OtherFlag> others) {
   for (Field& field : fields.all())

@@ -34,7 +34,7 @@ struct Given {
 // What of the words and the file could not be taken.
 struct Wrong {
   std::vector<std::string> mistakes;          // one line each: unknown flags, and values wrong, missing or surplus
-  std::set<std::string, std::less<>> unread;  // flags of fields whose values were wrong or missing
+  std::set<std::string, std::less<>> unread;  // of fields: values wrong or missing, or the flag misspelt
   std::vector<Refusal> refusals;              // other programs' flags that ask for what is not there
   std::string rest;  // with refusals: the command line without them; empty where a file has some
   bool any() const { return !mistakes.empty() || !refusals.empty(); }

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "config/misspelt.h"
 #include "config/odd_word.h"
 
 namespace megalith::config {
@@ -59,8 +60,9 @@ class Words {
       return index_.find(last_, "unknown flag " + last_);
     } catch (const Error&) {
       following();
-      const std::string odd = odd_word(word);
+      const std::string odd = odd_word(word), meant = misspelt_field(index_, last_);
       check(odd.empty(), "{}", odd);
+      if (!meant.empty()) source_.unread.insert(meant);
       throw;
     }
   }

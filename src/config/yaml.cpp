@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "config/file.h"
+#include "config/misspelt.h"
 #include "config/other_files.h"
 #include "config/words.h"
 
@@ -50,6 +51,8 @@ class Reader {
     const std::string where = fmt::format("{}: {}", place, key);
     if (const FlagIndex::Entry* off = index_.known("--no-" + flag.substr(2)); off && !index_.known(flag))
       return read_opposite(*off, value, where);
+    const std::string meant = index_.known(flag) ? "" : misspelt_field(index_, flag);
+    if (!meant.empty()) source_.unread.insert(meant);
     const auto entry = index_.find(flag, fmt::format("{}: unknown key '{}'", place, key));
     if (entry.other) return read_other(*entry.other, value, where);
     try {

@@ -45,7 +45,7 @@ TEST_F(Hub, EachCommandFindsAModelByItsName) {
     EXPECT_NE((ran.out + ran.err).find(" our-lab/tiny.model: read from "), std::string::npos)
         << line << ran.out << ran.err;
   }
-  expect_refused("inspect our-lab/another", "our-lab/another is not there");
+  expect_refused("inspect our-lab/another", "fetch it by `hf download our-lab/another ");
 }
 
 }  // namespace megalith::test

@@ -47,6 +47,12 @@ const std::string kConfig = R"({"architectures": ["LlamaForCausalLM"], "model_ty
 
 TEST_F(NewUser, ScriptsAndShells) {
   refuses("--num_layers 3", "--num-layers");
+  // Said once: what is misspelt is not missing.
+  for (const char* flag : {"--num_layers 3", "--num-layer 3"}) {
+    const Ran ran = megalith("pretrain-gpt --device cpu " + std::string(flag));
+    EXPECT_EQ(ran.err.find("missing required flags: --num-layers"), std::string::npos) << ran.err;
+    EXPECT_NE(ran.err.find("missing required flags: --hidden-size"), std::string::npos) << ran.err;
+  }
   refuses("--num-layers= 3", "no blank behind the =");
   refuses("--lr=", "--lr: '' is not a number");
   refuses("\xE2\x80\x93lr 1e-3", "is no minus sign: write --lr");

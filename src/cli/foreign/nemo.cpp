@@ -104,7 +104,8 @@ class Nemo {
       if (fs::is_regular_file(file, error))
         values_.add_file(file);
       else
-        flags_.wrong(fmt::format("{} is not there: what the line leaves open has the values of NeMo's own file", file));
+        notes_.push_back(
+            fmt::format("{} is not there: what the line leaves open has the values of NeMo's own file", file));
     } else if (!bridge_) {
       notes_.push_back("what the line leaves open has the values of NeMo's own file");
     }

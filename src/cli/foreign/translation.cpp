@@ -32,11 +32,12 @@ std::string command_line(std::string_view command, const std::vector<std::string
 }
 
 void answer(const Translation& t) {
-  std::vector<std::string> said = t.wrong;
-  said.insert(said.end(), t.notes.begin(), t.notes.end());
+  std::vector<std::string> said = t.wrong, after;
   if (said.empty()) said.push_back(fmt::format("this is {}, which is answered and not run", t.whose));
-  throw Mistakes(said,
-                 {fmt::format("This is {}. The whole command of ours:", t.whose), command_line(t.command, t.words)});
+  for (const std::string& note : t.notes) after.push_back("note: " + note);
+  after.push_back(fmt::format("This is {}. The whole command of ours:", t.whose));
+  after.push_back(command_line(t.command, t.words));
+  throw Mistakes(said, after);
 }
 
 }  // namespace megalith

@@ -20,7 +20,7 @@ std::string shell_word(std::string_view word);
 // "build/bin/megalith COMMAND WORD ...", which begins as the program was called, to be pasted into a shell.
 std::string command_line(std::string_view command, const std::vector<std::string>& words);
 
-// Throws Mistakes, the answer to what cannot run as it stands: all that is wrong, what has no effect, and below, in a
+// Throws Mistakes, the answer to what cannot run as it stands: all that is wrong, below what has no effect, and in a
 // line of its own, the whole command of ours.
 [[noreturn]] void answer(const Translation& translation);
 
