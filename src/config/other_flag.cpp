@@ -98,7 +98,8 @@ std::string line_without(std::span<const std::string> words, std::span<const Oth
     const std::vector<std::string>& today = use.other->means.empty() ? use.other->instead : use.other->means;
     if (today.empty()) continue;
     for (const std::string& word : today) say(word);
-    for (const std::string& value : use.values) say(value);
+    const bool wants_value = today.back().starts_with("--") && today.back().find('=') == std::string::npos;
+    for (const std::string& value : wants_value ? use.values : std::vector<std::string>()) say(value);
   }
   return line;
 }

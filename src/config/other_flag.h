@@ -18,7 +18,7 @@ struct OtherFlag {
   std::vector<std::string> neutral = {};    // of a refused flag: values that ask for what is so anyway
   std::vector<std::string> only_with = {};  // of a refused flag: without any of these it asks for nothing
   std::vector<std::string> means = {};      // an old spelling: the words for it today; its values follow them
-  std::vector<std::string> instead = {};    // of a refused flag: the words that come nearest; its values follow them
+  std::vector<std::string> instead = {};    // of a refused flag: the words that come nearest; its values follow a flag
 };
 
 // One that was written.

@@ -109,8 +109,8 @@ constexpr Feature kOfRun[] = {
      "", ""},
     {"text is made tokens by megalith preprocess-data, and chats are trained by --sft: a run's length is --train-iters "
      "or --train-samples",
-     "--train-mode=pretrain --dataset=MMAP|LLama-Pretrain-Idxmap --epochs= --loss-on-targets-only", "", ""},
-    {"sequences are filled to --seq-length: there is no other padding", "--max-padding-length=", "--keep-last", ""},
+     "--train-mode=pretrain --dataset=MMAP|LLama-Pretrain-Idxmap --epochs= --loss-on-targets-only",
+     "--max-padding-length= --keep-last", ""},
     {"this way to feed data is not built yet",
      "--random-ltd --data-efficiency-curriculum-learning --skip-train-iteration-range=* "
      "--dataloader-inter-document-masking --phase-transition-iterations= --iterations-to-skip=* "

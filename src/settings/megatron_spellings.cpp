@@ -42,7 +42,8 @@ constexpr Spelling kSpellings[] = {
 constexpr Spelling kNearest[] = {
     {"--fp16", "--bf16"},
     {"--pretrained-checkpoint", "--finetune --load"},
-    {"--patch-tokenizer-type", "--tokenizer-type"},
+    {"--patch-tokenizer-type", "--tokenizer-type HuggingFaceTokenizer"},
+    {"--zero-stage", "--use-distributed-optimizer=true"},
     {"--cpu-offloading", "--optimizer-cpu-offload"},
     {"--train-data", "--train-data-path"},
     {"--valid-data", "--valid-data-path"},

@@ -69,16 +69,19 @@ std::string line_of(const std::string& text) {
 }
 
 TEST_F(Scripts, TheLineThatIsLeftPlans) {
-  for (const char* name : {"gpt2-345m-fp16", "qwen3-30b-a3b", "deepseek-v2-lite"}) {
+  for (const char* name : {"gpt2-345m-fp16", "qwen3-30b-a3b", "deepseek-v2-lite", "gpt-6.7b-deepspeed"}) {
     SCOPED_TRACE(name);
     const fs::path script = fs::path(kSourceDir) / "tests/cli/scripts" / (std::string(name) + ".sh");
-    const std::string more = "--dry-run --device cpu --train-iters 10 --data-path " + data();
+    const bool counts_samples = std::string(name) == "gpt-6.7b-deepspeed";
+    const std::string length = counts_samples ? "" : "--train-iters 10 ";
+    const std::string more = "--dry-run --device cpu " + length + "--data-path " + data();
     const std::string line = line_of(try_script(script, more).text);
     ASSERT_NE(line, "");
     const fs::path again = fs::temp_directory_path() / fmt::format("megalith-line-{}.sh", getpid());
     std::ofstream(again) << "torchrun pretrain_gpt.py" << line.substr(std::string(" pretrain-gpt").size() - 1) << "\n";
     const Tried tried = try_script(again, "--device cpu");
     EXPECT_EQ(tried.exit_code, 0) << line << "\n" << tried.text;
+    EXPECT_EQ(line.find("--use-distributed-optimizer=true") != std::string::npos, counts_samples) << line;
     fs::remove(again);
   }
 }

@@ -1,4 +1,4 @@
-# refused: --max-padding-length, --train-mode, --dataset, --epochs: --sft --train-data, --valid-data: --cpu-offloading, --optimizer-offload-policy: --optimizer-cpu-offload
+# refused: --max-padding-length, --train-mode, --dataset, --epochs, --sft --train-data, --valid-data: --cpu-offloading, --optimizer-offload-policy: --optimizer-cpu-offload
 # In the manner of Pai-Megatron-Patch: a program for each model, and chats as text.
 torchrun --nproc_per_node 8 --nnodes 1 pretrain_qwen.py \
   --num-layers 24 --hidden-size 896 --ffn-hidden-size 4864 --num-attention-heads 14 --group-query-attention \
