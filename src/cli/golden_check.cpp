@@ -196,8 +196,8 @@ class GoldenCheck {
       feed(read_batch(golden_, i));
       double h[hyper::kSize];
       h[hyper::kLr] = c.lr, h[hyper::kWeightDecay] = c.weight_decay;
-      h[hyper::kCorrection1] = 1 - std::pow(c.adam_beta1, i + 1),
-      h[hyper::kCorrection2] = 1 - std::pow(c.adam_beta2, i + 1);
+      h[hyper::kOwn] = 1 - std::pow(c.adam_beta1, i + 1),
+      h[hyper::kOwn + 1] = 1 - std::pow(c.adam_beta2, i + 1);
       interpreter_->write(step_.plan.leaf("hyper"), h);
       interpreter_->run(program("last-micro-batch"), true);
       const auto scalars = interpreter_->scalars(program("last-micro-batch"), "step");

@@ -42,43 +42,44 @@ Cost MultiSumSquares::cost(Types ins, Types outs) const {
   return {2 * elements, total_bytes(ins, outs)};
 }
 
-std::vector<int> MultiAdamW::ins_of(int parameter) const {
+std::vector<int> MultiUpdate::ins_of(int parameter) const {
   const int first = parameter * ins_each(), scalars = parameters() * ins_each();
-  std::vector<int> out = {first, first + 1, first + 2, first + 3, scalars, scalars + 1};
-  if (copy) out.push_back(first + 4);
+  std::vector<int> out;
+  for (int i = 0; i < 2 + states_of(rule); ++i) out.push_back(first + i);
+  out.push_back(scalars), out.push_back(scalars + 1);
+  if (copy) out.push_back(first + ins_each() - 1);
   return out;
 }
 
-std::vector<Type> MultiAdamW::infer(const InferArgs& a) const {
+std::vector<Type> MultiUpdate::infer(const InferArgs& a) const {
   check(!decay.empty() && a.ins.size() == size_t(parameters() * ins_each() + 2), "{} inputs for {} parameters",
         a.ins.size(), parameters());
   std::vector<Type> out;
   for (int p = 0; p < parameters(); ++p) {
     InferArgs each{a.mesh, {}, {}};
-    for (int i : ins_of(p)) each.ins.push_back(a.ins[i]), each.wants_grad.push_back(a.wants_grad[i]);
-    const AdamW op = one(p, each.ins[0].ndim());
-    for (Type& t : infer_by_rule(op.rule(), each, op.dtypes(each.ins))) out.push_back(std::move(t));
+    for (int i : ins_of(p)) each.ins.push_back(a.ins[size_t(i)]), each.wants_grad.push_back(a.wants_grad[size_t(i)]);
+    for (Type& t : one(p, each.ins[0].ndim()).infer(each)) out.push_back(std::move(t));
   }
   return out;
 }
 
-Cost MultiAdamW::cost(Types ins, Types outs) const {
+Cost MultiUpdate::cost(Types ins, Types outs) const {
   double elements = 0;
   for (int p = 0; p < parameters(); ++p) elements += double(ins[size_t(p * ins_each())].elements());
-  return {14 * elements, total_bytes(ins, outs)};
+  return {flops_of(rule) * elements, total_bytes(ins, outs)};
 }
 
-std::vector<Alias> MultiAdamW::aliases() const {
+std::vector<Alias> MultiUpdate::aliases() const {
   std::vector<Alias> out;
   for (int p = 0; p < parameters(); ++p) {
     const int to = p * outs_each(), from = p * ins_each();
-    out.push_back({to, from, true}), out.push_back({to + 1, from + 2, true}), out.push_back({to + 2, from + 3, true});
-    if (copy) out.push_back({to + 3, from + 4, true});
+    out.push_back({to, from, true});
+    for (int k = 1; k < outs_each(); ++k) out.push_back({to + k, from + 1 + k, true});
   }
   return out;
 }
 
-std::string MultiAdamW::decay_text() const {
+std::string MultiUpdate::decay_text() const {
   std::string out;
   for (bool d : decay) out += d ? '1' : '0';
   return out;

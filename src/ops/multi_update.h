@@ -25,20 +25,21 @@ struct MultiSumSquares {
   Cost cost(Types ins, Types outs) const;
 };
 
-// AdamW on many parameters. Inputs: w, g, m, v, [copy] for each, then scalars, hyper -> w, m, v, [copy] for each.
-struct MultiAdamW {
-  static constexpr std::string_view name = "multi_adamw";
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+// Update on many parameters. Inputs: w, g, states, [copy] for each, then scalars, hyper -> w, states, [copy] for each.
+struct MultiUpdate {
+  static constexpr std::string_view name = "multi_update";
+  UpdateRule rule;
   bool copy = false;
-  std::vector<bool> decay;  // by parameter
+  std::vector<bool> decay = {};  // by parameter
 
   void fields(auto&& v) const {
-    v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("copy", copy), v("decay", decay_text());
+    list_rule(rule, v);
+    v("copy", copy), v("decay", decay_text());
   }
   int parameters() const { return int(decay.size()); }
-  int ins_each() const { return copy ? 5 : 4; }
-  int outs_each() const { return copy ? 4 : 3; }
-  AdamW one(int parameter, int ndim) const { return {ndim, beta1, beta2, eps, decay[parameter], copy}; }
+  int ins_each() const { return 2 + states_of(rule) + copy; }
+  int outs_each() const { return 1 + states_of(rule) + copy; }
+  Update one(int parameter, int ndim) const { return {rule, ndim, decay[size_t(parameter)], copy}; }
   // Where the inputs of `one` lie among these.
   std::vector<int> ins_of(int parameter) const;
 

@@ -37,7 +37,7 @@ Type Window::type(const Mesh& mesh, const Type& leaf) const {
 }
 
 void Window::check_leaves(const Mesh& mesh, Types leaves) const {
-  check((states == 2 || states == 3) && !stretches.empty() && leaves.size() == stretches.size() * size_t(states),
+  check(states > 0 && !stretches.empty() && leaves.size() == stretches.size() * size_t(states),
         "{} leaves for a window of {}", leaves.size(), text());
   for (size_t i = 0; i < leaves.size(); ++i) {
     const auto& [begin, n] = stretches[i / size_t(states)];
@@ -62,8 +62,9 @@ std::vector<Type> StoreState::infer(const InferArgs& a) const {
   return {type};
 }
 
-std::vector<Type> WindowAdamW::infer(const InferArgs& a) const {
+std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
   check(a.ins.size() == 3 + 2 * window.stretches.size(), "{} inputs for a window of {}", a.ins.size(), window.text());
+  check(window.states - states_of(rule) == int(copy()), "{} states of {} in a window", window.states, name_of(rule));
   std::vector<Type> out = {a.ins[0]};
   for (size_t i = 3; i < a.ins.size(); ++i) {
     const Type& t = a.ins[i];
@@ -83,18 +84,18 @@ std::vector<Type> WindowAdamW::infer(const InferArgs& a) const {
   return out;
 }
 
-// Of gradients and weights what lies in the stretches; they are read and written as AdamW does.
-Cost WindowAdamW::cost(Types ins, Types outs) const {
+// Of gradients and weights what lies in the stretches; they are read and written as Update does.
+Cost WindowUpdate::cost(Types ins, Types outs) const {
   Cost c{0, 2 * double(outs[0].bytes())};
   for (size_t k = 0; k < window.stretches.size(); ++k) {
     const double n = double(window.stretches[k].count);
-    c.flops += 14 * n;
+    c.flops += flops_of(rule) * n;
     c.bytes += n * double(size_of(ins[3 + 2 * k].dtype) + size_of(outs[1 + k].dtype) * (copy() ? 1 : 2));
   }
   return c;
 }
 
-std::vector<Alias> WindowAdamW::aliases() const {
+std::vector<Alias> WindowUpdate::aliases() const {
   std::vector<Alias> out = {{0, 0, true}};
   for (int k = 0; k < int(window.stretches.size()); ++k) out.push_back({1 + k, 4 + 2 * k, true});
   return out;

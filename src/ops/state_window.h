@@ -1,8 +1,8 @@
-// AdamW on state that lies in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the
-// device, and stored. The pass stream-state makes these of AdamW.
+// Update of state that lies in the host's memory (--optimizer-cpu-offload): a window of it is fetched, updated on the
+// device, and stored. The pass stream-state makes these of Update.
 //
-// A window holds, for each of some stretches of parameters, the state that lies there: [main weights |] first moment |
-// second moment. Its type is [t, n]: t runs over the ranks that hold different parts, n over one rank's memory.
+// A window holds, for each of some stretches of parameters, the state that lies there: [main weights |] the rule's
+// states. Its type is [t, n]: t runs over the ranks that hold different parts, n over one rank's memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,7 +16,7 @@ struct Stretch {  // elements of a rank's memory of a leaf
 };
 
 struct Window {
-  int states = 3;  // that each stretch has on the host: main weights if there are 3, and both moments
+  int states = 0;  // that each stretch has on the host: main weights, perhaps, and the rule's states
   std::vector<Stretch> stretches;
 
   static constexpr i64 kAlignment = 64;  // elements: 256 bytes; of places in a window, and where stretches are cut
@@ -53,22 +53,23 @@ struct StoreState {
   std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
 };
 
-// AdamW on a window. Inputs: window, scalars, hyper, then of each stretch's parameter the whole gradient and the whole
+// Update on a window. Inputs: window, scalars, hyper, then of each stretch's parameter the whole gradient and the whole
 // weights: their copy in compute precision, or, where the window has no main weights, those -> window, weights; all
 // updated in place.
-struct WindowAdamW {
-  static constexpr std::string_view name = "window_adamw";
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
+struct WindowUpdate {
+  static constexpr std::string_view name = "window_update";
+  UpdateRule rule;
   bool decay = true;
-  Window window;
+  Window window = {};
   void fields(auto&& v) const {
-    v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("decay", decay), v("window", window.text());
+    list_rule(rule, v);
+    v("decay", decay), v("window", window.text());
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const;
   std::vector<Alias> aliases() const;
-  bool copy() const { return window.states == 3; }
+  bool copy() const { return window.states > states_of(rule); }
 };
 
 }  // namespace megalith

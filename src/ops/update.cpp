@@ -9,38 +9,23 @@ std::vector<DType> SumSquares::dtypes(Types ins) const {
   return {DType::f64};
 }
 
-LayoutRule AdamW::rule() const {
-  const std::string a = letters(ndim), c = copy ? "," + a : "", rows = marks ? "," + letters(1) : "";
-  return {.spec = a + "," + a + "," + a + "," + a + ",x,y" + c + rows + "->" + a + "," + a + "," + a + c};
+std::vector<Type> Update::infer(const InferArgs& a) const {
+  check(a.ins.size() == size_t(marks_at() + marks), "{} inputs for an update by {}", a.ins.size(), name_of(rule));
+  if (marks) check_marks(a.ins.back());
+  const std::string x = letters(ndim), next = fmt::format(",{}", x);
+  std::string ins = fmt::format("{0},{0}", x), outs = x;
+  std::vector<DType> dtypes = {a.ins[0].dtype};
+  for (int k = 0; k < states(); ++k) ins += next, outs += next, dtypes.push_back(a.ins[size_t(2 + k)].dtype);
+  ins += ",x,y";
+  if (copy) ins += next, outs += next, dtypes.push_back(a.ins[size_t(copy_at())].dtype);
+  if (marks) ins += fmt::format(",{}", letters(1));
+  return infer_by_rule({.spec = fmt::format("{}->{}", ins, outs)}, a, dtypes);
 }
 
-std::vector<DType> AdamW::dtypes(Types ins) const {
-  if (marks) check_marks(ins.back());
-  std::vector<DType> out = {ins[0].dtype, ins[2].dtype, ins[3].dtype};
-  if (copy) out.push_back(ins[6].dtype);
-  return out;
-}
-
-std::vector<Alias> AdamW::aliases() const {
-  std::vector<Alias> out = {{0, 0, true}, {1, 2, true}, {2, 3, true}};
-  if (copy) out.push_back({3, 6, true});
-  return out;
-}
-
-LayoutRule Sgd::rule() const {
-  const std::string a = letters(ndim), c = copy ? "," + a : "";
-  return {.spec = a + "," + a + "," + a + ",x,y" + c + "->" + a + "," + a + c};
-}
-
-std::vector<DType> Sgd::dtypes(Types ins) const {
-  std::vector<DType> out = {ins[0].dtype, ins[2].dtype};
-  if (copy) out.push_back(ins[5].dtype);
-  return out;
-}
-
-std::vector<Alias> Sgd::aliases() const {
-  std::vector<Alias> out = {{0, 0, true}, {1, 2, true}};
-  if (copy) out.push_back({2, 5, true});
+std::vector<Alias> Update::aliases() const {
+  std::vector<Alias> out = {{0, 0, true}};
+  for (int k = 0; k < states(); ++k) out.push_back({1 + k, 2 + k, true});
+  if (copy) out.push_back({1 + states(), copy_at(), true});
   return out;
 }
 

@@ -2,6 +2,7 @@
 // gradient.
 #pragma once
 #include "graph/relayout_op.h"
+#include "ops/update_rules.h"
 
 namespace megalith {
 
@@ -52,47 +53,40 @@ namespace step_scalar {
 constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
-// One step of AdamW (Loshchilov, Hutter 2019), in place, on one parameter. Inputs: w, g, m, v (accumulation precision),
-// scalars [4] (above), hyper [4] f64, and with `copy` the parameter in compute precision -> w, m, v, (copy). Where w is
-// u16 it is what the copy, in bf16, lacks of the f32 weights, and both are read (base/split_float.h; as Apex's "store
-// param remainders"). With `marks`, the last input, g is read in marked rows alone, and 0 in the others
-// (EmbeddingGrad). Nothing changes if the step does not count.
-//   w *= 1 - lr * wd;  m = b1 m + (1 - b1) g;  v = b2 v + (1 - b2) g^2;  w -= lr / c1 * m / (sqrt(v / c2) + eps)
-struct AdamW {
-  static constexpr std::string_view name = "adamw";
+// One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states
+// (accumulation precision), scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision
+// -> w, states, (copy). Where w is u16 it is what the copy, in bf16, lacks of the f32 weights, and both are read
+// (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last input, g is read in marked rows
+// alone, and 0 in the others (EmbeddingGrad). Nothing changes if the step does not count.
+struct Update {
+  static constexpr std::string_view name = "update";
+  UpdateRule rule;
   int ndim = 0;
-  double beta1 = 0.9, beta2 = 0.999, eps = 1e-8;
   bool decay = true;  // weight decay applies to this parameter
   bool copy = false, marks = false;
   void fields(auto&& v) const {
-    v("ndim", ndim), v("beta1", beta1), v("beta2", beta2), v("eps", eps), v("decay", decay), v("copy", copy);
+    list_rule(rule, v);
+    v("ndim", ndim), v("decay", decay), v("copy", copy);
     if (marks) v("marks", marks);
   }
-  LayoutRule rule() const;
-  std::vector<DType> dtypes(Types ins) const;
+  // Where the inputs after w and g stand.
+  int states() const { return states_of(rule); }
+  int scalars_at() const { return 2 + states(); }
+  int hyper_at() const { return 3 + states(); }
+  int copy_at() const { return 4 + states(); }
+  int marks_at() const { return copy_at() + copy; }
+
+  std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  Cost cost(Types ins, Types outs) const { return {14.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+  Cost cost(Types ins, Types outs) const {
+    return {flops_of(rule) * double(ins[0].elements()), total_bytes(ins, outs)};
+  }
   std::vector<Alias> aliases() const;
 };
 
-// Momentum SGD as torch.optim.SGD: g += wd * w;  m = momentum * m + g;  w -= lr * m. Inputs: w, g, m, scalars, hyper,
-// (copy) -> w, m, (copy); w as AdamW has it.
-struct Sgd {
-  static constexpr std::string_view name = "sgd";
-  int ndim = 0;
-  double momentum = 0.9;
-  bool decay = true, copy = false;
-  void fields(auto&& v) const { v("ndim", ndim), v("momentum", momentum), v("decay", decay), v("copy", copy); }
-  LayoutRule rule() const;
-  std::vector<DType> dtypes(Types ins) const;
-  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  Cost cost(Types ins, Types outs) const { return {6.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
-  std::vector<Alias> aliases() const;
-};
-
-// Layout of `hyper`, which the host fills before each step.
+// Layout of `hyper`, which the host fills before each step. The optimizer's own scalars follow (optim/optimizer.h).
 namespace hyper {
-constexpr int kLr = 0, kWeightDecay = 1, kCorrection1 = 2, kCorrection2 = 3, kSize = 4;  // corrections: 1 - beta^t
+constexpr int kLr = 0, kWeightDecay = 1, kOwn = 2, kSize = 4;
 }
 
 }  // namespace megalith

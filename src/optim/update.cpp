@@ -69,8 +69,8 @@ std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value sca
   if (adam) ins.push_back(t.second_moment);
   ins.push_back(scalars), ins.push_back(hypers.of(t));
   if (copy) ins.push_back(t.weights);
-  if (adam) return b.add(AdamW{ndim, c.adam_beta1, c.adam_beta2, c.adam_eps, t.decay, copy}, ins);
-  return b.add(Sgd{ndim, c.sgd_momentum, t.decay, copy}, ins);
+  if (adam) return b.add(Update{AdamW{c.adam_beta1, c.adam_beta2, c.adam_eps}, ndim, t.decay, copy}, ins);
+  return b.add(Update{Sgd{c.sgd_momentum}, ndim, t.decay, copy}, ins);
 }
 
 Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool host) {

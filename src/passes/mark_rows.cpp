@@ -6,6 +6,7 @@
 #include "ops/embedding.h"
 #include "ops/update.h"
 #include "passes/pass.h"
+#include "passes/stream_state.h"
 
 namespace megalith {
 
@@ -13,7 +14,7 @@ namespace {
 
 bool reads_squares(const Node& n) { return n.op.get_if<SumSquares>(); }
 bool updates_by(const Graph& g, const Node& n, Value gradient) {
-  return n.op.get_if<AdamW>() && n.ins[1] == gradient && !g.info(n.ins[2]).host;
+  return n.op.get_if<Update>() && n.ins[1] == gradient && !is_on_host(g, n);
 }
 
 // The nodes that read the value; none if one of them cannot do with marks.
@@ -56,7 +57,7 @@ bool mark(Graph& g, int at) {
     if (reads_squares(n)) {
       n.op = SumSquares{n.op.get_if<SumSquares>()->ndim, true};
     } else {
-      AdamW update = *n.op.get_if<AdamW>();
+      Update update = *n.op.get_if<Update>();
       update.marks = true;
       n.op = update;
     }

@@ -1,5 +1,5 @@
 // Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
-// and AdamW on all parameters (but on those of whose gradients rows are marked). For backends where starting an op
+// and updates of all parameters (but of those of whose gradients rows are marked). For backends where starting an op
 // costs time. (On a CPU it is the other way round: a gradient that is squared right behind its product is still in
 // cache.)
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "graph/relayout_op.h"
 #include "ops/multi_update.h"
 #include "passes/pass.h"
+#include "passes/stream_state.h"
 
 namespace megalith {
 
@@ -29,7 +30,7 @@ std::vector<int> first_readers(const Graph& g) {
   return out;
 }
 
-bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<AdamW>() || op.get_if<Sgd>(); }
+bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<Update>(); }
 
 // Small accumulations into leaves become one in place of the last: those that only the update reads, and not before.
 // What is then joined to a pool or moved between ranks stays as it is, so that it can go as soon as it is there.
@@ -189,38 +190,40 @@ bool join_squares(Graph& g) {
   return !replaced.empty();
 }
 
-// All AdamW nodes that differ in their parameter and its decay alone, in place of the last.
-bool join_adamw(Graph& g) {
+// All updates that differ in their parameter and its decay alone, in place of the last.
+bool join_updates(Graph& g) {
   std::map<std::string, std::vector<int>> groups;
   const std::vector<int> uses = count_uses(g);
   for (int i = 0; i < int(g.nodes.size()); ++i) {
-    const auto* op = g.nodes[i].op.get_if<AdamW>();
-    if (!op || op->marks || g.info(g.nodes[i].ins[2]).host) continue;  // stream-state groups those on the host
-    bool read = false;  // by what gathers the weights, beside the next updates
-    for (Value v : g.nodes[i].outs) read |= uses[size_t(v.id)] > 0;
+    const Node& n = g.nodes[i];
+    const auto* op = n.op.get_if<Update>();
+    if (!op || op->marks || is_on_host(g, n)) continue;  // stream-state groups those on the host
+    bool read = false;                                   // by what gathers the weights, beside the next updates
+    for (Value v : n.outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;
-    AdamW alike = *op;
+    Update alike = *op;
     alike.ndim = 0, alike.decay = true;
-    const std::vector<Value>& ins = g.nodes[i].ins;
-    groups[fmt::format("{} {} {}", AnyOp(alike).print(), ins[4].id, ins[5].id)].push_back(i);
+    groups[fmt::format("{} {} {}", AnyOp(alike).print(), n.ins[size_t(op->scalars_at())].id,
+                       n.ins[size_t(op->hyper_at())].id)]
+        .push_back(i);
   }
   std::vector<bool> drop(g.nodes.size());
   bool changed = false;
   for (const auto& [key, nodes] : groups) {
     if (nodes.size() < 2) continue;
-    const AdamW first = *g.nodes[nodes[0]].op.get_if<AdamW>();
-    MultiAdamW all{first.beta1, first.beta2, first.eps, first.copy, {}};
+    const Update first = *g.nodes[nodes[0]].op.get_if<Update>();
+    MultiUpdate all{first.rule, first.copy};
     Node joined = g.nodes[nodes.back()];
     joined.ins.clear(), joined.outs.clear();
     for (int i : nodes) {
       const Node& n = g.nodes[i];
-      all.decay.push_back(n.op.get_if<AdamW>()->decay);
-      joined.ins.insert(joined.ins.end(), n.ins.begin(), n.ins.begin() + 4);
-      if (first.copy) joined.ins.push_back(n.ins[6]);
+      all.decay.push_back(n.op.get_if<Update>()->decay);
+      joined.ins.insert(joined.ins.end(), n.ins.begin(), n.ins.begin() + first.scalars_at());
+      if (first.copy) joined.ins.push_back(n.ins[size_t(first.copy_at())]);
       joined.outs.insert(joined.outs.end(), n.outs.begin(), n.outs.end());
       drop[i] = true;
     }
-    joined.ins.push_back(g.nodes[nodes[0]].ins[4]), joined.ins.push_back(g.nodes[nodes[0]].ins[5]);
+    for (int at : {first.scalars_at(), first.hyper_at()}) joined.ins.push_back(g.nodes[nodes[0]].ins[size_t(at)]);
     joined.op = std::move(all);
     g.nodes[nodes.back()] = std::move(joined);
     drop[nodes.back()] = false, changed = true;
@@ -232,7 +235,7 @@ bool join_adamw(Graph& g) {
 }  // namespace
 
 bool multi_tensor(Graph& g) {
-  const bool gradients = join_accumulations(g), squares = join_squares(g), updates = join_adamw(g);
+  const bool gradients = join_accumulations(g), squares = join_squares(g), updates = join_updates(g);
   return gradients || squares || updates;
 }
 

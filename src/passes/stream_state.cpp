@@ -13,7 +13,7 @@ class Stream {
  public:
   Stream(Graph& g, const StreamSpec& spec) : g_(g), overlap_(spec.overlap) {
     for (int i = 0; i < int(g.nodes.size()); ++i)
-      if (g.nodes[i].op.get_if<AdamW>() && g.info(g.nodes[i].ins[2]).host) add_target(g.nodes[i]);
+      if (is_on_host(g, g.nodes[i])) add_target(g.nodes[i]);
     if (!targets_.empty()) cut(spec.window);
   }
 
@@ -56,21 +56,22 @@ class Stream {
   static bool makes(const Node& n, Value v) { return !n.outs.empty() && n.outs[0] == v; }
 
   void add_target(const Node& n) {
-    const AdamW& op = *n.op.get_if<AdamW>();
+    const Update& op = *n.op.get_if<Update>();
     check(!op.marks, "a gradient's marks are not read by updates of windows: {}", print(g_, n));
-    check(!op.copy || g_.info(n.ins[0]).host, "main weights and moments lie in different memories: {}", print(g_, n));
-    const i64 elements = local_type(g_.mesh, g_.type(n.ins[2])).elements();
-    targets_.push_back({n, elements, op.copy ? n.ins[6] : n.ins[0]});
+    check(!op.copy || g_.info(n.ins[0]).host, "main weights and states lie in different memories: {}", print(g_, n));
+    const i64 elements = local_type(g_.mesh, g_.type(n.ins[1])).elements();
+    targets_.push_back({n, elements, op.copy ? n.ins[size_t(op.copy_at())] : n.ins[0]});
   }
 
   // Parameters of one window are updated by one node, and their state is of one type.
   bool alike(const Target& a, const Target& b) const {
-    AdamW x = *a.node.op.get_if<AdamW>(), y = *b.node.op.get_if<AdamW>();
+    Update x = op_of(a), y = op_of(b);
     x.ndim = y.ndim = 0;
     const Window one{2, {{0, 1}}};
     const auto type = [&](const Target& t, size_t in) { return one.type(g_.mesh, g_.type(t.node.ins[in])); };
-    const bool same_rates = a.node.ins[5] == b.node.ins[5];
-    return same_rates && AnyOp(x).print() == AnyOp(y).print() && type(a, 2) == type(b, 2) &&
+    if (AnyOp(x).print() != AnyOp(y).print()) return false;
+    const size_t hyper = size_t(x.hyper_at()), on_host = x.copy ? 0 : 2;
+    return a.node.ins[hyper] == b.node.ins[hyper] && type(a, on_host) == type(b, on_host) &&
            g_.type(a.weights).dtype == g_.type(b.weights).dtype;
   }
 
@@ -95,8 +96,9 @@ class Stream {
 
   // Where the nodes of the update stand that end in its scalars: all state is as the step before left it.
   size_t before_the_norm(const std::vector<Node>& nodes) const {
-    const auto scalars =
-        std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) { return makes(n, targets_[0].node.ins[4]); });
+    const auto scalars = std::find_if(nodes.begin(), nodes.end(), [&](const Node& n) {
+      return makes(n, input(targets_[0], op_of(targets_[0]).scalars_at()));
+    });
     size_t at = size_t(scalars - nodes.begin());
     check(at < nodes.size(), "the update's scalars are not computed");
     while (at > 0 && nodes[at - 1].phase == Phase::update) --at;
@@ -114,10 +116,12 @@ class Stream {
     return outs;
   }
 
-  bool copy(const Target& t) const { return t.node.op.get_if<AdamW>()->copy; }
+  static const Update& op_of(const Target& t) { return *t.node.op.get_if<Update>(); }
+  static Value input(const Target& t, int i) { return t.node.ins[size_t(i)]; }
 
   Window shape(size_t w) const {
-    Window out{copy(targets_[windows_[w][0].target]) ? 3 : 2, {}};
+    const Update& op = op_of(targets_[windows_[w][0].target]);
+    Window out{op.states() + op.copy, {}};
     for (const Part& p : windows_[w]) out.stretches.push_back(p.stretch);
     return out;
   }
@@ -126,8 +130,8 @@ class Stream {
     std::vector<Value> out;
     for (const Part& p : windows_[w]) {
       const Target& t = targets_[p.target];
-      if (copy(t)) out.push_back(t.node.ins[0]);
-      out.push_back(t.node.ins[2]), out.push_back(t.node.ins[3]);
+      if (op_of(t).copy) out.push_back(input(t, 0));
+      for (int k = 0; k < op_of(t).states(); ++k) out.push_back(input(t, 2 + k));
     }
     return out;
   }
@@ -139,7 +143,7 @@ class Stream {
     Value window = fetched_.front();
     fetched_.pop_front();
     if (overlap_) window = add(Wait{}, {window})[0];
-    window = adamw(w, window);
+    window = updated(w, window);
     std::vector<Value> ins = leaves(w);
     ins.insert(ins.begin(), window);
     const Value stored = add(StoreState{overlap_ ? kStoreLane : 0, shape(w)}, std::move(ins))[0];
@@ -149,18 +153,17 @@ class Stream {
     if (w + kAhead < windows_.size()) fetch(w + kAhead);
   }
 
-  Value adamw(size_t w, Value window) {
-    const Node& first = targets_[windows_[w][0].target].node;
-    const AdamW& like = *first.op.get_if<AdamW>();
-    std::vector<Value> ins = {window, first.ins[4], first.ins[5]};
+  Value updated(size_t w, Value window) {
+    const Target& first = targets_[windows_[w][0].target];
+    const Update like = op_of(first);
+    std::vector<Value> ins = {window, input(first, like.scalars_at()), input(first, like.hyper_at())};
     for (const Part& p : windows_[w])
-      ins.push_back(targets_[p.target].node.ins[1]), ins.push_back(targets_[p.target].weights);
-    const std::vector<Value> outs =
-        add(WindowAdamW{like.beta1, like.beta2, like.eps, like.decay, shape(w)}, std::move(ins));
+      ins.push_back(input(targets_[p.target], 1)), ins.push_back(targets_[p.target].weights);
+    const std::vector<Value> outs = add(WindowUpdate{like.rule, like.decay, shape(w)}, std::move(ins));
     for (size_t k = 0; k < windows_[w].size(); ++k) {
       Target& t = targets_[windows_[w][k].target];
       t.weights = outs[1 + k];
-      results_[t.node.outs[copy(t) ? 3 : 0]] = t.weights;
+      results_[t.node.outs[size_t(like.copy ? 1 + like.states() : 0)]] = t.weights;
     }
     return outs[0];
   }
@@ -182,6 +185,11 @@ class Stream {
 };
 
 }  // namespace
+
+bool is_on_host(const Graph& g, const Node& n) {
+  const auto* op = n.op.get_if<Update>();
+  return op && (op->states() > 0 ? g.info(n.ins[2]).host : op->copy && g.info(n.ins[0]).host);
+}
 
 bool stream_state(Graph& g, const StreamSpec& spec) { return Stream(g, spec).run(); }
 

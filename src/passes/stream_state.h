@@ -1,4 +1,4 @@
-// AdamW on state in the host's memory, in windows of the device's (ops/state_window.h).
+// Updates of state in the host's memory, in windows of the device's (ops/state_window.h).
 //
 // A window is a sixteenth of all that is there, of at most kMostElements parameters' stretches. With `overlap`, on two
 // lanes, one to the device and one back: window i + 2 is fetched while i is updated and stored, once i - 1 is stored;
@@ -18,6 +18,9 @@ struct StreamSpec {
   bool overlap = false;
   i64 window = 0;  // parameters' elements in one; 0: as said above
 };
+
+// Whether the node is an update of state in the host's memory.
+bool is_on_host(const Graph& g, const Node& n);
 
 // After all passes that move nodes of the update.
 bool stream_state(Graph& g, const StreamSpec& spec);

@@ -29,8 +29,8 @@ void Trainer::Rates::write(const RunState& state, const LrSchedule& lr, double* 
   const double t = double(state.optimizer_steps + 1);
   out[hyper::kLr] = lr.at(state.schedule_samples);
   out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
-  out[hyper::kCorrection1] = 1 - std::pow(beta1, t);
-  out[hyper::kCorrection2] = 1 - std::pow(beta2, t);
+  out[hyper::kOwn] = 1 - std::pow(beta1, t);
+  out[hyper::kOwn + 1] = 1 - std::pow(beta2, t);
 }
 
 static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }

@@ -37,7 +37,7 @@ struct State {
   OnDevice<bf16> copy;
 
   cuda::UpdateItem item(i64 start, i64 i) {
-    return {w.get() + start, g.get() + start, m.get() + start, v.get() + start, i % 5 ? copy.get() + start : nullptr,
+    return {w.get() + start, g.get() + start, {m.get() + start, v.get() + start}, i % 5 ? copy.get() + start : nullptr,
             size_at(i),      i % 2 == 0};
   }
 };
@@ -48,7 +48,7 @@ TEST(TensorList, many_updates_are_single_ones) {
   const auto at = starts();
   State together(at.back()), apart(at.back());
   OnDevice<double> scalars({0, 0, 0.25, 1}), hyper({0.01, 0.1, 0.19, 0.0975});
-  const cuda::AdamWLaunch l{0.9, 0.95, 1e-8, DType::bf16};
+  const cuda::UpdateLaunch l{AdamW{0.9, 0.95, 1e-8}, {DType::bf16}};
   std::vector<cuda::UpdateItem> items;
   for (i64 i = 0; i < kTensors; ++i) {
     items.push_back(together.item(at[i], i));

@@ -75,8 +75,8 @@ TEST(SplitMain, optimizers_make_the_same_of_both) {
       Tensor v = random_tensor(DType::f32, {n}, 4);
       for (double& x : v.x) x = float(x * x);
       const Tensor scalars = numbers({0, 0, 0.25, counts}), h = numbers({0.01, 0.1, 0.19, 0.0975});
-      expect_same_step(AdamW{.ndim = 1, .beta2 = 0.95}, {w, g, m, v, scalars, h}, "adamw");
-      expect_same_step(Sgd{.ndim = 1}, {w, g, m, scalars, h}, "sgd");
+      expect_same_step(Update{.rule = AdamW{.beta2 = 0.95}, .ndim = 1}, {w, g, m, v, scalars, h}, "adamw");
+      expect_same_step(Update{.rule = Sgd{}, .ndim = 1}, {w, g, m, scalars, h}, "sgd");
     }
 }
 
@@ -94,7 +94,7 @@ TEST(SplitMain, marked_rows_are_read) {
       if (i % width == 0) marks.push_back(has);
       if (!has) zeros.x[size_t(i)] = 0, g.x[size_t(i)] = std::numeric_limits<double>::quiet_NaN();
     }
-    AdamW op{.ndim = 2, .beta2 = 0.95, .copy = true};
+    Update op{.rule = AdamW{.beta2 = 0.95}, .ndim = 2, .copy = true};
     std::vector<Tensor> ins = {w.rest,
                                zeros,
                                random_tensor(DType::f32, shape, 3),
@@ -111,8 +111,7 @@ TEST(SplitMain, marked_rows_are_read) {
 
 TEST(SplitMain, many_parameters_are_single_ones) {
   const Tensor scalars = numbers({0, 0, 0.25, 1}), h = numbers({0.01, 0.1, 0.19, 0.0975});
-  MultiAdamW op;
-  op.beta2 = 0.95, op.copy = true;
+  MultiUpdate op{AdamW{.beta2 = 0.95}, true};
   std::vector<Tensor> ins, want;
   for (const i64 n : {1, 7, 0, 33, 9001, 40000}) {
     const Split w = split_of(random_tensor(DType::f32, {n}, u64(n)));
@@ -120,7 +119,7 @@ TEST(SplitMain, many_parameters_are_single_ones) {
     Tensor v = random_tensor(DType::f32, {n}, 4);
     for (double& x : v.x) x = float(x * x);
     ins.insert(ins.end(), {w.rest, g, m, v, w.near});
-    const AdamW one{1, 0.9, 0.95, 1e-8, n % 2 == 1, true};
+    const Update one{op.rule, 1, n % 2 == 1, true};
     for (Tensor& t : run_kernel(one, {w.rest, g, m, v, scalars, h, w.near})) want.push_back(std::move(t));
     op.decay.push_back(n % 2 == 1);
   }

@@ -147,9 +147,9 @@ TEST(AdamW, is_the_formula) {
             for (bool with_copy : {false, true}) {
               const Moments s = moments(t, n);
               std::vector<Tensor> ins = {
-                  s.w, s.g, s.m, s.v, scalars_of(0.25, 1), tensor(DType::f64, {hyper::kSize}, {lr, wd, c1, c2})};
+                  s.w, s.g, s.m, s.v, scalars_of(0.25, 1), tensor(DType::f64, {4}, {lr, wd, c1, c2})};
               if (with_copy) ins.push_back(random_tensor(copy, {n}, 9));
-              const auto out = run_kernel(AdamW{1, 0.9, 0.95, 1e-8, decay, with_copy}, ins);
+              const auto out = run_kernel(Update{AdamW{0.9, 0.95, 1e-8}, 1, decay, with_copy}, ins);
               std::vector<double> w, m, v;
               for (size_t i = 0; i < size_t(n); ++i) {
                 const double g = s.g.x[i] * 0.25;
@@ -166,7 +166,7 @@ TEST(AdamW, is_the_formula) {
 }
 
 TEST(AdamW, reads_marked_rows_of_the_gradient) {
-  const Tensor h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
+  const Tensor h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
   for (i64 rows : {0, 2, 130})
     for (i64 width : {1, 7, 256, 300})
       for (const bool copy : {false, true}) {
@@ -177,7 +177,7 @@ TEST(AdamW, reads_marked_rows_of_the_gradient) {
         for (double& x : v.x) x = std::abs(x);
         std::vector<Tensor> ins = {w, g.zeros, m, v, scalars_of(0.25, 1), h};
         if (copy) ins.push_back(random_tensor(DType::bf16, shape, 7));
-        AdamW op{.ndim = 2, .beta2 = 0.95, .copy = copy};
+        Update op{.rule = AdamW{.beta2 = 0.95}, .ndim = 2, .copy = copy};
         const auto want = run_kernel(op, ins);
         op.marks = true, ins[1] = g.x, ins.push_back(g.marks);
         const auto got = run_kernel(op, ins);
@@ -186,17 +186,15 @@ TEST(AdamW, reads_marked_rows_of_the_gradient) {
 }
 
 // Parameters of all sizes, with and without decay, in one op: as each alone.
-TEST(MultiAdamW, is_adamw_on_each) {
+TEST(MultiUpdate, is_the_update_of_each) {
   for (bool copy : {false, true})
     for (double counts : {1.0, 0.0}) {
-      const Tensor scalars = scalars_of(0.25, counts),
-                   h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
-      MultiAdamW op;
-      op.beta2 = 0.95, op.copy = copy;
+      const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
+      MultiUpdate op{AdamW{.beta2 = 0.95}, copy};
       std::vector<Tensor> ins, want;
       for (i64 n : {1, 7, 0, 33, 9001, 40000}) {
         const Moments s = moments(DType::f32, n);
-        const AdamW one{1, 0.9, 0.95, 1e-8, n % 2 == 1, copy};
+        const Update one{op.rule, 1, n % 2 == 1, copy};
         std::vector<Tensor> alone = {s.w, s.g, s.m, s.v, scalars, h};
         ins.insert(ins.end(), {s.w, s.g, s.m, s.v});
         if (copy) alone.push_back(random_tensor(DType::bf16, {n}, 9)), ins.push_back(alone.back());
@@ -210,14 +208,13 @@ TEST(MultiAdamW, is_adamw_on_each) {
     }
 }
 
-// State in a window of stretches of three parameters, fetched from where it lies: as AdamW on each stretch, and nothing
-// around them changes. (Whole multiples of a window's alignment: nobody writes what lies between.)
-TEST(WindowAdamW, is_adamw_on_its_stretches) {
+// State in a window of stretches of three parameters, fetched from where it lies: as Update on each stretch, and
+// nothing around them changes. (Whole multiples of a window's alignment: nobody writes what lies between.)
+TEST(WindowUpdate, is_the_update_of_its_stretches) {
   const i64 sizes[] = {640, 192, 40064};
   for (const bool copy : {true, false})
     for (const double counts : {1.0, 0.0}) {
-      const Tensor scalars = scalars_of(0.25, counts),
-                   h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.19, 0.0975});
+      const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
       const Window window{copy ? 3 : 2, {{128, 512}, {0, 192}, {64, 36032}}};
       std::vector<Tensor> leaves, others, want, want_weights;
       for (size_t k = 0; k < 3; ++k) {
@@ -231,7 +228,7 @@ TEST(WindowAdamW, is_adamw_on_its_stretches) {
         };
         std::vector<Tensor> ins = {cut(s.w), cut(s.g), cut(s.m), cut(s.v), scalars, h};
         if (copy) ins.push_back(cut(weights));
-        std::vector<Tensor> alone = run_kernel(AdamW{.ndim = 1, .beta2 = 0.95, .copy = copy}, ins);
+        std::vector<Tensor> alone = run_kernel(Update{.rule = AdamW{.beta2 = 0.95}, .ndim = 1, .copy = copy}, ins);
         Tensor after = weights;
         std::ranges::copy(copy ? alone[3].x : alone[0].x, after.x.begin() + begin);
         want_weights.push_back(after);
@@ -239,7 +236,7 @@ TEST(WindowAdamW, is_adamw_on_its_stretches) {
       }
       std::vector<Tensor> ins = {run_kernel(FetchState{0, window}, leaves)[0], scalars, h};
       ins.insert(ins.end(), others.begin(), others.end());
-      const auto got = run_kernel(WindowAdamW{.beta2 = 0.95, .window = window}, ins);
+      const auto got = run_kernel(WindowUpdate{.rule = AdamW{.beta2 = 0.95}, .window = window}, ins);
       for (size_t k = 0; k < 3; ++k) {
         EXPECT_EQ(got[1 + k].x, want_weights[k].x) << "weights " << k;
         for (int s = 0; s < window.states; ++s) {
@@ -260,9 +257,9 @@ TEST(AdamW, as_torch) {
   for (int t = 1; t <= 10; ++t) {
     const std::vector<double> h = {0.1, 0.1, 1 - std::pow(0.9, t), 1 - std::pow(0.95, t)};
     const auto out = run_kernel(
-        AdamW{1, 0.9, 0.95},
+        Update{AdamW{0.9, 0.95}, 1},
         {tensor(DType::f64, {3}, w), tensor(DType::f64, {3}, {double(t), -1, 0.25 * w[2]}), tensor(DType::f64, {3}, m),
-         tensor(DType::f64, {3}, v), scalars_of(1, 1), tensor(DType::f64, {hyper::kSize}, h)});
+         tensor(DType::f64, {3}, v), scalars_of(1, 1), tensor(DType::f64, {4}, h)});
     w = out[0].x, m = out[1].x, v = out[2].x;
   }
   const double torch[] = {-0.00972004671719065, -0.8525849096674463, -0.2062471661518415};
@@ -273,10 +270,9 @@ TEST(Sgd, as_torch) {
   if (!tested(DType::f64)) GTEST_SKIP() << "this backend has no f64";
   std::vector<double> w = {1, -2, 0.5}, m(3);
   for (int t = 1; t <= 10; ++t) {
-    const auto out =
-        run_kernel(Sgd{1, 0.9}, {tensor(DType::f64, {3}, w), tensor(DType::f64, {3}, {double(t), -1, 0.25 * w[2]}),
-                                 tensor(DType::f64, {3}, m), scalars_of(1, 1),
-                                 tensor(DType::f64, {hyper::kSize}, {0.1, 0.1, 0, 0})});
+    const auto out = run_kernel(
+        Update{Sgd{0.9}, 1}, {tensor(DType::f64, {3}, w), tensor(DType::f64, {3}, {double(t), -1, 0.25 * w[2]}),
+                              tensor(DType::f64, {3}, m), scalars_of(1, 1), tensor(DType::f64, {4}, {0.1, 0.1, 0, 0})});
     w = out[0].x, m = out[1].x;
   }
   const double torch[] = {-16.171522098590764, 2.5470506503527797, -0.02841991529486865};
@@ -289,10 +285,9 @@ TEST(Sgd, is_the_formula) {
       for (i64 n : {0, 1, 7, 33, 129, 9001})
         for (bool with_copy : {false, true}) {
           const Moments s = moments(t, n);
-          std::vector<Tensor> ins = {s.w, s.g, s.m, scalars_of(0.25, 1),
-                                     tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0, 0})};
+          std::vector<Tensor> ins = {s.w, s.g, s.m, scalars_of(0.25, 1), tensor(DType::f64, {4}, {0.01, 0.1, 0, 0})};
           if (with_copy) ins.push_back(random_tensor(DType::bf16, {n}, 9));
-          const auto out = run_kernel(Sgd{1, 0.9, true, with_copy}, ins);
+          const auto out = run_kernel(Update{Sgd{0.9}, 1, true, with_copy}, ins);
           std::vector<double> w, m;
           for (size_t i = 0; i < size_t(n); ++i) {
             m.push_back(0.9 * s.m.x[i] + s.g.x[i] * 0.25 + 0.1 * s.w.x[i]);
@@ -307,10 +302,11 @@ TEST(Sgd, is_the_formula) {
 
 TEST(Optimizers, leave_everything_when_the_step_does_not_count) {
   const Moments s = moments(DType::f32, 100);
-  const Tensor copy = random_tensor(DType::bf16, {100}, 9),
-               h = tensor(DType::f64, {hyper::kSize}, {0.01, 0.1, 0.1, 0.1});
-  const auto adam = run_kernel(AdamW{.ndim = 1, .copy = true}, {s.w, s.g, s.m, s.v, scalars_of(0, 0), h, copy});
-  const auto sgd = run_kernel(Sgd{.ndim = 1, .copy = true}, {s.w, s.g, s.m, scalars_of(0, 0), h, copy});
+  const Tensor copy = random_tensor(DType::bf16, {100}, 9), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.1, 0.1});
+  const auto adam =
+      run_kernel(Update{.rule = AdamW{}, .ndim = 1, .copy = true}, {s.w, s.g, s.m, s.v, scalars_of(0, 0), h, copy});
+  const auto sgd =
+      run_kernel(Update{.rule = Sgd{}, .ndim = 1, .copy = true}, {s.w, s.g, s.m, scalars_of(0, 0), h, copy});
   EXPECT_TRUE(adam[0].x == s.w.x && adam[1].x == s.m.x && adam[2].x == s.v.x && adam[3].x == copy.x);
   EXPECT_TRUE(sgd[0].x == s.w.x && sgd[1].x == s.m.x && sgd[2].x == copy.x);
 }

@@ -196,10 +196,9 @@ class Table {
     at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
     CaseInput scalars{{{4}, {2.0, 3.0, 0.5, 1.0}}}, hyper{{{4}, {0.01, 0.1, 0.1, 0.001}}};
-    at_update(AdamW{.ndim = 2},
+    at_update(Update{.rule = AdamW{}, .ndim = 2},
               {constant("ab"), constant("ab"), constant("ab"), positive("ab", false), scalars, hyper});
-    MultiAdamW both;
-    both.copy = true, both.decay = {true, false};
+    const MultiUpdate both{AdamW{}, true, {true, false}};
     std::vector<CaseInput> ins;
     for (const char* letters : {"a", "b"})
       for (int i = 0; i < 5; ++i) {
@@ -208,7 +207,7 @@ class Table {
       }
     ins.push_back(scalars), ins.push_back(hyper);
     at_update(both, ins);
-    at_update(Sgd{.ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
+    at_update(Update{.rule = Sgd{}, .ndim = 2}, {constant("ab"), constant("ab"), constant("ab"), scalars, hyper});
   }
 
   const Sizes& size_;
@@ -221,19 +220,11 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},     RmsNormGrad{},
-          LayerNormGrad{}, ActivateGrad{},
-          SwigluGrad{},    AttentionGrad{},
-          AttentionPart{}, AttentionPartGrad{},
-          EmbeddingGrad{}, VocabMax{},
-          VocabMaxSums{},  VocabLoss{},
-          VocabSumsGrad{}, CrossEntropyGrad{},
-          Ones{},          AddGrad{},
-          CacheWrite{},    CachedAttention{},
-          Accumulate{},    MultiAccumulate{},
-          SumSquares{},    MultiSumSquares{},
-          StepScalars{},   AdamW{},
-          MultiAdamW{},    Sgd{}};
+  return {Broadcast{},     RmsNormGrad{},     LayerNormGrad{},     ActivateGrad{},     SwigluGrad{},
+          AttentionGrad{}, AttentionPart{},   AttentionPartGrad{}, EmbeddingGrad{},    VocabMax{},
+          VocabMaxSums{},  VocabLoss{},       VocabSumsGrad{},     CrossEntropyGrad{}, Ones{},
+          AddGrad{},       CacheWrite{},      CachedAttention{},   Accumulate{},       MultiAccumulate{},
+          SumSquares{},    MultiSumSquares{}, StepScalars{},       Update{},           MultiUpdate{}};
 }
 
 }  // namespace megalith::harness

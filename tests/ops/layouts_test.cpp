@@ -18,7 +18,7 @@ std::set<std::string> listed_ops() {
   // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
   // tests/kernels.
   for (const std::string_view other : {Relayout::name, Wait::name, JoinPool::name, PutBack::name, StageTerm::name,
-                                       FetchState::name, StoreState::name, WindowAdamW::name, SplitMain::name})
+                                       FetchState::name, StoreState::name, WindowUpdate::name, SplitMain::name})
     out.erase(std::string(other));
   return out;
 }

@@ -91,7 +91,7 @@ TEST(Fusions, each_can_be_left_out) {
   EXPECT_EQ(residual<LayerNormGrad>(training(gpt2(), kOne, {"fuse-residual"}).g), 0);
   EXPECT_EQ(count_ops<VocabMaxSums>(training(gpt2(), kOne, {"fuse-loss"}).g), 0);
   const Graph g = training(gpt2(), kOne, {"multi-tensor"}).g;
-  EXPECT_EQ(count_ops<MultiAdamW>(g) + count_ops<MultiSumSquares>(g), 0);
+  EXPECT_EQ(count_ops<MultiUpdate>(g) + count_ops<MultiSumSquares>(g), 0);
 }
 
 // A reduction between a row-parallel product and what is added to it keeps them apart: a term is no sum.
@@ -184,12 +184,12 @@ TEST(Fusions, accumulations_that_cannot_wait_stay) {
 TEST(Fusions, the_update_is_one_node_for_all_parameters) {
   for (const ModelConfig& c : {gpt2(), llama()}) {
     const Training t = training(c, kOne, {"mark-rows"});
-    EXPECT_EQ(count_ops<SumSquares>(t.g) + count_ops<AdamW>(t.g), 0);
+    EXPECT_EQ(count_ops<SumSquares>(t.g) + count_ops<Update>(t.g), 0);
     ASSERT_EQ(count_ops<MultiSumSquares>(t.g), 1);
-    ASSERT_EQ(count_ops<MultiAdamW>(t.g), 1);
+    ASSERT_EQ(count_ops<MultiUpdate>(t.g), 1);
     for (const Node& n : t.g.nodes) {
       if (n.op.get_if<MultiSumSquares>()) EXPECT_EQ(int(n.ins.size()), t.parameters);
-      if (const auto* m = n.op.get_if<MultiAdamW>()) EXPECT_EQ(m->parameters(), t.parameters);
+      if (const auto* m = n.op.get_if<MultiUpdate>()) EXPECT_EQ(m->parameters(), t.parameters);
     }
   }
 }
@@ -199,7 +199,7 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
 TEST(Fusions, rows_that_tokens_name_are_marked) {
   const auto marks = [](const auto& op) { return op.marks; };
   const auto all = [&](const Graph& g) {
-    return std::vector{count_ops<EmbeddingGrad>(g, marks), count_ops<SumSquares>(g, marks), count_ops<AdamW>(g, marks)};
+    return std::vector{count_ops<EmbeddingGrad>(g, marks), count_ops<SumSquares>(g, marks), count_ops<Update>(g, marks)};
   };
   const std::vector<int> none = {0, 0, 0}, one = {1, 1, 1};
   const Graph g = training(llama(), kOne).g;
@@ -238,7 +238,7 @@ TEST(Fusions, squares_of_one_layout_move_between_ranks_together) {
   for (const Node& n : t.g.nodes)
     if (n.op.get_if<MultiSumSquares>()) squared += int(n.ins.size());
   EXPECT_EQ(squared + count_ops<SumSquares>(t.g), t.parameters);
-  EXPECT_EQ(count_ops<MultiAdamW>(t.g), 1);
+  EXPECT_EQ(count_ops<MultiUpdate>(t.g), 1);
 }
 
 TEST(Fusions, a_product_with_another_use_stays) {

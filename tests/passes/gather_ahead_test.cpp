@@ -93,7 +93,7 @@ TEST(GatherAhead, the_update_gathers_the_first_pool_alone) {
   std::optional<bool> first_update;  // of the pool that is gathered here
   for (const Node& n : step.g.nodes) {
     const auto* r = n.op.get_if<Relayout>();
-    if (n.op.get_if<AdamW>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(pool.name);
+    if (n.op.get_if<Update>() && !first_update) first_update = step.g.info(n.ins[0]).name == main_name(pool.name);
     if (r && r->into && n.phase == Phase::update) gathered.push_back(step.g.info(n.ins[1]).name);
   }
   EXPECT_EQ(gathered, std::vector<std::string>{pool.name});

@@ -1,4 +1,4 @@
-// State in the host's memory, updated in windows: what the pass makes of AdamW, where it stands, and what it takes.
+// State in the host's memory, updated in windows: what the pass makes of updates, where it stands, and what it takes.
 #include "passes/stream_state.h"
 
 #include <gtest/gtest.h>
@@ -101,7 +101,7 @@ TEST(StreamState, every_element_is_fetched_and_stored_once) {
             for (const auto& [name, times] : leaves) EXPECT_EQ(std::ranges::count(times, 1), i64(times.size())) << name;
           }
           for (const Node& n : g.nodes) {
-            const auto* op = n.op.get_if<AdamW>();
+            const auto* op = n.op.get_if<Update>();
             EXPECT_TRUE(!op || !g.info(n.ins[2]).host) << print(g, n);
           }
         }
@@ -111,7 +111,7 @@ TEST(StreamState, three_windows_are_on_their_way_at_once) {
   Graph g = made(offload(), DType::bf16).g;
   stream_state(g, {true});
   const std::vector<int> fetches = places<FetchState>(g), stores = places<StoreState>(g),
-                         updates = places<WindowAdamW>(g), norm = places<StepScalars>(g);
+                         updates = places<WindowUpdate>(g), norm = places<StepScalars>(g);
   ASSERT_EQ(fetches.size(), 16u);
   ASSERT_EQ(stores.size(), 16u);
   EXPECT_LT(fetches[1], norm.at(0)) << "two are fetched beside the norm";
@@ -187,9 +187,9 @@ TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
       const Value m = b.leaf(leaf("m", DType::f32, state, kCopy)), v = b.leaf(leaf("v", DType::f32, other, kCopy));
       const Value fetched = b.add1(FetchState{0, window}, {m, v});
       EXPECT_EQ(b.type(fetched).shape, Shape({state.is_split() ? 2 : 1, 256}));
-      const std::vector<Value> after =
-          b.add(WindowAdamW{.window = window}, {fetched, scalars, hyper, b.leaf(leaf("g", DType::f32, gradient, sum)),
-                                                b.leaf(leaf("w", DType::f32, state, kCopy))});
+      const std::vector<Value> after = b.add(WindowUpdate{.rule = AdamW{}, .window = window},
+                                             {fetched, scalars, hyper, b.leaf(leaf("g", DType::f32, gradient, sum)),
+                                              b.leaf(leaf("w", DType::f32, state, kCopy))});
       b.add(StoreState{0, window}, {after[0], m, v});
       verify(g);
       return "";

@@ -32,7 +32,7 @@ Kernel prepare(const MultiSumSquares&, const Site& site) {
           }};
 }
 
-Kernel prepare(const MultiAdamW& op, const Site& site) {
+Kernel prepare(const MultiUpdate& op, const Site& site) {
   std::vector<Kernel> each;
   i64 workspace = 0;
   for (int p = 0; p < op.parameters(); ++p) {

@@ -45,29 +45,31 @@ Kernel prepare(const StoreState& op, const Site& site) {
   return {0, [](const Args&) {}, store};
 }
 
-// AdamW on the stretches, one after the other.
-Kernel prepare(const WindowAdamW& op, const Site& site) {
+// The update of the stretches, one after the other.
+Kernel prepare(const WindowUpdate& op, const Site& site) {
+  const int states = states_of(op.rule);
+  const bool copy = op.copy();
   std::vector<Kernel> each;
   for (size_t k = 0; k < op.window.stretches.size(); ++k) {
     const Shape shape{op.window.stretches[k].count};
     const auto flat = [&](const Type& t) { return Type{t.dtype, shape, whole(1)}; };
     const Type state = flat(site.ins[0]), weights = flat(site.ins[4 + 2 * k]);
-    Site one{site.mesh, site.coord, {state, flat(site.ins[3 + 2 * k]), state, state}, {state, state, state}};
+    Site one{site.mesh, site.coord, {state, flat(site.ins[3 + 2 * k])}, std::vector<Type>(size_t(1 + states), state)};
+    one.ins.insert(one.ins.end(), size_t(states), state);
     one.ins.push_back(site.ins[1]), one.ins.push_back(site.ins[2]);
-    if (op.copy()) one.ins.push_back(weights), one.outs.push_back(weights);
-    each.push_back(prepare(AdamW{1, op.beta1, op.beta2, op.eps, op.decay, op.copy()}, one));
+    if (copy) one.ins.push_back(weights), one.outs.push_back(weights);
+    each.push_back(prepare(Update{op.rule, 1, op.decay, copy}, one));
   }
   const i64 element = size_of(site.ins[0].dtype), narrow = size_of(site.ins[4].dtype);
-  return {0, [op, each, element, narrow](const Args& a) {
-            const bool copy = op.copy();
+  return {0, [op, each, element, narrow, states, copy](const Args& a) {
             for (size_t k = 0; k < each.size(); ++k) {
               const i64 begin = op.window.stretches[k].begin;
               const auto state = [&](int s) { return a.outs[0] + op.window.place(k, s) * element; };
               std::byte* weights = a.outs[1 + k] + begin * narrow;
-              std::byte *main = copy ? state(0) : weights, *m = state(int(copy)), *v = state(1 + int(copy));
-              const std::vector<std::byte*> ins = {main,   a.ins[3 + 2 * k] + begin * element, m, v, a.ins[1], a.ins[2],
-                                                   weights};
-              const std::vector<std::byte*> outs = {main, m, v, weights};
+              std::vector<std::byte*> ins = {copy ? state(0) : weights, a.ins[3 + 2 * k] + begin * element};
+              std::vector<std::byte*> outs = {ins[0]};
+              for (int s = 0; s < states; ++s) ins.push_back(state(int(copy) + s)), outs.push_back(ins.back());
+              ins.insert(ins.end(), {a.ins[1], a.ins[2], weights}), outs.push_back(weights);
               each[k].run({ins, outs, nullptr, a.first_micro_batch});
             }
           }};

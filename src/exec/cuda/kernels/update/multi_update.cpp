@@ -32,26 +32,29 @@ Kernel prepare(const MultiSumSquares& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const MultiAdamW& op, const Site& site) {
+Kernel prepare(const MultiUpdate& op, const Site& site) {
+  const int states = states_of(op.rule);
   std::vector<i64> counts;
   WeightTypes weights;
   for (int p = 0; p < op.parameters(); ++p) {
     const size_t first = size_t(p * op.ins_each());
     std::vector<DType> types;
     for (size_t i = 0; i < size_t(op.ins_each()); ++i) types.push_back(site.ins[first + i].dtype);
-    const WeightTypes each =
-        weight_types(op.name, std::span(types).first(4), op.copy ? std::optional(types[4]) : std::nullopt);
+    const WeightTypes each = weight_types(op.name, std::span(types).first(size_t(2 + states)),
+                                          op.copy ? std::optional(types.back()) : std::nullopt);
     check(p == 0 || each == weights, "[{}] parameter {} is kept in another way than those before it", op.name, p);
     weights = each;
     counts.push_back(count(site.in_shape(int(first))));
   }
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, weights};
-  return {0, [l, counts, op](const Args& a) {
+  return {0, [l = UpdateLaunch{op.rule, weights}, counts, op, states](const Args& a) {
             std::vector<UpdateItem> items;
             for (int p = 0; p < op.parameters(); ++p) {
               const int in = p * op.ins_each(), out = p * op.outs_each();
-              items.push_back({a.outs[size_t(out)], a.in<float>(in + 1), a.out<float>(out + 1), a.out<float>(out + 2),
-                               op.copy ? a.outs[size_t(out + 3)] : nullptr, counts[size_t(p)], op.decay[size_t(p)]});
+              UpdateItem item{
+                  a.outs[size_t(out)], a.in<float>(in + 1), {}, op.copy ? a.outs[size_t(out + 1 + states)] : nullptr,
+                  counts[size_t(p)],   op.decay[size_t(p)]};
+              for (int k = 0; k < states; ++k) item.states[k] = a.out<float>(out + 1 + k);
+              items.push_back(item);
             }
             const int numbers = op.parameters() * op.ins_each();
             launch(l, items, {a.in<double>(numbers), a.in<double>(numbers + 1)}, a.stream);

@@ -1,10 +1,11 @@
-// AdamW and momentum SGD on many parameters in one launch; formulas and layouts in ops/update.h. Pointers must be
-// multiples of 16 bytes.
+// An optimizer's rule on many parameters in one launch; formulas in ops/update_rules.h, layouts in ops/update.h.
+// Pointers must be multiples of 16 bytes.
 #pragma once
 #include <optional>
 #include <span>
 
 #include "exec/cuda/device.h"
+#include "ops/update_rules.h"
 
 namespace megalith::cuda {
 
@@ -15,14 +16,16 @@ struct WeightTypes {
   bool split = false;
   bool operator==(const WeightTypes&) const = default;
 };
-// Of an op's weights, gradients and moments, and of its copy.
+// Of an op's weights, gradients and states, and of its copy.
 WeightTypes weight_types(std::string_view op, std::span<const DType> state, std::optional<DType> copy);
+
+constexpr int kMostStates = 2;  // of a rule
 
 struct UpdateItem {
   void* w;  // float; with `split` u16
   const float* g;
-  float *m, *v;  // v: nullptr with SGD
-  void* copy;    // nullptr: none
+  float* states[kMostStates];
+  void* copy;  // nullptr: none
   i64 n;
   bool decay;
   const u8* marks = nullptr;  // by row of `width` elements: whether g is to be read there, or is 0; nullptr: read all
@@ -30,22 +33,16 @@ struct UpdateItem {
 };
 
 // On the device, f64; what is where in them as ops/update.h has it.
-enum { kLrAt, kWeightDecayAt, kCorrection1At, kCorrection2At };  // hyper
-enum { kFactorAt = 2, kCountsAt };                               // scalars
+enum { kLrAt, kWeightDecayAt, kOwnAt };  // hyper
+enum { kFactorAt = 2, kCountsAt };       // scalars
 struct UpdateNumbers {
   const double *scalars, *hyper;
 };
 
-struct AdamWLaunch {
-  double beta1, beta2, eps;
+struct UpdateLaunch {
+  UpdateRule rule;
   WeightTypes weights = {};
 };
-void launch(const AdamWLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
-
-struct SgdLaunch {
-  double momentum;
-  WeightTypes weights = {};
-};
-void launch(const SgdLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
+void launch(const UpdateLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
 
 }  // namespace megalith::cuda

@@ -1,5 +1,5 @@
-// Kernels of state in windows: copies between the host's pinned memory and the device's, by the copy engines; and AdamW
-// on all stretches of a window in one launch.
+// Kernels of state in windows: copies between the host's pinned memory and the device's, by the copy engines; and the
+// update of all stretches of a window in one launch.
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/supported.h"
 #include "exec/cuda/kernels/update/optimizer.h"
@@ -38,24 +38,29 @@ Kernel prepare(const StoreState& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const WindowAdamW& op, const Site& site) {
+Kernel prepare(const WindowUpdate& op, const Site& site) {
   for (size_t i = 0; i < site.ins.size(); i += i == 0 ? 3 : 2) check_dtype(op.name, site.ins[i].dtype, {DType::f32});
   const DType weights = site.ins[4].dtype;
   for (size_t i = 4; i < site.ins.size(); i += 2) check_dtype(op.name, site.ins[i].dtype, {weights});
   check_activation(op.name, weights);
-  const AdamWLaunch l{op.beta1, op.beta2, op.eps, {.copy = op.copy() ? weights : DType::bf16}};
-  return {
-      0, [l, op, narrow = size_of(weights)](const Args& a) {
-        std::vector<UpdateItem> items;
-        for (int k = 0; k < int(op.window.stretches.size()); ++k) {
-          const auto& [begin, n] = op.window.stretches[size_t(k)];
-          const auto state = [&](int s) { return a.out<float>(0) + op.window.place(size_t(k), s); };
-          std::byte* at = a.outs[size_t(1 + k)] + begin * narrow;
-          items.push_back({op.copy() ? static_cast<void*>(state(0)) : at, a.in<float>(3 + 2 * k) + begin,
-                           state(int(op.copy())), state(1 + int(op.copy())), op.copy() ? at : nullptr, n, op.decay});
-        }
-        launch(l, items, {a.in<double>(1), a.in<double>(2)}, a.stream);
-      }};
+  const UpdateLaunch l{op.rule, {.copy = op.copy() ? weights : DType::bf16}};
+  return {0, [l, op, narrow = size_of(weights)](const Args& a) {
+            std::vector<UpdateItem> items;
+            for (int k = 0; k < int(op.window.stretches.size()); ++k) {
+              const auto& [begin, n] = op.window.stretches[size_t(k)];
+              const auto state = [&](int s) { return a.out<float>(0) + op.window.place(size_t(k), s); };
+              std::byte* at = a.outs[size_t(1 + k)] + begin * narrow;
+              UpdateItem item{op.copy() ? static_cast<void*>(state(0)) : at,
+                              a.in<float>(3 + 2 * k) + begin,
+                              {},
+                              op.copy() ? at : nullptr,
+                              n,
+                              op.decay};
+              for (int s = 0; s < states_of(op.rule); ++s) item.states[s] = state(int(op.copy()) + s);
+              items.push_back(item);
+            }
+            launch(l, items, {a.in<double>(1), a.in<double>(2)}, a.stream);
+          }};
 }
 
 }  // namespace megalith::cuda
