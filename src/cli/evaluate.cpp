@@ -5,7 +5,7 @@
 #include "cli/model_source.h"
 #include "data/loader.h"
 #include "device/make_backend.h"
-#include "observe/log_line.h"
+#include "observe/sinks/console.h"
 #include "settings/schedules.h"
 #include "train/open_data.h"
 

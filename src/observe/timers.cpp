@@ -10,12 +10,8 @@ void Stopwatch::start() {
 void Stopwatch::stop() {
   if (std::exchange(running_, false)) sum_ += now_() - since_;
 }
-double Stopwatch::look(double moment) {
-  if (running_ && moment > since_) sum_ += moment - since_, since_ = moment;
-  return sum_;
-}
 double Stopwatch::take(double moment) {
-  look(moment);
+  if (running_ && moment > since_) sum_ += moment - since_, since_ = moment;
   return std::exchange(sum_, 0);
 }
 

@@ -14,7 +14,6 @@ class Stopwatch {
   void stop();   // no effect if it does not
   // Seconds it ran between the last take() and a moment that may have passed; what comes after it counts for the next
   // time. take() begins at 0 again.
-  double look(double moment);
   double take(double moment);
 
  private:

@@ -27,10 +27,11 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::json;
 
+// "losses" are all sums, and others than losses may be among them.
 json interval_json(const Interval& i) {
-  json losses = json::object();
-  for (const NamedValue& loss : i.mean_losses) losses[loss.name] = loss.value;
-  return {{"losses", losses}, {"advanced", i.advanced}, {"skipped", i.skipped}, {"nan", i.nan}};
+  json sums = json::object();
+  for (const NamedValue& sum : i.sums) sums[sum.name] = sum.value;
+  return {{"losses", sums}, {"advanced", i.advanced}, {"skipped", i.skipped}, {"nan", i.nan}};
 }
 
 json data_json(const std::vector<DatasetUse>& data) {
@@ -69,7 +70,7 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
                .skipped_samples = j.contains("skipped_samples") ? count_field(j, "skipped_samples") : 0};
     const json& i = field(j, "interval");
     for (const auto& [name, sum] : field(i, "losses").items())
-      p.interval.mean_losses.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
+      p.interval.sums.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
     if (j.contains("data"))
       for (const json& use : j["data"])
         p.data.push_back(

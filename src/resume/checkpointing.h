@@ -6,8 +6,8 @@
 #include "ckpt/any_checkpoint.h"
 #include "data/dataset.h"
 #include "resume/copies.h"
+#include "resume/interval.h"
 #include "settings/options.h"
-#include "step/iteration_record.h"
 #include "step/model_state.h"
 #include "step/trainer.h"
 
@@ -16,7 +16,7 @@ namespace megalith {
 // What a run is at some iteration, beside its tensors.
 struct RunProgress {
   RunState state;
-  Interval interval;               // since the last log line: sums
+  Interval interval;               // since the last log line
   std::vector<DatasetUse> data{};  // how far the training data were read, if they are read in order
   std::string hf_config{};         // the config.json that the model came from, if from one
 };

@@ -36,14 +36,12 @@ struct Schedules {
 };
 
 struct StepResult {
-  double loss = 0;                      // mean over the tokens of the global batch
-  double grad_norm = 0;                 // before clipping
-  bool counted = true;                  // false: loss or norm were not finite and nothing was updated
-  i64 samples = 0;                      // read for it
-  double data_wait = 0;                 // seconds that it waited for them
-  double finished = 0;                  // when, by steady_seconds()
-  std::optional<double> params_norm{};  // for the log, where wanted
-  std::optional<i64> num_zeros{};       // of the gradient
+  double loss = 0;       // mean over the tokens of the global batch
+  double grad_norm = 0;  // before clipping
+  bool counted = true;   // false: loss or norm were not finite and nothing was updated
+  i64 samples = 0;       // read for it
+  double data_wait = 0;  // seconds that it waited for them
+  double finished = 0;   // when, by steady_seconds()
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 

@@ -1,6 +1,5 @@
 #include "train/pretrain.h"
 
-#include <cmath>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -9,9 +8,10 @@
 #include "base/log.h"
 #include "comm/together.h"
 #include "observe/memory_use.h"
+#include "observe/observers.h"
 #include "observe/peak_flops.h"
+#include "observe/recorder.h"
 #include "observe/run_head.h"
-#include "observe/run_log.h"
 #include "observe/step_health.h"
 #include "observe/straggler.h"
 #include "resume/run_begin.h"
@@ -48,8 +48,9 @@ class TrainingRun {
         state_(start_.progress().state),
         datasets_(enough(run)),
         last_(train_iters(o_, state_)),
-        log_(o_, start_.progress(), last_, ranks.size(), peak(), ranks.rank() == 0),
-        validation_(o_, evaluation_, datasets_, log_),
+        recorder_(o_, start_.progress(), last_, peak(), model_, ranks),
+        observers_(t_, state_.iteration, last_, ranks.rank() == 0),
+        validation_(o_, evaluation_, datasets_, observers_),
         health_(t_, model_),
         places_(std::move(run.places)),
         saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
@@ -63,7 +64,7 @@ class TrainingRun {
     if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
     const int code = t_.skip_train ? 0 : train_and_save();
     if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
-    log_.finish();
+    observers_.finish();
     log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
     return code;
   }
@@ -91,7 +92,7 @@ class TrainingRun {
     else
       loader.emplace(datasets_.train,
                      rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
-    log_.resume();
+    recorder_.resume();
     while (state_.iteration < last_) {
       if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
       start(*loader);
@@ -113,7 +114,7 @@ class TrainingRun {
   // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so
   // not where ranks speak to each other about each step.
   bool may_finish() {
-    const bool speaks = ranks_.size() > 1 && (straggler_ || t_.log_params_norm || t_.log_num_zeros_in_grad);
+    const bool speaks = (straggler_ && ranks_.size() > 1) || recorder_.speaks();
     return !speaks && trainer_.ready();
   }
 
@@ -142,25 +143,24 @@ class TrainingRun {
 
   void finish() {
     const i64 consumed = state_.consumed_samples;
-    StepResult r = trainer_.finish_step(state_);
+    const StepResult r = trainer_.finish_step(state_);
     state_.skipped_samples += sizes_.dropped(consumed);
-    if (t_.log_params_norm) r.params_norm = std::sqrt(sum_over(ranks_, model_.squares()));
-    if (t_.log_num_zeros_in_grad) r.num_zeros = i64(sum_over(ranks_, double(model_.zeros_in_gradients())));
+    const Record& record = recorder_.take(state_, r, schedules_.lr.at(state_.schedule_samples));
     health_.look(state_.iteration, r);
-    const bool ends_interval = log_.step(state_, r, schedules_.lr.at(state_.schedule_samples));
+    observers_.take(record);
     say_size(consumed);
     if (!straggler_) return;
     straggler_->step();
-    if (ends_interval) log::say("{}", straggler_->report());
+    if (record.ends_interval) log::say("{}", straggler_->report());
   }
 
   // Around what is not training.
   void pause() {
-    log_.pause();
+    recorder_.pause();
     if (straggler_) straggler_->pause();
   }
   void resume() {
-    log_.resume();
+    recorder_.resume();
     if (straggler_) straggler_->resume();
   }
 
@@ -185,7 +185,7 @@ class TrainingRun {
     return iteration == last_ || validation_.is_due(iteration) || saver_.saves_at(iteration) ||
            saver_.copies_at(iteration) ||
            (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
-           exits_at(iteration) || t_.log_params_norm || t_.log_num_zeros_in_grad;
+           exits_at(iteration) || recorder_.reads_model();
   }
 
   // Of all data-parallel ranks, in one micro-batch.
@@ -206,7 +206,7 @@ class TrainingRun {
   }
 
   RunProgress progress(const std::vector<DatasetUse>& data) const {
-    return {state_, log_.interval(), data, start_.progress().hf_config};
+    return {state_, recorder_.interval(), data, start_.progress().hf_config};
   }
 
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
@@ -268,7 +268,8 @@ class TrainingRun {
   RunState state_;
   Datasets datasets_;
   i64 last_;  // iteration
-  RunLog log_;
+  Recorder recorder_;
+  Observers observers_;
   Validation validation_;
   StepHealth health_;
   std::optional<Straggler> straggler_;  // of several ranks, where wanted

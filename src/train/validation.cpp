@@ -17,7 +17,12 @@ void Validation::on(const std::shared_ptr<const Dataset>& set, const RunState& s
                     bool record, bool whole, const std::string& name) {
   if (!t_.evaluates() || !set) return;
   const i64 done = record && t_.eval_interval > 0 ? done_before(state.iteration) : 0;
-  log_.validation(where, state, evaluation_.loss(set, done, whole), record, name);
+  observers_.take_evaluation({.where = where,
+                              .iteration = state.iteration,
+                              .consumed_samples = state.consumed_samples,
+                              .losses = {{"lm loss", evaluation_.loss(set, done, whole)}},
+                              .record = record,
+                              .set = name});
 }
 
 void Validation::on_validation_sets(const RunState& state, const std::string& where, bool record) {

@@ -3,15 +3,15 @@
 #include <string>
 
 #include "data/build_datasets.h"
-#include "observe/run_log.h"
+#include "observe/observers.h"
 #include "train/evaluation.h"
 
 namespace megalith {
 
 class Validation {
  public:
-  Validation(const Options& options, Evaluation& evaluation, const Datasets& sets, RunLog& log)
-      : o_(options), t_(options.train), evaluation_(evaluation), sets_(sets), log_(log) {}
+  Validation(const Options& options, Evaluation& evaluation, const Datasets& sets, const Observers& observers)
+      : o_(options), t_(options.train), evaluation_(evaluation), sets_(sets), observers_(observers) {}
 
   bool is_due(i64 iteration) const;  // while training
   // Of all ranks: the validation set, or each of them.
@@ -29,7 +29,7 @@ class Validation {
   const TrainConfig& t_;
   Evaluation& evaluation_;
   const Datasets& sets_;
-  RunLog& log_;
+  const Observers& observers_;
 };
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-#include "observe/metrics_file.h"
+#include "observe/sinks/metrics_file.h"
 
 #include <gtest/gtest.h>
 
@@ -6,10 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "tests/train/files.h"
+#include "tests/train/records.h"
 
 namespace megalith {
 
-static const std::vector<Metric> kLoss{{"lm_loss", 2.5}};
+static const std::vector<JsonMember> kLoss{{"lm_loss", 2.5}};
 
 static std::string error_of(const std::filesystem::path& path, i64 iteration) {
   try {
@@ -21,13 +22,13 @@ static std::string error_of(const std::filesystem::path& path, i64 iteration) {
 }
 
 TEST(MetricsLine, is_one_json_object_in_order) {
-  const std::vector<Metric> m{{"consumed_samples", i64(1) << 60}, {"lm_loss", 0.1}, {"learning_rate", 1e-7}};
+  const std::vector<JsonMember> m{{"consumed_samples", i64(1) << 60}, {"lm_loss", 0.1}, {"learning_rate", 1e-7}};
   EXPECT_EQ(metrics_line(7, m),
             R"({"iteration":7,"consumed_samples":1152921504606846976,"lm_loss":0.1,"learning_rate":1e-07})");
 }
 
 TEST(MetricsLine, says_which_value_was_not_finite) {
-  const std::vector<Metric> m{{"lm_loss", NAN}, {"grad_norm", INFINITY}, {"a", -INFINITY}, {"b", 1.0}};
+  const std::vector<JsonMember> m{{"lm_loss", NAN}, {"grad_norm", INFINITY}, {"a", -INFINITY}, {"b", 1.0}};
   EXPECT_EQ(
       metrics_line(7, m),
       R"({"iteration":7,"lm_loss":null,"grad_norm":null,"a":null,"b":1.0,"nonfinite":{"lm_loss":"nan","grad_norm":"inf","a":"-inf"}})");
@@ -90,16 +91,49 @@ TEST(MetricsFile, says_why_it_cannot_be_opened) {
 
 TEST(MetricsFile, takes_a_device) { MetricsFile("/dev/null", 5).write(6, kLoss); }
 
-TEST(IterationMetrics, has_the_promised_members) {
-  const IterationRecord r{
-      .iteration = 3, .consumed_samples = 12, .learning_rate = 1e-3, .global_batch_size = 4, .grad_norm = 0.5};
-  const Interval interval{.seconds_per_iteration = 0.25, .mean_losses = {{"lm loss", 2}}, .advanced = 1, .skipped = 1};
-  const auto j = nlohmann::json::parse(metrics_line(
-      3, iteration_metrics(r, interval, {.tokens_per_second = 1000, .tflops = 0.5, .mfu = 0.25, .data_wait = 0.002})));
-  EXPECT_EQ(j, nlohmann::json::parse(
-                   R"({"iteration":3,"consumed_samples":12,"lm_loss":2.0,"learning_rate":0.001,"grad_norm":0.5,
-    "iteration_ms":250.0,"tokens_per_second":1000.0,"data_wait_ms":2.0,"tflops":0.5,"mfu":0.25,"global_batch_size":4,"loss_scale":1.0,"skipped_iterations":1,
-    "nan_iterations":0})"));
+TEST(MetricsFile, has_the_promised_members_in_order) {
+  const Record r = record_of({{"consumed_samples", 12},
+                              {"learning_rate", 1e-3},
+                              {"global_batch_size", 4},
+                              {"losses", 2, "lm loss"},
+                              {"losses", 0.5, "load balancing loss"},
+                              {"loss_scale", 1},
+                              {"grad_norm", 0.5},
+                              {"num_zeros", 6},
+                              {"params_norm", 7},
+                              {"iteration_time", 0.25},
+                              {"tokens_per_second", 1000},
+                              {"tokens_per_second_per_gpu", 500},
+                              {"throughput", 0.5},
+                              {"mfu", 0.25},
+                              {"data_wait", 0.002},
+                              {"skipped_samples", 8},
+                              {"skipped_iterations", 1},
+                              {"nan_iterations", 0}});
+  EXPECT_EQ(
+      metrics_line(3, members_of(r)),
+      R"({"iteration":3,"consumed_samples":12,"lm_loss":2.0,"load_balancing_loss":0.5,"learning_rate":0.001,"grad_norm":0.5,)"
+      R"("iteration_ms":250.0,"tokens_per_second":1000.0,"data_wait_ms":2.0,"tflops":0.5,"mfu":0.25,"global_batch_size":4,)"
+      R"("loss_scale":1.0,"skipped_iterations":1,"nan_iterations":0,"num_zeros":6,"params_norm":7.0})");
+}
+
+TEST(MetricsFile, has_lines_of_intervals_and_evaluations) {
+  const TempFolder folder("metrics_sink");
+  const auto path = folder.path / "m.jsonl";
+  MetricsFile file(path, 0);
+  Record r = record_of({{"grad_norm", 2}});
+  r.iteration = 1, r.ends_interval = false, r.is_first = true;
+  file.take(r);
+  r.iteration = 2, r.ends_interval = true, r.values[0].interval = 3;
+  file.take(r);
+  const std::vector<NamedValue> losses{{"lm loss", 2.5}, {"z loss", 1}};
+  file.take_evaluation({.where = "", .iteration = 2, .losses = losses});
+  file.take_evaluation({.where = "", .iteration = 2, .losses = losses, .record = false});
+  file.take_evaluation({.where = "", .iteration = 2, .losses = {{"lm loss", 3}}, .set = "-wiki"});
+  EXPECT_EQ(read_file(path),
+            "{\"iteration\":2,\"grad_norm\":3.0}\n"
+            "{\"iteration\":2,\"validation_loss\":2.5,\"validation_z_loss\":1.0}\n"
+            "{\"iteration\":2,\"validation_loss-wiki\":3.0}\n");
 }
 
 }  // namespace megalith

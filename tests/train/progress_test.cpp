@@ -1,4 +1,4 @@
-#include "observe/progress.h"
+#include "observe/sinks/progress.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "observe/tensorboard.h"
+#include "observe/sinks/tensorboard.h"
 
 #include <gtest/gtest.h>
 
@@ -9,6 +9,7 @@
 
 #include "tests/golden.h"
 #include "tests/train/files.h"
+#include "tests/train/records.h"
 
 namespace megalith {
 
@@ -108,24 +109,30 @@ using Scalars = std::vector<std::pair<std::string, float>>;
 
 TEST(TensorBoard, iteration_tags_are_megatrons) {
   const TempFolder folder("tensorboard_tags");
-  TensorBoardWriter w(folder.path, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
-  IterationRecord r{.iteration = 3,
-                    .consumed_samples = 12,
-                    .learning_rate = 0.5,
-                    .global_batch_size = 4,
-                    .losses = {{"lm loss", 2.5}}};
-  write_iteration(w, r, {});
-  w.flush();
+  TensorBoard board(folder.path, 1, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
+  std::vector<Given> given{{"learning_rate", 0.5}, {"global_batch_size", 4}, {"losses", 2.5, "lm loss"},
+                           {"loss_scale", 1},      {"consumed_samples", 12}, {"iteration_time", 0.5}};
+  Record r = record_of(given);
+  r.ends_interval = false;
+  board.take(r);
+  board.finish();
   const Scalars least{
       {"learning-rate", 0.5f}, {"learning-rate vs samples", 0.5f}, {"batch-size", 4}, {"batch-size vs samples", 4},
       {"lm loss", 2.5f},       {"lm loss vs samples", 2.5f},       {"loss-scale", 1}, {"loss-scale vs samples", 1}};
-  EXPECT_EQ(scalars_of(w.path()), least);
-  r.skipped_samples = 8, r.grad_norm = 0.25, r.num_zeros = 6, r.params_norm = 7;
-  write_iteration(w, r, {.loss_scale = false, .world_size = 2});
-  write_interval(w, 3, {.seconds_per_iteration = 0.5}, 1.5);
-  write_validation(w, r, std::vector<NamedValue>{{"lm loss", 0}}, {.validation_perplexity = true});
-  w.flush();
-  Scalars all = scalars_of(w.path());
+  EXPECT_EQ(scalars_of(board.path()), least);
+  for (const Given& more : std::vector<Given>{{"skipped_samples", 8},
+                                              {"losses", 1.5, "aux loss"},
+                                              {"grad_norm", 0.25},
+                                              {"num_zeros", 6},
+                                              {"params_norm", 7},
+                                              {"throughput", 1.5},
+                                              {"mfu", 0.5}})
+    given.push_back(more);
+  board.take(record_of(given));
+  board.take_evaluation({.where = "", .losses = {{"lm loss", 0.5}}, .set = "-wiki"});
+  board.take_evaluation({.where = "", .losses = {{"lm loss", 0.5}}, .record = false});
+  board.finish();
+  Scalars all = scalars_of(board.path());
   all.erase(all.begin(), all.begin() + 8);
   const Scalars most{{"learning-rate", 0.5f},
                      {"learning-rate vs samples", 0.5f},
@@ -134,8 +141,10 @@ TEST(TensorBoard, iteration_tags_are_megatrons) {
                      {"batch-size vs samples", 4},
                      {"lm loss", 2.5f},
                      {"lm loss vs samples", 2.5f},
-                     {"world-size", 2},
-                     {"world-size vs samples", 2},
+                     {"aux loss", 1.5f},
+                     {"aux loss vs samples", 1.5f},
+                     {"loss-scale", 1},
+                     {"loss-scale vs samples", 1},
                      {"grad-norm", 0.25f},
                      {"grad-norm vs samples", 0.25f},
                      {"num-zeros", 6},
@@ -144,11 +153,23 @@ TEST(TensorBoard, iteration_tags_are_megatrons) {
                      {"params-norm vs samples", 7},
                      {"iteration-time", 0.5f},
                      {"throughput", 1.5f},
-                     {"lm loss validation", 0},
-                     {"lm loss validation vs samples", 0},
-                     {"lm loss validation ppl", 1},
-                     {"lm loss validation ppl vs samples", 1}};
+                     {"lm loss validation-wiki", 0.5f},
+                     {"lm loss validation-wiki vs samples", 0.5f}};
   EXPECT_EQ(all, most);
+}
+
+// Curves of this iteration's values every so many iterations; of an interval's where it ends.
+TEST(TensorBoard, tells_the_iteration_from_the_interval) {
+  const TempFolder folder("tensorboard_interval");
+  TensorBoard board(folder.path, 2, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
+  for (i64 iteration : {1, 2, 3}) {
+    Record r = record_of({{"grad_norm", double(iteration)}, {"iteration_time", 0.5}});
+    r.iteration = iteration, r.ends_interval = iteration == 3;
+    for (MetricValue& v : r.values) v.interval = 10 * v.now;
+    board.take(r);
+  }
+  const Scalars all{{"grad-norm", 2}, {"grad-norm vs samples", 2}, {"iteration-time", 5}};
+  EXPECT_EQ(scalars_of(board.path()), all);
 }
 
 TEST(TensorBoard, says_why_it_cannot_write) {

@@ -1,10 +1,12 @@
-#include "observe/log_line.h"
+#include "observe/sinks/console.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 #include <cstdlib>
 #include <ctime>
+
+#include "tests/train/records.h"
 
 namespace megalith {
 
@@ -17,21 +19,37 @@ struct LogLine : testing::Test {
   WallTime time = std::chrono::system_clock::from_time_t(1769862896) + std::chrono::microseconds(789012);
 };
 
-static IterationRecord record() {
-  return {.iteration = 100,
-          .train_iters = 10000,
-          .consumed_samples = 25600,
-          .learning_rate = 1.5e-4,
-          .global_batch_size = 256,
-          .grad_norm = 1.234};
+static std::vector<Given> with(std::vector<Given> more) {
+  std::vector<Given> all{{"consumed_samples", 25600}, {"learning_rate", 1.5e-4}, {"global_batch_size", 256},
+                         {"loss_scale", 1},           {"skipped_iterations", 0}, {"nan_iterations", 0}};
+  all.insert(all.end(), more.begin(), more.end());
+  return all;
+}
+
+static Record at_100(const std::vector<Given>& given) {
+  Record r = record_of(given);
+  r.iteration = 100, r.train_iters = 10000;
+  return r;
+}
+
+static TrainConfig throughput() {
+  TrainConfig t;
+  t.log_throughput = true;
+  return t;
 }
 
 TEST_F(LogLine, is_megatrons_with_everything) {
-  IterationRecord r = record();
-  r.num_zeros = 5;
-  r.params_norm = 100.123;
-  const Interval interval{.seconds_per_iteration = 0.1234, .mean_losses = {{"lm loss", 9.876543}}, .advanced = 100};
-  EXPECT_EQ(iteration_line(time, r, interval, Speed{200001, 4, 400.1, 0.4046, 0.00125}),
+  const Record r = at_100(with({{"iteration_time", 0.1234},
+                                {"throughput", 400.1},
+                                {"tokens_per_second", 200001},
+                                {"tokens_per_second_per_gpu", 50000.25},
+                                {"mfu", 0.4046},
+                                {"data_wait", 0.00125},
+                                {"losses", 9.876543, "lm loss"},
+                                {"grad_norm", 1.234},
+                                {"num_zeros", 5},
+                                {"params_norm", 100.123}}));
+  EXPECT_EQ(iteration_line(time, r, throughput()),
             " [2026-01-31 12:34:56.789012] iteration      100/   10000 | consumed samples:        25600 | elapsed time "
             "per iteration "
             "(ms): 123.4 | throughput per GPU (TFLOP/s/GPU): 400.1 | tokens per second per GPU: 50000.2 | MFU (%): "
@@ -42,11 +60,10 @@ TEST_F(LogLine, is_megatrons_with_everything) {
             "iterations:   0 | number of nan iterations:   0 |");
 }
 
-TEST_F(LogLine, leaves_out_what_is_not_known) {
-  IterationRecord r = record();
-  r.grad_norm = {};
-  const Interval interval{.seconds_per_iteration = 2, .mean_losses = {{"lm loss", 1}}, .advanced = 1};
-  EXPECT_EQ(iteration_line(time, r, interval),
+TEST_F(LogLine, leaves_out_what_is_not_known_or_asked_for) {
+  const Record r =
+      at_100(with({{"iteration_time", 2}, {"throughput", 400}, {"data_wait", 0.001}, {"losses", 1, "lm loss"}}));
+  EXPECT_EQ(iteration_line(time, r, {}),
             " [2026-01-31 12:34:56.789012] iteration      100/   10000 | consumed samples:        25600 | elapsed time "
             "per iteration "
             "(ms): 2000.0 | learning rate: 1.500000E-04 | global batch size:   256 | lm loss: 1.000000E+00 | loss "
@@ -55,11 +72,15 @@ TEST_F(LogLine, leaves_out_what_is_not_known) {
 }
 
 TEST_F(LogLine, prints_nan_negative_and_skipped) {
-  IterationRecord r = record();
-  r.skipped_samples = 512;
-  r.grad_norm = INFINITY;
-  const Interval interval{.mean_losses = {{"lm loss", NAN}, {"aux loss", -0.5}}, .skipped = 12, .nan = 3};
-  const std::string line = iteration_line(time, r, interval);
+  const Record r = at_100({{"consumed_samples", 25600},
+                           {"skipped_samples", 512},
+                           {"iteration_time", 0},
+                           {"losses", NAN, "lm loss"},
+                           {"losses", -0.5, "aux loss"},
+                           {"grad_norm", INFINITY},
+                           {"skipped_iterations", 12},
+                           {"nan_iterations", 3}});
+  const std::string line = iteration_line(time, r, {});
   EXPECT_NE(line.find(" | consumed samples:        25600 | skipped samples:          512 | elapsed time"),
             std::string::npos)
       << line;
@@ -72,8 +93,18 @@ TEST_F(LogLine, prints_nan_negative_and_skipped) {
 TEST_F(LogLine, time_is_local_and_padded) {
   set_zone("XYZ-2");  // two hours east
   const std::string line =
-      iteration_line(std::chrono::system_clock::from_time_t(1769862896) + std::chrono::microseconds(7), record(), {});
+      iteration_line(std::chrono::system_clock::from_time_t(1769862896) + std::chrono::microseconds(7), {}, {});
   EXPECT_EQ(line.substr(0, 30), " [2026-01-31 14:34:56.000007] ");
+}
+
+// Each metric's format fits its values.
+TEST_F(LogLine, takes_every_metric) {
+  std::vector<Given> all;
+  for (const Metric& m : all_metrics()) all.push_back({std::string(m.name), 1e12});
+  const std::string line = iteration_line(time, record_of(all), throughput());
+  for (const Metric& m : all_metrics())
+    if (!m.console.name.empty() && !m.terms)
+      EXPECT_NE(line.find(fmt::format(" {}: 1", m.console.name)), std::string::npos) << m.name;
 }
 
 TEST(ValidationLines, are_megatrons) {

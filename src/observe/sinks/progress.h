@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
-#include "base/dtype.h"
-#include "observe/timers.h"
+#include "base/clock.h"
+#include "observe/record.h"
 
 namespace megalith {
 
@@ -22,16 +22,18 @@ std::string progress_line(const ProgressState& state, int columns);
 
 std::string duration(double seconds);  // "0:07", "12:34", "1:02:03", "3d 04:05"; "?" if it is not a number
 
-class Progress {
+class Progress final : public Sink {
  public:
   // Steps first+1 .. total are to be done.
   Progress(i64 first, i64 total, std::function<double()> now = steady_seconds);
-  ~Progress();  // takes the line away
+  ~Progress() override { finish(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
   // After a step of so many tokens over all devices. Draws at most ten times a second, and the last step always.
   void update(i64 step, double loss, i64 tokens);
+  void take(const Record& r) override { update(r.iteration, r.loss, r.tokens); }
+  void finish() override;  // takes the line away
   ProgressState state() const { return state_; }
 
  private:

@@ -12,16 +12,16 @@
 #include <vector>
 
 #include "base/append_file.h"
-#include "step/iteration_record.h"
+#include "observe/record.h"
 
 namespace megalith {
 
-struct Metric {
+struct JsonMember {
   std::string name;
   std::variant<i64, double> value;
 };
 
-class MetricsFile {
+class MetricsFile final : public Sink {
  public:
   // Opens the file for a run that starts behind `iteration` (0: from the beginning). Lines of later iterations, left by
   // a run that got further than the checkpoint resumed from, are cut off, as is a last line without its end. A run from
@@ -29,18 +29,18 @@ class MetricsFile {
   // file (a pipe) is just written to. Error if the file holds other things than metrics lines or cannot be opened.
   MetricsFile(const std::filesystem::path& path, i64 iteration);
 
-  void write(i64 iteration, std::span<const Metric> metrics);  // a full disk: warns once, goes on
+  void take(const Record& record) override;  // a line for each interval
+  void take_evaluation(const Evaluated& evaluated) override;
+  void write(i64 iteration, std::span<const JsonMember> members);  // a full disk: warns once, goes on
 
  private:
   AppendFile file_;
 };
 
 // The line without its newline.
-std::string metrics_line(i64 iteration, std::span<const Metric> metrics);
+std::string metrics_line(i64 iteration, std::span<const JsonMember> members);
 
-// The metrics of a logged iteration: consumed_samples, the mean losses of the interval under their names with _ for
-// spaces, learning_rate, grad_norm, iteration_ms, tokens_per_second, data_wait_ms, tflops, mfu, global_batch_size,
-// loss_scale, skipped_iterations, nan_iterations, and num_zeros and params_norm where known.
-std::vector<Metric> iteration_metrics(const IterationRecord& record, const Interval& interval, const Speed& speed);
+// The interval's values of a record, in the file's order. Of names, _ stands for spaces.
+std::vector<JsonMember> members_of(const Record& record);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-#include "observe/metrics_file.h"
+#include "observe/sinks/metrics_file.h"
 
 #include <algorithm>
 #include <cmath>
@@ -59,13 +59,13 @@ static fs::path prepare(const fs::path& path, i64 iteration) {
 
 MetricsFile::MetricsFile(const fs::path& path, i64 iteration) : file_(prepare(path, iteration), "metrics file") {}
 
-void MetricsFile::write(i64 iteration, std::span<const Metric> metrics) {
-  file_.append(metrics_line(iteration, metrics) + "\n");
+void MetricsFile::write(i64 iteration, std::span<const JsonMember> members) {
+  file_.append(metrics_line(iteration, members) + "\n");
 }
 
-std::string metrics_line(i64 iteration, std::span<const Metric> metrics) {
+std::string metrics_line(i64 iteration, std::span<const JsonMember> members) {
   nlohmann::ordered_json line{{"iteration", iteration}}, nonfinite;
-  for (const auto& [name, value] : metrics) {
+  for (const auto& [name, value] : members) {
     if (const i64* whole = std::get_if<i64>(&value)) {
       line[name] = *whole;
       continue;
@@ -78,26 +78,34 @@ std::string metrics_line(i64 iteration, std::span<const Metric> metrics) {
   return line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-std::vector<Metric> iteration_metrics(const IterationRecord& r, const Interval& interval, const Speed& speed) {
-  std::vector<Metric> m{{"consumed_samples", r.consumed_samples}};
-  for (NamedValue loss : interval.mean_losses) {
-    std::ranges::replace(loss.name, ' ', '_');
-    m.push_back({loss.name, loss.value});
+static std::string key(std::string name) {
+  std::ranges::replace(name, ' ', '_');
+  return name;
+}
+
+std::vector<JsonMember> members_of(const Record& record) {
+  std::vector<JsonMember> members;
+  for (const MetricValue* v : in_order(record, first_in_metrics_file())) {
+    const InMetricsFile& form = v->metric->file;
+    if (form.name.empty()) continue;
+    const double x = v->interval * form.scale;
+    members.push_back({key(shown_name(form.name, *v)), x});
+    if (v->metric->whole) members.back().value = i64(x);
   }
-  m.push_back({"learning_rate", r.learning_rate});
-  if (r.grad_norm) m.push_back({"grad_norm", *r.grad_norm});
-  m.push_back({"iteration_ms", interval.seconds_per_iteration * 1000});
-  m.push_back({"tokens_per_second", speed.tokens_per_second});
-  m.push_back({"data_wait_ms", speed.data_wait * 1000});
-  if (speed.tflops) m.push_back({"tflops", *speed.tflops});
-  if (speed.mfu) m.push_back({"mfu", *speed.mfu});
-  m.push_back({"global_batch_size", r.global_batch_size});
-  m.push_back({"loss_scale", r.loss_scale});
-  m.push_back({"skipped_iterations", interval.skipped});
-  m.push_back({"nan_iterations", interval.nan});
-  if (r.num_zeros) m.push_back({"num_zeros", *r.num_zeros});
-  if (r.params_norm) m.push_back({"params_norm", *r.params_norm});
-  return m;
+  return members;
+}
+
+void MetricsFile::take(const Record& record) {
+  if (record.ends_interval) write(record.iteration, members_of(record));
+}
+
+// The first loss is the model's.
+void MetricsFile::take_evaluation(const Evaluated& e) {
+  if (!e.record) return;
+  std::vector<JsonMember> members;
+  for (const NamedValue& loss : e.losses)
+    members.push_back({"validation_" + (members.empty() ? "loss" : key(loss.name)) + e.set, loss.value});
+  write(e.iteration, members);
 }
 
 }  // namespace megalith

@@ -2,21 +2,18 @@
 // difference: Megatron leaves a loss out when its mean is negative or NaN; here it is printed.
 #pragma once
 #include <chrono>
-#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 
-#include "step/iteration_record.h"
+#include "observe/record.h"
 
 namespace megalith {
 
 using WallTime = std::chrono::system_clock::time_point;
 
-// One line, no newline. The time is printed as local time with microseconds. `speed`, with --log-throughput: Megatron's
-// key with TFLOP/s, and behind it some of our own: tokens/s, MFU where it is known, and the wait for data.
-std::string iteration_line(WallTime time, const IterationRecord& record, const Interval& interval,
-                           const std::optional<Speed>& speed = {});
+// One line, no newline, with the interval's values. The time is printed as local time with microseconds.
+std::string iteration_line(WallTime time, const Record& record, const TrainConfig& train);
 
 // Three lines, no newline at the end: dashes, the losses and their perplexities, dashes. where: "iteration 100", or
 // "iteration 100 on validation set" and "... on test set" at the end of training. suffix: "" or "-NAME" with several
@@ -24,5 +21,15 @@ std::string iteration_line(WallTime time, const IterationRecord& record, const I
 std::string validation_lines(std::string_view where, std::span<const NamedValue> losses, std::string_view suffix = "");
 
 double perplexity(double loss);  // exp(min(20, loss)); NaN stays NaN
+
+class Console final : public Sink {
+ public:
+  explicit Console(const TrainConfig& train) : train_(train) {}
+  void take(const Record& record) override;
+  void take_evaluation(const Evaluated& evaluated) override;
+
+ private:
+  const TrainConfig& train_;
+};
 
 }  // namespace megalith

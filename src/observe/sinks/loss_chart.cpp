@@ -1,4 +1,4 @@
-#include "observe/loss_chart.h"
+#include "observe/sinks/loss_chart.h"
 
 #include <fmt/format.h>
 

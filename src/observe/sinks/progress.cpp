@@ -1,4 +1,4 @@
-#include "observe/progress.h"
+#include "observe/sinks/progress.h"
 
 #include <fmt/format.h>
 
@@ -54,7 +54,7 @@ Progress::Progress(i64 first, i64 total, std::function<double()> now)
   state_ = {.step = first, .total = total};
 }
 
-Progress::~Progress() { log::set_status(""); }
+void Progress::finish() { log::set_status(""); }
 
 void Progress::update(i64 step, double loss, i64 tokens) {
   constexpr double kNewShare = 0.1, kDrawEvery = 0.1;

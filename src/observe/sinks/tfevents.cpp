@@ -1,4 +1,4 @@
-#include "observe/tfevents.h"
+#include "observe/sinks/tfevents.h"
 
 #include <array>
 #include <bit>

@@ -1,0 +1,13 @@
+#pragma once
+#include <string>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct NamedValue {
+  std::string name;
+  double value = 0;
+};
+
+}  // namespace megalith

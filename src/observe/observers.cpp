@@ -1,0 +1,34 @@
+#include "observe/observers.h"
+
+#include "observe/sinks/chart.h"
+#include "observe/sinks/console.h"
+#include "observe/sinks/metrics_file.h"
+#include "observe/sinks/progress.h"
+#include "observe/sinks/tensorboard.h"
+
+namespace megalith {
+
+// The progress line first: it ends before the curves are said, and log lines are put above its latest state.
+Observers::Observers(const TrainConfig& t, i64 iteration, i64 train_iters, bool writes) {
+  std::unique_ptr<Sink> tensorboard, metrics;
+  if (writes && !t.tensorboard_dir.empty())
+    tensorboard = std::make_unique<TensorBoard>(t.tensorboard_dir, t.tensorboard_log_interval);
+  if (writes && !t.metrics_file.empty()) metrics = std::make_unique<MetricsFile>(t.metrics_file, iteration);
+  if (writes && t.progress) sinks_.push_back(std::make_unique<Progress>(iteration, train_iters));
+  sinks_.push_back(std::make_unique<Console>(t));
+  if (metrics) sinks_.push_back(std::move(metrics));
+  if (tensorboard) sinks_.push_back(std::move(tensorboard));
+  if (t.progress) sinks_.push_back(std::make_unique<Chart>());
+}
+
+void Observers::take(const Record& record) const {
+  for (const auto& sink : sinks_) sink->take(record);
+}
+void Observers::take_evaluation(const Evaluated& evaluated) const {
+  for (const auto& sink : sinks_) sink->take_evaluation(evaluated);
+}
+void Observers::finish() const {
+  for (const auto& sink : sinks_) sink->finish();
+}
+
+}  // namespace megalith

@@ -1,0 +1,52 @@
+// Makes the record of each iteration: asks each metric for its value, makes one of the ranks' shares, and keeps what
+// the interval since the last line needs.
+#pragma once
+#include <functional>
+#include <optional>
+
+#include "comm/ranks.h"
+#include "observe/record.h"
+#include "observe/timers.h"
+#include "resume/checkpointing.h"
+
+namespace megalith {
+
+class Recorder {
+ public:
+  // `start`: where the run begins, in the middle of an interval perhaps; `train_iters`: where it ends. `peak`: flop/s
+  // of a device, if known. The clock stands still until resume().
+  Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
+           const ModelState& model, Ranks& ranks, std::span<const Metric> metrics = all_metrics());
+
+  // After each step. All ranks must call it if speaks(). `next_rate`: the learning rate of the next step. The record
+  // stays until the next call.
+  const Record& take(const RunState& state, const StepResult& step, double next_rate);
+
+  bool speaks() const;             // to other ranks, each iteration
+  bool reads_model() const;        // each step must be finished before the next one starts
+  void pause() { watch_.stop(); }  // evaluation and saving are not training time
+  void resume() { watch_.start(); }
+  const Interval& interval() const { return interval_; }  // since the last line
+
+ private:
+  std::vector<MetricValue> values_of(const Seen& seen) const;
+  void reduce_over_ranks(std::vector<MetricValue>& values) const;
+  void reduce_over_interval(std::vector<MetricValue>& values, bool counted);
+  double add(const MetricValue& v, bool counted);
+  void start_interval();
+
+  const Options& options_;
+  std::optional<double> peak_;
+  const ModelState& model_;
+  Ranks& ranks_;
+  std::vector<const Metric*> metrics_;  // those that are wanted
+  bool resumed_;
+  Record record_;
+  Interval interval_;
+  std::vector<NamedValue> timed_;  // sums of what goes by this process's clock
+  i64 timed_iterations_ = 0;
+  double seconds_ = 0;  // of this process since the last line
+  Stopwatch watch_;
+};
+
+}  // namespace megalith

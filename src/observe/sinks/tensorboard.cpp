@@ -1,0 +1,35 @@
+#include "observe/sinks/tensorboard.h"
+
+namespace megalith {
+
+void TensorBoard::by_both(const std::string& tag, double value, i64 iteration, i64 samples) {
+  writer_.scalar(tag, value, iteration);
+  writer_.scalar(tag + " vs samples", value, samples);
+}
+
+void TensorBoard::take(const Record& r) {
+  if (r.iteration % every_ == 0) show(r, false);
+  if (!r.ends_interval) return;
+  show(r, true);
+  writer_.flush();
+}
+
+void TensorBoard::show(const Record& r, bool of_interval) {
+  for (const MetricValue* v : in_order(r, first_in_tensorboard())) {
+    const InTensorBoard& form = v->metric->tensorboard;
+    if (form.name.empty() || (form.curve == Curve::of_interval) != of_interval) continue;
+    const std::string tag = shown_name(form.name, *v);
+    if (form.curve == Curve::by_both)
+      by_both(tag, v->now, r.iteration, r.consumed_samples);
+    else
+      writer_.scalar(tag, of_interval ? v->interval : v->now, r.iteration);
+  }
+}
+
+void TensorBoard::take_evaluation(const Evaluated& e) {
+  if (!e.record) return;
+  for (const NamedValue& loss : e.losses)
+    by_both(loss.name + " validation" + e.set, loss.value, e.iteration, e.consumed_samples);
+}
+
+}  // namespace megalith

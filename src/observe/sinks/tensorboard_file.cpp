@@ -1,0 +1,56 @@
+#include "observe/sinks/tensorboard_file.h"
+
+#include <unistd.h>
+
+#include <chrono>
+
+namespace megalith {
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+TensorBoardOrigin this_process() {
+  char name[256] = {};
+  if (gethostname(name, sizeof name - 1) != 0 || name[0] == '\0') return {.hostname = "localhost", .pid = getpid()};
+  return {.hostname = name, .pid = getpid()};
+}
+
+// A name that is not taken, so that two writers of one process and second have a file each.
+static std::filesystem::path free_path(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
+                                       double started) {
+  for (i64 n = 0;; ++n) {
+    const auto path =
+        folder / fmt::format("events.out.tfevents.{:010d}.{}.{}.{}", i64(started), origin.hostname, origin.pid, n);
+    std::error_code error;
+    if (!std::filesystem::exists(path, error)) return path;
+  }
+}
+
+TensorBoardWriter::TensorBoardWriter(const std::filesystem::path& folder, const TensorBoardOrigin& origin,
+                                     double started)
+    : now_(origin.now), file_(free_path(folder, origin, started), "TensorBoard file") {
+  add(tfevents::start_event(started));
+}
+
+void TensorBoardWriter::add(std::string_view event) {
+  constexpr size_t kMostWaiting = 1 << 16;
+  waiting_ += tfevents::record(event);
+  if (waiting_.size() > kMostWaiting) flush();
+}
+
+void TensorBoardWriter::scalar(std::string_view tag, double value, i64 step) {
+  add(tfevents::scalar_event({now_(), step}, tag, float(value)));
+}
+void TensorBoardWriter::text(std::string_view name, std::string_view text, i64 step) {
+  add(tfevents::text_event({now_(), step}, name, text));
+}
+void TensorBoardWriter::histogram(std::string_view tag, const tfevents::Histogram& histogram, i64 step) {
+  add(tfevents::histogram_event({now_(), step}, tag, histogram));
+}
+void TensorBoardWriter::flush() {
+  if (!waiting_.empty()) file_.append(waiting_);
+  waiting_.clear();
+}
+
+}  // namespace megalith
