@@ -53,7 +53,7 @@ class Steps {
     recorder_.resume();
   }
   const Record& step(double grad_norm, bool counted = true, double loss = 1) {
-    ++state_.iteration;
+    ++state_.iteration, state_.consumed_samples += 4;
     return recorder_.take(
         state_, {.loss = loss, .grad_norm = grad_norm, .counted = counted, .samples = 4, .finished = start_ += 1}, 0);
   }
@@ -109,6 +109,7 @@ TEST(Recorder, counts_iterations_and_losses) {
   EXPECT_DOUBLE_EQ(of(r, "iteration_time"), 1);
   EXPECT_DOUBLE_EQ(of(r, "tokens_per_second"), 4 * 32);
   EXPECT_EQ(r.tokens, 4 * 32);
+  EXPECT_EQ(of(r, "consumed_tokens"), 20 * 32);
   EXPECT_EQ(of(r, "skipped_samples"), -1);  // there are none
   EXPECT_EQ(of(r, "params_norm"), -1);      // not asked for
   run.step(1, true, INFINITY);
