@@ -24,7 +24,7 @@ std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cot) {
       any |= bool(dys.back());
     }
     if (!any) continue;
-    b.set_tag(n.tag);
+    b.set_origin(n.origin);
     const std::vector<Value> grads = n.op.grad(b, n, dys);
     check(grads.size() == n.ins.size(), "[{}] its gradient rule gives {} values for {} inputs", n.op.name(),
           grads.size(), n.ins.size());
@@ -32,8 +32,8 @@ std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cot) {
       const Value v = n.ins[k], dv = grads[k];
       if (!dv || !b.wants_grad(v)) continue;
       const Type want = g.type(v).dual(g.info(v).grad_dtype);
-      check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(), n.tag, k,
-            to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
+      check(g.type(dv) == want, "[{}] {}: the gradient of input {}, {}, is {}: not the dual {}", n.op.name(),
+            to_string(n.origin), k, to_string(g.type(v)), to_string(g.type(dv)), to_string(want));
       const auto [it, is_first] = cot.try_emplace(v, dv);
       if (!is_first) it->second = b.add1(AddGrad{want.ndim()}, {it->second, dv});
     }

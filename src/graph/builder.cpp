@@ -47,7 +47,7 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
     types = op.infer(a);
     for (const Type& t : types) local_shape(g_.mesh, t.shape, t.layout);
   } catch (const Error& e) {
-    fail("[{}] {} {}: {}", op.name(), name_of(phase_), tag_, e.what());
+    fail("[{}] {} {}: {}", op.name(), name_of(phase_), to_string(origin_), e.what());
   }
   std::vector<Value> outs;
   for (Type& t : types) {
@@ -56,7 +56,7 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
     g_.values.push_back({std::move(t), "", int(g_.nodes.size()), differentiable, dtype, Role::activation});
     outs.push_back({int(g_.values.size()) - 1});
   }
-  g_.nodes.push_back({std::move(op), ins, outs, phase_, tag_});
+  g_.nodes.push_back({std::move(op), ins, outs, phase_, origin_});
   return outs;
 }
 
@@ -64,7 +64,7 @@ RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, 
   try {
     return relayout_plan(g_.mesh, type(v).shape, type(v).layout, axes, to, order, rotated);
   } catch (const Error& e) {
-    fail("[relayout] {} {}: {}", name_of(phase_), tag_, e.what());
+    fail("[relayout] {} {}: {}", name_of(phase_), to_string(origin_), e.what());
   }
 }
 

@@ -32,7 +32,9 @@ class Builder {
 
   void set_phase(Phase p) { phase_ = p; }
   Phase phase() const { return phase_; }
-  void set_tag(std::string tag) { tag_ = std::move(tag); }
+  void set_origin(Origin origin) { origin_ = std::move(origin); }
+  const Origin& origin() const { return origin_; }
+  void set_module(std::string module) { origin_ = {std::move(module)}; }
 
   Value find_leaf(const std::string& name);  // {} if there is none
   // An existing leaf of this name is returned if its type and role are the same.
@@ -66,7 +68,7 @@ class Builder {
   std::map<std::string, Value> leaves_;  // of the first `indexed_` values
   size_t indexed_ = 0;
   Phase phase_ = Phase::forward;
-  std::string tag_;
+  Origin origin_;
   std::map<std::tuple<int, std::vector<Axis>, int, int, int, int, int>, Value> relayouts_;
 };
 

@@ -42,7 +42,7 @@ std::string print(const Graph& g, const Node& n) {
   std::string outs, ins;
   for (Value v : n.outs) outs += fmt::format("{}{} {}", outs.empty() ? "" : ", ", label(g, v), to_string(g.type(v)));
   for (Value v : n.ins) ins += fmt::format("{}{}", ins.empty() ? "" : ", ", label(g, v));
-  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(), ins, name_of(n.phase), n.tag);
+  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(), ins, name_of(n.phase), to_string(n.origin));
 }
 
 std::string print(const Graph& g) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "graph/op.h"
+#include "graph/origin.h"
 
 namespace megalith {
 
@@ -45,7 +46,7 @@ struct Node {
   AnyOp op;
   std::vector<Value> ins, outs;
   Phase phase;
-  std::string tag;  // where in the model: "layer 3 attention"
+  Origin origin = {};
 };
 
 struct Graph {

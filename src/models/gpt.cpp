@@ -1,6 +1,6 @@
 #include "models/gpt.h"
 
-#include "models/gpt_parts.h"
+#include "models/blocks/parts.h"
 #include "ops/add.h"
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
@@ -48,18 +48,22 @@ class GptBuilder {
  private:
   // `one_of_two`: another stage holds it too, as the head's weight.
   Value word_embeddings(bool one_of_two) {
-    Parameter p =
-        p_.declare("embedding.word_embeddings.weight", {c_.padded_vocab_size, c_.hidden_size}, p_.embedding_std());
+    const i64 rows = c_.padded_vocab_size;
+    Parameter p = p_.declare("embedding.word_embeddings.weight", {rows, c_.hidden_size}, split_along(0),
+                             initial_of_table(c_, rows), ParameterKind::embedding);
+    p.true_rows = c_.vocab_size;
     p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
     return p_.add_parameter(std::move(p));
   }
 
   Value embed(Value table) {
-    b_.set_tag("embedding");
+    b_.set_module("embedding");
     Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
-      const Value positions = p_.param("embedding.position_embeddings.weight",
-                                       {c_.max_position_embeddings, c_.hidden_size}, p_.embedding_std());
+      const i64 rows = c_.max_position_embeddings;
+      const Value positions =
+          p_.add_parameter(p_.declare("embedding.position_embeddings.weight", {rows, c_.hidden_size}, kOnStream,
+                                      initial_of_table(c_, rows), ParameterKind::positions));
       Value ids = p_.data("position_ids", DType::i32);
       if (p_.style.sequence_parallel) ids = b_.relayout(ids, tensor_parallel_axes(), split(0));
       x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
@@ -80,18 +84,18 @@ class GptBuilder {
 
   // x + attention(norm(x)), then x + mlp(norm(x)); or both from one x. A bias is added once, after the reduction.
   Value layer(i64 index, Value x) {
-    const std::string name = fmt::format("decoder.layers.{}.", index), tag = fmt::format("layer {} ", index);
+    const std::string name = fmt::format("decoder.layers.{}.", index);
     const auto attention_bias = [&](Value y) {
       return p_.biased(name + "self_attention.linear_proj", "sbh,h->sbh", y, {c_.hidden_size}, c_.attention_bias());
     };
-    b_.set_tag(tag + "attention");
+    b_.set_origin({"attention", index});
     const Value h = p_.enter(p_.norm(name + "input_layernorm", x));
     Value y = gpt_attention(p_, name + "self_attention.", h);
     if (!c_.parallel_residual) {
       y = attention_bias(p_.leave(y));
       x = p_.add_to_stream(x, p_.dropout(name + "attention", y));
     }
-    b_.set_tag(tag + "mlp");
+    b_.set_origin({"mlp", index});
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
     const Value z = gpt_mlp(p_, name + "mlp.", shared ? h : p_.enter(p_.norm(name + "pre_mlp_layernorm", x)));
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
@@ -101,16 +105,21 @@ class GptBuilder {
   }
 
   Value logits(Value x, Value table) {
-    b_.set_tag("head");
-    const Value h = p_.enter(p_.norm("decoder.final_layernorm", x));
-    if (c_.untie_embeddings_and_output_weights)
-      table = p_.param("output_layer.weight", {c_.padded_vocab_size, c_.hidden_size}, c_.init_method_std);
-    return einsum(b_, "sbh,vh->sbv", h, table);
+    b_.set_module("head");
+    const Value y = p_.enter(p_.norm("decoder.final_layernorm", x));
+    if (c_.untie_embeddings_and_output_weights) {
+      const i64 rows = c_.padded_vocab_size, h = c_.hidden_size;
+      Parameter p = p_.declare("output_layer.weight", {rows, h}, split_along(0),
+                               initial_of(c_, c_.init_method_std, rows, h), ParameterKind::output);
+      p.true_rows = c_.vocab_size;
+      table = p_.add_parameter(std::move(p));
+    }
+    return einsum(b_, "sbh,vh->sbv", y, table);
   }
 
   void loss(Value x, Value table) {
     const Value l = p_.out.logits = logits(x, table);
-    b_.set_tag("loss");
+    b_.set_module("loss");
     const DType accum = accum_of(p_.shape.dtype);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
     const auto& tp = tensor_parallel_axes();

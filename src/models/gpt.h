@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "graph/builder.h"
-#include "models/gpt_layouts.h"
+#include "models/parallel_style.h"
 #include "models/parameter.h"
 
 namespace megalith {

@@ -22,7 +22,7 @@ LeafSpec leaf_of(const Parameter& p, std::string (*name)(const std::string&), co
 }
 
 Draw start_of(const Parameter& p, u64 seed) {
-  return {mix(seed, hash_name(p.name)), p.mean, p.std, p.true_rows, p.uniform};
+  return {mix(seed, hash_name(p.name)), p.initial.mean, p.initial.std, p.true_rows, p.initial.uniform};
 }
 
 void init_parameter(const Parameter& p, const Mesh& mesh, const Coord& coord, u64 seed, float* out) {

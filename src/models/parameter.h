@@ -5,20 +5,25 @@
 
 #include "graph/builder.h"
 #include "graph/draw.h"
+#include "models/initial.h"
 
 namespace megalith {
 
+// What a parameter is to an optimizer. embedding: the table of words; output: the weight that makes logits. A tied
+// weight is an embedding.
+enum class ParameterKind { matrix, vector, embedding, positions, output };
+
 struct Parameter {
   std::string name;
-  Type type;       // in compute precision, with its layout
-  double std = 0;  // initial values: normal(mean, std), or uniform, keyed by name and global index
-  double mean = 0;
-  bool decay = true;  // weight decay applies
+  ParameterKind kind = ParameterKind::matrix;
+  Type type = {};  // in compute precision, with its layout
+  Initial initial = {};
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
-  Value value;        // the leaf in the graph
+  Value value = {};   // the leaf in the graph
   std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
-  bool uniform = false;               // the initial values, of the same mean and deviation
   bool tied = false;  // the first and the last pipeline stage hold it both: its gradient is the sum of theirs
+
+  bool decays() const { return kind != ParameterKind::vector; }  // weight decay applies
 
   Shape true_shape() const {
     Shape s = type.shape;

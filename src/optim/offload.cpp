@@ -25,7 +25,7 @@ std::vector<bool> choose(const std::vector<Item>& items, const OptimizerConfig& 
 
 std::vector<bool> on_host(const std::vector<Parameter>& parameters, const OptimizerConfig& config) {
   std::vector<Item> items;
-  for (const Parameter& p : parameters) items.push_back({p.type.elements(), p.decay});
+  for (const Parameter& p : parameters) items.push_back({p.type.elements(), p.decays()});
   return choose(items, config);
 }
 

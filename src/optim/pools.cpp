@@ -24,7 +24,7 @@ struct Kind {  // what members of a pool have in common
 Kind kind_of(const Parameter& p, bool own_rate) {
   Kind k{p.type.layout.copy.list(),
          {},
-         p.decay,
+         p.decays(),
          own_rate,
          p.tied,
          p.type.dtype};  // a cotangent's sums are its weight's copies
@@ -55,8 +55,7 @@ Type in_compute_precision(const Pool& pool) { return {pool.weights.dtype, pool.s
 }  // namespace
 
 bool has_own_rate(const Parameter& p, const OptimizerConfig& config) {
-  if (!config.decoupled_lr) return false;
-  return p.name.ends_with("word_embeddings.weight") || p.name.ends_with("output_layer.weight");
+  return config.decoupled_lr && (p.kind == ParameterKind::embedding || p.kind == ParameterKind::output);
 }
 
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
@@ -119,7 +118,7 @@ Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  b.set_phase(Phase::update), b.set_tag("take main");
+  b.set_phase(Phase::update), b.set_module("take main");
   for (const Pool& pool : pools) {
     const Value gradient = gradient_leaf(b, pool), main = state_leaf(b, pool, main_name);
     if (!pool.has_copy()) {
@@ -141,7 +140,7 @@ Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  b.set_phase(Phase::update), b.set_tag("spread weights");
+  b.set_phase(Phase::update), b.set_module("spread weights");
   for (const Pool& pool : pools) {
     const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
     b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool));

@@ -76,7 +76,7 @@ std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value sca
 Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool host) {
   const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
   const bool copy = p.type.dtype != wide.dtype;
-  Target t{.main = p.value, .decay = p.decay, .own_rate = has_own_rate(p, c)};
+  Target t{.main = p.value, .decay = p.decays(), .own_rate = has_own_rate(p, c)};
   const auto state = [&](std::string (*name)(const std::string&), const Type& type, Role role) {
     LeafSpec leaf = leaf_of(p, name, type, role);
     leaf.host = host;
@@ -103,7 +103,7 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
                 const OptimizerConfig& config, const std::vector<Pool>& pools, const Traffic& traffic,
                 const StageEnd& stage) {
   b.set_phase(Phase::update);
-  b.set_tag("gradient norm");
+  b.set_module("gradient norm");
   if (!pools.empty()) place_members(b, pools, parameters);
   const std::vector<RankSum> terms =
       pools.empty() ? sums_of_each(b, parameters, sums.gradients) : sums_of_pools(b, pools, sums.gradients);
@@ -122,7 +122,7 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
       b.add1(StepScalars{config.clip_grad},
              {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
   b.graph().outputs["step"] = scalars;
-  b.set_tag("optimizer");
+  b.set_module("optimizer");
   const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())
     for (size_t i = 0; i < parameters.size(); ++i)

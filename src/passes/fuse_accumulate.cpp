@@ -22,7 +22,7 @@ bool split_sums(Graph& g) {
     if (at < 0 || uses[sum.id] != 1 || !g.nodes[at].op.get_if<AddGrad>()) continue;
     const Value a = g.nodes[at].ins[0], b = g.nodes[at].ins[1], into = g.nodes[i].ins[0];
     // The sum's node becomes the first accumulation: what it wrote is now the accumulator, half way.
-    g.nodes[at] = Node{Accumulate{acc->ndim, acc->starts}, {into, a}, {sum}, g.nodes[at].phase, g.nodes[at].tag};
+    g.nodes[at] = Node{Accumulate{acc->ndim, acc->starts}, {into, a}, {sum}, g.nodes[at].phase, g.nodes[at].origin};
     g.nodes[i].op = Accumulate{acc->ndim, false};
     g.nodes[i].ins = {sum, b};
     return true;

@@ -23,7 +23,7 @@ struct Gather {
 }  // namespace
 
 std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
-  b.set_phase(Phase::forward), b.set_tag("weights");
+  b.set_phase(Phase::forward), b.set_module("weights");
   std::vector<Pool> others;
   for (const Pool& pool : pools) {
     const bool is_read = std::any_of(pool.members.begin(), pool.members.end(),

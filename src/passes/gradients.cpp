@@ -15,7 +15,7 @@ static Value accumulate_scalar(Builder& b, const std::string& name, Value x) {
 }
 
 Accumulators add_loss_sums(Builder& b, Value loss, Value tokens) {
-  b.set_tag("sums");
+  b.set_module("sums");
   Accumulators out;
   out.loss = accumulate_scalar(b, "loss_sum", loss);
   out.tokens = accumulate_scalar(b, "token_sum", tokens);
@@ -25,7 +25,7 @@ Accumulators add_loss_sums(Builder& b, Value loss, Value tokens) {
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
                                         const std::map<Value, Value>& cot) {
   std::vector<Value> out;
-  b.set_tag("accumulate");
+  b.set_module("accumulate");
   for (const Parameter& p : parameters) {
     const auto g = cot.find(p.value);
     check(g != cot.end(), "the loss does not depend on parameter {}", p.name);

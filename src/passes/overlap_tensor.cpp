@@ -120,7 +120,7 @@ class Overlap {
           it->second = Value{int(g_.values.size())};
           ValueInfo info = g_.info(v);
           g_.values.push_back(std::move(info));
-          nodes.push_back({Wait{}, {v, source.at(v)}, {it->second}, n.phase, n.tag});
+          nodes.push_back({Wait{}, {v, source.at(v)}, {it->second}, n.phase, n.origin});
         }
         v = it->second;
       }

@@ -2,14 +2,9 @@
 
 #include <algorithm>
 
-#include "ops/layer_norm.h"
-#include "ops/rms_norm.h"
-
 namespace megalith {
 
 namespace {
-
-constexpr std::string_view kAgain = " again";
 
 // Nodes to be done again, by their first results: nodes change their numbers.
 struct Part {
@@ -18,25 +13,6 @@ struct Part {
   bool for_first = false;     // not worth it unless a node's first result is wanted (a norm's others are small)
 };
 
-// "layer 3 mlp" -> 3 and "mlp"; -1 if it is no layer's.
-struct Place {
-  i64 layer = -1;
-  std::string module;
-};
-Place place_of(const std::string& tag) {
-  constexpr std::string_view kLayer = "layer ";
-  if (!tag.starts_with(kLayer)) return {};
-  const size_t space = tag.find(' ', kLayer.size());
-  return {std::stoll(tag.substr(kLayer.size())), space == std::string::npos ? "" : tag.substr(space + 1)};
-}
-
-// The norms of the residual stream; those of queries and keys have other letters.
-bool is_norm(const Node& n) {
-  const auto* rms = n.op.get_if<RmsNorm>();
-  const auto* layer = n.op.get_if<LayerNorm>();
-  return (rms && rms->x == "sbh") || (layer && layer->x == "sbh");
-}
-
 // The chunk of layers that a layer is done again with, or -1.
 i64 chunk_of(const RecomputeConfig& c, i64 layer) {
   if (c.method == RecomputeConfig::Method::uniform) return layer / c.num_layers;
@@ -44,23 +20,23 @@ i64 chunk_of(const RecomputeConfig& c, i64 layer) {
 }
 
 std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
-  std::map<i64, Part> chunks, mlps;
+  std::map<std::pair<std::string, i64>, Part> chunks, mlps;  // by stack, and chunk or layer
   std::vector<Part> norms;
   for (const Node& n : g.nodes) {
-    const Place at = n.phase == Phase::forward ? place_of(n.tag) : Place{};
-    if (at.layer < 0) continue;
+    const Origin& at = n.origin;
+    if (n.phase != Phase::forward || at.layer < 0) continue;
     const Value v = n.outs[0];
     if (c.granularity == RecomputeConfig::Granularity::full) {
-      if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[chunk].nodes.push_back(v);
-    } else if (is_norm(n)) {
+      if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[{at.stack, chunk}].nodes.push_back(v);
+    } else if (at.module == kNormModule) {
       if (c.recomputes("layernorm")) norms.push_back({{v}, false, true});
     } else if (at.module == "mlp" && c.recomputes("mlp")) {
-      mlps[at.layer].nodes.push_back(v);
+      mlps[{at.stack, at.layer}].nodes.push_back(v);
     }
   }
   std::vector<Part> out;
   for (auto* parts : {&chunks, &mlps})
-    for (auto& [layer, part] : *parts) out.push_back(std::move(part));
+    for (auto& [place, part] : *parts) out.push_back(std::move(part));
   out.insert(out.end(), norms.begin(), norms.end());  // last: an MLP that is done again reads its norm again
   return out;
 }
@@ -92,7 +68,7 @@ class Repetition {
     std::vector<Node> work;
     for (int i : work_) {
       Node n = g_.nodes[i];
-      n.phase = Phase::backward, n.tag += kAgain;
+      n.phase = Phase::backward, n.origin.recomputed = true;
       for (Value& v : n.ins) v = latest(v);
       for (Value& v : n.outs) v = again[v] = copy_of(v);
       work.push_back(std::move(n));
@@ -148,8 +124,6 @@ class Repetition {
 bool RecomputeConfig::recomputes(const std::string& module) const {
   return granularity == Granularity::selective && std::count(modules.begin(), modules.end(), module) > 0;
 }
-
-bool is_recomputed(const std::string& tag) { return tag.ends_with(kAgain); }
 
 Pass recompute_pass(const RecomputeConfig& config) {
   return {"recompute", [config](Graph& g) {

@@ -22,10 +22,7 @@ struct RecomputeConfig {
 };
 
 // The pass. It comes last: what is done again is what the forward does after all other passes, to the bit, and stands
-// right before its first use. Nodes are told by their tags ("layer 3 mlp") and kinds.
+// right before its first use. Nodes are told by their origins and kinds.
 Pass recompute_pass(const RecomputeConfig& config);
-
-// Whether a node or instruction is a repetition that the pass has made.
-bool is_recomputed(const std::string& tag);
 
 }  // namespace megalith

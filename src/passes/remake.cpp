@@ -136,7 +136,7 @@ class Remaking {
       Node relayout = nodes[r];
       const Value from = relayout.outs[0], to = copy_of(from);
       relayout.ins = {again}, relayout.outs = {to};
-      relayout.phase = Phase::backward, relayout.tag = nodes[at_].tag;
+      relayout.phase = Phase::backward, relayout.origin = nodes[at_].origin;
       replace(from, to);
       nodes.insert(nodes.begin() + i64(at_) + 1, std::move(relayout));
     }

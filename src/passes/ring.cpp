@@ -34,7 +34,7 @@ class Ring {
     g_.nodes.clear();
     for (size_t i = 0; i < nodes.size(); ++i) {
       Node& n = nodes[i];
-      b_.set_phase(n.phase), b_.set_tag(n.tag);
+      b_.set_phase(n.phase), b_.set_origin(n.origin);
       for (const Ahead& a : ahead_[i]) begun_[a.of] = hand_on(a.block, 1);
       if (!forward(n) && !backward(n) && !reduction(n)) keep(std::move(n));
     }

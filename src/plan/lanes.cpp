@@ -16,8 +16,8 @@ bool moves_into(const AnyOp& op) {
 
 }  // namespace
 
-std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
-  std::map<int, Origin> into;                                   // what is moved into a leaf
+std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan) {
+  std::map<int, InstructionPlace> into;                         // what is moved into a leaf
   std::map<std::pair<int, int>, const Instruction*> not_ended;  // by place
   for (int k = 0; k < int(plan.programs.size()); ++k)
     for (int i = 0; i < int(plan.programs[size_t(k)].instructions.size()); ++i) {
@@ -27,18 +27,18 @@ std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
       not_ended[{k, i}] = &in;
       if (moves_into(in.op)) into[p.buffers[size_t(in.outs[0])].leaf] = {k, i};
     }
-  std::vector<std::vector<Origin>> out;
+  std::vector<std::vector<InstructionPlace>> out;
   for (int k = 0; k < int(plan.programs.size()); ++k) {
     const Program& p = plan.programs[size_t(k)];
-    std::vector<Origin> producer(p.buffers.size());
+    std::vector<InstructionPlace> producer(p.buffers.size());
     out.emplace_back(p.instructions.size());
     for (int i = 0; i < int(p.instructions.size()); ++i) {
       const Instruction& in = p.instructions[size_t(i)];
       if (in.op.get_if<Wait>()) {
         const size_t moved = size_t(in.ins[0]);
-        const Origin from = producer[moved] ? producer[moved] : into[p.buffers[moved].leaf];
+        const InstructionPlace from = producer[moved] ? producer[moved] : into[p.buffers[moved].leaf];
         check(from && plan.programs[size_t(from.program)].instructions[size_t(from.instruction)].op.lane(),
-              "program {}: a wait for what no lane does: {}", p.name, in.tag);
+              "program {}: a wait for what no lane does: {}", p.name, to_string(in.origin));
         not_ended.erase({from.program, from.instruction});
         out.back()[size_t(i)] = from;
       }
@@ -46,7 +46,8 @@ std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan) {
     }
   }
   for (const auto& [place, in] : not_ended)
-    fail("program {}: work on a lane that nothing waits for: {}", plan.programs[size_t(place.first)].name, in->tag);
+    fail("program {}: work on a lane that nothing waits for: {}", plan.programs[size_t(place.first)].name,
+         to_string(in->origin));
   return out;
 }
 

@@ -6,7 +6,7 @@
 
 namespace megalith {
 
-struct Origin {
+struct InstructionPlace {
   int program = -1, instruction = -1;
   explicit operator bool() const { return program >= 0; }
 };
@@ -14,7 +14,7 @@ struct Origin {
 // By program and instruction: of a Wait, the relayout that it ends; nothing of others. It was begun before it in its
 // own program, or moves something into the leaf that the Wait reads. Error if a Wait has no relayout, or a relayout on
 // a lane no Wait.
-std::vector<std::vector<Origin>> origins_of_waits(const Plan& plan);
+std::vector<std::vector<InstructionPlace>> origins_of_waits(const Plan& plan);
 
 bool runs(const ProgramSpec& program, const Node& node);  // whether it is one of the program's
 

@@ -88,7 +88,7 @@ class ProgramPlanner {
   void make_buffers() {
     std::set<Value> defined;
     for (const Node* n : nodes_) {
-      Instruction in{n->op, {}, {}, n->phase, n->tag};
+      Instruction in{n->op, {}, {}, n->phase, n->origin};
       in.workspace_bytes = align_up(workspace_(g_, *n));
       const auto kept =
           n->outs.empty() ? leaf_index_.end() : leaf_index_.find(kept_workspace(program_.name, n->outs[0]));

@@ -71,7 +71,7 @@ std::string print(const Plan& plan) {
       for (int b : in.ins) ins += fmt::format("{}b{}", ins.empty() ? "" : ", ", b);
       out += fmt::format("{:>5}  {} = {}({})", i, outs, in.op.print(), ins);
       if (in.workspace_bytes) out += fmt::format(" workspace {} @{}", in.workspace_bytes, in.workspace);
-      out += fmt::format("   # {} {}\n", name_of(in.phase), in.tag);
+      out += fmt::format("   # {} {}\n", name_of(in.phase), to_string(in.origin));
     }
   }
   return out;

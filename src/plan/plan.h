@@ -38,7 +38,7 @@ struct Instruction {
   AnyOp op;
   std::vector<int> ins, outs;  // buffers of the program
   Phase phase;
-  std::string tag;
+  Origin origin = {};
   i64 workspace = 0, workspace_bytes = 0;  // offset in the arena, size
 };
 

@@ -30,7 +30,7 @@ static Flops flops_of(const Plan& plan, const Program& p) {
   Flops f;
   for (const Instruction& in : p.instructions) {
     const double flops = cost_of(plan, p, in).flops;
-    f.all += flops, f.again += is_recomputed(in.tag) ? flops : 0;
+    f.all += flops, f.again += in.origin.recomputed ? flops : 0;
   }
   return f;
 }

@@ -6,7 +6,7 @@
 #include "base/dtype.h"
 #include "mesh/mesh.h"
 #include "models/config.h"
-#include "models/gpt_layouts.h"
+#include "models/parallel_style.h"
 #include "step/pipeline_step.h"
 
 namespace megalith {

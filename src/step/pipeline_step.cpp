@@ -130,7 +130,7 @@ class StagePlanner {
   // last piece to its first, so a pool is whole with the first of the pieces that have members in it.
   void begin_sums(const Built& piece) {
     Builder b(*piece.graph);
-    b.set_phase(Phase::update), b.set_tag("gradients");
+    b.set_phase(Phase::update), b.set_module("gradients");
     if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, piece.parameters, piece.gradients), spec_.traffic);
     std::vector<Value> gradients(parameters_.size());
     std::copy(piece.gradients.begin(), piece.gradients.end(), gradients.begin() + i64(piece.first));

@@ -42,7 +42,7 @@ TEST_F(BuilderTest, a_leaf_has_one_type) {
 }
 
 TEST_F(BuilderTest, an_error_names_op_place_and_axis) {
-  b.set_tag("layer 3 mlp");
+  b.set_origin({"mlp", 3});
   const Value x = leaf(b, "x", {4, 2, 8}, kPartial), w = leaf(b, "w", {8}, kCopy);
   const std::string e = error_of([&] { add(b, "sbh,h->sbh", x, w); });
   for (const char* part : {"[add]", "forward", "layer 3 mlp", "sbh,h->sbh", "tk", "Partial", "Copy"})

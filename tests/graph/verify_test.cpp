@@ -13,7 +13,7 @@ Graph two_nodes() {
   Graph g;
   g.mesh = make_mesh(1, 1, 2, 1);
   Builder b(g);
-  b.set_tag("place");
+  b.set_module("place");
   const Value x = leaf(b, "x", {4, 2}, kSame);
   g.outputs["y"] = b.add1(Scale{2, 2.0}, {b.add1(Scale{2, 3.0}, {x})});
   return g;

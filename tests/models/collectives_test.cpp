@@ -30,7 +30,7 @@ Counts counted(const Graph& g) {
     if (!r || is_local(r->transfer) || g.mesh.n(r->axes) == 1 || n.phase == Phase::update) continue;
     const i64 elements =
         std::max(local_type(g.mesh, g.type(n.ins[0])).elements(), local_type(g.mesh, g.type(n.outs[0])).elements());
-    ++out[fmt::format("{}, {}: {} over {} of {}", name_of(n.phase), n.tag, name_of(r->transfer),
+    ++out[fmt::format("{}, {}: {} over {} of {}", name_of(n.phase), to_string(n.origin), name_of(r->transfer),
                       axes_name(g.mesh, r->axes), elements)];
   }
   return out;

@@ -31,7 +31,7 @@ void infer_again(Graph& g) {
     try {
       types = n.op.infer(infer_args(g, n.ins, n.phase));
     } catch (const Error& e) {
-      fail("[{}] {}: {}", n.op.name(), n.tag, e.what());
+      fail("[{}] {}: {}", n.op.name(), to_string(n.origin), e.what());
     }
     for (size_t k = 0; k < types.size(); ++k) g.values[n.outs[k].id].type = types[k];
   }

@@ -33,7 +33,7 @@ TrainingSpec gpt2(const Mesh& mesh, ParallelStyle style = {false, Order::block, 
 // Relayouts over tp from one state to another, in a part of the model.
 std::vector<int> relayouts(const Graph& g, State from, State to, const std::string& tag) {
   return nodes_with<Relayout>(g, [&](const Relayout& r, const Node& n) {
-    return r.from == from && r.to == to && r.axes == tensor_parallel_axes() && n.tag.starts_with(tag);
+    return r.from == from && r.to == to && r.axes == tensor_parallel_axes() && to_string(n.origin).starts_with(tag);
   });
 }
 

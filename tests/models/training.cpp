@@ -86,7 +86,7 @@ Tensors initial_values(const std::vector<Parameter>& parameters) {
     Tensor t = random_tensor(p.type.shape, hash_name(p.name));
     const i64 row = count(p.type.shape) / p.type.shape[0];
     const double std = p.name.find("embedding") != std::string::npos ? 0.5 : 0.3;
-    for (size_t i = 0; i < t.v.size(); ++i) t.v[i] = i64(i) / row < p.true_rows ? p.mean + std * t.v[i] : 0;
+    for (size_t i = 0; i < t.v.size(); ++i) t.v[i] = i64(i) / row < p.true_rows ? p.initial.mean + std * t.v[i] : 0;
     out[p.name] = std::move(t);
   }
   return out;

@@ -20,7 +20,7 @@ std::string kind_of(const Plan& plan, const Instruction& in) {
   const bool is_left_out_in_vain = op->transfer == Transfer::none || op->transfer == Transfer::slice;
   if (is_left_out_in_vain || op->transfer == Transfer::pad) return {};
   std::string tag;
-  for (const char c : in.tag)
+  for (const char c : to_string(in.origin))
     if (c < '0' || c > '9') tag += c;
   return fmt::format("{} over {}, {}, {}", name_of(op->transfer), to_string(op->axes), name_of(in.phase), tag);
 }

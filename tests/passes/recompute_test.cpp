@@ -115,7 +115,7 @@ TEST(Recompute, does_no_more_again_than_the_backward_reads) {
   const Graph g = llama(3, full(Method::uniform, 1));
   std::map<std::string, int> again;
   for (const Node& n : g.nodes)
-    if (is_recomputed(n.tag)) {
+    if (n.origin.recomputed) {
       ++again[std::string(n.op.name())];
       EXPECT_EQ(n.phase, Phase::backward);
     }
@@ -131,11 +131,11 @@ TEST(Recompute, does_no_more_again_than_the_backward_reads) {
 TEST(Recompute, stands_right_before_its_first_use) {
   const Graph g = llama(3, only({"mlp", "layernorm"}));
   for (size_t i = 0; i < g.nodes.size(); ++i) {
-    if (!is_recomputed(g.nodes[i].tag) || is_recomputed(g.nodes[i + 1].tag)) continue;
+    if (!g.nodes[i].origin.recomputed || g.nodes[i + 1].origin.recomputed) continue;
     bool read = false;
     for (Value v : g.nodes[i + 1].ins) {
       const int from = g.info(v).node;
-      read |= from >= 0 && is_recomputed(g.nodes[from].tag);
+      read |= from >= 0 && g.nodes[from].origin.recomputed;
     }
     EXPECT_TRUE(read) << print(g, g.nodes[i]);
   }

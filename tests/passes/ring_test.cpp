@@ -93,7 +93,7 @@ TEST(Ring, types_tell_which_block_is_where) {
   const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
   std::vector<i64> first;
   for (const Node& n : g.nodes)
-    if (n.op.get_if<AttentionPart>() && n.tag.starts_with("layer 0")) {
+    if (n.op.get_if<AttentionPart>() && to_string(n.origin).starts_with("layer 0")) {
       const Type& k = g.type(n.ins[1]);
       first.push_back(index_runs(g.mesh, k.shape, k.layout, g.mesh.coord(0), 0)[0].start / (kSeq / 8));
     }

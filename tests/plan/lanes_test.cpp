@@ -58,7 +58,7 @@ TEST(Lanes, AWaitEndsWhatAnotherProgramBegan) {
       plan_memory(first.mesh, {{"begin", &first, {Phase::update}}, {"end", &second, {Phase::update}}}, workspace);
   const auto origins = origins_of_waits(plan);
   ASSERT_EQ(origins.size(), 2u);
-  EXPECT_TRUE(std::none_of(origins[0].begin(), origins[0].end(), [](Origin o) { return bool(o); }));
+  EXPECT_TRUE(std::none_of(origins[0].begin(), origins[0].end(), [](InstructionPlace o) { return bool(o); }));
   const auto& in = plan.programs[1].instructions;
   for (size_t i = 0; i < in.size(); ++i) {
     ASSERT_EQ(bool(origins[1][i]), in[i].op.get_if<Wait>() != nullptr);

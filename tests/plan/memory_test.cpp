@@ -258,7 +258,7 @@ TEST(Memory, falls_layer_by_layer_in_the_backward) {
   const Program& p = plan.programs[0];
   std::map<std::string, int> begin;  // of each part's backward
   for (int i = 0; i < int(p.instructions.size()); ++i)
-    if (p.instructions[i].phase == Phase::backward) begin.emplace(p.instructions[i].tag, i);
+    if (p.instructions[i].phase == Phase::backward) begin.emplace(to_string(p.instructions[i].origin), i);
   std::vector<i64> live;  // before each layer's backward
   for (int layer = 3; layer >= 0; --layer) {
     const int next = begin.at(fmt::format("layer {} mlp", layer));

@@ -204,7 +204,7 @@ TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
   const MemoryNeed need = memory_need(options, step, device, false), before = need_of(options_of(run), device);
   const i64 there = step.plan.host_bytes;
   i64 matrices = 0;
-  for (const Parameter& p : step.parameters) matrices += p.decay ? p.type.elements() : 0;
+  for (const Parameter& p : step.parameters) matrices += p.decays() ? p.type.elements() : 0;
   EXPECT_EQ(there, 12 * matrices);  // on the device 10: what bf16 weights lack of f32 is 2 bytes
   EXPECT_EQ(before.total() - need.total(), 10 * matrices);
   EXPECT_EQ(need.host_total() - before.host_total(), there);

@@ -42,12 +42,12 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
         "cannot allocate the plan's {} bytes of memory for optimizer state on the host: give a lower "
         "--optimizer-offload-fraction, or leave out --optimizer-cpu-offload",
         plan.host_bytes);
-  const std::vector<std::vector<Origin>> ended = origins_of_waits(plan);
+  const std::vector<std::vector<InstructionPlace>> ended = origins_of_waits(plan);
   for (const Program& p : plan.programs) {
     std::vector<Step> steps;
     for (const Instruction& in : p.instructions) {
       Step s;
-      Site site{plan.mesh, coord, {}, {}, ranks, in.tag};
+      Site site{plan.mesh, coord, {}, {}, ranks, to_string(in.origin)};
       for (int b : in.ins) s.ins.push_back(at(p.buffers[b])), site.ins.push_back(p.buffers[b].type);
       for (int b : in.outs) s.outs.push_back(at(p.buffers[b])), site.outs.push_back(p.buffers[b].type);
       for (int b : in.ins) s.in_strides.push_back(plan.slot_stride(p.buffers[b]));

@@ -37,7 +37,7 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    Origin begun_by;           // of a Wait: the step whose relayout it ends
+    InstructionPlace begun_by;           // of a Wait: the step whose relayout it ends
     bool with_others = false;  // a transfer, or a part of one
     bool first_only = false;   // of a step's first micro-batch
   };

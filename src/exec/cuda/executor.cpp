@@ -44,7 +44,7 @@ void Executor::drop_graphs() {
 
 Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   Step s;
-  Site site{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, in.tag};
+  Site site{plan_.mesh, coord_, {}, {}, device_, peers_ ? &peers_->comms : nullptr, to_string(in.origin)};
   const auto place = [&](const std::vector<int>& buffers, std::vector<Type>& types, std::vector<std::byte*>& places,
                          std::vector<i64>& strides) {
     for (int b : buffers) {
@@ -62,7 +62,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* op = in.op.get_if<Relayout>()) {
     const auto clique = clique_of(*op, plan_.mesh, coord_);
-    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, in.tag));
+    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, to_string(in.origin)));
   }
   return s;
 }
@@ -96,7 +96,7 @@ void Executor::prepare(const Program& p) {
 }
 
 void Executor::find_waits() {
-  const std::vector<std::vector<Origin>> ended = origins_of_waits(plan_);
+  const std::vector<std::vector<InstructionPlace>> ended = origins_of_waits(plan_);
   for (size_t k = 0; k < programs_.size(); ++k)
     for (size_t i = 0; i < programs_[k].steps.size(); ++i) programs_[k].steps[i].begun_by = ended[k][i];
 }

@@ -71,7 +71,7 @@ class Executor {
     int transfer = 0;         // the watch's number; 0: none
     int lane = 0;             // 0: in line
     Event done = {};          // of what a lane does
-    Origin begun_by;          // of a Wait: the step that it ends
+    InstructionPlace begun_by;          // of a Wait: the step that it ends
     bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
@@ -84,7 +84,7 @@ class Executor {
   void prepare_all();
   void prepare(const Program& p);
   void find_waits();
-  Step& step_at(Origin o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
+  Step& step_at(InstructionPlace o) { return programs_[size_t(o.program)].steps[size_t(o.instruction)]; }
   void enqueue(const Step& step, bool first, int slot);
   void drop_graphs();
   void mark_own(Moment moment);  // in the compute stream

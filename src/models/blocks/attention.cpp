@@ -1,7 +1,7 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "models/gpt_parts.h"
+#include "models/blocks/parts.h"
 #include "ops/add.h"
 #include "ops/attention.h"
 #include "ops/cached_attention.h"
@@ -28,10 +28,17 @@ class GptAttention {
 
   Value operator()(Value x) {
     const Value o = packs_qkv() ? packed(x) : split_up(x);
-    return einsum(b_, "sbgrd,hgrd->sbh", o, p_.param(name_ + "linear_proj.weight", {h_, g_, r_, d_}, p_.output_std()));
+    return einsum(b_, "sbgrd,hgrd->sbh", o,
+                  p_.matrix(name_ + "linear_proj.weight", {h_, g_, r_, d_}, by_group(1, 2),
+                            initial_of_output(c_, h_, g_ * r_ * d_)));
   }
 
  private:
+  static constexpr Placement kQueries = by_group(0, 1), kKeys = by_group(0);
+
+  // Queries, keys and values are one matrix.
+  Initial initial() const { return initial_of(c_, c_.init_method_std, g_ * (r_ + 2) * d_, h_); }
+
   bool packs_qkv() const {
     const Mesh& m = b_.mesh();
     return p_.style.pack_qkv && !p_.cache_length && !c_.qk_layernorm &&
@@ -40,8 +47,8 @@ class GptAttention {
 
   // x [s,b,h] -> o [s,b,g,r,d], with q, k and v in one tensor [s,b,j,d]
   Value packed(Value x) {
-    Value qkv = einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(".weight", {d_, h_}, c_.init_method_std));
-    if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(".bias", {d_}, 0));
+    Value qkv = einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(".weight", {d_, h_}, initial(), ParameterKind::matrix));
+    if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(".bias", {d_}, {}, ParameterKind::vector));
     qkv = rope("sbjd", qkv, g_ * (r_ + 1));
     Attention op{spec()};
     op.at.groups = g_, op.at.heads_per_group = r_;
@@ -54,26 +61,28 @@ class GptAttention {
   }
 
   // q, k and v's weights (or biases) as one, [j,d,..]: query heads, then key heads, then value heads.
-  Value packed_parameter(const std::string& kind, const Shape& per_head, double std) {
-    const auto of = [&](const char* which, Shape lead) {
+  Value packed_parameter(const std::string& suffix, const Shape& per_head, const Initial& initial, ParameterKind kind) {
+    const auto of = [&](const char* which, Shape lead, const Placement& placement) {
       lead.insert(lead.end(), per_head.begin(), per_head.end());
-      return p_.declare(name_ + which + kind, lead, std);
+      return p_.declare(name_ + which + suffix, lead, placement, initial, kind);
     };
-    Parameter p = of("linear_qkv", {g_ * (r_ + 2)});
-    p.parts = {of("linear_q", {g_, r_}), of("linear_k", {g_}), of("linear_v", {g_})};
+    Parameter p = of("linear_qkv", {g_ * (r_ + 2)}, kOnOwnPart);
+    p.parts = {of("linear_q", {g_, r_}, kQueries), of("linear_k", {g_}, kKeys), of("linear_v", {g_}, kKeys)};
     return p_.add_parameter(std::move(p));
   }
 
   // x [s,b,h] -> o [s,b,g,r,d]
   Value split_up(Value x) {
     const bool bias = c_.qkv_bias();
-    const double std = c_.init_method_std;
-    Value q = einsum(b_, "sbh,grdh->sbgrd", x, p_.param(name_ + "linear_q.weight", {g_, r_, d_, h_}, std));
-    Value k = einsum(b_, "sbh,gdh->sbgd", x, p_.param(name_ + "linear_k.weight", {g_, d_, h_}, std));
-    Value v = einsum(b_, "sbh,gdh->sbgd", x, p_.param(name_ + "linear_v.weight", {g_, d_, h_}, std));
-    q = p_.biased(name_ + "linear_q", "sbgrd,grd->sbgrd", q, {g_, r_, d_}, bias);
-    k = p_.biased(name_ + "linear_k", "sbgd,gd->sbgd", k, {g_, d_}, bias);
-    v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias);
+    const auto weight = [&](const char* which, const Shape& dims, const Placement& placement) {
+      return p_.matrix(name_ + which + ".weight", dims, placement, initial());
+    };
+    Value q = einsum(b_, "sbh,grdh->sbgrd", x, weight("linear_q", {g_, r_, d_, h_}, kQueries));
+    Value k = einsum(b_, "sbh,gdh->sbgd", x, weight("linear_k", {g_, d_, h_}, kKeys));
+    Value v = einsum(b_, "sbh,gdh->sbgd", x, weight("linear_v", {g_, d_, h_}, kKeys));
+    q = p_.biased(name_ + "linear_q", "sbgrd,grd->sbgrd", q, {g_, r_, d_}, bias, kQueries);
+    k = p_.biased(name_ + "linear_k", "sbgd,gd->sbgd", k, {g_, d_}, bias, kKeys);
+    v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias, kKeys);
     q = rope("sbgrd", head_norm("q_layernorm", "sbgrd", q));
     k = rope("sbgd", head_norm("k_layernorm", "sbgd", k));
     return attend(q, k, v);
@@ -81,7 +90,7 @@ class GptAttention {
 
   Value head_norm(const std::string& name, const std::string& letters, Value x) {
     if (!c_.qk_layernorm) return x;
-    return rms_norm(b_, letters, x, p_.param(name_ + name + ".weight", {d_}, 0, 1), c_.norm_epsilon);
+    return rms_norm(b_, letters, x, p_.vector(name_ + name + ".weight", {d_}, kOnOwnPart, 1), c_.norm_epsilon);
   }
 
   // heads: of the dim before the last, only the first ones turn; 0: all

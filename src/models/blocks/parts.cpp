@@ -1,9 +1,6 @@
-#include "models/gpt_parts.h"
-
-#include <cmath>
+#include "models/blocks/parts.h"
 
 #include "base/rng.h"
-#include "models/xavier.h"
 #include "ops/add.h"
 #include "ops/dropout.h"
 #include "ops/layer_norm.h"
@@ -12,13 +9,13 @@
 
 namespace megalith {
 
-Parameter GptParts::declare(const std::string& name, const Shape& dims, double std, double mean) const {
-  const bool vector = name.ends_with(".bias") || name.find("layernorm") != std::string::npos;
-  const bool vocabulary = name.ends_with("word_embeddings.weight") || name.ends_with("output_layer.weight");
-  const Type type{shape.dtype, dims, gpt_layout(name, int(dims.size()), config, style)};
-  Parameter p{name, type, std, mean, !vector, vocabulary ? config.vocab_size : dims[0], {}};
-  if (const auto xavier = xavier_std(name, config)) p.std = *xavier, p.uniform = true;
-  return p;
+Parameter GptParts::declare(const std::string& name, const Shape& dims, const Placement& placement,
+                            const Initial& initial, ParameterKind kind) const {
+  return {.name = name,
+          .kind = kind,
+          .type = {shape.dtype, dims, layout_of(placement, int(dims.size()), style)},
+          .initial = initial,
+          .true_rows = dims[0]};
 }
 
 Value GptParts::add_parameter(Parameter p) {
@@ -28,15 +25,13 @@ Value GptParts::add_parameter(Parameter p) {
   return p.value;
 }
 
-Value GptParts::param(const std::string& name, const Shape& dims, double std, double mean) {
-  return add_parameter(declare(name, dims, std, mean));
+Value GptParts::matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial) {
+  return add_parameter(declare(name, dims, placement, initial));
 }
 
-double GptParts::embedding_std() const {
-  return config.embedding_init_method_std > 0 ? config.embedding_init_method_std : config.init_method_std;
+Value GptParts::vector(const std::string& name, const Shape& dims, const Placement& placement, double value) {
+  return add_parameter(declare(name, dims, placement, {.mean = value}, ParameterKind::vector));
 }
-
-double GptParts::output_std() const { return config.init_method_std / std::sqrt(2.0 * double(config.num_layers)); }
 
 Value GptParts::data(const std::string& name, DType dtype) {
   if (cache_length)  // a few new tokens: cp has nothing to split
@@ -60,11 +55,15 @@ Value GptParts::cast(Value x, DType dtype) {
 // Of a stream in f32 the norm is too: its result alone is rounded.
 Value GptParts::norm(const std::string& name, Value x) {
   const DType dtype = b.type(x).dtype;
-  const Value w = cast(param(name + ".weight", {config.hidden_size}, 0, 1), dtype);
-  if (config.normalization == Normalization::rms_norm)
-    return cast(rms_norm(b, "sbh", x, w, config.norm_epsilon), shape.dtype);
-  const Value bias = cast(param(name + ".bias", {config.hidden_size}, 0), dtype);
-  return cast(layer_norm(b, "sbh", x, w, bias, config.norm_epsilon), shape.dtype);
+  const Value w = cast(vector(name + ".weight", {config.hidden_size}, kOnStream, 1), dtype);
+  const bool rms = config.normalization == Normalization::rms_norm;
+  const Value bias = rms ? Value{} : cast(vector(name + ".bias", {config.hidden_size}), dtype);
+  const Origin origin = b.origin();
+  b.set_origin({kNormModule, origin.layer, origin.stack});
+  const Value y =
+      rms ? rms_norm(b, "sbh", x, w, config.norm_epsilon) : layer_norm(b, "sbh", x, w, bias, config.norm_epsilon);
+  b.set_origin(origin);
+  return cast(y, shape.dtype);
 }
 
 Value GptParts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, cast(y, b.type(x).dtype)); }
@@ -74,8 +73,9 @@ Value GptParts::dropout(const std::string& site, Value x) {
   return b.add1(Dropout{"sbh,b->sbh", config.hidden_dropout, mix(shape.seed, hash_name(site))}, {x, rows});
 }
 
-Value GptParts::biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias) {
-  return has_bias ? add(b, spec, y, param(name + ".bias", dims, 0)) : y;
+Value GptParts::biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias,
+                       const Placement& placement) {
+  return has_bias ? add(b, spec, y, vector(name + ".bias", dims, placement)) : y;
 }
 
 }  // namespace megalith

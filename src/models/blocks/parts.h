@@ -4,6 +4,7 @@
 #include <string>
 
 #include "models/gpt.h"
+#include "models/placement.h"
 
 namespace megalith {
 
@@ -18,11 +19,11 @@ struct GptParts {
   Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
   Gpt out{};
 
-  Parameter declare(const std::string& name, const Shape& dims, double std, double mean = 0) const;
+  Parameter declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,
+                    ParameterKind kind = ParameterKind::matrix) const;
   Value add_parameter(Parameter p);
-  Value param(const std::string& name, const Shape& dims, double std, double mean = 0);
-  double embedding_std() const;
-  double output_std() const;                         // of weights whose products are added to the residual stream
+  Value matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial);
+  Value vector(const std::string& name, const Shape& dims, const Placement& placement = kOnStream, double value = 0);
   Value data(const std::string& name, DType dtype);  // [s,b]
 
   Value enter(Value x);
@@ -33,7 +34,9 @@ struct GptParts {
   Value norm(const std::string& name, Value x);     // [s,b,h]: of the stream, the result in compute precision
   Value add_to_stream(Value x, Value y);            // x [s,b,h] of the stream, y [s,b,h]
   Value dropout(const std::string& site, Value x);  // [s,b,h]
-  Value biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias);
+  // y + the bias `name`, where there is one.
+  Value biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias,
+               const Placement& placement = kOnStream);
 };
 
 // x [s,b,h] -> [s,b,h], a sum still partial over tp.

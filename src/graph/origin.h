@@ -1,0 +1,23 @@
+// Where in a model, or in a step, a node comes from.
+#pragma once
+#include <string>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+struct Origin {
+  std::string module = {};  // "attention", "mlp", "embedding", "gradient norm"
+  i64 layer = -1;           // of a stack; -1: of none
+  std::string stack = {};   // which, where a model has several: "encoder"
+  bool recomputed = false;  // a repetition that the pass `recompute` made
+  bool operator==(const Origin&) const = default;
+};
+
+// The module of a norm of the residual stream, whatever module reads its result.
+inline constexpr const char* kNormModule = "norm";
+
+// "layer 3 mlp again", "encoder layer 0 attention", "optimizer"
+std::string to_string(const Origin& origin);
+
+}  // namespace megalith

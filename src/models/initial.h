@@ -1,0 +1,23 @@
+// Initial values of parameters.
+#pragma once
+#include "models/config.h"
+
+namespace megalith {
+
+// normal(mean, std), or uniform of that mean and deviation; keyed by the parameter's name and global index.
+struct Initial {
+  double std = 0, mean = 0;
+  bool uniform = false;
+};
+
+// Of a part of a matrix that Megatron draws at once, of `rows` x `columns`: normal with deviation `std` or, with
+// --init-method-xavier-uniform, Xavier's (Glorot and Bengio 2010): uniform with deviation sqrt(2 / (rows + columns)).
+Initial initial_of(const ModelConfig& config, double std, i64 rows, i64 columns);
+
+// Of the tables of words and positions. --embedding-init-method-std, where it differs, holds for Xavier's too.
+Initial initial_of_table(const ModelConfig& config, i64 rows);
+
+// Of weights whose products are added to the residual stream: std / sqrt(2 layers).
+Initial initial_of_output(const ModelConfig& config, i64 rows, i64 columns);
+
+}  // namespace megalith

@@ -1,0 +1,23 @@
+// How a parameter lies over the tensor-parallel ranks, declared where the parameter is. docs/layouts.md, section 4.
+#pragma once
+#include "models/parallel_style.h"
+
+namespace megalith {
+
+// Over data- and context-parallel ranks every parameter is a copy.
+struct Placement {
+  int split = -1;         // the dim that all tensor-parallel ranks share
+  int groups = -1;        // or the dim of KV groups, over tk,
+  int heads = -1;         // and that of a group's query heads, over tr; -1: ranks of a group have copies
+  bool own_part = false;  // whole on each rank, which applies it to its own part of the data
+};
+
+// Whole on each rank, and applied to the residual stream: a copy where sequence parallelism splits that.
+inline constexpr Placement kOnStream{};
+inline constexpr Placement kOnOwnPart{.own_part = true};
+constexpr Placement split_along(int dim) { return {.split = dim}; }
+constexpr Placement by_group(int dim, int heads = -1) { return {.groups = dim, .heads = heads}; }
+
+Layout layout_of(const Placement& placement, int ndim, const ParallelStyle& style);
+
+}  // namespace megalith
