@@ -85,6 +85,14 @@ TEST(Recorder, reduces_over_the_interval) {
             "last 20 20, mean 20 5, sum 20 30, max 20 8, each 20 10, rate 20 10, a 20 5, b -20 -5, ");
 }
 
+TEST(Recorder, forgets_the_maximum_of_the_interval_before) {
+  SmallModel model;
+  Steps run(model, std::span(kMetrics).subspan(3, 1));
+  run.step(100);
+  EXPECT_EQ(text(run.step(-2)), "max -2 -2, ");
+  EXPECT_EQ(text(run.step(-5)), "max -5 -2, ");
+}
+
 TEST(Recorder, knows_no_mean_without_a_step_that_counted) {
   SmallModel model;
   Steps run(model, kMetrics);
