@@ -40,7 +40,7 @@ void measure(const std::string& prefix, TokenType type, i64 workers, i64 seq_len
   i64 sum = 0, done = 0;
   double seconds = 0;
   for (; done < batches && seconds < 5; ++done) {
-    sum += loader.next().tokens[0];
+    sum += loader.next().ints("tokens")[0];
     seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   }
   const double read = double(done * kBatch * seq_length), processor = double(std::clock() - cpu) / CLOCKS_PER_SEC;

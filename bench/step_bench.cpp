@@ -14,6 +14,7 @@
 #include "config/show.h"
 #include "device/make_backend.h"
 #include "exec/sim/simulator.h"
+#include "models/gpt/gpt.h"
 #include "observe/peak_flops.h"
 #include "ops/all.h"
 #include "step/flops.h"
@@ -76,9 +77,8 @@ void apply_preset(Flags& f, const config::Given& given) {
   if (!given.has("bf16")) f.bf16 = true;
 }
 
-StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
-  StepSpec s;
-  ModelConfig& m = s.model;
+ModelConfig model_of(const Flags& f, i64 seq) {
+  ModelConfig m;
   m.num_layers = f.layers, m.hidden_size = f.hidden, m.ffn_hidden_size = f.ffn;
   m.num_attention_heads = f.heads, m.num_query_groups = f.kv;
   m.seq_length = seq, m.max_position_embeddings = std::max<i64>(seq, 1024), m.vocab_size = f.vocab;
@@ -87,8 +87,14 @@ StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
     m.activation = Activation::swiglu, m.add_bias_linear = false, m.untie_embeddings_and_output_weights = true;
   }
   m.resolve();
+  return m;
+}
+
+StepSpec step_spec(const Flags& f, const ModelConfig& model, i64 batch, DType dtype) {
+  StepSpec s;
+  s.model = std::make_shared<Gpt>(model, ParallelStyle{.pack_qkv = true});
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
-  s.shape.batch = batch, s.shape.dtype = dtype;
+  s.mode.batch = batch, s.mode.dtype = dtype;
   s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
   return s;
 }
@@ -96,7 +102,10 @@ StepSpec step_spec(const Flags& f, i64 batch, i64 seq, DType dtype) {
 class StepBench {
  public:
   StepBench(const Flags& flags, i64 batch, i64 seq, DType dtype, const Backend& backend)
-      : spec_(step_spec(flags, batch, seq, dtype)), backend_(backend), step_(plan_step(spec_, backend)) {
+      : model_(model_of(flags, seq)),
+        spec_(step_spec(flags, model_, batch, dtype)),
+        backend_(backend),
+        step_(plan_step(spec_, backend)) {
     planned_ = step_.plan.arena_bytes + backend.fixed_bytes();
     const auto began = Clock::now();
     interpreter_ = backend.make_interpreter(step_.plan, Coord{});
@@ -124,7 +133,7 @@ class StepBench {
     return {times.front(), times[times.size() / 2], row, 1 - interpreter_->busy_seconds() / wall};
   }
 
-  double flops() const { return flops_per_iteration(spec_.model, spec_.shape.batch); }
+  double flops() const { return flops_per_iteration(model_, spec_.mode.batch); }
   i64 planned() const { return planned_; }
   double first_step() const { return first_step_; }
   double loss() { return interpreter_->scalars(program_index(), "step")[step_scalar::kLoss]; }
@@ -169,11 +178,11 @@ class StepBench {
   int program_index() const { return int(&step_.plan.program(kProgram) - step_.plan.programs.data()); }
 
   void fill() {
-    const i64 n = spec_.model.seq_length * spec_.shape.batch;
+    const i64 n = model_.seq_length * spec_.mode.batch;
     for (i64 i = 0; i < n; ++i) {
-      tokens_.push_back(i32(mix_all(3, i) % u64(spec_.model.vocab_size)));
-      labels_.push_back(i32(mix_all(4, i) % u64(spec_.model.vocab_size)));
-      positions_.push_back(i32(i / spec_.shape.batch));
+      tokens_.push_back(i32(mix_all(3, i) % u64(model_.vocab_size)));
+      labels_.push_back(i32(mix_all(4, i) % u64(model_.vocab_size)));
+      positions_.push_back(i32(i / spec_.mode.batch));
     }
     mask_.assign(size_t(n), 1);
   }
@@ -200,6 +209,7 @@ class StepBench {
 
   static constexpr const char* kProgram = "last-micro-batch";
 
+  const ModelConfig model_;
   StepSpec spec_;
   const Backend& backend_;
   PlannedStep step_;

@@ -10,6 +10,7 @@
 #include "ckpt/hf/hf_weights.h"
 #include "cli/own_flags.h"
 #include "device/make_backend.h"
+#include "models/gpt/gpt.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
 #include "resume/checkpointing.h"
@@ -80,10 +81,10 @@ Batch read_batch(const TensorFiles& golden, int i) {
   Batch b;
   const Shape shape = golden.at(fmt::format("batch{}.input_ids", i)).shape;
   b.sequences = shape.at(0), b.seq_length = shape.at(1);
-  b.tokens = ids("input_ids"), b.labels = ids("targets");
-  b.loss_mask.assign(b.tokens.size(), 1.0f);
-  for (i64 k = 0; k < i64(b.tokens.size()); ++k) b.position_ids.push_back(i32(k % b.seq_length));
-  for (i64 r = 0; r < b.sequences; ++r) b.sample_numbers.push_back(r);
+  b.ints("tokens") = ids("input_ids"), b.ints("labels") = ids("targets");
+  b.floats("loss_mask").assign(b.ints("tokens").size(), 1.0f);
+  for (i64 k = 0; k < i64(b.ints("tokens").size()); ++k) b.ints("position_ids").push_back(i32(k % b.seq_length));
+  for (i64 r = 0; r < b.sequences; ++r) b.longs("rows").push_back(r);
   return b;
 }
 
@@ -103,14 +104,15 @@ class GoldenCheck {
     const Batch first = read_batch(golden_, 0);
     if (flags.bf16) bounds_ = bf16_bounds(hf_.model, first.sequences * first.seq_length);
     StepSpec spec;
-    spec.model = hf_.model;
-    spec.model.padded_vocab_size = 0;
-    spec.model.seq_length = first.seq_length;
-    spec.model.resolve();
+    ModelConfig model = hf_.model;
+    model.padded_vocab_size = 0;
+    model.seq_length = first.seq_length;
+    model.resolve();
+    spec.model = std::make_shared<Gpt>(model, ParallelStyle{.pack_qkv = true});
     spec.optimizer = golden_optimizer();
-    spec.shape.batch = first.sequences;
-    if (flags.bf16) spec.shape.dtype = DType::bf16;
-    spec.evaluate = spec.keep_logits = true;
+    spec.mode.batch = first.sequences;
+    if (flags.bf16) spec.mode.dtype = DType::bf16;
+    spec.evaluate = spec.keep_outputs = true;
     spec.passes_off = {"mark-rows"};  // gradients are read as a whole
     step_ = plan_step(spec, *backend_);
     interpreter_ = backend_->make_interpreter(step_.plan, Coord{});
@@ -143,7 +145,7 @@ class GoldenCheck {
 
   void forward() {
     const Batch batch = read_batch(golden_, 0);
-    Feed(step_.plan, *interpreter_, Coord{})(batch);
+    Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(batch);
     const int p = program("evaluate");
     interpreter_->run(p, true);
     const i64 V = golden_.at("logits").shape.at(2), S = batch.seq_length, B = batch.sequences;

@@ -53,18 +53,24 @@ Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   Batch batch;
   batch.sequences = i64(indices.size()), batch.seq_length = dataset_->seq_length();
   const auto elements = std::size_t(batch.sequences * batch.seq_length);
-  batch.tokens.resize(elements), batch.labels.resize(elements);
-  batch.loss_mask.resize(elements), batch.position_ids.resize(elements);
-  if (dataset_->has_document_starts()) batch.document_starts.resize(elements);
+  std::vector<i64>& rows = batch.longs("rows");
+  const auto ints = [&](const char* name) -> std::vector<i32>& {
+    batch.ints(name).resize(elements);
+    return batch.ints(name);
+  };
+  std::vector<i32>&tokens = ints("tokens"), &labels = ints("labels"), &position_ids = ints("position_ids");
+  std::vector<float>& loss_mask = batch.floats("loss_mask");
+  loss_mask.resize(elements);
+  std::vector<i32> none, &starts = dataset_->has_document_starts() ? ints("document_starts") : none;
   for (i64 r = 0; r < batch.sequences; ++r) {
     const i64 length = batch.seq_length;
-    batch.sample_numbers.push_back(first + r);
+    rows.push_back(first + r);
     if (indices[std::size_t(r)] < 0) continue;  // zeros, none of which counts
-    dataset_->get(indices[std::size_t(r)], {.tokens = row_of(batch.tokens, r, length),
-                                            .labels = row_of(batch.labels, r, length),
-                                            .loss_mask = row_of(batch.loss_mask, r, length),
-                                            .position_ids = row_of(batch.position_ids, r, length),
-                                            .document_starts = row_of(batch.document_starts, r, length)});
+    dataset_->get(indices[std::size_t(r)], {.tokens = row_of(tokens, r, length),
+                                            .labels = row_of(labels, r, length),
+                                            .loss_mask = row_of(loss_mask, r, length),
+                                            .position_ids = row_of(position_ids, r, length),
+                                            .document_starts = row_of(starts, r, length)});
   }
   return batch;
 }

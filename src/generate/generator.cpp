@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "models/gpt/gpt.h"
+
 namespace megalith {
 
 static constexpr i64 kChunks[] = {64, 8, 1};  // tokens a program takes at once, largest first
@@ -16,8 +18,8 @@ Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, cons
   std::vector<ProgramSpec> programs;
   for (size_t i = 0; i < graphs_.size(); ++i) {
     Builder b(graphs_[i]);
-    Gpt gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, dtype}, {});
-    graphs_[i].outputs["logits"] = gpt.logits;
+    Built gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, dtype}, {});
+    graphs_[i].outputs["logits"] = gpt.outputs.at("logits");
     run_passes(graphs_[i], standard_passes(), backend.passes_off());
     step_.parameters = std::move(gpt.parameters);
     programs.push_back({fmt::format("decode {}", kChunks[i]), &graphs_[i], {Phase::forward}});

@@ -2,12 +2,16 @@
 
 namespace megalith {
 
-std::map<Value, Value> backward(Builder& b, Value loss) {
+Value seed_of(Builder& b, Value loss) {
   Graph& g = b.graph();
   b.set_phase(Phase::backward);
   const Value seed = b.add1(Ones{g.type(loss).dual(g.info(loss).grad_dtype)}, {});
   g.values[seed.id].wants_grad = true;
-  return backward(b, std::map<Value, Value>{{loss, seed}});
+  return seed;
+}
+
+std::map<Value, Value> backward(Builder& b, Value loss) {
+  return backward(b, std::map<Value, Value>{{loss, seed_of(b, loss)}});
 }
 
 std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cot) {

@@ -75,7 +75,9 @@ class Builder {
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution
 // always has the dual type of its value; a relayout's gradient is the dual relayout. docs/layouts.md, section 5.
 std::map<Value, Value> backward(Builder& b, Value loss);
-// The same from given cotangents.
+// What it starts from: 1, of the loss's dual type.
+Value seed_of(Builder& b, Value loss);
+// The same walk from given cotangents.
 std::map<Value, Value> backward(Builder& b, std::map<Value, Value> cotangents);
 
 // For ops that have no gradient: an Error if the walk ever asks.

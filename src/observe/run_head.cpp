@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/log_level.h"
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "settings/batch_sizes.h"
 
 namespace megalith {
@@ -159,7 +159,7 @@ i64 parameter_count(const ModelConfig& model) {
   Graph graph;
   Builder builder(graph);
   i64 n = 0;
-  for (const Parameter& p : unpacked(build_gpt(builder, model, {.dropout = false}, {}).parameters))
+  for (const Parameter& p : unpacked(Gpt(model).build_whole(builder, {.dropout = false}).parameters))
     n += count(p.true_shape());
   return n;
 }

@@ -16,10 +16,9 @@ Value reduced(Builder& b, Value v) {
   return axes.empty() ? v : b.relayout(v, axes, kSame);
 }
 
-namespace {
-
-// With pipeline stages: what each of them has of its own, as terms of one sum.
 Value stage_term(Builder& b, Value v) { return b.mesh().n(Axis::pp) > 1 ? b.add1(StageTerm{}, {v}) : v; }
+
+namespace {
 
 // The sum of what the first and the last stage have.
 Value sum_of_ends(Builder& b, Value v) {

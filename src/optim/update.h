@@ -36,6 +36,8 @@ struct StageEnd {
 
 // Over every axis where v is still a sum: added up, equal on all ranks. v itself if there is none.
 Value reduced(Builder& b, Value v);
+// With pipeline stages: what each of them has of its own, as terms of one sum.
+Value stage_term(Builder& b, Value v);
 
 // Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
 // output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.

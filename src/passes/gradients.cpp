@@ -14,12 +14,40 @@ static Value accumulate_scalar(Builder& b, const std::string& name, Value x) {
   return b.add1(Accumulate{0, true}, {acc, wide});
 }
 
-Accumulators add_loss_sums(Builder& b, Value loss, Value tokens) {
-  b.set_module("sums");
-  Accumulators out;
-  out.loss = accumulate_scalar(b, "loss_sum", loss);
-  out.tokens = accumulate_scalar(b, "token_sum", tokens);
+// The first term's leaves are known by these names to the update and to checkpoints of its numbers.
+static std::pair<std::string, std::string> names_of(const std::string& term, bool first, const std::string& suffix) {
+  if (first) return {"loss_sum", "token_sum"};
+  return {term + " sum" + suffix, term + " weight" + suffix};
+}
+
+std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms) {
+  std::map<Value, Value> out;
+  b.set_phase(Phase::backward);
+  for (size_t i = 0; i < terms.size(); ++i) {
+    Value root = terms[i].cotangent;
+    if (i == 0) root = seed_of(b, terms[i].sum);
+    if (root) out[terms[i].sum] = root;
+  }
   return out;
+}
+
+std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix) {
+  b.set_module("sums");
+  std::vector<TermSums> out;
+  for (const LossTerm& t : terms) {
+    const auto [sum, weight] = names_of(t.name, out.empty(), suffix);
+    const Value total = accumulate_scalar(b, sum, t.sum);
+    out.push_back({t.name, total, accumulate_scalar(b, weight, t.weight)});
+  }
+  return out;
+}
+
+TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes) {
+  Type type{DType::f64, {}, whole(0)};
+  type.layout.partial = axes;
+  const auto [sum, weight] = names_of(name, first, suffix);
+  const Value total = b.leaf({sum, type, Role::scalar});
+  return {name, total, b.leaf({weight, type, Role::scalar})};
 }
 
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
@@ -36,9 +64,9 @@ std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>
   return out;
 }
 
-Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens) {
-  const std::map<Value, Value> cot = backward(b, loss);
-  Accumulators out = add_loss_sums(b, loss, tokens);
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms) {
+  const std::map<Value, Value> cot = backward(b, roots_of(b, terms));
+  Accumulators out{{}, accumulate_terms(b, terms)};
   out.gradients = accumulate_gradients(b, parameters, cot);
   return out;
 }

@@ -1,30 +1,42 @@
-// Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient,
-// the loss and the tokens.
+// Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient
+// and for the two sums of each of the loss's terms.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "graph/builder.h"
-#include "models/parameter.h"
+#include "models/model.h"
 
 namespace megalith {
 
+// A term's sums over the micro-batches so far, [] f64.
+struct TermSums {
+  std::string name;
+  Value sum, weight;
+};
+
 struct Accumulators {
-  std::vector<Value>
-      gradients;       // one a parameter, after this micro-batch; of type dual(parameter) in accumulation precision
-  Value loss, tokens;  // [] f64
+  // One a parameter, after this micro-batch; of type dual(parameter) in accumulation precision.
+  std::vector<Value> gradients;
+  std::vector<TermSums> terms;
 };
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
+
+// What the backward starts from.
+std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms);
 
 // Adds each parameter's cotangent to its accumulator. A parameter without one is an Error.
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
                                         const std::map<Value, Value>& cotangents);
 
-// Appends the backward of `loss` and the accumulations. A parameter that the loss does not depend on is an Error.
-Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, Value loss, Value tokens);
+// The accumulation of the terms' sums. `suffix`: of the piece, which the leaves of all terms but the first have too.
+std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix = "");
 
-// The accumulation of the two sums alone, for evaluation.
-Accumulators add_loss_sums(Builder& b, Value loss, Value tokens);
+// The same leaves as another graph finds them. `axes`: over which they are sums.
+TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes);
+
+// Appends the backward of the terms and the accumulations. A parameter that they do not depend on is an Error.
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms);
 
 }  // namespace megalith

@@ -27,8 +27,8 @@ std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
     }
   if (!step.pipeline) return out;
   for (const StagePiece& piece : step.pipeline->pieces) {
-    if (!piece.last) add("pp", double(plan.leaf("out" + piece.suffix).bytes), double(micro_batches));
-    if (!piece.first) add("pp", double(plan.leaf("din" + piece.suffix).bytes), double(micro_batches));
+    if (piece.sends) add("pp", double(plan.leaf("out" + piece.suffix).bytes), double(micro_batches));
+    if (piece.receives) add("pp", double(plan.leaf("din" + piece.suffix).bytes), double(micro_batches));
   }
   return out;
 }

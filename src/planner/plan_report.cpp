@@ -95,16 +95,13 @@ StagesReport stages_report(const Options& o, const Backend& backend, bool resume
   StagesReport report;
   std::string& out = report.text;
   for (int stage = 0; stage < stages; ++stage) {
-    const PlannedStep step = plan_step(step_spec(o, stage), backend);
+    const StepSpec spec = step_spec(o, stage);
+    const PlannedStep step = plan_step(spec, backend);
     report.most_bytes = std::max(report.most_bytes, memory_need(o, step, backend, resumes).total());
     std::string layers;
     int in_flight = 0;
     for (const StagePiece& piece : step.pipeline->pieces) {
-      layers += fmt::format("{}{}{}", layers.empty() ? "" : ", ", piece.first ? "embedding, " : "",
-                            piece.last_layer > piece.first_layer
-                                ? fmt::format("layers {} to {}", piece.first_layer, piece.last_layer - 1)
-                                : "no layers");
-      if (piece.last) layers += ", head";
+      layers += (layers.empty() ? "" : ", ") + spec.model->describe(piece);
       in_flight = std::max(in_flight, piece.slots);
     }
     out += fmt::format("stage {}: {}; {} micro-batches in flight; arena {:.1f} MiB, kept activations {:.1f} MiB\n",

@@ -53,7 +53,8 @@ static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelCon
 PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
   const int stages = int(p.pipeline_model_parallel_size);
   PipelineSpec out{stage, {stages, 1, micro_batches}, layers_of_stages(p, model)};
-  out.schedule.chunks = int(out.layers.size()) / stages;
+  out.schedule.chunks = int(out.blocks.size()) / stages;
+  ++out.blocks.front(), ++out.blocks.back();  // the embedding; the head
   out.schedule.group = int(p.microbatch_group_size_per_vp_stage);
   out.schedule.split_weights = p.pipeline_schedule == PipelineSchedule::zero_bubble;
   check_schedule(out.schedule);

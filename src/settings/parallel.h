@@ -7,7 +7,7 @@
 #include "mesh/mesh.h"
 #include "models/config.h"
 #include "models/parallel_style.h"
-#include "step/pipeline_step.h"
+#include "step/stages.h"
 
 namespace megalith {
 
@@ -49,7 +49,7 @@ struct ParallelConfig {
   bool operator==(const ParallelConfig&) const = default;
 };
 
-// The layers of each virtual stage and the schedule, for the ranks of `stage`. Error where they can't be shared out.
+// The blocks of each virtual stage and the schedule, for the ranks of `stage`. Error where they can't be shared out.
 PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches);
 
 // tk = gcd(tp, KV groups), tr = tp / tk.

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "models/gpt/gpt.h"
 #include "settings/batch_sizes.h"
 
 namespace megalith {
@@ -59,13 +60,13 @@ RunLength run_length(const Options& o, const RunState& start) {
 
 StepSpec step_spec(const Options& o, int stage) {
   StepSpec s;
-  s.model = o.model, s.optimizer = o.optimizer;
-  s.mesh = mesh_of(o.parallel, o.model), s.style = style_of(o.parallel);
-  s.shape.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
-  s.shape.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
-  s.shape.position_ids = o.data.reset_position_ids;
-  s.shape.document_starts = o.data.reset_attention_mask;
-  s.shape.seed = u64(o.train.seed);
+  const GptData data{o.data.reset_position_ids, o.data.reset_attention_mask};
+  s.model = std::make_shared<Gpt>(o.model, style_of(o.parallel), data);
+  s.optimizer = o.optimizer;
+  s.mesh = mesh_of(o.parallel, o.model);
+  s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
+  s.mode.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  s.mode.seed = u64(o.train.seed);
   s.recompute = o.recompute;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,

@@ -2,37 +2,47 @@
 
 namespace megalith {
 
-Feed::Feed(const Plan& plan, Interpreter& interpreter, const Coord& coord, std::string suffix)
-    : plan_(plan), interpreter_(interpreter), suffix_(std::move(suffix)) {
-  sequences_ = local_type(plan.mesh, plan.leaf("rows" + suffix_).type).dim(0);
-  for (const char* name : {"tokens", "labels", "position_ids", "document_starts"})
-    if (const Leaf* leaf = plan.find_leaf(name + suffix_)) {
-      seq_ = leaf->type.dim(0);
-      positions_ = indices(plan.mesh, leaf->type.shape, leaf->type.layout, coord, 0);
+Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& interpreter, const Coord& coord,
+           std::string suffix)
+    : interpreter_(interpreter) {
+  for (const DataInput& input : inputs) {
+    const Leaf* leaf = plan.find_leaf(input.name + suffix);
+    if (!leaf) continue;  // this piece has no use for it
+    Target to{input.name, leaf, input.required, {}};
+    const Type& type = leaf->type;
+    if (type.ndim() > 1) {
+      seq_ = type.dim(0);
+      to.positions = indices(plan.mesh, type.shape, type.layout, coord, 0);
     }
+    sequences_ = local_type(plan.mesh, type).dim(type.ndim() - 1);
+    targets_.push_back(std::move(to));
+  }
 }
 
-template <class To, class From>
-void Feed::put(const char* name, const std::vector<From>& values, int slot) {
-  const Leaf* leaf = plan_.find_leaf(name + suffix_);
-  if (!leaf) return;  // this model has no use for it
-  const i64 held = i64(positions_.size());
-  staging_.resize(size_t(held * sequences_) * sizeof(To));
-  To* to = reinterpret_cast<To*>(staging_.data());
+template <class T>
+void Feed::put(const Target& to, const std::vector<T>& values, i64 seq, int slot) {
+  check(to.leaf->type.dtype == dtype_of<T>, "array {} of a batch is {}: the model reads {}", to.array,
+        name_of(dtype_of<T>), name_of(to.leaf->type.dtype));
+  if (to.positions.empty()) return interpreter_.write(*to.leaf, values.data(), slot);
+  const i64 held = i64(to.positions.size());
+  staging_.resize(size_t(held * sequences_) * sizeof(T));
+  T* out = reinterpret_cast<T*>(staging_.data());
   for (i64 b = 0; b < sequences_; ++b)
-    for (i64 s = 0; s < held; ++s) to[s * sequences_ + b] = To(values[size_t(b * seq_ + positions_[size_t(s)])]);
-  interpreter_.write(*leaf, to, slot);
+    for (i64 s = 0; s < held; ++s) out[s * sequences_ + b] = values[size_t(b * seq + to.positions[size_t(s)])];
+  interpreter_.write(*to.leaf, out, slot);
 }
 
 void Feed::operator()(const Batch& batch, int slot) {
   check(batch.sequences == sequences_ && (seq_ == 0 || batch.seq_length == seq_),
         "a batch of {} x {} tokens for a plan of {} x {}", batch.sequences, batch.seq_length, sequences_, seq_);
-  put<i32>("tokens", batch.tokens, slot);
-  put<i32>("labels", batch.labels, slot);
-  put<float>("loss_mask", batch.loss_mask, slot);
-  put<i32>("position_ids", batch.position_ids, slot);
-  if (!batch.document_starts.empty()) put<i32>("document_starts", batch.document_starts, slot);
-  interpreter_.write(plan_.leaf("rows" + suffix_), batch.sample_numbers.data(), slot);
+  for (const Target& to : targets_) {
+    const auto array = batch.arrays.find(to.array);
+    if (array == batch.arrays.end()) {
+      check(!to.required, "the model reads {}, which this data does not give: use data of the model's kind", to.array);
+      continue;
+    }
+    std::visit([&](const auto& values) { put(to, values, batch.seq_length, slot); }, array->second);
+  }
 }
 
 }  // namespace megalith

@@ -1,27 +1,33 @@
-// Moves a data-parallel rank's batch, row-major [b,s], into the plan's data leaves, [s,b]: of each
-// sequence the positions that this context-parallel rank holds.
+// Moves a data-parallel rank's batch, row-major [b,s], into the plan's data leaves, [s,b]: of each sequence the
+// positions that this context-parallel rank holds.
 #pragma once
 #include "base/batch.h"
+#include "models/model.h"
 #include "plan/interpreter.h"
 
 namespace megalith {
 
 class Feed {
  public:
-  // `suffix`: of the leaves' names.
-  Feed(const Plan& plan, Interpreter& interpreter, const Coord& coord, std::string suffix = "");
-  // Into the leaves' copy `slot`. Error if the batch is not of the plan's size.
+  // `inputs`: what the model reads; `suffix`: of the leaves' names.
+  Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& interpreter, const Coord& coord,
+       std::string suffix = "");
+  // Into the leaves' copy `slot`. Error if the batch is not of the plan's size, or lacks an array.
   void operator()(const Batch& batch, int slot = 0);
 
  private:
-  template <class To, class From>
-  void put(const char* leaf, const std::vector<From>& values, int slot);
+  struct Target {
+    std::string array;
+    const Leaf* leaf;
+    bool required;
+    std::vector<i64> positions;  // of a sequence, that this rank holds; none: one value a sequence
+  };
+  template <class T>
+  void put(const Target& to, const std::vector<T>& values, i64 seq, int slot);
 
-  const Plan& plan_;
   Interpreter& interpreter_;
-  std::string suffix_;
+  std::vector<Target> targets_;
   i64 seq_ = 0, sequences_ = 0;  // sequences: of this rank; seq: 0 if there is no leaf for positions
-  std::vector<i64> positions_;   // of a sequence, that this rank holds
   std::vector<std::byte> staging_;
 };
 

@@ -42,7 +42,8 @@ Pipeline::Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coor
       interpreter_(interpreter),
       coord_(coord),
       micro_batches_(stage_.spec.schedule.micro_batches) {
-  for (const StagePiece& piece : stage_.pieces) feeds_.emplace_back(step.plan, interpreter, coord, piece.suffix);
+  for (const StagePiece& piece : stage_.pieces)
+    feeds_.emplace_back(step.plan, step.inputs, interpreter, coord, piece.suffix);
   make_ready();
 }
 
@@ -107,7 +108,7 @@ int Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
 // Starts to receive the gradient that the task `here` takes, and as many of those behind as the schedule asks for.
 void Pipeline::expect_gradients(const TaskList& tasks, size_t here) {
   const auto takes_gradient = [&](const Task& t) {
-    return t.kind == Task::Kind::backward && !stage_.pieces[size_t(t.chunk)].last;
+    return t.kind == Task::Kind::backward && stage_.pieces[size_t(t.chunk)].sends;
   };
   const size_t most = size_t(gradients_ahead(stage_.spec.schedule) + takes_gradient(tasks[here]));
   for (; next_expected_ < tasks.size(); ++next_expected_) {
@@ -143,19 +144,19 @@ void Pipeline::forward(const Task& task, const std::string& program, const Next&
   const int slot = task.micro_batch % piece.slots;
   feeds_[size_t(task.chunk)](batch(task.micro_batch, next), slot);
   if (task.chunk + 1 == int(stage_.pieces.size())) forget_batches_before(task.micro_batch + 1);
-  if (!piece.first) interpreter_.join(receive("in" + piece.suffix, slot, task));
+  if (piece.receives) interpreter_.join(receive("in" + piece.suffix, slot, task));
   await_sent("out" + piece.suffix, slot);
   run(task, program);
-  if (!piece.last) send("out" + piece.suffix, slot, task);
+  if (piece.sends) send("out" + piece.suffix, slot, task);
 }
 
 void Pipeline::backward(const Task& task) {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
   const int slot = task.micro_batch % piece.slots;
-  if (!piece.last) interpreter_.join(expected_.front()), expected_.pop_front();
+  if (piece.sends) interpreter_.join(expected_.front()), expected_.pop_front();
   await_sent("din" + piece.suffix, slot);
   run(task, "backward");
-  if (!piece.first) send("din" + piece.suffix, slot, task);
+  if (piece.receives) send("din" + piece.suffix, slot, task);
 }
 
 void Pipeline::step(const Next& next, i64 micro_batches) {

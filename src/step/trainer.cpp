@@ -21,8 +21,9 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
     : plan_(step.plan),
       interpreter_(interpreter),
       rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
+      other_terms_(step.terms.begin() + 1, step.terms.end()),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
-  if (!pipeline_) feed_.emplace(step.plan, interpreter, coord);
+  if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
 
 void Trainer::Rates::write(const RunState& state, const LrSchedule& lr, double* out) const {
@@ -71,8 +72,13 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
     const bool updates = m + 1 == micro_batches;
     interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
   }
-  const int ticket = interpreter_.request(plan_.index_of(updating()), "step");
-  started_.push_back({ticket, batches.consumed_samples() - before, batches.seconds_waited() - waited});
+  Started step{.samples = batches.consumed_samples() - before, .data_wait = batches.seconds_waited() - waited};
+  const int program = plan_.index_of(updating());
+  step.ticket = interpreter_.request(program, "step");
+  for (const std::string& term : other_terms_)
+    step.terms.push_back(
+        {interpreter_.request(program, term + " sum"), interpreter_.request(program, term + " weight")});
+  started_.push_back(std::move(step));
 }
 
 StepResult Trainer::finish_step(RunState& state) {
@@ -82,6 +88,10 @@ StepResult Trainer::finish_step(RunState& state) {
   r.finished = interpreter_.arrived(step.ticket);
   const std::vector<double> scalars = interpreter_.take(step.ticket);
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
+  for (size_t i = 0; i < other_terms_.size(); ++i) {
+    const double sum = interpreter_.take(step.terms[i].sum)[0], weight = interpreter_.take(step.terms[i].weight)[0];
+    r.terms.push_back({other_terms_[i], weight == 0 ? 0 : sum / weight});
+  }
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   state.advance(step.samples, r.counted);
   return r;
@@ -91,7 +101,7 @@ Trainer::Evaluation Trainer::evaluate(BatchSource& batches, i64 micro_batches) {
   if (pipeline_) {
     pipeline_->evaluate([&] { return batches.next(); }, micro_batches);
     const StagePiece& last = pipeline_->last_piece();
-    if (!last.last) return {};
+    if (last.sends) return {};
     const int program = plan_.index_of("evaluate" + last.suffix);
     return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
   }

@@ -35,6 +35,11 @@ struct Schedules {
   WdSchedule weight_decay;
 };
 
+struct TermMean {
+  std::string name;
+  double mean = 0;  // over the global batch
+};
+
 struct StepResult {
   double loss = 0;       // mean over the tokens of the global batch
   double grad_norm = 0;  // before clipping
@@ -42,6 +47,7 @@ struct StepResult {
   i64 samples = 0;       // read for it
   double data_wait = 0;  // seconds that it waited for them
   double finished = 0;   // when, by steady_seconds()
+  std::vector<TermMean> terms{};  // of the loss, behind the first
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
@@ -68,9 +74,13 @@ class Trainer {
 
  private:
   struct Started {
-    int ticket;
-    i64 samples;
-    double data_wait;
+    struct Term {
+      int sum, weight;
+    };
+    int ticket = 0;
+    i64 samples = 0;
+    double data_wait = 0;
+    std::vector<Term> terms = {};  // tickets
   };
   // What makes a step's `hyper` leaf.
   struct Rates {
@@ -85,6 +95,7 @@ class Trainer {
   const Plan& plan_;
   Interpreter& interpreter_;
   Rates rates_;
+  std::vector<std::string> other_terms_;  // of the loss, behind the first
   std::optional<Pipeline> pipeline_;
   std::optional<Feed> feed_;  // without a pipeline
   std::deque<Started> started_;

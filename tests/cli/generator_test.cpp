@@ -6,6 +6,7 @@
 
 #include "exec/cpu/backend.h"
 #include "generate/generator.h"
+#include "models/gpt/gpt.h"
 #include "step/feed.h"
 
 namespace megalith::test {
@@ -52,8 +53,8 @@ class WholeModel {
  public:
   WholeModel(const ModelConfig& model, u64 seed, const Backend& backend) : vocab_(model.vocab_size) {
     StepSpec spec;
-    spec.model = model;
-    spec.train = false, spec.evaluate = true, spec.keep_logits = true;
+    spec.model = std::make_shared<Gpt>(model, ParallelStyle{.pack_qkv = true});
+    spec.train = false, spec.evaluate = true, spec.keep_outputs = true;
     step_ = plan_step(spec, backend);
     interpreter_ = backend.make_interpreter(step_.plan, Coord{});
     ModelState(step_, *interpreter_).initialise(seed);
@@ -62,11 +63,11 @@ class WholeModel {
   std::vector<float> logits_after(const std::vector<i32>& tokens) {
     Batch b;
     b.sequences = 1, b.seq_length = kLongest;
-    b.tokens = tokens;
-    b.tokens.resize(kLongest, 0);  // causal: what follows does not matter
-    b.labels.assign(kLongest, 0), b.loss_mask.assign(kLongest, 1), b.sample_numbers = {0};
-    for (i32 i = 0; i < kLongest; ++i) b.position_ids.push_back(i);
-    Feed(step_.plan, *interpreter_, Coord{})(b);
+    b.ints("tokens") = tokens;
+    b.ints("tokens").resize(kLongest, 0);  // causal: what follows does not matter
+    b.ints("labels").assign(kLongest, 0), b.floats("loss_mask").assign(kLongest, 1), b.longs("rows") = {0};
+    for (i32 i = 0; i < kLongest; ++i) b.ints("position_ids").push_back(i);
+    Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
     interpreter_->run(0, true);
     const Program& p = step_.plan.programs[0];
     const Type& type = p.buffers[size_t(p.outputs.at("logits"))].type;

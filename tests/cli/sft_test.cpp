@@ -5,6 +5,7 @@
 
 #include "data/sft_dataset.h"
 #include "device/make_backend.h"
+#include "models/gpt/gpt.h"
 #include "passes/gradients.h"
 #include "step/feed.h"
 #include "step/model_state.h"
@@ -33,10 +34,12 @@ std::shared_ptr<const Conversations> made_up() {
 
 Batch batch_of(const Dataset& set, i64 i) {
   Batch b;
-  b.sequences = 1, b.seq_length = kSeq, b.sample_numbers = {0};
-  b.tokens.resize(kSeq), b.labels.resize(kSeq), b.position_ids.resize(kSeq), b.document_starts.resize(kSeq);
-  b.loss_mask.resize(kSeq);
-  set.get(i, {b.tokens, b.labels, b.loss_mask, b.position_ids, b.document_starts});
+  b.sequences = 1, b.seq_length = kSeq, b.longs("rows") = {0};
+  b.ints("tokens").resize(kSeq), b.ints("labels").resize(kSeq), b.ints("position_ids").resize(kSeq),
+      b.ints("document_starts").resize(kSeq);
+  b.floats("loss_mask").resize(kSeq);
+  set.get(i, {b.ints("tokens"), b.ints("labels"), b.floats("loss_mask"), b.ints("position_ids"),
+              b.ints("document_starts")});
   return b;
 }
 
@@ -45,14 +48,14 @@ class Model {
  public:
   explicit Model(const std::string& position = "rope") {
     StepSpec spec;
-    ModelConfig& m = spec.model;
+    ModelConfig m;
     m.num_layers = 2, m.hidden_size = 64, m.num_attention_heads = 4, m.num_query_groups = 2, m.ffn_hidden_size = 96;
     m.seq_length = m.max_position_embeddings = kSeq, m.vocab_size = kVocab;
     m.normalization = Normalization::rms_norm, m.activation = Activation::swiglu, m.add_bias_linear = false;
     m.position_embedding_type = position == "rope" ? PositionEmbedding::rope : PositionEmbedding::learned_absolute;
     m.init_method_std = 0.2;  // losses that differ
     m.resolve();
-    spec.shape.position_ids = spec.shape.document_starts = true;
+    spec.model = std::make_shared<Gpt>(m, ParallelStyle{.pack_qkv = true}, GptData{true, true});
     spec.evaluate = true;
     spec.passes_off = {"mark-rows"};  // gradients are read as a whole
     step_ = plan_step(spec, *backend_);
@@ -61,13 +64,13 @@ class Model {
   }
 
   double loss(const Batch& b) {
-    Feed(step_.plan, *interpreter_, Coord{})(b);
+    Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
     interpreter_->run(program("evaluate"), true);
     return interpreter_->scalars(program("evaluate"), "loss")[0];
   }
   // Of the loss's sum, of all parameters.
   std::vector<float> gradients(const Batch& b) {
-    Feed(step_.plan, *interpreter_, Coord{})(b);
+    Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(b);
     interpreter_->run(program("micro-batch"), true);
     std::vector<float> all;
     for (const Parameter& p : step_.parameters) {
@@ -145,12 +148,12 @@ TEST(Sft, UserTurnsHaveNoGradient) {
   EXPECT_GT(std::ranges::count_if(gradients, [](float g) { return g != 0; }), i64(gradients.size()) / 2);
   Batch other = batch;
   for (size_t t = 0; t < size_t(kSeq); ++t)
-    if (batch.loss_mask[t] == 0) other.labels[t] = (batch.labels[t] + 37) % i32(kVocab);
-  EXPECT_NE(other.labels, batch.labels);
+    if (batch.floats("loss_mask")[t] == 0) other.ints("labels")[t] = (batch.ints("labels")[t] + 37) % i32(kVocab);
+  EXPECT_NE(other.ints("labels"), batch.ints("labels"));
   EXPECT_EQ(model.loss(other), loss);
   EXPECT_EQ(model.gradients(other), gradients);
-  const size_t learned = size_t(std::ranges::find(batch.loss_mask, 1.0f) - batch.loss_mask.begin());
-  other.labels[learned] = (batch.labels[learned] + 1) % i32(kVocab);
+  const size_t learned = size_t(std::ranges::find(batch.floats("loss_mask"), 1.0f) - batch.floats("loss_mask").begin());
+  other.ints("labels")[learned] = (batch.ints("labels")[learned] + 1) % i32(kVocab);
   EXPECT_NE(model.loss(other), loss);
   EXPECT_NE(model.gradients(other), gradients);
   Batch users = batch;

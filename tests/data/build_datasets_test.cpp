@@ -131,11 +131,11 @@ TEST(BuildDatasets, mock_data) {
   const Datasets sets = build_datasets(config, {.train = 10, .valid = 5, .test = 5});
   DataLoader loader(sets.valid, {.micro_batch_size = 2});
   const Batch batch = loader.next();
-  EXPECT_EQ(batch.tokens.size(), 128u);
+  EXPECT_EQ(batch.ints("tokens").size(), 128u);
   for (std::size_t t = 0; t < 63; ++t) {
-    EXPECT_EQ(batch.labels[t], batch.tokens[t + 1]);
-    if (batch.tokens[t] != 99 && batch.labels[t] != 99) {
-      EXPECT_EQ(batch.labels[t], batch.tokens[t] + 1);
+    EXPECT_EQ(batch.ints("labels")[t], batch.ints("tokens")[t + 1]);
+    if (batch.ints("tokens")[t] != 99 && batch.ints("labels")[t] != 99) {
+      EXPECT_EQ(batch.ints("labels")[t], batch.ints("tokens")[t] + 1);
     }
   }
 }

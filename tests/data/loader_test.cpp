@@ -7,11 +7,7 @@ namespace megalith {
 
 namespace {
 
-bool equal(const Batch& a, const Batch& b) {
-  return a.tokens == b.tokens && a.labels == b.labels && a.loss_mask == b.loss_mask &&
-         a.position_ids == b.position_ids && a.sample_numbers == b.sample_numbers &&
-         a.document_starts == b.document_starts;
-}
+bool equal(const Batch& a, const Batch& b) { return a == b; }
 
 }  // namespace
 
@@ -26,15 +22,16 @@ TEST(DataLoader, rows_are_the_samples_of_the_dataset) {
   EXPECT_EQ(loader.consumed_samples(), 12);
   EXPECT_EQ(batch.sequences, 3);
   EXPECT_EQ(batch.seq_length, 8);
-  EXPECT_EQ(batch.sample_numbers, (std::vector<i64>{9, 10, 11}));
+  EXPECT_EQ(batch.longs("rows"), (std::vector<i64>{9, 10, 11}));
   for (i64 r = 0; r < 3; ++r) {
     const OwnedRow row = get_row(*sets.train, 9 + r);
-    EXPECT_TRUE(std::equal(row.tokens.begin(), row.tokens.end(), batch.tokens.begin() + 8 * r));
-    EXPECT_TRUE(std::equal(row.labels.begin(), row.labels.end(), batch.labels.begin() + 8 * r));
-    EXPECT_TRUE(std::equal(row.loss_mask.begin(), row.loss_mask.end(), batch.loss_mask.begin() + 8 * r));
-    EXPECT_TRUE(std::equal(row.position_ids.begin(), row.position_ids.end(), batch.position_ids.begin() + 8 * r));
+    EXPECT_TRUE(std::equal(row.tokens.begin(), row.tokens.end(), batch.ints("tokens").begin() + 8 * r));
+    EXPECT_TRUE(std::equal(row.labels.begin(), row.labels.end(), batch.ints("labels").begin() + 8 * r));
+    EXPECT_TRUE(std::equal(row.loss_mask.begin(), row.loss_mask.end(), batch.floats("loss_mask").begin() + 8 * r));
     EXPECT_TRUE(
-        std::equal(row.document_starts.begin(), row.document_starts.end(), batch.document_starts.begin() + 8 * r));
+        std::equal(row.position_ids.begin(), row.position_ids.end(), batch.ints("position_ids").begin() + 8 * r));
+    EXPECT_TRUE(std::equal(row.document_starts.begin(), row.document_starts.end(),
+                           batch.ints("document_starts").begin() + 8 * r));
   }
 }
 
@@ -49,10 +46,11 @@ TEST(DataLoader, the_last_batch_is_filled_with_what_does_not_count) {
       const Batch batch = loader.next();
       ASSERT_EQ(batch.sequences, 2);
       for (i64 r = 0; r < 2; ++r) {
-        const std::vector<i32> tokens(batch.tokens.begin() + 8 * r, batch.tokens.begin() + 8 * (r + 1));
-        const i64 sample = batch.sample_numbers[std::size_t(r)];
+        const std::vector<i32> tokens(batch.ints("tokens").begin() + 8 * r, batch.ints("tokens").begin() + 8 * (r + 1));
+        const i64 sample = batch.longs("rows")[std::size_t(r)];
         EXPECT_EQ(tokens, sample < 7 ? get_row(*sets.train, sample).tokens : std::vector<i32>(8)) << sample;
-        counted += std::count(batch.loss_mask.begin() + 8 * r, batch.loss_mask.begin() + 8 * (r + 1), 1.0f);
+        counted += std::count(batch.floats("loss_mask").begin() + 8 * r,
+                              batch.floats("loss_mask").begin() + 8 * (r + 1), 1.0f);
       }
     }
     EXPECT_EQ(counted, 8 * (rank == 0 ? 4 : 3));
@@ -73,7 +71,7 @@ TEST(DataLoader, reading_ahead_changes_nothing_and_resumes) {
       const Batch batch = ahead.next();
       EXPECT_TRUE(equal(batch, plain.next()));
       EXPECT_TRUE(equal(batch, resumed.next()));
-      EXPECT_EQ(batch.sample_numbers, (std::vector<i64>{2 * i, 2 * i + 1}));
+      EXPECT_EQ(batch.longs("rows"), (std::vector<i64>{2 * i, 2 * i + 1}));
     }
   }
 }
@@ -100,7 +98,7 @@ TEST(DataLoader, measures_the_wait_for_a_slow_source_and_workers_shorten_it) {
   const auto waited = [](i64 workers, std::chrono::milliseconds read, std::chrono::milliseconds step) {
     DataLoader loader(std::make_shared<SlowDataset>(read), {.num_workers = workers});
     for (i32 i = 0; i < 10; ++i) {
-      EXPECT_EQ(loader.next().tokens[0], i);  // in order, whoever read it
+      EXPECT_EQ(loader.next().ints("tokens")[0], i);  // in order, whoever read it
       std::this_thread::sleep_for(step);
     }
     return loader.seconds_waited();
@@ -127,9 +125,9 @@ TEST(DataLoader, an_order_from_outside_is_that_of_the_training_set) {
   save_npy(dir / "order.npy", {"<i8", 4, 0}, std::span(order));
   config.dataloader_type = SamplerType::external, config.data_order_file = dir / "order.npy";
   DataLoader train(sets.train, loader_config(config, Split::train));
-  for (i64 i : order) EXPECT_EQ(train.next().tokens, get_row(*sets.train, i).tokens);
+  for (i64 i : order) EXPECT_EQ(train.next().ints("tokens"), get_row(*sets.train, i).tokens);
   DataLoader valid(sets.train, loader_config(config, Split::valid));
-  for (i64 i : {0, 1}) EXPECT_EQ(valid.next().tokens, get_row(*sets.train, i).tokens);
+  for (i64 i : {0, 1}) EXPECT_EQ(valid.next().ints("tokens"), get_row(*sets.train, i).tokens);
 }
 
 TEST(DataLoader, errors_come_when_the_batch_is_asked_for) {

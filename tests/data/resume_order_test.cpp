@@ -43,7 +43,7 @@ std::vector<i64> read_parts(i64 samples, i64 global_batch_size, const std::vecto
       DataLoader loader(data, config);
       const i64 micro_batches = global_batch_size / part.ranks / part.micro_batch_size;
       for (i64 m = 0; m < part.steps * micro_batches; ++m)
-        for (const i32 number : loader.next().tokens) read.push_back(number);
+        for (const i32 number : loader.next().ints("tokens")) read.push_back(number);
       after = loader.consumed_samples();
     }
     consumed = after;

@@ -26,7 +26,7 @@ std::map<std::string, Statistics> starts(const ModelConfig& c) {
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  const Gpt gpt = build_gpt(b, c, {.batch = 1, .dtype = DType::f32}, {.pack_qkv = true});
+  const Built gpt = Gpt(c, {.pack_qkv = true}).build_whole(b, {});
   std::map<std::string, Statistics> out;
   for (const Parameter& p : unpacked(gpt.parameters)) {
     std::vector<float> x(size_t(count(p.type.shape)));

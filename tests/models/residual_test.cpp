@@ -9,14 +9,13 @@
 namespace megalith::harness {
 namespace {
 
-Graph built(const ModelConfig& c, DType dtype, std::optional<GptPiece> piece = {}) {
+Graph built(const ModelConfig& c, DType dtype) {
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  GptShape shape{.batch = 2, .dtype = dtype};
-  shape.piece = piece;
-  const Gpt gpt = build_gpt(b, c, shape, {});
-  if (gpt.loss) backward(b, gpt.loss);
+  BuildMode mode{.batch = 2, .dtype = dtype};
+  const Built gpt = Gpt(c).build_whole(b, mode);
+  backward(b, gpt.loss());
   verify(g);
   return g;
 }
@@ -50,9 +49,8 @@ TEST(Residual, stages_send_it_in_f32) {
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  GptShape shape{.batch = 2, .dtype = DType::bf16};
-  shape.piece = GptPiece{.first_layer = 0, .last_layer = 1, .first = false, .last = false};
-  const Gpt gpt = build_gpt(b, c, shape, {});
+  BuildMode mode{.batch = 2, .dtype = DType::bf16};
+  const Built gpt = Gpt(c).build(b, {1, 2}, mode);
   EXPECT_EQ(b.type(gpt.input).dtype, DType::f32);
   EXPECT_EQ(b.type(gpt.output).dtype, DType::f32);
 }

@@ -54,17 +54,16 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   t.g.mesh = spec.mesh;
   Builder b(t.g);
   b.regather = spec.regather;
-  GptShape shape;
-  shape.batch = spec.samples / spec.micro_batches;
-  shape.dtype = DType::f64;
-  shape.position_ids = shape.document_starts = spec.documents;
-  Gpt gpt = build_gpt(b, spec.model, shape, spec.style);
+  BuildMode mode;
+  mode.batch = spec.samples / spec.micro_batches;
+  mode.dtype = DType::f64;
+  Built gpt = Gpt(spec.model, spec.style, {spec.documents, spec.documents}).build_whole(b, mode);
   if (spec.edit_forward) {
     spec.edit_forward(t.g);
     verify(t.g);
   }
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, optimizer());
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, optimizer());
   if (spec.edit_all) spec.edit_all(t.g);
   verify(t.g);
   t.parameters = std::move(gpt.parameters);

@@ -3,7 +3,7 @@
 #pragma once
 #include <set>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "passes/recompute.h"
 #include "tests/harness/rank_set.h"
 

@@ -2,7 +2,7 @@
 // tests/models.
 #include <gtest/gtest.h>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
@@ -22,11 +22,11 @@ Training training(const ModelConfig& c, const Mesh& mesh, const std::set<std::st
   Training t;
   t.g.mesh = mesh;
   Builder b(t.g);
-  GptShape shape;
-  shape.batch = 2;
-  const Gpt gpt = build_gpt(b, c, shape, {});
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  BuildMode mode;
+  mode.batch = 2;
+  const Built gpt = Gpt(c).build_whole(b, mode);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
   run_passes(t.g, standard_passes(), off);
   t.parameters = int(gpt.parameters.size());
   return t;

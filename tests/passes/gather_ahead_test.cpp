@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
@@ -26,15 +26,15 @@ Built built(const ModelConfig& model, DType dtype, const std::set<std::string>& 
   Built out;
   out.g.mesh = make_mesh(2, 1, 2, 1);
   Builder b(out.g);
-  GptShape shape;
-  shape.batch = 2, shape.dtype = dtype;
-  const Gpt gpt = build_gpt(b, model, shape, {true});
+  BuildMode mode;
+  mode.batch = 2, mode.dtype = dtype;
+  const Built gpt = Gpt(model, ParallelStyle{true}).build_whole(b, mode);
   out.pools = make_pools(out.g.mesh, gpt.parameters, 300);
   for (Pool& pool : out.pools) pool.late = std::ranges::find(pool.members, 0u) == pool.members.end();
   gather_weights(b, out.pools, gpt.parameters);
   verify(out.g);
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {}, out.pools, {true, true});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {}, out.pools, {true, true});
   run_passes(out.g, standard_passes(), off);
   run_passes(out.g, {{"gather-ahead", gather_ahead}});
   return out;

@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "exec/sim/simulator.h"
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
@@ -19,10 +19,10 @@ Graph trained(const ModelConfig& model, const Mesh& mesh, bool remade, DType dty
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  GptShape shape;
-  shape.batch = 1, shape.dtype = dtype;
-  const Gpt gpt = build_gpt(b, model, shape, {.sequence_parallel = sequence_parallel});
-  add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  BuildMode mode;
+  mode.batch = 1, mode.dtype = dtype;
+  const Built gpt = Gpt(model, ParallelStyle{.sequence_parallel = sequence_parallel}).build_whole(b, mode);
+  add_gradients(b, gpt.parameters, gpt.terms);
   run_passes(g, standard_passes(), remade ? std::set<std::string>{} : std::set<std::string>{"remake"});
   return g;
 }

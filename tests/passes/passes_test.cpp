@@ -3,7 +3,7 @@
 #include <cmath>
 
 #include "base/rng.h"
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
@@ -28,11 +28,11 @@ Graph training_graph(const Mesh& mesh) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  GptShape shape;
-  shape.batch = 2;
-  const Gpt gpt = build_gpt(b, c, shape, {true});
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  BuildMode mode;
+  mode.batch = 2;
+  const Built gpt = Gpt(c, ParallelStyle{true}).build_whole(b, mode);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
   return g;
 }
 
@@ -199,7 +199,7 @@ TEST(Gradients, every_parameter_must_matter) {
   used.value = b.leaf({"used", used.type, Role::parameter, true});
   idle.value = b.leaf({"idle", idle.type, Role::parameter, true});
   const Value loss = b.add1(Sum{"a->", DType::f64}, {used.value}), tokens = b.leaf({"tokens", f64_of({})});
-  EXPECT_THROW(add_gradients(b, {used, idle}, loss, tokens), Error);
+  EXPECT_THROW(add_gradients(b, {used, idle}, {{"loss", loss, tokens}}), Error);
 }
 
 }  // namespace megalith

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
@@ -29,11 +29,11 @@ Graph llama(i64 layers, const RecomputeConfig& recompute, const std::set<std::st
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  GptShape shape;
-  shape.batch = kBatch;
-  const Gpt gpt = build_gpt(b, c, shape, {});
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  BuildMode mode;
+  mode.batch = kBatch;
+  const Built gpt = Gpt(c).build_whole(b, mode);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
   run_passes(g, standard_passes(), off);
   run_passes(g, {recompute_pass(recompute)});
   return g;

@@ -2,7 +2,7 @@
 // no bit is held by tests/models, the kernels' results by tests/kernels.
 #include <gtest/gtest.h>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
@@ -18,11 +18,11 @@ Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& styl
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  GptShape shape;
-  shape.batch = 2;
-  const Gpt gpt = build_gpt(b, c, shape, style);
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  BuildMode mode;
+  mode.batch = 2;
+  const Built gpt = Gpt(c, style).build_whole(b, mode);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
   run_passes(g, standard_passes(), off);
   return g;
 }

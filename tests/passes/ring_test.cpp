@@ -2,7 +2,7 @@
 // attention beside it. That the numbers are those of one rank: tests/models and tests/parallel.
 #include <gtest/gtest.h>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
@@ -21,10 +21,10 @@ Graph trained(const Mesh& mesh, const ParallelStyle& style, bool with_ring, DTyp
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  GptShape shape;
-  shape.batch = 2, shape.dtype = dtype;
-  const Gpt gpt = build_gpt(b, c, shape, style);
-  add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
+  BuildMode mode;
+  mode.batch = 2, mode.dtype = dtype;
+  const Built gpt = Gpt(c, style).build_whole(b, mode);
+  add_gradients(b, gpt.parameters, gpt.terms);
   run_passes(g, standard_passes(with_ring));
   return g;
 }

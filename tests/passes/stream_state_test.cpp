@@ -6,7 +6,7 @@
 #include <map>
 
 #include "exec/sim/simulator.h"
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/all.h"
 #include "optim/offload.h"
 #include "optim/update.h"
@@ -27,13 +27,13 @@ Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_me
   Made out;
   out.g.mesh = mesh;
   Builder b(out.g);
-  GptShape shape;
-  shape.batch = 2, shape.dtype = dtype;
-  const Gpt gpt = build_gpt(b, llama(), shape, {true});
+  BuildMode mode;
+  mode.batch = 2, mode.dtype = dtype;
+  const Built gpt = Gpt(llama(), ParallelStyle{true}).build_whole(b, mode);
   std::vector<Pool> pools;
   if (cut) pools = make_pools(mesh, gpt.parameters, 3000), place_on_host(pools, config);
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, config, pools, {true});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, config, pools, {true});
   run_passes(out.g, standard_passes());
   out.parameters = gpt.parameters;
   return out;

@@ -6,7 +6,7 @@
 #include <iostream>
 #include <random>
 
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
 #include "ops/scale.h"
@@ -140,11 +140,11 @@ Graph small_gpt(const Mesh& mesh, bool passes) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  GptShape shape;
-  shape.batch = 4;
-  const Gpt gpt = build_gpt(b, c, shape, {});
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.loss, gpt.tokens);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss, acc.tokens}, {});
+  BuildMode mode;
+  mode.batch = 4;
+  const Built gpt = Gpt(c).build_whole(b, mode);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
   if (passes) run_passes(g, standard_passes());
   return g;
 }

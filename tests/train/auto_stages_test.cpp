@@ -15,7 +15,9 @@ constexpr const char* kLlama8B =
 
 std::vector<i64> layers(const std::string& more) {
   const Options o = options_of(kLlama8B + more);
-  return pipeline_of(o.parallel, o.model, 0, 8).layers;
+  std::vector<i64> blocks = pipeline_of(o.parallel, o.model, 0, 8).blocks;
+  --blocks.front(), --blocks.back();  // embedding and head
+  return blocks;
 }
 
 }  // namespace

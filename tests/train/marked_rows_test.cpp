@@ -31,13 +31,13 @@ Ran run_steps(const std::string& flags, bool pass) {
   if (!pass) spec.passes_off.insert("mark-rows");
   const PlannedStep step = plan_step(spec, *backend);
   Ran out;
-  for (const Node& n : step.train.nodes)
+  for (const Node& n : step.graphs.front().nodes)
     if (const auto* op = n.op.get_if<EmbeddingGrad>()) out.marked |= op->marks;
   const auto interpreter = backend->make_interpreter(step.plan, Coord{});
   ModelState model(step, *interpreter);
   model.initialise(3);
   const auto program = [&](const char* name) { return int(&step.plan.program(name) - step.plan.programs.data()); };
-  const i64 n = spec.shape.batch * spec.model.seq_length;
+  const i64 n = spec.mode.batch * 32;
   const std::vector<float> ones(size_t(n), 1);
   std::vector<i32> ids(static_cast<size_t>(n));
   constexpr int kSteps = 4, kMicroBatches = 3;

@@ -26,7 +26,7 @@ TEST(PassReports, OfAPipelineAreOfAllItsGraphs) {
   auto of = passes(
       "--world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --eval-iters 1 "
       "--optimizer-cpu-offload --recompute-granularity full --recompute-method uniform --recompute-num-layers 1");
-  for (const std::string piece : {"layers [0, 2)", "layers [4, 6)"}) {
+  for (const std::string piece : {"embedding, layers 0 to 1", "layers 4 to 5"}) {
     EXPECT_EQ(of[piece]["hoist"], 1) << piece;
     EXPECT_EQ(of[piece]["recompute"], 1) << piece;
     EXPECT_EQ(of["evaluation of " + piece]["hoist"], 1) << piece;

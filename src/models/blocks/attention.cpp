@@ -14,9 +14,9 @@ namespace megalith {
 namespace {
 
 // Of one layer. `name`: before its parameters' names.
-class GptAttention {
+class AttentionBlock {
  public:
-  GptAttention(GptParts& parts, const std::string& name)
+  AttentionBlock(Parts& parts, const std::string& name)
       : p_(parts),
         b_(parts.b),
         c_(parts.config),
@@ -108,7 +108,7 @@ class GptAttention {
       op.freq.low_freq_factor = c_.rope_low_freq_factor, op.freq.high_freq_factor = c_.rope_high_freq_factor;
       op.freq.original_max_position = double(c_.rope_original_max_position_embeddings);
     }
-    op.positions = p_.shape.position_ids;
+    op.positions = p_.position_ids;
     if (!op.positions) return b_.add1(op, {x});
     return b_.add1(op, {x, p_.data("position_ids", DType::i32)});
   }
@@ -120,9 +120,9 @@ class GptAttention {
     at.window = seen_whole ? 0 : c_.sliding_window;
     at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
     at.alibi_scaled = at.alibi && c_.scale_alibi;
-    at.dropout = p_.shape.dropout ? c_.attention_dropout : 0;
-    at.seed = mix(p_.shape.seed, hash_name(name_));
-    at.starts = p_.shape.document_starts;
+    at.dropout = p_.mode.dropout ? c_.attention_dropout : 0;
+    at.seed = mix(p_.mode.seed, hash_name(name_));
+    at.starts = p_.document_starts;
     return at;
   }
 
@@ -152,7 +152,7 @@ class GptAttention {
     return b_.add1(CacheWrite{}, {cache, x, p_.length});
   }
 
-  GptParts& p_;
+  Parts& p_;
   Builder& b_;
   const ModelConfig& c_;
   const std::string name_;
@@ -161,6 +161,6 @@ class GptAttention {
 
 }  // namespace
 
-Value gpt_attention(GptParts& parts, const std::string& name, Value x) { return GptAttention(parts, name)(x); }
+Value attention_block(Parts& parts, const std::string& name, Value x) { return AttentionBlock(parts, name)(x); }
 
 }  // namespace megalith

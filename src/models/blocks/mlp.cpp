@@ -16,7 +16,7 @@ static Act act_of(Activation a) {
   }
 }
 
-Value gpt_mlp(GptParts& p, const std::string& name, Value x) {
+Value mlp_block(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const i64 f = c.ffn_hidden_size, h = c.hidden_size;
   const double std = c.init_method_std;

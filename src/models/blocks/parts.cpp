@@ -9,51 +9,51 @@
 
 namespace megalith {
 
-Parameter GptParts::declare(const std::string& name, const Shape& dims, const Placement& placement,
-                            const Initial& initial, ParameterKind kind) const {
+Parameter Parts::declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,
+                         ParameterKind kind) const {
   return {.name = name,
           .kind = kind,
-          .type = {shape.dtype, dims, layout_of(placement, int(dims.size()), style)},
+          .type = {mode.dtype, dims, layout_of(placement, int(dims.size()), style)},
           .initial = initial,
           .true_rows = dims[0]};
 }
 
-Value GptParts::add_parameter(Parameter p) {
+Value Parts::add_parameter(Parameter p) {
   p.value = b.leaf(leaf_of(
       p, [](const std::string& name) { return name; }, p.type, Role::parameter));
   out.parameters.push_back(p);
   return p.value;
 }
 
-Value GptParts::matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial) {
+Value Parts::matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial) {
   return add_parameter(declare(name, dims, placement, initial));
 }
 
-Value GptParts::vector(const std::string& name, const Shape& dims, const Placement& placement, double value) {
+Value Parts::vector(const std::string& name, const Shape& dims, const Placement& placement, double value) {
   return add_parameter(declare(name, dims, placement, {.mean = value}, ParameterKind::vector));
 }
 
-Value GptParts::data(const std::string& name, DType dtype) {
+Value Parts::data(const std::string& name, DType dtype) {
   if (cache_length)  // a few new tokens: cp has nothing to split
-    return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, shape.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
+    return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, mode.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
   return b.leaf(
-      {name + piece.suffix, {dtype, {seq, shape.batch}, {{{{Axis::cp, style.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
+      {name + suffix, {dtype, {seq, mode.batch}, {{{{Axis::cp, style.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
 }
 
-Value GptParts::enter(Value x) { return b.relayout(x, tensor_parallel_axes(), kCopy); }
-Value GptParts::leave(Value y) {
+Value Parts::enter(Value x) { return b.relayout(x, tensor_parallel_axes(), kCopy); }
+Value Parts::leave(Value y) {
   return b.relayout(y, tensor_parallel_axes(), style.sequence_parallel ? split(0) : kSame);
 }
 
-DType GptParts::stream_dtype() const { return config.fp32_residual_connection ? accum_of(shape.dtype) : shape.dtype; }
+DType Parts::stream_dtype() const { return config.fp32_residual_connection ? accum_of(mode.dtype) : mode.dtype; }
 
-Value GptParts::cast(Value x, DType dtype) {
+Value Parts::cast(Value x, DType dtype) {
   const Type type = b.type(x);
   return type.dtype == dtype ? x : b.add1(Cast{type.ndim(), dtype}, {x});
 }
 
 // Of a stream in f32 the norm is too: its result alone is rounded.
-Value GptParts::norm(const std::string& name, Value x) {
+Value Parts::norm(const std::string& name, Value x) {
   const DType dtype = b.type(x).dtype;
   const Value w = cast(vector(name + ".weight", {config.hidden_size}, kOnStream, 1), dtype);
   const bool rms = config.normalization == Normalization::rms_norm;
@@ -63,18 +63,18 @@ Value GptParts::norm(const std::string& name, Value x) {
   const Value y =
       rms ? rms_norm(b, "sbh", x, w, config.norm_epsilon) : layer_norm(b, "sbh", x, w, bias, config.norm_epsilon);
   b.set_origin(origin);
-  return cast(y, shape.dtype);
+  return cast(y, mode.dtype);
 }
 
-Value GptParts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, cast(y, b.type(x).dtype)); }
+Value Parts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, cast(y, b.type(x).dtype)); }
 
-Value GptParts::dropout(const std::string& site, Value x) {
-  if (!shape.dropout || config.hidden_dropout == 0) return x;
-  return b.add1(Dropout{"sbh,b->sbh", config.hidden_dropout, mix(shape.seed, hash_name(site))}, {x, rows});
+Value Parts::dropout(const std::string& site, Value x) {
+  if (!mode.dropout || config.hidden_dropout == 0) return x;
+  return b.add1(Dropout{"sbh,b->sbh", config.hidden_dropout, mix(mode.seed, hash_name(site))}, {x, rows});
 }
 
-Value GptParts::biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias,
-                       const Placement& placement) {
+Value Parts::biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias,
+                    const Placement& placement) {
   return has_bias ? add(b, spec, y, vector(name + ".bias", dims, placement)) : y;
 }
 

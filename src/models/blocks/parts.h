@@ -1,23 +1,25 @@
-// What the parts of a GPT are built of: parameters and data as leaves, norms, dropout and biases, and the two ways
-// between the residual stream and the tensor-parallel parts.
+// What the blocks of transformers are built of: parameters and data as leaves, norms, dropout and biases, and the two
+// ways between the residual stream and the tensor-parallel parts.
 #pragma once
 #include <string>
 
-#include "models/gpt.h"
+#include "models/config.h"
+#include "models/model.h"
 #include "models/placement.h"
 
 namespace megalith {
 
-struct GptParts {
+struct Parts {
   Builder& b;
   const ModelConfig& config;
-  const GptShape& shape;
+  const BuildMode& mode;
   const ParallelStyle& style;
-  GptPiece piece;
-  i64 seq;                 // of the data
-  i64 cache_length = 0;    // 0: training or evaluation
+  std::string suffix = {};                             // of data leaves' names
+  i64 seq = 0;                                         // of the data
+  bool position_ids = false, document_starts = false;  // see GptData
+  i64 cache_length = 0;                                // 0: training or evaluation
   Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
-  Gpt out{};
+  Built out{};
 
   Parameter declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,
                     ParameterKind kind = ParameterKind::matrix) const;
@@ -39,8 +41,8 @@ struct GptParts {
                const Placement& placement = kOnStream);
 };
 
-// x [s,b,h] -> [s,b,h], a sum still partial over tp.
-Value gpt_attention(GptParts& parts, const std::string& name, Value x);
-Value gpt_mlp(GptParts& parts, const std::string& name, Value x);
+// x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
+Value attention_block(Parts& parts, const std::string& name, Value x);
+Value mlp_block(Parts& parts, const std::string& name, Value x);
 
 }  // namespace megalith

@@ -1,4 +1,4 @@
-#include "models/gpt.h"
+#include "models/gpt/gpt.h"
 
 #include "models/blocks/parts.h"
 #include "ops/add.h"
@@ -14,31 +14,32 @@ namespace {
 
 class GptBuilder {
  public:
-  GptBuilder(Builder& b, const ModelConfig& c, const GptShape& shape, const ParallelStyle& style)
-      : p_{b, c, shape, style, shape.piece.value_or(GptPiece{0, c.num_layers}), shape.seq ? shape.seq : c.seq_length},
-        b_(b),
-        c_(c) {}
+  GptBuilder(Parts parts, const ModelPiece& piece)
+      : p_(std::move(parts)),
+        b_(p_.b),
+        c_(p_.config),
+        piece_(piece),
+        first_(piece.first == 0),
+        last_(piece.last == c_.num_layers + 2) {}
 
-  Gpt build_decoder(i64 cache_length) {
-    p_.cache_length = cache_length;
+  Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
     const Value table = word_embeddings(false);
     Value x = embed(table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
-    p_.out.logits = logits(x, table);
+    p_.out.outputs["logits"] = logits(x, table);
     return std::move(p_.out);
   }
 
-  Gpt build() {
-    const GptPiece& piece = p_.piece;
-    const bool first = piece.first, last = piece.last;
-    p_.rows = b_.leaf({"rows" + piece.suffix, {DType::i64, {p_.shape.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
+  Built build() {
+    p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
     Value table;
-    if (first || (last && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first != last);
-    Value x = first ? embed(table) : received();
-    for (i64 i = piece.first_layer; i < piece.last_layer; ++i) x = layer(i, x);
-    if (!first && !last && piece.first_layer == piece.last_layer) x = b_.add1(Scale{3, 1}, {x});  // passed on
-    if (last)
+    if (first_ || (last_ && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first_ != last_);
+    Value x = first_ ? embed(table) : received();
+    const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
+    for (i64 i = begin; i < end; ++i) x = layer(i, x);
+    if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // passed on
+    if (last_)
       loss(x, table);
     else
       p_.out.output = x;
@@ -78,8 +79,8 @@ class GptBuilder {
     Layout l{{{{Axis::cp, p_.style.cp_order}}, {{Axis::dp}}, {}}, {}, {}, {}};
     if (p_.style.sequence_parallel)
       for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
-    const Type type{p_.stream_dtype(), {p_.seq, p_.shape.batch, c_.hidden_size}, l};
-    return p_.out.input = b_.leaf({"in" + p_.piece.suffix, type, Role::input, true});
+    const Type type{p_.stream_dtype(), {p_.seq, p_.mode.batch, c_.hidden_size}, l};
+    return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
 
   // x + attention(norm(x)), then x + mlp(norm(x)); or both from one x. A bias is added once, after the reduction.
@@ -90,14 +91,14 @@ class GptBuilder {
     };
     b_.set_origin({"attention", index});
     const Value h = p_.enter(p_.norm(name + "input_layernorm", x));
-    Value y = gpt_attention(p_, name + "self_attention.", h);
+    Value y = attention_block(p_, name + "self_attention.", h);
     if (!c_.parallel_residual) {
       y = attention_bias(p_.leave(y));
       x = p_.add_to_stream(x, p_.dropout(name + "attention", y));
     }
     b_.set_origin({"mlp", index});
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
-    const Value z = gpt_mlp(p_, name + "mlp.", shared ? h : p_.enter(p_.norm(name + "pre_mlp_layernorm", x)));
+    const Value z = mlp_block(p_, name + "mlp.", shared ? h : p_.enter(p_.norm(name + "pre_mlp_layernorm", x)));
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
     if (c_.parallel_residual) y = attention_bias(y);
     y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());
@@ -118,33 +119,50 @@ class GptBuilder {
   }
 
   void loss(Value x, Value table) {
-    const Value l = p_.out.logits = logits(x, table);
+    const Value l = p_.out.outputs["logits"] = logits(x, table);
     b_.set_module("loss");
-    const DType accum = accum_of(p_.shape.dtype);
+    const DType accum = accum_of(p_.mode.dtype);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
     const auto& tp = tensor_parallel_axes();
     const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
     const Value z = b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, m}), tp, kSame);
-    p_.out.loss = einsum(b_, "sb,sb->", b_.add1(CrossEntropy{}, {z}), mask);
-    p_.out.tokens = b_.add1(Sum{"sb->", accum}, {mask});
+    const Value sum = einsum(b_, "sb,sb->", b_.add1(CrossEntropy{}, {z}), mask);
+    p_.out.terms.push_back({"lm loss", sum, b_.add1(Sum{"sb->", accum}, {mask})});
   }
 
-  GptParts p_;
+  Parts p_;
   Builder& b_;
   const ModelConfig& c_;
+  const ModelPiece& piece_;
+  const bool first_, last_;  // the first has the embedding, the last the head and the loss
 };
 
 }  // namespace
 
-Gpt build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
-  GptShape s;
-  s.batch = shape.batch, s.seq = shape.tokens, s.dtype = shape.dtype;
-  s.position_ids = true, s.dropout = false;
-  return GptBuilder(b, config, s, style).build_decoder(shape.cache_length);
+std::string Gpt::describe(const ModelPiece& piece) const {
+  const i64 first = std::max(piece.first - 1, 0), last = std::min<i64>(piece.last - 1, config_.num_layers) - 1;
+  return fmt::format("{}{}{}", piece.first == 0 ? "embedding, " : "",
+                     last < first ? "no layers" : fmt::format("layers {} to {}", first, last),
+                     piece.last == blocks() ? ", head" : "");
 }
 
-Gpt build_gpt(Builder& b, const ModelConfig& config, const GptShape& shape, const ParallelStyle& style) {
-  return GptBuilder(b, config, shape, style).build();
+std::vector<DataInput> Gpt::inputs() const {
+  return {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false}, {"rows"}};
+}
+
+Built Gpt::build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const {
+  Parts parts{.b = b, .config = config_, .mode = mode, .style = style_};
+  parts.suffix = piece.suffix, parts.seq = config_.seq_length;
+  parts.position_ids = data_.position_ids, parts.document_starts = data_.document_starts;
+  return GptBuilder(std::move(parts), piece).build();
+}
+
+Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
+  const BuildMode mode{.batch = shape.batch, .dtype = shape.dtype, .dropout = false};
+  Parts parts{.b = b, .config = config, .mode = mode, .style = style};
+  parts.seq = shape.tokens, parts.cache_length = shape.cache_length, parts.position_ids = true;
+  const ModelPiece whole{0, int(config.num_layers) + 2};
+  return GptBuilder(std::move(parts), whole).build_decoder();
 }
 
 }  // namespace megalith

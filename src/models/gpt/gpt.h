@@ -1,0 +1,49 @@
+// A GPT: a decoder of alike layers between an embedding and a head. The text is single-device but for enter() and
+// leave(), the two places where tensor parallelism meets the residual stream.
+//   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
+#pragma once
+#include "models/config.h"
+#include "models/model.h"
+#include "models/parallel_style.h"
+
+namespace megalith {
+
+// What the data of a run is like.
+struct GptData {
+  bool position_ids = false;     // rope reads them from the data (documents restart at 0)
+  bool document_starts = false;  // attention stays inside documents
+};
+
+// Blocks: the embedding, each layer, the head with the loss. Data leaves: tokens, labels, position_ids, document_starts
+// (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]: sample numbers); the ones it has no use for
+// are left out. Term: "lm loss", the sum of the masked losses over the sum of the mask. Output: "logits" [s,b,v].
+class Gpt final : public Model {
+ public:
+  // `config` must be resolved.
+  explicit Gpt(const ModelConfig& config, const ParallelStyle& style = {}, const GptData& data = {})
+      : config_(config), style_(style), data_(data) {}
+
+  int blocks() const override { return int(config_.num_layers) + 2; }
+  std::string describe(const ModelPiece& piece) const override;
+  std::vector<DataInput> inputs() const override;
+  std::vector<std::string> terms() const override { return {"lm loss"}; }
+  Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const override;
+
+ private:
+  ModelConfig config_;
+  ParallelStyle style_;
+  GptData data_;
+};
+
+// Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose
+// keys and values lie in caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b])
+// with "/<tokens>" behind their names, so that programs of several sizes share parameters and caches, and length (i32
+// []). Output: "logits".
+struct DecodeShape {
+  i64 tokens = 1, batch = 1;
+  i64 cache_length = 0;  // most tokens a sequence may have
+  DType dtype = DType::f32;
+};
+Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);
+
+}  // namespace megalith

@@ -1,0 +1,69 @@
+// What a model is to a step: blocks in a row, of which pieces are built, forward only, as graph. All else that a run
+// needs of it (gradients, optimizer state, checkpoints, memory, flops) follows from what the building declares.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "models/parameter.h"
+
+namespace megalith {
+
+// An array of a batch that the model reads: a leaf of the same name, with the piece's suffix, [s,b] of the whole batch,
+// or [b] where it has one value a sequence.
+struct DataInput {
+  std::string name;
+  bool required = true;  // false: read where the batch has it
+};
+
+// A run of blocks, [first, last), such as one that a pipeline stage holds.
+struct ModelPiece {
+  int first = 0, last = 0;
+  std::string suffix = {};  // of its data leaves' names, where a rank has several pieces
+};
+
+// How it is built.
+struct BuildMode {
+  i64 batch = 1;             // sequences of the micro-batch over all data-parallel ranks
+  DType dtype = DType::f32;  // compute precision
+  bool dropout = true;       // off for evaluation
+  u64 seed = 1234;           // of dropout
+};
+
+// A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is that
+// of the first term's mean. Another term adds to it through `cotangent`: what the gradient of its `sum` starts from, in
+// units of the first term's sum.
+struct LossTerm {
+  std::string name;      // "lm loss"
+  Value sum, weight;     // [] each
+  Value cotangent = {};  // [], of the dual type; none for the first, which starts from 1; others: no gradient
+};
+
+// What building a piece gives.
+struct Built {
+  std::vector<Parameter> parameters;
+  Value input = {};                           // from the piece before: a leaf, "in" and the suffix
+  Value output = {};                          // to the piece after
+  std::vector<LossTerm> terms = {};           // of the piece that has the loss
+  std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits"
+
+  Value loss() const { return terms.at(0).sum; }
+  Value tokens() const { return terms.at(0).weight; }
+};
+
+class Model {
+ public:
+  virtual ~Model() = default;
+  virtual int blocks() const = 0;  // at the least 1
+  virtual std::vector<DataInput> inputs() const = 0;
+  virtual std::string describe(const ModelPiece& piece) const = 0;  // "embedding, layers 0 to 3"
+  virtual std::vector<std::string> terms() const = 0;               // the names of all terms that any piece may have
+  // Adds a piece. Its parameters are leaves by their own names; data leaves have the piece's suffix.
+  virtual Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const = 0;
+
+  ModelPiece whole() const { return {0, blocks()}; }
+  Built build_whole(Builder& b, const BuildMode& mode) const { return build(b, whole(), mode); }
+};
+
+}  // namespace megalith

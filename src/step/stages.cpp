@@ -1,0 +1,45 @@
+#include "step/stages.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+namespace megalith {
+
+namespace {
+
+// Those of every number of micro-batches that steps have.
+std::map<int, TaskList> tasks_of(const PipelineSpec& p) {
+  std::map<int, TaskList> out;
+  ScheduleSpec spec = p.schedule;
+  out[spec.micro_batches] = schedule(spec, p.stage);
+  for (const int n : p.micro_batches) spec.micro_batches = n, out[n] = schedule(spec, p.stage);
+  return out;
+}
+
+// A piece's micro-batches begin and end in turn, so slots that are enough for one number of them are for a smaller.
+int most_slots(const std::map<int, TaskList>& tasks, int chunk) {
+  int most = 1;
+  for (const auto& [n, list] : tasks) most = std::max(most, slots(list, chunk));
+  return most;
+}
+
+}  // namespace
+
+PipelineStage stage_of(const PipelineSpec& p) {
+  PipelineStage out{p, tasks_of(p), {}};
+  const int stages = int(p.blocks.size());
+  int begin = 0;
+  for (int v = 0; v < stages; ++v) {
+    const int end = begin + int(p.blocks[size_t(v)]);
+    if (v % p.schedule.stages == p.stage) {
+      const int chunk = int(out.pieces.size());
+      const std::string suffix = chunk ? fmt::format("/{}", chunk) : "";
+      out.pieces.push_back({{begin, end, suffix}, v > 0, v + 1 < stages, most_slots(out.tasks, chunk)});
+    }
+    begin = end;
+  }
+  return out;
+}
+
+}  // namespace megalith

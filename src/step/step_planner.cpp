@@ -1,0 +1,258 @@
+#include "step/step_planner.h"
+
+#include <algorithm>
+
+#include "graph/relayout_op.h"
+#include "optim/offload.h"
+#include "passes/gather_ahead.h"
+#include "passes/stream_state.h"
+
+namespace megalith {
+
+namespace {
+
+// The pool that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
+// reader to hide it behind.
+std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
+  const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
+  if (!cut) return {};
+  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer);
+  place_on_host(pools, spec.optimizer);
+  for (Pool& pool : pools)
+    pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
+  return pools;
+}
+
+// Gradients' products and sums that only add to accumulators: what may wait while the gradient of the input goes on.
+void split_weights(Graph& g) {
+  for (Node& n : g.nodes) {
+    if (n.phase != Phase::backward) continue;
+    bool adds = !n.outs.empty();
+    const auto aliases = n.op.aliases();
+    for (size_t k = 0; k < n.outs.size(); ++k) {
+      bool in_gradient = false;
+      for (const Alias& a : aliases)
+        in_gradient |= a.must && a.out == int(k) && g.info(n.ins[size_t(a.in)]).role == Role::gradient;
+      adds &= in_gradient;
+    }
+    if (adds) n.phase = Phase::weights;
+  }
+}
+
+std::string own_name(const std::string& name) { return name; }
+
+}  // namespace
+
+StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off)
+    : spec_(spec), workspace_(workspace), passes_off_(passes_off) {
+  out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
+  if (spec.pipeline.schedule.stages > 1) out_.pipeline = stage_of(spec.pipeline);
+  pieces_ = in_pipeline() ? out_.pipeline->pieces : std::vector<StagePiece>{{spec.model->whole()}};
+  begun_ = in_pipeline() && spec.traffic.overlap_gradients && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
+}
+
+PlannedStep StepPlanner::plan() {
+  if (spec_.train) {
+    for (const StagePiece& piece : pieces_) build_training(piece);
+    out_.pools = pools_of(spec_, parameters_);
+    std::vector<Pool> pools = out_.pools;  // not yet gathered
+    for (const TrainedPiece& built : built_) {
+      if (begun_) begin_sums(built);
+      pools = gather(*built.graph, pools);
+      if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums);
+      verify(*built.graph);
+      rewrite_training(*built.graph, in_pipeline() ? spec_.model->describe(built.piece) : "", !in_pipeline());
+      add_programs(built);
+    }
+    if (in_pipeline()) add_update_program();
+    add_state_programs();
+  }
+  std::vector<Pool> pools = out_.pools;
+  if (spec_.evaluate)
+    for (const StagePiece& piece : pieces_) add_evaluation(piece, pools);
+  out_.plan = plan_memory(spec_.mesh, programs_, workspace_);
+  out_.parameters = unpacked(parameters_);
+  return std::move(out_);
+}
+
+Graph& StepPlanner::new_graph() {
+  Graph& g = out_.graphs.emplace_back();
+  g.mesh = spec_.mesh;
+  return g;
+}
+
+void StepPlanner::build_training(const StagePiece& piece) {
+  Graph& g = new_graph();
+  Builder b(g);
+  const Built model = spec_.model->build(b, piece, spec_.mode);
+  std::map<Value, Value> roots = roots_of(b, model.terms);
+  if (piece.sends) {
+    const Type type = b.type(model.output).dual(b.grad_dtype(model.output));
+    roots[model.output] = b.leaf({"dout" + piece.suffix, type, Role::input, true});
+    g.outputs["out" + piece.suffix] = model.output;
+  }
+  const std::map<Value, Value> cotangents = backward(b, roots);
+  if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
+  Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix)};
+  sums.gradients = accumulate_gradients(b, model.parameters, cotangents);
+  built_.push_back({piece, &g, model.parameters, sums, parameters_.size()});
+  parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+}
+
+// Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
+// last piece to its first, so a pool is whole with the first of the pieces that have members in it.
+void StepPlanner::begin_sums(const TrainedPiece& built) {
+  Builder b(*built.graph);
+  b.set_phase(Phase::update), b.set_module("gradients");
+  const std::vector<Value>& mine = built.sums.gradients;
+  if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, built.parameters, mine), spec_.traffic);
+  std::vector<Value> gradients(parameters_.size());
+  std::copy(mine.begin(), mine.end(), gradients.begin() + i64(built.first));
+  std::vector<Pool> whole;
+  for (const Pool& pool : out_.pools)
+    if (gradients[*std::min_element(pool.members.begin(), pool.members.end())]) whole.push_back(pool);
+  begin_reduce(b, sums_of_pools(b, whole, gradients), spec_.traffic);
+}
+
+// A pool is gathered by the first piece that has members in it. Returns those of `pools` that others will gather.
+std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) {
+  Builder b(g);
+  return gather_weights(b, pools, parameters_);
+}
+
+void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums) {
+  Builder b(g);
+  const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
+  add_update(b, parameters, {sums.gradients, sums.terms.at(0).sum, sums.terms[0].weight}, spec_.optimizer, out_.pools,
+             spec_.traffic, in_pipeline() ? stage : StageEnd{});
+  b.set_module("loss terms");
+  for (size_t i = 1; i < sums.terms.size(); ++i) {
+    const TermSums& t = sums.terms[i];
+    g.outputs[t.name + " sum"] = reduced(b, stage_term(b, t.sum));
+    g.outputs[t.name + " weight"] = reduced(b, stage_term(b, t.weight));
+  }
+}
+
+// All of the rank's pieces together. Sums that a stage has no terms of stay zero.
+std::vector<TermSums> StepPlanner::sums_of_pieces(Builder& b) {
+  std::vector<TermSums> out;
+  const AxisSet axes = {Axis::dp, Axis::cp};
+  for (const std::string& name : out_.terms) {
+    if (out.empty()) {
+      out.push_back(term_leaves(b, name, true, "", axes));
+      continue;
+    }
+    TermSums all{name, {}, {}};
+    for (const StagePiece& piece : pieces_) {
+      const TermSums t = term_leaves(b, name, false, piece.suffix, axes);
+      all.sum = all.sum ? b.add1(AddGrad{0}, {all.sum, t.sum}) : t.sum;
+      all.weight = all.weight ? b.add1(AddGrad{0}, {all.weight, t.weight}) : t.weight;
+    }
+    out.push_back(all);
+  }
+  return out;
+}
+
+void StepPlanner::add_update_program() {
+  Graph& g = new_graph();
+  Builder b(g);
+  b.set_phase(Phase::update);
+  std::vector<Parameter> parameters = parameters_;
+  Accumulators sums;
+  for (Parameter& p : parameters) {
+    p.value = b.leaf(leaf_of(p, own_name, p.type, Role::parameter));
+    sums.gradients.push_back(b.leaf(leaf_of(p, gradient_name, p.type.dual(b.grad_dtype(p.value)), Role::gradient)));
+  }
+  sums.terms = sums_of_pieces(b);
+  add_update_to(g, parameters, sums);
+  verify(g);
+  run(g, "update", standard_passes(), passes_off_);
+  if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
+  programs_.push_back({"update", &g, {Phase::update}});
+}
+
+void StepPlanner::rewrite_training(Graph& g, const std::string& of, bool updates) {
+  run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
+  if (spec_.traffic.overlap_tensor) run(g, of, {{"overlap-tensor", overlap_tensor}});
+  if (updates && spec_.optimizer.optimizer_cpu_offload) run(g, of, {stream_state_pass(spec_.optimizer)});
+  if (spec_.recompute.granularity != RecomputeConfig::Granularity::none) {
+    measure_recompute(g);
+    run(g, of, {recompute_pass(spec_.recompute)});
+  }
+  if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
+}
+
+// What the activations of a step without a pipeline would take without recomputation.
+void StepPlanner::measure_recompute(const Graph& g) {
+  if (in_pipeline()) return;
+  const Plan plan = plan_memory(spec_.mesh, {{"micro-batch", &g, {Phase::forward, Phase::backward}}}, workspace_);
+  out_.unrecomputed_bytes = plan.programs[0].activation_bytes;
+}
+
+void StepPlanner::add_programs(const TrainedPiece& built) {
+  Graph* g = built.graph;
+  const StagePiece& piece = built.piece;
+  if (!in_pipeline()) {
+    programs_.push_back({"micro-batch", g, {Phase::forward, Phase::backward}});
+    programs_.push_back({"last-micro-batch", g, {Phase::forward, Phase::backward, Phase::update}});
+    return;
+  }
+  const bool apart = spec_.pipeline.schedule.split_weights;
+  if (apart) split_weights(*g);
+  ProgramSpec forward{"forward" + piece.suffix, g, {Phase::forward}, piece.slots};
+  ProgramSpec back{"backward" + piece.suffix, g, {Phase::backward}, piece.slots};
+  if (piece.sends) forward.sent = {"out" + piece.suffix};
+  if (piece.receives) back.sent = {"din" + piece.suffix};
+  programs_.push_back(forward), programs_.push_back(back);
+  if (apart) programs_.push_back({"weights" + piece.suffix, g, {Phase::weights}, piece.slots});
+  if (!begun_) return;
+  ProgramSpec last = programs_.back();
+  last.name = "last-" + last.name, last.phases.push_back(Phase::update);
+  programs_.push_back(last);
+}
+
+void StepPlanner::add_state_programs() {
+  if (out_.pools.empty()) return;
+  const auto add = [&](const std::string& name, Graph graph) {
+    run_passes(out_.graphs.emplace_back(std::move(graph)), standard_passes(), passes_off_);
+    programs_.push_back({name, &out_.graphs.back(), {Phase::update}});
+  };
+  add("take main", take_main(spec_.mesh, out_.pools));
+  add("spread weights", spread_weights(spec_.mesh, out_.pools));
+}
+
+void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& pools) {
+  Graph& g = new_graph();
+  Builder b(g);
+  BuildMode mode = spec_.mode;
+  mode.dropout = false;
+  const Built model = spec_.model->build(b, piece, mode);
+  if (!spec_.train) parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+  ProgramSpec program{"evaluate" + piece.suffix, &g, {Phase::forward}, piece.slots};
+  if (piece.sends) {
+    g.outputs["out" + piece.suffix] = model.output;
+    program.sent = {"out" + piece.suffix};
+  } else {
+    const TermSums sums = accumulate_terms(b, model.terms, piece.suffix).at(0);
+    g.outputs["loss"] = reduced(b, sums.sum), g.outputs["tokens"] = reduced(b, sums.weight);
+    if (spec_.keep_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
+  }
+  pools = gather(g, pools);
+  const bool told = in_pipeline() || !spec_.train;
+  const size_t reports = out_.passes.size();
+  const std::string of = in_pipeline() ? "evaluation of " + spec_.model->describe(piece) : "";
+  run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
+  if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});
+  if (!told) out_.passes.resize(reports);
+  programs_.push_back(program);
+}
+
+void StepPlanner::run(Graph& g, const std::string& of, const std::vector<Pass>& passes,
+                      const std::set<std::string>& off) {
+  for (PassReport& report : run_passes(g, passes, off)) {
+    report.of = of;
+    out_.passes.push_back(std::move(report));
+  }
+}
+
+}  // namespace megalith

@@ -1,0 +1,52 @@
+// Plans a step of one rank: its pieces of the model as graphs and programs, the update, evaluation, memory. Without a
+// pipeline there is one piece, and one graph that updates too; then the passes move the update's nodes beside the
+// backward's.
+#pragma once
+#include "passes/gradients.h"
+#include "step/step.h"
+
+namespace megalith {
+
+using Workspace = std::function<i64(const Graph&, const Node&)>;
+
+class StepPlanner {
+ public:
+  StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off);
+  PlannedStep plan();
+
+ private:
+  struct TrainedPiece {  // a piece's training graph, before the passes
+    StagePiece piece;
+    Graph* graph;
+    std::vector<Parameter> parameters;
+    Accumulators sums;
+    size_t first;  // of its parameters among the rank's
+  };
+
+  Graph& new_graph();
+  void build_training(const StagePiece& piece);
+  void begin_sums(const TrainedPiece& built);
+  std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);
+  void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums);
+  std::vector<TermSums> sums_of_pieces(Builder& b);
+  void add_update_program();
+  void rewrite_training(Graph& g, const std::string& of, bool updates);
+  void add_programs(const TrainedPiece& built);
+  void add_state_programs();
+  void add_evaluation(const StagePiece& piece, std::vector<Pool>& pools);
+  void measure_recompute(const Graph& g);
+  void run(Graph& g, const std::string& of, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
+  bool in_pipeline() const { return out_.pipeline.has_value(); }
+
+  const StepSpec& spec_;
+  const Workspace& workspace_;
+  const std::set<std::string>& passes_off_;
+  std::vector<StagePiece> pieces_;
+  std::vector<ProgramSpec> programs_;
+  std::vector<TrainedPiece> built_;  // by piece
+  std::vector<Parameter> parameters_;
+  bool begun_ = false;  // sums of gradients over ranks, by the pieces' last programs
+  PlannedStep out_;
+};
+
+}  // namespace megalith
