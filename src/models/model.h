@@ -52,6 +52,14 @@ struct Built {
   Value tokens() const { return terms.at(0).weight; }
 };
 
+// Makes the parameter's leaf, and counts it among what is built.
+inline Value add_parameter(Builder& b, Built& out, Parameter p) {
+  p.value = b.leaf(leaf_of(
+      p, [](const std::string& name) { return name; }, p.type, Role::parameter));
+  out.parameters.push_back(p);
+  return p.value;
+}
+
 class Model {
  public:
   virtual ~Model() = default;

@@ -5,12 +5,12 @@
 
 #include "base/process_memory.h"
 #include "data/indexed_dataset.h"
-#include "resume/state_load.h"
+#include "state/read_state.h"
 #include "resume/state_save.h"
 
 namespace megalith {
 
-// Reading takes bounded pieces (resume/state_load.h); drawing a tensor of bf16 its f32 values.
+// Reading takes bounded pieces (state/read_state.h); drawing a tensor of bf16 its f32 values.
 static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
   const Plan& plan = step.plan;
   i64 largest = 0;

@@ -17,7 +17,7 @@
 #include "ckpt/not_loadable.h"
 #include "config/file.h"
 #include "resume/resume.h"
-#include "resume/state_load.h"
+#include "state/read_state.h"
 #include "settings/schedules.h"
 
 namespace megalith {

@@ -1,57 +1,17 @@
-// A rank's share of a model's state as blocks to be written: in their place, or as a copy that stays as it is while
-// training goes on.
+// What a save of a run takes of a rank's state, and of its memory.
 #pragma once
-#include <mutex>
-#include <vector>
-
-#include "ckpt/native/checkpoint.h"
 #include "settings/options.h"
-#include "step/model_state.h"
+#include "state/state_blocks.h"
 
 namespace megalith {
 
-struct StateShare {
-  bool with_optimizer = true;
-  bool shared = true;  // what several ranks hold they share evenly; else the first of them saves it
-  bool whole = false;  // all that this rank holds, whoever else has it
-};
-
 // The most that a save of this run takes.
 StateShare largest_share(const TrainConfig& train);
-// Bytes of a rank's share, by the plan alone: that of a rank with the most of it.
-i64 state_share_bytes(const PlannedStep& step, const StateShare& share);
 
 // Threads of a rank that write a share of so many bytes, each a file.
 int writers_of(const TrainConfig& train, i64 bytes);
 // What they take beside the state, or its copy, for a save of this run. `read`: the state lies on a device, and is read
 // from there piece by piece.
 i64 saving_bytes(const PlannedStep& step, const TrainConfig& train, bool read);
-
-class StateBlocks {
- public:
-  // `copied`: in the interpreter's host memory, made beside what is queued later.
-  StateBlocks(const ModelState& model, const StateShare& share, bool copied);
-  StateBlocks(const StateBlocks&) = delete;
-  StateBlocks& operator=(const StateBlocks&) = delete;
-
-  // They point into the model or the copy. Good once wait() has returned, which fails, as does reading them, where
-  // weights are not finite.
-  const std::vector<SaveTensor>& tensors() const { return tensors_; }
-  void wait() const;
-  i64 bytes() const { return bytes_; }
-
- private:
-  struct Source {
-    StatePiece piece;
-    i64 at;  // byte of the copy
-  };
-  const ModelState& model_;
-  std::vector<SaveTensor> tensors_;
-  std::vector<bool> is_weight_;
-  std::vector<Source> sources_;
-  i64 bytes_ = 0;
-  bool copied_;
-  std::mutex reading_;  // of a device, which has one queue
-};
 
 }  // namespace megalith

@@ -1,5 +1,6 @@
 #include "step/step.h"
 
+#include "graph/relayout_op.h"
 #include "step/step_planner.h"
 
 namespace megalith {

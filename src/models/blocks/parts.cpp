@@ -18,13 +18,6 @@ Parameter Parts::declare(const std::string& name, const Shape& dims, const Place
           .true_rows = dims[0]};
 }
 
-Value Parts::add_parameter(Parameter p) {
-  p.value = b.leaf(leaf_of(
-      p, [](const std::string& name) { return name; }, p.type, Role::parameter));
-  out.parameters.push_back(p);
-  return p.value;
-}
-
 Value Parts::matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial) {
   return add_parameter(declare(name, dims, placement, initial));
 }

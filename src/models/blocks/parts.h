@@ -23,7 +23,7 @@ struct Parts {
 
   Parameter declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,
                     ParameterKind kind = ParameterKind::matrix) const;
-  Value add_parameter(Parameter p);
+  Value add_parameter(Parameter p) { return megalith::add_parameter(b, out, std::move(p)); }
   Value matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial);
   Value vector(const std::string& name, const Shape& dims, const Placement& placement = kOnStream, double value = 0);
   Value data(const std::string& name, DType dtype);  // [s,b]

@@ -1,4 +1,4 @@
-#include "resume/state_load.h"
+#include "state/read_state.h"
 
 #include <algorithm>
 #include <atomic>
