@@ -191,7 +191,7 @@ class GoldenCheck {
   }
 
   void train() {
-    Feed feed(step_.plan, *interpreter_, Coord{});
+    Feed feed(step_.plan, step_.inputs, *interpreter_, Coord{});
     const auto losses = golden_.read_f32("train.losses"), norms = golden_.read_f32("train.grad_norms");
     const OptimizerConfig c = golden_optimizer();
     for (int i = 0; i < kSteps; ++i) {

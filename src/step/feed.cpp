@@ -21,8 +21,8 @@ Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& 
 
 template <class T>
 void Feed::put(const Target& to, const std::vector<T>& values, i64 seq, int slot) {
-  check(to.leaf->type.dtype == dtype_of<T>, "array {} of a batch is {}: the model reads {}", to.array,
-        name_of(dtype_of<T>), name_of(to.leaf->type.dtype));
+  check(to.leaf->type.dtype == dtype_of<T>::value, "array {} of a batch is {}: the model reads {}", to.array,
+        name_of(dtype_of<T>::value), name_of(to.leaf->type.dtype));
   if (to.positions.empty()) return interpreter_.write(*to.leaf, values.data(), slot);
   const i64 held = i64(to.positions.size());
   staging_.resize(size_t(held * sequences_) * sizeof(T));

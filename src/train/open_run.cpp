@@ -126,7 +126,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     log::say("> {} is not there: a dry run needs no data, the run itself will", missing);
   MemoryNeed total;
   together(ranks, [&] {
-    if (o.train.print_graph) log::say("{}", print(step.train));
+    if (o.train.print_graph) log::say("{}", print(step.graphs.front()));
     if (o.train.print_plan) log::say("{}{}", print(step.passes), print(step.plan));
     total = need();
     if (o.train.dry_run || o.train.log_level == LogLevel::debug) log::say("{}", plan_report(o, step, total));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr i64 kBatch = 4;
 
-// Sample n: each token is the one before, times 5, plus the sample's number.
+// Sample n: each token is the one before, times 5, plus 1.
 class ToyData final : public BatchSource {
  public:
   ToyData(i64 first, i64 rank, i64 ranks) : consumed_(first), rank_(rank), ranks_(ranks) {}
@@ -27,7 +27,7 @@ class ToyData final : public BatchSource {
     for (i64 i = 0; i < out.sequences; ++i)
       for (i64 t = 0, n = consumed_ + rank_ * out.sequences + i, id = n % ToyModel::kVocab; t < ToyModel::kSeq; ++t) {
         out.ints("tokens").push_back(i32(id));
-        id = (5 * id + n) % ToyModel::kVocab;
+        id = (5 * id + 1) % ToyModel::kVocab;
         out.ints("labels").push_back(i32(id));
         out.floats("loss_mask").push_back(t % 5 == 4 ? 0.0f : 1.0f);
       }
@@ -57,7 +57,8 @@ Result train(const Setting& setting, i64 from, i64 to, const std::string& dir) {
   std::mutex mutex;
   std::vector<SaveTensor> blocks;  // of all ranks
   const auto on_rank = [&](Ranks& ranks) {
-    StepSpec spec{.mesh = setting.mesh, .model = std::make_shared<ToyModel>()};
+    StepSpec spec;
+    spec.mesh = setting.mesh, spec.model = std::make_shared<ToyModel>();
     spec.optimizer.lr = 0.05, spec.mode.batch = kBatch, spec.shard_optimizer = setting.shard_optimizer;
     const auto backend = make_cpu_backend(&ranks);
     const PlannedStep step = plan_step(spec, *backend);
