@@ -112,12 +112,12 @@ std::map<std::vector<i32>, double> losses(Model& model, bool packing) {
     const Batch whole = batch_of(set, i);
     for (i32 begin = 0; begin < kSeq;) {
       i32 end = begin;
-      while (end < kSeq && whole.document_starts[size_t(end)] == begin) ++end;
+      while (end < kSeq && whole.ints("document_starts")[size_t(end)] == begin) ++end;
       Batch one = whole;
       for (i32 t = 0; t < kSeq; ++t)
-        if (t < begin || t >= end) one.loss_mask[size_t(t)] = 0;
-      const std::vector<i32> tokens(whole.tokens.begin() + begin, whole.tokens.begin() + end);
-      if (std::ranges::count(one.loss_mask, 0.0f) < kSeq) out[tokens] = model.loss(one);
+        if (t < begin || t >= end) one.floats("loss_mask")[size_t(t)] = 0;
+      const std::vector<i32> tokens(whole.ints("tokens").begin() + begin, whole.ints("tokens").begin() + end);
+      if (std::ranges::count(one.floats("loss_mask"), 0.0f) < kSeq) out[tokens] = model.loss(one);
       begin = end;
     }
   }
@@ -157,7 +157,7 @@ TEST(Sft, UserTurnsHaveNoGradient) {
   EXPECT_NE(model.loss(other), loss);
   EXPECT_NE(model.gradients(other), gradients);
   Batch users = batch;
-  std::ranges::fill(users.loss_mask, 0.0f);
+  std::ranges::fill(users.floats("loss_mask"), 0.0f);
   EXPECT_EQ(model.loss(users), 0);
   EXPECT_EQ(model.gradients(users), std::vector<float>(gradients.size(), 0.0f));
 }

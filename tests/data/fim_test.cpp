@@ -217,11 +217,11 @@ TEST(Fim, samples_are_the_same_however_they_are_read) {
     EXPECT_EQ(still.tokens, row.tokens);
     EXPECT_EQ(still.labels, row.labels);
     EXPECT_EQ(still.loss_mask, row.loss_mask);
-    EXPECT_EQ(ahead.next().tokens, other.tokens);
+    EXPECT_EQ(ahead.next().ints("tokens"), other.tokens);
     different += other.tokens != row.tokens;
     EXPECT_TRUE(std::equal(other.tokens.begin() + 1, other.tokens.end(), other.labels.begin()));
     DataLoader resumed(fim, {.consumed_samples = i, .micro_batch_size = 1, .num_workers = 0});
-    EXPECT_EQ(resumed.next().labels, other.labels);
+    EXPECT_EQ(resumed.next().ints("labels"), other.labels);
   }
   EXPECT_GT(different, 20);
 }
