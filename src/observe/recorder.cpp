@@ -56,6 +56,7 @@ bool Recorder::reads_model() const { return std::ranges::any_of(metrics_, &Metri
 const Record& Recorder::take(const RunState& state, const StepResult& step, double next_rate) {
   Seen seen{.options = options_, .state = state, .step = step, .model = model_, .interval = interval_};
   seen.losses = {{"lm loss", step.loss}};
+  seen.losses.insert(seen.losses.end(), step.terms.begin(), step.terms.end());
   seen.next_rate = next_rate, seen.devices = ranks_.size(), seen.peak = peak_;
   seen.seconds = watch_.take(step.finished);
   seconds_ += seen.seconds;

@@ -10,6 +10,7 @@
 #include <deque>
 #include <optional>
 
+#include "base/named_value.h"
 #include "optim/lr_schedule.h"
 #include "optim/wd_schedule.h"
 #include "step/pipeline.h"
@@ -35,19 +36,14 @@ struct Schedules {
   WdSchedule weight_decay;
 };
 
-struct TermMean {
-  std::string name;
-  double mean = 0;  // over the global batch
-};
-
 struct StepResult {
-  double loss = 0;       // mean over the tokens of the global batch
-  double grad_norm = 0;  // before clipping
-  bool counted = true;   // false: loss or norm were not finite and nothing was updated
-  i64 samples = 0;       // read for it
-  double data_wait = 0;  // seconds that it waited for them
-  double finished = 0;   // when, by steady_seconds()
-  std::vector<TermMean> terms{};  // of the loss, behind the first
+  double loss = 0;                  // mean over the tokens of the global batch
+  double grad_norm = 0;             // before clipping
+  bool counted = true;              // false: loss or norm were not finite and nothing was updated
+  i64 samples = 0;                  // read for it
+  double data_wait = 0;             // seconds that it waited for them
+  double finished = 0;              // when, by steady_seconds()
+  std::vector<NamedValue> terms{};  // the means of the loss's terms behind the first
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
