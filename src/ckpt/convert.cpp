@@ -138,9 +138,9 @@ HfConfig hf_config_of(const AnyCheckpoint& from, const ConvertOptions& options) 
   hf.model.padded_vocab_size = 0;
   hf.dtype = options.type.value_or(embedding_type(*from.tensors));
   if (!options.family.empty())
-    hf.family = hf_family(options.family);
+    hf.family = &hf_family(options.family);
   else if (!has_origin)
-    hf.family = choose_hf_family(hf.model);
+    hf.family = &choose_hf_family(hf.model);
   if (hf.bos_token_ids.empty()) hf.bos_token_ids = options.bos_token_ids;
   if (hf.eos_token_ids.empty()) hf.eos_token_ids = options.eos_token_ids;
   if (hf.pad_token_ids.empty()) hf.pad_token_ids = options.pad_token_ids;
@@ -161,7 +161,7 @@ i64 write_hf(const AnyCheckpoint& from, const Target& target, const ConvertOptio
   const HfConfig hf = hf_config_of(from, options);
   if (!files.has(kGenerationConfig)) files.made.emplace(kGenerationConfig, write_generation_config(hf));
   export_hf(target.dir, hf, from.tensors, shards);
-  return i64(hf_mapping(hf.family, hf.model).theirs.size());
+  return i64(hf_mapping(*hf.family, hf.model).theirs.size());
 }
 
 // What a conversion makes to write in, and what of it is empty at the end, as after a refusal, goes again.

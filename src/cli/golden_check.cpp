@@ -121,7 +121,7 @@ class GoldenCheck {
   }
 
   bool run() {
-    fmt::print("{}: {} ({} parameters)\n", dir_, name_of(hf_.family), step_.parameters.size());
+    fmt::print("{}: {} ({} parameters)\n", dir_, hf_.family->name, step_.parameters.size());
     forward();
     gradients();
     train();
@@ -167,7 +167,7 @@ class GoldenCheck {
   void gradients() {
     interpreter_->run(program("micro-batch"), true);
     const double tokens = double(step_.plan.leaf("tokens").type.elements());
-    const HfMapping mapping = hf_mapping(hf_.family, hf_.model);
+    const HfMapping mapping = hf_mapping(*hf_.family, hf_.model);
     for (size_t i = 0; i < mapping.theirs.size(); ++i) {
       const NamedShape& theirs = mapping.theirs[i];
       std::vector<float> packed(size_t(count(theirs.shape)));
@@ -198,8 +198,7 @@ class GoldenCheck {
       feed(read_batch(golden_, i));
       double h[hyper::kSize];
       h[hyper::kLr] = c.lr, h[hyper::kWeightDecay] = c.weight_decay;
-      h[hyper::kOwn] = 1 - std::pow(c.adam_beta1, i + 1),
-      h[hyper::kOwn + 1] = 1 - std::pow(c.adam_beta2, i + 1);
+      h[hyper::kOwn] = 1 - std::pow(c.adam_beta1, i + 1), h[hyper::kOwn + 1] = 1 - std::pow(c.adam_beta2, i + 1);
       interpreter_->write(step_.plan.leaf("hyper"), h);
       interpreter_->run(program("last-micro-batch"), true);
       const auto scalars = interpreter_->scalars(program("last-micro-batch"), "step");

@@ -89,7 +89,7 @@ TEST(HfPrecedence, other_settings_in_several_places) {
   EXPECT_EQ(parse(changed(window, "layer_types", {"sliding_attention", "sliding_attention"})).model.sliding_window, 8);
   window["max_window_layers"] = 0;
   EXPECT_EQ(parse(changed(window, "layer_types", {"full_attention", "full_attention"})).model.sliding_window, 0);
-  EXPECT_EQ(parse(changed(changed(kLlama, "model_type", "mistral"), "sliding_window", 8)).family, HfFamily::mistral);
+  EXPECT_EQ(parse(changed(changed(kLlama, "model_type", "mistral"), "sliding_window", 8)).family->name, "mistral");
   expect_error([] { (void)parse(changed(family("gpt_neox"), "head_dim", 32)); }, "head_dim = 32 is not supported");
   expect_error([] { (void)parse(changed(kLlama, "text_config", {{"hidden_size", 32}})); }, "text_config is set");
 }

@@ -31,7 +31,7 @@ TEST(HfTiedNames, any_name_of_the_embedding_will_do) {
   TempDir dir;
   for (const std::string& config : tied_models()) {
     const HfConfig c = parse_hf_config(config, "small model");
-    const HfMapping mapping = hf_mapping(c.family, c.model);
+    const HfMapping mapping = hf_mapping(*c.family, c.model);
     const std::vector<Stored> tensors = small_tensors(config.c_str());
     write_model(dir / "usual", config, tensors);
     const std::vector<float> want = embedding_of(dir / "usual");

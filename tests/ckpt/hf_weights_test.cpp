@@ -84,7 +84,7 @@ TEST(HfWeights, maps_gradients_like_weights) {
   for (const std::string& model : all_fixtures()) {
     const HfConfig config = read_hf_config(model);
     const TensorFiles golden = TensorFiles::open_file(model + "/golden.safetensors");
-    const HfMapping mapping = hf_mapping(config.family, config.model);
+    const HfMapping mapping = hf_mapping(*config.family, config.model);
     const auto gradients = read_hf_files(golden, [](const TensorInfo& t) { return t.name.starts_with("grad."); });
     const auto spell = [&](const std::string& n) {
       for (const std::string& spelling : spellings(mapping, n))
@@ -104,7 +104,7 @@ TEST(HfWeights, head_order_agrees_with_the_vectors) {
       m.num_layers = 1, m.hidden_size = 1;
       m.num_attention_heads = c["heads"], m.num_query_groups = c["groups"], m.kv_channels = c["head_dim"];
       const auto order = c["permutation"].get<std::vector<float>>();
-      const HfMapping separate = hf_mapping(HfFamily::llama, m);
+      const HfMapping separate = hf_mapping(hf_family("llama"), m);
       const i64 q = m.num_attention_heads * m.kv_channels, k = m.num_query_groups * m.kv_channels;
       std::vector<float> rows(std::size_t(q + 2 * k));
       std::iota(rows.begin(), rows.end(), 0.0f);
@@ -120,7 +120,7 @@ TEST(HfWeights, head_order_agrees_with_the_vectors) {
             t.shape, first < 0 ? std::vector<float>(n, -1.0f) : std::vector<float>(begin, begin + std::ptrdiff_t(n))};
       }
       const Weights w = read_all(MappedTensors(from(theirs), separate, MapTo::ours, {}));
-      const HfMapping fused = hf_mapping(HfFamily::falcon, m);
+      const HfMapping fused = hf_mapping(hf_family("falcon"), m);
       std::vector<float> result(rows.size());
       for (const TensorLink& link : fused.links)
         if (fused.theirs[link.theirs].name.ends_with("query_key_value.weight"))
@@ -224,7 +224,7 @@ TEST(HfWeights, links_cover_everything_once) {
        R"({"model_type":"falcon","hidden_size":6,"num_hidden_layers":1,"num_attention_heads":3,"vocab_size":5,"multi_query":false,"parallel_attn":false,"bias":true})",
        R"({"model_type":"falcon","hidden_size":8,"num_hidden_layers":1,"num_attention_heads":4,"num_kv_heads":2,"vocab_size":5,"new_decoder_architecture":true,"bias":true})"}) {
     const HfConfig config = parse_hf_config(text, text);
-    const HfMapping mapping = hf_mapping(config.family, config.model);
+    const HfMapping mapping = hf_mapping(*config.family, config.model);
     const Weights w = numbered(mapping);
     std::map<float, int> seen;
     std::vector<std::vector<float>> files;
@@ -269,7 +269,7 @@ TEST(HfWeights, takes_files_without_prefix_and_with_buffers) {
   TempDir dir;
   const HfConfig config = parse_hf_config(
       R"({"model_type":"gpt2","n_embd":8,"n_layer":2,"n_head":2,"vocab_size":5,"n_positions":3})", "gpt2");
-  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const Weights w = numbered(hf_mapping(*config.family, config.model));
   const auto strip = [](const std::string& name) { return name.substr(std::string("transformer.").size()); };
   write_renamed(dir / "m", config, w, strip,
                 {{"h.0.attn.bias", DType::u8, {1, 1, 3, 3}}, {"h.1.attn.masked_bias", DType::f32, {}}});
@@ -279,7 +279,7 @@ TEST(HfWeights, takes_files_without_prefix_and_with_buffers) {
 TEST(HfWeights, lists_missing_misshapen_and_unexpected_tensors) {
   TempDir dir;
   const HfConfig config = small_llama();
-  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const Weights w = numbered(hf_mapping(*config.family, config.model));
   write_renamed(dir / "m", config, w, [](const std::string& name) { return name == "model.norm.weight" ? "" : name; },
                 {{"model.layers.0.mystery.weight", DType::f32, {7}}});
   HfConfig wider = read_hf_config(dir / "m");
@@ -294,7 +294,7 @@ TEST(HfWeights, lists_missing_misshapen_and_unexpected_tensors) {
 TEST(HfWeights, a_model_without_a_head_is_tied_and_a_stray_head_is_not_lost) {
   TempDir dir;
   HfConfig config = small_llama();
-  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const Weights w = numbered(hf_mapping(*config.family, config.model));
   write_renamed(dir / "headless", config, w, [](const std::string& n) { return n == "lm_head.weight" ? "" : n; });
   EXPECT_TRUE(read_hf_config(dir / "headless").model.untie_embeddings_and_output_weights);
   expect_error([&] { (void)import_hf(dir / "headless", read_hf_config(dir / "headless")); }, "lm_head.weight");
@@ -317,7 +317,7 @@ TEST(HfWeights, a_model_without_a_head_is_tied_and_a_stray_head_is_not_lost) {
 TEST(HfWeights, shards_and_rounds) {
   TempDir dir;
   const HfConfig config = small_llama();
-  const Weights w = numbered(hf_mapping(config.family, config.model));  // numbers above 256 round
+  const Weights w = numbered(hf_mapping(*config.family, config.model));  // numbers above 256 round
   export_hf(dir / "m", config, from(w), {.type = DType::bf16, .max_shard_bytes = 500});
   EXPECT_FALSE(fs::exists(dir / "m/model.safetensors"));
   const TensorFiles files = TensorFiles::open_directory(dir / "m");
@@ -340,7 +340,7 @@ TEST(HfWeights, shards_and_rounds) {
 TEST(HfWeights, never_writes_over_a_model) {
   TempDir dir;
   const HfConfig config = small_llama();
-  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const Weights w = numbered(hf_mapping(*config.family, config.model));
   export_hf(dir.path(), config, from(w));
   expect_error([&] { (void)export_hf(dir.path(), config, from(w)); }, "already holds");
 }
@@ -349,7 +349,7 @@ TEST(HfWeights, never_writes_over_a_model) {
 TEST(HfWeights, files_get_their_names_when_all_are_whole) {
   TempDir dir;
   const HfConfig config = small_llama();
-  const Weights w = numbered(hf_mapping(config.family, config.model));
+  const Weights w = numbered(hf_mapping(*config.family, config.model));
   const std::string mark = ".tmp-" + std::to_string(::getpid());
   HfExportOptions options{.max_shard_bytes = 500};
   std::set<std::string> parts;

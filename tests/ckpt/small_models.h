@@ -40,7 +40,7 @@ inline std::vector<Stored> small_tensors(const char* config) {
   const HfConfig c = parse_hf_config(config, "small model");
   std::vector<Stored> out;
   float next = 1;
-  for (const NamedShape& t : hf_mapping(c.family, c.model).theirs) {
+  for (const NamedShape& t : hf_mapping(*c.family, c.model).theirs) {
     std::vector<float> values(std::size_t(count(t.shape)));
     for (float& x : values) x = (next += 1) / 1024;
     const auto bytes = std::as_bytes(std::span(values));

@@ -8,23 +8,18 @@
 #include <utility>
 #include <vector>
 
+#include "ckpt/hf/families/family.h"
 #include "models/config.h"
 
 namespace megalith {
 
-enum class HfFamily { gpt2, llama, mistral, qwen2, qwen3, gpt_neox, bloom, falcon };
-
 struct HfConfig {
-  HfFamily family = HfFamily::gpt2;
+  const HfFamily* family = nullptr;
   ModelConfig model;           // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
   DType dtype = DType::f32;    // of the weights, as config.json says
   bool may_lack_head = false;  // read: the class is one without a head (LlamaModel), or none is named
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
 };
-
-std::string_view name_of(HfFamily family);          // model_type, e.g. "gpt_neox"
-std::string_view hf_architecture(HfFamily family);  // e.g. "GPTNeoXForCausalLM"
-HfFamily hf_family(std::string_view model_type);    // Error that lists ours
 
 // `where` names the text in messages. Accepts the keys of transformers 4 and 5. Families by architectures[0], else
 // model_type.
@@ -40,12 +35,12 @@ bool is_hf_directory(const std::string& dir);  // has a config.json
 // Error, with its name, if one of the sizes that config.json tells is missing (0).
 void check_sizes_known(const ModelConfig& model);
 
-// Text of a config.json that transformers loads. Error names the settings that `family` cannot express. Dimensions must
-// be resolved (no zeros).
+// Text of a config.json that transformers loads. Error names the settings that the family cannot express. Dimensions
+// must be resolved (no zeros).
 std::string write_hf_config(const HfConfig& config);
 
 // The first family that can express the model; the Error gives each family's reason.
-HfFamily choose_hf_family(const ModelConfig& model);
+const HfFamily& choose_hf_family(const ModelConfig& model);
 
 // The settings that decide what a model computes, as (Megatron's name, value) pairs; those without effect are left out.
 std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& model);

@@ -7,9 +7,6 @@
 namespace megalith {
 namespace {
 
-constexpr std::string_view kFamilyNames[] = {"gpt2",  "llama",    "mistral", "qwen2",
-                                             "qwen3", "gpt_neox", "bloom",   "falcon"};
-
 std::string_view name_of(PositionEmbedding p) {
   constexpr std::string_view names[] = {"learned_absolute", "rope", "alibi", "none"};
   return names[int(p)];
@@ -33,21 +30,6 @@ void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std:
 }
 
 }  // namespace
-
-std::string_view name_of(HfFamily family) { return kFamilyNames[int(family)]; }
-
-std::string_view hf_architecture(HfFamily family) {
-  constexpr std::string_view names[] = {"GPT2LMHeadModel",  "LlamaForCausalLM", "MistralForCausalLM",
-                                        "Qwen2ForCausalLM", "Qwen3ForCausalLM", "GPTNeoXForCausalLM",
-                                        "BloomForCausalLM", "FalconForCausalLM"};
-  return names[int(family)];
-}
-
-HfFamily hf_family(std::string_view model_type) {
-  for (int i = 0; i < int(std::size(kFamilyNames)); ++i)
-    if (kFamilyNames[i] == model_type) return HfFamily(i);
-  fail("[hf] unknown model type \"{}\"; we have {}", model_type, fmt::join(kFamilyNames, ", "));
-}
 
 std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) {
   std::vector<std::pair<std::string, std::string>> list = {
@@ -79,14 +61,14 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
   return list;
 }
 
-HfFamily choose_hf_family(const ModelConfig& model) {
+const HfFamily& choose_hf_family(const ModelConfig& model) {
   constexpr std::string_view kMark = "[hf] ";
   check_sizes_known(model);
   std::vector<std::string> reasons;
-  for (int i = 0; i < int(std::size(kFamilyNames)); ++i) {
+  for (const HfFamily* family : hf_families()) {
     try {
-      write_hf_config({.family = HfFamily(i), .model = model});
-      return HfFamily(i);
+      write_hf_config({.family = family, .model = model});
+      return *family;
     } catch (const Error& e) {
       const std::string_view reason = e.what();
       reasons.emplace_back(reason.substr(reason.starts_with(kMark) ? kMark.size() : 0));

@@ -1,6 +1,6 @@
 #include "ckpt/hf/hf_mapping.h"
 
-#include <array>
+#include <algorithm>
 #include <unordered_map>
 
 #include "base/check.h"
@@ -8,14 +8,9 @@
 namespace megalith {
 namespace {
 
-// A family's words for the parts of a layer; "" where it has no such part.
-struct LayerNames {
-  std::string layer, input_norm, mlp_norm, proj, fc1, fc2;
-};
-
 class Builder {
  public:
-  Builder(HfFamily family, const ModelConfig& model) : family_(family), m_(model) {}
+  Builder(const HfNames& names, const ModelConfig& model) : n_(names), m_(model) {}
 
   HfMapping build() {
     add_embeddings();
@@ -25,8 +20,7 @@ class Builder {
   }
 
  private:
-  bool is(HfFamily family) const { return family_ == family; }
-  bool llama_like() const { return family_ >= HfFamily::llama && family_ <= HfFamily::qwen3; }
+  std::string with_prefix(std::string_view name) const { return std::string(n_.prefix) + std::string(name); }
 
   std::size_t theirs(const std::string& name, const Shape& shape) {
     const auto [it, added] = their_index_.emplace(name, map_.theirs.size());
@@ -46,7 +40,7 @@ class Builder {
   }
   // `our` as rows x columns; theirs is columns x rows for Conv1D.
   void linear(const std::string& their, const std::string& our, const Shape& our_shape, i64 rows, i64 columns) {
-    if (!is(HfFamily::gpt2)) return flat(their, {rows, columns}, our, our_shape);
+    if (!n_.transposed) return flat(their, {rows, columns}, our, our_shape);
     link(theirs(their, {columns, rows}), ours(our, our_shape),
          {.size = {1, rows, columns}, .ours = {0, columns, 1}, .theirs = {0, 1, rows}});
   }
@@ -58,14 +52,13 @@ class Builder {
 
   void add_embeddings();
   void add_layer(i64 n);
-  void add_attention(const LayerNames& names, const std::string& our);
-  void add_separate_qkv(const std::string& their, const std::string& our);
+  void add_attention(const std::string& layer, const std::string& our);
+  void add_separate_qkv(const std::string& layer, const std::string& our);
   void add_fused_qkv(const std::string& their, const std::string& our, bool bias);
-  void add_mlp(const LayerNames& names, const std::string& our);
+  void add_mlp(const std::string& layer, const std::string& our);
   void add_head();
-  LayerNames layer_names(i64 n) const;
 
-  HfFamily family_;
+  const HfNames n_;
   const ModelConfig& m_;
   HfMapping map_;
   std::unordered_map<std::string, std::size_t> their_index_, our_index_;
@@ -73,67 +66,50 @@ class Builder {
 
 void Builder::add_embeddings() {
   const i64 h = m_.hidden_size;
-  map_.prefix = llama_like() ? "model." : is(HfFamily::gpt_neox) ? "gpt_neox." : "transformer.";
-  const char* word = llama_like() ? "embed_tokens" : is(HfFamily::gpt_neox) ? "embed_in" : "word_embeddings";
-  map_.embedding = map_.prefix + (is(HfFamily::gpt2) ? "wte" : word) + ".weight";
-  map_.head = is(HfFamily::gpt_neox) ? "embed_out.weight" : "lm_head.weight";
+  map_.prefix = n_.prefix;
+  map_.embedding = with_prefix(n_.embedding) + ".weight";
+  map_.head = std::string(n_.head) + ".weight";
   const Shape words = {m_.vocab_size, h}, positions = {m_.max_position_embeddings, h};
   flat(map_.embedding, words, "embedding.word_embeddings.weight", words);
   if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
-    flat(map_.prefix + "wpe.weight", positions, "embedding.position_embeddings.weight", positions);
-  if (m_.embedding_layernorm) norm(map_.prefix + "word_embeddings_layernorm", "embedding.layernorm");
-}
-
-LayerNames Builder::layer_names(i64 n) const {
-  const std::string at =
-      map_.prefix + (llama_like() || is(HfFamily::gpt_neox) ? "layers." : "h.") + std::to_string(n) + ".";
-  if (is(HfFamily::gpt2)) return {at, at + "ln_1", at + "ln_2", at + "attn.c_proj", at + "mlp.c_fc", at + "mlp.c_proj"};
-  if (llama_like())
-    return {at, at + "input_layernorm", at + "post_attention_layernorm", at + "self_attn.o_proj",
-            "", at + "mlp.down_proj"};
-  const bool two_norms = is(HfFamily::falcon) && m_.parallel_residual && !m_.parallel_shared_norm;
-  return {at,
-          at + (two_norms ? "ln_attn" : "input_layernorm"),
-          at + (two_norms ? "ln_mlp" : "post_attention_layernorm"),
-          at + (is(HfFamily::gpt_neox) ? "attention.dense" : "self_attention.dense"),
-          at + "mlp.dense_h_to_4h",
-          at + "mlp.dense_4h_to_h"};
+    flat(with_prefix(n_.positions) + ".weight", positions, "embedding.position_embeddings.weight", positions);
+  if (m_.embedding_layernorm) norm(with_prefix(n_.embedding_norm), "embedding.layernorm");
 }
 
 void Builder::add_layer(i64 n) {
-  const LayerNames names = layer_names(n);
+  const std::string layer = with_prefix(n_.layers) + std::to_string(n) + ".";
   const std::string our = "decoder.layers." + std::to_string(n) + ".";
-  norm(names.input_norm, our + "input_layernorm");
-  add_attention(names, our + "self_attention.");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm(names.mlp_norm, our + "pre_mlp_layernorm");
-  add_mlp(names, our + "mlp.");
+  norm(layer + std::string(n_.input_norm), our + "input_layernorm");
+  add_attention(layer, our + "self_attention.");
+  if (!(m_.parallel_residual && m_.parallel_shared_norm))
+    norm(layer + std::string(n_.mlp_norm), our + "pre_mlp_layernorm");
+  add_mlp(layer, our + "mlp.");
 }
 
-void Builder::add_attention(const LayerNames& names, const std::string& our) {
+void Builder::add_attention(const std::string& layer, const std::string& our) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = m_.hidden_size;
-  if (llama_like()) {
-    add_separate_qkv(names.layer + "self_attn.", our);
+  if (n_.qkv.empty()) {
+    add_separate_qkv(layer, our);
   } else {
-    const char* attention = is(HfFamily::gpt2)       ? "attn.c_attn"
-                            : is(HfFamily::gpt_neox) ? "attention.query_key_value"
-                                                     : "self_attention.query_key_value";
-    add_fused_qkv(names.layer + attention + ".weight", our, false);
-    if (m_.qkv_bias()) add_fused_qkv(names.layer + attention + ".bias", our, true);
+    const std::string fused = layer + std::string(n_.qkv);
+    add_fused_qkv(fused + ".weight", our, false);
+    if (m_.qkv_bias()) add_fused_qkv(fused + ".bias", our, true);
   }
   if (m_.qk_layernorm) {
-    vector(names.layer + "self_attn.q_norm.weight", our + "q_layernorm.weight", d);
-    vector(names.layer + "self_attn.k_norm.weight", our + "k_layernorm.weight", d);
+    vector(layer + std::string(n_.q_norm) + ".weight", our + "q_layernorm.weight", d);
+    vector(layer + std::string(n_.k_norm) + ".weight", our + "k_layernorm.weight", d);
   }
-  linear(names.proj + ".weight", our + "linear_proj.weight", {h, g, r, d}, h, g * r * d);
-  if (m_.attention_bias()) vector(names.proj + ".bias", our + "linear_proj.bias", h);
+  const std::string proj = layer + std::string(n_.proj);
+  linear(proj + ".weight", our + "linear_proj.weight", {h, g, r, d}, h, g * r * d);
+  if (m_.attention_bias()) vector(proj + ".bias", our + "linear_proj.bias", h);
 }
 
-void Builder::add_separate_qkv(const std::string& their, const std::string& our) {
+void Builder::add_separate_qkv(const std::string& layer, const std::string& our) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = m_.hidden_size;
-  for (const char* part : {"q", "k", "v"}) {
-    const bool query = *part == 'q';
-    const std::string name = their + part + "_proj", logical = our + "linear_" + part;
-    const Shape heads = query ? Shape{g, r, d} : Shape{g, d};
+  const std::pair<std::string_view, const char*> parts[] = {{n_.q, "q"}, {n_.k, "k"}, {n_.v, "v"}};
+  for (const auto& [their, part] : parts) {
+    const std::string name = layer + std::string(their), logical = our + "linear_" + part;
+    const Shape heads = *part == 'q' ? Shape{g, r, d} : Shape{g, d};
     Shape weight = heads;
     weight.push_back(h);
     flat(name + ".weight", {count(heads), h}, logical + ".weight", weight);
@@ -141,15 +117,14 @@ void Builder::add_separate_qkv(const std::string& their, const std::string& our)
   }
 }
 
-// Rows of [g, r + 2, d]: each group's queries, its key, its value. GPT-2: all queries, all keys, all values,
-// transposed.
+// Rows of [g, r + 2, d]: each group's queries, its key, its value. Transposed: all queries, all keys, all values.
 void Builder::add_fused_qkv(const std::string& their, const std::string& our, bool bias) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = bias ? 1 : m_.hidden_size;
-  const bool thirds = is(HfFamily::gpt2);
+  const bool thirds = n_.transposed;
   const i64 rows = g * (r + 2) * d;
   const Shape shape = bias ? Shape{rows} : thirds ? Shape{h, rows} : Shape{rows, h};
   const std::size_t fused = theirs(their, shape);
-  i64 first_row = 0;  // of this part, in its group (or, for GPT-2, in all)
+  i64 first_row = 0;  // of this part, in its group (or, of thirds, in all)
   for (const char* part : {"q", "k", "v"}) {
     const i64 heads = *part == 'q' ? r : 1, part_rows = heads * d;
     Shape logical = *part == 'q' ? Shape{g, r, d} : Shape{g, d};
@@ -165,11 +140,11 @@ void Builder::add_fused_qkv(const std::string& their, const std::string& our, bo
   }
 }
 
-void Builder::add_mlp(const LayerNames& names, const std::string& our) {
+void Builder::add_mlp(const std::string& layer, const std::string& our) {
   const i64 h = m_.hidden_size, f = m_.ffn_hidden_size;
   if (m_.gated()) {
     for (const i64 half : {0, 1}) {
-      const std::string name = names.layer + (half == 0 ? "mlp.gate_proj" : "mlp.up_proj");
+      const std::string name = layer + std::string(half == 0 ? n_.gate : n_.up);
       Strides weight = Strides::flat(f * h), bias = Strides::flat(f);
       weight.our_start = half * f * h;
       bias.our_start = half * f;
@@ -177,32 +152,46 @@ void Builder::add_mlp(const LayerNames& names, const std::string& our) {
       if (m_.mlp_bias()) link(theirs(name + ".bias", {f}), ours(our + "linear_fc1.bias", {2, f}), bias);
     }
   } else {
-    linear(names.fc1 + ".weight", our + "linear_fc1.weight", {f, h}, f, h);
-    if (m_.mlp_bias()) vector(names.fc1 + ".bias", our + "linear_fc1.bias", f);
+    const std::string fc1 = layer + std::string(n_.fc1);
+    linear(fc1 + ".weight", our + "linear_fc1.weight", {f, h}, f, h);
+    if (m_.mlp_bias()) vector(fc1 + ".bias", our + "linear_fc1.bias", f);
   }
-  linear(names.fc2 + ".weight", our + "linear_fc2.weight", {h, f}, h, f);
-  if (m_.mlp_bias()) vector(names.fc2 + ".bias", our + "linear_fc2.bias", h);
+  const std::string fc2 = layer + std::string(n_.fc2);
+  linear(fc2 + ".weight", our + "linear_fc2.weight", {h, f}, h, f);
+  if (m_.mlp_bias()) vector(fc2 + ".bias", our + "linear_fc2.bias", h);
 }
 
 void Builder::add_head() {
-  const char* name = llama_like() ? "norm" : is(HfFamily::gpt_neox) ? "final_layer_norm" : "ln_f";
-  norm(map_.prefix + name, "decoder.final_layernorm");
+  norm(with_prefix(n_.final_norm), "decoder.final_layernorm");
   const Shape shape = {m_.vocab_size, m_.hidden_size};
   if (m_.untie_embeddings_and_output_weights) flat(map_.head, shape, "output_layer.weight", shape);
 }
 
 }  // namespace
 
-HfMapping hf_mapping(HfFamily family, const ModelConfig& model) {
+HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[hf] a model with unresolved sizes has no mapping");
-  return Builder(family, model).build();
+  return Builder(family.names(model), model).build();
+}
+
+std::vector<std::string> hf_head_names() {
+  std::vector<std::string> names;
+  for (const HfFamily* family : hf_families()) {
+    const std::string name = std::string(family->names({}).head) + ".weight";
+    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return names;
 }
 
 std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name) {
   if (name == mapping.head) {
-    const std::string other = name == "lm_head.weight" ? "embed_out.weight" : "lm_head.weight";
-    return {name, other, mapping.prefix + name, mapping.prefix + other};
+    std::vector<std::string> all = {name};
+    for (const std::string& other : hf_head_names())
+      if (other != name) all.push_back(other);
+    const std::size_t bare = all.size();
+    for (std::size_t i = 0; i < bare; ++i) all.push_back(mapping.prefix + all[i]);
+    return all;
   }
   if (name.starts_with(mapping.prefix)) return {name, name.substr(mapping.prefix.size())};
   return {name};

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "ckpt/hf/hf_config.h"
+#include "ckpt/hf/families/family.h"
 #include "ckpt/tensors/mapped_tensors.h"
 
 namespace megalith {
@@ -25,11 +25,13 @@ struct HfMapping : TensorMapping {
 };
 
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
-HfMapping hf_mapping(HfFamily family, const ModelConfig& model);
+HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model);
 
 // Names that a tensor may go by in files: the mapping's, the one without prefix, and for the head those of all families
 // (transformers itself has renamed gpt_neox's).
 std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name);
+
+std::vector<std::string> hf_head_names();  // of all families
 
 // Tensors that old files hold beside the weights (causal masks, rotary frequencies).
 bool is_ignored_buffer(const std::string& name);

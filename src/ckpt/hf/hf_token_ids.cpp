@@ -12,24 +12,9 @@ using nlohmann::json;
 
 namespace {
 
-struct ClassIds {
-  std::vector<i64> bos, eos;
-};
-
-ClassIds ids_of_class(HfFamily family) {
-  switch (family) {
-    case HfFamily::gpt2:
-      return {{50256}, {50256}};
-    case HfFamily::gpt_neox:
-      return {{0}, {2}};
-    case HfFamily::falcon:
-      return {{11}, {11}};
-    case HfFamily::qwen2:
-    case HfFamily::qwen3:
-      return {};
-    default:
-      return {{1}, {2}};
-  }
+std::vector<i64> read_ids(const JsonFields& f, const char* key, std::optional<i64> of_class) {
+  if (!f.absent(key)) return f.ids({key});
+  return of_class ? std::vector<i64>{*of_class} : std::vector<i64>{};
 }
 
 json read_object(const std::string& path) {
@@ -41,10 +26,10 @@ json read_object(const std::string& path) {
 }  // namespace
 
 void read_token_ids(const JsonFields& f, HfConfig& c) {
-  const ClassIds ids = ids_of_class(c.family);
-  c.bos_token_ids = f.absent("bos_token_id") ? ids.bos : f.ids({"bos_token_id"});
-  c.eos_token_ids = f.absent("eos_token_id") ? ids.eos : f.ids({"eos_token_id"});
-  c.pad_token_ids = f.ids({"pad_token_id"});
+  const HfClassIds& ids = c.family->ids;
+  c.bos_token_ids = read_ids(f, "bos_token_id", ids.bos);
+  c.eos_token_ids = read_ids(f, "eos_token_id", ids.eos);
+  c.pad_token_ids = read_ids(f, "pad_token_id", ids.pad);
 }
 
 std::string write_generation_config(const HfConfig& config) {

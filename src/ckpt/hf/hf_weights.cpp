@@ -168,7 +168,7 @@ std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
 }
 
 std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, const HfConfig& config, bool past_cache) {
-  const HfMapping mapping = hf_mapping(config.family, config.model);
+  const HfMapping mapping = hf_mapping(*config.family, config.model);
   check_same_tensors("[hf] " + files.where(), mapping.theirs, found_tensors(files, mapping));
   std::unordered_map<std::string, std::string> spelled;  // the mapping's names in the files
   std::unordered_set<std::string> known;
@@ -219,7 +219,7 @@ void export_hf_as_is(const std::string& dir, const std::string& config_json, con
 void export_hf(const std::string& dir, const HfConfig& config, std::shared_ptr<const TensorReader> logical,
                const HfExportOptions& options) {
   const std::string text = write_hf_config(config);
-  const MappedTensors theirs(std::move(logical), hf_mapping(config.family, config.model), MapTo::theirs,
+  const MappedTensors theirs(std::move(logical), hf_mapping(*config.family, config.model), MapTo::theirs,
                              {.type = options.type});
   export_hf_as_is(dir, text, theirs, options);
 }

@@ -226,7 +226,7 @@ class Conversion {
     }
     if (has_tokenizer_files(reference_)) tokenizer_dir_ = reference_;
     try {
-      family_ = std::string(name_of(read_hf_config(reference_).family));
+      family_ = std::string(read_hf_config(reference_).family->name);
     } catch (const Error& e) {
       wrong_.push_back(e.what());
     }

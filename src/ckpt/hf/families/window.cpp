@@ -1,8 +1,7 @@
-#include "ckpt/hf/hf_window.h"
-
+// What config.json says of sliding windows.
 #include <algorithm>
 
-#include "ckpt/tensors/json_fields.h"
+#include "ckpt/hf/families/parts.h"
 
 namespace megalith {
 
@@ -32,15 +31,22 @@ static i64 read_layer_windows(const JsonFields& f, i64 layers, i64 window) {
   return sliding == 0 ? 0 : window;
 }
 
-i64 read_window(const JsonFields& f, HfFamily family, i64 layers) {
-  if (family == HfFamily::llama) return 0;
-  if (family == HfFamily::mistral) {
-    const i64 window = read_window_size(f);
-    check(!f.has("layer_types") || read_layer_windows(f, layers, window) == window,
-          "{}: layer_types contradicts sliding_window = {}", f.where(), window);
-    return window;
-  }
+i64 read_window(const JsonFields& f, i64 layers) {
+  const i64 window = read_window_size(f);
+  check(!f.has("layer_types") || read_layer_windows(f, layers, window) == window,
+        "{}: layer_types contradicts sliding_window = {}", f.where(), window);
+  return window;
+}
+
+i64 read_switched_window(const JsonFields& f, i64 layers) {
   return read_layer_windows(f, layers, f.flag({"use_sliding_window"}, false) ? read_window_size(f) : 0);
+}
+
+void write_switched_window(const ModelConfig& m, nlohmann::ordered_json& j) {
+  const bool slides = m.sliding_window > 0;
+  j["use_sliding_window"] = slides;
+  j["sliding_window"] = slides ? nlohmann::ordered_json(m.sliding_window) : nlohmann::ordered_json();
+  j["max_window_layers"] = slides ? 0 : m.num_layers;
 }
 
 }  // namespace megalith

@@ -1,8 +1,7 @@
-#include "ckpt/hf/hf_rope.h"
-
+// What config.json says of rotary embeddings.
 #include <algorithm>
 
-#include "ckpt/tensors/json_fields.h"
+#include "ckpt/hf/families/parts.h"
 
 namespace megalith {
 
@@ -33,17 +32,15 @@ static const json& rope_settings(const JsonFields& f) {
   return kNone;
 }
 
-void read_rope(const JsonFields& f, ModelConfig& m, HfFamily family) {
-  const bool neox = family == HfFamily::gpt_neox;
+void read_rope(const JsonFields& f, ModelConfig& m, const RopeKeys& keys) {
   m.position_embedding_type = PositionEmbedding::rope;
   const JsonFields rope(rope_settings(f), f.where() + ": rope_parameters");
   // Each family has names of its own at the top level, and does not read the others'.
-  m.rotary_base = rope.positive({"rope_theta"}, f.positive({neox ? "rotary_emb_base" : "rope_theta"}, 10000));
-  const double part = f.positive({neox ? "rotary_pct" : "partial_rotary_factor"}, neox ? 0.25 : 1);
-  m.rotary_percent = rope.positive({"partial_rotary_factor"}, part);
-  check(m.rotary_percent <= 1 && (neox || m.rotary_percent == 1),
+  m.rotary_base = rope.positive({"rope_theta"}, f.positive({keys.base}, 10000));
+  m.rotary_percent = rope.positive({"partial_rotary_factor"}, f.positive({keys.part}, keys.default_part));
+  check(m.rotary_percent <= 1 && (keys.may_turn_part || m.rotary_percent == 1),
         "{}: partial_rotary_factor = {} is not supported for this architecture; only {} is", f.where(),
-        m.rotary_percent, neox ? "a number up to 1" : "1");
+        m.rotary_percent, keys.may_turn_part ? "a number up to 1" : "1");
   const std::string type = rope.text({"rope_type", "type"}, "default");
   if (type == "linear")
     m.rotary_seq_len_interpolation_factor = rope.positive({"factor"}, 1);
@@ -52,6 +49,18 @@ void read_rope(const JsonFields& f, ModelConfig& m, HfFamily family) {
   else
     check(type == "default", "{}: rope_type = \"{}\" is not supported; default, linear and llama3 are", f.where(),
           type);
+}
+
+nlohmann::ordered_json rope_scaling(const ModelConfig& m) {
+  if (m.use_rope_scaling)
+    return {{"rope_type", "llama3"},
+            {"factor", m.rope_scaling_factor},
+            {"low_freq_factor", m.rope_low_freq_factor},
+            {"high_freq_factor", m.rope_high_freq_factor},
+            {"original_max_position_embeddings", m.rope_original_max_position_embeddings}};
+  if (m.rotary_seq_len_interpolation_factor != 1)
+    return {{"rope_type", "linear"}, {"factor", m.rotary_seq_len_interpolation_factor}};
+  return nullptr;
 }
 
 }  // namespace megalith

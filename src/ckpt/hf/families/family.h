@@ -1,0 +1,48 @@
+// What a family of Hugging Face models is to us. A file a family defines one; families.def lists them all.
+#pragma once
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <span>
+#include <string_view>
+
+#include "models/config.h"
+
+namespace megalith {
+
+class JsonFields;
+
+// Its names of the weights, without ".weight" and ".bias"; the defaults are llama's. "": it has no such part.
+struct HfNames {
+  std::string_view prefix = "model.";  // some files leave it out
+  std::string_view head = "lm_head";   // has no prefix
+  std::string_view embedding = "embed_tokens", positions = "", embedding_norm = "", final_norm = "norm";
+  std::string_view layers = "layers.";
+  // Of a layer, behind "layers.N.".
+  std::string_view input_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
+  std::string_view qkv = "";  // one weight, or three
+  std::string_view q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj";
+  std::string_view q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm", proj = "self_attn.o_proj";
+  std::string_view gate = "mlp.gate_proj", up = "mlp.up_proj";  // where the MLP is gated; else fc1
+  std::string_view fc1 = "", fc2 = "mlp.down_proj";
+  bool transposed = false;  // Conv1D: matrices are columns x rows, and qkv has all queries, all keys, all values
+};
+
+// Token ids of its configuration class, where config.json has no such key.
+struct HfClassIds {
+  std::optional<i64> bos = {}, eos = {}, pad = {};
+};
+
+struct HfFamily {
+  std::string_view name;          // model_type, e.g. "gpt_neox"
+  std::string_view architecture;  // the class with a head, e.g. "GPTNeoXForCausalLM"
+  HfClassIds ids = {};
+  // config.json -> model, and back. Sizes of the vocabulary, ids and types are read and written for all families alike.
+  void (*read)(const JsonFields& f, ModelConfig& m) = nullptr;
+  void (*write)(const ModelConfig& m, nlohmann::ordered_json& j) = nullptr;
+  HfNames (*names)(const ModelConfig& m) = [](const ModelConfig&) { return HfNames{}; };
+};
+
+std::span<const HfFamily* const> hf_families();
+const HfFamily& hf_family(std::string_view model_type);  // Error that lists ours
+
+}  // namespace megalith
