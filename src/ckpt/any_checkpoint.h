@@ -1,8 +1,8 @@
 // A checkpoint of any format as one thing: what run it is of, and its tensors under our logical names.
 //
-// Tensors are named as in native checkpoints: parameters by their names, moments as optimizer.exp_avg.NAME and
-// optimizer.exp_avg_sq.NAME. Where a file holds a parameter in compute precision beside its f32 main value, it is the
-// main value. Of a Hugging Face model whose architecture we don't have yet the tensors keep their own names
+// Tensors are named as in native checkpoints: parameters by their names, the optimizer's states as optimizer.KIND.NAME
+// (AdamW has exp_avg and exp_avg_sq). Where a file holds a parameter in compute precision beside its f32 main value, it
+// is the main value. Of a Hugging Face model whose architecture we don't have yet the tensors keep their own names
 // (`foreign`): they can be copied from format to format, not trained.
 #pragma once
 #include <memory>
@@ -70,8 +70,7 @@ CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options)
 // Error if there is nothing, or it is damaged.
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
 
-inline constexpr const char* kFirstMoment = "optimizer.exp_avg.";
-inline constexpr const char* kSecondMoment = "optimizer.exp_avg_sq.";
-inline bool is_optimizer_tensor(const std::string& name) { return name.starts_with("optimizer."); }
+inline constexpr const char* kOptimizerState = "optimizer.";
+inline bool is_optimizer_tensor(const std::string& name) { return name.starts_with(kOptimizerState); }
 
 }  // namespace megalith

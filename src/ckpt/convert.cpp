@@ -74,8 +74,9 @@ std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReade
   if (options.type) return options.type;
   const auto config = parse_json<ordered_json>(from.manifest.config_json);
   const bool bf16 = config.is_object() && config.contains("bf16") && config["bf16"] == true;
-  const bool moments = tensors.find(kFirstMoment + std::string("embedding.word_embeddings.weight")).has_value();
-  return bf16 && moments ? std::optional(DType::bf16) : std::nullopt;
+  const bool state =
+      std::ranges::any_of(tensors.tensors(), [](const TensorSpec& t) { return is_optimizer_tensor(t.name); });
+  return bf16 && state ? std::optional(DType::bf16) : std::nullopt;
 }
 
 void check_copied_as_is(const ConvertOptions& options) {
@@ -109,19 +110,20 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   JoinedTensors all(from.path);
   const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {
     const auto spell = [ours](const std::string& name) { return ours + name; };
-    all.join(std::make_shared<MappedTensors>(tensors, mapping, MapTo::theirs,
+    const auto has = [&](const std::string& name) { return tensors->find(ours + name).has_value(); };
+    const TensorMapping kept = ours.empty() ? mapping : part_of(mapping, has);  // of weights none may be missing
+    all.join(std::make_shared<MappedTensors>(tensors, kept, MapTo::theirs,
                                              MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
   };
   add("", "", type);
-  const std::string state = kMegatronState, probe = mapping.ours[0].name;
-  const bool first = tensors->find(kFirstMoment + probe).has_value();
-  const bool second = tensors->find(kSecondMoment + probe).has_value();
-  if (first) add("", state + "param.", DType::f32), add(kFirstMoment, state + "exp_avg.", DType::f32);
-  if (second) add(kSecondMoment, state + "exp_avg_sq.", DType::f32);
+  const std::string state = kMegatronState;
+  const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, mapping.ours);
+  if (!kinds.empty()) add("", state + "param.", DType::f32);
+  for (const std::string& kind : kinds) add(kOptimizerState + kind + ".", state + kind + ".", DType::f32);
   const std::string common = pickle_common({.manifest = from.manifest,
                                             .model = m,
                                             .rows = rows,
-                                            .has_optimizer = first,
+                                            .has_optimizer = !kinds.empty(),
                                             .params = type.value_or(embedding_type(*tensors))});
   target.copy_side_files();
   save_torch_dist(target.dir, from.manifest.iteration, {common, extra_state_names(m)}, all, target.saving);
@@ -190,7 +192,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "checkpoints of format torch are only read: write torch_dist, which Megatron-LM loads");
   check(to != CkptFormat::native || !options.with_optimizer || !from.has_optimizer() ||
             options.type.value_or(DType::f32) == DType::f32,
-        "--dtype {} would cut the main values that the optimizer's moments belong to: leave it out, or give "
+        "--dtype {} would cut the main values that the optimizer's state belongs to: leave it out, or give "
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
   check_no_checkpoint_around(dir, dir);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <set>
 
 #include "base/check.h"
 #include "base/parse_json.h"
@@ -97,7 +98,15 @@ void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& f
                                            MappedTensors::Options{.spell = spell, .prefix = our_prefix}));
 }
 
-// Main values where the optimizer has them, and its moments. UnplacedState if any of them is not whole.
+// The part of the mapping of which the files have PREFIX NAME.
+TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefix, const TensorMapping& mapping) {
+  std::set<std::string> ours;
+  for (const TensorLink& link : mapping.links)
+    if (files.find(prefix + mapping.theirs[link.theirs].name)) ours.insert(mapping.ours[link.ours].name);
+  return part_of(mapping, [&](const std::string& name) { return ours.contains(name); });
+}
+
+// Main values where the optimizer has them, and its states. UnplacedState if any of them is not whole.
 std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
                                                     const TensorMapping& mapping) {
   auto all = std::make_shared<JoinedTensors>(files->where());
@@ -106,8 +115,10 @@ std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const 
   for (const char* kind : kMainKinds)
     if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
   add_mapped(*all, files, mapping, main, "");
-  for (const auto& [kind, ours] : {std::pair("exp_avg", kFirstMoment), std::pair("exp_avg_sq", kSecondMoment)})
-    if (has_state(*files, kind, mapping.theirs)) add_mapped(*all, files, mapping, state + kind + ".", ours);
+  for (const std::string& kind : kinds_of_state(*files, state, mapping.theirs)) {
+    const TensorMapping kept = part_of_theirs(*files, state + kind + ".", mapping);
+    add_mapped(*all, files, kept, state + kind + ".", kOptimizerState + kind + ".");
+  }
   return all;
 }
 

@@ -9,9 +9,11 @@
 #include "ckpt/hf/hf_mapping.h"
 #include "ckpt/hf/hf_weights.h"
 #include "cli/own_flags.h"
+#include "config/field.h"
 #include "device/make_backend.h"
 #include "models/gpt/gpt.h"
 #include "ops/update.h"
+#include "optim/optimizer.h"
 #include "passes/gradients.h"
 #include "resume/checkpointing.h"
 #include "step/feed.h"
@@ -90,7 +92,9 @@ Batch read_batch(const TensorFiles& golden, int i) {
 
 OptimizerConfig golden_optimizer() {
   OptimizerConfig c;
-  c.lr = 1e-3, c.adam_beta1 = 0.9, c.adam_beta2 = 0.95, c.adam_eps = 1e-8, c.weight_decay = 0.1, c.clip_grad = 1.0;
+  c.lr = 1e-3, c.weight_decay = 0.1, c.clip_grad = 1.0;
+  config::FieldList fields = config::fields_of(c);
+  fields.find("adam-beta2")->set({"0.95"}, "adam-beta2");
   return c;
 }
 
@@ -196,10 +200,9 @@ class GoldenCheck {
     const OptimizerConfig c = golden_optimizer();
     for (int i = 0; i < kSteps; ++i) {
       feed(read_batch(golden_, i));
-      double h[hyper::kSize];
-      h[hyper::kLr] = c.lr, h[hyper::kWeightDecay] = c.weight_decay;
-      h[hyper::kOwn] = 1 - std::pow(c.adam_beta1, i + 1), h[hyper::kOwn + 1] = 1 - std::pow(c.adam_beta2, i + 1);
-      interpreter_->write(step_.plan.leaf("hyper"), h);
+      std::vector<double> h = {c.lr, c.weight_decay, 0, 0};
+      c.chosen().write_scalars(i + 1, h.data() + hyper::kOwn);
+      interpreter_->write(step_.plan.leaf("hyper"), h.data());
       interpreter_->run(program("last-micro-batch"), true);
       const auto scalars = interpreter_->scalars(program("last-micro-batch"), "step");
       report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses[i]),

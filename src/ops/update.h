@@ -86,7 +86,7 @@ struct Update {
 
 // Layout of `hyper`, which the host fills before each step. The optimizer's own scalars follow (optim/optimizer.h).
 namespace hyper {
-constexpr int kLr = 0, kWeightDecay = 1, kOwn = 2, kSize = 4;
+constexpr int kLr = 0, kWeightDecay = 1, kOwn = 2;
 }
 
 }  // namespace megalith

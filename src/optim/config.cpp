@@ -1,6 +1,7 @@
 #include "optim/config.h"
 
 #include "config/field.h"
+#include "optim/optimizer.h"
 
 namespace megalith {
 namespace {
@@ -36,16 +37,16 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
 void list_fields(OptimizerConfig& c, config::FieldList& f) {
   list_learning_rate(c, f);
   f.group("Optimizer");
-  f.add("optimizer", c.optimizer, {"adam", "sgd"}, "adam is AdamW: weight decay is decoupled.");
+  f.add("optimizer",
+        config::EnumRef{&c.optimizer, [](const void* m) { return *static_cast<const i64*>(m); },
+                        [](void* m, i64 v) { *static_cast<i64*>(m) = v; }, c.all.names()},
+        "adam is AdamW: weight decay is decoupled.");
   f.add("weight-decay", c.weight_decay, "Weight decay of matrices; biases and norms have none.");
   f.add("start-weight-decay", c.start_weight_decay, "Weight decay at the start, for a style that is not constant.");
   f.add("end-weight-decay", c.end_weight_decay, "Weight decay at the end, for a style that is not constant.");
   f.add("weight-decay-incr-style", c.weight_decay_incr_style, {"constant", "linear", "cosine"},
         "How the weight decay moves.");
-  f.add("adam-beta1", c.adam_beta1, "Decay of Adam's first moment.");
-  f.add("adam-beta2", c.adam_beta2, "Decay of Adam's second moment.");
-  f.add("adam-eps", c.adam_eps, "Added to the root of Adam's second moment.");
-  f.add("sgd-momentum", c.sgd_momentum, "Momentum of SGD.");
+  for (i64 i = 0; i < c.all.size(); ++i) c.all.at(i).list_fields(f);
   f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
   f.add("optimizer-cpu-offload", c.optimizer_cpu_offload,
         "Keep main weights and moments in the host's memory; the GPU updates them in windows of its own.")

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "optim/optimizers.h"
 
 namespace megalith {
 
@@ -11,13 +12,14 @@ namespace config {
 class FieldList;
 }
 
-enum class OptimizerKind { adam, sgd };  // adam: AdamW, decoupled weight decay
 enum class LrDecayStyle { constant, linear, cosine, inverse_square_root, wsd };
 enum class WsdDecayStyle { exponential, linear, cosine, minus_sqrt };
 enum class WeightDecayIncrStyle { constant, linear, cosine };
 
 struct OptimizerConfig {
-  OptimizerKind optimizer = OptimizerKind::adam;
+  i64 optimizer = 0;  // of `all`
+  Optimizers all;     // with their own settings
+  const Optimizer& chosen() const { return all.at(optimizer); }
   double lr = 0;  // required
   double min_lr = 0;
   // Of the word embeddings and the output layer, in the place of the two; the second: none is min_lr.
@@ -38,14 +40,10 @@ struct OptimizerConfig {
   std::optional<double> start_weight_decay, end_weight_decay;  // given exactly with a style that is not constant
   WeightDecayIncrStyle weight_decay_incr_style = WeightDecayIncrStyle::constant;
 
-  double adam_beta1 = 0.9;
-  double adam_beta2 = 0.999;
-  double adam_eps = 1e-8;
-  double sgd_momentum = 0.9;
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
 
-  // Main weights and moments of so much of the weights lie in the host's memory, and are updated in windows of the
-  // device's; `overlap`: windows come and go beside each other and the updates.
+  // Main weights and optimizer state of so much of the weights lie in the host's memory, and are updated in windows of
+  // the device's; `overlap`: windows come and go beside each other and the updates.
   bool optimizer_cpu_offload = false;
   double optimizer_offload_fraction = 1;
   bool overlap_cpu_optimizer_d2h_h2d = false;

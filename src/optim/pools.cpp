@@ -4,13 +4,15 @@
 
 #include "ops/split_main.h"
 #include "ops/update.h"
+#include "optim/optimizer.h"
 #include "optim/update.h"
 
 namespace megalith {
 
 namespace {
 
-constexpr i64 kStep = 128;  // elements between possible places: 256 bytes in bf16
+constexpr i64 kStep = 128;     // elements between possible places: 256 bytes in bf16
+constexpr i64 kAlignment = 8;  // of whole parameters one behind another: 16 bytes
 
 i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
@@ -18,35 +20,48 @@ struct Kind {  // what members of a pool have in common
   std::vector<Axis> reduced, split;
   bool decay, own_rate, tied;
   DType dtype;
+  std::string_view updater;
+  std::string stacked;  // the type of what must stay whole; else empty
   auto operator<=>(const Kind&) const = default;
 };
 
-Kind kind_of(const Parameter& p, bool own_rate) {
+Kind kind_of(const Parameter& p, const OptimizerConfig& config) {
+  const Optimizer& updater = updater_of(config, p);
   Kind k{p.type.layout.copy.list(),
          {},
          p.decays(),
-         own_rate,
+         has_own_rate(p, config),
          p.tied,
-         p.type.dtype};  // a cotangent's sums are its weight's copies
+         p.type.dtype,
+         updater.name(),
+         {}};  // a cotangent's sums are its weight's copies
   for (Axis a : kAllAxes)
     if (p.type.layout.state(a).is_split()) k.split.push_back(a);
+  if (updater.granularity() == Granularity::matrix) k.stacked = to_string(p.type);
   return k;
 }
 
-Type flat(const Mesh& mesh, const Kind& k, DType dtype, i64 n) {
+// On one rank: of a pool, `n` elements or whole parameters. `like`: one of its members.
+Type type_of(const Mesh& mesh, const Kind& k, const Pool& pool, const Parameter& like, DType dtype, i64 n) {
+  if (pool.stacked) {
+    Type t{dtype, like.type.shape, whole(like.type.shape.size() + 1)};
+    t.shape.insert(t.shape.begin(), n);
+    std::ranges::copy(like.type.layout.dims, t.layout.dims.begin() + 1);
+    return t;
+  }
   Type t{dtype, {mesh.n(k.split), n}, whole(2)};
   for (Axis a : k.split) t.layout.dims[0].push_back({a});
   return t;
 }
 
-void close(const Mesh& mesh, const Kind& k, i64 n, Pool& pool) {
-  n = rounded_up(n, kStep * mesh.n(k.reduced));
+void close(const Mesh& mesh, const Kind& k, i64 n, const Parameter& like, Pool& pool) {
+  n = pool.stacked ? rounded_up(i64(pool.members.size()), mesh.n(k.reduced)) : rounded_up(n, kStep * mesh.n(k.reduced));
   const DType wide = accum_of(k.dtype);
-  pool.gradient = flat(mesh, k, wide, n), pool.weights = flat(mesh, k, k.dtype, n);
-  pool.shard = flat(mesh, k, wide, n);
+  pool.gradient = type_of(mesh, k, pool, like, wide, n), pool.weights = type_of(mesh, k, pool, like, k.dtype, n);
+  pool.shard = type_of(mesh, k, pool, like, wide, n);
   for (Axis a : k.reduced) {
     pool.gradient.layout.partial.insert(a), pool.weights.layout.copy.insert(a);
-    pool.shard.layout.dims[1].push_back({a});
+    pool.shard.layout.dims[size_t(pool.cut_dim())].push_back({a});
   }
 }
 
@@ -67,21 +82,38 @@ std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& par
   };
   std::vector<Pool> pools;
   std::map<Kind, Open> open;
+  const auto close_pool = [&](const Kind& k, const Open& o) {
+    close(mesh, k, o.n, parameters[pools[o.pool].members[0]], pools[o.pool]);
+  };
   for (size_t i = parameters.size(); i-- > 0;) {
-    const Kind k = kind_of(parameters[i], has_own_rate(parameters[i], config));
+    const Parameter& p = parameters[i];
+    const Kind k = kind_of(p, config);
     auto it = open.find(k);
     if (it == open.end()) {
       it = open.emplace(k, Open{pools.size()}).first;
-      pools.push_back({fmt::format("pool {}", pools.size()), {}, {}, k.reduced, k.decay, k.own_rate, k.tied});
+      pools.push_back({.name = fmt::format("pool {}", pools.size()),
+                       .reduced = k.reduced,
+                       .decay = k.decay,
+                       .stacked = !k.stacked.empty(),
+                       .own_rate = k.own_rate,
+                       .tied = k.tied});
     }
-    auto& [at, n] = it->second;
-    pools[at].members.push_back(i), pools[at].places.push_back(n);
-    n = rounded_up(n + local_type(mesh, parameters[i].type).elements(), kStep);
-    if (n < size) continue;
-    close(mesh, k, n, pools[at]);
+    Open& o = it->second;
+    Pool& pool = pools[o.pool];
+    pool.members.push_back(i), pool.places.push_back(o.n);
+    const i64 elements = local_type(mesh, p.type).elements();
+    check(
+        !pool.stacked || elements % kAlignment == 0,
+        "--use-distributed-optimizer: {} must stay whole for its optimizer, but has {} elements on a rank, which is no "
+        "multiple of {}: leave the flag out",
+        p.name, elements, kAlignment);
+    o.n += elements;
+    if (!pool.stacked) o.n = rounded_up(o.n, kStep);
+    if (o.n < size || (pool.stacked && i64(pool.members.size()) % mesh.n(k.reduced) != 0)) continue;
+    close_pool(k, o);
     open.erase(it);
   }
-  for (const auto& [k, o] : open) close(mesh, k, o.n, pools[o.pool]);
+  for (const auto& [k, o] : open) close_pool(k, o);
   return pools;
 }
 
@@ -92,12 +124,14 @@ Value weights_leaf(Builder& b, const Pool& pool) { return b.leaf({pool.name, poo
 Value weights_shard_leaf(Builder& b, const Pool& pool) {
   return b.leaf({pool.name + ".shard", in_compute_precision(pool), Role::parameter});
 }
-Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&)) {
-  const bool main = name == main_name;
+Value main_leaf(Builder& b, const Pool& pool) {
   Type type = pool.shard;
-  if (main) type.dtype = main_type(pool.weights.dtype, pool.host);
-  const Role role = main ? Role::main_parameter : Role::optimizer;
-  return b.leaf({.name = name(pool.name), .type = type, .role = role, .host = pool.host});
+  type.dtype = main_type(pool.weights.dtype, pool.host);
+  return b.leaf({.name = main_name(pool.name), .type = type, .role = Role::main_parameter, .host = pool.host});
+}
+Value state_leaf(Builder& b, const Pool& pool, const std::string& suffix) {
+  const std::string name = fmt::format("{}.{}", pool.name, suffix);
+  return b.leaf({.name = name, .type = pool.shard, .role = Role::optimizer, .host = pool.host});
 }
 
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {
@@ -120,18 +154,19 @@ Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools) {
   Builder b(g);
   b.set_phase(Phase::update), b.set_module("take main");
   for (const Pool& pool : pools) {
-    const Value gradient = gradient_leaf(b, pool), main = state_leaf(b, pool, main_name);
+    const Value gradient = gradient_leaf(b, pool), main = main_leaf(b, pool);
     if (!pool.has_copy()) {
-      b.move_into(gradient, pool.reduced, split(1), main);
+      b.move_into(gradient, pool.reduced, split(pool.cut_dim()), main);
       continue;
     }
-    const Value part = b.relayout(gradient, pool.reduced, split(1)), weights = weights_shard_leaf(b, pool);
+    const Value part = b.relayout(gradient, pool.reduced, split(pool.cut_dim())), weights = weights_shard_leaf(b, pool);
+    const int ndim = pool.shard.ndim();
     const bool rest = b.type(main).dtype != pool.shard.dtype;
-    if (!rest) b.add1(Accumulate{2, true}, {main, part});
+    if (!rest) b.add1(Accumulate{ndim, true}, {main, part});
     if (pool.weights.dtype == pool.shard.dtype)
-      b.add1(Accumulate{2, true}, {weights, part});
+      b.add1(Accumulate{ndim, true}, {weights, part});
     else
-      b.add(SplitMain{2, rest}, rest ? std::vector{part, weights, main} : std::vector{part, weights});
+      b.add(SplitMain{ndim, rest}, rest ? std::vector{part, weights, main} : std::vector{part, weights});
   }
   return g;
 }
@@ -142,7 +177,7 @@ Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools) {
   Builder b(g);
   b.set_phase(Phase::update), b.set_module("spread weights");
   for (const Pool& pool : pools) {
-    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
+    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : main_leaf(b, pool);
     b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool));
   }
   return g;

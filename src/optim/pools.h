@@ -3,7 +3,11 @@
 // rank reduces and updates its part of a pool, and the new weights are gathered. docs/layouts.md, section 6.
 //
 // A pool's value is [t, n]: t runs over the ranks that hold different parts of its parameters (split over tp), n over
-// one rank's memory: the local blocks of the members one behind another, each in memory order.
+// one rank's memory: the local blocks of the members one behind another, each in memory order. It is cut along n.
+//
+// A stacked pool is of parameters that must stay whole (Granularity::matrix). They are of one type, and the pool's
+// value is [k, ...]: k numbers them. It is cut along k, so that each rank updates as many whole parameters as the
+// others; zeros fill up the last pool.
 #pragma once
 #include <string>
 #include <vector>
@@ -17,9 +21,10 @@ namespace megalith {
 struct Pool {
   std::string name;             // "pool 3"
   std::vector<size_t> members;  // parameters, in the order in which the backward ends
-  std::vector<i64> places;      // of each in n
+  std::vector<i64> places;      // elements of a rank's memory before each
   std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
+  bool stacked = false;
   bool own_rate = false;             // has_own_rate
   bool tied = false;                 // see Parameter
   bool host = false;                 // the optimizer's state lies in the host's memory
@@ -27,22 +32,24 @@ struct Pool {
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
   Type shard = {};                   // cut; in accumulation precision
   // A rank's part of the new weights has a leaf of its own, apart from the main weights.
+  int cut_dim() const { return stacked ? 0 : 1; }
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
 };
 
 // Whether the parameter follows --decoupled-lr: the word embeddings and the output layer, where it is given.
 bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
 
-// Parameters whose gradients are sums over the same ranks, with the same decay and learning rate, in pools of about
-// `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
+// Parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer, in pools
+// of about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
                              const OptimizerConfig& config = {});
 
 // The pool's leaves. Gradients and weights lie where their members do; the state is one rank's part.
 Value gradient_leaf(Builder& b, const Pool& pool);
 Value weights_leaf(Builder& b, const Pool& pool);
-Value weights_shard_leaf(Builder& b, const Pool& pool);                                   // in compute precision
-Value state_leaf(Builder& b, const Pool& pool, std::string (*name)(const std::string&));  // main, moments
+Value weights_shard_leaf(Builder& b, const Pool& pool);  // in compute precision
+Value main_leaf(Builder& b, const Pool& pool);
+Value state_leaf(Builder& b, const Pool& pool, const std::string& suffix);  // of the optimizer
 
 // Lets those of the members' weights and gradients that b's graph has lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);

@@ -58,7 +58,7 @@ std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, c
     std::vector<Value> ins = {gradient_leaf(b, pool)};
     for (size_t m : pool.members)
       if (gradients[m]) ins.push_back(gradients[m]);
-    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinPool{}, ins), pool.reduced, split(1)});
+    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinPool{}, ins), pool.reduced, split(pool.cut_dim())});
   }
   return out;
 }

@@ -2,12 +2,16 @@
 
 #include "ops/update.h"
 #include "optim/offload.h"
+#include "optim/optimizer.h"
 
 namespace megalith {
 
 std::string main_name(const std::string& parameter) { return parameter + ".main"; }
-std::string first_moment_name(const std::string& parameter) { return parameter + ".exp_avg"; }
-std::string second_moment_name(const std::string& parameter) { return parameter + ".exp_avg_sq"; }
+
+std::string hyper_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate) {
+  const std::string name = own_rate ? "decoupled hyper" : "hyper";
+  return &optimizer == &config.chosen() ? name : fmt::format("{} {}", optimizer.name(), name);
+}
 
 DType main_type(DType weights, bool host) { return weights == DType::bf16 && !host ? DType::u16 : accum_of(weights); }
 
@@ -36,64 +40,44 @@ Value owned_total(Builder& b, Value v) {
   return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 
-// What one optimizer node updates: a parameter, or a rank's part of a pool.
-struct Target {
-  Value main, weights = {};  // weights: the copy in compute precision, if there is one
-  Value first_moment = {}, second_moment = {};
-  bool decay, own_rate;
-};
+Value hyper_leaf(Builder& b, const OptimizerConfig& c, const Optimizer& o, bool own_rate) {
+  const Type type{DType::f64, {hyper::kOwn + o.scalars()}, whole(1)};
+  return b.leaf({hyper_name(c, o, own_rate), type, Role::scalar, false});
+}
 
-// The leaves that the host fills before each step: a parameter follows one of them.
-class Hypers {
- public:
-  explicit Hypers(Builder& b) : b_(b), common_(leaf("hyper")) {}
-  Value of(const Target& t) {
-    if (!t.own_rate) return common_;
-    if (!decoupled_) decoupled_ = leaf(kDecoupledHyper);
-    return decoupled_;
+// A leaf beside a parameter, and beside each of its parts.
+LeafSpec leaf_beside(const Parameter& p, const std::string& suffix, DType dtype, Role role, bool host) {
+  const auto name = [&](const Parameter& of) { return fmt::format("{}.{}", of.name, suffix); };
+  LeafSpec leaf{.name = name(p), .type = {dtype, p.type.shape, p.type.layout}, .role = role, .host = host};
+  for (const Parameter& part : p.parts) leaf.parts.push_back({name(part), part.type.shape});
+  return leaf;
+}
+
+// The new weights of a parameter, or of a rank's part of a pool.
+Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalars, const OptimizerConfig& c,
+                    bool host) {
+  const Optimizer& o = updater_of(c, p);
+  const DType wide = accum_of(p.type.dtype);
+  Target t{.like = p, .weights = p.value, .gradient = gradient, .scalars = scalars, .decay = p.decays()};
+  if (p.type.dtype != wide) {
+    t.copy = p.value;
+    t.weights = b.leaf(leaf_beside(p, kMainSuffix, main_type(p.type.dtype, host), Role::main_parameter, host));
   }
-
- private:
-  Value leaf(const char* name) { return b_.leaf({name, {DType::f64, {hyper::kSize}, whole(1)}, Role::scalar, false}); }
-  Builder& b_;
-  Value common_, decoupled_;
-};
-
-// The node's results.
-std::vector<Value> add_optimizer(Builder& b, const Target& t, Value g, Value scalars, Hypers& hypers,
-                                 const OptimizerConfig& c) {
-  const int ndim = b.type(t.main).ndim();
-  const bool adam = c.optimizer == OptimizerKind::adam, copy = bool(t.weights);
-  std::vector<Value> ins = {t.main, g, t.first_moment};
-  if (adam) ins.push_back(t.second_moment);
-  ins.push_back(scalars), ins.push_back(hypers.of(t));
-  if (copy) ins.push_back(t.weights);
-  if (adam) return b.add(Update{AdamW{c.adam_beta1, c.adam_beta2, c.adam_eps}, ndim, t.decay, copy}, ins);
-  return b.add(Update{Sgd{c.sgd_momentum}, ndim, t.decay, copy}, ins);
+  for (const OptimizerState& s : o.states())
+    t.states.push_back(b.leaf(leaf_beside(p, s.suffix, wide, Role::optimizer, host)));
+  t.hyper = hyper_leaf(b, c, o, has_own_rate(p, c));
+  return o.update(b, t);
 }
 
-Target target_of(Builder& b, const Parameter& p, const OptimizerConfig& c, bool host) {
-  const Type wide{accum_of(p.type.dtype), p.type.shape, p.type.layout};
-  const bool copy = p.type.dtype != wide.dtype;
-  Target t{.main = p.value, .decay = p.decays(), .own_rate = has_own_rate(p, c)};
-  const auto state = [&](std::string (*name)(const std::string&), const Type& type, Role role) {
-    LeafSpec leaf = leaf_of(p, name, type, role);
-    leaf.host = host;
-    return b.leaf(leaf);
-  };
-  const Type main{main_type(p.type.dtype, host), p.type.shape, p.type.layout};
-  if (copy) t.main = state(main_name, main, Role::main_parameter), t.weights = p.value;
-  t.first_moment = state(first_moment_name, wide, Role::optimizer);
-  if (c.optimizer == OptimizerKind::adam) t.second_moment = state(second_moment_name, wide, Role::optimizer);
-  return t;
-}
-
-Target target_of(Builder& b, const Pool& pool, const OptimizerConfig& c) {
-  Target t{.main = state_leaf(b, pool, main_name), .decay = pool.decay, .own_rate = pool.own_rate};
-  if (pool.has_copy()) t.weights = weights_shard_leaf(b, pool);
-  t.first_moment = state_leaf(b, pool, first_moment_name);
-  if (c.optimizer == OptimizerKind::adam) t.second_moment = state_leaf(b, pool, second_moment_name);
-  return t;
+Value add_optimizer(Builder& b, const Pool& pool, const Parameter& like, Value gradient, Value scalars,
+                    const OptimizerConfig& c) {
+  const Optimizer& o = updater_of(c, like);
+  Target t{.like = like, .gradient = gradient, .scalars = scalars, .decay = pool.decay, .stacked = pool.stacked};
+  t.weights = main_leaf(b, pool);
+  if (pool.has_copy()) t.copy = weights_shard_leaf(b, pool);
+  for (const OptimizerState& s : o.states()) t.states.push_back(state_leaf(b, pool, s.suffix));
+  t.hyper = hyper_leaf(b, c, o, pool.own_rate);
+  return o.update(b, t);
 }
 
 }  // namespace
@@ -116,7 +100,6 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
   }
-  Hypers hypers(b);
   const Value scalars =
       b.add1(StepScalars{config.clip_grad},
              {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
@@ -125,16 +108,16 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
   const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())
     for (size_t i = 0; i < parameters.size(); ++i)
-      add_optimizer(b, target_of(b, parameters[i], config, host[i]), gradients[i], scalars, hypers, config);
+      add_optimizer(b, parameters[i], gradients[i], scalars, config, host[i]);
   std::vector<Value> gathers;
   for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
     for (size_t i = 0; i < pools.size(); ++i) {
       if (pools[i].late != late) continue;
-      const Target t = target_of(b, pools[i], config);
-      const std::vector<Value> results = add_optimizer(b, t, gradients[i], scalars, hypers, config);
+      const Parameter& like = parameters[pools[i].members[0]];
+      const Value weights = add_optimizer(b, pools[i], like, gradients[i], scalars, config);
       if (late) continue;
-      gathers.push_back(b.move_into(t.weights ? results.back() : results[0], pools[i].reduced, kCopy,
-                                    weights_leaf(b, pools[i]), traffic.overlap_weights ? kWeightLane : 0));
+      gathers.push_back(b.move_into(weights, pools[i].reduced, kCopy, weights_leaf(b, pools[i]),
+                                    traffic.overlap_weights ? kWeightLane : 0));
     }
   for (Value v : gathers) b.wait(v);
 }

@@ -11,17 +11,18 @@
 
 namespace megalith {
 
-// Names of the state leaves that belong to a parameter.
-std::string main_name(const std::string& parameter);          // in f32, or what bf16 weights lack of it (main_type)
-std::string first_moment_name(const std::string& parameter);  // Adam's m, SGD's momentum
-std::string second_moment_name(const std::string& parameter);
+// The leaf of a parameter's (or pool's) main weights: in f32, or what bf16 weights lack of it (main_type). Those of the
+// optimizer's states are named alike: PARAMETER.SUFFIX.
+std::string main_name(const std::string& parameter);
+inline constexpr const char* kMainSuffix = "main";
 
 // Of main weights that lie beside weights of `weights`' type: what bf16 lacks of f32 (u16), which the weights are read
 // together with (base/split_float.h); in the host's memory f32, as the weights stay on the device.
 DType main_type(DType weights, bool host);
 
-// The leaf like `hyper`, but with the learning rate of --decoupled-lr; only where a parameter follows that.
-inline constexpr const char* kDecoupledHyper = "decoupled hyper";
+// The leaf that the host fills for an optimizer before each step: `hyper` of the chosen one. `own_rate`: with the
+// learning rate of --decoupled-lr, for the parameters that follow that.
+std::string hyper_name(const OptimizerConfig& config, const Optimizer& optimizer, bool own_rate);
 
 struct GradientSums {
   std::vector<Value> gradients;  // accumulators, one a parameter, not yet reduced
@@ -39,9 +40,9 @@ Value reduced(Builder& b, Value v);
 // With pipeline stages: what each of them has of its own, as terms of one sum.
 Value stage_term(Builder& b, Value v);
 
-// Appends the update phase. Its input leaf `hyper` [4] f64 is filled by the host before each step (ops/update.h); its
-// output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted.
-// `pools`: the distributed optimizer's; none: every rank updates all that it holds.
+// Appends the update phase. Its input leaves (hyper_name) f64 are filled by the host before each step (ops/update.h);
+// its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `pools`: the distributed
+// optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Traffic& traffic = {},
                 const StageEnd& stage = {});

@@ -33,7 +33,7 @@ std::vector<Pool> gather_weights(Builder& b, const std::vector<Pool>& pools, con
       continue;
     }
     place_members(b, {pool}, parameters);
-    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : state_leaf(b, pool, main_name);
+    const Value part = pool.has_copy() ? weights_shard_leaf(b, pool) : main_leaf(b, pool);
     b.wait(b.move_into(part, pool.reduced, kCopy, weights_leaf(b, pool), kWeightLane, true));
   }
   std::vector<Node> nodes = std::move(b.graph().nodes);

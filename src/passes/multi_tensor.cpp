@@ -198,6 +198,7 @@ bool join_updates(Graph& g) {
     const Node& n = g.nodes[i];
     const auto* op = n.op.get_if<Update>();
     if (!op || op->marks || is_on_host(g, n)) continue;  // stream-state groups those on the host
+    if (op->states() == 0) continue;                     // what it takes was made for it alone: it is not kept
     bool read = false;                                   // by what gathers the weights, beside the next updates
     for (Value v : n.outs) read |= uses[size_t(v.id)] > 0;
     if (read) continue;

@@ -9,6 +9,7 @@
 
 #include "base/mib.h"
 #include "base/process_memory.h"
+#include "optim/optimizer.h"
 #include "planner/communication.h"
 #include "planner/offload_report.h"
 #include "settings/batch_sizes.h"
@@ -169,9 +170,9 @@ void check_sizes(const Options& o, const Backend& backend) {
   // What one rank surely holds: of each parameter weight and gradient, and optimizer state, which may be cut over more.
   const ParallelConfig& p = o.parallel;
   const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
-  const double moments = o.optimizer.optimizer == OptimizerKind::adam ? 8 : 4;
+  const double states = 4 * double(o.optimizer.chosen().states().size());
   const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
-  const double state_each = elsewhere ? 0 : (o.train.bf16 ? 4 + moments : moments) / cut;
+  const double state_each = elsewhere ? 0 : (o.train.bf16 ? 4 + states : states) / cut;
   const double each = (o.train.bf16 ? 6 : 8) + state_each;
   const double ranks = double(p.tensor_model_parallel_size * p.pipeline_model_parallel_size);
   const double state = (layers * (attention + mlp) + tables) * each / ranks, have = double(backend.available_bytes());
@@ -233,7 +234,7 @@ static std::vector<Neighbour> neighbours(const Options& o, const Backend& backen
       n.recompute = {RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
     });
   const OptimizerConfig& c = o.optimizer;
-  if (backend.host_bytes() && c.optimizer == OptimizerKind::adam && !c.optimizer_cpu_offload)
+  if (backend.host_bytes() && c.chosen().granularity() == Granularity::element && !c.optimizer_cpu_offload)
     add("--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d",
         [](Options& n) { n.optimizer.optimizer_cpu_offload = n.optimizer.overlap_cpu_optimizer_d2h_h2d = true; });
   return out;

@@ -6,6 +6,8 @@
 #include "base/json_field.h"
 #include "base/mismatch.h"
 #include "ckpt/hf/hf_config.h"
+#include "config/field.h"
+#include "optim/optimizer.h"
 #include "settings/schedules.h"
 
 namespace megalith {
@@ -119,7 +121,7 @@ namespace {
 
 // "NAME SAVED -> NOW, ..." of the fields named.
 std::string changed_fields(Options flags, Options stored, const std::set<std::string>& told,
-                           std::span<const char* const> names) {
+                           const std::vector<std::string>& names) {
   std::string text;
   for (const config::Difference& d : config::differences(config::fields_of(stored), config::fields_of(flags)))
     if (told.contains(d.name) && std::ranges::find(names, d.name) != names.end())
@@ -139,7 +141,7 @@ bool may_blend(const DataConfig& c) {
 }  // namespace
 
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
-  constexpr const char* kWatched[] = {"global_batch_size",
+  std::vector<std::string> watched = {"global_batch_size",
                                       "micro_batch_size",
                                       "bf16",
                                       "attention_dropout",
@@ -149,11 +151,7 @@ std::string changed_settings(const Options& flags, const Options& stored, const 
                                       "eod_mask_loss",
                                       "tokenizer_type",
                                       "reset_position_ids",
-                                      "adam_beta1",
                                       "reset_attention_mask",
-                                      "adam_beta2",
-                                      "adam_eps",
-                                      "sgd_momentum",
                                       "clip_grad",
                                       "fim_data",
                                       "fim_rate",
@@ -164,12 +162,17 @@ std::string changed_settings(const Options& flags, const Options& stored, const 
                                       "rampup_batch_size",
                                       "step_batch_size_schedule",
                                       "decrease_batch_size_if_needed"};
-  return changed_fields(flags, stored, told, kWatched);
+  OptimizerConfig optimizer = flags.optimizer;
+  for (i64 i = 0; i < optimizer.all.size(); ++i) {
+    const config::FieldList fields = config::fields_of(optimizer.all.at(i));
+    for (const config::Field& field : fields.all()) watched.push_back(field.key());
+  }
+  return changed_fields(flags, stored, told, watched);
 }
 
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start) {
-  std::vector<const char*> order_by = {"data_path",
+  std::vector<std::string> order_by = {"data_path",
                                        "train_data_path",
                                        "data_args_path",
                                        "per_split_data_args_path",

@@ -1,4 +1,5 @@
 // Rules about the length of the run and the schedules over it.
+#include "optim/optimizer.h"
 #include "settings/compatibility.h"
 
 namespace megalith {
@@ -130,14 +131,8 @@ std::string weight_decay_values(const Options& o) {
 
 std::string optimizer_numbers(const Options& o) {
   const OptimizerConfig& p = o.optimizer;
-  const auto decay = [](double beta) { return beta >= 0 && beta < 1; };
-  if (!decay(p.adam_beta1))
-    return fmt::format("--adam-beta1 {} is out of range: from 0 to below 1 is wanted", p.adam_beta1);
-  if (!decay(p.adam_beta2))
-    return fmt::format("--adam-beta2 {} is out of range: from 0 to below 1 is wanted", p.adam_beta2);
-  if (!decay(p.sgd_momentum))
-    return fmt::format("--sgd-momentum {} is out of range: from 0 to below 1 is wanted", p.sgd_momentum);
-  if (p.adam_eps <= 0) return fmt::format("--adam-eps {} must be positive", p.adam_eps);
+  for (i64 i = 0; i < p.all.size(); ++i)
+    if (std::string wrong = p.all.at(i).mistake(); !wrong.empty()) return wrong;
   if (p.clip_grad < 0) return fmt::format("--clip-grad {} must not be negative (0: no clipping)", p.clip_grad);
   return {};
 }
@@ -160,9 +155,13 @@ std::string offload_fraction(const Options& o) {
   return fmt::format("--optimizer-offload-fraction {} is out of range: from 0 to 1 is wanted", f);
 }
 
-std::string offloaded_adam(const Options& o) {
-  if (!o.optimizer.optimizer_cpu_offload || o.optimizer.optimizer == OptimizerKind::adam) return {};
-  return "--optimizer-cpu-offload is for the state of adam, not sgd: leave it out, or use --optimizer adam";
+std::string offloaded_elements(const Options& o) {
+  const Optimizer& chosen = o.optimizer.chosen();
+  if (!o.optimizer.optimizer_cpu_offload || chosen.granularity() == Granularity::element) return {};
+  return fmt::format(
+      "--optimizer-cpu-offload updates state in windows, but --optimizer {} needs whole matrices: leave it out, or use "
+      "--optimizer adam",
+      chosen.name());
 }
 
 std::string offload_in_turn(const Options& o) {
@@ -195,7 +194,7 @@ std::vector<Rule> schedule_rules() {
       {"one source of the schedule on resume", Topic::run, Action::refuse, one_resume_policy},
       {"flags about offloading come with optimizer-cpu-offload", Topic::run, Action::warn, offload_flags},
       {"optimizer-offload-fraction is from 0 to 1", Topic::run, Action::refuse, offload_fraction},
-      {"optimizer-cpu-offload comes with adam", Topic::run, Action::refuse, offloaded_adam},
+      {"optimizer-cpu-offload comes with an optimizer of elements", Topic::run, Action::refuse, offloaded_elements},
       {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d", Topic::run, Action::warn, offload_in_turn},
   };
 }

@@ -126,10 +126,8 @@ constexpr Row kAccepted[] = {
      "--flight-recorder-dump-path= --flight-recorder-include-stack-trace --flight-recorder-trace-buffer-size= "
      "--no-flight-recorder-dump-on-timeout --no-flight-recorder-extra-dump-on-exec "
      "--no-flight-recorder-include-only-active --gpu-sniff-test-interval="},
-    {"the optimizer is adam or sgd, and it is for another",
-     "--lion-beta1= --lion-beta2= --muon-coefficient-type= --muon-extra-scale-factor= --muon-fp32-matmul-prec= "
-     "--muon-momentum= --muon-nesterov --muon-no-split-qkv --muon-num-ns-steps= --muon-scalar-optimizer= "
-     "--muon-scale-mode= --muon-tp-mode= --muon-use-nesterov --muon-use-syrk --no-use-layer-wise-param-layout"},
+    {"each rank updates whole matrices in one layout, and a product with itself is a product as others are",
+     "--muon-use-syrk --no-use-layer-wise-param-layout"},
     {"positions are not of the kind that it is for",
      "--yarn-beta-fast= --yarn-beta-slow= --yarn-correction-range-round-to-int "
      "--yarn-original-max-position-embeddings= --yarn-rotary-scaling-factor --no-yarn-correction-range-round-to-int "

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "models/gpt/gpt.h"
+#include "optim/optimizer.h"
 #include "settings/batch_sizes.h"
 
 namespace megalith {
@@ -61,7 +62,9 @@ RunLength run_length(const Options& o, const RunState& start) {
 StepSpec step_spec(const Options& o, int stage) {
   StepSpec s;
   const GptData data{o.data.reset_position_ids, o.data.reset_attention_mask};
-  s.model = std::make_shared<Gpt>(o.model, style_of(o.parallel), data);
+  ParallelStyle style = style_of(o.parallel);
+  style.pack_qkv &= o.optimizer.chosen().takes_packed();
+  s.model = std::make_shared<Gpt>(o.model, style, data);
   s.optimizer = o.optimizer;
   s.mesh = mesh_of(o.parallel, o.model);
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();

@@ -1,5 +1,6 @@
 #include "state/state_blocks.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/split_float.h"
@@ -9,9 +10,10 @@ namespace megalith {
 i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
   const Plan& plan = step.plan;
   const auto kinds = [&](const std::string& leaf) {
-    return 1 + (share.with_optimizer ? (plan.find_leaf(first_moment_name(leaf)) ? 1 : 0) +
-                                           (plan.find_leaf(second_moment_name(leaf)) ? 1 : 0)
-                                     : 0);
+    const auto is_there = [&](const std::string& suffix) {
+      return plan.find_leaf(fmt::format("{}.{}", leaf, suffix)) != nullptr;
+    };
+    return 1 + (share.with_optimizer ? i64(std::ranges::count_if(step.states, is_there)) : 0);
   };
   i64 bytes = 0;
   for (const Pool& pool : step.pools) bytes += kinds(pool.name) * local_type(plan.mesh, pool.shard).bytes();

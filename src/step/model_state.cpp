@@ -11,13 +11,14 @@ namespace megalith {
 
 ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const Coord& coord)
     : step_(step), interpreter_(interpreter), coord_(coord) {
-  const auto add = [&](const std::string& prefix, std::string (*kind)(const std::string&)) {
+  const auto add = [&](const std::string& prefix, const std::string& suffix) {
     for (const Parameter& p : step.parameters) {
-      tensors_.push_back({prefix + p.name, p.true_shape(), &p, kind == main_name, kind});
+      tensors_.push_back({prefix + p.name, p.true_shape(), &p, prefix.empty(), suffix});
       if (!place_of(tensors_.back()).leaf) tensors_.pop_back();
     }
   };
-  add("", main_name), add("optimizer.exp_avg.", first_moment_name), add("optimizer.exp_avg_sq.", second_moment_name);
+  add("", kMainSuffix);
+  for (const std::string& suffix : step.states) add(fmt::format("optimizer.{}.", suffix), suffix);
   for (const StateTensor& t : tensors_) names_.insert(t.name);
 }
 
@@ -43,17 +44,19 @@ ModelState::Place ModelState::place_of(const StateTensor& t) const {
   const Parameter& p = *t.parameter;
   const i64 elements = local_type(plan.mesh, p.type).elements();
   if (step_.pools.empty()) {
-    const Leaf *leaf = plan.find_leaf(t.kind(p.name)), *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
+    const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", p.name, t.suffix)),
+               *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
     return {leaf ? leaf : weights, leaf ? weights : nullptr, 0, 0, elements};
   }
   const Leaf& gradient = plan.leaf(gradient_name(p.name));
   for (const Pool& pool : step_.pools) {
     const Leaf& whole = plan.leaf(pool.name + ".grad");
     if (!lies_in(gradient, whole)) continue;
-    const Leaf *leaf = plan.find_leaf(t.kind(pool.name)),
+    const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", pool.name, t.suffix)),
                *beside = t.is_weight && pool.has_copy() ? &plan.leaf(pool.name + ".shard") : nullptr;
     const i64 start = (gradient.offset - whole.offset) / size_of(whole.type.dtype);
-    const Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, 1).at(0);
+    Run mine = index_runs(plan.mesh, pool.shard.shape, pool.shard.layout, coord_, pool.cut_dim()).at(0);
+    if (pool.stacked) mine.start *= elements, mine.length *= elements;
     const i64 begin = std::max(start, mine.start), end = std::min(start + elements, mine.start + mine.length);
     return {leaf, beside, begin - mine.start, begin - start, std::max<i64>(0, end - begin)};
   }

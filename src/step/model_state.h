@@ -19,7 +19,7 @@ struct StateTensor {
   Shape shape;       // true sizes
   const Parameter* parameter;
   bool is_weight;
-  std::string (*kind)(const std::string&);  // main_name, first_moment_name, second_moment_name
+  std::string suffix;  // of its leaf: kMainSuffix, or the optimizer's
 };
 
 // A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have

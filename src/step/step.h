@@ -34,6 +34,7 @@ struct StepSpec {
 // (evaluate); with one see PipelineStage.
 struct PlannedStep {
   std::vector<Parameter> parameters;
+  std::vector<std::string> states;  // suffixes of the optimizer's leaves (optim/optimizer.h)
   std::vector<Pool> pools;  // of a cut optimizer; its weights start by programs "take main" and "spread weights"
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model

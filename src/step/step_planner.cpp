@@ -4,6 +4,7 @@
 
 #include "graph/relayout_op.h"
 #include "optim/offload.h"
+#include "optim/optimizer.h"
 #include "passes/gather_ahead.h"
 #include "passes/stream_state.h"
 
@@ -72,6 +73,7 @@ PlannedStep StepPlanner::plan() {
     for (const StagePiece& piece : pieces_) add_evaluation(piece, pools);
   out_.plan = plan_memory(spec_.mesh, programs_, workspace_);
   out_.parameters = unpacked(parameters_);
+  if (spec_.train) out_.states = state_suffixes(spec_.optimizer, out_.parameters);
   return std::move(out_);
 }
 

@@ -1,8 +1,7 @@
 #include "step/trainer.h"
 
-#include <cmath>
-
 #include "ops/update.h"
+#include "optim/optimizer.h"
 #include "optim/update.h"
 
 namespace megalith {
@@ -20,40 +19,40 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
                  const OptimizerConfig& optimizer, const Schedules& schedules)
     : plan_(step.plan),
       interpreter_(interpreter),
-      rates_{schedules, optimizer.adam_beta1, optimizer.adam_beta2},
+      rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
       other_terms_(step.terms.begin() + 1, step.terms.end()),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
 
-void Trainer::Rates::write(const RunState& state, const LrSchedule& lr, double* out) const {
-  const double t = double(state.optimizer_steps + 1);
+void Trainer::Rates::write(const RunState& state, const Optimizer& optimizer, const LrSchedule& lr, double* out) const {
   out[hyper::kLr] = lr.at(state.schedule_samples);
   out[hyper::kWeightDecay] = schedules.weight_decay.at(state.schedule_samples);
-  out[hyper::kOwn] = 1 - std::pow(beta1, t);
-  out[hyper::kOwn + 1] = 1 - std::pow(beta2, t);
+  optimizer.write_scalars(state.optimizer_steps + 1, out + hyper::kOwn);
 }
 
 static bool counts(std::span<const double> scalars) { return scalars[step_scalar::kCounts] != 0; }
 
 void Trainer::write_hyper(const RunState& state) {
-  write_hyper(state, plan_.leaf("hyper"), rates_.schedules.lr);
-  if (const Leaf* leaf = plan_.find_leaf(kDecoupledHyper))
-    write_hyper(state, *leaf, rates_.schedules.decoupled.value_or(rates_.schedules.lr));
+  const OptimizerConfig& c = *rates_.config;
+  for (i64 i = 0; i < c.all.size(); ++i)
+    for (const bool own_rate : {false, true})
+      if (const Leaf* leaf = plan_.find_leaf(hyper_name(c, c.all.at(i), own_rate)))
+        write_hyper(state, *leaf, c.all.at(i), own_rate);
 }
 
-void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr) {
+void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate) {
   if (started_.empty()) {
-    double values[hyper::kSize];
-    rates_.write(state, lr, values);
-    return interpreter_.write(leaf, values);
+    std::vector<double> values(size_t(leaf.type.elements()));
+    rates_.write(state, optimizer, rates_.lr(own_rate), values.data());
+    return interpreter_.write(leaf, values.data());
   }
-  // By value: it may run when this object is gone.
-  const auto after = [rates = rates_, lr, state, samples = started_.back().samples](std::span<const double> scalars,
-                                                                                    std::byte* data) {
+  // By value: it may run when this object is gone. (The optimizer is of the rates' config.)
+  const auto after = [rates = rates_, &optimizer, own_rate, state, samples = started_.back().samples](
+                         std::span<const double> scalars, std::byte* data) {
     RunState then = state;
     then.advance(samples, counts(scalars));
-    rates.write(then, lr, reinterpret_cast<double*>(data));
+    rates.write(then, optimizer, rates.lr(own_rate), reinterpret_cast<double*>(data));
   };
   interpreter_.write_after(started_.back().ticket, leaf, after);
 }

@@ -8,6 +8,7 @@
 #pragma once
 #include <algorithm>
 #include <deque>
+#include <memory>
 #include <optional>
 
 #include "base/named_value.h"
@@ -78,14 +79,15 @@ class Trainer {
     double data_wait = 0;
     std::vector<Term> terms = {};  // tickets
   };
-  // What makes a step's `hyper` leaf.
+  // What makes a step's leaves of hyper_name().
   struct Rates {
     Schedules schedules;
-    double beta1, beta2;
-    void write(const RunState& state, const LrSchedule& lr, double* hyper) const;
+    std::shared_ptr<const OptimizerConfig> config;
+    const LrSchedule& lr(bool own) const { return own && schedules.decoupled ? *schedules.decoupled : schedules.lr; }
+    void write(const RunState& state, const Optimizer& optimizer, const LrSchedule& lr, double* hyper) const;
   };
   void write_hyper(const RunState& state);
-  void write_hyper(const RunState& state, const Leaf& leaf, const LrSchedule& lr);
+  void write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;

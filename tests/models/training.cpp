@@ -2,6 +2,7 @@
 
 #include "base/rng.h"
 #include "ops/update.h"
+#include "optim/optimizer.h"
 #include "optim/update.h"
 #include "passes/gradients.h"
 
@@ -128,7 +129,9 @@ StepResult Training::step(const Tensors& values) {
     out.gradients[p.name] = std::move(g);
   }
   const OptimizerConfig c = optimizer();
-  ranks_->write("hyper", {{hyper::kSize}, {kLr, kDecay, 1 - c.adam_beta1, 1 - c.adam_beta2}});
+  std::vector<double> numbers = {kLr, kDecay, 0, 0};
+  c.chosen().write_scalars(1, numbers.data() + hyper::kOwn);
+  ranks_->write("hyper", {{4}, numbers});
   ranks_->run("update");
   const Tensor scalars = ranks_->output("update", "step");
   out.loss = scalars.v[step_scalar::kLoss], out.norm = scalars.v[step_scalar::kGradNorm];

@@ -21,7 +21,7 @@ class ScriptedInterpreter final : public Interpreter {
   void write(const Leaf& leaf, const void* data, int) override {
     if (leaf.name != "hyper") return;
     const auto* values = static_cast<const double*>(data);
-    hyper.insert(hyper.end(), values, values + hyper::kSize);
+    hyper.insert(hyper.end(), values, values + 4);
   }
   void read(const Leaf&, void*) override {}
   void write_part(const Leaf&, i64, std::span<const std::byte>) override {}

@@ -79,6 +79,25 @@ MappedTensors::Part MappedTensors::make_part(const Strides& block, MapTo side, s
   return p;
 }
 
+TensorMapping part_of(const TensorMapping& mapping, const std::function<bool(const std::string& ours)>& wanted) {
+  TensorMapping out;
+  std::vector<std::optional<std::size_t>> ours(mapping.ours.size()), theirs(mapping.theirs.size());
+  std::vector<bool> left_out(mapping.theirs.size());
+  for (const TensorLink& link : mapping.links) {
+    if (!wanted(mapping.ours[link.ours].name)) {
+      left_out[link.theirs] = true;
+      continue;
+    }
+    if (!ours[link.ours]) ours[link.ours] = out.ours.size(), out.ours.push_back(mapping.ours[link.ours]);
+    if (!theirs[link.theirs])
+      theirs[link.theirs] = out.theirs.size(), out.theirs.push_back(mapping.theirs[link.theirs]);
+    out.links.push_back({*theirs[link.theirs], *ours[link.ours], link.block});
+  }
+  for (std::size_t i = 0; i < theirs.size(); ++i)
+    check(!theirs[i] || !left_out[i], "[ckpt] only a part of {} is there", mapping.theirs[i].name);
+  return out;
+}
+
 MappedTensors::MappedTensors(std::shared_ptr<const TensorReader> source, const TensorMapping& mapping, MapTo side,
                              const Options& options)
     : TensorReader(source->where()), source_(std::move(source)) {

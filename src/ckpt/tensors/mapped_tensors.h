@@ -23,6 +23,9 @@ struct TensorMapping {
   std::vector<TensorLink> links;
 };
 
+// Of the mapping that part of which our tensors are `wanted`. Error if it takes a tensor of theirs apart.
+TensorMapping part_of(const TensorMapping& mapping, const std::function<bool(const std::string& ours)>& wanted);
+
 enum class MapTo { ours, theirs };
 
 class MappedTensors final : public TensorReader {

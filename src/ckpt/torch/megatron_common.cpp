@@ -100,6 +100,10 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.flag("multi_latent_attention", false);
 }
 
+std::string text_of(const ordered_json& j, const char* key) {
+  return j.contains(key) && j[key].is_string() ? j[key].get<std::string>() : "";
+}
+
 void put_args(PickleWriter& p, const MegatronState& s, const ordered_json& config) {
   put_sizes(p, s), put_positions(p, s.model), put_layers(p, s.model);
   for (const char* one : {"tensor_model_parallel_size", "pipeline_model_parallel_size", "context_parallel_size",
@@ -120,8 +124,13 @@ void put_args(PickleWriter& p, const MegatronState& s, const ordered_json& confi
   p.entry("consumed_valid_samples", i64{0});
   p.entry("skipped_train_samples", i64{0});
   for (const char* name : {"global_batch_size", "micro_batch_size", "train_iters", "train_samples", "seed", "lr",
-                           "min_lr", "lr_decay_style", "lr_warmup_init", "weight_decay", "adam_beta1", "adam_beta2",
-                           "adam_eps", "clip_grad", "optimizer", "tokenizer_type", "tokenizer_model"})
+                           "min_lr", "lr_decay_style", "lr_warmup_init", "weight_decay"})
+    if (config.contains(name)) put_json(p, name, config[name]);
+  // The optimizer's own settings, and Adam's: Megatron may update some parameters by it.
+  const std::string own = text_of(config, "optimizer") + "_";
+  for (const auto& [name, value] : config.items())
+    if (name.starts_with("adam_") || name.starts_with(own)) put_json(p, name, value);
+  for (const char* name : {"clip_grad", "optimizer", "tokenizer_type", "tokenizer_model"})
     if (config.contains(name)) put_json(p, name, config[name]);
   for (const char* name : {"decoupled_lr", "decoupled_min_lr"})
     if (config.contains(name) && config[name].is_number()) put_json(p, name, config[name]);

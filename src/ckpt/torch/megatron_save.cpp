@@ -135,33 +135,30 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
   const TensorMapping mapping = megatron_mapping(run.model, MegatronLayers::stacked, rows);
   std::unordered_map<std::string, const TensorLink*> links;
   for (const TensorLink& link : mapping.links) links[mapping.ours[link.ours].name] = &link;
-  struct Kind {
-    std::string ours, theirs;
-    DType type;
-  };
-  std::vector<Kind> kinds = {{"", "", run.params}};
   const std::string state = kMegatronState;
-  if (run.has_optimizer)
-    kinds.insert(kinds.end(), {{"", state + "param.", DType::f32},
-                               {kFirstMoment, state + "exp_avg.", DType::f32},
-                               {kSecondMoment, state + "exp_avg_sq.", DType::f32}});
   std::vector<SaveTensor> blocks;
-  for (const Kind& kind : kinds)
-    for (const SaveTensor& t : ours) {
-      if (!t.name.starts_with(kind.ours)) continue;
-      const auto link = links.find(t.name.substr(kind.ours.size()));
-      if (link == links.end()) continue;  // of another kind
-      NamedShape theirs = mapping.theirs[link->second->theirs];
-      theirs.name = kind.theirs + theirs.name;
-      for (SaveTensor& block : megatron_blocks(t, theirs, link->second->block, kind.type)) {
-        const i64 end = block.offset[0] + block.shape[0];
-        const bool last_rows = global_shape(t).size() == 2 && theirs.shape[0] == rows && end == run.model.vocab_size &&
-                               global_shape(t)[0] == run.model.vocab_size && block.offset[1] == 0;
-        blocks.push_back(std::move(block));
-        if (last_rows && rows > run.model.vocab_size)
-          blocks.push_back(padding(theirs.name, theirs.shape, end, kind.type));
-      }
+  const auto add = [&](const SaveTensor& t, const std::string& name, const std::string& prefix, DType type) {
+    const auto link = links.find(name);
+    check(link != links.end(), "[save] {} is no parameter that Megatron-LM knows", name);
+    NamedShape theirs = mapping.theirs[link->second->theirs];
+    theirs.name = prefix + theirs.name;
+    for (SaveTensor& block : megatron_blocks(t, theirs, link->second->block, type)) {
+      const i64 end = block.offset[0] + block.shape[0];
+      const bool last_rows = global_shape(t).size() == 2 && theirs.shape[0] == rows && end == run.model.vocab_size &&
+                             global_shape(t)[0] == run.model.vocab_size && block.offset[1] == 0;
+      blocks.push_back(std::move(block));
+      if (last_rows && rows > run.model.vocab_size) blocks.push_back(padding(theirs.name, theirs.shape, end, type));
     }
+  };
+  for (const SaveTensor& t : ours)
+    if (!is_optimizer_tensor(t.name)) add(t, t.name, "", run.params);
+  for (const SaveTensor& t : ours)
+    if (run.has_optimizer && !is_optimizer_tensor(t.name)) add(t, t.name, state + "param.", DType::f32);
+  for (const SaveTensor& t : ours) {
+    if (!run.has_optimizer || !is_optimizer_tensor(t.name)) continue;
+    const std::size_t kind = std::string_view(kOptimizerState).size(), end = t.name.find('.', kind);
+    add(t, t.name.substr(end + 1), state + t.name.substr(kind, end + 1 - kind), DType::f32);
+  }
   const MegatronState common{run.manifest, run.model, rows, run.has_optimizer, run.params};
   return std::make_unique<DistcpWriter>(TorchDistContent{pickle_common(common), extra_state_names(run.model)},
                                         std::move(blocks), rank, options);

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
+#include <set>
 
 namespace megalith {
 namespace {
@@ -28,6 +30,37 @@ bool has_state(const TensorReader& state, std::string_view kind, const std::vect
   if (std::ranges::none_of(weights, is_there)) return false;
   for (const NamedShape& w : weights) want(is_there(w), "it has no {}", name(w));
   return true;
+}
+
+std::vector<std::string> kinds_of_state(const TensorReader& state, std::string_view prefix,
+                                        const std::vector<NamedShape>& weights) {
+  std::set<std::string_view> names;
+  for (const NamedShape& w : weights) names.insert(w.name);
+  std::vector<std::string> kinds;
+  std::map<std::string_view, std::set<std::string>> kinds_of;  // by weight
+  for (const TensorSpec& t : state.tensors()) {
+    const std::size_t end = t.name.find('.', prefix.size());
+    if (!t.name.starts_with(prefix) || end == t.name.npos) continue;
+    const std::string kind = t.name.substr(prefix.size(), end - prefix.size());
+    const auto weight = names.find(std::string_view(t.name).substr(end + 1));
+    if (weight == names.end() || std::ranges::find(kMainKinds, kind) != std::end(kMainKinds)) continue;
+    if (std::ranges::find(kinds, kind) == kinds.end()) kinds.push_back(kind);
+    kinds_of[*weight].insert(kind);
+  }
+  std::map<std::string, const std::set<std::string>*> together;
+  for (const auto& [weight, of] : kinds_of)
+    for (const std::string& kind : of) {
+      const std::set<std::string>*& others = together[kind];
+      if (!others || others->size() < of.size()) others = &of;
+    }
+  for (const NamedShape& w : weights) {
+    const auto of = kinds_of.find(w.name);
+    want(kinds.empty() || of != kinds_of.end(), "it has no state of {}", w.name);
+    if (kinds.empty()) continue;
+    for (const std::string& kind : *together[*of->second.begin()])
+      want(of->second.contains(kind), "it has no {}{}.{}", prefix, kind, w.name);
+  }
+  return kinds;
 }
 
 void check_main_values(const TensorReader& weights, const TensorReader& state) {

@@ -5,6 +5,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "ckpt/tensors/tensor_reader.h"
@@ -28,6 +29,11 @@ void want(bool ok, fmt::format_string<A...> text, A&&... args) {
 
 // Whether there is any of this kind. UnplacedState if there is of some of these weights, and not of others.
 bool has_state(const TensorReader& state, std::string_view kind, const std::vector<NamedShape>& weights);
+
+// The kinds of state PREFIX.KIND.WEIGHT that there are of these weights, main values left out. UnplacedState if a
+// weight has none and others have, or if one of two kinds that are kept together is missing.
+std::vector<std::string> kinds_of_state(const TensorReader& state, std::string_view prefix,
+                                        const std::vector<NamedShape>& weights);
 
 // UnplacedState unless the main values, rounded, are the weights, wherever that is looked at: some stretches of each
 // parameter. Main values of the wrong place are almost never.

@@ -1,12 +1,13 @@
 #include "cli/foreign/nemo_training.h"
 
-#include <fmt/core.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstdlib>
 
 #include "base/dtype.h"
 #include "cli/foreign/flag_words.h"
+#include "optim/optimizers.h"
 
 namespace megalith {
 namespace {
@@ -39,12 +40,16 @@ void take_time(const NemoValue& v, NemoFlags& flags) {  // days:hours:minutes:se
 }
 
 void take_optimizer(const NemoValue& v, NemoFlags& flags) {
+  const std::vector<std::string> ours = Optimizers().names();
   if (is_among(v.text(), "distributed_fused_adam mcore_distributed_optim"))
     flags.put("--use-distributed-optimizer", {}, v.by_user());
-  else if (v.text() == "sgd")
-    flags.put("--optimizer", {"sgd"}, v.by_user());
-  else if (!is_among(v.text(), "fused_adam adam adamw megatron_fused_adam"))
-    flags.refuse("this optimizer is not built: --optimizer adam and sgd are there", "model.optim.name", v);
+  else if (is_among(v.text(), "fused_adam adam adamw megatron_fused_adam"))
+    return;  // the default
+  else if (std::ranges::find(ours, v.text()) != ours.end())
+    flags.put("--optimizer", {v.text()}, v.by_user());
+  else
+    flags.refuse(fmt::format("this optimizer is not built: --optimizer has {}", fmt::join(ours, ", ")),
+                 "model.optim.name", v);
 }
 
 void take_decay(const NemoValue& v, NemoFlags& flags) {

@@ -49,7 +49,7 @@ class OptimizerState : public ::testing::Test {
     EXPECT_EQ(state["optimizer_steps"], 2);
     std::size_t compared = 0;
     for (const auto& [kind, prefix] :
-         {std::pair(main.c_str(), ""), std::pair("exp_avg", kFirstMoment), std::pair("exp_avg_sq", kSecondMoment)}) {
+         {std::pair(main.c_str(), ""), std::pair("exp_avg", "optimizer.exp_avg."), std::pair("exp_avg_sq", "optimizer.exp_avg_sq.")}) {
       const AnyCheckpoint expected = open_any_checkpoint(save + "/" + kind);
       for (const TensorSpec& t : expected.tensors->tensors()) {
         ASSERT_TRUE(c.tensors->find(prefix + t.name)) << prefix + t.name;

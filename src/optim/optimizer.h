@@ -1,0 +1,74 @@
+// The contract of an optimizer: its flags, the tensors that it keeps beside a parameter, the numbers that the host
+// makes before each step, and the update of a parameter as a graph. Leaves, checkpoints, pools and the host's memory
+// follow from what it declares; nothing else knows an optimizer by name. docs/adding.md tells how to add one.
+#pragma once
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "models/parameter.h"
+#include "ops/update_rules.h"
+#include "optim/config.h"
+
+namespace megalith {
+
+// A tensor of a parameter's shape, zero at first. Its leaf is PARAMETER.SUFFIX, in checkpoints
+// optimizer.SUFFIX.PARAMETER.
+struct OptimizerState {
+  std::string suffix;
+  bool operator==(const OptimizerState&) const = default;
+};
+
+// What one update works on: a parameter, or a rank's part of a pool. Of granularity matrix that part is a stack of
+// whole parameters of one type: the first dim of all values numbers them.
+struct Target {
+  const Parameter& like;           // the parameter, or one of the pool's
+  Value weights = {};              // main weights; changed in place
+  Value copy = {};                 // the weights in compute precision, changed in place; {}: there is none
+  Value gradient = {};             // summed over the ranks
+  std::vector<Value> states = {};  // as states() lists them
+  Value scalars = {}, hyper = {};  // of the step, ops/update.h
+  bool decay = true, stacked = false;
+};
+
+enum class Granularity { element, matrix };
+
+class Optimizer {
+ public:
+  virtual ~Optimizer() = default;
+  virtual std::unique_ptr<Optimizer> clone() const = 0;
+
+  virtual std::string_view name() const = 0;                // of --optimizer
+  virtual void list_fields(config::FieldList& fields) = 0;  // its flags, in its own members
+  virtual std::string mistake() const { return {}; }        // what is wrong with their values
+
+  // The name of the optimizer that updates the parameter, where it is chosen: its own, or another's.
+  virtual std::string_view updates_by(const Parameter&) const { return name(); }
+  // matrix: update() needs a whole parameter, not stretches of its elements.
+  virtual Granularity granularity() const { return Granularity::element; }
+  // Whether it takes parameters that several are packed of. Else the model declares each by itself.
+  virtual bool takes_packed() const { return true; }
+
+  virtual std::vector<OptimizerState> states() const = 0;
+  // The numbers of step t (from 1), which its updates find in `hyper` from hyper::kOwn on.
+  virtual int scalars() const { return 0; }
+  virtual void write_scalars(i64 /*t*/, double* /*out*/) const {}
+  // The new weights: the copy, or, without one, the main weights.
+  virtual Value update(Builder& b, const Target& target) const = 0;
+};
+
+void list_fields(Optimizer& optimizer, config::FieldList& fields);
+
+// The optimizer that updates a parameter in a run.
+const Optimizer& updater_of(const OptimizerConfig& config, const Parameter& parameter);
+// Suffixes of the states of all parameters, each once.
+std::vector<std::string> state_suffixes(const OptimizerConfig& config, const std::vector<Parameter>& parameters);
+
+// For optimizers that are a rule of ops/update_rules.h.
+Value update_by(Builder& b, const UpdateRule& rule, const Target& target);
+
+// Error text unless a factor of a moving mean is in range; `flag` without dashes.
+std::string mistake_of_decay(std::string_view flag, double value);
+
+}  // namespace megalith
