@@ -16,7 +16,8 @@ enum class ParameterKind { matrix, vector, embedding, positions, output };
 struct Parameter {
   std::string name;
   ParameterKind kind = ParameterKind::matrix;
-  Type type = {};  // in compute precision, with its layout
+  Type type = {};    // in compute precision, with its layout
+  int row_dims = 0;  // of a matrix: so many dims from the first on number its rows; 0: all but the last
   Initial initial = {};
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value = {};   // the leaf in the graph

@@ -28,9 +28,10 @@ class AttentionBlock {
 
   Value operator()(Value x) {
     const Value o = packs_qkv() ? packed(x) : split_up(x);
-    return einsum(b_, "sbgrd,hgrd->sbh", o,
-                  p_.matrix(name_ + "linear_proj.weight", {h_, g_, r_, d_}, by_group(1, 2),
-                            initial_of_output(c_, h_, g_ * r_ * d_)));
+    Parameter projection = p_.declare(name_ + "linear_proj.weight", {h_, g_, r_, d_}, by_group(1, 2),
+                                      initial_of_output(c_, h_, g_ * r_ * d_));
+    projection.row_dims = 1;
+    return einsum(b_, "sbgrd,hgrd->sbh", o, p_.add_parameter(std::move(projection)));
   }
 
  private:
