@@ -12,6 +12,7 @@
 #include "ops/embedding.h"
 #include "ops/layer_norm.h"
 #include "ops/multi_update.h"
+#include "ops/normalize.h"
 #include "ops/reshape.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"

@@ -92,6 +92,23 @@ TEST(Sum, of_tall_columns) {
     }
 }
 
+TEST(Normalize, divides_each_of_a_stack_by_its_norm) {
+  for (const DType t : {DType::f32, DType::bf16, DType::f64})
+    if (tested(t))
+      for (const auto& [stack, n] : std::vector<std::pair<i64, i64>>{{1, 1}, {3, 7}, {2, 33}, {4, 70000}, {0, 5}}) {
+        Tensor x = random_tensor(t, {stack, n, 1}, 5);
+        for (i64 i = 0; i < n && stack > 1; ++i) x.x[size_t(n + i)] = 0;  // stays 0
+        const Tensor got = run_kernel(Normalize{}, {x})[0];
+        for (i64 k = 0; k < stack; ++k) {
+          double squares = 0;
+          for (i64 i = 0; i < n; ++i) squares += x.x[size_t(k * n + i)] * x.x[size_t(k * n + i)];
+          const double size = std::max(std::sqrt(squares), 1e-7);
+          for (size_t i = size_t(k * n); i < size_t((k + 1) * n); ++i)
+            EXPECT_NEAR(got.x[i], x.x[i] / size, epsilon(t)) << i;
+        }
+      }
+}
+
 // Added up one after the other in f32, a million tenths are wrong by thousands.
 TEST(Sum, of_many_small_numbers) {
   const i64 n = 1 << 20;

@@ -190,6 +190,7 @@ class Table {
   }
 
   void update() {
+    plain(Normalize{}, {constant("abc")});
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
     plain(MultiAccumulate{2, false}, {constant("ab"), value("ab"), constant("c"), value("c")});
     at_update(SumSquares{2}, {constant("ab")});
@@ -220,11 +221,11 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},     RmsNormGrad{},     LayerNormGrad{},     ActivateGrad{},     SwigluGrad{},
-          AttentionGrad{}, AttentionPart{},   AttentionPartGrad{}, EmbeddingGrad{},    VocabMax{},
-          VocabMaxSums{},  VocabLoss{},       VocabSumsGrad{},     CrossEntropyGrad{}, Ones{},
-          AddGrad{},       CacheWrite{},      CachedAttention{},   Accumulate{},       MultiAccumulate{},
-          SumSquares{},    MultiSumSquares{}, StepScalars{},       Update{},           MultiUpdate{}};
+  return {Broadcast{},     RmsNormGrad{},       LayerNormGrad{}, ActivateGrad{},    SwigluGrad{},   AttentionGrad{},
+          AttentionPart{}, AttentionPartGrad{}, EmbeddingGrad{}, VocabMax{},        VocabMaxSums{}, VocabLoss{},
+          VocabSumsGrad{}, CrossEntropyGrad{},  Ones{},          AddGrad{},         CacheWrite{},   CachedAttention{},
+          Accumulate{},    MultiAccumulate{},   SumSquares{},    MultiSumSquares{}, StepScalars{},  Normalize{},
+          Update{},        MultiUpdate{}};
 }
 
 }  // namespace megalith::harness

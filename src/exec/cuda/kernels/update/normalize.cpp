@@ -1,0 +1,17 @@
+// Kernel of Normalize.
+#include "exec/cuda/kernels/update/normalize.h"
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/supported.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const Normalize& op, const Site& site) {
+  check_activation(op.name, site.ins[0].dtype);
+  const i64 stack = site.in_shape(0)[0];
+  const NormalizeLaunch l{site.ins[0].dtype, stack, stack > 0 ? count(site.in_shape(0)) / stack : 0, op.eps};
+  return {normalize_partials(l) * i64(sizeof(double)),
+          [l](const Args& a) { launch(l, a.ins[0], reinterpret_cast<double*>(a.workspace), a.outs[0], a.stream); }};
+}
+
+}  // namespace megalith::cuda
