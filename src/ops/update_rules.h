@@ -81,7 +81,41 @@ struct Sgd {
   };
 };
 
-using UpdateRule = std::variant<AdamW, Sgd>;
+// Lion (Chen et al. 2023).
+//   w *= 1 - lr * wd;  w -= lr * sign(b1 m + (1 - b1) g);  m = b2 m + (1 - b2) g
+struct Lion {
+  static constexpr std::string_view name = "lion";
+  static constexpr int kStates = 1;
+  static constexpr double kFlops = 10;
+  double beta1 = 0.95, beta2 = 0.98;
+  void fields(auto&& v) const { v("beta1", beta1), v("beta2", beta2); }
+
+  template <class M>
+  struct Step {
+    using S = typename M::Number;
+    S factor, keep, beta1, beta2, rest1, rest2, rate;
+
+    Step() = default;
+    constexpr Step(const Lion& r, const StepNumbers& u)
+        : factor(S(u.factor)),
+          keep(S(1 - u.lr * u.weight_decay)),
+          beta1(S(r.beta1)),
+          beta2(S(r.beta2)),
+          rest1(S(1 - r.beta1)),
+          rest2(S(1 - r.beta2)),
+          rate(S(u.lr)) {}
+
+    constexpr void operator()(S& w, S g, S* state) const {
+      S& m = state[0];
+      g *= factor;
+      const S mean = M::products(beta1, m, rest1, g);
+      w = M::fma(w, keep, mean > 0 ? -rate : mean < 0 ? rate : S(0) * mean);  // of NaN: NaN
+      m = M::products(beta2, m, rest2, g);
+    }
+  };
+};
+
+using UpdateRule = std::variant<AdamW, Sgd, Lion>;
 
 inline std::string_view name_of(const UpdateRule& rule) {
   return std::visit([](const auto& r) { return r.name; }, rule);
