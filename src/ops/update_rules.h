@@ -115,7 +115,46 @@ struct Lion {
   };
 };
 
-using UpdateRule = std::variant<AdamW, Sgd, Lion>;
+// A mean of gradients in the place of the weights: m = b m + (1 - b) g
+struct Mean {
+  static constexpr std::string_view name = "mean";
+  static constexpr int kStates = 0;
+  static constexpr double kFlops = 4;
+  double beta = 0.9;
+  void fields(auto&& v) const { v("beta", beta); }
+
+  template <class M>
+  struct Step {
+    using S = typename M::Number;
+    S factor, beta, rest;
+
+    Step() = default;
+    constexpr Step(const Mean& r, const StepNumbers& u) : factor(S(u.factor)), beta(S(r.beta)), rest(S(1 - r.beta)) {}
+    constexpr void operator()(S& m, S g, S*) const { m = M::products(beta, m, rest, g * factor); }
+  };
+};
+
+// Down a direction that was made of the gradient: w *= 1 - lr * wd;  w -= lr * scale * g
+struct Descent {
+  static constexpr std::string_view name = "descent";
+  static constexpr int kStates = 0;
+  static constexpr double kFlops = 4;
+  double scale = 1;
+  void fields(auto&& v) const { v("scale", scale); }
+
+  template <class M>
+  struct Step {
+    using S = typename M::Number;
+    S keep, rate;
+
+    Step() = default;
+    constexpr Step(const Descent& r, const StepNumbers& u)
+        : keep(S(1 - u.lr * u.weight_decay)), rate(S(u.lr * r.scale)) {}
+    constexpr void operator()(S& w, S g, S*) const { w = M::fma(w, keep, -rate * g); }
+  };
+};
+
+using UpdateRule = std::variant<AdamW, Sgd, Lion, Mean, Descent>;
 
 inline std::string_view name_of(const UpdateRule& rule) {
   return std::visit([](const auto& r) { return r.name; }, rule);
