@@ -13,7 +13,10 @@
 #include "config/parse.h"
 #include "config/show.h"
 #include "device/make_backend.h"
+#include "exec/sim/facts_clock.h"
+#include "exec/sim/paper_backend.h"
 #include "exec/sim/simulator.h"
+#include "facts/facts_file.h"
 #include "models/gpt/gpt.h"
 #include "observe/peak_flops.h"
 #include "ops/all.h"
@@ -28,8 +31,9 @@ double seconds_since(Clock::time_point t) { return std::chrono::duration<double>
 
 struct Flags {
   std::string model;
-  bool llama = false, ops = false, bf16 = false;
+  bool llama = false, ops = false, bf16 = false, paper = false;
   std::vector<std::string> passes_off;
+  std::string facts;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
   DeviceOptions device;
 };
@@ -39,6 +43,8 @@ void list_fields(Flags& c, config::FieldList& f) {
   f.add("llama", c.llama, "RMSNorm, SwiGLU, rope, no biases, untied embeddings.");
   f.add("ops", c.ops, "Where the time goes.");
   f.add("passes-off", c.passes_off, "Names of passes to leave out.");
+  f.add("facts", c.facts, "Also the plan and the step that these facts of a device foretell: a name or a file.");
+  f.add("paper", c.paper, "Only that: nothing runs.");
   f.add("bf16", c.bf16, "Compute in bf16.");
   f.add("layers", c.layers, "Layers."), f.add("hidden", c.hidden, "Hidden size."),
       f.add("ffn", c.ffn, "MLP width; 0: the usual.");
@@ -133,6 +139,8 @@ class StepBench {
     return {times.front(), times[times.size() / 2], row, 1 - interpreter_->busy_seconds() / wall};
   }
 
+  i64 arena() const { return step_.plan.arena_bytes; }
+
   double flops() const { return flops_per_iteration(model_, spec_.mode.batch); }
   i64 planned() const { return planned_; }
   double first_step() const { return first_step_; }
@@ -189,7 +197,7 @@ class StepBench {
 
   // As the trainer does it: the step's numbers and a batch, then the run; nothing waits.
   void step() {
-    const double hyper[hyper::kSize] = {1e-4, 0.1, 0.1, 0.05};
+    const double hyper[] = {1e-4, 0.1, 0.1, 0.05};  // rate, decay, AdamW's corrections
     put("hyper", hyper), put("tokens", tokens_.data()), put("labels", labels_.data());
     put("loss_mask", mask_.data()), put("position_ids", positions_.data());
     interpreter_->run(program_index(), true);
@@ -220,6 +228,22 @@ class StepBench {
   double first_step_ = 0;
 };
 
+// The same step on a paper device of such facts. here: bytes and seconds of the real one; 0: there is none.
+void foretell(const Flags& f, i64 batch, i64 seq, DType dtype, i64 arena_here, double seconds_here) {
+  const auto paper = sim::make_paper_backend(find_facts(f.facts));
+  const PlannedStep step = plan_step(step_spec(f, model_of(f, seq), batch, dtype), *paper);
+  const double seconds =
+      sim::simulate(step.plan, step.plan.program("last-micro-batch"), sim::FactsClock(paper->facts())).total.seconds;
+  const double bytes = double(step.plan.arena_bytes);
+  fmt::print("  by the facts of {}: arena {} bytes, {:.3f} ms a step", paper->facts().name, step.plan.arena_bytes,
+             seconds * 1e3);
+  if (seconds_here > 0)
+    fmt::print("; here {} bytes (ratio {:.6f}), {:.3f} ms in a row (ratio {:.4f})", arena_here,
+               bytes / double(arena_here), seconds_here * 1e3, seconds / seconds_here);
+  fmt::print("\n");
+  for (const std::string& line : paper->bounded()) fmt::print("    bounded: {}\n", line);
+}
+
 void measure(const Flags& f, i64 batch, i64 seq, DType dtype, const Backend& backend) {
   const auto began = Clock::now();
   StepBench bench(f, batch, seq, dtype, backend);
@@ -239,6 +263,7 @@ void measure(const Flags& f, i64 batch, i64 seq, DType dtype, const Backend& bac
       "  memory: planned {:.1f} MiB, used {:.1f} MiB ({:.2f} %); {:.2f} s to the first step's end ({:.2f} s of "
       "them planning); loss {:.12f}\n",
       planned / mib, used / mib, 100 * used / planned, start, start - bench.first_step(), bench.loss());
+  if (!f.facts.empty()) foretell(f, batch, seq, dtype, bench.arena(), t.row);
   if (f.ops) bench.print_ops();
   std::fflush(stdout);
 }
@@ -251,7 +276,8 @@ int run(int argc, char** argv) {
   if (!f.model.empty()) apply_preset(f, r.given);
   check(f.steps > 0, "--steps {}: want at least 1", f.steps);
   const bool defaults = f.seq == 0;
-  if (defaults && f.device.kind == DeviceKind::automatic) f.device.kind = DeviceKind::cpu;
+  if (defaults && f.device.kind() == DeviceKind::automatic) f.device.device = "cpu";
+  if (f.paper && !defaults) return foretell(f, f.batch, f.seq, f.bf16 ? DType::bf16 : DType::f32, 0, 0), 0;
   const std::unique_ptr<Backend> backend = make_backend(f.device);
   if (!defaults) return measure(f, f.batch, f.seq, f.bf16 ? DType::bf16 : DType::f32, *backend), 0;
   for (const auto& [batch, seq] : {std::pair<i64, i64>{4, 64}, {1, 1024}})

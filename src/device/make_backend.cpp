@@ -1,11 +1,15 @@
 #include "device/make_backend.h"
 
+#include <fmt/ranges.h>
+
 #include <cstdlib>
 #include <filesystem>
 
 #include "base/log.h"
 #include "exec/cpu/backend.h"
 #include "exec/cuda/backend.h"
+#include "exec/sim/paper_backend.h"
+#include "facts/facts_file.h"
 
 namespace megalith {
 
@@ -35,9 +39,18 @@ static CudaOptions cuda_options(const DeviceOptions& options, Ranks* ranks) {
 void settle_drivers() { settle_cuda_driver(); }
 
 std::unique_ptr<Backend> make_backend(const DeviceOptions& options, Ranks* ranks) {
-  const bool given = options.kind != DeviceKind::automatic;
-  const std::string missing = options.kind == DeviceKind::cpu ? "" : why_no_cuda();
-  const bool cuda = options.kind == DeviceKind::cuda || (!given && missing.empty());
+  if (options.kind() == DeviceKind::paper) {
+    check(
+        names_facts(options.device),
+        "--device {}: want auto, cpu or cuda or, to plan for a device that is not here, {} or a file of facts (*.yaml)",
+        options.device, fmt::join(names_of_facts(), ", "));
+    auto backend = sim::make_paper_backend(find_facts(options.device));
+    log::info("device: {}, which need not be here: plans are made from its facts", backend->device_name());
+    return backend;
+  }
+  const bool given = options.kind() != DeviceKind::automatic;
+  const std::string missing = options.kind() == DeviceKind::cpu ? "" : why_no_cuda();
+  const bool cuda = options.kind() == DeviceKind::cuda || (!given && missing.empty());
   auto backend = cuda ? make_cuda_backend(cuda_options(options, ranks)) : make_cpu_backend(ranks);
   const std::string why = given  ? (cuda ? "--device cuda" : "--device cpu")
                           : cuda ? "there is a GPU; --device cpu computes on the CPU"

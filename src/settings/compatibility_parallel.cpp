@@ -156,6 +156,12 @@ std::string world_is_real(const Options& o) {
   return "--world-size is for --dry-run: in a run the launcher says how many ranks there are";
 }
 
+std::string device_is_real(const Options& o) {
+  const std::string& device = o.train.device.device;
+  if (o.train.device.kind() != DeviceKind::paper || o.train.dry_run) return {};
+  return fmt::format("--device {}: want auto, cpu or cuda; only --dry-run plans for a device that is not here", device);
+}
+
 std::string sequence_parallel(const Options& o) {
   if (!o.parallel.sequence_parallel || o.parallel.tensor_model_parallel_size > 1) return {};
   return "--sequence-parallel has no effect with --tensor-model-parallel-size 1";
@@ -234,6 +240,7 @@ std::string zeros(const Options& o) {
 std::vector<Rule> parallel_rules() {
   return {
       {"world-size comes with dry-run", Topic::run, Action::refuse, world_is_real},
+      {"a device that is not here comes with dry-run", Topic::run, Action::refuse, device_is_real},
       {"the number of ranks is a multiple of tensor x pipeline x context", Topic::run, Action::refuse, world_divides},
       {"num-attention-heads is a multiple of the tensor-parallel size", Topic::run, Action::refuse, ranks_divide_heads},
       {"num-query-groups is a multiple or divisor of the tensor-parallel size", Topic::run, Action::refuse,

@@ -168,7 +168,7 @@ std::string offload_in_turn(const Options& o) {
   if (!o.optimizer.optimizer_cpu_offload) return {};
   if (o.optimizer.optimizer_offload_fraction == 0)
     return "--optimizer-cpu-offload has no effect with --optimizer-offload-fraction 0: leave both out, or raise it";
-  if (o.optimizer.overlap_cpu_optimizer_d2h_h2d || o.train.device.kind == DeviceKind::cpu) return {};
+  if (o.optimizer.overlap_cpu_optimizer_d2h_h2d || o.train.device.kind() == DeviceKind::cpu) return {};
   return "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "
          "which takes twice as long: add it";
 }

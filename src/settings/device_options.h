@@ -8,13 +8,21 @@ namespace config {
 class FieldList;
 }
 
-enum class DeviceKind { automatic, cpu, cuda };
+enum class DeviceKind { automatic, cpu, cuda, paper };
 
 struct DeviceOptions {
-  DeviceKind kind = DeviceKind::automatic;  // automatic: cuda where there is a GPU that the build can use
-  std::string gemm_cache_file;   // empty: in the user's cache directory; "none": no file, and nothing is measured
-  double timeout_seconds = 600;  // of what a GPU waits for from others; --distributed-timeout-minutes
+  // auto: cuda where there is a GPU that the build can use; cpu; cuda; or, for --dry-run, a device that need not be
+  // there: the name or the file of its facts (facts/facts_file.h).
+  std::string device = "auto";
+  std::string gemm_cache_file = {};  // empty: in the user's cache directory; "none": no file, and nothing is measured
+  double timeout_seconds = 600;      // of what a GPU waits for from others; --distributed-timeout-minutes
 
+  DeviceKind kind() const {
+    return device == "auto"   ? DeviceKind::automatic
+           : device == "cpu"  ? DeviceKind::cpu
+           : device == "cuda" ? DeviceKind::cuda
+                              : DeviceKind::paper;
+  }
   bool operator==(const DeviceOptions&) const = default;
 };
 

@@ -124,8 +124,9 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
 }
 
 void list_fields(DeviceOptions& c, config::FieldList& f) {
-  f.add("device", c.kind, {"auto", "cpu", "cuda"},
-        "Where to compute; auto: on a GPU if there is one. Not in Megatron.");
+  f.add("device", c.device,
+        "Where to compute: auto (on a GPU if there is one), cpu or cuda; with --dry-run also a GPU that is not here: "
+        "h100, h200, or a file of facts that `megalith calibrate` wrote. Not in Megatron.");
   f.add("gemm-cache-file", c.gemm_cache_file,
         "File that keeps which matrix-product algorithms were the fastest on this GPU; left out: "
         "megalith/gemm-algorithms.json in the user's cache directory; none: nothing is measured, and the library's own "

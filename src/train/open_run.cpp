@@ -8,6 +8,7 @@
 #include "comm/together.h"
 #include "data/data_paths.h"
 #include "observe/run_head.h"
+#include "planner/step_time.h"
 #include "resume/run_begin.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
@@ -113,7 +114,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
   });
-  if (!o.train.dry_run) {
+  if (!o.train.dry_run || ranks.size() == 1) {  // on paper it only counts
     const Coord coord = coord_of(step.plan, ranks);
     backend.connect(step.plan, coord, links_of(step, coord));
   }
@@ -134,6 +135,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
   say_head(o, *start, total, backend, ranks);
+  if (o.train.dry_run)
+    if (const std::string report = time_report(o, step, backend); !report.empty()) log::say("{}", report);
   return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places)};
 }
 

@@ -40,7 +40,8 @@ TEST_F(BadInput, Flags) {
   refuses("--tokenizer-type Foo", "\"Foo\"");
   refuses("--tokenizer-type GPT2BPETokenizer", "--vocab-file");
   refuses("--vocab-size 100", "257 tokens");
-  refuses("--device gpu", "'gpu'");
+  refuses("--device gpu", "--device gpu: want auto, cpu or cuda");
+  refuses("--device h100", "--device h100: want auto, cpu or cuda");
   tells("--fp16", "--fp16");
   refuses("--tensor-model-parallel-size 2", "start a multiple of 2 ranks");
   tells("--expert-model-parallel-size 2", "--expert-model-parallel-size: mixture of experts is not built yet");

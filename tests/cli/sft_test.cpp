@@ -87,7 +87,7 @@ class Model {
 
   static std::unique_ptr<Backend> cpu() {
     DeviceOptions options;
-    options.kind = DeviceKind::cpu;
+    options.device = "cpu";
     return make_backend(options);
   }
 

@@ -20,7 +20,7 @@ class NeedsGpu : public testing::Environment {
 
 class CudaRuns : public testing::TestWithParam<const char*> {
  protected:
-  std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+  std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
 };
 
 TEST_P(CudaRuns, SameBitsTwiceAndWithoutGraphs) {
@@ -87,7 +87,7 @@ class LittleRoom final : public test::WrappedBackend {
 TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
   const std::string flags =
       "--bf16 --hidden-size 1024 --num-layers 4 --train-iters 4 --save-interval 2 --async-save --lr 0.1";
-  const auto gpu = [] { return make_backend({DeviceKind::cuda, "none"}); };
+  const auto gpu = [] { return make_backend({"cuda", "none"}); };
   const Told whole = run(flags, *gpu());
   EXPECT_EQ(whole.error, "");
   EXPECT_GT(whole.checkpoint.size(), size_t{1} << 30);
@@ -101,7 +101,7 @@ TEST(CudaSaves, AreOfTheirIterationHoweverTheCopiesGo) {
 // What was saved lies in its place on the GPU to the bit, whatever part of it a reader took. Of a damaged copy with
 // nothing before it nothing stays: the run is a fresh one.
 TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
-  const std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+  const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
   for (const char* flags : {"", "--bf16", "--bf16 --optimizer-cpu-offload --optimizer-offload-fraction 0.4"}) {
     SCOPED_TRACE(flags);
     const TempFolder folder("loads");
@@ -143,7 +143,7 @@ TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
 // State that goes through windows of the GPU's memory is updated by the same arithmetic. The norm of the weights is
 // read from where they lie.
 TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
-  const std::unique_ptr<Backend> gpu = make_backend({DeviceKind::cuda, "none"});
+  const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
   for (const char* model : {"", " --bf16", " --bf16 --swiglu --optimizer-offload-fraction 0.4"}) {
     const std::string flags = std::string("--save-interval 5 --log-params-norm --global-batch-size 4") + model;
     const Told here = run(flags, *gpu);

@@ -15,6 +15,8 @@ Examples examples_of_parallel() {
         "--tensor-model-parallel-size 9223372036854775807 is out of range: give 1 or more"}},
       {"world-size comes with dry-run",
        {"--world-size 2", "--world-size is for --dry-run: in a run the launcher says how many ranks there are"}},
+      {"a device that is not here comes with dry-run",
+       {"--device h100", "--device h100: want auto, cpu or cuda; only --dry-run plans for a device that is not here"}},
       {"the number of ranks is a multiple of tensor x pipeline x context",
        {"--tensor-model-parallel-size 2",
         "1 ranks are not divisible by tensor 2 x pipeline 1 x context 1 = 2: start a multiple of 2 ranks, or change "

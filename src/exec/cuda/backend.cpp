@@ -10,7 +10,9 @@
 #include "exec/cuda/host_copies.h"
 #include "exec/cuda/requests.h"
 #include "exec/cuda/staging.h"
+#include "exec/cuda/tell_facts.h"
 #include "exec/cuda/transfers.h"
+#include "facts/tells_facts.h"
 
 namespace megalith {
 
@@ -115,7 +117,7 @@ class CudaInterpreter final : public Interpreter {
   std::vector<double> scalars_;
 };
 
-class CudaBackend final : public Backend {
+class CudaBackend final : public Backend, public TellsFacts {
  public:
   explicit CudaBackend(const CudaOptions& o) : device_(ordinal(o), o.gemm_cache) {
     if (!o.ranks || o.ranks->size() == 1) return;
@@ -134,6 +136,10 @@ class CudaBackend final : public Backend {
   i64 available_bytes() const override { return device_.total_bytes(); }
   i64 peak_bytes() const override { return device_.total_bytes() - device_.free_bytes(); }
   std::optional<i64> host_bytes() const override { return resident_bytes() + cuda::Staging::kBytes; }
+  void tell(DeviceFacts& facts) const override {
+    facts.memory_bytes = device_.total_bytes(), facts.reserved_bytes = fixed_bytes();
+    cuda::tell(device_, facts);
+  }
   void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
     if (!peers_) return;
     std::vector<cuda::Clique> needed = cuda::cliques_of(plan, coord);

@@ -53,6 +53,7 @@ Device::Device(int ordinal, const std::string& gemm_cache) : ordinal_(ordinal) {
   capability_ = attribute(ordinal, cudaDevAttrComputeCapabilityMajor) * 10 +
                 attribute(ordinal, cudaDevAttrComputeCapabilityMinor);
   check_cuda(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "making a stream");
+  memory_ = total_bytes();
   // What an earlier program chose among fewer ways, or by shorter looks, is chosen again.
   gemm_choices_ =
       std::make_unique<GemmChoices>(gemm_cache, fmt::format("{} cuBLASLt {} tuner 3", name_, cublasLtGetVersion()));

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/dtype.h"
+#include "exec/cuda_needs/gpu_sizes.h"
 
 struct cublasLtContext;
 struct cudnnContext;
@@ -42,9 +43,10 @@ class Device {
   int sms() const { return sms_; }                      // multiprocessors
   i64 shared_memory() const { return shared_memory_; }  // bytes a block may ask for
   int capability() const { return capability_; }        // 90: Hopper
-  cudaStream_t stream() const { return stream_; }       // the compute lane
-  cublasLtContext* blas();                              // made at first use
-  cudnnContext* dnn();                                  // likewise; bound to stream()
+  GpuSizes sizes() const { return {sms_, shared_memory_, capability_, memory_}; }
+  cudaStream_t stream() const { return stream_; }  // the compute lane
+  cublasLtContext* blas();                         // made at first use
+  cudnnContext* dnn();                             // likewise; bound to stream()
   GemmChoices& gemm_choices() { return *gemm_choices_; }
   AttentionPlans& attention_plans() { return *attention_plans_; }
   GemmLibrary& gemms() { return *gemms_; }
@@ -54,7 +56,7 @@ class Device {
 
  private:
   int ordinal_, sms_ = 0, capability_ = 0;
-  i64 shared_memory_ = 0;
+  i64 shared_memory_ = 0, memory_ = 0;
   std::string name_;
   cudaStream_t stream_ = nullptr;
   cublasLtContext* blas_ = nullptr;

@@ -5,24 +5,24 @@
 #include <functional>
 
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/local_node.h"
 #include "ops/all.h"
 
 namespace megalith::cuda {
 
 class Comms;
 
-// One node as one rank sees it. Buffers are dense, row-major, with the local sizes, and start at multiples of 256
-// bytes.
-struct Site {
-  const Mesh& mesh;
-  Coord coord;
-  std::vector<Type> ins, outs;  // logical types
-  Device& device;
-  Comms* comms = nullptr;  // what relayouts move data with; not there while memory is planned
-  std::string tag = {};    // where in the model
+struct Site : LocalNode {
+  Site(const Mesh& mesh, const Coord& coord, std::vector<Type> ins, std::vector<Type> outs, Device& device,
+       Comms* comms = nullptr, std::string tag = {})
+      : LocalNode{mesh, coord, std::move(ins), std::move(outs), device.sizes()},
+        device(device),
+        comms(comms),
+        tag(std::move(tag)) {}
 
-  Shape in_shape(int i) const { return local_shape(mesh, ins[i].shape, ins[i].layout); }
-  Shape out_shape(int i) const { return local_shape(mesh, outs[i].shape, outs[i].layout); }
+  Device& device;
+  Comms* comms;     // what relayouts move data with; not there while memory is planned
+  std::string tag;  // where in the model
 };
 
 struct Args {

@@ -14,43 +14,57 @@ Total& Total::operator+=(const Total& o) {
   return *this;
 }
 
-static Total one(const Plan& plan, const Program& p, const Instruction& in, const Hardware& hw) {
+Took RatesClock::seconds(const Plan& plan, const Program& p, const Instruction& in) const {
   double largest = 0;
   for (const auto* side : {&in.ins, &in.outs})
-    for (int b : *side) largest = std::max(largest, double(p.buffers[b].bytes));
+    for (int b : *side) largest = std::max(largest, double(p.buffers[size_t(b)].bytes));
   const Cost c = cost_of(plan, p, in);
-  Total t{c.flops, c.bytes, 0, 0, 1};
-  if (const auto* r = in.op.get_if<Relayout>()) t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
-  const bool matrix = in.op.name() == "einsum" || in.op.name().starts_with("attention");
-  const double rate = matrix ? hw.gemm_flops : hw.vector_flops;
-  t.seconds = std::max(c.flops / rate, c.bytes / hw.memory_bytes) + hw.launch_seconds;
-  if (t.wire_bytes > 0) t.seconds += t.wire_bytes / hw.link_bytes;
+  Took t;
   if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>())
-    t.wire_bytes = c.bytes, t.seconds = c.bytes / hw.host_bytes + hw.launch_seconds;
+    return {hw_.launch_seconds, c.bytes / hw_.host_bytes, c.bytes};
+  const bool matrix = in.op.name() == "einsum" || in.op.name().starts_with("attention");
+  const double rate = matrix ? hw_.gemm_flops : hw_.vector_flops;
+  t.work = std::max(c.flops / rate, c.bytes / hw_.memory_bytes) + hw_.launch_seconds;
+  if (const auto* r = in.op.get_if<Relayout>()) t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
+  if (t.wire_bytes > 0) t.transfer = t.wire_bytes / hw_.link_bytes;
   return t;
 }
 
 Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, bool first) {
+  return simulate(plan, program, RatesClock(hw), first);
+}
+
+Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, bool first) {
   Estimate e;
-  double clock = 0;
-  std::map<int, double> free;                         // when a lane is
-  std::vector<double> ready(program.buffers.size());  // when what a lane brings is there
+  double now = 0;
+  struct Begun {
+    double at = 0, end = 0;
+  };
+  std::map<int, double> free;                        // when a lane is
+  std::vector<Begun> begun(program.buffers.size());  // what a lane brings
   for (const Instruction& in : program.instructions) {
     if (!is_carried_out(in.op, first)) continue;
-    Total t = one(plan, program, in, hw);
+    const Took took = clock.seconds(plan, program, in);
+    const Cost cost = cost_of(plan, program, in);
+    Total t{cost.flops, cost.bytes, took.wire_bytes, took.total(), 1};
     std::string name(in.op.name());
     if (const int lane = in.op.lane()) {
       name += fmt::format(", lane {}", lane);
       double& end = free[lane];
-      ready[size_t(in.outs[0])] = end = std::max(clock, end) + t.seconds;
+      const double start = std::max(now, end);
+      begun[size_t(in.outs[0])] = {start, end = start + t.seconds};
     } else {
-      if (in.op.get_if<Wait>()) t.seconds = std::max(0.0, ready[size_t(in.ins[0])] - clock);
-      clock += t.seconds;
+      if (in.op.get_if<Wait>()) {
+        const Begun& b = begun[size_t(in.ins[0])];
+        const double hidden = std::max(0.0, std::min(now, b.end) - b.at);
+        t.seconds = std::max(0.0, b.end - now) + hidden * (clock.overlap_slowdown() - 1);
+      }
+      now += t.seconds;
     }
     e.total += t;
     e.by_op[name] += t;
   }
-  e.total.seconds = clock;
+  e.total.seconds = now * clock.together();
   return e;
 }
 

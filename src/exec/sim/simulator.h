@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "plan/plan.h"
+#include "exec/sim/clock.h"
 
 namespace megalith::sim {
 
@@ -19,6 +19,17 @@ struct Hardware {
   double launch_seconds = 0;  // fixed cost of an instruction
   double host_bytes = 0;      // bytes/s to the host's memory, and as many from there
 };
+// The clock of such rates.
+class RatesClock final : public Clock {
+ public:
+  explicit RatesClock(Hardware hw) : hw_(std::move(hw)) {}
+  Took seconds(const Plan& plan, const Program& program, const Instruction& in) const override;
+  double send(double bytes, int, int) const override { return bytes / hw_.link_bytes; }
+
+ private:
+  Hardware hw_;
+};
+
 Hardware this_cpu();  // measured for a moment when called
 Hardware h200();      // docs/performance.md: 660 TFLOP/s bf16, 4.25 TB/s, NVLink 380 GB/s, PCIe 50 GB/s each way
 
@@ -35,6 +46,7 @@ struct Estimate {
 
 // One run of a program on one rank; `first`: in a step's first micro-batch.
 Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, bool first = true);
+Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, bool first = true);
 std::string print(const Estimate& e);
 
 }  // namespace megalith::sim

@@ -2,8 +2,9 @@
 #include "exec/cuda/kernels/activate.h"
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
 #include "exec/cuda/kernels/then_sum.h"
+#include "exec/cuda_needs/sum_plan.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 
@@ -26,7 +27,7 @@ static Kernel with_bias(const ActivateGrad& op, const Site& site, const Activate
   check_number(op.name, site.outs[size_t(bias)].dtype);
   const i64 columns = dx.back(), rows = columns == 0 ? 0 : count(dx) / columns;
   const SumLaunch sums = column_sums(l.dtype, site.outs[size_t(bias)].dtype, rows, columns);
-  if (sums.columns != columns || sums.terms != rows || rows < 2 || !sums.packed) {
+  if (!adds_on_the_way(sums, rows, columns)) {
     ActivateGrad plain = op;
     plain.bias = false;
     Site gradient = site;

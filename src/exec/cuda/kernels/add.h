@@ -1,7 +1,7 @@
 // z = x + y, where y may lack dims of x, and y = x with dims added.
 #pragma once
 #include "exec/cuda/device.h"
-#include "exec/cuda/products/loop_table.h"
+#include "exec/cuda_needs/loop_table.h"
 
 namespace megalith::cuda {
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "exec/cuda/device.h"
-#include "exec/cuda/products/loop_table.h"
+#include "exec/cuda_needs/loop_table.h"
 
 namespace megalith {
 struct Box;

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 

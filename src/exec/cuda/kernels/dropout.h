@@ -1,7 +1,7 @@
 // y = x / (1 - p) where the hash of an element's place is at least p, else 0. x, y of type `x` (f32, bf16); y may be x.
 #pragma once
 #include "exec/cuda/device.h"
-#include "exec/cuda/kernels/attention/indices.h"
+#include "exec/cuda_needs/indices.h"
 
 namespace megalith::cuda {
 

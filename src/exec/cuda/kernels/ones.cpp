@@ -2,7 +2,7 @@
 #include "exec/cuda/kernels/ones.h"
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 

@@ -2,7 +2,7 @@
 // interleaved, dims 2i and 2i + 1. Dims from 2 half on pass. y may be x.
 #pragma once
 #include "exec/cuda/device.h"
-#include "exec/cuda/kernels/attention/indices.h"
+#include "exec/cuda_needs/indices.h"
 
 namespace megalith::cuda {
 

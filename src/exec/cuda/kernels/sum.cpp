@@ -4,90 +4,20 @@
 
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/kernels/add.h"
-#include "exec/cuda/kernels/supported.h"
-#include "ops/loops.h"
+#include "exec/cuda_needs/sum_plan.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 
-namespace {
-
-enum { kX = 0, kY = 1 };
-// Blocks to aim at: what an H200 runs at once; fixed, so that sums do not depend on the GPU.
-constexpr i64 kBlocks = 396;
-constexpr i64 kFewestRows = 64;  // of a chunk
-constexpr i64 kFewestTerms = 8192;
-constexpr i64 kMostRunChunks = 256;
-
-i64 ceil_div(i64 a, i64 b) { return (a + b - 1) / b; }
-
-// Moves the loop that is x's innermost to the end, if there is one. True if there is.
-bool innermost_last(std::vector<Loop>& loops) {
-  for (size_t i = 0; i < loops.size(); ++i)
-    if (loops[i].stride[kX] == 1) {
-      std::swap(loops[i], loops.back());
-      return true;
-    }
-  return false;
-}
-
-void cut(SumLaunch& l, i64 chunks, i64 multiple) {
-  l.chunk = ceil_div(ceil_div(l.terms, std::max<i64>(1, chunks)), multiple) * multiple;
-  l.chunks = l.terms == 0 ? 1 : ceil_div(l.terms, l.chunk);
-}
-
-SumLaunch plan(DType from, DType to, std::vector<Loop> kept, std::vector<Loop> summed, i64 most_blocks = kBlocks) {
-  SumLaunch l{from, to, {}, {}};
-  const i64 pack = 16 / size_of(l.from);
-  l.outputs = size_of(kept), l.terms = size_of(summed);
-  if (innermost_last(kept)) {
-    const Loop columns = kept.back();
-    kept.pop_back();
-    l.kept = table_of(kept), l.summed = table_of(summed);
-    l.columns = columns.n, l.column_step = columns.stride[kY];
-    l.packed = l.columns % pack == 0 && strides_divide(l.kept, kX, pack) && strides_divide(l.summed, kX, pack);
-    const i64 blocks = l.groups() * ceil_div(l.columns, 32 * (l.packed ? pack : 1));
-    cut(l, std::min(most_blocks / std::max<i64>(1, blocks), ceil_div(l.terms, kFewestRows)), 1);
-  } else {
-    const bool contiguous = innermost_last(summed) && summed.size() == 1;
-    l.kept = table_of(kept), l.summed = table_of(summed);
-    l.packed = contiguous && strides_divide(l.kept, kX, pack);
-    const i64 chunks =
-        std::min({kBlocks / std::max<i64>(1, l.outputs), ceil_div(l.terms, kFewestTerms), kMostRunChunks});
-    cut(l, chunks, pack);
-  }
-  return l;
-}
-
-// Whether sum_hopper.cu takes it. Its clusters cut rows into 8 parts only: fewer columns are too few blocks for the
-// GPU, more are enough of them for sum.cu. Both ends are measured; between them it took 2 to 19% less time.
-bool fits_hopper(const SumLaunch& l, int capability) {
-  constexpr i64 kFewest = 1600, kMost = 4800, kRows = 2048;  // of columns; rows that give each thread 8 loads at once
-  const bool whole = l.columns == l.outputs && l.column_step == 1 && l.summed.count == 1 && l.packed;
-  return capability == 90 && l.from == DType::bf16 && l.to != DType::f64 && whole && l.columns >= kFewest &&
-         l.columns <= kMost && l.summed.stride[0][kX] == l.columns && l.terms >= kRows && l.terms < i64{1} << 30;
-}
-
-}  // namespace
-
-SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns) {
-  const auto loops = make_loops({{"rc", {rows, columns}}, {"c", {columns}}});
-  std::vector<Loop> kept, summed;
-  for (const Loop& loop : loops) (loop.stride[kY] ? kept : summed).push_back(loop);
-  return plan(from, to, kept, summed, 2 * kBlocks);
-}
-
 Kernel prepare(const Sum& op, const Site& site) {
   check_number(op.name, site.ins[0].dtype), check_number(op.name, site.outs[0].dtype);
-  const auto [ins, outs] = split_spec(op.spec);
-  const auto loops = make_loops({{ins[0], site.in_shape(0)}, {outs[0], site.out_shape(0)}});
-  std::vector<Loop> kept, summed;
-  for (const Loop& loop : loops) (loop.stride[kY] ? kept : summed).push_back(loop);
-  if (summed.empty()) {
-    const BroadcastLaunch l{site.ins[0].dtype, site.outs[0].dtype, size_of(loops), table_of(loops)};
+  const SumLoops loops = loops_of(op, site);
+  if (loops.summed.empty()) {
+    const BroadcastLaunch l{site.ins[0].dtype, site.outs[0].dtype, size_of(loops.kept), table_of(loops.kept)};
     return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
   }
-  const SumLaunch l = plan(site.ins[0].dtype, site.outs[0].dtype, kept, summed);
-  if (fits_hopper(l, site.device.capability()))
+  const SumLaunch l = plan_sum(site.ins[0].dtype, site.outs[0].dtype, loops);
+  if (fits_hopper(l, site.gpu.capability))
     return {0, [l](const Args& a) { launch_hopper(l, a.ins[0], a.outs[0], a.stream); }};
   return {l.workspace(), [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.workspace, a.stream); }};
 }

@@ -1,31 +1,15 @@
 // Sums of x over some of its dims, in two stages: f64 partial sums of chunks of the summed numbers, then their sum.
 #pragma once
 #include "exec/cuda/device.h"
-#include "exec/cuda/products/loop_table.h"
+#include "exec/cuda_needs/sum_launch.h"
 
 namespace megalith::cuda {
-
-// Operand 0 is x, operand 1 is the result.
-struct SumLaunch {
-  DType from, to;
-  LoopTable kept, summed;  // by columns: `kept` without x's innermost loop, which is `columns`
-  i64 columns = 0;         // 0: by runs, the sums go along x's innermost loop or nothing does
-  i64 column_step = 0;     // of the result
-  i64 outputs = 0;
-  i64 terms = 0;              // of each output
-  i64 chunks = 1, chunk = 0;  // terms are cut into `chunks` of `chunk`
-  bool packed = false;        // rows or runs of x can be read 16 bytes at a time
-  constexpr i64 groups() const { return columns ? outputs / columns : outputs; }
-  constexpr i64 workspace() const { return chunks * outputs * i64(sizeof(double)); }
-};
-constexpr i64 kShortRun = 1024;  // terms up to which a warp adds up an output, not a block
 
 void launch(const SumLaunch& l, const void* x, void* y, void* workspace, cudaStream_t stream);
 // Where fits_hopper(): bf16 to f32 or bf16, the rows one behind another.
 void launch_hopper(const SumLaunch& l, const void* x, void* y, cudaStream_t stream);
 
-// Sums of the columns of [rows, columns], for kernels that write the partial sums of chunks of rows themselves.
-SumLaunch column_sums(DType from, DType to, i64 rows, i64 columns);
+// The end of sums whose chunks another kernel has written (column_sums()).
 void launch_finish(const SumLaunch& l, const double* partial, void* y, cudaStream_t stream);
 
 }  // namespace megalith::cuda

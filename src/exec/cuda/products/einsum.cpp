@@ -1,7 +1,6 @@
 // Kernels of Einsum: matrix products by the library (gemm.h), all else by loops.
 #include "exec/cuda/products/einsum.h"
 
-#include <numeric>
 #include <optional>
 
 #include "exec/cuda/kernel.h"
@@ -24,41 +23,13 @@ struct Adds {
   const std::byte* bias_of(const Args& a) const { return bias ? a.ins.back() : nullptr; }
 };
 
-// A batch over several loops: the longest is the library's, the others are calls of their own.
-struct Batch {
-  Loop inside;
-  std::vector<Loop> calls;
-};
-Batch split(std::vector<Loop> loops) {
-  Batch b;
-  if (loops.empty()) return b;
-  const auto longest = std::max_element(loops.begin(), loops.end(), [](auto& p, auto& q) { return p.n < q.n; });
-  b.inside = *longest;
-  loops.erase(longest);
-  b.calls = std::move(loops);
-  return b;
-}
-
-// Bytes that divide every address a call gets, buffers being aligned to 256.
-i64 alignment(const std::vector<Loop>& batch, const std::array<i64, 3>& bytes) {
-  i64 common = 256;
-  for (const Loop& l : batch)
-    for (int o = 0; o < kMaxOperands; ++o) common = std::gcd(common, l.stride[o] * bytes[o]);
-  return common;
-}
-
-std::optional<Kernel> by_library(const EinsumPlan& plan, Adds adds, const Site& site) {
+std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds adds, const Site& site) {
   const std::array<i64, 3> bytes = {size_of(site.ins[0].dtype), size_of(site.ins[1].dtype),
                                     size_of(site.outs[0].dtype)};
-  const Batch batch = split(plan.outer);
-  const bool along_columns =
-      !plan.swapped && plan.outer.empty() && count(site.in_shape(int(site.ins.size()) - 1)) == plan.gemm.n;
-  if (adds.bias && (!along_columns || site.ins.back().dtype != site.outs[0].dtype)) return {};
-  GemmProblem problem{plan.gemm, batch.inside.n, batch.inside.stride};
-  if (plan.swapped) std::swap(problem.batch_stride[0], problem.batch_stride[1]);
-  problem.adds = adds.any(), problem.bias = adds.bias;
-  problem.alignment = alignment(plan.outer, bytes);
-  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, problem);
+  const std::optional<GemmProblem> problem = product_of(op, plan, site);
+  if (!problem) return {};
+  const ProductBatch batch = split_batch(plan.outer);
+  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, *problem);
   if (!gemm->possible()) return {};
   const auto args = [=](const Args& a, i64 call) {
     const auto at = offsets(batch.calls, call);
@@ -113,16 +84,12 @@ Kernel by_loops(const EinsumOperands& operands, Adds adds, i64 bias_n) {
 }  // namespace
 
 Kernel prepare(const Einsum& op, const Site& site) {
-  const auto [ins, outs] = split_spec(op.spec);
-  const EinsumOperands operands{{ins[0], site.in_shape(0)},
-                                {ins[1], site.in_shape(1)},
-                                {outs[0], site.out_shape(0)},
-                                {site.ins[0].dtype, site.ins[1].dtype, site.outs[0].dtype}};
+  const EinsumOperands operands = operands_of(op, site);
   const EinsumPlan plan = plan_einsum(operands);
   const Adds adds{op.accumulate, op.starts, op.plus, op.bias};
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
   if (plan.kind == EinsumPlan::kGemm)
-    if (auto kernel = by_library(plan, adds, site)) return *kernel;
+    if (auto kernel = by_library(op, plan, adds, site)) return *kernel;
   if (op.bias)
     check(site.ins.back().dtype == site.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
           name_of(site.ins.back().dtype), name_of(site.outs[0].dtype));

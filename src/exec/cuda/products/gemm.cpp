@@ -34,7 +34,6 @@ void check_blas(cublasStatus_t status, const char* what, const std::string& prob
 struct View {
   i64 rows = 0, cols = 0, ld = 0;
   cublasOperation_t op = CUBLAS_OP_N;
-  bool possible() const { return ld >= rows; }
 };
 View transposed(const Matrix& m, i64 rows, i64 cols) {
   if (m.col == 1) return {cols, rows, m.row, CUBLAS_OP_N};
@@ -42,10 +41,6 @@ View transposed(const Matrix& m, i64 rows, i64 cols) {
   return {rows, cols, 0, CUBLAS_OP_N};
 }
 
-bool has_types(const GemmSpec& s) {
-  const DType x = s.a.dtype, y = s.c.dtype;
-  return s.b.dtype == x && (x == DType::f32 || x == DType::bf16) && (y == x || y == DType::f32);
-}
 cudaDataType type_of(DType t) { return t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
 
 struct Layout {
@@ -235,7 +230,7 @@ Fastest Gemm::Library::find_fastest(const GemmArgs& args) {
 Gemm::Gemm(Device& device, const GemmProblem& problem) : lt_(std::make_unique<Library>(device, problem)) {
   const GemmSpec& s = problem.spec;
   const View left = transposed(s.b, s.k, s.n), right = transposed(s.a, s.m, s.k), y = transposed(s.c, s.m, s.n);
-  if (!has_types(s) || s.c.col != 1 || !left.possible() || !right.possible() || !y.possible()) return;
+  if (!is_library_kind(problem)) return;
   lt_->describe(left, right, y);
   lt_->suggest();
   if (!possible()) return;

@@ -5,23 +5,13 @@
 // The library is column-major. What it gets is y^T = b^T a^T: its rows are our columns, so a bias along our columns is
 // what its epilogue adds.
 #pragma once
-#include <array>
 #include <memory>
 
 #include "exec/cuda/device.h"
 #include "exec/cuda/products/gemm_tuner.h"
-#include "ops/einsum_plan.h"
+#include "exec/cuda_needs/gemm_problem.h"
 
 namespace megalith::cuda {
-
-struct GemmProblem {
-  GemmSpec spec;  // `c` describes y, and a matrix that is added
-  i64 batch = 1;
-  std::array<i64, 3> batch_stride{};  // of a, b and y, in elements
-  bool adds = false;                  // whether run() will be given a matrix to add
-  bool bias = false;                  // whether run() will be given a bias
-  i64 alignment = 256;                // bytes; run()'s addresses are multiples of it
-};
 
 // Device memory. `plus`: what is added, in y's type and layout, y itself if that is added to in place; null: nothing.
 // `bias`: n numbers of y's type, added to each row of y. A bf16 y that something is added to may be rounded before as
@@ -67,8 +57,6 @@ class Gemm {
   struct Library;
   std::unique_ptr<Library> lt_;
 };
-
-std::string to_string(const GemmProblem& problem);
 
 // What the products of one device share.
 struct GemmLibrary {

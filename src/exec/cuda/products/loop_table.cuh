@@ -1,5 +1,5 @@
 #pragma once
-#include "exec/cuda/products/loop_table.h"
+#include "exec/cuda_needs/loop_table.h"
 
 namespace megalith::cuda {
 

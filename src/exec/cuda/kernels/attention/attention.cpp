@@ -6,9 +6,9 @@ namespace megalith::cuda {
 
 namespace {
 
-Kernel own(const Form& f) {
+Kernel own(const DeviceForm& f) {
   AttentionSizes z = sizes_of(f);
-  choose_stages(z, f.site.device, attention_shared_bytes);
+  choose_stages(z, f.device, attention_shared_bytes);
   return {0, [z, p = Pointers(f)](const Args& a) {
             const auto [q, k, v] = p.qkv(a.ins, 0);
             launch(z, AttentionBuffers{q, k, v, p.rows(a, p.inputs), p.starts(a, p.inputs), a.outs[0], a.out<float>(1)},
@@ -16,9 +16,9 @@ Kernel own(const Form& f) {
           }};
 }
 
-Kernel own_grad(const Form& f) {
+Kernel own_grad(const DeviceForm& f) {
   AttentionSizes z = sizes_of(f);
-  choose_stages(z, f.site.device, attention_grad_shared_bytes);
+  choose_stages(z, f.device, attention_grad_shared_bytes);
   return {grad_need(AttentionChoice::Way::own, z, f.places()),
           [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
 }
@@ -30,17 +30,6 @@ Kernel grad_by_hopper(const Form& f) {
             launch_hopper_grad(z, x, hopper_grad_maps(z, x), a.stream);
           }};
 }
-
-// Of the forward, one for each run of positions: what its queries see ends with the run.
-std::vector<CudnnAttention> run_problems(const Form& f) {
-  const Indices positions = f.indices(0);
-  std::vector<CudnnAttention> out(size_t(positions.runs), problem_of(f));
-  for (int i = 0; i < positions.runs; ++i)
-    out[size_t(i)].s = positions.length(i), out[size_t(i)].t = positions.start[i] + positions.length(i);
-  return out;
-}
-
-i64 stats_bytes(const Form& f) { return aligned(f.sizes[0] * f.sizes[1] * f.heads() * i64(sizeof(float))); }
 
 Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
   const CudnnAttention c = problem_of(f);
@@ -62,29 +51,8 @@ Kernel by_cudnn(const Form& f, const std::vector<CudnnPlanPtr>& plans) {
       }};
 }
 
-// cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
-// plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
-// the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more than an 8th
-// (long sequences), our own kernel does it, which keeps none.
-constexpr i64 kScoresShare = 32, kMostShare = 8;
-
-struct Parts {
-  i64 b, g;  // of one run
-};
-Parts cut(const CudnnAttention& p, i64 budget) {
-  const i64 padded = (p.s + 127) / 128 * 128, group = p.r * padded * padded * size_of(DType::bf16);
-  const auto largest = [](i64 n, i64 most) {
-    while (n % most != 0) --most;
-    return most;
-  };
-  const i64 fit = std::max<i64>(1, budget / group);
-  if (fit >= p.g) return {largest(p.b, std::min(p.b, fit / p.g)), p.g};
-  return {1, largest(p.g, fit)};
-}
-
 Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAttention& part, const CudnnPlanPtr& plan) {
-  const i64 heads = part.b * part.g * part.r, stats = aligned(heads * part.s * i64(sizeof(float)));
-  const i64 runs = whole.b * whole.g / (part.b * part.g);
+  const i64 heads = part.b * part.g * part.r, stats = grad_stats_bytes(part), runs = grad_runs(whole, part);
   return {runs * stats + plan->workspace(), [=, p = Pointers(f)](const Args& a) {
             const auto [q, k, v] = p.qkv(a.ins, 1);
             const auto [dq, dk, dv] = p.qkv(a.outs, 0);
@@ -107,7 +75,7 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 
 // Where positions are cut, a place takes as much as others may, whichever way it goes.
 Kernel prepare(const Attention& op, const Site& site) {
-  const Form f(op.at, site, 0, site.outs[0]);
+  const DeviceForm f(op.at, site, 0, site.outs[0]);
   const AttentionChoice choice = choose_attention(case_of(f, false));
   const std::optional<i64> most = f.is_cut() ? std::optional(kForwardPlanBytes) : std::nullopt;
   const auto plans = chosen_plans(f, choice, run_problems(f), most);
@@ -117,12 +85,10 @@ Kernel prepare(const Attention& op, const Site& site) {
 }
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
-  const Form f(op.at, site, 1, site.ins[0]);
-  CudnnAttention whole = problem_of(f), part = whole;
-  const Parts parts = cut(whole, site.device.total_bytes() / kScoresShare);
-  part.b = parts.b, part.g = parts.g, part.backward = true;
+  const DeviceForm f(op.at, site, 1, site.ins[0]);
+  const CudnnAttention whole = problem_of(f), part = grad_part(f);
   const AttentionChoice choice = choose_attention(case_of(f, true));
-  if (const auto plans = chosen_plans(f, choice, {part}, site.device.total_bytes() / kMostShare); !plans.empty())
+  if (const auto plans = chosen_plans(f, choice, {part}, site.gpu.memory / kMostShare); !plans.empty())
     return grad_by_cudnn(f, whole, part, plans[0]);
   return choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f) : own_grad(f);
 }

@@ -1,42 +1,21 @@
-// What the kernels of attention, of all keys or of a ring's block of them, are prepared from: where the operands lie,
-// what is known of the case, and cuDNN's plans for it.
+// What the kernels of attention, of all keys or of a ring's block of them, are prepared from on a GPU: where the
+// operands lie, and cuDNN's plans.
 #pragma once
 #include <array>
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/attention/attention_needs.h"
+#include "exec/cuda/kernels/attention/attention.h"
 #include "exec/cuda/kernels/attention/cudnn_attention.h"
+#include "exec/cuda_needs/attention_node.h"
 
 namespace megalith::cuda {
 
-// Where attention's operands lie: three tensors, or one that holds them all. `q`: the index of the op's input q or qkv;
-// `o` the type of attention's result.
-struct Form {
-  const AttentionSpec& at;
-  const Site& site;
-  int q;
-  const Type& o;
-  Shape sizes;  // s, b, g, r, d
-  i64 t;        // keys
-
-  Form(const AttentionSpec& spec, const Site& where, int first, const Type& result);
-  DType dtype() const { return site.ins[size_t(q)].dtype; }
-  i64 groups() const { return sizes[2]; }
-  i64 heads() const { return sizes[2] * sizes[3]; }
-  i64 query_heads() const { return at.packed() ? heads() + 2 * groups() : heads(); }
-  i64 key_heads() const { return at.packed() ? query_heads() : groups(); }
-  int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
-
-  Indices indices(int dim) const { return indices_of(site, o, dim); }
-  const Type& k() const { return site.ins[size_t(at.packed() ? q : q + 1)]; }
-  std::vector<AttentionPlace> places() const { return places_of(site.mesh, o, k()); }
-  bool is_cut() const { return sizes[0] < o.dim(0); }        // over several places
-  Indices keys() const { return indices_of(site, k(), 0); }  // positions
+// The same on a GPU.
+struct DeviceForm : Form {
+  DeviceForm(const AttentionSpec& spec, const Site& where, int first, const Type& result)
+      : Form(spec, where, first, result), device(where.device) {}
+  Device& device;
 };
-
-AttentionCase case_of(const Form& f, bool backward);
-AttentionSizes sizes_of(const Form& f);
-CudnnAttention problem_of(const Form& f);
 
 // Two stages of shared memory where they fit. bytes: what a block asks for.
 void choose_stages(AttentionSizes& z, const Device& device, i64 (*bytes)(const AttentionSizes&));
@@ -59,7 +38,7 @@ using CudnnPlanPtr = std::shared_ptr<const CudnnPlan>;
 
 // cuDNN's plans, if it is chosen and has one for each problem, with at most so many bytes of workspace; says which way
 // was taken, and why.
-std::vector<CudnnPlanPtr> chosen_plans(const Form& f, AttentionChoice choice,
+std::vector<CudnnPlanPtr> chosen_plans(const DeviceForm& f, AttentionChoice choice,
                                        const std::vector<CudnnAttention>& problems, std::optional<i64> most = {});
 
 }  // namespace megalith::cuda

@@ -53,10 +53,6 @@ void with_kernel(const AttentionSizes& z, F&& f) {
   z.dtype == DType::f32 ? sized.template operator()<float>() : sized.template operator()<bfloat>();
 }
 
-i64 stats_bytes(const AttentionSizes& z) {
-  return (i64(z.s) * z.b * z.g * z.r * i64(sizeof(QueryStats)) + 255) / 256 * 256;
-}
-
 template <class T>
 void prepare_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Workspace& w, cudaStream_t stream) {
   constexpr int kWarps = 8;
@@ -94,14 +90,10 @@ i64 attention_grad_shared_bytes(const AttentionSizes& z) {
   return bytes;
 }
 
-i64 attention_grad_workspace(const AttentionSizes& z) {
-  const int size = z.dtype == DType::f32 ? kWalked<float> : kWalked<bfloat>;
-  return stats_bytes(z) + i64(tiles_of(z.positions, size)) * z.b * i64(sizeof(Span));
-}
-
 void launch(const AttentionSizes& z, const AttentionGradBuffers& x, cudaStream_t stream) {
   if (z.t == 0 || z.b == 0 || z.g == 0) return;
-  const Workspace w{reinterpret_cast<QueryStats*>(x.workspace), reinterpret_cast<Span*>(x.workspace + stats_bytes(z))};
+  const Workspace w{reinterpret_cast<QueryStats*>(x.workspace),
+                    reinterpret_cast<Span*>(x.workspace + attention_stats_bytes(z))};
   check(z.s > 0 && z.r > 0, "[attention_grad] no queries for {} keys", z.t);
   with_kernel(z, [&]<class T, int D>() {
     prepare_stats<T>(z, x, w, stream);

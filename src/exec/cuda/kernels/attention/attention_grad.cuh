@@ -12,12 +12,13 @@ constexpr int kKeyWarps = 4;                                              // of 
 template <int D>
 constexpr int kBlocks = D <= 64 ? 3 : 1;  // on a multiprocessor, at least
 template <class T>
-constexpr int kWalked = std::is_same_v<T, float> ? 32 : 64;  // keys, or queries, of a tile that is walked over
+constexpr int kWalked = walked(std::is_same_v<T, float>);  // keys, or queries, of a tile that is walked over
 template <int D>
 constexpr int kChunk = D < 128 ? D : 128;
 
 // What the backward needs of a query: lse * log2(e) (infinite where it saw no key: probability 0) and D.
 using QueryStats = float2;
+static_assert(sizeof(QueryStats) == sizeof(QueryNumbers));
 
 struct Workspace {
   QueryStats* stats;  // [b, g, r, s]

@@ -7,11 +7,7 @@ namespace hopper {
 
 namespace {
 
-constexpr int kStatsThreads = 256;
-
-int query_tiles(const AttentionSizes& z) { return tiles_of(z.positions, kQueries); }
-i64 tiles_of(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * query_tiles(z); }
-i64 stats_blocks(const AttentionSizes& z) { return tiles_of(z) * kQueries * (z.d / 8) / kStatsThreads; }
+constexpr int kStatsThreads = kHopperStatsThreads;
 
 // D / 8 threads a query, each 16 bytes of do and of o; a block has neighbouring queries of one tile and head; the
 // heads of such queries follow each other. All turns, and the ticket behind them, become 0.
@@ -45,8 +41,8 @@ __global__ void __launch_bounds__(kStatsThreads)
 
 template <int D>
 void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const Scratch& scratch, cudaStream_t stream) {
-  const unsigned blocks = unsigned(stats_blocks(z));
-  const int turns = int(tiles_of(z));
+  const unsigned blocks = unsigned(hopper_stats_blocks(z));
+  const int turns = int(hopper_tiles(z));
   is_plain(z) ? stats_kernel<D, true><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns)
               : stats_kernel<D, false><<<blocks, kStatsThreads, 0, stream>>>(z, x, scratch, turns);
   check_launch("[attention_grad] statistics");
@@ -56,22 +52,12 @@ void launch_stats(const AttentionSizes& z, const AttentionGradBuffers& x, const 
 
 }  // namespace hopper
 
-i64 hopper_grad_workspace(const AttentionSizes& z) {
-  const i64 heads = i64(z.b) * std::max(z.g * z.r, z.query_heads);
-  constexpr i64 kMost = i64{1} << 31;
-  check(heads * z.d < kMost && heads * hopper::query_tiles(z) < kMost / 2 && hopper::stats_blocks(z) < kMost,
-        "[attention_grad] {} samples of {} positions and {} heads of {} are too large", z.b, z.s, z.query_heads, z.d);
-  check(z.scale > 0, "[attention_grad] scale {} is not above 0", z.scale);
-  const i64 words = hopper::tiles_of(z) * (hopper::kQueries * (z.d + 2) + 1) + 1;
-  return words * i64(sizeof(float));
-}
-
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream) {
-  const i64 tiles = hopper::tiles_of(z);
+  const i64 tiles = hopper_tiles(z);
   float *begin = reinterpret_cast<float*>(x.workspace), *dq = begin + tiles * 2 * hopper::kQueries;
   int* turns = reinterpret_cast<int*>(dq + tiles * hopper::kQueries * z.d);
-  const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper::query_tiles(z)};
+  const hopper::Scratch scratch{begin, dq, turns, turns + tiles, hopper_query_tiles(z)};
   z.d == 64 ? hopper::launch_stats<64>(z, x, scratch, stream) : hopper::launch_stats<128>(z, x, scratch, stream);
   hopper::launch_sums(z, x, maps, scratch, stream);
 }

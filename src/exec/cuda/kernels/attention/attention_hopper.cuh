@@ -6,7 +6,7 @@
 
 namespace megalith::cuda::hopper {
 
-constexpr int kQueries = 64, kKeys = 128;  // of a tile
+constexpr int kQueries = kHopperQueries, kKeys = 128;  // of a tile
 
 // Tiles of queries, counted over all runs of positions; they follow each other, so those that see a key are the last.
 // Plain: the queries are all positions from 0 on, and nothing about a tile has to be looked up.

@@ -17,8 +17,6 @@ struct HopperGradMaps {
   CUtensorMap q, dout, k, v;
 };
 
-// Bytes. Error for sizes whose counts do not fit into 31 bits.
-i64 hopper_grad_workspace(const AttentionSizes& z);
 HopperGradMaps hopper_grad_maps(const AttentionSizes& z, const AttentionGradBuffers& x);
 void launch_hopper_grad(const AttentionSizes& z, const AttentionGradBuffers& x, const HopperGradMaps& maps,
                         cudaStream_t stream);

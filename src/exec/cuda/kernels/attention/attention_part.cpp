@@ -21,10 +21,10 @@ Before before_of(const AttentionPart& op, const Args& a) {
   return {a.in<float>(n - 2), a.in<float>(n - 1)};
 }
 
-Kernel own(const AttentionPart& op, const Form& f) {
+Kernel own(const AttentionPart& op, const DeviceForm& f) {
   AttentionSizes z = sizes_of(f);
   z.wide = !op.last;
-  choose_stages(z, f.site.device, attention_shared_bytes);
+  choose_stages(z, f.device, attention_shared_bytes);
   return {0, [z, op, p = Pointers(f)](const Args& a) {
             const auto [q, k, v] = p.qkv(a.ins, 0);
             const Before before = before_of(op, a);
@@ -33,12 +33,6 @@ Kernel own(const AttentionPart& op, const Form& f) {
                                     before.o, before.lse},
                    a.stream);
           }};
-}
-
-CudnnAttention problem_of(const Form& f, const SeenBlock& seen) {
-  CudnnAttention c = problem_of(f);
-  c.s = seen.queries, c.t = seen.keys, c.causal = seen.causal;
-  return c;
 }
 
 // `plan`: null if no query sees any key.
@@ -58,10 +52,10 @@ Kernel by_cudnn(const AttentionPart& op, const Form& f, const SeenBlock& seen, c
           }};
 }
 
-Kernel own_grad(const Form& f) {
+Kernel own_grad(const DeviceForm& f) {
   AttentionSizes z = sizes_of(f);
   z.wide = true;
-  choose_stages(z, f.site.device, attention_grad_shared_bytes);
+  choose_stages(z, f.device, attention_grad_shared_bytes);
   return {attention_grad_workspace(z), [z, p = Pointers(f)](const Args& a) { launch(z, p.grad_buffers(a), a.stream); }};
 }
 
@@ -101,7 +95,7 @@ Kernel planned_alike(Kernel kernel, const Form& f, const AttentionCase& c) {
   return kernel;
 }
 
-Kernel forward(const AttentionPart& op, const Form& f, const AttentionCase& c) {
+Kernel forward(const AttentionPart& op, const DeviceForm& f, const AttentionCase& c) {
   const auto seen = seen_block(f.indices(0), f.keys());
   const AttentionChoice choice = choose_attention(case_of_block(c, seen));
   if (seen && seen->queries == 0 && choice.way == AttentionChoice::Way::cudnn) return by_cudnn(op, f, *seen, nullptr);
@@ -113,18 +107,18 @@ Kernel forward(const AttentionPart& op, const Form& f, const AttentionCase& c) {
 
 Kernel prepare(const AttentionPart& op, const Site& site) {
   check(!op.at.packed(), "[attention_part] q, k and v in one tensor: a ring needs them apart");
-  const Form f(op.at, site, 0, site.outs[0]);
+  const DeviceForm f(op.at, site, 0, site.outs[0]);
   const AttentionCase c = case_of(f, false);
   return planned_alike(forward(op, f, c), f, c);
 }
 
 Kernel prepare(const AttentionPartGrad& op, const Site& site) {
   check(!op.at.packed(), "[attention_part_grad] q, k and v in one tensor: a ring needs them apart");
-  const Form f(op.at, site, 1, site.ins[0]);
+  const DeviceForm f(op.at, site, 1, site.ins[0]);
   const auto seen = seen_block(f.indices(0), f.keys());
   const AttentionCase c = case_of(f, true);
   const AttentionChoice choice = choose_attention(case_of_block(c, seen));
-  f.site.device.attention_plans().say_once(explain(choice, cudnn_version()));
+  f.device.attention_plans().say_once(explain(choice, cudnn_version()));
   return planned_alike(choice.way == AttentionChoice::Way::hopper ? grad_by_hopper(f, *seen) : own_grad(f), f, c);
 }
 

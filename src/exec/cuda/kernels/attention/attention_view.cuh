@@ -13,11 +13,6 @@ constexpr float kLn2 = 0.693147180559945309f;
 struct AttentionTile {
   int local, count, position;  // of its first query or key; positions follow each other
 };
-inline int tiles_of(const Indices& positions, int size) {
-  int n = 0;
-  for (int i = 0; i < positions.runs; ++i) n += (int(positions.length(i)) + size - 1) / size;
-  return n;
-}
 __device__ inline AttentionTile tile_at(const Indices& positions, int tile, int size) {
   for (int i = 0;; ++i) {
     const int first = tile * size, length = int(positions.length(i));
@@ -116,9 +111,6 @@ __device__ inline int first_key(const AttentionSizes& z, int position, int start
   return max(z.window > 0 ? position - z.window + 1 : 0, start);
 }
 
-struct Span {
-  int low, high;
-};
 __device__ inline Span warp_span(Span x) {
 #pragma unroll
   for (int lane = 16; lane > 0; lane /= 2) {

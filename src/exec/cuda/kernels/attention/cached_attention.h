@@ -2,6 +2,7 @@
 // length is read on the device: if the new rows do not fit, CacheWrite writes nothing and CachedAttention gives NaN.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/attention_sizes.h"
 
 namespace megalith::cuda {
 
@@ -13,7 +14,7 @@ void launch(const CacheWriteLaunch& l, const void* x, const i32* length, void* c
 
 struct CachedAttentionLaunch {
   static constexpr int kMostHeads = 1024;
-  static constexpr i64 kSpan = 512;  // keys that a block takes
+  static constexpr i64 kSpan = kCacheSpan;
   DType dtype;
   i64 s, t, b, g, r, d;  // d <= 256
   float scale;
@@ -22,7 +23,7 @@ struct CachedAttentionLaunch {
   float slopes[kMostHeads] = {};  // [g, r], if alibi
   constexpr i64 jobs() const { return s * b * g * r; }
   constexpr i64 splits() const { return (t + kSpan - 1) / kSpan; }
-  constexpr i64 workspace() const { return jobs() * splits() * (d + 2) * i64(sizeof(float)); }
+  constexpr i64 workspace() const { return cached_attention_workspace(jobs(), t, d); }
 };
 struct CachedAttentionInputs {
   const void *q, *k, *v;

@@ -3,7 +3,6 @@
 // since they are neighbours), k, v, dk, dv likewise through those of [s,b,g,d]; nothing is transposed but the
 // log-sum-exp, which cuDNN before 9.26 insists on having packed as [b, h, s].
 #pragma once
-#include <compare>
 #include <map>
 #include <memory>
 #include <set>
@@ -11,22 +10,9 @@
 #include <string>
 
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/cudnn_problem.h"
 
 namespace megalith::cuda {
-
-// A plan's own sizes may be a part of the tensors' (some batch rows, some groups of one, or a run of queries with the
-// keys up to its end): strides are the tensors'. The last query sees the last key.
-struct CudnnAttention {
-  i64 b = 0, g = 0, r = 0, s = 0, t = 0, d = 0;  // s queries, t keys
-  i64 all_b = 0, all_g = 0;
-  i64 query_heads = 0, key_heads = 0;  // in a row of q's and dq's tensor, and of k, v, dk, dv's
-  double scale = 1;
-  i64 window = 0;      // 0: none
-  bool causal = true;  // else every query sees every key
-  bool backward = false;
-  bool deterministic = true;  // of the backward: the same bits every run
-  auto operator<=>(const CudnnAttention&) const = default;
-};
 
 class CudnnPlan {
  public:
@@ -46,6 +32,7 @@ class AttentionPlans {
     std::string refusal;
   };
   const Found& find(const CudnnAttention& problem);
+  const std::map<CudnnAttention, Found>& all() const { return found_; }  // so far
 
   void say_once(const std::string& line);  // to the log
 

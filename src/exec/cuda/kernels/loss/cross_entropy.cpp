@@ -3,7 +3,7 @@
 #include "exec/cuda/kernels/loss/cross_entropy.h"
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 
@@ -45,10 +45,7 @@ Kernel prepare(const VocabMaxSums& op, const Site& site) {
 }
 
 VocabLossLaunch plan_vocab_loss(const VocabLaunch& rows, int capability) {
-  const i64 pack = 16 / size_of(rows.dtype), each = VocabLossLaunch::kThreads * VocabLossLaunch::kPacks * pack;
-  const i64 blocks = (rows.width + each - 1) / each;
-  const bool fits = capability == 90 && rows.width % pack == 0 && blocks <= VocabLossLaunch::kMostBlocks;
-  return {rows, fits && rows.rows * blocks < (i64{1} << 31) ? int(blocks) : 0};
+  return {rows, vocab_loss_blocks(rows.dtype, rows.rows, rows.width, capability)};
 }
 
 Kernel prepare(const VocabLoss& op, const Site& site) {
@@ -59,7 +56,7 @@ Kernel prepare(const VocabLoss& op, const Site& site) {
     return {0, [once](const Args& a) {
               launch_vocab_loss(once, {a.in<float>(0), a.ins[1], a.in<i32>(2), a.out<float>(0), a.outs[1]}, a.stream);
             }};
-  return {3 * l.rows * i64(sizeof(float)), [l](const Args& a) {  // m, dz
+  return {vocab_loss_workspace(l.rows), [l](const Args& a) {  // m, dz
             float *m = reinterpret_cast<float*>(a.workspace), *dz = m + l.rows, *z = a.out<float>(0);
             launch_vocab_max_sums(l, a.ins[1], a.in<i32>(2), m, z, a.stream);
             launch_cross_entropy_grad(l.rows, a.in<float>(0), z, dz, a.stream);

@@ -2,6 +2,7 @@
 // m [rows] and z [2, rows] f32; labels [rows] i32, global. A label that is not among the columns here adds nothing.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/vocab_blocks.h"
 
 namespace megalith::cuda {
 
@@ -35,7 +36,7 @@ void launch_vocab_sums_grad(const VocabLaunch& l, const VocabGrad& g, cudaStream
 // Both ways at once. A row stays in the registers of a cluster's threads from when it is read until the gradient is
 // written, which is why it needs Hopper and rows that fit.
 struct VocabLossLaunch {
-  static constexpr int kThreads = 256, kPacks = 8, kMostBlocks = 8;  // packs of 16 bytes; blocks of a cluster
+  static constexpr int kThreads = kVocabThreads, kPacks = kVocabPacks, kMostBlocks = kVocabBlocks;
   VocabLaunch rows;
   int blocks = 0;  // of a row; 0: it does not fit
 };

@@ -2,13 +2,9 @@
 // .. first + rows - 1: other ids give zeros and get nothing.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/embedding_lists.h"
 
 namespace megalith::cuda {
-
-struct EmbeddingShape {
-  i64 tokens, width;
-  i64 first, rows;
-};
 
 void launch_embedding(const EmbeddingShape& s, i64 element_bytes, const i32* ids, const void* table, void* y,
                       cudaStream_t stream);

@@ -144,21 +144,17 @@ void launch_sums(SumArgs a, int blocks, cudaStream_t stream) {
   if (a.marks && a.s.rows > 0) mark_kernel<<<blocks_for(a.s.rows, kThreads), kThreads, 0, stream>>>(a);
 }
 
-// A list goes into a bf16 table at once, so that its sum is rounded once.
-u32 chunk_for(DType table) { return table == DType::bf16 ? u32(1) << 31 : 128; }
-
 }  // namespace
 
 EmbeddingGradLaunch plan_embedding_grad(const EmbeddingShape& s, DType dy, DType table, int sms) {
-  Lists l;
-  return {s, dy, table, sms * kResident, lay_out(s, chunk_for(table), nullptr, l)};
+  return {s, dy, table, sms * kResident, list_sizes(s, embedding_chunk(table)).all()};
 }
 
 void launch(const EmbeddingGradLaunch& l, bool add, const i32* ids, const void* dy, void* table, u8* marks,
             void* workspace, cudaStream_t stream) {
   const EmbeddingShape& s = l.shape;
   if (s.width == 0) return;
-  SumArgs args{s, {}, dy, table, marks, add, chunk_for(l.table), 0};
+  SumArgs args{s, {}, dy, table, marks, add, embedding_chunk(l.table), 0};
   lay_out(s, args.chunk, static_cast<std::byte*>(workspace), args.l);
   launch_lists({s, ids, args.chunk, args.l}, stream);
   dispatch_activation(l.dy, [&]<class X>() {

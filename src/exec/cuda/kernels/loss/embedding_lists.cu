@@ -67,16 +67,16 @@ __global__ void __launch_bounds__(kThreads) rank_kernel(const ListArgs a) {
 
 }  // namespace
 
-i64 lay_out(const EmbeddingShape& s, u32 chunk, std::byte* workspace, Lists& l) {
-  i64 at = 0;
-  const auto take = [&](auto*& list, i64 n) {
-    list = reinterpret_cast<std::remove_reference_t<decltype(list)>>(workspace + at);
-    at += (n * i64(sizeof *list) + 255) / 256 * 256;
+void lay_out(const EmbeddingShape& s, u32 chunk, std::byte* workspace, Lists& l) {
+  static_assert(sizeof(Totals) == ListSizes::kTotals && sizeof(Task) == ListSizes::kTask);
+  const ListSizes sizes = list_sizes(s, chunk);
+  int list = 0;
+  const auto take = [&](auto*& to) {
+    to = reinterpret_cast<std::remove_reference_t<decltype(to)>>(workspace);
+    workspace += sizes.bytes[size_t(list++)];
   };
-  take(l.counts, s.rows), take(l.totals, 1), take(l.begins, s.rows);
-  take(l.arrivals, s.tokens), take(l.places, s.tokens), take(l.tokens, s.tokens);
-  take(l.tasks, s.tokens), take(l.longs, s.tokens / chunk + 1), take(l.parts, (s.tokens / chunk + 1) * s.width);
-  return at;
+  take(l.counts), take(l.totals), take(l.begins), take(l.arrivals), take(l.places), take(l.tokens);
+  take(l.tasks), take(l.longs), take(l.parts);
 }
 
 void launch_lists(const ListArgs& a, cudaStream_t stream) {

@@ -45,7 +45,7 @@ struct ListArgs {
 // Enqueues the kernels that make the lists.
 void launch_lists(const ListArgs& a, cudaStream_t stream);
 
-// Lays the lists out in the workspace; returns the bytes.
-i64 lay_out(const EmbeddingShape& s, u32 chunk, std::byte* workspace, Lists& l);
+// Lays the lists out in the workspace.
+void lay_out(const EmbeddingShape& s, u32 chunk, std::byte* workspace, Lists& l);
 
 }  // namespace megalith::cuda

@@ -157,16 +157,12 @@ void with_norm_block(const NormBlock& b, F&& f) {
 // write.
 template <class F>
 int resident_blocks(F* kernel, const NormBlock& b, int shared, const NormDevice& device, i64 rows) {
-  constexpr int kElements = 8192, kThreads = 2048;  // a multiprocessor
-  const i64 groups = b.threads / b.lanes, work = (rows + groups - 1) / groups;
   int fit = 0;
   check_cuda(
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, int(device.shared - kNormStaticShared)),
       "[norm] shared memory");
   check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&fit, kernel, b.threads, size_t(shared)), "[norm] blocks");
-  const int enough = (b.per > 0 ? kElements / b.per : kThreads) / b.threads;
-  const int each = std::max(1, std::min(fit, enough));
-  return int(std::max<i64>(1, std::min<i64>(i64(each) * device.sms, work)));
+  return norm_blocks(b, fit, device, rows);
 }
 
 }  // namespace megalith::cuda

@@ -112,21 +112,12 @@ void with_kernel(const NormGradLaunch& l, F&& f) {
 
 }  // namespace
 
-static NormBlock block_of(const NormShape& s, const NormDevice& device) {
-  constexpr int kInputs = 3;
-  return norm_block(s, kInputs, device);
-}
-
-bool adds_up_bias(const NormShape& s, const NormDevice& device) {
-  return s.x == DType::bf16 && (block_of(s, device).per == 16 || norm_ring(s, device).packs > 0);
-}
-
 // The same blocks for all forms, so that dw has the same bits.
 NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, const NormDevice& device) {
-  NormGradLaunch l{s, block_of(s, device), form, 0, 0, norm_ring(s, device)};
+  NormGradLaunch l{s, norm_grad_block(s, device), form, 0, 0, norm_ring(s, device)};
   if (l.ring.packs > 0) {
-    l.blocks = int(std::max<i64>(1, std::min<i64>(device.sms, blocks_for(s.rows, l.ring.groups * l.ring.rows()))));
-    l.workspace = i64(l.sums()) * l.blocks * s.h * i64(sizeof(float));
+    l.blocks = norm_ring_blocks(s, l.ring, device);
+    l.workspace = norm_grad_workspace(s, l.sums(), l.blocks);
     return l;
   }
   for (int way = 0; way < 8; ++way) {
@@ -138,7 +129,7 @@ NormGradLaunch plan_norm_grad(const NormShape& s, const NormGradForm& form, cons
     });
   }
   l.form = form;
-  l.workspace = i64(l.sums()) * l.blocks * s.h * i64(sizeof(float));
+  l.workspace = norm_grad_workspace(s, l.sums(), l.blocks);
   return l;
 }
 

@@ -1,8 +1,8 @@
 // Kernels of accumulation and update over many tensors: a launch each.
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
 #include "exec/cuda/kernels/update/optimizer.h"
 #include "exec/cuda/kernels/update/update.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 

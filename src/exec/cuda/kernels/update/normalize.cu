@@ -5,12 +5,12 @@
 namespace megalith::cuda {
 
 constexpr int kThreads = 256;
-constexpr i64 kChunk = 32768;     // elements that a block takes
-constexpr i64 kMostRows = 65535;  // of a grid
+constexpr i64 kChunk = kNormalizeChunk;  // elements that a block takes
+constexpr i64 kMostRows = 65535;         // of a grid
 
 static i64 chunks_of(const NormalizeLaunch& l) { return (l.n + kChunk - 1) / kChunk; }
 
-i64 normalize_partials(const NormalizeLaunch& l) { return l.stack * chunks_of(l); }
+i64 normalize_partials(const NormalizeLaunch& l) { return stacked_partials(l.stack, l.n); }
 
 template <class X>
 static __global__ void __launch_bounds__(kThreads) squares_kernel(i64 n, const X* x, double* partials) {

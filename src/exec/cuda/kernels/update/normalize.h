@@ -1,6 +1,7 @@
 // y = x / max(|x|, eps) of each of `stack` blocks of n elements, f32 or bf16. Pointers must be multiples of 16 bytes.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/squares.h"
 
 namespace megalith::cuda {
 

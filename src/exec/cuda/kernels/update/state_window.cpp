@@ -1,8 +1,8 @@
 // Kernels of state in windows: copies between the host's pinned memory and the device's, by the copy engines; and the
 // update of all stretches of a window in one launch.
 #include "exec/cuda/kernel.h"
-#include "exec/cuda/kernels/supported.h"
 #include "exec/cuda/kernels/update/optimizer.h"
+#include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
 

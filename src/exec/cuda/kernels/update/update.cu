@@ -6,9 +6,9 @@
 namespace megalith::cuda {
 
 constexpr int kThreads = 256, kFinishThreads = 1024;
-constexpr i64 kChunk = 32768;               // elements that a block squares
+constexpr i64 kChunk = kSquaresChunk;
 constexpr i64 kSumsOfBlock = 4 * kThreads;  // that a block accumulates
-constexpr int kRowsOfBlock = 64;            // with or without a mark, that a block squares
+constexpr int kRowsOfBlock = kSquaresRows;
 
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream) {
   dispatch(dtype, [&]<class X>() {
@@ -85,9 +85,9 @@ static __global__ void __launch_bounds__(kThreads) marked_squares_kernel(const M
 }
 
 i64 sum_squares_partials(std::span<const SquaresItem> items) {
-  i64 chunks = 0;
-  for (const SquaresItem& item : items) chunks += chunks_of(item.n, kChunk);
-  return chunks;
+  i64 partials = 0;
+  for (const SquaresItem& item : items) partials += squares_partials(item.n);
+  return partials;
 }
 
 void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double* partials, double* out,
@@ -103,7 +103,7 @@ void launch_sum_squares(DType dtype, std::span<const SquaresItem> items, double*
   check_launch("[sum_squares] launch");
 }
 
-i64 sum_squares_partials(const MarkedRows& x) { return blocks_for(x.rows, kRowsOfBlock); }
+i64 sum_squares_partials(const MarkedRows& x) { return marked_squares_partials(x.rows); }
 
 void launch_sum_squares(DType dtype, const MarkedRows& x, double* partials, double* out, cudaStream_t stream) {
   const i64 blocks = sum_squares_partials(x);

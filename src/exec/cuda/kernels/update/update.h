@@ -3,6 +3,7 @@
 #include <span>
 
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/squares.h"
 
 namespace megalith::cuda {
 

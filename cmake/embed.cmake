@@ -1,0 +1,17 @@
+# Writes OUT: a C++ file with the texts of FILES, by their names without ".yaml", for facts/facts_file.h.
+set(text "// Made by cmake/embed.cmake.\n#include \"facts/facts_file.h\"\n\nnamespace megalith {\n\nstd::vector<NamedText> texts_of_facts() {\n  return {\n")
+foreach(file ${FILES})
+  get_filename_component(name ${file} NAME_WE)
+  file(READ ${file} content)
+  # A compiler need not take a literal of more than 64 KiB: pieces stand side by side.
+  string(LENGTH "${content}" length)
+  set(pieces "")
+  set(at 0)
+  while(at LESS length)
+    string(SUBSTRING "${content}" ${at} 8000 piece)
+    string(APPEND pieces "R\"facts(${piece})facts\"\n")
+    math(EXPR at "${at} + 8000")
+  endwhile()
+  string(APPEND text "{\"${name}\", ${pieces}},\n")
+endforeach()
+file(WRITE ${OUT} "${text}  };\n}\n\n}  // namespace megalith\n")

@@ -1,0 +1,61 @@
+#include "calibrate/model_case.h"
+
+#include <fmt/format.h>
+
+namespace megalith {
+
+std::string ModelCase::name() const {
+  return fmt::format("{} {} layers of {}, heads {}/{}, ffn {}, vocabulary {}, {} x {} {}", llama ? "llama" : "gpt",
+                     layers, hidden, heads, kv, ffn, vocab, batch, seq, name_of(dtype));
+}
+
+ModelConfig ModelCase::config() const {
+  ModelConfig m;
+  m.num_layers = layers, m.hidden_size = hidden, m.ffn_hidden_size = ffn;
+  m.num_attention_heads = heads, m.num_query_groups = kv;
+  m.seq_length = seq, m.max_position_embeddings = std::max<i64>(seq, 1024), m.vocab_size = vocab;
+  if (llama) {
+    m.position_embedding_type = PositionEmbedding::rope, m.normalization = Normalization::rms_norm;
+    m.activation = Activation::swiglu, m.add_bias_linear = false, m.untie_embeddings_and_output_weights = true;
+  }
+  m.resolve();
+  return m;
+}
+
+StepSpec ModelCase::spec() const {
+  StepSpec s;
+  s.model = std::make_shared<Gpt>(config(), ParallelStyle{.pack_qkv = true});
+  s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
+  s.mode.batch = batch, s.mode.dtype = dtype;
+  return s;
+}
+
+std::vector<ModelCase> timed_cases(bool gpu) {
+  if (!gpu)
+    return {{false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::f32},
+            {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::f32},
+            {false, 2, 512, 0, 8, 0, 16384, 256, 2, DType::bf16},
+            {true, 2, 512, 1536, 8, 4, 16384, 512, 1, DType::bf16},
+            {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::f32},
+            {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::f32},
+            {false, 1, 1024, 0, 16, 0, 32768, 128, 4, DType::bf16},
+            {true, 1, 1024, 2816, 16, 8, 8192, 128, 4, DType::bf16}};
+  return {{true, 2, 3584, 12288, 28, 7, 100352, 8192, 2}, {true, 2, 5120, 13824, 40, 8, 120064, 8192, 2},
+          {false, 4, 896, 0, 14, 0, 40960, 1024, 64},     {false, 4, 1280, 0, 20, 0, 51200, 1024, 32},
+          {true, 2, 2560, 9216, 40, 8, 100352, 4096, 4},  {true, 4, 1536, 6144, 24, 6, 120064, 4096, 4},
+          {false, 4, 1792, 0, 28, 0, 51200, 1024, 16},    {false, 4, 640, 0, 10, 0, 51200, 1024, 64},
+          {false, 4, 1152, 0, 18, 0, 40960, 512, 32},     {true, 2, 3072, 8192, 24, 8, 120064, 8192, 1},
+          {true, 2, 4608, 18432, 36, 9, 32000, 4096, 4},  {true, 2, 2304, 6144, 18, 6, 64000, 2048, 4},
+          {false, 2, 512, 0, 8, 0, 32768, 512, 16},       {true, 2, 1024, 2816, 16, 4, 32000, 2048, 8},
+          {true, 2, 6144, 16384, 48, 8, 32000, 2048, 2},  {false, 2, 768, 0, 12, 0, 32768, 512, 8, DType::f32}};
+}
+
+std::vector<ModelCase> planned_cases() {
+  return {{false, 12, 768, 0, 12, 0, 50257, 1024, 64},     {false, 24, 1024, 0, 16, 0, 50257, 1024, 32},
+          {false, 48, 1600, 0, 25, 0, 50257, 1024, 16},    {true, 16, 2048, 8192, 32, 8, 128256, 4096, 4},
+          {true, 8, 4096, 14336, 32, 8, 128256, 8192, 2},  {true, 32, 4096, 14336, 32, 8, 128256, 8192, 1},
+          {true, 32, 4096, 11008, 32, 32, 32000, 4096, 1}, {false, 12, 768, 0, 12, 0, 50257, 1024, 8},
+          {false, 36, 1280, 0, 20, 0, 50257, 1024, 8}};
+}
+
+}  // namespace megalith

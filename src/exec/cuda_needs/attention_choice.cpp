@@ -1,0 +1,70 @@
+#include "exec/cuda_needs/attention_choice.h"
+
+namespace megalith::cuda {
+
+// Measured with cuDNN 9.19 on an H200, 8192 positions, head size 128: with a window of an eighth of them, cuDNN's
+// deterministic backward takes as long as ours (2.9 ms; one of its products is of the whole square of scores) and
+// gigabytes more.
+constexpr i64 kShortWindow = 8;
+
+using Block = AttentionCase::Block;
+
+// Tiles of keys that the kernel for Hopper works on: keys that fill the last up must be hidden by the diagonal.
+constexpr i64 kHopperKeys = 128;
+
+static bool suits_hopper(const AttentionCase& c) {
+  if (c.block == Block::whole && c.t % kHopperKeys != 0) return false;
+  return c.backward && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+}
+
+// Why not by the ways for all of a sequence's keys; empty if nothing speaks against it.
+static std::string objection_of_block(const AttentionCase& c) {
+  if (c.block == Block::none) return "";
+  if (c.window > 0) return "a window lies across a ring's blocks of keys";
+  if (c.block == Block::ragged) return "a ring's blocks of keys do not lie as its queries do";
+  if (c.backward && !suits_hopper(c)) return "a ring adds up gradients in f32, which cuDNN's are not";
+  return "";
+}
+
+// Why neither cuDNN nor the kernel for Hopper; empty if nothing speaks against it.
+static std::string objection(const AttentionCase& c) {
+  const bool hopper = c.capability / 10 == 9;
+  const i64 widest = hopper ? 256 : 128;
+  if (c.dtype != DType::bf16) return fmt::format("cuDNN has none for {}", name_of(c.dtype));
+  if (c.capability < 80) return "cuDNN needs a GPU of compute capability 8.0 or more";
+  if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
+  if (c.alibi) return "the scores have ALiBi's bias";
+  if (c.documents) return "samples are packed documents whose starts only the GPU knows";
+  if (c.s < 2) return "the sequence, or this rank's part of it, is one token";
+  if (c.d % 8 != 0) return fmt::format("head size {} is no multiple of 8", c.d);
+  if (c.d > widest) return fmt::format("head size {} is above cuDNN's {}", c.d, widest);
+  if (const std::string block = objection_of_block(c); !block.empty()) return block;
+  if (c.backward && c.s != c.t && !suits_hopper(c)) return "this rank has a part of the sequence's queries";
+  if (c.backward && c.window > 0 && kShortWindow * c.window <= c.s)
+    return fmt::format("cuDNN's deterministic gradient does not profit from window {}", c.window);
+  return "";
+}
+
+AttentionChoice choose_attention(const AttentionCase& c) {
+  using enum AttentionChoice::Way;
+  const std::string why_not = objection(c);
+  if (!why_not.empty()) return {own, "because " + why_not};
+  const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
+  const std::string part = c.s != c.t ? ", a part of the sequence's queries" : "";
+  const std::string seen = c.block == Block::none ? "causal" + window + part : "a ring's blocks of keys";
+  return {suits_hopper(c) ? hopper : cudnn, fmt::format("{}, {}, head size {}", seen, name_of(c.dtype), c.d)};
+}
+
+std::string explain(const AttentionChoice& choice, i64 version) {
+  switch (choice.way) {
+    case AttentionChoice::Way::cudnn:
+      return fmt::format("attention: cuDNN {}.{} ({})", version / 10000, version / 100 % 100, choice.reason);
+    case AttentionChoice::Way::hopper:
+      return fmt::format("attention backward: own kernel for Hopper ({})", choice.reason);
+    case AttentionChoice::Way::own:
+      break;
+  }
+  return "attention: own kernel, " + choice.reason;
+}
+
+}  // namespace megalith::cuda

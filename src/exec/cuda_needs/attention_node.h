@@ -1,0 +1,55 @@
+// An attention as one rank sees it: sizes, what is known of the case, and cuDNN's problems for it.
+#pragma once
+#include "exec/cuda_needs/attention_needs.h"
+#include "exec/cuda_needs/cudnn_problem.h"
+#include "exec/cuda_needs/local_node.h"
+#include "ops/attention.h"
+
+namespace megalith::cuda {
+
+// Where attention's operands lie: three tensors, or one that holds them all. `q`: the index of the op's input q or qkv;
+// `o` the type of attention's result.
+struct Form {
+  const AttentionSpec& at;
+  const LocalNode& site;
+  int q;
+  const Type& o;
+  Shape sizes;  // s, b, g, r, d
+  i64 t;        // keys
+
+  Form(const AttentionSpec& spec, const LocalNode& where, int first, const Type& result);
+  DType dtype() const { return site.ins[size_t(q)].dtype; }
+  i64 groups() const { return sizes[2]; }
+  i64 heads() const { return sizes[2] * sizes[3]; }
+  i64 query_heads() const { return at.packed() ? heads() + 2 * groups() : heads(); }
+  i64 key_heads() const { return at.packed() ? query_heads() : groups(); }
+  int inputs() const { return at.packed() ? 1 : 3; }  // q, k and v together
+
+  Indices indices(int dim) const { return indices_of(site, o, dim); }
+  const Type& k() const { return site.ins[size_t(at.packed() ? q : q + 1)]; }
+  std::vector<AttentionPlace> places() const { return places_of(site.mesh, o, k()); }
+  bool is_cut() const { return sizes[0] < o.dim(0); }        // over several places
+  Indices keys() const { return indices_of(site, k(), 0); }  // positions
+};
+
+AttentionCase case_of(const Form& f, bool backward);
+AttentionSizes sizes_of(const Form& f);
+CudnnAttention problem_of(const Form& f);
+
+// Of the forward, one for each run of positions: what its queries see ends with the run.
+std::vector<CudnnAttention> run_problems(const Form& f);
+i64 stats_bytes(const Form& f);
+
+// cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
+// plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
+// the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more than an 8th
+// (long sequences), our own kernel does it, which keeps none.
+constexpr i64 kScoresShare = 32, kMostShare = 8;
+CudnnAttention grad_part(const Form& f);
+i64 grad_runs(const CudnnAttention& whole, const CudnnAttention& part);
+i64 grad_stats_bytes(const CudnnAttention& part);  // of one run
+
+// A ring's block of keys by cuDNN.
+CudnnAttention problem_of(const Form& f, const SeenBlock& seen);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,61 @@
+// Numbers of the attention kernels, and the workspace that those for the gradient need. Sizes are one rank's;
+// positions, groups and heads are global indices, which masks and dropout's keys go by.
+#pragma once
+#include "exec/cuda_needs/indices.h"
+
+namespace megalith::cuda {
+
+struct AttentionSizes {
+  static constexpr int kMaxHeads = 256;  // that ALiBi's slopes are passed for
+  DType dtype = DType::f32;
+  int s = 0, b = 0, g = 0, r = 0, d = 0, t = 0;
+  float scale = 1;
+  int window = 0;
+  bool alibi = false, alibi_scaled = false, dropout = false;
+  u64 seed = 0, drop_below = 0;            // an element is dropped if its hash >> 11 is below it
+  float keep_scale = 1;                    // 1 / (1 - p)
+  Indices positions, groups, heads, keys;  // positions: of queries; keys: of keys
+  float slopes[kMaxHeads] = {};            // [g, r]
+  int query_heads = 0;  // heads in a row of q's (and of dq's) tensor: g r, or more where k and v lie in it too
+  int key_heads = 0;    // likewise of k, v: g or more
+  bool wide = false;    // o, or dq, dk and dv, are f32, whatever the dtype
+  int stages = 1;       // of shared memory that keys (or queries) are loaded ahead into: 1 or 2
+};
+
+constexpr int kMaxHeadSize = 256;
+constexpr i64 aligned(i64 bytes) { return (bytes + 255) / 256 * 256; }
+
+// Tiles that never cross a run of positions.
+inline int tiles_of(const Indices& positions, int size) {
+  int n = 0;
+  for (int i = 0; i < positions.runs; ++i) n += (int(positions.length(i)) + size - 1) / size;
+  return n;
+}
+
+// The kernels of any case: keys, or queries, of a tile that is walked over; what they keep of each query; and of each
+// tile the span of its documents. Bytes of all that.
+constexpr int walked(bool f32) { return f32 ? 32 : 64; }
+struct QueryNumbers {
+  float lse, d;
+};
+struct Span {
+  int low, high;
+};
+i64 attention_stats_bytes(const AttentionSizes& z);
+i64 attention_grad_workspace(const AttentionSizes& z);
+
+// The kernels for Hopper: queries of a tile; tiles of all heads; blocks that make the queries' statistics. Bytes of the
+// workspace; Error for sizes whose counts do not fit into 31 bits.
+constexpr int kHopperQueries = 64, kHopperStatsThreads = 256;
+inline int hopper_query_tiles(const AttentionSizes& z) { return tiles_of(z.positions, kHopperQueries); }
+i64 hopper_tiles(const AttentionSizes& z);
+i64 hopper_stats_blocks(const AttentionSizes& z);
+i64 hopper_grad_workspace(const AttentionSizes& z);
+
+// Attention over a cache: of each query and head, sums of every span of keys.
+constexpr i64 kCacheSpan = 512;  // keys that a block takes
+constexpr i64 cached_attention_workspace(i64 queries, i64 keys, i64 d) {
+  return queries * ((keys + kCacheSpan - 1) / kCacheSpan) * (d + 2) * i64(sizeof(float));
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,39 @@
+// One of the matrix products that cuBLASLt makes: what its algorithms, and their workspace, depend on.
+#pragma once
+#include <array>
+#include <optional>
+#include <string>
+
+#include "exec/cuda_needs/local_node.h"
+#include "ops/einsum.h"
+#include "ops/einsum_plan.h"
+
+namespace megalith::cuda {
+
+struct GemmProblem {
+  GemmSpec spec;  // `c` describes y, and a matrix that is added
+  i64 batch = 1;
+  std::array<i64, 3> batch_stride{};  // of a, b and y, in elements
+  bool adds = false;                  // whether run() will be given a matrix to add
+  bool bias = false;                  // whether run() will be given a bias
+  i64 alignment = 256;                // bytes; run()'s addresses are multiples of it
+};
+
+std::string to_string(const GemmProblem& problem);
+
+// A batch over several loops: the longest is the library's, the others are calls of their own.
+struct ProductBatch {
+  Loop inside;
+  std::vector<Loop> calls;
+};
+ProductBatch split_batch(std::vector<Loop> loops);
+
+// Whether the library has such products: f32 or bf16 operands of one type, y of that type or f32; a and b dense along
+// rows or columns. Of sizes it may still have none.
+bool is_library_kind(const GemmProblem& problem);
+
+EinsumOperands operands_of(const Einsum& op, const LocalNode& node);
+// What of an einsum that is a product is the library's, if it can be: each call of it.
+std::optional<GemmProblem> product_of(const Einsum& op, const EinsumPlan& plan, const LocalNode& node);
+
+}  // namespace megalith::cuda

@@ -1,0 +1,26 @@
+// One rank's part in a relayout: whom it exchanges boxes with, whether they lie as the library wants them, and how much
+// workspace copies of them take.
+#pragma once
+#include <vector>
+
+#include "exec/cuda_needs/local_node.h"
+#include "graph/relayout_op.h"
+#include "mesh/pieces.h"
+
+namespace megalith::cuda {
+
+struct RelayoutBoxes {
+  std::vector<int> members;  // the group, in the mesh's order
+  int me = 0;
+  std::vector<std::vector<Box>> outgoing, incoming;  // by member
+  i64 in_bytes = 0, out_bytes = 0;
+  bool direct = false;  // of gathers and scatters: the whole is the parts one behind another
+  i64 workspace = 0;    // bytes
+
+  RelayoutBoxes(const Relayout& op, const LocalNode& node);
+};
+
+// Of a message: so that it is packed in whole words.
+constexpr i64 packed_bytes(i64 bytes) { return (bytes + 15) / 16 * 16; }
+
+}  // namespace megalith::cuda

@@ -1,0 +1,139 @@
+#include "exec/sim/facts_clock.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "graph/relayout_op.h"
+#include "ops/state_window.h"
+
+namespace megalith::sim {
+
+namespace {
+
+constexpr size_t kNeighbours = 4;
+
+double square(double x) { return x * x; }
+
+// Between sizes, as factors.
+double distance(const std::vector<i64>& a, const std::vector<i64>& b) {
+  double sum = 0;
+  for (size_t i = 0; i < a.size(); ++i)
+    sum += square(std::log(double(std::max<i64>(a[i], 1)) / double(std::max<i64>(b[i], 1))));
+  return sum;
+}
+
+// Of a curve over the logarithm of its first numbers.
+double at(const BandwidthCurve& curve, double x, double otherwise) {
+  if (curve.empty()) return otherwise;
+  if (x <= curve.front().first) return curve.front().second;
+  for (size_t i = 1; i < curve.size(); ++i) {
+    if (x > curve[i].first) continue;
+    const auto& [x0, y0] = curve[i - 1];
+    const auto& [x1, y1] = curve[i];
+    return y0 + (y1 - y0) * std::log(x / x0) / std::log(x1 / x0);
+  }
+  return curve.back().second;
+}
+
+// "rms_norm_grad bf16,.." -> "rms_norm_grad": kernels of other dtypes are better than none.
+std::string_view op_of(std::string_view form) { return form.substr(0, form.find_first_of(" ,")); }
+
+}  // namespace
+
+FactsClock::FactsClock(const DeviceFacts& facts, const Coord& coord) : facts_(facts), coord_(coord) {
+  for (const KernelFact& f : facts.products) products_[f.form].push_back(&f);
+  for (const KernelFact& f : facts.attention) attention_[f.form].push_back(&f);
+  for (const KernelFact& f : facts.kernels) kernels_[f.form].push_back(&f);
+}
+
+const FactsClock::Forms& FactsClock::forms_of(const KernelKind& kind) const {
+  switch (kind.table) {
+    case KernelKind::Table::product:
+      return products_;
+    case KernelKind::Table::attention:
+      return attention_;
+    case KernelKind::Table::memory:
+      break;
+  }
+  return kernels_;
+}
+
+const KernelFact* FactsClock::exact(const KernelKind& kind, const Forms& forms) const {
+  const auto it = forms.find(kind.form);
+  if (it == forms.end()) return nullptr;
+  for (const KernelFact* f : it->second)
+    if (f->sizes == kind.sizes) return f;
+  return nullptr;
+}
+
+// Work a second, of the nearest ones of its form, or of its op; 0: there are none.
+double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
+  std::vector<std::pair<double, const KernelFact*>> near;
+  const auto add = [&](const std::vector<const KernelFact*>& facts, double further) {
+    for (const KernelFact* f : facts) near.push_back({distance(f->sizes, kind.sizes) + further, f});
+  };
+  if (const auto it = forms.find(kind.form); it != forms.end()) add(it->second, 0);
+  if (near.empty())
+    for (const auto& [form, facts] : forms)
+      if (op_of(form) == op_of(kind.form)) add(facts, 1);
+  if (near.empty()) return 0;
+  std::ranges::sort(near, {}, [](const auto& n) { return n.first; });
+  if (near.size() > kNeighbours) near.resize(kNeighbours);
+  double weights = 0, sum = 0;
+  const double launch = facts_.launch_us * 1e-6;
+  for (const auto& [d, f] : near) {
+    const double w = 1 / (d + 1e-3), seconds = std::max(f->seconds - launch, 0.1 * f->seconds);
+    weights += w, sum += w * std::log(f->work / seconds);
+  }
+  return std::exp(sum / weights);
+}
+
+// By the sheet: two thirds of the peak, or of the memory's rate.
+double FactsClock::without_facts(const KernelKind& kind) const {
+  constexpr double kShare = 2.0 / 3;
+  if (kind.table == KernelKind::Table::memory)
+    return kind.work / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, kind.work, kShare));
+  const auto peak = facts_.peak_tflops.find("bf16");
+  const double tflops = peak == facts_.peak_tflops.end() ? 100 : peak->second;
+  return kind.work / (tflops * 1e12 * kShare);
+}
+
+double FactsClock::seconds(const KernelKind& kind) const {
+  if (!(kind.work > 0)) return 0;
+  const Forms& forms = forms_of(kind);
+  if (const KernelFact* f = exact(kind, forms)) return f->seconds * kind.work / f->work;
+  const double per_second = rate(kind, forms);
+  return facts_.launch_us * 1e-6 + (per_second > 0 ? kind.work / per_second : without_facts(kind));
+}
+
+double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks) const {
+  bool one_node = true;
+  for (int r : ranks) one_node = one_node && r / facts_.node_gpus == ranks[0] / facts_.node_gpus;
+  const LinkFacts& link = one_node ? facts_.node : facts_.network;
+  const double gbps = at(link.busbw, whole, link.gbps);
+  return gbps > 0 ? link.latency_us * 1e-6 + bytes / (gbps * 1e9) : 0;
+}
+
+double FactsClock::send(double bytes, int from, int to) const { return transfer(bytes, bytes, {from, to}); }
+
+Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruction& in) const {
+  Took t;
+  if (in.op.get_if<Wait>()) return t;
+  if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>()) {
+    t.wire_bytes = cost_of(plan, program, in).bytes;
+    if (facts_.pcie_gbps > 0) t.transfer = t.wire_bytes / (facts_.pcie_gbps * 1e9);
+    return t;
+  }
+  if (const auto* r = in.op.get_if<Relayout>(); r && !is_local(r->transfer) && plan.mesh.n(r->axes) > 1) {
+    double largest = 0;
+    for (const auto* side : {&in.ins, &in.outs})
+      for (int b : *side) largest = std::max(largest, double(program.buffers[size_t(b)].bytes));
+    t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
+    t.transfer = transfer(t.wire_bytes, largest, r->group(plan.mesh, coord_));
+    return t;
+  }
+  t.work = seconds(kind_of(plan, program, in));
+  return t;
+}
+
+}  // namespace megalith::sim

@@ -1,0 +1,36 @@
+// A clock of a device's facts. A kernel takes what such kernels of near sizes were seen to take; of a transfer the
+// links tell, by whether its ranks are in one node.
+#pragma once
+#include <map>
+
+#include "exec/sim/clock.h"
+#include "exec/sim/kernel_kind.h"
+#include "facts/device_facts.h"
+
+namespace megalith::sim {
+
+class FactsClock final : public Clock {
+ public:
+  explicit FactsClock(const DeviceFacts& facts, const Coord& coord = {});
+  Took seconds(const Plan& plan, const Program& program, const Instruction& in) const override;
+  double send(double bytes, int from, int to) const override;
+  double together() const override { return facts_.together; }
+  double overlap_slowdown() const override { return facts_.overlap_slowdown; }
+
+  double seconds(const KernelKind& kind) const;
+  // Of `bytes` that one rank sends of a message of `whole` bytes among these ranks.
+  double transfer(double bytes, double whole, const std::vector<int>& ranks) const;
+
+ private:
+  using Forms = std::map<std::string, std::vector<const KernelFact*>>;
+  const KernelFact* exact(const KernelKind& kind, const Forms& forms) const;
+  double rate(const KernelKind& kind, const Forms& forms) const;
+  double without_facts(const KernelKind& kind) const;
+  const Forms& forms_of(const KernelKind& kind) const;
+
+  const DeviceFacts& facts_;
+  Coord coord_;
+  Forms products_, attention_, kernels_;
+};
+
+}  // namespace megalith::sim

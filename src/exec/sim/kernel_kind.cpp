@@ -1,0 +1,97 @@
+#include "exec/sim/kernel_kind.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <optional>
+
+#include "ops/all.h"
+#include "ops/einsum_plan.h"
+
+namespace megalith::sim {
+
+namespace {
+
+using Buffers = std::vector<const Buffer*>;
+
+struct Operands {
+  std::vector<Type> ins, outs;  // logical
+  std::vector<Shape> in, out;   // one rank's
+};
+
+Operands operands_of(const Plan& plan, const Program& p, const Instruction& in) {
+  Operands o;
+  const auto add = [&](const std::vector<int>& from, std::vector<Type>& types, std::vector<Shape>& shapes) {
+    for (int b : from) {
+      const Type& t = p.buffers[size_t(b)].type;
+      types.push_back(t), shapes.push_back(local_shape(plan.mesh, t.shape, t.layout));
+    }
+  };
+  add(in.ins, o.ins, o.in), add(in.outs, o.outs, o.out);
+  return o;
+}
+
+// Of many tensors each type once.
+std::string dtypes(const std::vector<Type>& types) {
+  constexpr size_t kListed = 10;
+  std::vector<std::string> names;
+  for (const Type& t : types) {
+    const std::string name(name_of(t.dtype));
+    if (types.size() <= kListed || std::ranges::find(names, name) == names.end()) names.push_back(name);
+  }
+  return fmt::format("{}", fmt::join(names, ","));
+}
+
+std::optional<KernelKind> product(const Einsum& op, const Operands& o) {
+  const auto [ins, outs] = split_spec(op.spec);
+  const EinsumPlan plan = plan_einsum(
+      {{ins[0], o.in[0]}, {ins[1], o.in[1]}, {outs[0], o.out[0]}, {o.ins[0].dtype, o.ins[1].dtype, o.outs[0].dtype}});
+  if (plan.kind != EinsumPlan::kGemm) return {};
+  const GemmSpec& g = plan.gemm;
+  KernelKind k{KernelKind::Table::product, {}, {g.m, g.n, g.k}, 2.0 * double(g.m) * double(g.n) * double(g.k)};
+  for (const Loop& l : plan.outer) k.work *= double(l.n);
+  k.form = fmt::format("{} -> {}, {}{}{}{}{}", name_of(g.a.dtype), name_of(g.c.dtype), g.a.col == 1 ? 'n' : 't',
+                       g.b.col == 1 ? 'n' : 't', op.accumulate || op.plus ? ", adds" : "", op.bias ? ", bias" : "",
+                       plan.outer.empty() ? "" : ", batch");
+  return k;
+}
+
+// q: the input q, or qkv if packed.
+KernelKind attention(std::string_view name, const AttentionSpec& at, const Operands& o, const Shape& result, size_t q,
+                     double flops) {
+  const i64 keys = o.in[at.packed() ? q : q + 1][0];
+  return {
+      KernelKind::Table::attention,
+      fmt::format("{} {}{}{}{}{}", name, name_of(o.ins[q].dtype), at.window > 0 && at.window < keys ? ", window" : "",
+                  at.alibi ? ", alibi" : "", at.dropout > 0 ? ", dropout" : "", at.starts ? ", documents" : ""),
+      {result[0], keys, result[4], result[2] * result[3], result[1]},
+      flops};
+}
+
+KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
+  std::string form = fmt::format("{} {} -> {}", in.op.name(), dtypes(o.ins), dtypes(o.outs));
+  if (const auto* sum = in.op.get_if<Sum>()) form += ", " + sum->spec;
+  const bool many = o.ins.size() > 10;
+  const Shape& first = o.in.empty() ? o.out.at(0) : o.in[0];
+  return {KernelKind::Table::memory, form, {i64(bytes), many || first.empty() ? 1 : first.back()}, bytes};
+}
+
+}  // namespace
+
+KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in) {
+  const Operands o = operands_of(plan, program, in);
+  const Cost cost = cost_of(plan, program, in);
+  if (const auto* e = in.op.get_if<Einsum>())
+    if (auto kind = product(*e, o)) return *kind;
+  if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
+  if (const auto* a = in.op.get_if<AttentionGrad>())
+    return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
+  if (const auto* a = in.op.get_if<AttentionPart>())
+    return attention(AttentionPart::name, a->at, o, o.out[0], 0, cost.flops);
+  if (const auto* a = in.op.get_if<AttentionPartGrad>())
+    return attention(AttentionPartGrad::name, a->at, o, o.in[0], 1, cost.flops);
+  return memory(in, o, cost.bytes);
+}
+
+}  // namespace megalith::sim

@@ -1,0 +1,20 @@
+// What an instruction is to a clock: which kernels it may be compared with, by which sizes, and how much it does. Both
+// the recording of a device's facts and their use go by it.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace megalith::sim {
+
+struct KernelKind {
+  enum class Table { product, attention, memory } table = Table::memory;
+  std::string form;        // op, dtypes, orientation
+  std::vector<i64> sizes;  // of a product m, n, k; of attention s, t, d, heads, batch; else bytes, width
+  double work = 0;         // flops of products and attention, else bytes
+};
+
+KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in);
+
+}  // namespace megalith::sim

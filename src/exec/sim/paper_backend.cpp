@@ -1,0 +1,74 @@
+#include "exec/sim/paper_backend.h"
+
+#include <set>
+#include <tuple>
+
+#include "base/process_memory.h"
+#include "exec/sim/paper_interpreter.h"
+#include "exec/sim/paper_libraries.h"
+#include "graph/relayout_op.h"
+
+namespace megalith::sim {
+
+namespace {
+
+// Blocks that communicators run on (exec/cuda/nccl/comms.cpp): in line, on lanes, between pipeline stages.
+constexpr i64 kInLine = 32, kOnLane = 24, kLinkBlocks = 2;
+
+// Each set of ranks has a communicator for each lane, and another for all-to-all.
+i64 nccl_blocks(const Plan& plan, const Coord& coord) {
+  std::set<std::tuple<bool, int, std::vector<int>>> communicators;
+  for (const Program& p : plan.programs)
+    for (const Instruction& in : p.instructions)
+      if (const auto* op = in.op.get_if<Relayout>(); op && !is_local(op->transfer)) {
+        const bool pairs = op->transfer == Transfer::all_to_all || op->transfer == Transfer::rotate;
+        if (auto ranks = op->group(plan.mesh, coord); ranks.size() > 1) communicators.insert({pairs, op->lane, ranks});
+      }
+  i64 blocks = 0;
+  for (const auto& [pairs, lane, ranks] : communicators) blocks += lane ? kOnLane : kInLine;
+  return blocks;
+}
+
+class Paper final : public PaperBackend {
+ public:
+  explicit Paper(DeviceFacts facts) : facts_(std::move(facts)), libraries_(facts_) {}
+  std::string name() const override { return "cuda"; }
+  std::string device_name() const override {
+    return fmt::format("{} ({}, facts {}measured)", facts_.device, facts_.name, facts_.measured ? "" : "not ");
+  }
+  i64 workspace_bytes(const Graph& g, const Node& n) const override {
+    cuda::LocalNode node{
+        g.mesh, Coord{}, {}, {}, {facts_.sms, facts_.shared_memory, facts_.capability, facts_.memory_bytes}};
+    for (Value v : n.ins) node.ins.push_back(g.type(v));
+    for (Value v : n.outs) node.outs.push_back(g.type(v));
+    return cuda::needed_workspace(n.op, node, libraries_);
+  }
+  i64 fixed_bytes() const override { return facts_.reserved_bytes + nccl_bytes_; }
+  i64 available_bytes() const override { return facts_.memory_bytes; }
+  i64 peak_bytes() const override { return 0; }
+  std::optional<i64> host_bytes() const override { return resident_bytes(); }
+  void connect(const Plan& plan, const Coord& coord, std::span<const Link> links) const override {
+    const i64 blocks = nccl_blocks(plan, coord) + kLinkBlocks * i64(links.size());
+    nccl_bytes_ = blocks > 0 ? facts_.nccl_bytes + blocks * facts_.nccl_bytes_each : 0;
+  }
+  std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
+    return make_paper_interpreter(plan, coord, facts_);
+  }
+  const DeviceFacts& facts() const override { return facts_; }
+  std::vector<std::string> bounded() const override { return libraries_.lines(); }
+
+ private:
+  DeviceFacts facts_;
+  PaperLibraries libraries_;
+  mutable i64 nccl_bytes_ = 0;
+};
+
+}  // namespace
+
+std::unique_ptr<PaperBackend> make_paper_backend(DeviceFacts facts) {
+  check(facts.sms > 0 && facts.capability > 0, "device {}: its facts have no sms or no capability: it is no GPU",
+        facts.name);
+  return std::make_unique<Paper>(std::move(facts));
+}
+
+}  // namespace megalith::sim

@@ -1,0 +1,13 @@
+// Runs a plan against a clock: nothing is computed and nothing held, every number read is 0.
+#pragma once
+#include <memory>
+
+#include "facts/device_facts.h"
+#include "plan/interpreter.h"
+
+namespace megalith::sim {
+
+// busy_seconds() is what the runs since the last call would have taken; time_instructions() what each would take.
+std::unique_ptr<Interpreter> make_paper_interpreter(const Plan& plan, const Coord& coord, const DeviceFacts& facts);
+
+}  // namespace megalith::sim

@@ -1,0 +1,191 @@
+#include <yaml-cpp/yaml.h>
+
+#include <cmath>
+#include <set>
+
+#include "base/check.h"
+#include "facts/facts_file.h"
+
+namespace megalith {
+
+namespace {
+
+// A map of the file, whose keys are all to be asked for.
+class Section {
+ public:
+  Section(const YAML::Node& map, std::string where, std::string prefix = {}, bool optional = false)
+      : map_(map), where_(std::move(where)), prefix_(std::move(prefix)), optional_(optional) {
+    check(map.IsMap(), "hardware file {}: {} must be keys with values", where_, prefix_.empty() ? "it" : prefix_);
+  }
+
+  YAML::Node find(const std::string& key) {
+    asked_.insert(key);
+    return map_[key];
+  }
+  YAML::Node need(const std::string& key) {
+    const YAML::Node node = find(key);
+    check(bool(node), "hardware file {}: no {}{}: give it", where_, prefix_, key);
+    return node;
+  }
+  template <class T>
+  T as(const YAML::Node& node, const std::string& key) const {
+    try {
+      return node.as<T>();
+    } catch (const YAML::Exception&) {
+      fail("hardware file {}: {}{} can't be '{}': give it another value", where_, prefix_, key,
+           node.IsScalar() ? node.Scalar() : "a list or a map");
+    }
+  }
+  // Keys that are not there keep what the device that this one is like has.
+  void keeps_others() { optional_ = true; }
+  template <class T>
+  void read(const std::string& key, T& to) {
+    if (optional_ && !find(key)) return;
+    to = as<T>(need(key), key);
+  }
+  template <class T>
+  void maybe(const std::string& key, T& to) {
+    if (const YAML::Node node = find(key)) to = as<T>(node, key);
+  }
+  template <class T>
+  void positive(const std::string& key, T& to) {
+    if (optional_ && !find(key)) return;
+    to = as<T>(need(key), key);
+    check(to > 0 && std::isfinite(double(to)), "hardware file {}: {}{} is {}: want more than 0", where_, prefix_, key,
+          to);
+  }
+  void curve(const std::string& key, BandwidthCurve& to) {
+    const YAML::Node list = find(key);
+    if (!list) return;
+    to.clear();
+    for (const YAML::Node& point : list) {
+      check(point.IsSequence() && point.size() == 2, "hardware file {}: {}{}: want pairs of numbers", where_, prefix_,
+            key);
+      to.push_back({as<double>(point[0], key), as<double>(point[1], key)});
+      const bool rises = to.size() == 1 || to[to.size() - 2].first < to.back().first;
+      check(rises && to.back().first > 0 && to.back().second > 0,
+            "hardware file {}: {}{}: the first numbers of its pairs must rise, all be above 0", where_, prefix_, key);
+    }
+  }
+  bool has(const std::string& key) { return bool(find(key)); }
+  Section section(const std::string& key) { return {need(key), where_, key + ".", optional_}; }
+  void done() const {
+    for (const auto& item : map_)
+      check(asked_.contains(item.first.as<std::string>("")), "hardware file {}: {}{} is no known key: take it out",
+            where_, prefix_, item.first.as<std::string>("?"));
+  }
+  const std::string& where() const { return where_; }
+
+ private:
+  YAML::Node map_;
+  std::string where_, prefix_;
+  std::set<std::string> asked_;
+  bool optional_ = false;
+};
+
+void read_links(Section& s, DeviceFacts& f) {
+  const auto link = [](Section& of, LinkFacts& l) {
+    of.positive("gbps", l.gbps), of.positive("latency_us", l.latency_us), of.curve("busbw", l.busbw);
+    of.done();
+  };
+  if (s.has("node")) {
+    Section node = s.section("node");
+    node.positive("gpus", f.node_gpus);
+    link(node, f.node);
+  }
+  if (s.has("network")) {
+    Section network = s.section("network");
+    link(network, f.network);
+  }
+  if (s.has("host")) {
+    Section host = s.section("host");
+    host.positive("pcie_gbps", f.pcie_gbps), host.maybe("memory_bytes", f.host_bytes);
+    host.done();
+  }
+}
+
+// A device like another: its kernels at the rates that the sheets' peaks and bandwidths let expect.
+void scale(DeviceFacts& f, const DeviceFacts& like) {
+  const auto peak = [](const DeviceFacts& d) {
+    const auto it = d.peak_tflops.find("bf16");
+    return it == d.peak_tflops.end() ? 1.0 : it->second;
+  };
+  const double faster = peak(f) / peak(like), wider = f.hbm_gbps / like.hbm_gbps;
+  for (KernelFact& k : f.products) k.seconds /= faster;
+  for (KernelFact& k : f.attention) k.seconds /= faster;
+  for (KernelFact& k : f.kernels) k.seconds /= wider;
+}
+
+// A list of kernels; `sizes`: the keys of their sizes. rate: its key, and how many of work a second it counts.
+void read_kernels(Section& file, const std::string& list, const std::vector<std::string>& sizes, const char* rate,
+                  double unit, std::vector<KernelFact>& to) {
+  int n = 0;
+  for (const YAML::Node& item : file.find(list)) {
+    Section s(item, file.where(), fmt::format("{}[{}].", list, n++));
+    KernelFact f;
+    s.read("form", f.form);
+    for (const std::string& key : sizes) {
+      i64 size = 0;
+      s.read(key, size);
+      check(size > 0, "hardware file {}: {} of {} is {}: want more than 0", file.where(), key, f.form, size);
+      f.sizes.push_back(size);
+    }
+    double per_second = 0;
+    f.work = double(f.sizes[0]);
+    s.maybe("work", f.work), s.positive(rate, per_second);
+    check(f.work > 0, "hardware file {}: work of {} is {}: want more than 0", file.where(), f.form, f.work);
+    f.seconds = f.work / per_second / unit;
+    s.done();
+    to.push_back(std::move(f));
+  }
+}
+
+void read_workspaces(Section& file, const std::string& key, std::map<std::string, i64>& to) {
+  for (const auto& item : file.find(key)) {
+    const i64 bytes = file.as<i64>(item.second, key);
+    check(bytes >= -1, "hardware file {}: {} of {} is {}: want bytes, or -1 where there is none", file.where(), key,
+          item.first.Scalar(), bytes);
+    to[item.first.Scalar()] = bytes;
+  }
+}
+
+DeviceFacts read(Section& s) {
+  DeviceFacts f;
+  std::string like;
+  s.maybe("like", like);
+  const DeviceFacts other = like.empty() ? DeviceFacts{} : find_facts(like);
+  if (!like.empty()) f = other, s.keeps_others();
+  s.read("name", f.name), s.read("device", f.device), s.read("measured", f.measured), s.read("recorded", f.recorded);
+  s.positive("memory_bytes", f.memory_bytes), s.read("reserved_bytes", f.reserved_bytes);
+  s.maybe("nccl_bytes", f.nccl_bytes), s.maybe("nccl_bytes_each", f.nccl_bytes_each);
+  s.read("sms", f.sms), s.read("shared_memory", f.shared_memory), s.read("capability", f.capability);
+  for (const auto& item : s.find("peak_tflops"))
+    f.peak_tflops[item.first.Scalar()] = s.as<double>(item.second, "peak_tflops");
+  s.positive("hbm_gbps", f.hbm_gbps), s.read("launch_us", f.launch_us);
+  s.positive("together", f.together), s.maybe("overlap_slowdown", f.overlap_slowdown);
+  s.curve("memory_curve", f.memory_curve);
+  read_links(s, f);
+  if (!like.empty()) scale(f, other);
+  read_kernels(s, "matmul", {"m", "n", "k"}, "tflops", 1e12, f.products);
+  read_kernels(s, "attention", {"s", "t", "d", "heads", "batch"}, "tflops", 1e12, f.attention);
+  read_kernels(s, "kernels", {"bytes", "width"}, "gbps", 1e9, f.kernels);
+  read_workspaces(s, "matmul_workspaces", f.product_workspaces);
+  read_workspaces(s, "attention_workspaces", f.attention_workspaces);
+  s.done();
+  return f;
+}
+
+}  // namespace
+
+DeviceFacts parse_facts(const std::string& text, const std::string& where) {
+  YAML::Node root;
+  try {
+    root = YAML::Load(text);
+  } catch (const YAML::Exception& e) {
+    fail("hardware file {}: not YAML: {}", where, e.what());
+  }
+  Section s(root, where);
+  return read(s);
+}
+
+}  // namespace megalith

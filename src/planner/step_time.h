@@ -1,0 +1,30 @@
+// How long a step will take, foretold from its plan and the device's facts: what --dry-run says beside the bytes.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "exec/sim/clock.h"
+#include "settings/options.h"
+#include "step/step.h"
+
+namespace megalith {
+
+struct StepClock {
+  std::unique_ptr<sim::Clock> clock;
+  std::string source;  // whose rates these are
+};
+// By a paper device's own facts; of a GPU, by those of its name that the program brings along; of a CPU, by rates that
+// are measured for a moment. No clock where none of these is there.
+StepClock clock_of(const Backend& backend);
+
+struct StepTime {
+  double seconds = 0;
+  double bubble = 0;                    // idle time of a pipeline's stages over their work
+  std::map<std::string, double> by_op;  // of one rank, seconds; of a pipeline's first stage
+};
+StepTime step_time(const Options& o, const PlannedStep& step, const Backend& backend, const sim::Clock& clock);
+
+// Two or three lines: seconds a step, tokens/s, whose facts; which workspaces were bounded. Empty without facts.
+std::string time_report(const Options& o, const PlannedStep& step, const Backend& backend);
+
+}  // namespace megalith

@@ -1,0 +1,63 @@
+#include "exec/sim/facts_clock.h"
+
+#include <gtest/gtest.h>
+
+namespace megalith::sim {
+
+namespace {
+
+constexpr const char* kForm = "bf16 -> bf16, nt";
+
+KernelFact product(i64 m, i64 n, i64 k, double tflops) {
+  const double work = 2.0 * double(m) * double(n) * double(k);
+  return {kForm, {m, n, k}, work, work / tflops / 1e12};
+}
+KernelKind asked(i64 m, i64 n, i64 k, const char* form = kForm) {
+  return {KernelKind::Table::product, form, {m, n, k}, 2.0 * double(m) * double(n) * double(k)};
+}
+double tflops(const FactsClock& clock, const KernelKind& kind) { return kind.work / clock.seconds(kind) / 1e12; }
+
+DeviceFacts some() {
+  DeviceFacts f;
+  f.hbm_gbps = 3000, f.peak_tflops = {{"bf16", 900}};
+  f.products = {product(8192, 4096, 4096, 700), product(1024, 1024, 1024, 300)};
+  f.kernels = {{"add bf16 -> bf16", {1000000, 1024}, 1e6, 5e-6}, {"add bf16 -> bf16", {100000000, 1024}, 1e8, 5e-5}};
+  f.node_gpus = 8, f.node = {400, 10, {{1e6, 100}, {1e9, 400}}}, f.network = {50, 20, {}};
+  return f;
+}
+
+}  // namespace
+
+TEST(FactsClock, a_recorded_shape_takes_what_was_recorded) {
+  const DeviceFacts f = some();
+  const FactsClock clock(f);
+  EXPECT_DOUBLE_EQ(clock.seconds(asked(8192, 4096, 4096)), f.products[0].seconds);
+}
+
+TEST(FactsClock, between_recorded_shapes_rates_go_from_one_to_the_other) {
+  const DeviceFacts f = some();
+  const FactsClock clock(f);
+  const double near = tflops(clock, asked(8192, 4096, 3840)), between = tflops(clock, asked(2896, 2048, 2048));
+  EXPECT_GT(near, 650);
+  EXPECT_LT(near, 700);
+  EXPECT_GT(between, 350);
+  EXPECT_LT(between, 600);
+}
+
+TEST(FactsClock, without_a_fact_of_its_op_a_kernel_goes_by_the_sheet) {
+  DeviceFacts f = some();
+  f.products.clear();
+  EXPECT_NEAR(tflops(FactsClock(f), asked(8192, 4096, 4096)), 600, 1);
+  const KernelKind other{KernelKind::Table::memory, "rope bf16 -> bf16", {30000000, 64}, 3e7};
+  EXPECT_NEAR(3e7 / FactsClock(f).seconds(other) / 1e9, 2000, 1);
+}
+
+TEST(FactsClock, transfers_go_by_the_link_that_their_ranks_share) {
+  const DeviceFacts f = some();
+  const FactsClock clock(f);
+  EXPECT_NEAR(clock.transfer(4e8, 1e9, {0, 7}), 10e-6 + 1e-3, 1e-9);
+  EXPECT_NEAR(clock.transfer(1e5, 1e6, {0, 1}), 10e-6 + 1e-6, 1e-9);
+  EXPECT_NEAR(clock.transfer(5e7, 1e9, {7, 8}), 20e-6 + 1e-3, 1e-9);
+}
+
+}  // namespace megalith::sim
