@@ -16,19 +16,19 @@ namespace megalith {
 
 namespace {
 
-struct Built {
+struct BuiltStep {
   Graph g;
   std::vector<Pool> pools;
 };
 
 // As a training step is built. Pools of 300 elements: several a layer; the first parameter's is not late.
-Built built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
-  Built out;
+BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
+  BuiltStep out;
   out.g.mesh = make_mesh(2, 1, 2, 1);
   Builder b(out.g);
   BuildMode mode;
   mode.batch = 2, mode.dtype = dtype;
-  const Built gpt = Gpt(model, ParallelStyle{true}).build_whole(b, mode);
+  const auto gpt = Gpt(model, ParallelStyle{true}).build_whole(b, mode);
   out.pools = make_pools(out.g.mesh, gpt.parameters, 300);
   for (Pool& pool : out.pools) pool.late = std::ranges::find(pool.members, 0u) == pool.members.end();
   gather_weights(b, out.pools, gpt.parameters);
@@ -56,7 +56,7 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
   for (const ModelConfig& model : {gpt2(), llama()})
     for (const DType dtype : {DType::f32, DType::bf16})
       for (const auto& off : {std::set<std::string>{}, std::set<std::string>{"multi-tensor", "fuse-bias"}}) {
-        const Built built_step = built(model, dtype, off);
+        const BuiltStep built_step = built(model, dtype, off);
         const Graph& g = built_step.g;
         const int late = int(std::ranges::count_if(built_step.pools, [](const Pool& p) { return p.late; }));
         ASSERT_GT(late, 4);
@@ -87,7 +87,7 @@ TEST(GatherAhead, begins_all_at_the_head_and_ends_each_where_it_is_read) {
 
 // What the forward reads first stays with the update, and is the first that it updates.
 TEST(GatherAhead, the_update_gathers_the_first_pool_alone) {
-  const Built step = built(llama(), DType::bf16, {"multi-tensor"});
+  const BuiltStep step = built(llama(), DType::bf16, {"multi-tensor"});
   const Pool& pool = *std::ranges::find(step.pools, false, &Pool::late);
   std::vector<std::string> gathered;
   std::optional<bool> first_update;  // of the pool that is gathered here
