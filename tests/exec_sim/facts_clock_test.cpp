@@ -52,6 +52,13 @@ TEST(FactsClock, without_a_fact_of_its_op_a_kernel_goes_by_the_sheet) {
   EXPECT_NEAR(3e7 / FactsClock(f).seconds(other) / 1e9, 2000, 1);
 }
 
+TEST(FactsClock, a_tiny_kernel_tells_nothing_of_a_large_ones_rate) {
+  DeviceFacts f = some();
+  f.kernels = {{"accumulate f64 -> f64", {24, 1}, 24, 5e-6}};
+  const KernelKind large{KernelKind::Table::memory, "accumulate f32 -> f32", {300000000, 4096}, 3e8};
+  EXPECT_NEAR(3e8 / FactsClock(f).seconds(large) / 1e9, 2000, 1);
+}
+
 TEST(FactsClock, transfers_go_by_the_link_that_their_ranks_share) {
   const DeviceFacts f = some();
   const FactsClock clock(f);

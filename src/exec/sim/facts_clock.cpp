@@ -11,6 +11,8 @@ namespace megalith::sim {
 namespace {
 
 constexpr size_t kNeighbours = 4;
+// A kernel of few bytes takes what its start takes, which tells nothing of the rate of one so many times as large.
+constexpr double kFar = 64;
 
 double square(double x) { return x * x; }
 
@@ -79,6 +81,9 @@ double FactsClock::rate(const KernelKind& kind, const Forms& forms) const {
   if (near.empty()) return 0;
   std::ranges::sort(near, {}, [](const auto& n) { return n.first; });
   if (near.size() > kNeighbours) near.resize(kNeighbours);
+  if (kind.table == KernelKind::Table::memory)
+    std::erase_if(near, [&](const auto& n) { return n.second->work * kFar < kind.work; });
+  if (near.empty()) return 0;
   double weights = 0, sum = 0;
   const double launch = facts_.launch_us * 1e-6;
   for (const auto& [d, f] : near) {
