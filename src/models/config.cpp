@@ -89,18 +89,28 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
 
 void list_layers(ModelConfig& c, config::FieldList& f) {
   f.group("Layers");
-  f.add("activation", c.activation, {"gelu", "gelu_tanh", "swiglu", "squared_relu"},
+  f.add("activation", c.activation, {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu"},
         "Activation of the MLP: gelu is exact (erf), gelu_tanh its tanh approximation, which Megatron's fused default "
         "is too.")
       .means("--swiglu", "swiglu", "gated MLP with SiLU; also changes the default of --ffn-hidden-size")
+      .means("--geglu", "geglu", "gated MLP with GELU's tanh approximation (Gemma). Not in Megatron")
+      .means("--quick-geglu", "quick_geglu", "gated MLP with x * logistic(1.702 x)")
       .means("--squared-relu", "squared_relu")
       .means("--gelu", "gelu", "exact GELU")
       .means("--gelu-tanh", "gelu_tanh", "GELU's tanh approximation (the default)")
       .means("--openai-gelu", "gelu_tanh");
   f.add("normalization", c.normalization, {"LayerNorm", "RMSNorm"}, "Kind of all norms.");
   f.add("norm-epsilon", c.norm_epsilon, "Added to the variance in norms.").also("--layernorm-epsilon");
+  f.add("apply-layernorm-1p", c.apply_layernorm_1p, "Norms scale by 1 + their weights, which start at 0 (Gemma).");
+  f.add("norm-block-output", c.norm_block_output,
+        "Norms of what attention and the MLP give, not of what they read: x + norm(attention(x)) (OLMo 2). Not in "
+        "Megatron.");
   f.add("qk-layernorm", c.qk_layernorm, "Norm of each head's query and key, before the rotation.");
+  f.add("qk-layernorm-across-heads", c.qk_layernorm_across_heads,
+        "With --qk-layernorm: one norm of all heads' queries and one of all keys (OLMo 2). Not in Megatron.");
   f.add("embedding-layernorm", c.embedding_layernorm, "LayerNorm after the embedding (BLOOM). Not in Megatron.");
+  f.add("scale-embedding", c.scale_embedding,
+        "The embedding of words times the square root of --hidden-size (Gemma). Not in Megatron.");
   f.add_on("add-bias-linear", c.add_bias_linear, "No biases in linear layers.").means("--disable-bias-linear", "false");
   f.add("add-qkv-bias", c.add_qkv_bias, "Biases on query, key and value although --disable-bias-linear is given.");
   f.add("add-attention-bias", c.add_attention_bias,
@@ -139,7 +149,8 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
   constexpr i64 kLargest = i64(1) << 40;  // beyond it no formula is worked out: the compatibility rules refuse the size
   const auto usable = [](i64 size) { return size > 0 && size <= kLargest; };
   if (ffn_hidden_size == 0 && usable(hidden_size))
-    ffn_hidden_size = gated() ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
+    ffn_hidden_size =
+        activation == Activation::swiglu ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
   if (num_query_groups == 0) num_query_groups = num_attention_heads;
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;

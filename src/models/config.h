@@ -13,7 +13,8 @@ class FieldList;
 
 enum class PositionEmbedding { learned_absolute, rope, alibi, none };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
-enum class Activation { gelu, gelu_tanh, swiglu, squared_relu };
+// Gated: swiglu by SiLU, geglu by gelu_tanh, quick_geglu by x * logistic(1.702 x).
+enum class Activation { gelu, gelu_tanh, swiglu, squared_relu, geglu, quick_geglu };
 enum class Normalization { layer_norm, rms_norm };
 
 struct ModelConfig {
@@ -44,12 +45,16 @@ struct ModelConfig {
   Activation activation = Activation::gelu_tanh;
   Normalization normalization = Normalization::layer_norm;
   double norm_epsilon = 1e-5;
-  bool qk_layernorm = false;         // norm of each head of q and k before rope
-  bool embedding_layernorm = false;  // BLOOM: LayerNorm after the embedding
-  bool add_bias_linear = true;       // biases on all linears (q, k, v too)
-  bool add_qkv_bias = false;         // biases on q, k, v although add_bias_linear is off
-  bool add_attention_bias = false;   // the same on q, k, v and the attention's output
-  bool add_mlp_bias = false;         // the same on the MLP's linears
+  bool apply_layernorm_1p = false;         // norms scale by 1 + their weights
+  bool norm_block_output = false;          // x + norm(attention(x)), then x + norm(mlp(x)) (OLMo 2)
+  bool qk_layernorm = false;               // norm of each head of q and k before rope
+  bool qk_layernorm_across_heads = false;  // with it: one norm of all heads of q, one of k (OLMo 2)
+  bool embedding_layernorm = false;        // BLOOM: LayerNorm after the embedding
+  bool scale_embedding = false;            // Gemma: words times sqrt(hidden_size)
+  bool add_bias_linear = true;             // biases on all linears (q, k, v too)
+  bool add_qkv_bias = false;               // biases on q, k, v although add_bias_linear is off
+  bool add_attention_bias = false;         // the same on q, k, v and the attention's output
+  bool add_mlp_bias = false;               // the same on the MLP's linears
   bool untie_embeddings_and_output_weights = false;
   bool fp32_residual_connection = false;  // what layers add up is f32, although they compute in bf16
   bool parallel_residual = false;         // x + attention(norm1(x)) + mlp(norm2(x))
@@ -69,7 +74,9 @@ struct ModelConfig {
 
   i64 groups() const { return num_query_groups; }
   i64 heads_per_group() const { return num_attention_heads / num_query_groups; }
-  bool gated() const { return activation == Activation::swiglu; }
+  bool gated() const {
+    return activation == Activation::swiglu || activation == Activation::geglu || activation == Activation::quick_geglu;
+  }
   bool qkv_bias() const { return add_qkv_bias || attention_bias(); }
   bool attention_bias() const { return add_bias_linear || add_attention_bias; }  // of the attention's output
   bool mlp_bias() const { return add_bias_linear || add_mlp_bias; }

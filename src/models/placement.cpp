@@ -14,7 +14,7 @@ Layout layout_of(const Placement& p, int ndim, const ParallelStyle& style) {
       l.dims[p.heads].push_back({Axis::tr});
     else
       l.copy.insert(Axis::tr);
-  } else if (p.own_part || style.sequence_parallel) {
+  } else if (p.own_part || (style.sequence_parallel && !p.alike)) {
     for (Axis a : tp) l.copy.insert(a);
   }
   return l;

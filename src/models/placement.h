@@ -9,12 +9,14 @@ struct Placement {
   int split = -1;         // the dim that all tensor-parallel ranks share
   int groups = -1;        // or the dim of KV groups, over tk,
   int heads = -1;         // and that of a group's query heads, over tr; -1: ranks of a group have copies
-  bool own_part = false;  // whole on each rank, which applies it to its own part of the data
+  bool own_part = false;  // whole on each rank, which applies it to its own part of the data,
+  bool alike = false;     // or to whole data, as all ranks do
 };
 
 // Whole on each rank, and applied to the residual stream: a copy where sequence parallelism splits that.
 inline constexpr Placement kOnStream{};
 inline constexpr Placement kOnOwnPart{.own_part = true};
+inline constexpr Placement kOnWhole{.alike = true};
 constexpr Placement split_along(int dim) { return {.split = dim}; }
 constexpr Placement by_group(int dim, int heads = -1) { return {.groups = dim, .heads = heads}; }
 

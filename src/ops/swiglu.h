@@ -1,12 +1,23 @@
-// y = silu(gate) * up (Shazeer 2020). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a dim of its own, so a
-// split of f cuts both alike.
+// y = act(gate) * up (Shazeer 2020), act: silu(x) = x * logistic(x), GELU's tanh approximation, or quick_gelu(x) = x *
+// logistic(1.702 x). x [s,b,2,f] holds gate, then up -> y [s,b,f]. The 2 is a dim of its own, so a split of f cuts both
+// alike.
 #pragma once
 #include "graph/builder.h"
 
 namespace megalith {
 
+enum class Gate : u8 { silu, gelu_tanh, quick_gelu };
+constexpr std::string_view name_of(Gate g) {
+  constexpr std::string_view names[] = {"silu", "gelu_tanh", "quick_gelu"};
+  return names[int(g)];
+}
+
 struct Swiglu {
   static constexpr std::string_view name = "swiglu";
+  Gate act = Gate::silu;
+  void fields(auto&& v) const {
+    if (act != Gate::silu) v("act", name_of(act));
+  }
   LayoutRule rule() const { return {.spec = "sbnf->sbf", .whole = "n"}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {5.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
@@ -17,7 +28,9 @@ struct Swiglu {
 struct SwigluGrad {
   static constexpr std::string_view name = "swiglu_grad";
   bool again = false;
+  Gate act = Gate::silu;
   void fields(auto&& v) const {
+    if (act != Gate::silu) v("act", name_of(act));
     if (again) v("again", again);
   }
   LayoutRule rule() const { return {.spec = "sbf,sbnf->sbnf", .linear = {{0}}, .whole = "n"}; }
@@ -33,10 +46,10 @@ struct SwigluGrad {
     return {{0, 1}};
   }
 };
-inline Value swiglu(Builder& b, Value x) { return b.add1(Swiglu{}, {x}); }
+inline Value swiglu(Builder& b, Value x, Gate act = Gate::silu) { return b.add1(Swiglu{act}, {x}); }
 
 inline std::vector<Value> Swiglu::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  return {b.add1(SwigluGrad{}, {dys[0], n.ins[0]})};
+  return {b.add1(SwigluGrad{false, act}, {dys[0], n.ins[0]})};
 }
 
 }  // namespace megalith

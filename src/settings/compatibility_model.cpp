@@ -34,7 +34,7 @@ std::string positions_suffice(const Options& o) {
 
 std::string swiglu_width(const Options& o) {
   const ModelConfig& m = o.model;
-  if (!m.gated() || m.ffn_hidden_size > 0 || m.hidden_size == 0) return {};
+  if (m.activation != Activation::swiglu || m.ffn_hidden_size > 0 || m.hidden_size == 0) return {};
   return fmt::format("--hidden-size {} with --swiglu leaves an MLP of width 0: give --ffn-hidden-size", m.hidden_size);
 }
 
@@ -103,6 +103,17 @@ std::string shared_norm(const Options& o) {
   return "--parallel-shared-norm needs --parallel-residual";
 }
 
+std::string norms_of_outputs(const Options& o) {
+  if (!o.model.norm_block_output || !o.model.parallel_residual) return {};
+  return "--norm-block-output and --parallel-residual contradict each other: norms stand behind each block, or before "
+         "both";
+}
+
+std::string across_heads(const Options& o) {
+  if (!o.model.qk_layernorm_across_heads || o.model.qk_layernorm) return {};
+  return "--qk-layernorm-across-heads needs --qk-layernorm";
+}
+
 std::string dropout(const Options& o) {
   const ModelConfig& m = o.model;
   const auto bad = [](double p) { return p < 0 || p >= 1; };
@@ -157,6 +168,8 @@ std::vector<Rule> model_rules() {
       {"rope scaling factors are positive and in order", Topic::model, Action::refuse, scaling_numbers},
       {"rotary flags come with rope", Topic::model, Action::warn, rotary_without_rope},
       {"parallel-shared-norm comes with parallel-residual", Topic::model, Action::refuse, shared_norm},
+      {"norm-block-output comes without parallel-residual", Topic::model, Action::refuse, norms_of_outputs},
+      {"qk-layernorm-across-heads comes with qk-layernorm", Topic::model, Action::refuse, across_heads},
       {"dropout is from 0 to below 1", Topic::model, Action::refuse, dropout},
       {"norm-epsilon is positive, deviations of initial weights are not negative", Topic::model, Action::refuse,
        numbers},

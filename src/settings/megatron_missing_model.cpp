@@ -60,12 +60,12 @@ constexpr Feature kOfModel[] = {
     {"qk-clip is not built yet", "--qk-clip", "--qk-clip-alpha= --qk-clip-threshold=", ""},
     {"this kind of rope is not built yet", "--no-rope-freq= --rope-type=rope", "", ""},
     {"this variant of a layer is not built yet",
-     "--quick-geglu --activation-func-clamp-value= --glu-linear-offset=0|0.0 --apply-layernorm-1p --qk-l2-norm "
+     "--activation-func-clamp-value= --glu-linear-offset=0|0.0 --qk-l2-norm "
      "--softmax-type=vanilla --attention-output-gate --apply-residual-connection-post-layernorm "
      "--output-logit-dtype= --freeze-all-layers --embedding-weights-in-fp32 "
      "--batch-invariant-mode --enable-gpt-oss",
      "--batch-invariant-backend=", ""},
-    {"of gated activations there is --swiglu", "--glu-activation=", "", ""},
+    {"of gated activations there are --swiglu, --geglu (by tanh) and --quick-geglu", "--glu-activation=", "", ""},
     {"one query group is given by --num-query-groups 1", "--attention-head-type=multihead", "", ""},
     {"biases of some linear layers alone are given by --add-qkv-bias beside --disable-bias-linear",
      "--disable-bias-linear-fc --disable-bias-attn-fc", "", ""},

@@ -23,9 +23,13 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   odd.rotary_percent = 0.75, odd.rotary_interleaved = true, odd.add_attention_bias = true;
   scaled.scale_alibi = scaled.fp32_residual_connection = true, scaled.add_bias_linear = false,
   scaled.add_mlp_bias = true;
+  ModelConfig gemma = llama_like(), olmo2 = llama_like();
+  gemma.apply_layernorm_1p = gemma.scale_embedding = gemma.qk_layernorm = true, gemma.activation = Activation::geglu;
+  olmo2.norm_block_output = olmo2.qk_layernorm = olmo2.qk_layernorm_across_heads = true,
+  olmo2.activation = Activation::quick_geglu;
   return {
-      {"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms}, {"bloom", bloom}, {"window", window},
-      {"falcon", falcon},      {"odd", odd},          {"scaled", scaled}};
+      {"gemma", gemma}, {"olmo2", olmo2},   {"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms},
+      {"bloom", bloom}, {"window", window}, {"falcon", falcon},      {"odd", odd},          {"scaled", scaled}};
 }
 
 Tensors moved(const Tensors& at, const Tensors& u, double h) {

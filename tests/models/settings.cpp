@@ -39,6 +39,16 @@ void bloom(TrainingSpec& s) {
 }
 void neighbours_and_attention_bias(TrainingSpec& s) { s.model.rotary_interleaved = s.model.add_attention_bias = true; }
 void mlp_bias(TrainingSpec& s) { s.model.add_mlp_bias = true; }
+void gemma(TrainingSpec& s) {
+  s.model.apply_layernorm_1p = s.model.scale_embedding = true, s.model.activation = Activation::geglu;
+}
+void norms_1p(TrainingSpec& s) { s.model.apply_layernorm_1p = true; }
+void quick_gates_head_norms_1p(TrainingSpec& s) {
+  s.model.apply_layernorm_1p = s.model.qk_layernorm = true, s.model.activation = Activation::quick_geglu;
+}
+void olmo2(TrainingSpec& s) {
+  s.model.norm_block_output = s.model.qk_layernorm = s.model.qk_layernorm_across_heads = true;
+}
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
 void ring(TrainingSpec& s) { s.ring = true; }
 void ring_of_everything(TrainingSpec& s) {
@@ -103,6 +113,15 @@ const Run kRuns[] = {
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2},
     {"llama_ring", llama_like, ring, kSpZigzag, 1, 2, 2, 2, 2},
     {"llama_ring_everything", llama_like, ring_of_everything, kZigzag, 1, 4, 2, 1, 2},
+    {"gemma", llama_like, gemma, kPlain, 1, 1, 2, 2, 2},
+    {"gemma", llama_like, gemma, kSpZigzag, 2, 2, 2, 1, 2},
+    {"gpt2_norms_1p", gpt2_like, norms_1p, kSp, 1, 1, 2, 1, 2},
+    {"llama_quick_gates_head_norms_1p", llama_like, quick_gates_head_norms_1p, kSp, 1, 1, 2, 2, 2},
+    {"olmo2", llama_like, olmo2, kPlain, 1, 1, 2, 1, 2},
+    {"olmo2", llama_like, olmo2, kPlain, 1, 1, 2, 2, 2},
+    {"olmo2", llama_like, olmo2, kSp, 2, 1, 2, 2, 2},
+    {"olmo2", llama_like, olmo2, kSpZigzag, 1, 2, 2, 2, 2},
+    {"olmo2", llama_like, olmo2, kAllToAll, 1, 2, 1, 1, 2},
     {"gpt2_ring", gpt2_like, ring, kZigzag, 2, 2, 1, 1, 2},
 };
 

@@ -100,8 +100,10 @@ class Table {
       for (bool again : {false, true})
         for (bool bias : {false, true}) plain(ActivateGrad{act, 3, again, bias}, {value("sbf"), value("sbf")});
     }
-    grad(Swiglu{}, {value("sbnf")});
-    for (bool again : {false, true}) plain(SwigluGrad{again}, {value("sbf"), value("sbnf")});
+    for (const Gate act : {Gate::silu, Gate::gelu_tanh, Gate::quick_gelu}) {
+      grad(Swiglu{act}, {value("sbnf")});
+      for (bool again : {false, true}) plain(SwigluGrad{again, act}, {value("sbf"), value("sbnf")});
+    }
     Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;

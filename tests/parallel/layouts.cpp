@@ -95,7 +95,13 @@ const std::vector<Dimension>& dimensions() {
          "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias "
          "--qk-layernorm"},
         {"neox", "--position-embedding-type rope --rotary-percent 0.5 --parallel-residual --sliding-window 5"},
-        {"bloom", "--position-embedding-type alibi --embedding-layernorm"}}},
+        {"bloom", "--position-embedding-type alibi --embedding-layernorm"},
+        {"gemma",
+         "--position-embedding-type rope --geglu --normalization RMSNorm --disable-bias-linear --apply-layernorm-1p "
+         "--scale-embedding"},
+        {"olmo2",
+         "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --qk-layernorm "
+         "--qk-layernorm-across-heads --norm-block-output"}}},
   };
   return all;
 }

@@ -62,6 +62,12 @@ Examples examples_of_model() {
            {"--rotary-base 500000", "--rotary-base has no effect without --position-embedding-type rope"}},
           {"parallel-shared-norm comes with parallel-residual",
            {"--parallel-shared-norm", "--parallel-shared-norm needs --parallel-residual"}},
+          {"norm-block-output comes without parallel-residual",
+           {"--norm-block-output --parallel-residual",
+            "--norm-block-output and --parallel-residual contradict each other: norms stand behind each block, or "
+            "before both"}},
+          {"qk-layernorm-across-heads comes with qk-layernorm",
+           {"--qk-layernorm-across-heads", "--qk-layernorm-across-heads needs --qk-layernorm"}},
           {"dropout is from 0 to below 1",
            {"--attention-dropout 1", "--attention-dropout 1 is out of range: from 0 to below 1 is wanted"}},
           {"dropout is from 0 to below 1",

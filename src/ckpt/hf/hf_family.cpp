@@ -12,7 +12,7 @@ std::string_view name_of(PositionEmbedding p) {
   return names[int(p)];
 }
 std::string_view name_of(Activation a) {
-  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "swiglu", "squared_relu"};
+  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu"};
   return names[int(a)];
 }
 
@@ -45,7 +45,11 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"normalization", m.normalization == Normalization::layer_norm ? "LayerNorm" : "RMSNorm"},
       {"norm_epsilon", fmt::to_string(m.norm_epsilon)},
       {"qk_layernorm", fmt::to_string(m.qk_layernorm)},
+      {"qk_layernorm_across_heads", fmt::to_string(m.qk_layernorm && m.qk_layernorm_across_heads)},
+      {"apply_layernorm_1p", fmt::to_string(m.apply_layernorm_1p)},
+      {"norm_block_output", fmt::to_string(m.norm_block_output)},
       {"embedding_layernorm", fmt::to_string(m.embedding_layernorm)},
+      {"scale_embedding", fmt::to_string(m.scale_embedding)},
       {"biases on q, k and v", fmt::to_string(m.qkv_bias())},
       {"a bias on the attention's output", fmt::to_string(m.attention_bias())},
       {"biases in the MLP", fmt::to_string(m.mlp_bias())},

@@ -79,11 +79,14 @@ void Builder::add_embeddings() {
 void Builder::add_layer(i64 n) {
   const std::string layer = with_prefix(n_.layers) + std::to_string(n) + ".";
   const std::string our = "decoder.layers." + std::to_string(n) + ".";
-  norm(layer + std::string(n_.input_norm), our + "input_layernorm");
+  const bool behind = m_.norm_block_output;
+  if (!behind) norm(layer + std::string(n_.input_norm), our + "input_layernorm");
   add_attention(layer, our + "self_attention.");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm))
+  if (behind) norm(layer + std::string(n_.attention_output_norm), our + "post_self_attn_layernorm");
+  if (!behind && !(m_.parallel_residual && m_.parallel_shared_norm))
     norm(layer + std::string(n_.mlp_norm), our + "pre_mlp_layernorm");
   add_mlp(layer, our + "mlp.");
+  if (behind) norm(layer + std::string(n_.mlp_output_norm), our + "post_mlp_layernorm");
 }
 
 void Builder::add_attention(const std::string& layer, const std::string& our) {
@@ -96,8 +99,9 @@ void Builder::add_attention(const std::string& layer, const std::string& our) {
     if (m_.qkv_bias()) add_fused_qkv(fused + ".bias", our, true);
   }
   if (m_.qk_layernorm) {
-    vector(layer + std::string(n_.q_norm) + ".weight", our + "q_layernorm.weight", d);
-    vector(layer + std::string(n_.k_norm) + ".weight", our + "k_layernorm.weight", d);
+    const bool across = m_.qk_layernorm_across_heads;
+    vector(layer + std::string(n_.q_norm) + ".weight", our + "q_layernorm.weight", across ? g * r * d : d);
+    vector(layer + std::string(n_.k_norm) + ".weight", our + "k_layernorm.weight", across ? g * d : d);
   }
   const std::string proj = layer + std::string(n_.proj);
   linear(proj + ".weight", our + "linear_proj.weight", {h, g, r, d}, h, g * r * d);

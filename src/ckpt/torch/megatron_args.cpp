@@ -102,6 +102,7 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false) &&
                     !a.flag("use_te_activation_func").value_or(false);
   m.activation = a.flag("swiglu").value_or(false)         ? Activation::swiglu
+                 : a.flag("quick_geglu").value_or(false)  ? Activation::quick_geglu
                  : a.flag("squared_relu").value_or(false) ? Activation::squared_relu
                  : gelu                                   ? Activation::gelu
                                                           : Activation::gelu_tanh;
@@ -115,6 +116,7 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   check(!m.qk_layernorm || !biased_norm,
         "[megatron] the model was trained with qk_layernorm and normalization LayerNorm: of the norms of queries and "
         "keys only RMSNorm is built");
+  m.apply_layernorm_1p = a.flag("apply_layernorm_1p").value_or(a.flag("layernorm_zero_centered_gamma").value_or(false));
   m.add_bias_linear = has("decoder.layers.self_attention.linear_proj.bias");
   m.add_qkv_bias = has("decoder.layers.self_attention.linear_qkv.bias") && !m.add_bias_linear;
   m.untie_embeddings_and_output_weights =

@@ -73,7 +73,8 @@ void put_positions(PickleWriter& p, const ModelConfig& m) {
 }
 
 void put_layers(PickleWriter& p, const ModelConfig& m) {
-  p.flag("swiglu", m.gated());
+  p.flag("swiglu", m.activation == Activation::swiglu);
+  p.flag("quick_geglu", m.activation == Activation::quick_geglu);
   p.flag("squared_relu", m.activation == Activation::squared_relu);
   // Megatron's tanh approximation is its fused kernel with a bias, or --openai-gelu without one.
   p.flag("bias_gelu_fusion", m.activation == Activation::gelu_tanh && m.mlp_bias());
@@ -82,7 +83,7 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.entry("norm_epsilon", m.norm_epsilon);
   p.entry("layernorm_epsilon", m.norm_epsilon);
   p.flag("qk_layernorm", m.qk_layernorm);
-  p.flag("apply_layernorm_1p", false);
+  p.flag("apply_layernorm_1p", m.apply_layernorm_1p);
   p.flag("add_bias_linear", m.add_bias_linear);
   p.flag("add_qkv_bias", m.add_qkv_bias);
   p.flag("untie_embeddings_and_output_weights", m.untie_embeddings_and_output_weights);
@@ -234,6 +235,10 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   if (m.parallel_residual) parts.push_back("attention and MLP side by side");
   if (!m.add_bias_linear && (m.add_attention_bias || m.add_mlp_bias)) parts.push_back("biases in some linears only");
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
+  if (m.scale_embedding) parts.push_back("a scaled embedding");
+  if (m.activation == Activation::geglu) parts.push_back("an MLP gated by GELU");
+  if (m.norm_block_output) parts.push_back("norms behind attention and MLP");
+  if (m.qk_layernorm && m.qk_layernorm_across_heads) parts.push_back("norms of queries and keys across heads");
   if (m.qk_layernorm && m.normalization == Normalization::layer_norm)
     parts.push_back("RMS norms of queries and keys beside LayerNorm");
   if (m.use_rope_scaling &&

@@ -56,8 +56,16 @@ class MegatronBuilder {
     add(their, their_shape, our, our_shape, Strides::flat(count(our_shape)));
   }
   void norm(const std::string& linear, const std::string& our) {
+    if (m_.norm_block_output) return;
     flat(linear + ".layer_norm_weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
     if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
+  }
+
+  // Behind a block: Megatron has none, so the name is ours.
+  void norm_of_output(const std::string& our) {
+    if (!m_.norm_block_output) return;
+    flat(our + ".weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
+    if (has_norm_bias()) flat(our + ".bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
   }
 
   void add_layer();
@@ -96,15 +104,20 @@ void MegatronBuilder::add_layer() {
   add_qkv(false);
   if (m_.qkv_bias()) add_qkv(true);
   if (m_.qk_layernorm)
-    for (const char* name : {"self_attention.q_layernorm.weight", "self_attention.k_layernorm.weight"})
-      flat(name, {d}, name, {d});
+    for (const char* name : {"self_attention.q_layernorm.weight", "self_attention.k_layernorm.weight"}) {
+      const bool query = std::string_view(name).find("q_layernorm") != std::string_view::npos;
+      const i64 n = d * (!m_.qk_layernorm_across_heads ? 1 : query ? g * r : g);
+      flat(name, {n}, name, {n});
+    }
   flat("self_attention.linear_proj.weight", {h, g * r * d}, "self_attention.linear_proj.weight", {h, g, r, d});
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
+  norm_of_output("post_self_attn_layernorm");
   if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
   flat("mlp.linear_fc1.weight", {halves * f, h}, "mlp.linear_fc1.weight", m_.gated() ? Shape{2, f, h} : Shape{f, h});
   if (bias) flat("mlp.linear_fc1.bias", {halves * f}, "mlp.linear_fc1.bias", m_.gated() ? Shape{2, f} : Shape{f});
   flat("mlp.linear_fc2.weight", {h, f}, "mlp.linear_fc2.weight", {h, f});
   if (bias) flat("mlp.linear_fc2.bias", {h}, "mlp.linear_fc2.bias", {h});
+  norm_of_output("post_mlp_layernorm");
 }
 
 struct Rename {

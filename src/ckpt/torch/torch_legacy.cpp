@@ -257,7 +257,7 @@ TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
   check(args != nullptr, "[load] {} holds no arguments", dir);
   // The last stage's copy of a tied embedding.
   const bool copied = collector.is_pipelined() && !flag(*args, "untie_embeddings_and_output_weights");
-  const bool gated = flag(*args, "swiglu") || flag(*args, "gated_linear_unit");
+  const bool gated = flag(*args, "swiglu") || flag(*args, "quick_geglu") || flag(*args, "gated_linear_unit");
   for (const auto& [name, parts] : collector.finish())
     if (!(copied && name == "output_layer.weight"))
       add_param(*store_, name, parts, RankParts(name, ranks, gated), ranks, state_problem_.empty());

@@ -36,8 +36,6 @@ constexpr Argument kArguments[] = {
     {"retro_add_retriever"},
     {"spec", "[megatron.core.models.gpt.gpt_layer_specs"},
     // Norms
-    {"apply_layernorm_1p"},
-    {"layernorm_zero_centered_gamma"},
     {"qk_l2_norm"},
     // Attention
     {"multi_latent_attention"},
@@ -50,7 +48,6 @@ constexpr Argument kArguments[] = {
     {"window_attn_skip_freq"},
     {"no_rope_freq"},
     // MLP
-    {"quick_geglu"},
     {"glu_linear_offset"},
     {"activation_func_clamp_value"},
     // Factors on the embedding, the logits and the scores

@@ -118,10 +118,8 @@ void take_nemo_shape(const NemoValues& values, NemoFlags& flags) {
       flags.refuse("this activation is not built: gelu, swiglu and squared-relu are there", "model.activation", *v);
   }
   if (const NemoValue* v = values.find("model.normalization")) {
-    if (v->text() == "layernorm1p")
-      flags.refuse("this norm is not built: LayerNorm and RMSNorm are there", "model.normalization", *v);
-    else
-      flags.put("--normalization", {is_among(v->text(), "rmsnorm RMSNorm") ? "RMSNorm" : "LayerNorm"}, v->by_user());
+    flags.put("--normalization", {is_among(v->text(), "rmsnorm RMSNorm") ? "RMSNorm" : "LayerNorm"}, v->by_user());
+    if (v->text() == "layernorm1p") flags.put("--apply-layernorm-1p", {}, v->by_user());
   }
   if (const NemoValue* v = values.find("model.peft.peft_scheme"); v && v->text() != "none")
     flags.refuse("adapters are not built yet: all weights are trained", "model.peft.peft_scheme", *v);

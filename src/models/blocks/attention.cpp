@@ -6,6 +6,7 @@
 #include "ops/attention.h"
 #include "ops/cached_attention.h"
 #include "ops/einsum.h"
+#include "ops/reshape.h"
 #include "ops/rms_norm.h"
 #include "ops/rope.h"
 
@@ -84,14 +85,33 @@ class AttentionBlock {
     q = p_.biased(name_ + "linear_q", "sbgrd,grd->sbgrd", q, {g_, r_, d_}, bias, kQueries);
     k = p_.biased(name_ + "linear_k", "sbgd,gd->sbgd", k, {g_, d_}, bias, kKeys);
     v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias, kKeys);
-    q = rope("sbgrd", head_norm("q_layernorm", "sbgrd", q));
-    k = rope("sbgd", head_norm("k_layernorm", "sbgd", k));
+    q = rope("sbgrd", qk_norm("q_layernorm", "sbgrd", q));
+    k = rope("sbgd", qk_norm("k_layernorm", "sbgd", k));
     return attend(q, k, v);
   }
 
-  Value head_norm(const std::string& name, const std::string& letters, Value x) {
+  Value qk_norm(const std::string& name, const std::string& letters, Value x) {
     if (!c_.qk_layernorm) return x;
-    return rms_norm(b_, letters, x, p_.vector(name_ + name + ".weight", {d_}, kOnOwnPart, 1), c_.norm_epsilon);
+    return c_.qk_layernorm_across_heads ? norm_across_heads(name, letters, x) : head_norm(name, letters, x);
+  }
+
+  Value head_norm(const std::string& name, const std::string& letters, Value x) {
+    return rms_norm(b_, letters, x, p_.norm_weight(name_ + name, d_, kOnOwnPart, b_.type(x).dtype), c_.norm_epsilon);
+  }
+
+  // Over tensor-parallel ranks the heads are gathered for it, and each rank goes on with its own.
+  Value norm_across_heads(const std::string& name, const std::string& letters, Value x) {
+    const std::string heads = letters.substr(2);
+    const bool query = heads == "grd";
+    std::vector<std::pair<char, i64>> sizes = {{'g', g_}, {'d', d_}};
+    if (query) sizes.insert(sizes.begin() + 1, {'r', r_});
+    Value y = b_.relayout(b_.relayout(x, {Axis::tr}, kSame), {Axis::tk}, kSame);
+    y = b_.add1(Reshape{letters + "->sb(" + heads + ")", sizes, {}}, {y});
+    const i64 n = b_.type(y).shape.back();
+    y = rms_norm(b_, "sbn", y, p_.norm_weight(name_ + name, n, kOnWhole, b_.type(y).dtype), c_.norm_epsilon);
+    y = b_.add1(Reshape{"sb(" + heads + ")->" + letters, sizes, {}}, {y});
+    y = b_.relayout(y, {Axis::tk}, split(2));
+    return b_.relayout(y, {Axis::tr}, query ? split(3) : kCopy);
   }
 
   // heads: of the dim before the last, only the first ones turn; 0: all

@@ -16,6 +16,17 @@ static Act act_of(Activation a) {
   }
 }
 
+static Gate gate_of(Activation a) {
+  switch (a) {
+    case Activation::geglu:
+      return Gate::gelu_tanh;
+    case Activation::quick_geglu:
+      return Gate::quick_gelu;
+    default:
+      return Gate::silu;
+  }
+}
+
 Value mlp_block(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const i64 f = c.ffn_hidden_size, h = c.hidden_size;
@@ -24,7 +35,8 @@ Value mlp_block(Parts& p, const std::string& name, Value x) {
   if (c.gated()) {
     u = einsum(p.b, "sbh,nfh->sbnf", x,
                p.matrix(name + "linear_fc1.weight", {2, f, h}, split_along(1), initial_of(c, std, 2 * f, h)));
-    u = swiglu(p.b, p.biased(name + "linear_fc1", "sbnf,nf->sbnf", u, {2, f}, c.mlp_bias(), split_along(1)));
+    u = swiglu(p.b, p.biased(name + "linear_fc1", "sbnf,nf->sbnf", u, {2, f}, c.mlp_bias(), split_along(1)),
+               gate_of(c.activation));
   } else {
     u = einsum(p.b, "sbh,fh->sbf", x,
                p.matrix(name + "linear_fc1.weight", {f, h}, split_along(0), initial_of(c, std, f, h)));

@@ -45,12 +45,19 @@ Value Parts::cast(Value x, DType dtype) {
   return type.dtype == dtype ? x : b.add1(Cast{type.ndim(), dtype}, {x});
 }
 
+Value Parts::norm_weight(const std::string& name, i64 n, const Placement& placement, DType dtype) {
+  const Value w = vector(name + ".weight", {n}, placement, config.apply_layernorm_1p ? 0 : 1);
+  if (!config.apply_layernorm_1p) return cast(w, dtype);
+  const Value wide = cast(w, accum_of(dtype));
+  return add(b, "h,h->h", wide, b.add1(Ones{b.type(wide)}, {}));
+}
+
 // Of a stream in f32 the norm is too: its result alone is rounded.
 Value Parts::norm(const std::string& name, Value x) {
   const DType dtype = b.type(x).dtype;
-  const Value w = cast(vector(name + ".weight", {config.hidden_size}, kOnStream, 1), dtype);
+  const Value w = norm_weight(name, config.hidden_size, kOnStream, dtype);
   const bool rms = config.normalization == Normalization::rms_norm;
-  const Value bias = rms ? Value{} : cast(vector(name + ".bias", {config.hidden_size}), dtype);
+  const Value bias = rms ? Value{} : cast(vector(name + ".bias", {config.hidden_size}), b.type(w).dtype);
   const Origin origin = b.origin();
   b.set_origin({kNormModule, origin.layer, origin.stack});
   const Value y =

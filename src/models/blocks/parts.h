@@ -33,7 +33,10 @@ struct Parts {
 
   DType stream_dtype() const;  // of the residual stream
   Value cast(Value x, DType dtype);
-  Value norm(const std::string& name, Value x);     // [s,b,h]: of the stream, the result in compute precision
+  Value norm(const std::string& name, Value x);  // [s,b,h], of the stream's layout; the result in compute precision
+  // What a norm of [..,n] in `dtype` scales by; with --apply-layernorm-1p in f32 at least, as 1 + w must not be
+  // rounded.
+  Value norm_weight(const std::string& name, i64 n, const Placement& placement, DType dtype);
   Value add_to_stream(Value x, Value y);            // x [s,b,h] of the stream, y [s,b,h]
   Value dropout(const std::string& site, Value x);  // [s,b,h]
   // y + the bias `name`, where there is one.

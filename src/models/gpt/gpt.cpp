@@ -1,5 +1,7 @@
 #include "models/gpt/gpt.h"
 
+#include <cmath>
+
 #include "models/blocks/parts.h"
 #include "ops/add.h"
 #include "ops/cross_entropy.h"
@@ -11,6 +13,10 @@
 namespace megalith {
 
 namespace {
+
+double rounded(double x, DType dtype) {
+  return dtype == DType::bf16 ? double(float(bf16(float(x)))) : dtype == DType::f32 ? double(float(x)) : x;
+}
 
 class GptBuilder {
  public:
@@ -60,6 +66,7 @@ class GptBuilder {
   Value embed(Value table) {
     b_.set_module("embedding");
     Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
+    if (c_.scale_embedding) x = b_.add1(Scale{3, rounded(std::sqrt(double(c_.hidden_size)), p_.mode.dtype)}, {x});
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
       const i64 rows = c_.max_position_embeddings;
       const Value positions =
@@ -83,6 +90,14 @@ class GptBuilder {
     return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
 
+  // What a block reads, and what it gives to the stream: a norm stands at one of the two places.
+  Value read(const std::string& norm, Value x) {
+    return p_.enter(c_.norm_block_output ? p_.cast(x, p_.mode.dtype) : p_.norm(norm, x));
+  }
+  Value give(const std::string& norm, Value x, Value y, const std::string& site) {
+    return p_.add_to_stream(x, p_.dropout(site, c_.norm_block_output ? p_.norm(norm, y) : y));
+  }
+
   // x + attention(norm(x)), then x + mlp(norm(x)); or both from one x. A bias is added once, after the reduction.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index);
@@ -90,19 +105,19 @@ class GptBuilder {
       return p_.biased(name + "self_attention.linear_proj", "sbh,h->sbh", y, {c_.hidden_size}, c_.attention_bias());
     };
     b_.set_origin({"attention", index});
-    const Value h = p_.enter(p_.norm(name + "input_layernorm", x));
+    const Value h = read(name + "input_layernorm", x);
     Value y = attention_block(p_, name + "self_attention.", h);
     if (!c_.parallel_residual) {
       y = attention_bias(p_.leave(y));
-      x = p_.add_to_stream(x, p_.dropout(name + "attention", y));
+      x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
     }
     b_.set_origin({"mlp", index});
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
-    const Value z = mlp_block(p_, name + "mlp.", shared ? h : p_.enter(p_.norm(name + "pre_mlp_layernorm", x)));
+    const Value z = mlp_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x));
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
     if (c_.parallel_residual) y = attention_bias(y);
     y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());
-    return p_.add_to_stream(x, p_.dropout(name + "mlp", y));
+    return give(name + "post_mlp_layernorm", x, y, name + "mlp");
   }
 
   Value logits(Value x, Value table) {

@@ -134,6 +134,14 @@ TEST(MegatronModel, takes_rope_residual_and_first_weights) {
   EXPECT_EQ(model.embedding_init_method_std, 0.5);
 }
 
+TEST(MegatronModel, takes_norms_of_one_more_and_quick_gates) {
+  for (const char* name : {"apply_layernorm_1p", "layernorm_zero_centered_gamma"})
+    EXPECT_TRUE(read_with(flag(name, true)).apply_layernorm_1p) << name;
+  EXPECT_FALSE(read_with(flag("apply_layernorm_1p", false)).apply_layernorm_1p);
+  const ModelConfig quick = read_with([](PickleWriter& p) { p.flag("swiglu", false), p.flag("quick_geglu", true); });
+  EXPECT_EQ(quick.activation, Activation::quick_geglu);
+}
+
 // Norms of queries and keys are RMS norms here.
 TEST(MegatronModel, refuses_layer_norms_of_queries_and_keys) {
   TempDir dir;

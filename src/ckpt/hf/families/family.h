@@ -19,7 +19,8 @@ struct HfNames {
   std::string_view layers = "layers.";
   // Of a layer, behind "layers.N.".
   std::string_view input_norm = "input_layernorm", mlp_norm = "post_attention_layernorm";
-  std::string_view qkv = "";  // one weight, or three
+  std::string_view attention_output_norm = "", mlp_output_norm = "";  // where norms stand behind the blocks
+  std::string_view qkv = "";                                          // one weight, or three
   std::string_view q = "self_attn.q_proj", k = "self_attn.k_proj", v = "self_attn.v_proj";
   std::string_view q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm", proj = "self_attn.o_proj";
   std::string_view gate = "mlp.gate_proj", up = "mlp.up_proj";  // where the MLP is gated; else fc1

@@ -1,5 +1,5 @@
-// y = silu(gate) up; silu(x) = x s with s = logistic(x), derivative s (1 + x (1 - s)). A row of x is gate [f], then up
-// [f].
+// y = act(gate) up, where act(x) = x s with s = logistic(u(x)), derivative s + x s (1 - s) u'(x). A row of x is gate
+// [f], then up [f].
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/vector_math.h"
@@ -9,7 +9,43 @@ namespace {
 
 i64 rows_for(i64 f) { return std::max<i64>(1, 4096 / std::max<i64>(1, f)); }
 
-template <class T>
+// u and its derivative.
+struct Silu {
+  template <class A>
+  static Vec<A> argument(Vec<A> x) {
+    return x;
+  }
+  template <class A>
+  static Vec<A> times_slope(Vec<A> x, Vec<A>) {
+    return x;
+  }
+};
+
+struct QuickGelu {
+  template <class A>
+  static Vec<A> argument(Vec<A> x) {
+    return A(1.702) * x;
+  }
+  template <class A>
+  static Vec<A> times_slope(Vec<A> y, Vec<A>) {
+    return A(1.702) * y;
+  }
+};
+
+// 2 sqrt(2 / pi) (x + 0.044715 x^3)
+struct GeluTanh {
+  static constexpr double kTwiceRoot = 1.59576912160573071, kCubic = kTwiceRoot * 0.044715;
+  template <class A>
+  static Vec<A> argument(Vec<A> x) {
+    return x * (A(kTwiceRoot) + A(kCubic) * x * x);
+  }
+  template <class A>
+  static Vec<A> times_slope(Vec<A> y, Vec<A> x) {
+    return y * (A(kTwiceRoot) + A(3 * kCubic) * x * x);
+  }
+};
+
+template <class F, class T>
 Kernel swiglu(i64 rows, i64 f) {
   using A = accum_t<T>;
   return {0, [rows, f](const Args& a) {
@@ -18,13 +54,13 @@ Kernel swiglu(i64 rows, i64 f) {
               T* y = a.out<T>(0) + row * f;
               each_vector<A>(0, f, [&](i64 i, auto part) {
                 const Vec<A> x = load(gate + i, part);
-                store(y + i, x * logistic<A>(x).s * load(up + i, part), part);
+                store(y + i, x * logistic<A>(F::template argument<A>(x)).s * load(up + i, part), part);
               });
             });
           }};
 }
 
-template <class T>
+template <class F, class T>
 Kernel swiglu_grad(i64 rows, i64 f, bool again) {
   using A = accum_t<T>;
   return {0, [rows, f, again](const Args& a) {
@@ -33,8 +69,8 @@ Kernel swiglu_grad(i64 rows, i64 f, bool again) {
               T *dgate = a.out<T>(0) + row * 2 * f, *dup = dgate + f, *y = again ? a.out<T>(1) + row * f : nullptr;
               each_vector<A>(0, f, [&](i64 i, auto part) {
                 const Vec<A> d = load(dy + i, part), x = load(gate + i, part), u = load(up + i, part);
-                const Logistic<A> l = logistic<A>(x);
-                store(dgate + i, d * u * (l.s + x * (l.s * l.rest)), part);
+                const Logistic<A> l = logistic<A>(F::template argument<A>(x));
+                store(dgate + i, d * u * (l.s + F::template times_slope<A>(x * (l.s * l.rest), x)), part);
                 store(dup + i, d * (x * l.s), part);
                 if (y) store(y + i, x * l.s * u, part);
               });
@@ -42,16 +78,27 @@ Kernel swiglu_grad(i64 rows, i64 f, bool again) {
           }};
 }
 
+// Calls f with the function of `act` and the C++ type of `dtype`.
+template <class F>
+Kernel dispatch(Gate act, DType dtype, F&& f) {
+  return dispatch_float(dtype, [&]<class T>() {
+    if (act == Gate::gelu_tanh) return f.template operator()<GeluTanh, T>();
+    if (act == Gate::quick_gelu) return f.template operator()<QuickGelu, T>();
+    return f.template operator()<Silu, T>();
+  });
+}
+
 }  // namespace
 
-Kernel prepare(const Swiglu&, const Site& site) {
+Kernel prepare(const Swiglu& op, const Site& site) {
   const Shape y = site.out_shape(0);
-  return dispatch_float(site.ins[0].dtype, [&]<class T>() { return swiglu<T>(y[0] * y[1], y[2]); });
+  return dispatch(op.act, site.ins[0].dtype, [&]<class F, class T>() { return swiglu<F, T>(y[0] * y[1], y[2]); });
 }
 
 Kernel prepare(const SwigluGrad& op, const Site& site) {
   const Shape dy = site.in_shape(0);
-  return dispatch_float(site.ins[1].dtype, [&]<class T>() { return swiglu_grad<T>(dy[0] * dy[1], dy[2], op.again); });
+  return dispatch(op.act, site.ins[1].dtype,
+                  [&]<class F, class T>() { return swiglu_grad<F, T>(dy[0] * dy[1], dy[2], op.again); });
 }
 
 }  // namespace megalith::cpu

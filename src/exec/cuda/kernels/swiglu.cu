@@ -1,10 +1,28 @@
-// silu(x) = x s with s = logistic(x), derivative s (1 + x (1 - s)). A thread has the same packs of gate and up.
+// act(x) = x s with s = logistic(u(x)), derivative s + x s (1 - s) u'(x). A thread has the same packs of gate and up.
 #include "exec/cuda/kernels/swiglu.h"
 
 #include "exec/cuda/kernels/device_math.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
+
+// u, and y times its derivative.
+struct SiluGate {
+  static __device__ float argument(float x) { return x; }
+  static __device__ float times_slope(float y, float) { return y; }
+};
+
+struct QuickGeluGate {
+  static __device__ float argument(float x) { return 1.702f * x; }
+  static __device__ float times_slope(float y, float) { return 1.702f * y; }
+};
+
+// 2 sqrt(2 / pi) (x + 0.044715 x^3)
+struct GeluTanhGate {
+  static constexpr float kTwiceRoot = 1.59576912160573071f, kCubic = kTwiceRoot * 0.044715f;
+  static __device__ float argument(float x) { return x * fmaf(kCubic, x * x, kTwiceRoot); }
+  static __device__ float times_slope(float y, float x) { return y * fmaf(3 * kCubic, x * x, kTwiceRoot); }
+};
 
 constexpr int kThreads = 256, kPacksAThread = 2;
 
@@ -18,7 +36,7 @@ __device__ inline GateUpPlace place(i64 pack, i64 rows, i64 f) {
   return {pack * N, (pack + row * a_row) * N};
 }
 
-template <class T, int N>
+template <class F, class T, int N>
 static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f, const T* x, T* y) {
   using P = Pack<T, N>;
   P gate[kPacksAThread], up[kPacksAThread];
@@ -35,7 +53,7 @@ static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f
     const Numbers<float, N> g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
     Numbers<float, N> out;
 #pragma unroll
-    for (int k = 0; k < N; ++k) out.x[k] = g.x[k] * logistic<kPrecise<T>>(g.x[k]).s * v.x[k];
+    for (int k = 0; k < N; ++k) out.x[k] = g.x[k] * logistic<kPrecise<T>>(F::argument(g.x[k])).s * v.x[k];
     store_pack(y + at[u].y, out);
   }
 }
@@ -46,7 +64,7 @@ struct SwigluGradPointers {
   T *dx, *y;
 };
 
-template <class T, int N, bool kAgain>
+template <class F, class T, int N, bool kAgain>
 static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, i64 f, const SwigluGradPointers<T> p) {
   using P = Pack<T, N>;
   P d[kPacksAThread], gate[kPacksAThread], up[kPacksAThread];
@@ -65,8 +83,8 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
     Numbers<float, N> dgate, dup, y;
 #pragma unroll
     for (int k = 0; k < N; ++k) {
-      const Logistic l = logistic<kPrecise<T>>(g.x[k]);
-      dgate.x[k] = dk.x[k] * v.x[k] * (l.s + g.x[k] * (l.s * l.rest));
+      const Logistic l = logistic<kPrecise<T>>(F::argument(g.x[k]));
+      dgate.x[k] = dk.x[k] * v.x[k] * (l.s + F::times_slope(g.x[k] * (l.s * l.rest), g.x[k]));
       dup.x[k] = dk.x[k] * (g.x[k] * l.s);
       y.x[k] = g.x[k] * l.s * v.x[k];
     }
@@ -76,34 +94,46 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
   }
 }
 
-// Calls g with the element type and the size of the packs that f divides into.
+template <class G>
+static void with_gate(GateKind act, G&& g) {
+  if (act == GateKind::gelu_tanh)
+    g.template operator()<GeluTanhGate>();
+  else if (act == GateKind::quick_gelu)
+    g.template operator()<QuickGeluGate>();
+  else
+    g.template operator()<SiluGate>();
+}
+
+// Calls g with the gate's function, the element type and the size of the packs that f divides into.
 template <class F>
 static void with_packs(const SwigluLaunch& l, F&& g) {
   if (l.rows * l.f == 0) return;
   dispatch_activation(l.dtype, [&]<class T>() {
-    constexpr int N = kPackSize<T>;
-    if (l.f % N == 0)
-      g.template operator()<T, N>(blocks_for(l.rows * l.f / N, kPacksAThread * kThreads));
-    else
-      g.template operator()<T, 1>(blocks_for(l.rows * l.f, kPacksAThread * kThreads));
+    with_gate(l.act, [&]<class Act>() {
+      constexpr int N = kPackSize<T>;
+      if (l.f % N == 0)
+        g.template operator()<Act, T, N>(blocks_for(l.rows * l.f / N, kPacksAThread * kThreads));
+      else
+        g.template operator()<Act, T, 1>(blocks_for(l.rows * l.f, kPacksAThread * kThreads));
+    });
   });
 }
 
 void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int blocks) {
-    swiglu_kernel<T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(x), static_cast<T*>(y));
+  with_packs(l, [&]<class Act, class T, int N>(int blocks) {
+    swiglu_kernel<Act, T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(x), static_cast<T*>(y));
   });
   check_launch("[swiglu] launch");
 }
 
 void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream) {
-  with_packs(l, [&]<class T, int N>(int blocks) {
+  with_packs(l, [&]<class Act, class T, int N>(int blocks) {
     const SwigluGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
                             static_cast<T*>(b.y)};
     if (b.y)
-      swiglu_grad_kernel<T, N, true><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
+      swiglu_grad_kernel<Act, T, N, true><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
     else
-      swiglu_grad_kernel<T, N, false><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
+      swiglu_grad_kernel<Act, T, N, false><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
   });
   check_launch("[swiglu_grad] launch");
 }

@@ -1,11 +1,14 @@
-// y [rows, f] = silu(gate) up and its gradient; a row of x [rows, 2, f] is gate, then up. f32 or bf16.
+// y [rows, f] = act(gate) up and its gradient; a row of x [rows, 2, f] is gate, then up. f32 or bf16.
 #pragma once
 #include "exec/cuda/device.h"
 
 namespace megalith::cuda {
 
+enum class GateKind : unsigned char { silu, gelu_tanh, quick_gelu };
+
 struct SwigluLaunch {
   DType dtype;
+  GateKind act;
   i64 rows, f;
 };
 void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream);
