@@ -24,7 +24,8 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "gpt_neox_odd",
                                             "falcon_alibi",
                                             "falcon_alibi_32_heads",
-                                            "falcon_alibi_long"};
+                                            "falcon_alibi_long",
+                                            "gemma"};
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }

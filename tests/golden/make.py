@@ -59,6 +59,9 @@ CASES = {
                                              **dict(FALCON_ALIBI, multi_query=True)),
     "falcon_alibi_long": hf.FalconConfig(**dict(SIZES, hidden_size=24, num_attention_heads=12, num_hidden_layers=1),
                                          ffn_hidden_size=28, **FALCON_ALIBI),
+    # The root of 18, which scales the embedding, is none that bf16 has. A token of padding would have no gradient.
+    "gemma": hf.GemmaConfig(**dict(LLAMA, hidden_size=18, num_key_value_heads=1, head_dim=8, tie_word_embeddings=True),
+                            pad_token_id=None, **rope(10000.0)),
 }
 
 
