@@ -25,7 +25,8 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "falcon_alibi",
                                             "falcon_alibi_32_heads",
                                             "falcon_alibi_long",
-                                            "gemma"};
+                                            "gemma",
+                                            "olmo2"};
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
