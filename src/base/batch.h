@@ -28,6 +28,7 @@ struct Batch {
   std::vector<i64>& longs(const std::string& name) { return get<i64>(name); }
   std::vector<float>& floats(const std::string& name) { return get<float>(name); }
   const std::vector<i32>& ints(const std::string& name) const { return std::get<std::vector<i32>>(arrays.at(name)); }
+  const std::vector<i64>& longs(const std::string& name) const { return std::get<std::vector<i64>>(arrays.at(name)); }
   const std::vector<float>& floats(const std::string& name) const {
     return std::get<std::vector<float>>(arrays.at(name));
   }

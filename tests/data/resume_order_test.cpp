@@ -42,8 +42,10 @@ std::vector<i64> read_parts(i64 samples, i64 global_batch_size, const std::vecto
     for (config.data_parallel_rank = 0; config.data_parallel_rank < part.ranks; ++config.data_parallel_rank) {
       DataLoader loader(data, config);
       const i64 micro_batches = global_batch_size / part.ranks / part.micro_batch_size;
-      for (i64 m = 0; m < part.steps * micro_batches; ++m)
-        for (const i32 number : loader.next().ints("tokens")) read.push_back(number);
+      for (i64 m = 0; m < part.steps * micro_batches; ++m) {
+        const Batch batch = loader.next();
+        for (const i32 number : batch.ints("tokens")) read.push_back(number);
+      }
       after = loader.consumed_samples();
     }
     consumed = after;
