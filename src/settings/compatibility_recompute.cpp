@@ -8,12 +8,12 @@ namespace {
 
 using Topic = Rule::Topic;
 using Action = Rule::Action;
-using Granularity = RecomputeConfig::Granularity;
+using Recomputed = RecomputeConfig::Granularity;
 using Method = RecomputeConfig::Method;
 
 std::string full_is_told(const Options& o) {
   const RecomputeConfig& r = o.recompute;
-  if (r.granularity != Granularity::full) return {};
+  if (r.granularity != Recomputed::full) return {};
   if (r.num_layers >= 1 && r.num_layers <= o.model.num_layers) return {};
   return fmt::format("--recompute-granularity full needs --recompute-num-layers from 1 to --num-layers {}; it is {}",
                      o.model.num_layers, r.num_layers);
@@ -21,7 +21,7 @@ std::string full_is_told(const Options& o) {
 
 std::string selective_has_no_layers(const Options& o) {
   const RecomputeConfig& r = o.recompute;
-  if (r.granularity != Granularity::selective || (r.method == Method::none && r.num_layers == 0)) return {};
+  if (r.granularity != Recomputed::selective || (r.method == Method::none && r.num_layers == 0)) return {};
   return "--recompute-method and --recompute-num-layers are for --recompute-granularity full: leave them out";
 }
 
@@ -35,9 +35,9 @@ std::string known_modules(const Options& o) {
 
 std::string something_is_recomputed(const Options& o) {
   const RecomputeConfig& r = o.recompute;
-  if (r.granularity == Granularity::none && (r.method != Method::none || r.num_layers != 0))
+  if (r.granularity == Recomputed::none && (r.method != Method::none || r.num_layers != 0))
     return "--recompute-method and --recompute-num-layers have no effect without --recompute-granularity full";
-  if (r.granularity != Granularity::selective && !r.modules.empty())
+  if (r.granularity != Recomputed::selective && !r.modules.empty())
     return "--recompute-modules has no effect without --recompute-granularity selective";
   return {};
 }
