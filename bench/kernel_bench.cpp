@@ -249,11 +249,11 @@ std::vector<Case> loss_and_update_cases() {
       {"vocab_sums_grad 8192x131072", VocabSumsGrad{131072}, {of(f, {2, 8192, 1}), logits, labels, m}, true, 131072},
       {"sum_squares 28672x4096", SumSquares{2}, {w}},
       {"adamw 28672x4096, bf16 weights and what they lack",
-       AdamW{.ndim = 2, .copy = true},
+       Update{.rule = AdamW{}, .ndim = 2, .copy = true},
        {of(DType::u16, {28672, 4096}), w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096})},
        true},
       {"adamw 28672x4096, the same, a gradient in one of 8 rows",
-       AdamW{.ndim = 2, .copy = true, .marks = true},
+       Update{.rule = AdamW{}, .ndim = 2, .copy = true, .marks = true},
        {of(DType::u16, {28672, 4096}), w, w, w, of(d, {4}), of(d, {4}), of(b, {28672, 4096}), of(DType::u8, {28672})},
        true}};
 }
