@@ -81,9 +81,10 @@ Examples examples_of_schedule() {
       {"optimizer-offload-fraction is from 0 to 1",
        {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer-offload-fraction 1.5",
         "--optimizer-offload-fraction 1.5 is out of range: from 0 to 1 is wanted"}},
-      {"optimizer-cpu-offload comes with adam",
-       {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer sgd",
-        "--optimizer-cpu-offload is for the state of adam, not sgd: leave it out, or use --optimizer adam"}},
+      {"optimizer-cpu-offload comes with an optimizer of elements",
+       {"--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d --optimizer muon",
+        "--optimizer-cpu-offload updates state in windows, but --optimizer muon needs whole matrices: leave it out, or "
+        "use --optimizer adam"}},
       {"optimizer-cpu-offload comes with overlap-cpu-optimizer-d2h-h2d",
        {"--cpu-offload-optimizer",
         "--optimizer-cpu-offload without --overlap-cpu-optimizer-d2h-h2d: on a GPU state goes there and back in turn, "

@@ -70,7 +70,7 @@ TEST(MarkedRows, ChangeNoBit) {
     const char* flags;
     bool marked;
   };
-  for (const auto& [flags, marked] : {Case{"", true}, Case{"--bf16", true}, Case{"--optimizer sgd", false},
+  for (const auto& [flags, marked] : {Case{"", true}, Case{"--bf16", true}, Case{"--optimizer sgd", true},
                                       Case{"--bf16 --optimizer-cpu-offload", false},
                                       Case{"--optimizer-cpu-offload --optimizer-offload-fraction 0", true}}) {
     const Ran with = run_steps(flags, true), without = run_steps(flags, false);
