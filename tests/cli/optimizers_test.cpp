@@ -58,7 +58,8 @@ TEST_P(Optimizers, GoThroughMegatronsFormat) {
 
 TEST_P(Optimizers, TrainOnRanksAsOnOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
-  if (std::string(GetParam().flags).find("bf16") != std::string::npos) GTEST_SKIP() << "sums differ in bf16";
+  const bool bf16 = std::string(GetParam().flags).find("bf16") != std::string::npos;
+  const double bound = bf16 ? 0.02 : 1e-5;  // the loss is about 5: bf16 rounds partial products by 2^-9
   must(line("one", "--train-iters 6"));
   const auto one = digits(*this / "one.jsonl");
   const RunLimits four{.ranks = 4};
@@ -69,7 +70,7 @@ TEST_P(Optimizers, TrainOnRanksAsOnOne) {
     ASSERT_TRUE(ran.ok()) << ran.err;
     for (const auto& [key, value] : digits(*this / (dir + ".jsonl")))
       if (key.find("lm_loss") != std::string::npos)
-        EXPECT_NEAR(std::stod(value), std::stod(one.at(key)), 1e-5) << more << key;
+        EXPECT_NEAR(std::stod(value), std::stod(one.at(key)), bound) << more << key;
   }
   ASSERT_TRUE(megalith(line("again", cut + "--train-iters 3"), four).ok());
   ASSERT_TRUE(megalith(line("again", cut + "--train-iters 6"), four).ok());
