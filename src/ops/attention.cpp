@@ -22,34 +22,43 @@ std::vector<double> alibi_slopes(const AttentionSpec& at, i64 heads) {
 
 float rounded_alibi(float slope, i64 position) { return float(bf16(slope * float(bf16(float(position))))); }
 
+// The letters of rows and of what may follow it.
+static std::string behind(const AttentionSpec& at) {
+  check(at.causal || (at.window == 0 && !at.alibi && !at.starts),
+        "[attention] a window, ALiBi and documents need a causal mask: {}", AnyOp(Attention{at}).print());
+  check(!at.alibi || !at.lengths, "[attention] ALiBi is not there with lengths: {}", AnyOp(Attention{at}).print());
+  return std::string(",b") + (at.starts ? ",sb" : "") + (at.lengths ? ",b" : "");
+}
+
 LayoutRule Attention::rule() const {
   if (at.packed())
-    return {.spec = std::string("sbjd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr",
+    return {.spec = "sbjd" + behind(at) + "->sbgrd,sbgr",
             .whole = "sjd",
             .sizes = {{'g', at.groups}, {'r', at.heads_per_group}}};
-  return {.spec = std::string("sbgrd,tbgd,tbgd,b") + (at.starts ? ",sb" : "") + "->sbgrd,sbgr", .whole = "td"};
+  return {.spec = "sbgrd,tbgd,tbgd" + behind(at) + "->sbgrd,sbgr", .whole = "td"};
 }
 
 std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
   check(!dys[1], "the gradient of lse is not handled");
   if (at.packed()) {
-    std::vector<Value> ins = {dys[0], n.ins[0], n.outs[0], n.outs[1], n.ins[1]};
-    if (at.starts) ins.push_back(n.ins[2]);
+    std::vector<Value> ins = {dys[0], n.ins[0], n.outs[0], n.outs[1]};
+    ins.insert(ins.end(), n.ins.begin() + 1, n.ins.end());
     std::vector<Value> out = b.add(AttentionGrad{at}, ins);
     out.resize(n.ins.size());
     return out;
   }
-  std::vector<Value> ins = {dys[0], n.ins[0], b.saved(n.ins[1]), b.saved(n.ins[2]), n.outs[0], n.outs[1], n.ins[3]};
-  if (at.starts) ins.push_back(n.ins[4]);
+  std::vector<Value> ins = {dys[0], n.ins[0], b.saved(n.ins[1]), b.saved(n.ins[2]), n.outs[0], n.outs[1]};
+  ins.insert(ins.end(), n.ins.begin() + 3, n.ins.end());
   std::vector<Value> out = b.add(AttentionGrad{at}, ins);
   out.resize(n.ins.size());
   return out;
 }
 
-// Flops of one product of q with all keys it sees: half of s * t when causal over everything, s * window when shorter.
+// Flops of one product of q with all keys it sees: s * t, half of that when causal, s * window when shorter.
 static double pairs(const Type& q, i64 keys, const AttentionSpec& at) {
   const double s = double(q.dim(0)), t = double(keys);
-  const double seen = at.window > 0 && double(at.window) < t / 2 ? double(at.window) : t / 2;
+  const double most = at.causal ? t / 2 : t;
+  const double seen = at.window > 0 && double(at.window) < most ? double(at.window) : most;
   return s * seen * double(q.elements() / std::max<i64>(1, q.dim(0)));
 }
 
@@ -59,13 +68,9 @@ Cost Attention::cost(Types ins, Types outs) const {
 }
 
 LayoutRule AttentionGrad::rule() const {
-  if (at.packed())
-    return {.spec = std::string("sbgrd,sbjd,sbgrd,sbgr,b") + (at.starts ? ",sb" : "") + "->sbjd",
-            .linear = {{0}},
-            .whole = "sjdgr"};
-  return {.spec = std::string("sbgrd,sbgrd,tbgd,tbgd,sbgrd,sbgr,b") + (at.starts ? ",sb" : "") + "->sbgrd,tbgd,tbgd",
-          .linear = {{0}},
-          .whole = "td"};
+  if (at.packed()) return {.spec = "sbgrd,sbjd,sbgrd,sbgr" + behind(at) + "->sbjd", .linear = {{0}}, .whole = "sjdgr"};
+  return {
+      .spec = "sbgrd,sbgrd,tbgd,tbgd,sbgrd,sbgr" + behind(at) + "->sbgrd,tbgd,tbgd", .linear = {{0}}, .whole = "td"};
 }
 
 Cost AttentionGrad::cost(Types ins, Types outs) const {

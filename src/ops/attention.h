@@ -1,9 +1,11 @@
-// o = softmax(scale * q k^T + bias) v, causal, with grouped queries, never holding the s x s matrix (Dao 2022; Ainslie
-// 2023 for groups).
-//   q [s,b,g,r,d]  k, v [t,b,g,d]  rows [b] i64: sample numbers, the key of dropout  starts [s,b] i32 (optional)
+// o = softmax(scale * q k^T + bias) v with grouped queries, never holding the s x t matrix (Dao 2022; Ainslie 2023 for
+// groups).
+//   q [s,b,g,r,d]  k, v [t,b,g,d]  rows [b] i64: sample numbers, the key of dropout
+//   starts [s,b] i32, lengths [b] i32 (optional)
 //   -> o [s,b,g,r,d], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
-// A query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first position of
-// its document).
+// A causal query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first
+// position of its document). One that is not causal sees all keys: of its own sequence (BERT) or of another (T5's
+// decoder sees the encoder's). Either sees only keys p' < lengths of its sequence. Without any key, o is 0, lse -inf.
 #pragma once
 #include "graph/builder.h"
 
@@ -11,25 +13,30 @@ namespace megalith {
 
 struct AttentionSpec {
   double scale = 1;
+  bool causal = true;         // false: without window, ALiBi or starts
   i64 window = 0;             // 0: no limit
   bool alibi = false;         // bias slope * (p' - p), slopes by head (Press 2022)
   bool alibi_scaled = false;  // scale * (B(p') - B(p)) instead, B(p) = bf16(slope) p in bf16: Falcon's
   double dropout = 0;         // of the probabilities
   u64 seed = 0;
-  bool starts = false;  // the last input is there
+  bool starts = false, lengths = false;  // these inputs are there, behind rows, in this order
   // Packed: q, k and v are one input [s,b,j,d] (and their gradients one result): groups * heads_per_group query heads,
   // then `groups` key heads, then as many value heads. 0: three inputs.
   i64 groups = 0, heads_per_group = 0;
 
   bool packed() const { return groups > 0; }
+  // Of the inputs behind q, k and v: the place of `lengths`.
+  int lengths_at() const { return starts ? 2 : 1; }
 
   void fields(auto&& v) const {
     v("scale", scale);
+    if (!causal) v("causal", causal);
     if (window) v("window", window);
     if (alibi) v("alibi", alibi);
     if (alibi_scaled) v("alibi_scaled", alibi_scaled);
     if (dropout) v("dropout", dropout), v("seed", seed);
     if (starts) v("starts", starts);
+    if (lengths) v("lengths", lengths);
     if (groups) v("groups", groups), v("heads_per_group", heads_per_group);
   }
 };
@@ -52,7 +59,7 @@ struct Attention {
   Cost cost(Types ins, Types outs) const;
 };
 
-struct AttentionGrad {  // do, q, k, v, o, lse, rows, [starts] -> dq, dk, dv; packed: do, qkv, o, lse, ... -> dqkv
+struct AttentionGrad {  // do, q, k, v, o, lse, rows, [starts], [lengths] -> dq, dk, dv; packed: do, qkv, o, ... -> dqkv
   static constexpr std::string_view name = "attention_grad";
   AttentionSpec at;
   void fields(auto&& v) const { at.fields(v); }

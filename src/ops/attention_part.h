@@ -1,7 +1,8 @@
-// Attention of a rank's queries over the part of the keys that lies with them: what a ring is made of (Liu 2023; the
-// pass `ring` makes it after the backward is derived, so neither op has a gradient). Inputs and letters are those of
-// Attention, but s and t may both be split over cp, where t may be rotated: each rank sees the keys that it holds. The
-// results are values of their own, no parts of a sum over cp: one part goes on from another's.
+// Attention of a rank's queries over the part of the keys that lies with them: what a ring is made of (Liu 2023;
+// causal, without lengths; the pass `ring` makes it after the backward is derived, so neither op has a gradient).
+// Inputs and letters are those of Attention, but s and t may both be split over cp, where t may be rotated: each rank
+// sees the keys that it holds. The results are values of their own, no parts of a sum over cp: one part goes on from
+// another's.
 #pragma once
 #include "ops/attention.h"
 

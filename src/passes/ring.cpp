@@ -24,6 +24,9 @@ const std::vector<Axis> kRing = {Axis::cp};
 
 using Block = std::vector<Value>;  // keys and values, or their gradients
 
+// Other attentions read their keys gathered.
+bool goes_round(const AttentionSpec& at) { return at.causal && !at.lengths && !at.packed(); }
+
 class Ring {
  public:
   explicit Ring(Graph& g) : g_(g), b_(g), ranks_(g.mesh.n(Axis::cp)) {}
@@ -101,7 +104,7 @@ class Ring {
 
   bool forward(const Node& n) {
     const auto* op = n.op.get_if<Attention>();
-    if (!op || op->at.packed()) return false;
+    if (!op || !goes_round(op->at)) return false;
     auto here = block(n.ins[1], n.ins[2]);
     if (!here) return false;
     std::vector<Value> before;
@@ -120,7 +123,7 @@ class Ring {
 
   std::optional<Block> backward_block(const Node& n) const {
     const auto* op = n.op.get_if<AttentionGrad>();
-    if (!op || op->at.packed()) return {};
+    if (!op || !goes_round(op->at)) return {};
     return block(n.ins[2], n.ins[3]);
   }
 

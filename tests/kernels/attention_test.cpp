@@ -6,34 +6,39 @@
 namespace megalith::kernel_tests {
 
 struct Sizes {
-  i64 s, b, g, r, d;
+  i64 s, b, g, r, d, t = 0;
+  i64 keys() const { return t ? t : s; }
 };
 
 struct Case {
   AttentionSpec at;
   Sizes n;
   DType dtype;
-  Array q, k, v, rows, starts, dout;
+  Array q, k, v, rows, starts, lengths, dout;
 
   std::vector<Array> forward_ins() const {
     std::vector<Array> ins = {q, k, v, rows};
     if (at.starts) ins.push_back(starts);
+    if (at.lengths) ins.push_back(lengths);
     return ins;
   }
   std::vector<Array> backward_ins(const Array& o, const Array& lse) const {
     std::vector<Array> ins = {dout, q, k, v, o, lse, rows};
     if (at.starts) ins.push_back(starts);
+    if (at.lengths) ins.push_back(lengths);
     return ins;
   }
 };
 
 static Case make_case(DType t, const Sizes& n, AttentionSpec at = {}) {
   at.scale = 1.3 / std::sqrt(double(n.d));
-  Case c{at, n, t, normals(t, {n.s, n.b, n.g, n.r, n.d}, 1), normals(t, {n.s, n.b, n.g, n.d}, 2),
-         normals(t, {n.s, n.b, n.g, n.d}, 3), array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
+  Case c{at, n, t, normals(t, {n.s, n.b, n.g, n.r, n.d}, 1), normals(t, {n.keys(), n.b, n.g, n.d}, 2),
+         normals(t, {n.keys(), n.b, n.g, n.d}, 3), array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
          // Documents of 7, 8, 9.. positions, cut elsewhere in each sample.
          array(DType::i32, {n.s, n.b},
                [&](i64 i) { return std::max<double>(0, double(i / n.b - (i / n.b + i % n.b) % (7 + i % n.b))); }),
+         // The first sequence is whole, the next has no key, the others end somewhere.
+         array(DType::i32, {n.b}, [&](i64 i) { return double(i == 0 ? n.keys() : (i - 1) * n.keys() * 2 / 3); }),
          normals(t, {n.s, n.b, n.g, n.r, n.d}, 4)};
   return c;
 }
@@ -43,7 +48,8 @@ struct Plain {
   std::vector<double> o, lse, dq, dk, dv;
 };
 static Plain plain(const Case& c) {
-  const auto [s, b, g, r, d] = c.n;
+  const auto [s, b, g, r, d, _] = c.n;
+  const i64 t = c.n.keys();
   const std::vector<double> slopes = alibi_slopes(g * r);
   Plain out;
   out.o.assign(c.q.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq = out.o;
@@ -54,9 +60,10 @@ static Plain plain(const Case& c) {
       const i64 bi = head / (g * r), gi = head / r % g, ri = head % r, row = i * b * g * r + head;
       i64 lo = c.at.window > 0 ? std::max<i64>(0, i - c.at.window + 1) : 0;
       if (c.at.starts) lo = std::max(lo, i64(c.starts[i * b + bi]));
-      std::vector<double> p(size_t(s), 0), keep(size_t(s), 1), dp(size_t(s), 0);
+      const i64 hi = std::min(c.at.causal ? i + 1 : t, c.at.lengths ? i64(c.lengths[bi]) : t);
+      std::vector<double> p(size_t(t), 0), keep(size_t(t), 1), dp(size_t(t), 0);
       double sum = 0, mean = 0;
-      for (i64 j = lo; j <= i; ++j) {
+      for (i64 j = lo; j < hi; ++j) {
         double x = c.at.alibi ? alibi_bias(c.at, slopes[gi * r + ri], j, i) : 0;
         for (i64 e = 0; e < d; ++e) x += c.at.scale * c.q[row * d + e] * c.k[key_row(j, bi, gi) + e];
         sum += p[j] = std::exp(x);
@@ -64,7 +71,7 @@ static Plain plain(const Case& c) {
         if (c.at.dropout > 0) keep[j] = unit(h) >= c.at.dropout ? 1 / (1 - c.at.dropout) : 0;
       }
       out.lse[row] = std::log(sum);
-      for (i64 j = lo; j <= i; ++j) {
+      for (i64 j = lo; j < hi; ++j) {
         p[j] /= sum;
         const i64 kr = key_row(j, bi, gi);
         for (i64 e = 0; e < d; ++e) {
@@ -74,7 +81,7 @@ static Plain plain(const Case& c) {
         }
         mean += p[j] * dp[j];
       }
-      for (i64 j = lo; j <= i; ++j)
+      for (i64 j = lo; j < hi; ++j)
         for (i64 e = 0; e < d; ++e) {
           const i64 kr = key_row(j, bi, gi);
           const double ds = c.at.scale * p[j] * (dp[j] - mean);
@@ -110,9 +117,15 @@ static void compare(const Case& c) {
   SCOPED_TRACE(print(c));
   const Plain want = plain(c);
   const Tolerances tol = tolerances(c);
-  const auto y = run_checked(Attention{c.at}, c.forward_ins());
+  auto y = run_checked(Attention{c.at}, c.forward_ins());
   expect_near(y[0], want.o, tol.o, "o");
-  expect_near(y[1], want.lse, tol.lse, "lse");
+  std::vector<double> finite = want.lse;
+  for (size_t i = 0; i < finite.size(); ++i)
+    if (std::isinf(finite[i])) {
+      EXPECT_EQ(y[1].x[i], finite[i]) << "of a query without keys";
+      y[1].x[i] = finite[i] = 0;
+    }
+  expect_near(y[1], finite, tol.lse, "lse");
   const Array o = array(c.dtype, c.q.type.shape, [&](i64 i) { return want.o[i]; });
   const Array lse = array(accum_of(c.dtype), y[1].type.shape, [&](i64 i) { return want.lse[i]; });
   const auto g = run_checked(AttentionGrad{c.at}, c.backward_ins(o, lse));
@@ -139,6 +152,30 @@ TEST(Attention, features) {
   for (DType t : tested_dtypes())
     for (const AttentionSpec& at : specs)
       for (i64 s : {5, 33, 130}) compare(make_case(t, {s, 2, 2, 3, 8}, at));
+}
+
+// Not causal, of one sequence or of two, and of sequences that end early.
+TEST(Attention, masks) {
+  const std::vector<AttentionSpec> specs = {{.causal = false},
+                                            {.causal = false, .lengths = true},
+                                            {.causal = false, .dropout = 0.2, .seed = 5, .lengths = true},
+                                            {.lengths = true},
+                                            {.window = 9, .starts = true, .lengths = true}};
+  for (DType t : tested_dtypes())
+    for (const AttentionSpec& at : specs)
+      for (i64 s : {1, 33, 130})
+        for (i64 keys : {s, s / 2 + 1, 2 * s + 7})
+          if (!at.causal || keys == s) compare(make_case(t, {s, 3, 2, 2, t == DType::bf16 ? 64 : 8, keys}, at));
+  for (bool lengths : {false, true}) {
+    compare(make_case(DType::bf16, {130, 3, 1, 2, 128, 257}, {.causal = false, .lengths = lengths}));
+    compare(make_case(DType::bf16, {384, 3, 1, 2, 128}, {.causal = false, .lengths = lengths}));
+  }
+}
+
+TEST(Attention, masks_that_do_not_go_together_are_refused) {
+  const Case c = make_case(DType::f32, {4, 1, 1, 1, 8});
+  for (AttentionSpec at : {AttentionSpec{.causal = false, .window = 2}, {.causal = false, .alibi = true}})
+    EXPECT_THROW(run_quick(Attention{at}, c.forward_ins()), Error);
 }
 
 // Twelve heads have slopes that are no powers of two, and positions above 256 are no numbers of bf16.

@@ -61,6 +61,12 @@ class Table {
     return in;
   }
 
+  CaseInput lengths() {  // every other sequence ends early
+    CaseInput in{filled(shape("b"), double(size_.at('t'))), false, DType::i32};
+    for (size_t i = 1; i < in.data.v.size(); i += 2) in.data.v[i] -= 1;
+    return in;
+  }
+
   void grad(AnyOp op, std::vector<CaseInput> ins) { cases_.push_back({std::move(op), std::move(ins), true}); }
   void plain(AnyOp op, std::vector<CaseInput> ins) { cases_.push_back({std::move(op), std::move(ins), false}); }
   void at_update(AnyOp op, std::vector<CaseInput> ins) {
@@ -157,6 +163,10 @@ class Table {
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
     odd.alibi_scaled = true;
     grad(Attention{odd}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), starts()});
+    const AttentionSpec both{.scale = 0.5, .causal = false, .lengths = true};
+    grad(Attention{both}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), lengths()});
+    plain(AttentionGrad{both},
+          {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows(), lengths()});
     const Shape q = shape("bgrd"), k = shape("bgd");
     CaseInput length{filled({}, 1), false, DType::i32};
     CaseInput new_q{random_tensor({2, q[0], q[1], q[2], q[3]}, seed())},

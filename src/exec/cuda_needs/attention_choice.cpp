@@ -14,7 +14,7 @@ constexpr i64 kHopperKeys = 128;
 
 static bool suits_hopper(const AttentionCase& c) {
   if (c.block == Block::whole && c.t % kHopperKeys != 0) return false;
-  return c.backward && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+  return c.backward && c.causal && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
 }
 
 // Why not by the ways for all of a sequence's keys; empty if nothing speaks against it.
@@ -35,11 +35,13 @@ static std::string objection(const AttentionCase& c) {
   if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
   if (c.alibi) return "the scores have ALiBi's bias";
   if (c.documents) return "samples are packed documents whose starts only the GPU knows";
+  if (c.lengths) return "the sequences' lengths are known only to the GPU";
   if (c.s < 2) return "the sequence, or this rank's part of it, is one token";
   if (c.d % 8 != 0) return fmt::format("head size {} is no multiple of 8", c.d);
   if (c.d > widest) return fmt::format("head size {} is above cuDNN's {}", c.d, widest);
   if (const std::string block = objection_of_block(c); !block.empty()) return block;
-  if (c.backward && c.s != c.t && !suits_hopper(c)) return "this rank has a part of the sequence's queries";
+  if (c.backward && c.s != c.t && !suits_hopper(c))
+    return c.causal ? "this rank has a part of the sequence's queries" : "there are not as many queries as keys";
   if (c.backward && c.window > 0 && kShortWindow * c.window <= c.s)
     return fmt::format("cuDNN's deterministic gradient does not profit from window {}", c.window);
   return "";
@@ -51,7 +53,8 @@ AttentionChoice choose_attention(const AttentionCase& c) {
   if (!why_not.empty()) return {own, "because " + why_not};
   const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
   const std::string part = c.s != c.t ? ", a part of the sequence's queries" : "";
-  const std::string seen = c.block == Block::none ? "causal" + window + part : "a ring's blocks of keys";
+  const std::string seen =
+      c.block == Block::none ? (c.causal ? "causal" : "not causal") + window + part : "a ring's blocks of keys";
   return {suits_hopper(c) ? hopper : cudnn, fmt::format("{}, {}, head size {}", seen, name_of(c.dtype), c.d)};
 }
 

@@ -11,8 +11,9 @@ namespace megalith::cuda {
 struct AttentionCase {
   DType dtype = DType::bf16;
   i64 s = 0, t = 0, d = 0;  // queries (of a rank with several runs of positions: in the shortest), keys, head size
+  bool causal = true;
   i64 window = 0;
-  bool alibi = false, dropout = false, documents = false;
+  bool alibi = false, dropout = false, documents = false, lengths = false;
   bool backward = false;
   // A ring's block of keys: whether the queries that see any of it (s of them, t keys) see it like a sequence's last
   // queries, or all of it; ragged: neither. Its gradients are f32.

@@ -19,10 +19,12 @@ AttentionCase case_of(const Form& f, bool backward) {
           .s = shortest_run(f.places()),
           .t = f.t,
           .d = f.sizes[4],
+          .causal = f.at.causal,
           .window = f.at.window,
           .alibi = f.at.alibi,
           .dropout = f.at.dropout > 0,
           .documents = f.at.starts,
+          .lengths = f.at.lengths,
           .backward = backward,
           .capability = f.site.gpu.capability};
 }
@@ -43,6 +45,7 @@ AttentionSizes sizes_of(const Form& f) {
                    .d = int(n[4]),
                    .t = int(f.t),
                    .scale = float(at.scale),
+                   .causal = at.causal,
                    .window = int(std::min(at.window, kLongest)),
                    .alibi = at.alibi,
                    .alibi_scaled = at.alibi_scaled,
@@ -81,14 +84,16 @@ CudnnAttention problem_of(const Form& f) {
           .query_heads = f.query_heads(),
           .key_heads = f.key_heads(),
           .scale = f.at.scale,
-          .window = f.at.window >= f.t ? 0 : f.at.window};
+          .window = f.at.window >= f.t ? 0 : f.at.window,
+          .causal = f.at.causal};
 }
 
 std::vector<CudnnAttention> run_problems(const Form& f) {
   const Indices positions = f.indices(0);
   std::vector<CudnnAttention> out(size_t(positions.runs), problem_of(f));
   for (int i = 0; i < positions.runs; ++i)
-    out[size_t(i)].s = positions.length(i), out[size_t(i)].t = positions.start[i] + positions.length(i);
+    out[size_t(i)].s = positions.length(i),
+    out[size_t(i)].t = f.at.causal ? positions.start[i] + positions.length(i) : f.t;
   return out;
 }
 

@@ -36,7 +36,7 @@ AttentionCase case_of(const Form& f, bool backward);
 AttentionSizes sizes_of(const Form& f);
 CudnnAttention problem_of(const Form& f);
 
-// Of the forward, one for each run of positions: what its queries see ends with the run.
+// Of the forward, one for each run of positions: what its causal queries see ends with the run.
 std::vector<CudnnAttention> run_problems(const Form& f);
 i64 stats_bytes(const Form& f);
 

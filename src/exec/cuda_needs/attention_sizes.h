@@ -10,6 +10,7 @@ struct AttentionSizes {
   DType dtype = DType::f32;
   int s = 0, b = 0, g = 0, r = 0, d = 0, t = 0;
   float scale = 1;
+  bool causal = true;
   int window = 0;
   bool alibi = false, alibi_scaled = false, dropout = false;
   u64 seed = 0, drop_below = 0;            // an element is dropped if its hash >> 11 is below it

@@ -16,7 +16,7 @@ struct Pass {
   const AttentionPlan& p;
   const T *q, *k, *v;
   const i64* rows;
-  const i32* starts;
+  Limits limits;
   const A *o_before, *lse_before;  // of keys seen before, or null
   O* o;
   A* lse;
@@ -99,7 +99,7 @@ template <class T, class O>
 void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
-  const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.starts);
+  const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.limits);
   const Alibi<A> alibi = alibi_of<A>(p, it, run);
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile) {
@@ -211,9 +211,9 @@ Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
             const T *q = a.in<T>(0), *k = packed ? q + p.packed_keys() : a.in<T>(1),
                     *v = packed ? q + p.packed_values() : a.in<T>(2);
             const int rows = packed ? 1 : 3, before = rows + (p.at.starts ? 2 : 1);
-            const i32* starts = p.at.starts ? a.in<i32>(rows + 1) : nullptr;
+            const Limits limits = limits_of(p.at, a, rows);
             const A *o = continues ? a.in<A>(before) : nullptr, *lse = continues ? a.in<A>(before + 1) : nullptr;
-            run(Pass<T, O>{p, q, k, v, a.in<i64>(rows), starts, o, lse, a.out<O>(0), a.out<A>(1)}, a.workspace, bytes);
+            run(Pass<T, O>{p, q, k, v, a.in<i64>(rows), limits, o, lse, a.out<O>(0), a.out<A>(1)}, a.workspace, bytes);
           }};
 }
 

@@ -18,7 +18,7 @@ struct Pass {
   const T *dout, *q, *k, *v, *o;
   const A* lse;
   const i64* rows;
-  const i32* starts;
+  Limits limits;
   G *dq, *dk, *dv;
 };
 
@@ -144,7 +144,7 @@ void run_item(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w, co
   load_tile(pass, it, w);
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (const KeyRun& run : p.key_runs) {
-    const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.starts);
+    const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.limits);
     for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile)
       for (const Rect& r : live_rects(bounds, first, std::min(first + kTile, run.length))) {
         key_tile(pass, it, run, r, first, bounds, w);
@@ -233,9 +233,9 @@ Kernel attention_grad(const AttentionSpec& at, const Site& site) {
             const T *q = a.in<T>(1), *k = packed ? q + keys : a.in<T>(2), *v = packed ? q + values : a.in<T>(3);
             G *dq = a.out<G>(0), *dk = packed ? dq + keys : a.out<G>(1), *dv = packed ? dq + values : a.out<G>(2);
             const int o = packed ? 2 : 4;
-            const i32* starts = plan->at.starts ? a.in<i32>(o + 3) : nullptr;
+            const Limits limits = limits_of(plan->at, a, o + 2);
             const Pass<T, G> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
-                                  a.in<A>(o + 1), a.in<i64>(o + 2), starts, dq, dk, dv};
+                                  a.in<A>(o + 1), a.in<i64>(o + 2), limits, dq, dk, dv};
             run(pass, jobs, a.workspace);
           }};
 }

@@ -21,7 +21,8 @@ static std::vector<QueryTile> cut_tiles(const std::vector<i64>& positions) {
 
 // Key tiles of a run that a tile of queries sees.
 static i64 tiles_seen(const AttentionPlan& p, const QueryTile& tile, const KeyRun& keys) {
-  const i64 first = p.positions[tile.first] - keys.position, last = std::min(first + tile.count, keys.length) - 1;
+  const i64 first = p.positions[tile.first] - keys.position;
+  const i64 last = p.at.causal ? std::min(first + tile.count, keys.length) - 1 : keys.length - 1;
   const i64 lo = p.at.window > 0 ? std::max<i64>(0, first - p.at.window + 1) : 0;
   return last < lo ? 0 : last / kTile - lo / kTile + 1;
 }
@@ -58,16 +59,21 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
   return p;
 }
 
+Limits limits_of(const AttentionSpec& at, const Args& a, int rows) {
+  return {at.starts ? a.in<i32>(rows + 1) : nullptr, at.lengths ? a.in<i32>(rows + at.lengths_at()) : nullptr};
+}
+
 template <class A>
-Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const i32* starts) {
+Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const Limits& limits) {
   Bounds<A> out;
   const QueryTile tile = p.tiles[it.tile];
+  const i64 end = limits.lengths ? limits.lengths[it.b] - keys.position : std::numeric_limits<i64>::max();
   out.first = keys.length, out.last = -1;
   for (int i = 0; i < kTile; ++i) {
     const i64 local = tile.first + std::min(i, tile.count - 1), at = p.positions[local] - keys.position;
     i64 lo = p.at.window > 0 ? std::max<i64>(0, at - p.at.window + 1) : 0;
-    if (starts) lo = std::max<i64>(lo, starts[local * p.b + it.b] - keys.position);
-    const i64 hi = at;
+    if (limits.starts) lo = std::max<i64>(lo, limits.starts[local * p.b + it.b] - keys.position);
+    const i64 hi = p.at.causal ? std::min(at, end - 1) : std::min(end, keys.length) - 1;
     out.lo[i] = int_t<A>(lo), out.hi[i] = int_t<A>(hi);
     const int c = i / kLanes<A>;
     const bool fresh = i % kLanes<A> == 0;
@@ -195,8 +201,8 @@ void transpose_tile(const A* from, i64 rows, i64 columns, A* to) {
     }
 }
 
-template Bounds<float> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const i32*);
-template Bounds<double> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const i32*);
+template Bounds<float> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const Limits&);
+template Bounds<double> bounds_of(const AttentionPlan&, const Item&, const KeyRun&, const Limits&);
 template Rects live_rects(const Bounds<float>&, i64, i64);
 template Rects live_rects(const Bounds<double>&, i64, i64);
 template void bias_and_mask(const Bounds<float>&, const Rect&, i64, const Alibi<float>&, float*);

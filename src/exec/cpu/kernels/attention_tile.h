@@ -75,9 +75,14 @@ struct Bounds {
   i64 lo_min[kVectors], lo_max[kVectors], hi_min[kVectors], hi_max[kVectors];  // per vector of queries
   i64 first, last;                                                             // keys that any query sees
 };
-// starts: [s, b] or null.
+// Which inputs of the op bound what a query sees: starts [s, b], lengths [b], or null.
+struct Limits {
+  const i32 *starts = nullptr, *lengths = nullptr;
+};
+// rows: the index of that input.
+Limits limits_of(const AttentionSpec& at, const Args& a, int rows);
 template <class A>
-Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const i32* starts);
+Bounds<A> bounds_of(const AttentionPlan& p, const Item& it, const KeyRun& keys, const Limits& limits);
 
 struct Rect {
   int j0, j1;   // keys, counted from the key tile's first

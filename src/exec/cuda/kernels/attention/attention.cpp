@@ -11,7 +11,9 @@ Kernel own(const DeviceForm& f) {
   choose_stages(z, f.device, attention_shared_bytes);
   return {0, [z, p = Pointers(f)](const Args& a) {
             const auto [q, k, v] = p.qkv(a.ins, 0);
-            launch(z, AttentionBuffers{q, k, v, p.rows(a, p.inputs), p.starts(a, p.inputs), a.outs[0], a.out<float>(1)},
+            launch(z,
+                   AttentionBuffers{q, k, v, p.rows(a, p.inputs), p.starts(a, p.inputs), p.lengths(a, p.inputs),
+                                    a.outs[0], a.out<float>(1)},
                    a.stream);
           }};
 }

@@ -75,11 +75,12 @@ struct Attend {
   }
 
   __device__ void operator()() const {
-    const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts);
+    const int end = end_of_keys(z, x.lengths, head.b);
+    const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts, end);
     const Span lows = first_keys(z, tile, span_of_starts(z, tile, head.b, x.starts));
     Sums<D> o = {};
     Softmax state{{-INFINITY, -INFINITY}, {0, 0}};
-    KeyTiles<kN> at(z.keys, lows.low, tile.position + tile.count - 1);
+    KeyTiles<kN> at(z.keys, lows.low, last_key(z, tile.position + tile.count - 1, end));
     int stage = 0;
     load_tile<D, kM>(queries, static_cast<const T*>(x.q) + query_row(z, head, tile.local) * z.d, query_stride(z),
                      tile.count, z.d);
@@ -97,7 +98,7 @@ struct Attend {
       to_scores(
           z, head, c, [&](int j, int e) { return first + column_of(j, e); },
           [&](int, int e) { return q.position[e / 2]; });
-      if (has_hidden(at, tile, lows)) hide(q, at, c);
+      if (has_hidden(at, lows, last_key(z, tile.position, end))) hide(q, at, c);
       softmax_step<kN>(c, state, shrink);
       if (z.dropout) drop(q, first, c);
 #pragma unroll

@@ -9,7 +9,7 @@ namespace megalith::cuda {
 struct AttentionBuffers {
   const void *q, *k, *v;
   const i64* rows;
-  const i32* starts;  // or null
+  const i32 *starts, *lengths;  // or null
   void* o;
   float* lse;
   const float *o_before = nullptr, *lse_before = nullptr;  // of keys seen before; results may lie over them
@@ -19,7 +19,7 @@ struct AttentionGradBuffers {
   const void *dout, *q, *k, *v, *o;
   const float* lse;
   const i64* rows;
-  const i32* starts;  // or null
+  const i32 *starts, *lengths;  // or null
   void *dq, *dk, *dv;
   std::byte* workspace;
 };

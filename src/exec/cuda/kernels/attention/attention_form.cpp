@@ -10,7 +10,11 @@ void choose_stages(AttentionSizes& z, const Device& device, i64 (*bytes)(const A
        bytes(z), device.name(), device.shared_memory());
 }
 
-Pointers::Pointers(const Form& f) : packed(f.at.packed()), has_starts(f.at.starts), inputs(f.inputs()) {
+Pointers::Pointers(const Form& f)
+    : packed(f.at.packed()),
+      starts_at(f.at.starts ? 1 : 0),
+      lengths_at(f.at.lengths ? f.at.lengths_at() : 0),
+      inputs(f.inputs()) {
   const i64 head = f.sizes[4] * size_of(f.dtype());
   keys = f.heads() * head, values = keys + f.groups() * head;
 }
@@ -25,8 +29,8 @@ AttentionGradBuffers Pointers::grad_buffers(const Args& a) const {
   const auto [q, k, v] = qkv(a.ins, 1);
   const auto [dq, dk, dv] = qkv(a.outs, 0);
   const int o = 1 + inputs;
-  return {a.ins[0],         q,  k,  v,  a.ins[size_t(o)], a.in<float>(o + 1), rows(a, o + 2),
-          starts(a, o + 2), dq, dk, dv, a.workspace};
+  return {a.ins[0],          q,  k,  v,  a.ins[size_t(o)], a.in<float>(o + 1), rows(a, o + 2), starts(a, o + 2),
+          lengths(a, o + 2), dq, dk, dv, a.workspace};
 }
 
 std::vector<CudnnPlanPtr> chosen_plans(const DeviceForm& f, AttentionChoice choice,

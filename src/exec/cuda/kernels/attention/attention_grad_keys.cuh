@@ -28,6 +28,7 @@ struct KeyGrad {
   const Workspace& w;
   int b, g, first, chunk;  // first: position of the block's first key
   int tiles;               // of queries, of one head
+  int end;                 // of the sequence's keys
   T *keys, *queries;       // shared: k and v [2, kM, D]; q and do [stages, 2, kN, D]
   WalkedQueries<kN>* walked;
   float* stash;
@@ -44,7 +45,9 @@ struct KeyGrad {
   __device__ int next(int item) const {
     while (++item < tiles * z.r) {
       const AttentionTile tile = tile_at(z.positions, item % tiles, kN);
-      if (tile.position + tile.count - 1 >= first && first_keys(z, tile, starts_of(item)).low < first + kM) break;
+      if (last_key(z, tile.position + tile.count - 1, end) >= first &&
+          first_keys(z, tile, starts_of(item)).low < first + kM)
+        break;
     }
     return item;
   }
@@ -79,7 +82,7 @@ struct KeyGrad {
   __device__ void dscores(int item, const WalkedQueries<kN>& q, Sums<kN>& p, Sums<kN>& d) const {
     const AttentionTile tile = tile_at(z.positions, item % tiles, kN);
     const Span lows = first_keys(z, tile, starts_of(item));
-    const bool masked = first < lows.high || first + kM - 1 > tile.position;
+    const bool masked = first < lows.high || first + kM - 1 > last_key(z, tile.position, end);
     const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
     const auto key = [&](int, int e) { return first + warp_id() * 16 + row_of(e); };
     const auto query = [&](int j, int e) { return tile.position + column_of(j, e); };
@@ -102,7 +105,8 @@ struct KeyGrad {
 #pragma unroll
       for (int e = 0; e < 4; ++e) {
         const int column = column_of(j, e), ahead = mine + row_of(e) - column;  // of the query, in positions
-        if (ahead > 0 || (z.window > 0 && ahead <= -z.window) || mine + row_of(e) + position < q.start[column])
+        const int key = mine + row_of(e) + position;
+        if ((z.causal && ahead > 0) || (z.window > 0 && ahead <= -z.window) || key < q.start[column] || key >= end)
           p[j][e] = -INFINITY;
       }
   }
@@ -156,8 +160,8 @@ __global__ void __launch_bounds__(32 * kKeyWarps, kBlocks<D>)
   T* queries = keys + 2 * A::kM * kRow<T, D>;
   auto* walked = reinterpret_cast<WalkedQueries<A::kN>*>(queries + z.stages * 2 * A::kN * kRow<T, D>);
   float* stash = reinterpret_cast<float*>(walked + z.stages) + warp_id() * kStashBytes<T, A::kN> / 4;
-  const int first = A::own_keys(z).position;
-  A{z, x, w, int(blockIdx.z), int(blockIdx.y), first, block % chunks, tiles, keys, queries, walked, stash}();
+  const int first = A::own_keys(z).position, end = end_of_keys(z, x.lengths, int(blockIdx.z));
+  A{z, x, w, int(blockIdx.z), int(blockIdx.y), first, block % chunks, tiles, end, keys, queries, walked, stash}();
 }
 
 }  // namespace megalith::cuda::gradient

@@ -59,10 +59,11 @@ struct QueryGrad {
   }
 
   __device__ void operator()() const {
-    const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts);
+    const int end = end_of_keys(z, x.lengths, head.b);
+    const LaneQueries q = lane_queries(z, tile, head, x.rows, x.starts, end);
     const Span lows = first_keys(z, tile, span_of_starts(z, tile, head.b, x.starts));
     const QueryStats stats[2] = {lane_stats(0), lane_stats(1)};
-    KeyTiles<kN> at(z.keys, lows.low, tile.position + tile.count - 1);
+    KeyTiles<kN> at(z.keys, lows.low, last_key(z, tile.position + tile.count - 1, end));
     Sums<kW> dq = {};
     int stage = 0;
     load_queries();
@@ -75,7 +76,7 @@ struct QueryGrad {
       Sums<kN> c, d;
       product_of_rows<D, kN>(c, mine, k);
       product_of_rows<D, kN>(d, mine + kM * kRow<T, D>, k + kN * kRow<T, D>);
-      dscores(q, stats, at, has_hidden(at, tile, lows), c, d);
+      dscores(q, stats, at, has_hidden(at, lows, last_key(z, tile.position, end)), c, d);
       add_product<D, kW, kN>(dq, c, k + chunk * kW, stash);
       at.next();
       if (z.stages == 2) {

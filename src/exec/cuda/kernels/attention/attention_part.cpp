@@ -29,8 +29,8 @@ Kernel own(const AttentionPart& op, const DeviceForm& f) {
             const auto [q, k, v] = p.qkv(a.ins, 0);
             const Before before = before_of(op, a);
             launch(z,
-                   AttentionBuffers{q, k, v, p.rows(a, p.inputs), p.starts(a, p.inputs), a.outs[0], a.out<float>(1),
-                                    before.o, before.lse},
+                   AttentionBuffers{q, k, v, p.rows(a, p.inputs), p.starts(a, p.inputs), nullptr, a.outs[0],
+                                    a.out<float>(1), before.o, before.lse},
                    a.stream);
           }};
 }

@@ -106,7 +106,16 @@ __device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][
                                       : float(key(j, e) - query(j, e)));
 }
 
-// The first key that the query at `position` sees; the last is the query's own.
+// Keys from `end` on are hidden from all queries of a sequence: its length, or where its keys end.
+__device__ inline int end_of_keys(const AttentionSizes& z, const i32* lengths, int b) {
+  const int last = z.keys.runs - 1, end = last < 0 ? 0 : int(z.keys.start[last] + z.keys.length(last));
+  return lengths ? min(end, lengths[b]) : end;
+}
+// The last key that the query at `position` sees.
+__device__ inline int last_key(const AttentionSizes& z, int position, int end) {
+  return z.causal ? min(position, end - 1) : end - 1;
+}
+// The first key that the query at `position` sees.
 __device__ inline int first_key(const AttentionSizes& z, int position, int start) {
   return max(z.window > 0 ? position - z.window + 1 : 0, start);
 }
@@ -134,10 +143,11 @@ __device__ inline Span first_keys(const AttentionSizes& z, const AttentionTile& 
   return {first_key(z, tile.position, starts.low), first_key(z, tile.position + tile.count - 1, starts.high)};
 }
 
-// Whether a tile of keys has some that not all queries of `queries` see. `lows`: their first keys.
+// Whether a tile of keys has some that not all queries of a tile see. `lows`: their first keys; `last`: the last key of
+// the first query.
 template <int kSize>
-__device__ bool has_hidden(const KeyTiles<kSize>& at, const AttentionTile& queries, const Span& lows) {
-  return at.first < lows.high || at.first + kSize > min(queries.position + 1, at.end);
+__device__ bool has_hidden(const KeyTiles<kSize>& at, const Span& lows, int last) {
+  return at.first < lows.high || at.first + kSize > min(last + 1, at.end);
 }
 
 // What one lane knows of its two queries of a warp's 16.
@@ -146,7 +156,7 @@ struct LaneQueries {
   u64 hash[2];
 };
 __device__ inline LaneQueries lane_queries(const AttentionSizes& z, const AttentionTile& tile, const Head& h,
-                                           const i64* rows, const i32* starts) {
+                                           const i64* rows, const i32* starts, int end) {
   LaneQueries x;
   const u64 hash = head_hash(z, h, rows);
 #pragma unroll
@@ -154,7 +164,7 @@ __device__ inline LaneQueries lane_queries(const AttentionSizes& z, const Attent
     const int row = threadIdx.x / 32 * 16 + threadIdx.x % 32 / 4 + 8 * i, at = min(row, tile.count - 1);
     x.position[i] = tile.position + at;
     x.low[i] = first_key(z, x.position[i], starts ? starts[i64(tile.local + at) * z.b + h.b] : 0);
-    x.high[i] = row < tile.count ? x.position[i] : -1;
+    x.high[i] = row < tile.count ? last_key(z, x.position[i], end) : -1;
     x.hash[i] = z.dropout ? mix(hash, u64(x.position[i])) : 0;
   }
   return x;
