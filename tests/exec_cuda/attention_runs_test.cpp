@@ -68,9 +68,19 @@ struct Inputs {
     OnDevice<bf16> dq(std::vector<bf16>(size_t(queries), bf16(NAN))), dk(std::vector<bf16>(size_t(keys), bf16(NAN))),
         dv(std::vector<bf16>(size_t(keys), bf16(NAN)));
     OnDevice<float> workspace(std::vector<float>(size_t(cuda::hopper_grad_workspace(z)) / sizeof(float), NAN));
-    const cuda::AttentionGradBuffers x{dout.get(), q.get(),   k.get(),  v.get(),
-                                       o.get(),    lse.get(), nullptr,  nullptr,
-                                       dq.get(),   dk.get(),  dv.get(), reinterpret_cast<std::byte*>(workspace.get())};
+    const cuda::AttentionGradBuffers x{.dout = dout.get(),
+                                       .q = q.get(),
+                                       .k = k.get(),
+                                       .v = v.get(),
+                                       .o = o.get(),
+                                       .lse = lse.get(),
+                                       .rows = nullptr,
+                                       .starts = nullptr,
+                                       .lengths = nullptr,
+                                       .dq = dq.get(),
+                                       .dk = dk.get(),
+                                       .dv = dv.get(),
+                                       .workspace = reinterpret_cast<std::byte*>(workspace.get())};
     cuda::launch_hopper_grad(z, x, cuda::hopper_grad_maps(z, x), nullptr);
     return {bits(dq), bits(dk), bits(dv)};
   }
