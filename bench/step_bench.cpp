@@ -35,6 +35,7 @@ struct Flags {
   std::vector<std::string> passes_off;
   std::string facts;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
+  OffloadConfig offload;
   DeviceOptions device;
 };
 
@@ -52,6 +53,9 @@ void list_fields(Flags& c, config::FieldList& f) {
       f.add("vocab", c.vocab, "Tokens.");
   f.add("seq", c.seq, "Sequence length; 0: the four default cases."), f.add("batch", c.batch, "Sequences.");
   f.add("steps", c.steps, "Measured steps.");
+  f.add("fine-grained-activation-offloading", c.offload.on, "Activations go to the host's memory and back.");
+  f.add("offload-modules", c.offload.modules, "Whose; left out: what the bus carries.");
+  f.add("activation-offload-fraction", c.offload.fraction, "How much of them.");
   list_fields(c.device, f);
 }
 
@@ -102,6 +106,7 @@ StepSpec step_spec(const Flags& f, const ModelConfig& model, i64 batch, DType dt
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
   s.mode.batch = batch, s.mode.dtype = dtype;
   s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
+  s.offload = f.offload;
   return s;
 }
 
@@ -143,6 +148,9 @@ class StepBench {
 
   double flops() const { return flops_per_iteration(model_, spec_.mode.batch); }
   i64 planned() const { return planned_; }
+  i64 activations() const { return step_.plan.program(kProgram).activation_bytes; }
+  i64 unoffloaded() const { return step_.unoffloaded_bytes; }  // 0: nothing goes to the host's memory
+  i64 on_host() const { return step_.plan.host_bytes; }
   double first_step() const { return first_step_; }
   double loss() { return interpreter_->scalars(program_index(), "step")[step_scalar::kLoss]; }
 
@@ -264,6 +272,11 @@ void measure(const Flags& f, i64 batch, i64 seq, DType dtype, const Backend& bac
       "them planning); loss {:.12f}\n",
       planned / mib, used / mib, 100 * used / planned, start, start - bench.first_step(), bench.loss());
   if (!f.facts.empty()) foretell(f, batch, seq, dtype, bench.arena(), t.row);
+  fmt::print("  activations: {:.1f} MiB", double(bench.activations()) / mib);
+  if (bench.unoffloaded() > 0)
+    fmt::print(", {:.1f} MiB if none went to the host's memory, where {:.1f} MiB are",
+               double(bench.unoffloaded()) / mib, double(bench.on_host()) / mib);
+  fmt::print("\n");
   if (f.ops) bench.print_ops();
   std::fflush(stdout);
 }

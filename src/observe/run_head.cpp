@@ -85,6 +85,7 @@ std::string layout_text(const Options& o, const RunFacts& f) {
   if (p.use_distributed_optimizer) more.push_back("distributed optimizer");
   if (o.recompute.granularity != RecomputeConfig::Granularity::none)
     more.push_back(value_of(o, "recompute-granularity") + " recomputation");
+  if (o.offload.on) more.push_back("activation offloading");
   return fmt::format("{}{} on {}; {}", counted(p.world_size, "rank"),
                      axes.empty() ? "" : fmt::format(" ({})", fmt::join(axes, " x ")), f.device, fmt::join(more, ", "));
 }

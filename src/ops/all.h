@@ -10,6 +10,7 @@
 #include "ops/dropout.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
+#include "ops/host_copy.h"
 #include "ops/layer_norm.h"
 #include "ops/multi_update.h"
 #include "ops/normalize.h"

@@ -225,6 +225,8 @@ void add_parts(Plan& plan, const ValueInfo& v) {
   check(at == leaf.offset + leaf.bytes, "the parts of packed leaf {} do not fill it", v.name);
 }
 
+bool has_slots(Role r) { return r == Role::input || r == Role::kept; }  // one for each micro-batch in flight
+
 void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const Kept& kept,
                     const std::function<i64(const Graph&, const Node&)>& workspace) {
   std::map<std::string, size_t> index;
@@ -235,7 +237,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       if (!is_new) {
         Leaf& old = plan.leaves[it->second];
         if (v.pool.pool) old.pool = 0;  // which one is told below
-        if (v.role == Role::input) old.slots = std::max(old.slots, spec.slots);
+        if (has_slots(v.role)) old.slots = std::max(old.slots, spec.slots);
         check(old.type == v.type && old.role == v.role && old.host == v.host,
               "leaf {} is {} in one program and {} in another", v.name, to_string(old.type), to_string(v.type));
         continue;
@@ -243,7 +245,7 @@ void collect_leaves(Plan& plan, const std::vector<ProgramSpec>& programs, const 
       plan.leaves.push_back({v.name, v.type, v.role, local_type(spec.graph->mesh, v.type).bytes()});
       plan.leaves.back().host = v.host;
       if (v.pool.pool) plan.leaves.back().pool = 0;
-      if (v.role == Role::input) plan.leaves.back().slots = spec.slots;
+      if (has_slots(v.role)) plan.leaves.back().slots = spec.slots;
     }
   std::map<std::string, std::pair<const Graph*, Value>> by_name;  // pointers have another order on each rank
   for (const auto& [value, name] : kept) by_name[name] = value;

@@ -1,6 +1,7 @@
 #include "plan/plan.h"
 
 #include <algorithm>
+#include <numeric>
 #include <set>
 
 namespace megalith {
@@ -87,7 +88,7 @@ std::string memory_table(const Plan& p) {
     if (p.bytes(r)) row(name_of(r), p.bytes(r));
   for (const Program& program : p.programs) row("activations, " + program.name, program.activation_bytes);
   row("arena", p.arena_bytes);
-  for (Role r : {Role::main_parameter, Role::optimizer})
+  for (Role r : {Role::main_parameter, Role::optimizer, Role::kept})
     if (p.bytes(r, true)) row(fmt::format("{}, on the host", name_of(r)), p.bytes(r, true));
   return out;
 }
@@ -99,6 +100,8 @@ static void verify(const Plan& plan, const Program& p) {
   for (size_t b = 0; b < p.buffers.size(); ++b)
     if (p.buffers[b].leaf < 0 && p.buffers[b].first >= 0) born[size_t(p.buffers[b].first)].push_back(int(b));
   std::vector<int> alive;
+  std::vector<int> seen(p.buffers.size());  // the buffer that each is a view of, through others
+  std::iota(seen.begin(), seen.end(), 0);
   auto inside = [&](i64 offset, i64 bytes, bool host = false) {
     return offset >= 0 && offset + bytes <= (host ? plan.host_bytes : plan.arena_bytes);
   };
@@ -112,6 +115,7 @@ static void verify(const Plan& plan, const Program& p) {
       const Buffer &from = p.buffers[in.ins[a.in]], &to = p.buffers[in.outs[a.out]];
       require(!a.must || (from.offset == to.offset && plan.on_host(from) == plan.on_host(to)),
               "an update in place has two places", in.outs[a.out], in.ins[a.in]);
+      if (a.view) seen[size_t(in.outs[a.out])] = seen[size_t(in.ins[a.in])];
     }
     for (int b : in.outs) {
       defined.insert(b);
@@ -128,9 +132,9 @@ static void verify(const Plan& plan, const Program& p) {
       for (int o : in.outs) {
         const Buffer& out = p.buffers[o];
         if (b == o || out.leaf >= 0) continue;
-        bool shares = false;
+        bool shares = seen[size_t(b)] == seen[size_t(o)];
         for (const Alias& a : in.op.aliases())
-          shares |= in.outs[a.out] == o && in.ins[a.in] == b && (a.view || live.last == int(i));
+          shares |= in.outs[a.out] == o && in.ins[a.in] == b && live.last == int(i);
         require(shares || apart(live.offset, live.bytes, out.offset, out.bytes), "two buffers overlap", o, b);
       }
     }

@@ -63,7 +63,8 @@ MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend&
                   .saving = saving_bytes(step, o.train, backend.host_bytes().has_value()),
                   .host = backend.host_bytes(),
                   .resumes = resumes};
-  const bool all_there = step.plan.host_bytes == 0;  // of the state; what is on the host is copied there
+  // Of the state; what is on the host is copied there.
+  const bool all_there = step.plan.host_bytes == step.plan.bytes(Role::kept, true);
   if (need.host && all_there)
     need.device_copies = std::clamp<i64>(backend.available_bytes() - need.total() - kRoom, 0, need.copies);
   return need;

@@ -12,7 +12,7 @@ namespace megalith {
 // is another.
 struct MemoryNeed {
   i64 arena = 0;
-  i64 host_state = 0;  // of the optimizer's, in the host's memory
+  i64 host_state = 0;  // of the optimizer's and activations, in the host's memory
   // On the host: libraries, tokenizer, the data's index, the plan itself; on a device: what the context and libraries
   // hold of it.
   i64 process = 0;

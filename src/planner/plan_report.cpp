@@ -41,8 +41,9 @@ static std::string recompute_line(const Options& o, const PlannedStep& step) {
   const Flops each = flops_of(step.plan, program), last = flops_of(step.plan, step.plan.program("last-micro-batch"));
   const double before = double(micro_batches(o) - 1);
   const double again = before * each.again + last.again, rest = before * each.all + last.all - again;
+  const i64 left = step.unoffloaded_bytes ? step.unoffloaded_bytes : program.activation_bytes;
   return fmt::format("  recompute: saves {:.1f} MiB of activations for {:.4g} extra GFLOP a step, {:.1f}%\n",
-                     mib(step.unrecomputed_bytes - program.activation_bytes), again / 1e9, 100 * again / rest);
+                     mib(step.unrecomputed_bytes - left), again / 1e9, 100 * again / rest);
 }
 
 // What the forward need not keep as the backward makes it again on the way.
@@ -71,7 +72,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out +=
       fmt::format("  model flops per iteration    {:>16.4g}\n", flops_per_iteration(o.model, BatchSizes(o).largest()));
   out += memory_table(step.plan);
-  out += offload_line(step.plan);
+  out += offload_line(step.plan) + activation_offload_lines(o.offload, step);
   out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   for (const Sent& sent : sent_a_step(step, micro_batches(o)))
@@ -181,11 +182,11 @@ void check_sizes(const Options& o, const Backend& backend) {
         "size fits: use a smaller model",
         state / (1 << 20), memory_of(backend), have / (1 << 20));
   // What one sequence surely keeps for the backward pass: four widths a layer, or that of a chunk of layers done again,
-  // and the logits.
+  // and the logits. What goes to the host is not counted.
   const RecomputeConfig& r = o.recompute;
   const bool full = r.granularity == RecomputeConfig::Granularity::full;
   const bool uniform = r.method == RecomputeConfig::Method::uniform;
-  const double widths = !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
+  const double widths = o.offload.on ? 0 : !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
   const double split = ranks * double(p.context_parallel_size);
   const double kept =
       (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length) / split;
@@ -233,6 +234,8 @@ static std::vector<Neighbour> neighbours(const Options& o, const Backend& backen
     add("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", [](Options& n) {
       n.recompute = {RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
     });
+  if (backend.host_bytes() && !o.offload.on)
+    add("--fine-grained-activation-offloading", [](Options& n) { n.offload.on = true; });
   const OptimizerConfig& c = o.optimizer;
   if (backend.host_bytes() && c.chosen().granularity() == Granularity::element && !c.optimizer_cpu_offload)
     add("--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d",
@@ -278,7 +281,8 @@ void check_host_memory(const MemoryNeed& need, i64 available) {
       !need.host || need.host_total() <= available,
       "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
       "a smaller {}",
-      mib(need.host_total()), mib(available), need.host_state > 0 ? "--optimizer-offload-fraction" : "model");
+      mib(need.host_total()), mib(available),
+      need.host_state > 0 ? "--optimizer-offload-fraction or --activation-offload-fraction" : "model");
 }
 
 }  // namespace megalith

@@ -52,5 +52,6 @@ std::vector<Rule> schedule_rules();
 std::vector<Rule> parallel_rules();
 std::vector<Rule> run_rules();
 std::vector<Rule> recompute_rules();
+std::vector<Rule> offload_rules();
 
 }  // namespace megalith

@@ -35,6 +35,8 @@ constexpr Row kAccepted[] = {
      "--external-cuda-graph --optimizer-cuda-graph"},
     {"--optimizer-cpu-offload moves optimizer state alone, through pinned memory, and the GPU computes with it",
      "--no-pin-cpu-grads --no-pin-cpu-params --use-torch-optimizer-for-cpu-offload"},
+    {"how much is on its way between two memories at once follows from the plan",
+     "--delay-offload-until-cuda-graph --fine-grained-offloading-max-inflight-offloads="},
     {"main weights, gradients and moments are f32 always", "--use-precision-aware-optimizer"},
     {"when gradients and weights are sent follows from the plan and does not change results",
      "--delay-grad-reduce --no-delay-grad-reduce --delay-param-gather --no-align-grad-reduce "

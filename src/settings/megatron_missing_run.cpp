@@ -28,12 +28,9 @@ constexpr Feature kOfRun[] = {
      "", ""},
     {"kept activations are not cut over tensor-parallel ranks by themselves: --sequence-parallel does it",
      "--distribute-saved-activations --distribute-checkpointed-activations --partition-activations", "", ""},
-    {"activations are not offloaded yet: --recompute-granularity saves their memory",
-     "--cpu-offloading-num-layers=0 --checkpoint-in-cpu --fine-grained-activation-offloading",
-     "--cpu-offloading-retain-pinned-cpu-buffers --offload-modules=* --min-offloaded-tensor-size= "
-     "--activation-offload-fraction= --delta-offload-bytes-across-pp-ranks= --delay-offload-until-cuda-graph "
-     "--fine-grained-offloading-max-inflight-offloads=",
-     ""},
+    {"whole layers are not offloaded by number: --fine-grained-activation-offloading chooses what the bus carries",
+     "--cpu-offloading-num-layers=0 --checkpoint-in-cpu", "--cpu-offloading-retain-pinned-cpu-buffers", ""},
+    {"each pipeline stage offloads by the same rule", "--delta-offload-bytes-across-pp-ranks=0", "", ""},
     {"optimizer state on the host is adam's", "--cpu-optimizer-type=adam|Adam|ADAM", "", ""},
     {"optimizer state is f32 alone yet",
      "--use-bnb-optimizer --main-grads-dtype=fp32 --main-params-dtype=fp32 --exp-avg-dtype=fp32 "

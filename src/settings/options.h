@@ -11,6 +11,7 @@
 #include "data/config.h"
 #include "models/config.h"
 #include "optim/config.h"
+#include "passes/offload_activations.h"
 #include "passes/recompute.h"
 #include "settings/device_options.h"
 #include "settings/parallel.h"
@@ -111,6 +112,7 @@ struct Options {
   TokenizerConfig tokenizer;
   ParallelConfig parallel;
   RecomputeConfig recompute;
+  OffloadConfig offload;  // of activations
 
   config::Given given;             // what the user set, and by which flag
   config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it
@@ -121,6 +123,7 @@ struct Options {
 void list_fields(TrainConfig& c, config::FieldList& f);
 void list_fields(ParallelConfig& c, config::FieldList& f);
 void list_fields(RecomputeConfig& c, config::FieldList& f);
+void list_fields(OffloadConfig& c, config::FieldList& f);
 // What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
 void list_fields(DataConfig& c, config::FieldList& f);
 // Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag

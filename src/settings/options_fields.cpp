@@ -193,6 +193,19 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
       .shown_as("PART ...");
 }
 
+void list_fields(OffloadConfig& c, config::FieldList& f) {
+  f.group("Activations in the host's memory");
+  f.add("fine-grained-activation-offloading", c.on,
+        "Move what layers keep for the backward to the host's memory, and back before it is read.");
+  f.add("offload-modules", c.modules,
+        "Whose: attn_norm, qkv_linear, core_attn, attn_proj, mlp_norm; of a dense MLP also mlp_fc1, mlp_act, mlp_fc2 "
+        "(not in Megatron). Left out: as much as the bus carries beside the work, first what is slowest to compute "
+        "again.")
+      .shown_as("PART ...");
+  f.add("min-offloaded-tensor-size", c.min_tensor_size, "Elements of a rank; smaller tensors stay.");
+  f.add("activation-offload-fraction", c.fraction, "How much of them, from the first layer on.");
+}
+
 void list_fields(Options& c, config::FieldList& f) {
   list_fields(c.model, f);
   list_fields(c.train, f);
@@ -201,6 +214,7 @@ void list_fields(Options& c, config::FieldList& f) {
   list_fields(c.tokenizer, f);
   list_fields(c.parallel, f);
   list_fields(c.recompute, f);
+  list_fields(c.offload, f);
 }
 
 }  // namespace megalith

@@ -70,7 +70,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
   s.mode.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
   s.mode.seed = u64(o.train.seed);
-  s.recompute = o.recompute;
+  s.recompute = o.recompute, s.offload = o.offload;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
                o.parallel.grad_reduce_in_bf16, o.parallel.cp_comm_type == CpCommType::p2p};

@@ -50,7 +50,8 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   std::set<std::string> passes_off = backend.passes_off();
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   const auto plan = [&] { return StepPlanner(spec, workspace, passes_off).plan(); };
-  if (!spec.train || spec.mesh.num_ranks() > 1 || passes_off.contains("remake")) return plan();
+  const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;  // of two ways the cheaper one first
+  if (!spec.train || saves_anyway || passes_off.contains("remake")) return plan();
   passes_off.insert("remake");  // which costs time: unless memory needs it
   PlannedStep faster = plan();
   if (fits(faster, spec, backend)) return faster;

@@ -7,6 +7,7 @@
 
 #include "models/model.h"
 #include "optim/update.h"
+#include "passes/offload_activations.h"
 #include "passes/recompute.h"
 #include "plan/interpreter.h"
 #include "step/stages.h"
@@ -22,6 +23,7 @@ struct StepSpec {
   bool train = true;          // false: only the evaluation program
   bool keep_outputs = false;  // the model's outputs are those of the evaluation
   RecomputeConfig recompute;
+  OffloadConfig offload;  // of activations
   bool shard_optimizer = false;  // over the data-parallel ranks
   i64 pool_size = 0;             // then; 0: by Megatron's rule
   Traffic traffic;
@@ -43,6 +45,8 @@ struct PlannedStep {
   std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training
   Plan plan;
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
+  i64 unoffloaded_bytes = 0;   // the same if none went to the host's memory; 0: none does
+  OffloadReport offloaded;
 };
 // The pass remake costs time, and is left out where memory suffices without, for what a run takes beside its plan too:
 // it changes no result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)

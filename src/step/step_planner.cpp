@@ -62,7 +62,7 @@ PlannedStep StepPlanner::plan() {
       pools = gather(*built.graph, pools);
       if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums);
       verify(*built.graph);
-      rewrite_training(*built.graph, in_pipeline() ? spec_.model->describe(built.piece) : "", !in_pipeline());
+      rewrite_training(built);
       add_programs(built);
     }
     if (in_pipeline()) add_update_program();
@@ -173,22 +173,35 @@ void StepPlanner::add_update_program() {
   programs_.push_back({"update", &g, {Phase::update}});
 }
 
-void StepPlanner::rewrite_training(Graph& g, const std::string& of, bool updates) {
+void StepPlanner::rewrite_training(const TrainedPiece& built) {
+  Graph& g = *built.graph;
+  const std::string of = in_pipeline() ? spec_.model->describe(built.piece) : "";
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_tensor) run(g, of, {{"overlap-tensor", overlap_tensor}});
-  if (updates && spec_.optimizer.optimizer_cpu_offload) run(g, of, {stream_state_pass(spec_.optimizer)});
+  if (!in_pipeline() && spec_.optimizer.optimizer_cpu_offload) run(g, of, {stream_state_pass(spec_.optimizer)});
   if (spec_.recompute.granularity != RecomputeConfig::Granularity::none) {
-    measure_recompute(g);
+    out_.unrecomputed_bytes = activation_bytes(g);
     run(g, of, {recompute_pass(spec_.recompute)});
   }
+  if (spec_.offload.on) offload(g, of, built.piece.suffix);
   if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers
 }
 
-// What the activations of a step without a pipeline would take without recomputation.
-void StepPlanner::measure_recompute(const Graph& g) {
-  if (in_pipeline()) return;
+void StepPlanner::offload(Graph& g, const std::string& of, const std::string& suffix) {
+  out_.unoffloaded_bytes = activation_bytes(g);
+  const OffloadSpec spec{spec_.offload, suffix, in_pipeline()};
+  run(g, of, {{"offload-activations", [&](Graph& graph) {
+                 const OffloadReport report = offload_activations(graph, spec);
+                 out_.offloaded += report;
+                 return !report.bytes.empty();
+               }}});
+}
+
+// What the activations of a step without a pipeline take as the graph is so far; 0 in one.
+i64 StepPlanner::activation_bytes(const Graph& g) const {
+  if (in_pipeline()) return 0;
   const Plan plan = plan_memory(spec_.mesh, {{"micro-batch", &g, {Phase::forward, Phase::backward}}}, workspace_);
-  out_.unrecomputed_bytes = plan.programs[0].activation_bytes;
+  return plan.programs[0].activation_bytes;
 }
 
 void StepPlanner::add_programs(const TrainedPiece& built) {

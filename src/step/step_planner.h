@@ -30,11 +30,12 @@ class StepPlanner {
   void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums);
   std::vector<TermSums> sums_of_pieces(Builder& b);
   void add_update_program();
-  void rewrite_training(Graph& g, const std::string& of, bool updates);
+  void rewrite_training(const TrainedPiece& built);
+  void offload(Graph& g, const std::string& of, const std::string& suffix);
   void add_programs(const TrainedPiece& built);
   void add_state_programs();
   void add_evaluation(const StagePiece& piece, std::vector<Pool>& pools);
-  void measure_recompute(const Graph& g);
+  i64 activation_bytes(const Graph& g) const;
   void run(Graph& g, const std::string& of, const std::vector<Pass>& passes, const std::set<std::string>& off = {});
   bool in_pipeline() const { return out_.pipeline.has_value(); }
 

@@ -21,6 +21,7 @@
 #include "step/pipeline.h"
 #include "train/asked.h"
 #include "train/data_use.h"
+#include "train/one_memory.h"
 #include "train/open_run.h"
 #include "train/validation.h"
 
@@ -284,10 +285,7 @@ int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   say_notes(options);
-  if (options.optimizer.optimizer_cpu_offload && !backend.host_bytes())
-    log::warn(
-        "--optimizer-cpu-offload on the CPU, whose memory is the host's, frees none of it: state is copied to and fro "
-        "and has rows of its own in the memory report; leave it out");
+  warn_of_one_memory(options, backend);
   Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));

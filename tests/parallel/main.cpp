@@ -4,6 +4,7 @@
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
+//   activations  layers' values in the host's memory: the same bits and checkpoints as without
 //   beside    gradients reduced beside the backward, and at the end: the same bits
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
@@ -24,6 +25,7 @@
 #include "base/log.h"
 #include "exec/cpu/backend.h"
 #include "settings/schedules.h"
+#include "tests/parallel/activations.h"
 #include "tests/parallel/ahead.h"
 #include "tests/parallel/checkpoints.h"
 #include "tests/parallel/flags.h"
@@ -244,6 +246,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
                     : mode == "again"       ? again(at)
                     : mode == "ahead"       ? ahead(at)
                     : mode == "offload"     ? offload(at)
+                    : mode == "activations" ? activations(at)
                     : mode == "beside"      ? beside(at)
                     : mode == "bf16"        ? bf16(at)
                     : mode == "checkpoints" ? checkpoints(at)
@@ -264,12 +267,12 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "again",    "ahead",       "offload", "beside",
-                                       "bf16",    "mistakes", "checkpoints", "one",     "list"};
+  const std::set<std::string> modes = {"layouts",  "again",       "ahead", "offload", "beside",     "bf16",
+                                       "mistakes", "checkpoints", "one",   "list",    "activations"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
     fmt::print(stderr,
-               "usage: mpirun -n 8 parity layouts | again | ahead | offload | beside | bf16 | mistakes | checkpoints | "
-               "one LAYOUT..., or parity list\n");
+               "usage: mpirun -n 8 parity layouts | again | ahead | offload | activations | beside | bf16 | mistakes | "
+               "checkpoints | one LAYOUT..., or parity list\n");
     return 2;
   }
   try {

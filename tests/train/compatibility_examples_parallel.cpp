@@ -17,6 +17,12 @@ Examples examples_of_parallel() {
        {"--world-size 2", "--world-size is for --dry-run: in a run the launcher says how many ranks there are"}},
       {"a device that is not here comes with dry-run",
        {"--device h100", "--device h100: want auto, cpu or cuda; only --dry-run plans for a device that is not here"}},
+      {"offloaded activations have one backward",
+       {"--dry-run --world-size 2 --pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble "
+        "--fine-grained-activation-offloading",
+        "--fine-grained-activation-offloading saves little with --pipeline-schedule zero-bubble, whose weight "
+        "gradients "
+        "keep what was fetched: leave one out"}},
       {"the number of ranks is a multiple of tensor x pipeline x context",
        {"--tensor-model-parallel-size 2",
         "1 ranks are not divisible by tensor 2 x pipeline 1 x context 1 = 2: start a multiple of 2 ranks, or change "

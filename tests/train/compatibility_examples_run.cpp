@@ -116,7 +116,20 @@ Examples examples_of_run() {
       {"recompute-modules name what can be saved",
        {"--recompute-activations",
         "--recompute-modules core_attn saves nothing: attention computes its matrix again as it is; mlp and layernorm "
-        "save memory"}}};
+        "save memory"}},
+      {"offload-modules are parts of the model",
+       {"--fine-grained-activation-offloading --offload-modules core_attn expert_fc1",
+        "--offload-modules expert_fc1: there is no such part here: attn_norm, qkv_linear, core_attn, attn_proj, "
+        "mlp_norm, mlp_fc1, mlp_act, mlp_fc2 are there"}},
+      {"sizes of offloading are in range",
+       {"--fine-grained-activation-offloading --activation-offload-fraction 0",
+        "--activation-offload-fraction 0 is out of range: from above 0 to 1 is wanted"}},
+      {"sizes of offloading are in range",
+       {"--fine-grained-activation-offloading --min-offloaded-tensor-size -1",
+        "--min-offloaded-tensor-size -1 is negative: give a number of elements"}},
+      {"flags about offloaded activations come with the switch",
+       {"--offload-modules core_attn",
+        "--offload-modules has no effect without --fine-grained-activation-offloading"}}};
 }
 
 }  // namespace megalith

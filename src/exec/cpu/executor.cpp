@@ -39,8 +39,8 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
   check(arena_ != nullptr, "cannot allocate the plan's {} bytes of memory: use a smaller --micro-batch-size or model",
         plan.arena_bytes);
   check(host_ != nullptr,
-        "cannot allocate the plan's {} bytes of memory for optimizer state on the host: give a lower "
-        "--optimizer-offload-fraction, or leave out --optimizer-cpu-offload",
+        "cannot allocate the plan's {} bytes of memory for what is offloaded to the host: give a lower "
+        "--optimizer-offload-fraction or --activation-offload-fraction",
         plan.host_bytes);
   const std::vector<std::vector<InstructionPlace>> ended = origins_of_waits(plan);
   for (const Program& p : plan.programs) {

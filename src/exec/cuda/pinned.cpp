@@ -15,8 +15,9 @@ Pinned zeroed_pinned(i64 bytes) {
   const cudaError_t status = cudaHostAlloc(&memory, size_t(bytes), cudaHostAllocDefault);
   cudaGetLastError();  // else the next launch's check would find it
   check(status == cudaSuccess,
-        "cannot pin {} bytes of the host's memory ({}): free some, or give a lower --optimizer-offload-fraction", bytes,
-        cudaGetErrorString(status));
+        "cannot pin {} bytes of the host's memory ({}): free some, or give a lower --optimizer-offload-fraction or "
+        "--activation-offload-fraction",
+        bytes, cudaGetErrorString(status));
   Pinned pinned(static_cast<std::byte*>(memory));
   parallel_ranges(bytes, i64{1} << 24,
                   [&](i64 begin, i64 end) { std::memset(pinned.get() + begin, 0, size_t(end - begin)); });

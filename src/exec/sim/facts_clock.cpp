@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "graph/relayout_op.h"
+#include "ops/host_copy.h"
 #include "ops/state_window.h"
 
 namespace megalith::sim {
@@ -124,7 +125,8 @@ double FactsClock::send(double bytes, int from, int to) const { return transfer(
 Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruction& in) const {
   Took t;
   if (in.op.get_if<Wait>()) return t;
-  if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>()) {
+  if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>() || in.op.get_if<HostFetch>() ||
+      in.op.get_if<HostStore>()) {
     t.wire_bytes = cost_of(plan, program, in).bytes;
     if (facts_.pcie_gbps > 0) t.transfer = t.wire_bytes / (facts_.pcie_gbps * 1e9);
     return t;

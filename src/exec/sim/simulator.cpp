@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "graph/relayout_op.h"
+#include "ops/host_copy.h"
 #include "ops/state_window.h"
 
 namespace megalith::sim {
@@ -14,14 +15,17 @@ Total& Total::operator+=(const Total& o) {
   return *this;
 }
 
+static bool over_the_bus(const AnyOp& op) {
+  return op.get_if<FetchState>() || op.get_if<StoreState>() || op.get_if<HostFetch>() || op.get_if<HostStore>();
+}
+
 Took RatesClock::seconds(const Plan& plan, const Program& p, const Instruction& in) const {
   double largest = 0;
   for (const auto* side : {&in.ins, &in.outs})
     for (int b : *side) largest = std::max(largest, double(p.buffers[size_t(b)].bytes));
   const Cost c = cost_of(plan, p, in);
   Took t;
-  if (in.op.get_if<FetchState>() || in.op.get_if<StoreState>())
-    return {hw_.launch_seconds, c.bytes / hw_.host_bytes, c.bytes};
+  if (over_the_bus(in.op)) return {hw_.launch_seconds, c.bytes / hw_.host_bytes, c.bytes};
   const bool matrix = in.op.name() == "einsum" || in.op.name().starts_with("attention");
   const double rate = matrix ? hw_.gemm_flops : hw_.vector_flops;
   t.work = std::max(c.flops / rate, c.bytes / hw_.memory_bytes) + hw_.launch_seconds;

@@ -1,18 +1,11 @@
 // Kernels of state in windows. Host and device are one here: fetching and storing are copies, those to the host made as
 // late as a device may make them.
-#include <cstring>
-
-#include "base/threads.h"
 #include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/copy_bytes.h"
 
 namespace megalith::cpu {
 
 namespace {
-
-void copy_bytes(std::byte* to, const std::byte* from, i64 bytes) {
-  parallel_ranges(bytes, i64{1} << 20,
-                  [&](i64 begin, i64 end) { std::memcpy(to + begin, from + begin, size_t(end - begin)); });
-}
 
 // f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
 template <class F>

@@ -1,0 +1,23 @@
+// Values to the host's memory and back. Host and device are one here, so these are copies: the one to the host is made
+// as late as a device may make it, the one from there as early.
+#include "ops/host_copy.h"
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/copy_bytes.h"
+
+namespace megalith::cpu {
+
+static i64 local_bytes(const Site& site, const Type& type) { return local_type(site.mesh, type).bytes(); }
+
+Kernel prepare(const HostStore& op, const Site& site) {
+  const auto store = [bytes = local_bytes(site, site.ins[0])](const Args& a) { copy_bytes(a.ins[1], a.ins[0], bytes); };
+  if (!op.lane) return {0, store};
+  return {0, [](const Args&) {}, store};
+}
+
+Kernel prepare(const HostFetch&, const Site& site) {
+  return {0, [bytes = local_bytes(site, site.outs[0])](const Args& a) { copy_bytes(a.outs[0], a.ins[0], bytes); },
+          [](const Args&) {}};
+}
+
+}  // namespace megalith::cpu

@@ -1,0 +1,32 @@
+// A value on its way to the host's memory and back, whole: the pass offload-activations makes these. A leaf on the host
+// holds it between the two.
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+// value, leaf -> value, which is in the leaf then. The leaf is no result: what fetches it stands behind.
+struct HostStore {
+  static constexpr std::string_view name = "host_store";
+  int lane = 0;
+  void fields(auto&& v) const { v("lane", lane); }
+  std::vector<Type> infer(const InferArgs& a) const {
+    check(a.ins.size() == 2 && a.ins[0] == a.ins[1], "a value goes to a leaf of another type");
+    return {a.ins[0]};
+  }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types outs) const { return {0, total_bytes({}, outs)}; }
+  std::vector<Alias> aliases() const { return {{.out = 0, .in = 0, .view = true}}; }
+};
+
+// leaf -> value
+struct HostFetch {
+  static constexpr std::string_view name = "host_fetch";
+  int lane = 0;
+  void fields(auto&& v) const { v("lane", lane); }
+  std::vector<Type> infer(const InferArgs& a) const { return {a.ins.at(0)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types, Types outs) const { return {0, total_bytes({}, outs)}; }
+};
+
+}  // namespace megalith

@@ -1,0 +1,58 @@
+// When what goes to the host's memory and back is on the bus, by a clock of the graph's nodes: ops' costs at a GPU's
+// rates. A store begins where its value is made; a fetch as late as it may, so that its copy lives shortly. Each
+// direction takes one after the other. Where the clock is wrong a run waits, and its results are the same.
+#pragma once
+#include "passes/kept_values.h"
+
+namespace megalith {
+
+// Of an H100 on PCIe 5, with some room.
+struct BusRates {
+  double products = 6e14, others = 3e13;  // flop/s
+  double memory = 2.8e12, bus = 4.5e10;   // bytes/s; of the bus each way
+  double launch = 3e-6;                   // seconds of a node
+};
+
+struct Trip {  // of a value
+  size_t kept;
+  int stored = 0;   // the node before which its store is waited for
+  int fetched = 0;  // the node before which its fetch begins
+};
+
+struct Timetable {
+  std::vector<Trip> trips;  // by when they are fetched
+  double wait = 0;          // seconds that the device is held up
+  bool hidden() const { return wait == 0; }
+};
+
+class BusClock {
+ public:
+  // `apart`: forward and backward are programs of their own.
+  BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart);
+
+  // Stores end before what follows the layers in the forward, and fetches begin with the layers' backward, even if the
+  // device must wait: in between the most memory is in use. If it must wait, no more than two layers' values are on
+  // their way at once.
+  Timetable timetable(const std::vector<size_t>& chosen) const;
+
+  double on_bus(size_t kept) const { return double(bytes_[kept]) / rates_.bus; }
+  double made_again(size_t kept) const;  // seconds, at least: of the node that makes it
+  i64 bytes(size_t kept) const { return bytes_[kept]; }
+  double forward() const { return begins_[size_t(forward_end_)]; }  // seconds
+
+ private:
+  double seconds(const Graph& g, const Node& n) const;
+  void find_ends(const Graph& g, bool apart);
+  void find_layers();
+  void keep_near(Timetable& t) const;
+
+  const std::vector<KeptValue>& kept_;
+  BusRates rates_;
+  std::vector<double> begins_;  // by node, and the end
+  std::vector<i64> bytes_;      // of a rank
+  int forward_end_ = 0, backward_begin_ = 0;
+  std::vector<size_t> layer_of_;              // by value: in the forward's order
+  std::vector<int> first_made_, first_read_;  // by layer: nodes
+};
+
+}  // namespace megalith

@@ -1,0 +1,42 @@
+// Activations in the host's memory from the forward to the backward (--fine-grained-activation-offloading): each chosen
+// value of a layer is stored where it is made and fetched before the backward reads it, on a lane each way. Results are
+// the same to the bit. Pipelines keep one copy on the host for each micro-batch in flight.
+#pragma once
+#include <map>
+
+#include "passes/bus_clock.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+struct OffloadConfig {
+  bool on = false;
+  // Whose values go (kept_values.h). None: those that the bus carries wholly beside the work, first what would take
+  // longest to be made again for each byte.
+  std::vector<std::string> modules;
+  i64 min_tensor_size = i64{1} << 20;  // elements of a rank
+  double fraction = 1;                 // of these values' bytes, from the first layer on
+  bool operator==(const OffloadConfig&) const = default;
+};
+
+struct OffloadSpec {
+  OffloadConfig config;
+  std::string suffix = {};  // of the leaves' names, where a step has several graphs
+  bool apart = false;       // forward and backward are programs of their own
+  BusRates rates = {};
+};
+
+// Of one micro-batch.
+struct OffloadReport {
+  std::map<std::string, i64> bytes;  // by module
+  double on_bus = 0;                 // seconds, each way
+  double forward = 0;                // beside which stores are hidden
+  double wait = 0;                   // of the device, in both directions
+  double made_again = 0;             // what recomputation of the same values would take, at least
+  OffloadReport& operator+=(const OffloadReport& o);
+};
+
+// After all passes that move nodes of the forward or the backward, recomputation included.
+OffloadReport offload_activations(Graph& g, const OffloadSpec& spec);
+
+}  // namespace megalith
