@@ -6,7 +6,8 @@ namespace megalith {
 
 std::string to_string(const Origin& o) {
   const std::string layer = o.layer < 0 ? "" : fmt::format("layer {} ", o.layer);
-  return fmt::format("{}{}{}{}{}", o.stack, o.stack.empty() ? "" : " ", layer, o.module, o.recomputed ? " again" : "");
+  return fmt::format("{}{}{}{}{}{}", o.stack, o.stack.empty() ? "" : " ", layer, o.module, o.norm ? " norm" : "",
+                     o.recomputed ? " again" : "");
 }
 
 }  // namespace megalith

@@ -11,13 +11,11 @@ struct Origin {
   i64 layer = -1;           // of a stack; -1: of none
   std::string stack = {};   // which, where a model has several: "encoder"
   bool recomputed = false;  // a repetition that the pass `recompute` made
+  bool norm = false;        // the module's norm of the residual stream, or of what it gives to the stream
   bool operator==(const Origin&) const = default;
 };
 
-// The module of a norm of the residual stream, whatever module reads its result.
-inline constexpr const char* kNormModule = "norm";
-
-// "layer 3 mlp again", "encoder layer 0 attention", "optimizer"
+// "layer 3 mlp again", "layer 3 mlp norm", "encoder layer 0 attention", "optimizer"
 std::string to_string(const Origin& origin);
 
 }  // namespace megalith

@@ -1,16 +1,22 @@
 #include "passes/bus_clock.h"
 
 #include <algorithm>
+#include <deque>
 #include <map>
 
+#include "ops/einsum.h"
+
 namespace megalith {
+
+// Fetches begin as early as if they took so much longer: the backward frees memory all the time, and a late one is
+// waited for.
+constexpr double kEarly = 1.25;
 
 BusClock::BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart)
     : kept_(kept), rates_(rates), begins_{0} {
   for (const Node& n : g.nodes) begins_.push_back(begins_.back() + seconds(g, n));
   for (const KeptValue& k : kept) bytes_.push_back(local_type(g.mesh, g.type(k.value)).bytes());
-  find_ends(g, apart);
-  find_layers();
+  find_directions(g, apart);
 }
 
 double BusClock::seconds(const Graph& g, const Node& n) const {
@@ -19,27 +25,27 @@ double BusClock::seconds(const Graph& g, const Node& n) const {
   for (Value v : n.ins) ins.push_back(local_type(g.mesh, g.type(v)));
   for (Value v : n.outs) outs.push_back(local_type(g.mesh, g.type(v)));
   const Cost c = n.op.cost(ins, outs);
-  const bool product = n.op.name() == "einsum" || n.op.name().starts_with("attention");
-  return std::max(c.flops / (product ? rates_.products : rates_.others), c.bytes / rates_.memory) + rates_.launch;
+  const double rate = n.op.get_if<Einsum>()                  ? rates_.products
+                      : n.op.name().starts_with("attention") ? rates_.attention
+                                                             : rates_.others;
+  return std::max(c.flops / rate, c.bytes / rates_.memory) + rates_.launch;
 }
 
-void BusClock::find_ends(const Graph& g, bool apart) {
-  for (int i = 0; i < int(g.nodes.size()); ++i)
+void BusClock::find_directions(const Graph& g, bool apart) {
+  const int nodes = int(g.nodes.size());
+  for (int i = 0; i < nodes; ++i)
     if (const Node& n = g.nodes[size_t(i)]; n.phase == Phase::forward && (apart || n.origin.layer >= 0))
       forward_end_ = i + 1;
-  backward_begin_ = int(g.nodes.size());
-  for (const KeptValue& k : kept_) backward_begin_ = std::min(backward_begin_, k.read);
-  backward_begin_ = std::max(backward_begin_, forward_end_);
-}
-
-void BusClock::find_layers() {
-  std::map<std::pair<std::string, i64>, size_t> number;
-  for (const KeptValue& k : kept_) {
-    const auto [it, is_new] = number.try_emplace({k.stack, k.layer}, number.size());
-    if (is_new) first_made_.push_back(k.made), first_read_.push_back(k.read);
-    layer_of_.push_back(it->second);
-    first_read_[it->second] = std::min(first_read_[it->second], k.read);
+  int backward_begin = nodes;
+  for (const KeptValue& k : kept_) backward_begin = std::min(backward_begin, k.read);
+  there_.begins = begins_, there_.end = forward_end_;
+  back_.end = nodes - std::max(backward_begin, forward_end_);
+  for (auto at = begins_.rbegin(); at != begins_.rend(); ++at) back_.begins.push_back(begins_.back() - *at);
+  for (size_t k = 0; k < kept_.size(); ++k) {
+    there_.comes.push_back({kept_[k].made, k});
+    back_.comes.push_back({nodes - 1 - kept_[k].read, k});
   }
+  for (Direction* d : {&there_, &back_}) std::ranges::stable_sort(d->comes);
 }
 
 double BusClock::made_again(size_t kept) const {
@@ -48,39 +54,68 @@ double BusClock::made_again(size_t kept) const {
 }
 
 Timetable BusClock::timetable(const std::vector<size_t>& chosen) const {
+  std::vector<bool> goes(kept_.size());
+  for (size_t k : chosen) goes[k] = true;
+  std::vector<int> stored(kept_.size()), fetched(kept_.size());
   Timetable out;
-  for (size_t k : chosen) out.trips.push_back({k});
-  std::ranges::stable_sort(out.trips, {}, [&](const Trip& t) { return kept_[t.kept].made; });
-  double free = 0;
-  for (Trip& t : out.trips) {
-    const int made = kept_[t.kept].made;
-    free = std::max(free, begins_[size_t(made) + 1]) + on_bus(t.kept);
-    const auto at = std::lower_bound(begins_.begin() + made + 1, begins_.begin() + forward_end_, free);
-    t.stored = int(at - begins_.begin());
-  }
-  out.wait += std::max(0.0, free - forward());
-
+  out.wait = run(there_, goes, 1, stored) + run(back_, goes, 1, fetched);
+  run(back_, goes, kEarly, fetched);
+  const int nodes = int(begins_.size()) - 1;
+  for (size_t k : chosen) out.trips.push_back({k, stored[k], nodes - fetched[k]});
   std::ranges::stable_sort(out.trips, {}, [&](const Trip& t) { return kept_[t.kept].read; });
-  const double first = begins_[size_t(backward_begin_)];
-  double next = begins_.back();
-  for (auto t = out.trips.rbegin(); t != out.trips.rend(); ++t) {
-    const int read = kept_[t->kept].read;
-    next = std::min(next, begins_[size_t(read)]) - on_bus(t->kept);
-    const auto at = std::upper_bound(begins_.begin() + backward_begin_, begins_.begin() + read + 1, next);
-    t->fetched = std::max(backward_begin_, int(at - begins_.begin()) - 1);
-  }
-  if (!out.trips.empty()) out.wait += std::max(0.0, first - next);
-  if (!out.hidden()) keep_near(out);
   return out;
 }
 
-void BusClock::keep_near(Timetable& times) const {
-  for (Trip& t : times.trips) {
-    const size_t layer = layer_of_[t.kept];
-    if (layer + 2 < first_made_.size()) t.stored = std::min(t.stored, first_made_[layer + 2] + 1);
-    if (layer + 1 < first_read_.size())
-      t.fetched = std::max(t.fetched, std::min(first_read_[layer + 1], kept_[t.kept].read));
+// What stays, and the two layers of which most goes.
+i64 BusClock::most_bytes(const std::vector<bool>& goes) const {
+  std::map<std::pair<std::string, i64>, i64> layers;
+  i64 most = 0, stays = 0;
+  for (size_t k = 0; k < kept_.size(); ++k)
+    if (goes[k])
+      most = std::max(most, layers[{kept_[k].stack, kept_[k].layer}] += bytes_[k]);
+    else
+      stays += bytes_[k];
+  return stays + 2 * most;
+}
+
+// `gone`: of what goes, the node before which the device has it no more, if the bus takes `longer` by that factor.
+// Returns how long the device waits.
+double BusClock::run(const Direction& d, const std::vector<bool>& goes, double longer, std::vector<int>& gone) const {
+  const i64 most = most_bytes(goes);
+  struct Move {
+    size_t kept;
+    double end;
+    int begin;  // the first node that may run beside it
+  };
+  std::deque<Move> moving;
+  double late = 0, free = 0;
+  i64 here = 0;
+  const auto let_go = [&](int node) {
+    const Move& m = moving.front();
+    gone[m.kept] = std::max(node, m.begin), here -= bytes_[m.kept];
+    moving.pop_front();
+  };
+  const auto ended_by = [&](int node) {  // at nodes that have passed
+    while (!moving.empty() && moving.front().end <= d.begins[size_t(node)] + late) {
+      const auto from = d.begins.begin() + std::min(moving.front().begin, node);
+      let_go(int(std::lower_bound(from, d.begins.begin() + node, moving.front().end - late) - d.begins.begin()));
+    }
+  };
+  const auto wait_at = [&](int node) {
+    late = std::max(late, moving.front().end - d.begins[size_t(node)]);
+    let_go(node);
+  };
+  for (const auto& [node, k] : d.comes) {
+    ended_by(node);
+    while (!moving.empty() && here + bytes_[k] > most) wait_at(node);
+    here += bytes_[k];
+    if (!goes[k]) continue;
+    free = std::max(free, d.begins[size_t(node) + 1] + late) + on_bus(k) * longer;
+    moving.push_back({k, free, node + 1});
   }
+  ended_by(d.end);
+  while (!moving.empty()) wait_at(d.end);
+  return late;
 }
 
 }  // namespace megalith

@@ -8,9 +8,9 @@ namespace megalith {
 
 // Of an H100 on PCIe 5, with some room.
 struct BusRates {
-  double products = 6e14, others = 3e13;  // flop/s
-  double memory = 2.8e12, bus = 4.5e10;   // bytes/s; of the bus each way
-  double launch = 3e-6;                   // seconds of a node
+  double products = 6.8e14, attention = 5e14, others = 3e13;  // flop/s
+  double memory = 2.8e12, bus = 4.8e10;                       // bytes/s; of the bus each way
+  double launch = 3e-6;                                       // seconds of a node
 };
 
 struct Trip {  // of a value
@@ -22,7 +22,6 @@ struct Trip {  // of a value
 struct Timetable {
   std::vector<Trip> trips;  // by when they are fetched
   double wait = 0;          // seconds that the device is held up
-  bool hidden() const { return wait == 0; }
 };
 
 class BusClock {
@@ -31,8 +30,8 @@ class BusClock {
   BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart);
 
   // Stores end before what follows the layers in the forward, and fetches begin with the layers' backward, even if the
-  // device must wait: in between the most memory is in use. If it must wait, no more than two layers' values are on
-  // their way at once.
+  // device must wait: in between the most memory is in use. Before that the device waits only where it would hold more
+  // than what stays and two layers' values on their way.
   Timetable timetable(const std::vector<size_t>& chosen) const;
 
   double on_bus(size_t kept) const { return double(bytes_[kept]) / rates_.bus; }
@@ -41,18 +40,23 @@ class BusClock {
   double forward() const { return begins_[size_t(forward_end_)]; }  // seconds
 
  private:
+  // One direction, in its own order of nodes: for the backward the last is the first, and a fetch is a store.
+  struct Direction {
+    std::vector<double> begins;                 // by node, and the end
+    std::vector<std::pair<int, size_t>> comes;  // nodes that make values, and the values; in order
+    int end = 0;                                // the node by which all has gone
+  };
   double seconds(const Graph& g, const Node& n) const;
-  void find_ends(const Graph& g, bool apart);
-  void find_layers();
-  void keep_near(Timetable& t) const;
+  void find_directions(const Graph& g, bool apart);
+  i64 most_bytes(const std::vector<bool>& goes) const;
+  double run(const Direction& d, const std::vector<bool>& goes, double longer, std::vector<int>& gone) const;
 
   const std::vector<KeptValue>& kept_;
   BusRates rates_;
   std::vector<double> begins_;  // by node, and the end
   std::vector<i64> bytes_;      // of a rank
-  int forward_end_ = 0, backward_begin_ = 0;
-  std::vector<size_t> layer_of_;              // by value: in the forward's order
-  std::vector<int> first_made_, first_read_;  // by layer: nodes
+  int forward_end_ = 0;
+  Direction there_, back_;
 };
 
 }  // namespace megalith

@@ -1,14 +1,12 @@
 #include "passes/kept_values.h"
 
 #include <algorithm>
-#include <map>
 
 #include "graph/relayout_op.h"
 #include "ops/activate.h"
-#include "ops/add.h"
-#include "ops/attention.h"
-#include "ops/dropout.h"
 #include "ops/einsum.h"
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
 #include "ops/scale.h"
 #include "ops/swiglu.h"
 
@@ -18,6 +16,7 @@ namespace {
 
 bool is_attention(const AnyOp& op) { return op.name().starts_with("attention"); }
 bool is_activation(const AnyOp& op) { return op.get_if<Swiglu>() || op.get_if<Activate>(); }
+bool is_norm(const AnyOp& op) { return op.get_if<RmsNorm>() || op.get_if<LayerNorm>(); }
 bool in_backward(const Node& n) { return n.phase == Phase::backward || n.phase == Phase::weights; }
 
 class Search {
@@ -83,28 +82,17 @@ class Search {
   }
 
   // The module that keeps input k for the node's gradient; "" if none does.
-  std::string module_of(const Node& n, size_t k) {
-    const std::string& module = n.origin.module;
-    if (module == kNormModule) return k == 0 ? norm_of(n) : "";
-    const bool adds = n.op.get_if<Add>() || n.op.get_if<Dropout>() || (n.op.get_if<Einsum>() && k > 0);
-    if (adds) return "";
-    const Node* maker = maker_of(n.ins[k]);
-    if (!maker) return "";
-    if (module == "attention") {
-      if (maker->origin.module == kNormModule) return "qkv_linear";
-      if (is_attention(maker->op)) return "attn_proj";
-      return n.op.get_if<Einsum>() ? "" : "core_attn";
-    }
-    if (module != "mlp") return "";
+  std::string module_of(const Node& n, size_t k) const {
+    const bool attention = n.origin.module == "attention";
+    if (!attention && n.origin.module != "mlp") return "";
+    if (is_attention(n.op)) return "core_attn";
+    if (k > 0) return "";
+    if (is_norm(n.op)) return !n.origin.norm ? "qkv_linear" : attention ? "attn_norm" : "mlp_norm";
     if (is_activation(n.op)) return "mlp_act";
-    if (is_activation(maker->op)) return "mlp_fc2";
-    return maker->origin.module == kNormModule ? "mlp_fc1" : "";
-  }
-
-  // Of a layer the first norm of the stream is attention's.
-  std::string norm_of(const Node& n) {
-    const auto [it, is_first] = first_norms_.try_emplace({n.origin.stack, n.origin.layer}, &n);
-    return it->second == &n ? "attn_norm" : "mlp_norm";
+    if (!n.op.get_if<Einsum>()) return "";
+    const Node* maker = maker_of(n.ins[k]);
+    if (attention) return maker && is_attention(maker->op) ? "attn_proj" : "qkv_linear";
+    return maker && is_activation(maker->op) ? "mlp_fc2" : "mlp_fc1";
   }
 
   // What computed it, before it went into another layout or precision.
@@ -122,7 +110,6 @@ class Search {
   std::vector<KeptValue> found_;  // by such a value
   std::vector<bool> out_of_it_;
   std::vector<Value> outputs_;
-  std::map<std::pair<std::string, i64>, const Node*> first_norms_;
 };
 
 }  // namespace

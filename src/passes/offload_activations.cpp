@@ -26,13 +26,19 @@ class Choice {
     for (size_t k : wanted) left += double(clock_.bytes(k)) * spec_.config.fraction;
     if (priced()) std::ranges::stable_sort(wanted, std::greater{}, [&](size_t k) { return worth(k); });
     std::vector<size_t> chosen;
+    double wait = 0;
     for (size_t k : wanted) {
       if (left <= 0) break;
       chosen.push_back(k);
-      if (priced() && !clock_.timetable(chosen).hidden())
-        chosen.pop_back();
-      else
-        left -= double(clock_.bytes(k));
+      if (priced()) {
+        const double longer = clock_.timetable(chosen).wait;
+        if (longer - wait > clock_.made_again(k)) {
+          chosen.pop_back();
+          continue;
+        }
+        wait = longer;
+      }
+      left -= double(clock_.bytes(k));
     }
     return chosen;
   }

@@ -11,8 +11,8 @@ namespace megalith {
 
 struct OffloadConfig {
   bool on = false;
-  // Whose values go (kept_values.h). None: those that the bus carries wholly beside the work, first what would take
-  // longest to be made again for each byte.
+  // Whose values go (kept_values.h). None: each value that holds the device up for less time than it takes to be made
+  // again, first what would take longest for each byte.
   std::vector<std::string> modules;
   i64 min_tensor_size = i64{1} << 20;  // elements of a rank
   double fraction = 1;                 // of these values' bytes, from the first layer on

@@ -28,7 +28,7 @@ std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
     const Value v = n.outs[0];
     if (c.granularity == RecomputeConfig::Granularity::full) {
       if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[{at.stack, chunk}].nodes.push_back(v);
-    } else if (at.module == kNormModule) {
+    } else if (at.norm) {
       if (c.recomputes("layernorm")) norms.push_back({{v}, false, true});
     } else if (at.module == "mlp" && c.recomputes("mlp")) {
       mlps[{at.stack, at.layer}].nodes.push_back(v);

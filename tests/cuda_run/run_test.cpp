@@ -157,5 +157,30 @@ TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
   }
 }
 
+// Activations that were on the host are what they were.
+TEST(CudaOffload, SameBitsAsWithActivationsOnTheGpu) {
+  const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
+  const std::string llama =
+      " --bf16 --position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear";
+  for (const std::string& model :
+       {std::string(" --hidden-dropout 0.1"), llama, llama + " --norm-block-output --qk-layernorm",
+        llama + " --recompute-granularity full --recompute-method uniform --recompute-num-layers 1"}) {
+    const std::string flags = "--save-interval 5 --global-batch-size 4 --num-layers 6" + model;
+    const Told here = run(flags, *gpu);
+    EXPECT_EQ(here.error, "");
+    EXPECT_FALSE(here.metrics.empty());
+    for (const char* modules : {"", " --offload-modules attn_norm qkv_linear core_attn attn_proj mlp_norm mlp_act"}) {
+      const Told there =
+          run(flags + " --log-level debug --fine-grained-activation-offloading --min-offloaded-tensor-size 0" + modules,
+              *gpu);
+      EXPECT_EQ(there.metrics, here.metrics) << flags << modules;
+      EXPECT_TRUE(there.checkpoint == here.checkpoint) << flags << modules;
+      if (*modules) {
+        EXPECT_NE(there.out.find("kept activations, on the host"), std::string::npos) << there.out;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace megalith

@@ -1,4 +1,4 @@
-// --optimizer-cpu-offload where there is no memory but the host's.
+// Flags of offloading where there is no memory but the host's.
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
@@ -30,6 +30,14 @@ TEST(OffloadOnTheCpu, IsToldToFreeNothing) {
   EXPECT_NE(automatic.find(kInTurn), std::string::npos);
   EXPECT_NE(cpu.find(kNothing), std::string::npos) << cpu;
   EXPECT_EQ(cpu.find(kInTurn), std::string::npos);
+  EXPECT_EQ(told("").find(kNothing), std::string::npos);
+}
+
+TEST(OffloadOnTheCpu, OfActivationsIsToldToFreeNothing) {
+  constexpr const char* kNothing =
+      "warning: --fine-grained-activation-offloading on the CPU, whose memory is the host's, frees none";
+  const std::string out = told("--fine-grained-activation-offloading");
+  EXPECT_NE(out.find(kNothing), std::string::npos) << out;
   EXPECT_EQ(told("").find(kNothing), std::string::npos);
 }
 

@@ -118,6 +118,7 @@ bool same(const config::Field& field, const std::string& there) {
     return known != none.end() ? known->second == text
                                : text == "None" || text == "none" || text == "[]" || text == "0" || text == "0.0";
   }
+  if (there.empty()) return text == "[]";  // a list of none
   double ours = 0, theirs = 0;
   std::istringstream a(text), b(there);
   if (a >> ours && b >> theirs) return ours == theirs;

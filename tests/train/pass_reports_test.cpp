@@ -45,6 +45,16 @@ TEST(PassReports, OfOneGraphNeedNoName) {
   EXPECT_EQ(of[""]["recompute"], 1);
 }
 
+TEST(PassReports, OfOffloadedActivationsAreOfWhatTrains) {
+  const std::string flags = "--eval-iters 1 --fine-grained-activation-offloading --min-offloaded-tensor-size 0";
+  EXPECT_EQ(passes(flags)[""]["offload-activations"], 1);
+  auto of = passes("--world-size 2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 " + flags);
+  for (const std::string piece : {"embedding, layers 0 to 1", "layers 4 to 5"}) {
+    EXPECT_EQ(of[piece]["offload-activations"], 1) << piece;
+    EXPECT_EQ(of["evaluation of " + piece]["offload-activations"], 0) << piece;
+  }
+}
+
 TEST(PassReports, NameTheirGraphWhereThereAreSeveral) {
   EXPECT_EQ(print({{"hoist", true, 1.5, 12, "update"}, {"ring", false, 0, 12}}),
             "pass hoist                  1.50 ms      12 nodes  changed, update\n"

@@ -4,39 +4,12 @@
 
 #include "data/indexed_dataset.h"
 #include "files.h"
+#include "memory_machine.h"
 #include "options_helpers.h"
 #include "planner/communication.h"
-#include "settings/schedules.h"
 
 namespace megalith {
 namespace {
-
-// A machine of so much memory, on which nothing runs.
-struct Memory : Backend {
-  i64 memory = 0;
-  std::optional<i64> host{};
-  std::string name() const override { return "none"; }
-  std::string device_name() const override { return "none"; }
-  i64 workspace_bytes(const Graph&, const Node&) const override { return 0; }
-  i64 fixed_bytes() const override { return 1 << 20; }
-  i64 available_bytes() const override { return memory; }
-  i64 peak_bytes() const override { return 0; }
-  std::optional<i64> host_bytes() const override { return host; }
-  std::unique_ptr<Interpreter> make_interpreter(const Plan&, const Coord&) const override { return nullptr; }
-};
-
-MemoryNeed need_of(const Options& options, const Memory& machine) {
-  return memory_need(options, plan_step(step_spec(options), machine), machine, false);
-}
-
-std::string refusal(const Options& options, const Memory& machine) {
-  try {
-    check_memory(options, need_of(options, machine), machine);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return {};
-}
 
 i64 need_with(Options options, i64 micro_batch, const Memory& machine) {
   options.train.micro_batch_size = micro_batch;
@@ -191,58 +164,6 @@ TEST(PlanReport, TellsADevicesMemoryFromTheHosts) {
     EXPECT_NE(report.find(line), std::string::npos) << report;
   EXPECT_EQ(report.find("batches "), std::string::npos) << report;
   EXPECT_NE(refusal(options, device).find("MiB of the memory of none, 0.0 MiB are available"), std::string::npos);
-}
-
-// The optimizer's state on the host: rows of its own, off the device and on the host's account, byte for byte.
-TEST(PlanReport, TellsWhereTheOptimizersStateLies) {
-  Memory device, one_memory;
-  device.host = 5 << 20;
-  const std::string run = std::string(kSmallRun) + "--vocab-size 1000 --bf16 --micro-batch-size 8 ";
-  const std::string offload = run + "--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d";
-  const Options options = options_of(offload);
-  const PlannedStep step = plan_step(step_spec(options), device);
-  const MemoryNeed need = memory_need(options, step, device, false), before = need_of(options_of(run), device);
-  const i64 there = step.plan.host_bytes;
-  i64 matrices = 0;
-  for (const Parameter& p : step.parameters) matrices += p.decays() ? p.type.elements() : 0;
-  EXPECT_EQ(there, 12 * matrices);  // on the device 10: what bf16 weights lack of f32 is 2 bytes
-  EXPECT_EQ(before.total() - need.total(), 10 * matrices);
-  EXPECT_EQ(need.host_total() - before.host_total(), there);
-  EXPECT_EQ(need_of(options, one_memory).total(), need_of(options_of(run), one_memory).total() + 2 * matrices);
-  const std::string report = plan_report(options, step, need);
-  for (const std::string& line :
-       {fmt::format("  main parameter, on the host  {:>16} bytes", 4 * matrices),
-        fmt::format("  optimizer, on the host       {:>16} bytes", 8 * matrices),
-        fmt::format("  offload: a step moves {:.1f} MiB of optimizer state", double(there) / (1 << 20))})
-    EXPECT_NE(report.find(line), std::string::npos) << report;
-  // And where memory is short, it is told.
-  device.memory = need.total();
-  const std::string advice = "--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d fits";
-  EXPECT_NE(refusal(options_of(run), device).find(advice), std::string::npos) << refusal(options_of(run), device);
-  device.memory = need.total() - 1;
-  EXPECT_EQ(refusal(options_of(run), device).find(advice), std::string::npos);
-}
-
-// Sixteen windows of what a step moves, or more of 96 MiB: the last is shorter.
-TEST(PlanReport, TellsTheWindowsOfTheOptimizersState) {
-  Memory device;
-  device.host = 5 << 20;
-  const std::string run = std::string(kSmallRun) + "--vocab-size 1000 --bf16 --hidden-size ";
-  for (const char* width : {"1024", "4096"})
-    for (const auto& [flags, at_once] : {std::pair("", 1), {" --overlap-cpu-optimizer-d2h-h2d", 3}}) {
-      const Options options = options_of(run + width + " --optimizer-cpu-offload" + flags);
-      const PlannedStep step = plan_step(step_spec(options), device);
-      const double all = double(step.plan.host_bytes) / (1 << 20), window = std::min(all / 16, 96.0);
-      const std::string report = plan_report(options, step, memory_need(options, step, device, false));
-      const std::string line = fmt::format(
-          "  offload: a step moves {:.1f} MiB of optimizer state from the host's memory and back, in windows of "
-          "{:.1f} MiB, at most {:.1f} MiB at once\n",
-          all, window, at_once * window);
-      EXPECT_NE(report.find(line), std::string::npos) << line << report;
-    }
-  const Options options = options_of(run + "1024");
-  const PlannedStep step = plan_step(step_spec(options), device);
-  EXPECT_EQ(plan_report(options, step, memory_need(options, step, device, false)).find("offload"), std::string::npos);
 }
 
 // Of the data's index so much is counted as stays mapped of it at most; evaluating and saving have their threads.

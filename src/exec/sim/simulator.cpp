@@ -43,6 +43,7 @@ Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, 
   double now = 0;
   struct Begun {
     double at = 0, end = 0;
+    bool slows = false;  // transfers between ranks take SMs; copies over the bus do not
   };
   std::map<int, double> free;                        // when a lane is
   std::vector<Begun> begun(program.buffers.size());  // what a lane brings
@@ -56,12 +57,12 @@ Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, 
       name += fmt::format(", lane {}", lane);
       double& end = free[lane];
       const double start = std::max(now, end);
-      begun[size_t(in.outs[0])] = {start, end = start + t.seconds};
+      begun[size_t(in.outs[0])] = {start, end = start + t.seconds, !over_the_bus(in.op)};
     } else {
       if (in.op.get_if<Wait>()) {
         const Begun& b = begun[size_t(in.ins[0])];
         const double hidden = std::max(0.0, std::min(now, b.end) - b.at);
-        t.seconds = std::max(0.0, b.end - now) + hidden * (clock.overlap_slowdown() - 1);
+        t.seconds = std::max(0.0, b.end - now) + (b.slows ? hidden * (clock.overlap_slowdown() - 1) : 0);
       }
       now += t.seconds;
     }

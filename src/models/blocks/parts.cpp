@@ -59,7 +59,7 @@ Value Parts::norm(const std::string& name, Value x) {
   const bool rms = config.normalization == Normalization::rms_norm;
   const Value bias = rms ? Value{} : cast(vector(name + ".bias", {config.hidden_size}), b.type(w).dtype);
   const Origin origin = b.origin();
-  b.set_origin({kNormModule, origin.layer, origin.stack});
+  b.set_origin({.module = origin.module, .layer = origin.layer, .stack = origin.stack, .norm = true});
   const Value y =
       rms ? rms_norm(b, "sbh", x, w, config.norm_epsilon) : layer_norm(b, "sbh", x, w, bias, config.norm_epsilon);
   b.set_origin(origin);
