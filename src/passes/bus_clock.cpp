@@ -8,9 +8,9 @@
 
 namespace megalith {
 
-// Fetches begin as early as if they took so much longer: the backward frees memory all the time, and a late one is
-// waited for.
-constexpr double kEarly = 1.25;
+// Stores are waited for as late, and fetches begin as early, as if they took so much longer: what a clock that is too
+// fast tells would hold the device up.
+constexpr double kSpare = 1.25;
 
 BusClock::BusClock(const Graph& g, const std::vector<KeptValue>& kept, const BusRates& rates, bool apart)
     : kept_(kept), rates_(rates), begins_{0} {
@@ -59,7 +59,7 @@ Timetable BusClock::timetable(const std::vector<size_t>& chosen) const {
   std::vector<int> stored(kept_.size()), fetched(kept_.size());
   Timetable out;
   out.wait = run(there_, goes, 1, stored) + run(back_, goes, 1, fetched);
-  run(back_, goes, kEarly, fetched);
+  run(there_, goes, kSpare, stored), run(back_, goes, kSpare, fetched);
   const int nodes = int(begins_.size()) - 1;
   for (size_t k : chosen) out.trips.push_back({k, stored[k], nodes - fetched[k]});
   std::ranges::stable_sort(out.trips, {}, [&](const Trip& t) { return kept_[t.kept].read; });

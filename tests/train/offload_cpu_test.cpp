@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "exec/cpu/backend.h"
-#include "options_helpers.h"
-#include "train/pretrain.h"
+#include "small_run.h"
+#include "told_run.h"
 
 namespace megalith {
 namespace {
@@ -31,6 +31,30 @@ TEST(OffloadOnTheCpu, IsToldToFreeNothing) {
   EXPECT_NE(cpu.find(kNothing), std::string::npos) << cpu;
   EXPECT_EQ(cpu.find(kInTurn), std::string::npos);
   EXPECT_EQ(told("").find(kNothing), std::string::npos);
+}
+
+// Of one rank; those of several, and checkpoints, are in tests/parallel.
+TEST(OffloadOnTheCpu, OfActivationsChangesNoBit) {
+  const std::string rms = " --position-embedding-type rope --normalization RMSNorm --disable-bias-linear";
+  const std::string again = " --recompute-granularity full --recompute-method uniform --recompute-num-layers 2";
+  for (const std::string& model :
+       {rms + " --swiglu --bf16 --num-query-groups 2", rms + " --bf16 --geglu --apply-layernorm-1p --scale-embedding",
+        rms + " --swiglu --norm-block-output --qk-layernorm --qk-layernorm-across-heads",
+        " --bf16 --hidden-dropout 0.1 --attention-dropout 0.1" + again}) {
+    const std::string flags =
+        "--train-iters 4 --num-layers 4 --log-params-norm --save-interval 100 --global-batch-size 4" + model;
+    const Told here = run(flags, *make_cpu_backend());
+    EXPECT_EQ(here.error, "");
+    EXPECT_FALSE(here.metrics.empty());
+    for (const char* modules :
+         {"", " --offload-modules attn_norm qkv_linear core_attn attn_proj mlp_norm mlp_fc1 mlp_act mlp_fc2",
+          " --offload-modules core_attn mlp_act --activation-offload-fraction 0.5"}) {
+      const Told there = run(flags + " --fine-grained-activation-offloading --min-offloaded-tensor-size 0" + modules,
+                             *make_cpu_backend());
+      EXPECT_EQ(there.error, "");
+      EXPECT_EQ(there.metrics, here.metrics) << flags << modules;
+    }
+  }
 }
 
 TEST(OffloadOnTheCpu, OfActivationsIsToldToFreeNothing) {
