@@ -9,8 +9,9 @@
 
 #include "base/log.h"
 #include "base/log_level.h"
-#include "models/gpt/gpt.h"
 #include "settings/batch_sizes.h"
+#include "settings/schedules.h"
+#include "step/model_size.h"
 
 namespace megalith {
 namespace {
@@ -66,9 +67,9 @@ std::string model_text(const Options& o) {
   const std::string groups =
       m.num_query_groups == m.num_attention_heads ? "" : fmt::format(" in {} groups", m.num_query_groups);
   return fmt::format("{} parameters: {}, hidden {}, {}{}, ffn {} ({}), {}, {} positions, vocabulary {}",
-                     rounded(parameter_count(m)), counted(m.num_layers, "layer"), m.hidden_size,
-                     counted(m.num_attention_heads, "head"), groups, m.ffn_hidden_size, value_of(o, "activation"),
-                     value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
+                     rounded(size_of_model(*step_spec(o).model).parameters), counted(m.num_layers, "layer"),
+                     m.hidden_size, counted(m.num_attention_heads, "head"), groups, m.ffn_hidden_size,
+                     value_of(o, "activation"), value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
 }
 
 std::string layout_text(const Options& o, const RunFacts& f) {
@@ -92,8 +93,10 @@ std::string layout_text(const Options& o, const RunFacts& f) {
 
 std::string memory_text(const RunFacts& f, i64 ranks) {
   const auto mib = [](i64 bytes) { return grouped((bytes + (1 << 20) - 1) >> 20); };
-  return fmt::format("{} needs {} MiB, {} MiB are available: {}", ranks == 1 ? "it" : "the fullest rank",
-                     mib(f.needed_bytes), mib(f.available_bytes),
+  const std::string who = ranks == 1        ? "it"
+                          : f.fullest_stage ? fmt::format("the fullest rank, of stage {},", *f.fullest_stage)
+                                            : "the fullest rank";
+  return fmt::format("{} needs {} MiB, {} MiB are available: {}", who, mib(f.needed_bytes), mib(f.available_bytes),
                      f.needed_bytes <= f.available_bytes ? "it fits" : "it does NOT fit");
 }
 
@@ -155,15 +158,6 @@ std::string arguments_line(const RunFacts& f) {
 }
 
 }  // namespace
-
-i64 parameter_count(const ModelConfig& model) {
-  Graph graph;
-  Builder builder(graph);
-  i64 n = 0;
-  for (const Parameter& p : unpacked(Gpt(model).build_whole(builder, {.dropout = false}).parameters))
-    n += count(p.true_shape());
-  return n;
-}
 
 void say_notes(const Options& o) {
   const LogLevel level = o.train.log_level;

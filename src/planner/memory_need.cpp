@@ -5,8 +5,8 @@
 
 #include "base/process_memory.h"
 #include "data/indexed_dataset.h"
-#include "state/read_state.h"
 #include "resume/state_save.h"
+#include "state/read_state.h"
 
 namespace megalith {
 

@@ -12,7 +12,6 @@
 #include "exec/sim/simulator.h"
 #include "facts/facts_file.h"
 #include "settings/batch_sizes.h"
-#include "settings/schedules.h"
 
 namespace megalith {
 
@@ -68,49 +67,53 @@ StepTime of_one_stage(const Plan& plan, const sim::Clock& clock, i64 micro_batch
 
 struct StageCosts {
   std::vector<sim::TaskCost> chunks;
-  double update = 0;
-  StepTime time;  // by op, of a micro-batch and the update
+  double end = 0;  // the update, and what the last micro-batch takes more than another
+  StepTime all;    // of a step: what the stage computes
 };
 StageCosts costs_of(const PlannedStep& step, const sim::Clock& clock) {
   StageCosts out;
   const Foretold f(step.plan, clock);
-  for (const StagePiece& piece : step.pipeline->pieces)
-    out.chunks.push_back({f.run("forward" + piece.suffix, false, out.time),
-                          f.run("backward" + piece.suffix, false, out.time),
-                          f.run("weights" + piece.suffix, false, out.time)});
-  out.update = f.run("update", true, out.time);
+  const double n = step.pipeline->spec.schedule.micro_batches;
+  for (const StagePiece& piece : step.pipeline->pieces) {
+    const auto each = [&](const std::string& program) {
+      const std::string last = "last-" + program + piece.suffix;
+      const bool has_last = step.plan.find_program(last) != nullptr;
+      const double others = n - (has_last ? 1 : 0), usual = f.run(program + piece.suffix, false, out.all, others);
+      const double one = others > 0 ? usual / others : 0;
+      if (has_last) out.end += f.run(last, false, out.all) - one;
+      out.all.seconds += n * one;
+      return one;
+    };
+    const double forward = each("forward"), backward = each("backward");
+    out.chunks.push_back({forward, backward, each("weights")});
+  }
+  out.end += f.run("update", true, out.all);
+  out.all.seconds += out.end;
   return out;
 }
 
-// Stages with as many layers that are neither the first nor the last are alike.
-std::string kind_of_stage(const Options& o, int stage) {
-  const PipelineSpec p = step_spec(o, stage).pipeline;
-  const int stages = p.schedule.stages, chunks = p.schedule.chunks;
-  std::string kind = stage == 0 ? "first" : stage == stages - 1 ? "last" : "";
-  for (int c = 0; c < chunks; ++c) kind += fmt::format(" {}", p.blocks.at(size_t(c * stages + stage)));
-  return kind;
-}
-
-StepTime of_pipeline(const Options& o, const PlannedStep& first, const Backend& backend, const sim::Clock& clock) {
-  const sim::PipelineSpec even{.schedule = first.pipeline->spec.schedule, .costs = {}};
-  sim::PipelineSpec spec = even;
-  std::map<std::string, StageCosts> known;
-  double update = 0;
-  for (int stage = 0; stage < spec.schedule.stages; ++stage) {
-    const auto [it, is_new] = known.try_emplace(kind_of_stage(o, stage));
-    if (is_new) it->second = costs_of(stage == 0 ? first : plan_step(step_spec(o, stage), backend), clock);
-    spec.costs.push_back(it->second.chunks);
-    update = std::max(update, it->second.update);
+// The stages play their schedule against each other, so each waits for the slowest. Behind it comes the longest update.
+StepTime of_pipeline(StagePlans& plans, const sim::Clock& clock) {
+  sim::PipelineSpec spec{.schedule = plans.at(0).pipeline->spec.schedule, .costs = {}};
+  std::map<const PlannedStep*, StageCosts> known;  // stages that are alike share a plan
+  double end = 0;
+  StepTime slowest;
+  for (int stage = 0; stage < plans.stages(); ++stage) {
+    const PlannedStep& step = plans.at(stage);
+    const auto [it, is_new] = known.try_emplace(&step);
+    if (is_new) it->second = costs_of(step, clock);
+    const StageCosts& costs = it->second;
+    spec.costs.push_back(costs.chunks);
+    end = std::max(end, costs.end);
+    if (costs.all.seconds > slowest.seconds) slowest = costs.all;
   }
-  const StagePiece& piece = first.pipeline->pieces.front();
-  const Mesh& mesh = first.plan.mesh;
+  const Plan& first = plans.at(0).plan;
   Coord next{};
   next[size_t(Axis::pp)] = 1;
-  spec.transfer = clock.send(double(first.plan.leaf("out" + piece.suffix).bytes), mesh.rank(Coord{}), mesh.rank(next));
+  const double sent = double(first.leaf("out" + plans.at(0).pipeline->pieces.front().suffix).bytes);
+  spec.transfer = clock.send(sent, first.mesh.rank(Coord{}), first.mesh.rank(next));
   const sim::PipelineRun run = sim::run_pipeline(spec);
-  StepTime out = known.at(kind_of_stage(o, 0)).time;
-  out.seconds = run.seconds + update, out.bubble = run.bubble;
-  return out;
+  return {run.seconds + end, run.bubble, std::move(slowest.by_op)};
 }
 
 std::string shares(const StepTime& t) {
@@ -139,15 +142,17 @@ StepClock clock_of(const Backend& backend) {
           "by this CPU's rates, measured for a moment: a rough figure"};
 }
 
-StepTime step_time(const Options& o, const PlannedStep& step, const Backend& backend, const sim::Clock& clock) {
-  if (step.pipeline) return of_pipeline(o, step, backend, clock);
-  return of_one_stage(step.plan, clock, micro_batches(o));
+StepTime step_time(StagePlans& plans, const sim::Clock& clock) {
+  if (plans.stages() > 1) return of_pipeline(plans, clock);
+  return of_one_stage(plans.at(0).plan, clock, micro_batches(plans.options()));
 }
 
-std::string time_report(const Options& o, const PlannedStep& step, const Backend& backend) {
+std::string time_report(StagePlans& plans) {
+  const Options& o = plans.options();
+  const Backend& backend = plans.backend();
   const StepClock by = clock_of(backend);
   if (!by.clock) return "";
-  const StepTime t = step_time(o, step, backend, *by.clock);
+  const StepTime t = step_time(plans, *by.clock);
   if (!(t.seconds > 0)) return "";
   const double tokens = double(BatchSizes(o).largest()) * double(o.model.seq_length) / t.seconds;
   const i64 ranks = o.parallel.world_size;

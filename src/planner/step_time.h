@@ -4,8 +4,7 @@
 #include <string>
 
 #include "exec/sim/clock.h"
-#include "settings/options.h"
-#include "step/step.h"
+#include "planner/stage_plans.h"
 
 namespace megalith {
 
@@ -20,11 +19,11 @@ StepClock clock_of(const Backend& backend);
 struct StepTime {
   double seconds = 0;
   double bubble = 0;                    // idle time of a pipeline's stages over their work
-  std::map<std::string, double> by_op;  // of one rank, seconds; of a pipeline's first stage
+  std::map<std::string, double> by_op;  // of one rank, seconds; of a pipeline's slowest stage
 };
-StepTime step_time(const Options& o, const PlannedStep& step, const Backend& backend, const sim::Clock& clock);
+StepTime step_time(StagePlans& plans, const sim::Clock& clock);
 
 // Two or three lines: seconds a step, tokens/s, whose facts; which workspaces were bounded. Empty without facts.
-std::string time_report(const Options& o, const PlannedStep& step, const Backend& backend);
+std::string time_report(StagePlans& plans);
 
 }  // namespace megalith

@@ -7,13 +7,13 @@
 #include "base/process_memory.h"
 #include "comm/together.h"
 #include "data/data_paths.h"
-#include "observe/run_head.h"
-#include "planner/step_time.h"
+#include "planner/memory_check.h"
 #include "resume/run_begin.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
 #include "train/open_data.h"
+#include "train/say_plan.h"
 
 namespace megalith {
 
@@ -64,33 +64,6 @@ Datasets open_data(const Options& o, Ranks& ranks, const SampleCounts& counts) {
   return datasets;
 }
 
-// The rank that needs the most memory: of those that run, or in a dry run of all stages, which it lists.
-static i64 most_needed(const Options& o, i64 mine, bool resumes, const Backend& backend, Ranks& ranks) {
-  i64 most = mine;
-  if (o.train.dry_run) {
-    const StagesReport stages = stages_report(o, backend, resumes);
-    if (!stages.text.empty()) log::say("{}", stages.text);
-    return std::max(most, stages.most_bytes);
-  }
-  for (const std::string& bytes : ranks.all_gather(std::to_string(mine))) most = std::max<i64>(most, std::stoll(bytes));
-  return most;
-}
-
-static void say_head(const Options& o, const RunStart& start, const MemoryNeed& need, const Backend& backend,
-                     Ranks& ranks) {
-  const RunState& state = start.progress().state;
-  RunFacts facts{.device = backend.device_name(),
-                 .bf16_products = backend.bf16_products(),
-                 .available_bytes = backend.available_bytes() / (backend.host_bytes() ? 1 : ranks.place().local_size),
-                 .iteration = state.iteration,
-                 .consumed_samples = state.consumed_samples,
-                 .train_iters = train_iters(o, state),
-                 .from = start.place()};
-  facts.needed_bytes = most_needed(o, need.total(), start.resumes(), backend, ranks);
-  if (!o.train.dry_run && ranks.rank() == 0) facts.arguments = write_arguments(o, state.iteration);
-  if (ranks.rank() == 0 && o.train.log_level <= LogLevel::info) log::say("{}", run_head(o, facts));
-}
-
 static void check_sizes_to_come(const BatchSizes& sizes, i64 consumed) {
   for (const i64 size : sizes.from(consumed))
     check(size > 0 && size % sizes.at_once() == 0,
@@ -130,13 +103,10 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (o.train.print_graph) log::say("{}", print(step.graphs.front()));
     if (o.train.print_plan) log::say("{}{}", print(step.passes), print(step.plan));
     total = need();
-    if (o.train.dry_run || o.train.log_level == LogLevel::debug) log::say("{}", plan_report(o, step, total));
     if (!o.train.dry_run) check_memory(o, total, backend, ranks.place());
     if (!o.train.dry_run) check_host_memory(total, available_host_bytes() / ranks.place().local_size);
   });
-  say_head(o, *start, total, backend, ranks);
-  if (o.train.dry_run)
-    if (const std::string report = time_report(o, step, backend); !report.empty()) log::say("{}", report);
+  say_plan(o, step, total, *start, backend, ranks);
   return {std::move(*start), std::move(step), asked, std::move(datasets), total, std::move(places)};
 }
 

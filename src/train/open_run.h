@@ -3,7 +3,7 @@
 #include "comm/ranks.h"
 #include "data/build_datasets.h"
 #include "plan/interpreter.h"
-#include "planner/plan_report.h"
+#include "planner/memory_need.h"
 #include "resume/checkpointing.h"
 #include "resume/save_place.h"
 #include "settings/options.h"

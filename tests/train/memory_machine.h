@@ -1,6 +1,6 @@
 // A machine of so much memory, and what plans need of it.
 #pragma once
-#include "planner/plan_report.h"
+#include "planner/memory_check.h"
 #include "settings/schedules.h"
 
 namespace megalith {

@@ -5,6 +5,7 @@
 
 #include "memory_machine.h"
 #include "options_helpers.h"
+#include "planner/plan_report.h"
 
 namespace megalith {
 

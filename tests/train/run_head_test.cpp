@@ -7,6 +7,7 @@
 #include "files.h"
 #include "options_helpers.h"
 #include "settings/schedules.h"
+#include "step/model_size.h"
 
 namespace megalith {
 namespace {
@@ -37,11 +38,11 @@ bool has_line(const std::string& head, const std::string& line) {
 
 TEST(RunHead, CountsTheWholeModel) {
   const Options one = options_of(kLlama + "--mock-data --train-iters 10");
-  EXPECT_EQ(parameter_count(one.model), kLlamaParameters);
+  EXPECT_EQ(size_of_model(*step_spec(one).model).parameters, kLlamaParameters);
   const Options many = options_of(kLlama +
                                   "--mock-data --train-iters 10 --world-size 8 --pipeline-model-parallel-size 4 "
                                   "--tensor-model-parallel-size 2 --dry-run");
-  EXPECT_EQ(parameter_count(many.model), kLlamaParameters) << "whatever is padded or cut";
+  EXPECT_EQ(size_of_model(*step_spec(many).model).parameters, kLlamaParameters) << "whatever is padded or cut";
 }
 
 TEST(RunHead, SaysWhatMattersInTenLines) {

@@ -1,0 +1,190 @@
+#include "planner/memory_check.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <functional>
+#include <set>
+
+#include "base/mib.h"
+#include "base/process_memory.h"
+#include "optim/optimizer.h"
+#include "planner/stage_plans.h"
+#include "settings/compatibility.h"
+
+namespace megalith {
+
+// Of the fullest stage.
+static MemoryNeed most_needed(const Options& o, const Backend& backend, bool resumes) {
+  StagePlans plans(o, backend);
+  return fullest_stage(plans, resumes).need;
+}
+
+// Those that divide a rank's share of the global batch. They are found in pairs up to its root: it may be a huge number
+// that somebody mistyped.
+static std::vector<i64> smaller_micro_batches(const Options& o) {
+  const i64 share = o.train.global_batch_size / o.parallel.data_parallel_size();
+  std::set<i64> divisors;
+  for (i64 b = 1; b * b <= share; ++b)
+    if (share % b == 0) divisors.insert({b, share / b});
+  return {divisors.begin(), divisors.lower_bound(o.train.micro_batch_size)};
+}
+
+// The largest micro-batch below the given one that divides the global batch and fits in `have` bytes; 0 if none does.
+static i64 largest_that_fits(const Options& options, const MemoryNeed& need, i64 have, const Backend& backend) {
+  const std::vector<i64> sizes = smaller_micro_batches(options);
+  const auto total = [&](i64 b) {
+    Options smaller = options;
+    smaller.train.micro_batch_size = b;
+    return most_needed(smaller, backend, need.resumes).total();
+  };
+  if (sizes.empty()) return 0;
+  // The need grows nearly in a line with the micro-batch: guessing along it takes few plans, which matters with many
+  // layers.
+  i64 fits = 0, fits_bytes = total(1), too_large = options.train.micro_batch_size, too_large_bytes = need.total();
+  if (fits_bytes > have) return 0;
+  for (fits = 1;;) {
+    std::vector<i64> between;
+    for (const i64 b : sizes)
+      if (b > fits && b < too_large) between.push_back(b);
+    if (between.empty()) return fits;
+    const double slope = double(too_large_bytes - fits_bytes) / double(too_large - fits);
+    const double guess = double(fits) + double(have - fits_bytes) / std::max(slope, 1.0);
+    const auto after = std::find_if(between.begin(), between.end(), [&](i64 b) { return double(b) > guess; });
+    const i64 b = after == between.begin() ? between.front() : *(after - 1);
+    const i64 bytes = total(b);
+    if (bytes <= have)
+      fits = b, fits_bytes = bytes;
+    else
+      too_large = b, too_large_bytes = bytes;
+  }
+}
+
+static std::string memory_of(const Backend& backend) {
+  return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
+}
+
+void check_sizes(const Options& o, const Backend& backend) {
+  const ModelConfig& m = o.model;
+  const double h = double(m.hidden_size), layers = double(m.num_layers), heads = double(m.num_attention_heads);
+  const double attention = 2 * h * double(m.kv_channels) * (heads + double(m.groups()));
+  const double mlp = h * double(m.ffn_hidden_size) * (m.gated() ? 3 : 2);
+  const double tables = h * double(m.padded_vocab_size) * (m.untie_embeddings_and_output_weights ? 2 : 1);
+  // What one rank surely holds: of each parameter weight and gradient, and optimizer state, which may be cut over more.
+  const ParallelConfig& p = o.parallel;
+  const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
+  const double states = 4 * double(o.optimizer.chosen().states().size());
+  const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
+  const double state_each = elsewhere ? 0 : (o.train.bf16 ? 4 + states : states) / cut;
+  const double each = (o.train.bf16 ? 6 : 8) + state_each;
+  const double ranks = double(p.tensor_model_parallel_size * p.pipeline_model_parallel_size);
+  const double state = (layers * (attention + mlp) + tables) * each / ranks, have = double(backend.available_bytes());
+  check(state <= have,
+        "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
+        "size fits: use a smaller model",
+        state / (1 << 20), memory_of(backend), have / (1 << 20));
+  // What one sequence surely keeps for the backward pass: four widths a layer, or that of a chunk of layers done again,
+  // and the logits. What goes to the host is not counted.
+  const RecomputeConfig& r = o.recompute;
+  const bool full = r.granularity == RecomputeConfig::Granularity::full;
+  const bool uniform = r.method == RecomputeConfig::Method::uniform;
+  const double widths = o.offload.on ? 0 : !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
+  const double split = ranks * double(p.context_parallel_size);
+  const double kept =
+      (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length) / split;
+  check(state + kept <= have,
+        "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
+        "--seq-length or model",
+        (state + kept) / (1 << 20), memory_of(backend), have / (1 << 20));
+  const double tokens = double(o.train.micro_batch_size) * double(m.seq_length);
+  const double widest = h + double(m.ffn_hidden_size) + double(m.padded_vocab_size);
+  constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably
+  check(tokens * widest < kCountable, "--micro-batch-size {} x --seq-length {} is too large to plan: use smaller ones",
+        o.train.micro_batch_size, m.seq_length);
+  constexpr i64 kMostLayers = 1024;
+  check(m.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers);
+}
+
+// The same run with one thing changed, and the flags that change it.
+struct Neighbour {
+  std::string flags;
+  Options options;
+};
+
+static std::vector<Neighbour> neighbours(const Options& o, const Backend& backend) {
+  std::vector<Neighbour> out;
+  const auto add = [&](const std::string& flags, const std::function<void(Options&)>& change) {
+    Neighbour n{flags, o};
+    change(n.options);
+    const i64 tp = n.options.parallel.tensor_model_parallel_size;
+    ModelConfig& m = n.options.model;
+    if (tp != o.parallel.tensor_model_parallel_size)
+      m.padded_vocab_size = padded_vocab(m.vocab_size, m.make_vocab_size_divisible_by, tp);
+    out.push_back(std::move(n));
+  };
+  const ParallelConfig& p = o.parallel;
+  if (!p.use_distributed_optimizer && p.data_parallel_size() * p.context_parallel_size > 1)
+    add("--use-distributed-optimizer", [](Options& n) { n.parallel.use_distributed_optimizer = true; });
+  if (p.world_size > 1) {
+    const i64 tp = 2 * p.tensor_model_parallel_size, pp = 2 * p.pipeline_model_parallel_size;
+    add(fmt::format("--tensor-model-parallel-size {} --sequence-parallel", tp),
+        [&](Options& n) { n.parallel.tensor_model_parallel_size = tp, n.parallel.sequence_parallel = true; });
+    add(fmt::format("--pipeline-model-parallel-size {}", pp),
+        [&](Options& n) { n.parallel.pipeline_model_parallel_size = pp; });
+  }
+  if (o.recompute.granularity != RecomputeConfig::Granularity::full)
+    add("--recompute-granularity full --recompute-method uniform --recompute-num-layers 1", [](Options& n) {
+      n.recompute = {RecomputeConfig::Granularity::full, RecomputeConfig::Method::uniform, 1, {}};
+    });
+  if (backend.host_bytes() && !o.offload.on)
+    add("--fine-grained-activation-offloading", [](Options& n) { n.offload.on = true; });
+  const OptimizerConfig& c = o.optimizer;
+  if (backend.host_bytes() && c.chosen().granularity() == Granularity::element && !c.optimizer_cpu_offload)
+    add("--optimizer-cpu-offload --overlap-cpu-optimizer-d2h-h2d",
+        [](Options& n) { n.optimizer.optimizer_cpu_offload = n.optimizer.overlap_cpu_optimizer_d2h_h2d = true; });
+  return out;
+}
+
+// Flags of the neighbours that keep the rules and fit in `have` bytes, and of a device in `host` bytes of the host's.
+static std::vector<std::string> neighbours_that_fit(const Options& o, const MemoryNeed& need, i64 have, i64 host,
+                                                    const Backend& backend) {
+  std::vector<std::string> out;
+  for (const Neighbour& n : neighbours(o, backend)) {
+    try {
+      check_compatibility(n.options);
+      const MemoryNeed less = most_needed(n.options, backend, need.resumes);
+      if (less.total() <= have && (!less.host || less.host_total() <= host)) out.push_back(n.flags);
+    } catch (const Error&) {
+      continue;  // a layout that cannot be
+    }
+  }
+  return out;
+}
+
+void check_memory(const Options& options, const MemoryNeed& need, const Backend& backend, const Place& place) {
+  const i64 have = backend.available_bytes() / (backend.host_bytes() ? 1 : place.local_size);
+  if (need.total() <= have) return;
+  const i64 b = largest_that_fits(options, need, have, backend);
+  std::vector<std::string> fitting =
+      neighbours_that_fit(options, need, have, available_host_bytes() / place.local_size, backend);
+  if (b > 0) fitting.insert(fitting.begin(), fmt::format("--micro-batch-size {}", b));
+  std::string advice = b > 0 ? "" : "no micro-batch size fits: ";
+  if (fitting.empty())
+    advice += "use a smaller model or --seq-length, or --bf16";
+  else
+    advice += fmt::format("{} fits", fmt::join(fitting, ", or "));
+  fail("the plan needs {:.1f} MiB of {}, {:.1f} MiB are available: {}", mib(need.total()), memory_of(backend),
+       mib(have), advice);
+}
+
+void check_host_memory(const MemoryNeed& need, i64 available) {
+  check(
+      !need.host || need.host_total() <= available,
+      "beside the device's memory the run needs {:.1f} MiB of the host's, {:.1f} MiB are available: free some, or use "
+      "a smaller {}",
+      mib(need.host_total()), mib(available),
+      need.host_state > 0 ? "--optimizer-offload-fraction or --activation-offload-fraction" : "model");
+}
+
+}  // namespace megalith
