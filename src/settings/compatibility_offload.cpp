@@ -12,7 +12,7 @@ namespace {
 using Topic = Rule::Topic;
 using Action = Rule::Action;
 
-std::string known_modules(const Options& o) {
+std::string offloadable_modules(const Options& o) {
   for (const std::string& m : o.offload.modules)
     if (!std::ranges::count(kOffloadModules, m))
       return fmt::format("--offload-modules {}: there is no such part here: {} are there", m,
@@ -48,7 +48,7 @@ std::string something_goes(const Options& o) {
 
 std::vector<Rule> offload_rules() {
   return {
-      {"offload-modules are parts of the model", Topic::run, Action::refuse, known_modules},
+      {"offload-modules are parts of the model", Topic::run, Action::refuse, offloadable_modules},
       {"sizes of offloading are in range", Topic::run, Action::refuse, sizes},
       {"offloaded activations have one backward", Topic::run, Action::refuse, one_backward},
       {"flags about offloaded activations come with the switch", Topic::run, Action::warn, something_goes},
