@@ -70,6 +70,20 @@ TEST(ReportOfOffload, TellsWhereActivationsLie) {
     EXPECT_NE(report.find(line), std::string::npos) << line << report;
 }
 
+TEST(ReportOfOffload, ActivationsOnTheHostAreAdvisedWhereThatFits) {
+  Memory device;
+  device.host = 5 << 20;
+  const std::string run =
+      std::string(kSmallRun) +
+      "--vocab-size 1000 --bf16 --micro-batch-size 8 --num-layers 12 --min-offloaded-tensor-size 0 ";
+  const std::string flag = "--fine-grained-activation-offloading";
+  device.memory = need_of(options_of(run + flag), device).total();
+  EXPECT_LT(device.memory, need_of(options_of(run), device).total());
+  EXPECT_NE(refusal(options_of(run), device).find(flag), std::string::npos) << refusal(options_of(run), device);
+  --device.memory;
+  EXPECT_EQ(refusal(options_of(run), device).find(flag), std::string::npos);
+}
+
 // Sixteen windows of what a step moves, or more of 96 MiB: the last is shorter.
 TEST(ReportOfOffload, TellsTheWindowsOfTheOptimizersState) {
   Memory device;
