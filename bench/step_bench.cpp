@@ -1,5 +1,5 @@
 // step-bench: whole training steps (forward, backward, clipping, AdamW) on random tokens, dropout 0: tokens/s, ms a
-// step, model TFLOP/s and MFU (causal attention counted at half, step/flops.h), the plan's bytes against the device's.
+// step, model TFLOP/s and MFU (step/model_size.h says what they count), the plan's bytes against the device's.
 // --model: one of the shapes that other programs are measured with, in bf16. Without flags: GPT-2 124M at batch 4 x 64
 // and 1 x 1024, in f32 and bf16, on the CPU. Otherwise a GPT-2- or Llama-like model of the sizes given.
 // Steps are timed one by one, each waited for; in a row, waited for at the end; and in a row between events, which tell
@@ -20,7 +20,7 @@
 #include "models/gpt/gpt.h"
 #include "observe/peak_flops.h"
 #include "ops/all.h"
-#include "step/flops.h"
+#include "step/model_size.h"
 #include "step/model_state.h"
 
 namespace megalith {
@@ -146,7 +146,7 @@ class StepBench {
 
   i64 arena() const { return step_.plan.arena_bytes; }
 
-  double flops() const { return flops_per_iteration(model_, spec_.mode.batch); }
+  double flops() const { return size_of(*spec_.model).flops() * double(spec_.mode.batch); }
   i64 planned() const { return planned_; }
   i64 activations() const { return step_.plan.program(kProgram).activation_bytes; }
   i64 unoffloaded() const { return step_.unoffloaded_bytes; }  // 0: nothing goes to the host's memory

@@ -26,7 +26,7 @@ struct Seen {
   double seconds = 0;    // of training since the step before
   int devices = 1;
   std::optional<double> peak{};  // flop/s of one device, if known
-  double flops() const;          // of the step, by Megatron's formula
+  double flops = 0;              // of the step: model flops (step/model_size.h)
 };
 
 // How the shares of the ranks become one value.

@@ -1,10 +1,7 @@
 // The table of metrics. A new one is a row here; docs/adding.md tells how.
 #include "observe/metric.h"
-#include "step/flops.h"
 
 namespace megalith {
-
-double Seen::flops() const { return flops_per_iteration(options.model, step.samples); }
 
 namespace {
 
@@ -41,7 +38,7 @@ constexpr Metric kMetrics[] = {
      .tensorboard = {"iteration-time", Curve::of_interval}},
     {.name = "throughput",
      .unit = "TFLOP/s",
-     .of = [](const Seen& s) -> Maybe { return s.flops() / 1e12 / s.devices; },
+     .of = [](const Seen& s) -> Maybe { return s.flops / 1e12 / s.devices; },
      .over_interval = OverInterval::rate,
      .console = {"throughput per GPU (TFLOP/s/GPU)", "{:.1f}", 1, &TrainConfig::log_throughput},
      .file = {"tflops"},
@@ -57,7 +54,7 @@ constexpr Metric kMetrics[] = {
      .over_interval = OverInterval::rate,
      .console = {"tokens per second per GPU", "{:.1f}", 1, &TrainConfig::log_throughput}},
     {.name = "mfu",
-     .of = [](const Seen& s) { return s.peak ? Maybe(s.flops() / s.devices / *s.peak) : Maybe(); },
+     .of = [](const Seen& s) { return s.peak ? Maybe(s.flops / s.devices / *s.peak) : Maybe(); },
      .over_interval = OverInterval::rate,
      .console = {"MFU (%)", "{:.1f}", 100, &TrainConfig::log_throughput},
      .file = {"mfu"}},

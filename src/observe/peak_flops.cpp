@@ -1,6 +1,7 @@
 #include "observe/peak_flops.h"
 
-#include "step/flops.h"
+#include "settings/schedules.h"
+#include "step/model_size.h"
 
 namespace megalith {
 
@@ -25,11 +26,12 @@ std::string throughput_line(const Options& o, const Backend& backend) {
                                              backend.device_name(), name_of(dtype))
                                : fmt::format("MFU is left out: the dense peak of {} in {} is not known",
                                              backend.device_name(), name_of(dtype));
+  const ModelSize size = size_of(*step_spec(o).model);
   return fmt::format(
       "throughput: model flops with attention at half of its square, as causal kernels compute it (the whole square "
       "would "
       "be {:.1f} % more); {}",
-      100 * attention_flops_per_token(o.model) / flops_per_token(o.model), mfu);
+      100 * size.attention_flops / size.flops(), mfu);
 }
 
 }  // namespace megalith

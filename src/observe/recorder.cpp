@@ -6,6 +6,9 @@
 #include <limits>
 #include <utility>
 
+#include "settings/schedules.h"
+#include "step/model_size.h"
+
 namespace megalith {
 
 namespace {
@@ -37,6 +40,7 @@ Recorder::Recorder(const Options& options, const RunProgress& start, i64 train_i
                    const ModelState& model, Ranks& ranks, std::span<const Metric> metrics)
     : options_(options),
       peak_(peak),
+      flops_(size_of(*step_spec(options).model).flops()),
       model_(model),
       ranks_(ranks),
       resumed_(start.state.iteration > 0),
@@ -58,6 +62,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   seen.losses = {{"lm loss", step.loss}};
   seen.losses.insert(seen.losses.end(), step.terms.begin(), step.terms.end());
   seen.next_rate = next_rate, seen.devices = ranks_.size(), seen.peak = peak_;
+  seen.flops = flops_ * double(step.samples);
   seen.seconds = watch_.take(step.finished);
   seconds_ += seen.seconds;
   ++(step.counted ? interval_.advanced : interval_.skipped);

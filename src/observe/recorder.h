@@ -37,6 +37,7 @@ class Recorder {
 
   const Options& options_;
   std::optional<double> peak_;
+  double flops_;  // of a sequence
   const ModelState& model_;
   Ranks& ranks_;
   std::vector<const Metric*> metrics_;  // those that are wanted

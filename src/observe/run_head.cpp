@@ -67,7 +67,7 @@ std::string model_text(const Options& o) {
   const std::string groups =
       m.num_query_groups == m.num_attention_heads ? "" : fmt::format(" in {} groups", m.num_query_groups);
   return fmt::format("{} parameters: {}, hidden {}, {}{}, ffn {} ({}), {}, {} positions, vocabulary {}",
-                     rounded(size_of_model(*step_spec(o).model).parameters), counted(m.num_layers, "layer"),
+                     rounded(i64(size_of(*step_spec(o).model).parameters())), counted(m.num_layers, "layer"),
                      m.hidden_size, counted(m.num_attention_heads, "head"), groups, m.ffn_hidden_size,
                      value_of(o, "activation"), value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
 }

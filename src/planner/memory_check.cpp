@@ -12,6 +12,8 @@
 #include "optim/optimizer.h"
 #include "planner/stage_plans.h"
 #include "settings/compatibility.h"
+#include "settings/schedules.h"
+#include "step/model_size.h"
 
 namespace megalith {
 
@@ -65,45 +67,46 @@ static std::string memory_of(const Backend& backend) {
   return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
 }
 
-void check_sizes(const Options& o, const Backend& backend) {
-  const ModelConfig& m = o.model;
-  const double h = double(m.hidden_size), layers = double(m.num_layers), heads = double(m.num_attention_heads);
-  const double attention = 2 * h * double(m.kv_channels) * (heads + double(m.groups()));
-  const double mlp = h * double(m.ffn_hidden_size) * (m.gated() ? 3 : 2);
-  const double tables = h * double(m.padded_vocab_size) * (m.untie_embeddings_and_output_weights ? 2 : 1);
-  // What one rank surely holds: of each parameter weight and gradient, and optimizer state, which may be cut over more.
+// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over more.
+static double bytes_each(const Options& o, const Backend& backend) {
   const ParallelConfig& p = o.parallel;
   const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
   const double states = 4 * double(o.optimizer.chosen().states().size());
   const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
-  const double state_each = elsewhere ? 0 : (o.train.bf16 ? 4 + states : states) / cut;
-  const double each = (o.train.bf16 ? 6 : 8) + state_each;
-  const double ranks = double(p.tensor_model_parallel_size * p.pipeline_model_parallel_size);
-  const double state = (layers * (attention + mlp) + tables) * each / ranks, have = double(backend.available_bytes());
+  return (o.train.bf16 ? 6 : 8) + (elsewhere ? 0 : (o.train.bf16 ? 4 + states : states) / cut);
+}
+
+// What one sequence surely keeps for the backward pass, in elements: what attention reads and gives, or the inputs of
+// chunks of layers that are done again, and the logits. What goes to the host is not counted.
+static double surely_kept(const Options& o, const ModelSize& size) {
+  const RecomputeConfig& r = o.recompute;
+  const bool full = r.granularity == RecomputeConfig::Granularity::full;
+  const bool uniform = r.method == RecomputeConfig::Method::uniform;
+  const double chunks = double(o.model.num_layers) / (uniform ? double(r.num_layers) : 1);
+  return size.logits + (o.offload.on ? 0 : full ? chunks * size.looked_up : size.attended);
+}
+
+void check_sizes(const Options& o, const Backend& backend) {
+  constexpr i64 kMostLayers = 1024;
+  check(o.model.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", o.model.num_layers,
+        kMostLayers);
+  const ModelSize size = size_of(*step_spec(o).model);
+  const double ranks = double(o.parallel.tensor_model_parallel_size * o.parallel.pipeline_model_parallel_size);
+  const double state = size.parameters() * bytes_each(o, backend) / ranks, have = double(backend.available_bytes());
   check(state <= have,
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
         state / (1 << 20), memory_of(backend), have / (1 << 20));
-  // What one sequence surely keeps for the backward pass: four widths a layer, or that of a chunk of layers done again,
-  // and the logits. What goes to the host is not counted.
-  const RecomputeConfig& r = o.recompute;
-  const bool full = r.granularity == RecomputeConfig::Granularity::full;
-  const bool uniform = r.method == RecomputeConfig::Method::uniform;
-  const double widths = o.offload.on ? 0 : !full ? 4 * layers : uniform ? layers / double(r.num_layers) : layers;
-  const double split = ranks * double(p.context_parallel_size);
   const double kept =
-      (widths * h + double(m.padded_vocab_size)) * (o.train.bf16 ? 2 : 4) * double(m.seq_length) / split;
+      surely_kept(o, size) * (o.train.bf16 ? 2 : 4) / (ranks * double(o.parallel.context_parallel_size));
   check(state + kept <= have,
         "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",
         (state + kept) / (1 << 20), memory_of(backend), have / (1 << 20));
-  const double tokens = double(o.train.micro_batch_size) * double(m.seq_length);
-  const double widest = h + double(m.ffn_hidden_size) + double(m.padded_vocab_size);
   constexpr double kCountable = 0x1p56;  // beyond it bytes are not counted reliably
-  check(tokens * widest < kCountable, "--micro-batch-size {} x --seq-length {} is too large to plan: use smaller ones",
-        o.train.micro_batch_size, m.seq_length);
-  constexpr i64 kMostLayers = 1024;
-  check(m.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers);
+  check(double(o.train.micro_batch_size) * size.largest < kCountable,
+        "--micro-batch-size {} x --seq-length {} is too large to plan: use smaller ones", o.train.micro_batch_size,
+        o.model.seq_length);
 }
 
 // The same run with one thing changed, and the flags that change it.

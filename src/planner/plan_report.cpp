@@ -11,7 +11,6 @@
 #include "planner/offload_report.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
-#include "step/flops.h"
 #include "step/model_size.h"
 
 namespace megalith {
@@ -69,23 +68,22 @@ static std::string what_it_is_of(const Options& o, const PlannedStep& step, cons
   return out;
 }
 
-static std::string parameter_rows(const Options& o, const PlannedStep& step) {
-  const ModelSize all = size_of_model(*step_spec(o).model);
+static std::string parameter_rows(const ModelSize& all, const PlannedStep& step) {
   i64 here = 0;
   for (const Parameter& p : step.parameters) here += count(p.true_shape());
-  std::string out =
-      fmt::format("  {:<28} {:>16}   (+ {} of vocabulary padding)\n", "parameters", all.parameters, all.padding);
+  std::string out = fmt::format("  {:<28} {:>16}   (+ {} of vocabulary padding)\n", "parameters", i64(all.parameters()),
+                                i64(all.padding));
   if (step.pipeline) out += fmt::format("  {:<28} {:>16}\n", "parameters of the stage", here);
   return out;
 }
 
 std::string plan_report(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
+  const ModelSize size = size_of(*step_spec(o).model);
   std::string out = "------------------------ plan ------------------------\n";
-  out += what_it_is_of(o, step, need) + parameter_rows(o, step);
+  out += what_it_is_of(o, step, need) + parameter_rows(size, step);
   for (const Program& p : step.plan.programs)
     out += fmt::format("  {:<28} {:>16} instructions\n", "program " + p.name, p.instructions.size());
-  out +=
-      fmt::format("  model flops per iteration    {:>16.4g}\n", flops_per_iteration(o.model, BatchSizes(o).largest()));
+  out += fmt::format("  model flops per iteration    {:>16.4g}\n", size.flops() * double(BatchSizes(o).largest()));
   out += memory_table(step.plan);
   out += offload_line(step.plan) + activation_offload_lines(o.offload, step);
   out += remake_line(step.plan);

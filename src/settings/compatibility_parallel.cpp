@@ -107,10 +107,24 @@ std::string batch_divides(const Options& o) {
   return {};
 }
 
+// A model that other rules refuse can't be shared out by cost: it can't be built.
+bool can_be_built(const ModelConfig& m) {
+  for (const i64 size : {m.hidden_size, m.ffn_hidden_size, m.num_attention_heads, m.num_query_groups, m.kv_channels,
+                         m.seq_length, m.max_position_embeddings})
+    if (size <= 0) return false;
+  try {
+    check_model(m);
+    return m.vocab_size >= 0 && m.padded_vocab_size >= m.vocab_size;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
 std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (o.model.num_layers == 0 || o.train.micro_batch_size == 0) return {};
   if (p.pipeline_model_parallel_size == 1 && p.pipeline_layout.empty()) return {};
+  if (p.pipeline_layout == "auto" && !can_be_built(o.model)) return {};
   const i64 at_once = std::max<i64>(1, o.train.micro_batch_size * p.data_parallel_size());
   try {
     for (const i64 size : batch_sizes(o)) pipeline_of(p, o.model, 0, int(size / at_once));

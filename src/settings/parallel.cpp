@@ -5,10 +5,11 @@
 
 #include <numeric>
 
+#include "models/gpt/gpt.h"
 #include "plan/balance.h"
 #include "plan/stage_layout.h"
 #include "plan/stages.h"
-#include "step/flops.h"
+#include "step/model_size.h"
 
 namespace megalith {
 
@@ -20,19 +21,24 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   return m;
 }
 
-// Shared out by what layers, the embedding, and head with loss cost a token: flops, and bytes as the flops that a GPU
-// of the H100's kind does meanwhile. The embedding reads a row, writes it, and adds its gradient in f32; the loss reads
-// the logits twice and writes them once, in bf16.
-static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
+// Shared out by what layers, the embedding, and head with loss cost a sequence: flops, and bytes as the flops that a
+// GPU of the H100's kind does meanwhile. The embedding reads a row, writes it, and adds its gradient in f32; the loss
+// reads the logits twice and writes them once, in bf16.
+static double cost_of(const Model& model, int block) {
   constexpr double kFlopsPerByte = 150, kEmbeddingBytes = 14, kLossBytes = 6;
+  const ModelSize size = size_of(model, {block, block + 1});
+  return size.flops() + kFlopsPerByte * (kEmbeddingBytes * size.looked_up + kLossBytes * size.logits);
+}
+
+static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
   check(p.num_virtual_stages_per_pipeline_rank >= 0 && p.num_virtual_stages_per_pipeline_rank <= m.num_layers + 2,
         "--num-virtual-stages-per-pipeline-rank {} with {} layers: 1 to {}, or leave it out",
         p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
-  const double head = head_flops_per_token(m), layer = (flops_per_token(m) - head) / double(m.num_layers);
+  const Gpt model(m);
+  const int last = model.blocks() - 1;
+  const std::vector<double> layers(size_t(last - 1), cost_of(model, 1));  // alike
   const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
-  return balance(std::vector<double>(size_t(m.num_layers), layer),
-                 kFlopsPerByte * kEmbeddingBytes * double(m.hidden_size),
-                 head + kFlopsPerByte * kLossBytes * double(m.padded_vocab_size), parts);
+  return balance(layers, cost_of(model, 0), cost_of(model, last), parts);
 }
 
 // Of each virtual stage.

@@ -1,13 +1,31 @@
 // What a model is in numbers, counted over the graph that it builds.
+//
+// Model flops are Megatron's, for the throughput in the log. They are the products with weights and attention's two
+// products, three times their forward (a multiply-add is 2). Attention with a causal mask counts half of its square. A
+// sliding window is not discounted. Rows of vocabulary padding count. Norms, softmax, lookups, the loss, dropout, the
+// optimizer and recomputation do not.
+//
+// Two conventions are in use for causal attention: half of its square, which is what a kernel computes (here and in
+// Megatron), and the whole square (PaLM's MFU, nanoGPT, llm.c), which is `attention_flops` more for a causal model.
 #pragma once
 #include "models/model.h"
 
 namespace megalith {
 
+// Activations and flops are of one sequence. Sums are f64: sizes that somebody mistyped may be huge.
 struct ModelSize {
-  i64 parameters = 0;  // that exist, whatever the layout
-  i64 padding = 0;     // elements of the vocabulary's padding beside them
+  std::map<ParameterKind, double> by_kind;        // parameters that exist, whatever the layout
+  double padding = 0;                             // elements of vocabulary padding beside them
+  double product_flops = 0, attention_flops = 0;  // of a step, forward and backward
+  double looked_up = 0;                           // elements that lookups in a table of words give
+  double logits = 0;                              // elements
+  double attended = 0;                            // elements that attention reads and gives
+  double largest = 0;                             // elements of the largest value
+
+  double parameters() const;
+  double flops() const { return product_flops + attention_flops; }
 };
-ModelSize size_of_model(const Model& model);
+ModelSize size_of(const Model& model, const ModelPiece& piece);
+inline ModelSize size_of(const Model& model) { return size_of(model, model.whole()); }
 
 }  // namespace megalith

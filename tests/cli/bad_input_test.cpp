@@ -123,7 +123,7 @@ TEST_F(BadInput, Places) {
 TEST_F(BadInput, Sizes) {
   refuses("--hidden-size 1099511627776 --num-attention-heads 1", "out of range");
   refuses("--hidden-size 99999999999999999999", "too large");
-  refuses("--num-layers 1000000", "no micro-batch size fits");
+  refuses("--num-layers 1000000", "at most 1024 can be planned");
   refuses("--vocab-size 1000000000000", "no micro-batch size fits");
   refuses("--seq-length 1000000000", "no micro-batch size fits");
   refuses("--micro-batch-size 1048576", "--micro-batch-size ");

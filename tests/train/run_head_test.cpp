@@ -38,11 +38,11 @@ bool has_line(const std::string& head, const std::string& line) {
 
 TEST(RunHead, CountsTheWholeModel) {
   const Options one = options_of(kLlama + "--mock-data --train-iters 10");
-  EXPECT_EQ(size_of_model(*step_spec(one).model).parameters, kLlamaParameters);
+  EXPECT_EQ(size_of(*step_spec(one).model).parameters(), kLlamaParameters);
   const Options many = options_of(kLlama +
                                   "--mock-data --train-iters 10 --world-size 8 --pipeline-model-parallel-size 4 "
                                   "--tensor-model-parallel-size 2 --dry-run");
-  EXPECT_EQ(size_of_model(*step_spec(many).model).parameters, kLlamaParameters) << "whatever is padded or cut";
+  EXPECT_EQ(size_of(*step_spec(many).model).parameters(), kLlamaParameters) << "whatever is padded or cut";
 }
 
 TEST(RunHead, SaysWhatMattersInTenLines) {
