@@ -104,7 +104,7 @@ StepSpec step_spec(const Flags& f, const ModelConfig& model, i64 batch, DType dt
   StepSpec s;
   s.model = std::make_shared<Gpt>(model, ParallelStyle{.pack_qkv = true});
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
-  s.mode.batch = batch, s.mode.dtype = dtype;
+  s.mode.batch = batch, s.mode.precision = computing_in(dtype);
   s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
   s.offload = f.offload;
   return s;

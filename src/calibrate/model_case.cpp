@@ -26,7 +26,7 @@ StepSpec ModelCase::spec() const {
   StepSpec s;
   s.model = std::make_shared<Gpt>(config(), ParallelStyle{.pack_qkv = true});
   s.optimizer.lr = 1e-4, s.optimizer.weight_decay = 0.1;
-  s.mode.batch = batch, s.mode.dtype = dtype;
+  s.mode.batch = batch, s.mode.precision = computing_in(dtype);
   return s;
 }
 

@@ -106,7 +106,8 @@ class GoldenCheck {
         hf_(read_hf_config(dir)),
         backend_(make_backend(flags.device)) {
     const Batch first = read_batch(golden_, 0);
-    if (flags.bf16) bounds_ = bf16_bounds(hf_.model, first.sequences * first.seq_length);
+    const Precision precision = precision_of(hf_.model, flags.bf16 ? DType::bf16 : DType::f32);
+    if (precision.activations == DType::bf16) bounds_ = bf16_bounds(hf_.model, first.sequences * first.seq_length);
     StepSpec spec;
     ModelConfig model = hf_.model;
     model.padded_vocab_size = 0;
@@ -115,7 +116,7 @@ class GoldenCheck {
     spec.model = std::make_shared<Gpt>(model, ParallelStyle{.pack_qkv = true});
     spec.optimizer = golden_optimizer();
     spec.mode.batch = first.sequences;
-    if (flags.bf16) spec.mode.dtype = DType::bf16;
+    spec.mode.precision = precision;
     spec.evaluate = spec.keep_outputs = true;
     spec.passes_off = {"mark-rows"};  // gradients are read as a whole
     step_ = plan_step(spec, *backend_);

@@ -8,7 +8,7 @@ namespace megalith {
 
 static constexpr i64 kChunks[] = {64, 8, 1};  // tokens a program takes at once, largest first
 
-Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, const Backend& backend)
+Generator::Generator(const ModelConfig& model, DType compute, i64 max_length, const Backend& backend)
     : model_(model), max_length_(max_length) {
   check(model.position_embedding_type != PositionEmbedding::learned_absolute ||
             max_length <= model.max_position_embeddings,
@@ -18,7 +18,7 @@ Generator::Generator(const ModelConfig& model, DType dtype, i64 max_length, cons
   std::vector<ProgramSpec> programs;
   for (size_t i = 0; i < graphs_.size(); ++i) {
     Builder b(graphs_[i]);
-    Built gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, dtype}, {});
+    Built gpt = build_gpt_decoder(b, model_, {kChunks[i], 1, max_length, precision_of(model_, compute)}, {});
     graphs_[i].outputs["logits"] = gpt.outputs.at("logits");
     run_passes(graphs_[i], standard_passes(), backend.passes_off());
     step_.parameters = std::move(gpt.parameters);

@@ -13,7 +13,7 @@ namespace megalith {
 class Generator {
  public:
   // `max_length`: most tokens of prompt and answer together. Error if the model's learned positions end before it.
-  Generator(const ModelConfig& model, DType dtype, i64 max_length, const Backend& backend);
+  Generator(const ModelConfig& model, DType compute, i64 max_length, const Backend& backend);
 
   ModelState& weights() { return *state_; }
 

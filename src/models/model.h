@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "base/precision.h"
 #include "graph/builder.h"
 #include "models/parameter.h"
 
@@ -26,7 +27,7 @@ struct ModelPiece {
 // How it is built.
 struct BuildMode {
   i64 batch = 1;             // sequences of the micro-batch over all data-parallel ranks
-  DType dtype = DType::f32;  // compute precision
+  Precision precision = {};  // of the parts that a model has
   bool dropout = true;       // off for evaluation
   u64 seed = 1234;           // of dropout
 };

@@ -1,5 +1,6 @@
 #include "observe/peak_flops.h"
 
+#include "settings/precision.h"
 #include "settings/schedules.h"
 #include "step/model_size.h"
 
@@ -20,7 +21,7 @@ std::optional<double> peak_flops(std::string_view device_name, DType dtype) {
 }
 
 std::string throughput_line(const Options& o, const Backend& backend) {
-  const DType dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  const DType dtype = precision_of(o).products;
   const auto peak = peak_flops(backend.device_name(), dtype);
   const std::string mfu = peak ? fmt::format("MFU is of {:.0f} TFLOP/s, the dense peak of {} in {}", *peak / 1e12,
                                              backend.device_name(), name_of(dtype))

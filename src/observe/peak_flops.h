@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-// Flop/s of a device, by the name its driver reports, in a compute precision; nothing if it is not in the table.
+// Flop/s of a device, by the name its driver reports, of products of a type; nothing if it is not in the table.
 std::optional<double> peak_flops(std::string_view device_name, DType dtype);
 
 // What the figures of --log-throughput mean.

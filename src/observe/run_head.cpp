@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/log_level.h"
 #include "settings/batch_sizes.h"
+#include "settings/precision.h"
 #include "settings/schedules.h"
 #include "step/model_size.h"
 
@@ -80,8 +81,9 @@ std::string layout_text(const Options& o, const RunFacts& f) {
   };
   axis("tensor", p.tensor_model_parallel_size), axis("pipeline", p.pipeline_model_parallel_size);
   axis("context", p.context_parallel_size), axis("data", p.data_parallel_size());
-  const std::string how = o.train.bf16 && !f.bf16_products.empty() ? " (" + f.bf16_products + ")" : "";
-  more.push_back((o.train.bf16 ? "computes in bf16" : "computes in f32") + how);
+  const DType products = precision_of(o).products;
+  const std::string how = products == DType::bf16 && !f.bf16_products.empty() ? " (" + f.bf16_products + ")" : "";
+  more.push_back(fmt::format("computes in {}{}", name_of(products), how));
   if (p.sequence_parallel) more.push_back("sequence parallel");
   if (p.use_distributed_optimizer) more.push_back("distributed optimizer");
   if (o.recompute.granularity != RecomputeConfig::Granularity::none)
@@ -173,6 +175,7 @@ void say_notes(const Options& o) {
 
 std::string run_head(const Options& o, const RunFacts& f) {
   std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) +
+                    line("precision", to_string(precision_of(o))) +
                     line("memory", memory_text(f, o.parallel.world_size)) + line("data", data_text(o)) +
                     line("batch", batch_text(o)) + line("run", run_text(o, f)) + line("optimizer", optimizer_text(o)) +
                     line("save", save_text(o.train)) + line("arguments", arguments_line(f));

@@ -25,7 +25,9 @@ class Adam final : public Optimizer {
     return eps_ > 0 ? "" : fmt::format("--adam-eps {} must be positive", eps_);
   }
 
-  std::vector<OptimizerState> states() const override { return {{"exp_avg"}, {"exp_avg_sq"}}; }
+  std::vector<OptimizerState> states(const Precision& p) const override {
+    return {{"exp_avg", p.state("exp_avg")}, {"exp_avg_sq", p.state("exp_avg_sq")}};
+  }
   int scalars() const override { return 2; }
   void write_scalars(i64 t, double* out) const override {
     out[0] = 1 - std::pow(beta1_, double(t)), out[1] = 1 - std::pow(beta2_, double(t));

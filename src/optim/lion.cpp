@@ -22,7 +22,7 @@ class SignMomentum final : public Optimizer {
     return {};
   }
 
-  std::vector<OptimizerState> states() const override { return {{"exp_avg"}}; }
+  std::vector<OptimizerState> states(const Precision& p) const override { return {{"exp_avg", p.state("exp_avg")}}; }
   Value update(Builder& b, const Target& t) const override { return update_by(b, Lion{beta1_, beta2_}, t); }
 
  private:

@@ -20,7 +20,7 @@ namespace {
 
 enum class Coefficients { simple, quintic, polar_express, aol };
 enum class ScaleMode { spectral, unit_rms_norm, shape_scaling };
-enum class Precision { low, medium, high };
+enum class ProductPrecision { low, medium, high };
 enum class Others { adam, lion };
 enum class TensorMode { duplicated, distributed, blockwise };
 
@@ -114,7 +114,9 @@ class Muon final : public Optimizer {
   }
   Granularity granularity() const override { return Granularity::matrix; }
   bool takes_packed() const override { return false; }
-  std::vector<OptimizerState> states() const override { return {{"momentum_buffer"}}; }
+  std::vector<OptimizerState> states(const Precision& p) const override {
+    return {{"momentum_buffer", p.state("momentum_buffer")}};
+  }
 
   Value update(Builder& b, const Target& t) const override {
     const Value old = nesterov_ ? b.add1(Scale{b.type(t.states[0]).ndim(), -momentum_}, {t.states[0]}) : Value{};
@@ -165,7 +167,7 @@ class Muon final : public Optimizer {
     const bool same = flat == dims;
     if (!same) m = b.add1(Reshape{dims + "->" + flat, sizes, {}}, {m});
     const DType wide = b.type(m).dtype;
-    const bool narrow = precision_ != Precision::high && t.like.type.dtype == DType::bf16;
+    const bool narrow = precision_ != ProductPrecision::high && t.like.type.dtype == DType::bf16;
     m = iterated(b, m, matrix.rows > matrix.cols, wide, narrow ? DType::bf16 : wide);
     if (!same) m = b.add1(Reshape{flat + "->" + dims, sizes, {}}, {m});
     for_splits([&](const std::vector<Axis>& axes, int dim) { m = b.relayout(m, axes, split(dim)); });
@@ -195,7 +197,7 @@ class Muon final : public Optimizer {
   double momentum_ = 0.9, extra_scale_ = 1;
   bool nesterov_ = false, split_qkv_ = true;
   ScaleMode scale_mode_ = ScaleMode::spectral;
-  Precision precision_ = Precision::medium;
+  ProductPrecision precision_ = ProductPrecision::medium;
   Coefficients coefficients_ = Coefficients::quintic;
   TensorMode mode_ = TensorMode::duplicated;
   i64 steps_ = 5;

@@ -56,7 +56,7 @@ const Optimizer& updater_of(const OptimizerConfig& c, const Parameter& p) {
 std::vector<std::string> state_suffixes(const OptimizerConfig& c, const std::vector<Parameter>& parameters) {
   std::vector<std::string> out;
   for (const Parameter& p : parameters)
-    for (const OptimizerState& s : updater_of(c, p).states())
+    for (const OptimizerState& s : updater_of(c, p).states({}))
       if (std::ranges::find(out, s.suffix) == out.end()) out.push_back(s.suffix);
   return out;
 }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/precision.h"
 #include "models/parameter.h"
 #include "ops/update_rules.h"
 #include "optim/config.h"
@@ -17,6 +18,7 @@ namespace megalith {
 // optimizer.SUFFIX.PARAMETER.
 struct OptimizerState {
   std::string suffix;
+  DType dtype;
   bool operator==(const OptimizerState&) const = default;
 };
 
@@ -50,7 +52,7 @@ class Optimizer {
   // Whether it takes parameters that several are packed of. Else the model declares each by itself.
   virtual bool takes_packed() const { return true; }
 
-  virtual std::vector<OptimizerState> states() const = 0;
+  virtual std::vector<OptimizerState> states(const Precision& precision) const = 0;
   // The numbers of step t (from 1), which its updates find in `hyper` from hyper::kOwn on.
   virtual int scalars() const { return 0; }
   virtual void write_scalars(i64 /*t*/, double* /*out*/) const {}

@@ -54,11 +54,11 @@ Type type_of(const Mesh& mesh, const Kind& k, const Pool& pool, const Parameter&
   return t;
 }
 
-void close(const Mesh& mesh, const Kind& k, i64 n, const Parameter& like, Pool& pool) {
+void close(const Mesh& mesh, const Kind& k, i64 n, const Parameter& like, const Precision& precision, Pool& pool) {
   n = pool.stacked ? rounded_up(i64(pool.members.size()), mesh.n(k.reduced)) : rounded_up(n, kStep * mesh.n(k.reduced));
-  const DType wide = accum_of(k.dtype);
-  pool.gradient = type_of(mesh, k, pool, like, wide, n), pool.weights = type_of(mesh, k, pool, like, k.dtype, n);
-  pool.shard = type_of(mesh, k, pool, like, wide, n);
+  pool.gradient = type_of(mesh, k, pool, like, precision.gradients, n);
+  pool.weights = type_of(mesh, k, pool, like, k.dtype, n);
+  pool.shard = type_of(mesh, k, pool, like, precision.main_parameters, n);
   for (Axis a : k.reduced) {
     pool.gradient.layout.partial.insert(a), pool.weights.layout.copy.insert(a);
     pool.shard.layout.dims[size_t(pool.cut_dim())].push_back({a});
@@ -74,7 +74,7 @@ bool has_own_rate(const Parameter& p, const OptimizerConfig& config) {
 }
 
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
-                             const OptimizerConfig& config) {
+                             const OptimizerConfig& config, const Precision& precision) {
   if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(Axis::dp));
   struct Open {
     size_t pool;
@@ -83,7 +83,7 @@ std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& par
   std::vector<Pool> pools;
   std::map<Kind, Open> open;
   const auto close_pool = [&](const Kind& k, const Open& o) {
-    close(mesh, k, o.n, parameters[pools[o.pool].members[0]], pools[o.pool]);
+    close(mesh, k, o.n, parameters[pools[o.pool].members[0]], precision, pools[o.pool]);
   };
   for (size_t i = parameters.size(); i-- > 0;) {
     const Parameter& p = parameters[i];
@@ -126,12 +126,13 @@ Value weights_shard_leaf(Builder& b, const Pool& pool) {
 }
 Value main_leaf(Builder& b, const Pool& pool) {
   Type type = pool.shard;
-  type.dtype = main_type(pool.weights.dtype, pool.host);
+  type.dtype = main_type(pool.weights.dtype, pool.shard.dtype, pool.host);
   return b.leaf({.name = main_name(pool.name), .type = type, .role = Role::main_parameter, .host = pool.host});
 }
-Value state_leaf(Builder& b, const Pool& pool, const std::string& suffix) {
-  const std::string name = fmt::format("{}.{}", pool.name, suffix);
-  return b.leaf({.name = name, .type = pool.shard, .role = Role::optimizer, .host = pool.host});
+Value state_leaf(Builder& b, const Pool& pool, const OptimizerState& state) {
+  const std::string name = fmt::format("{}.{}", pool.name, state.suffix);
+  const Type type{state.dtype, pool.shard.shape, pool.shard.layout};
+  return b.leaf({.name = name, .type = type, .role = Role::optimizer, .host = pool.host});
 }
 
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters) {

@@ -12,11 +12,14 @@
 #include <string>
 #include <vector>
 
+#include "base/precision.h"
 #include "graph/builder.h"
 #include "models/parameter.h"
 #include "optim/config.h"
 
 namespace megalith {
+
+struct OptimizerState;
 
 struct Pool {
   std::string name;             // "pool 3"
@@ -30,7 +33,7 @@ struct Pool {
   bool host = false;                 // the optimizer's state lies in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks
-  Type shard = {};                   // cut; in accumulation precision
+  Type shard = {};                   // cut; of the main weights
   // A rank's part of the new weights has a leaf of its own, apart from the main weights.
   int cut_dim() const { return stacked ? 0 : 1; }
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
@@ -42,14 +45,14 @@ bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
 // Parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer, in pools
 // of about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
-                             const OptimizerConfig& config = {});
+                             const OptimizerConfig& config = {}, const Precision& precision = {});
 
 // The pool's leaves. Gradients and weights lie where their members do; the state is one rank's part.
 Value gradient_leaf(Builder& b, const Pool& pool);
 Value weights_leaf(Builder& b, const Pool& pool);
 Value weights_shard_leaf(Builder& b, const Pool& pool);  // in compute precision
 Value main_leaf(Builder& b, const Pool& pool);
-Value state_leaf(Builder& b, const Pool& pool, const std::string& suffix);  // of the optimizer
+Value state_leaf(Builder& b, const Pool& pool, const OptimizerState& state);
 
 // Lets those of the members' weights and gradients that b's graph has lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);

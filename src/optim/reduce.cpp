@@ -7,16 +7,16 @@ namespace megalith {
 
 namespace {
 
-// Whether a sum goes as bf16: where there is something to send, and it is not that narrow anyway.
-bool narrows(Builder& b, const RankSum& s, const Traffic& t) {
-  return t.bf16_gradients && b.mesh().n(s.axes) > 1 && b.type(s.terms).dtype == DType::f32;
+// Whether a sum is rounded before it is sent: where there is something to send, and it is not that narrow anyway.
+bool narrows(Builder& b, const RankSum& s) {
+  return b.mesh().n(s.axes) > 1 && size_of(s.sent) < size_of(b.type(s.terms).dtype);
 }
 
 Value begin(Builder& b, const RankSum& s, const Traffic& traffic) {
   const int lane = traffic.overlap_gradients ? kGradientLane : 0;
   if (s.axes.empty()) return s.terms;
-  if (narrows(b, s, traffic))
-    return b.begin_relayout(b.add1(Cast{b.type(s.terms).ndim(), DType::bf16}, {s.terms}), s.axes, s.to, lane);
+  if (narrows(b, s))
+    return b.begin_relayout(b.add1(Cast{b.type(s.terms).ndim(), s.sent}, {s.terms}), s.axes, s.to, lane);
   return s.to == kSame ? b.reduce_in_place(s.terms, s.axes, lane) : b.begin_relayout(s.terms, s.axes, s.to, lane);
 }
 
@@ -28,15 +28,15 @@ Value in_terms_precision(Builder& b, const RankSum& s, Value v) {
 
 Value narrow_leaf(Builder& b, const RankSum& s) {
   const Type& t = b.type(s.terms);
-  return b.leaf({s.name + ".narrow", {DType::bf16, t.shape, t.layout}, Role::gradient});
+  return b.leaf({s.name + ".narrow", {s.sent, t.shape, t.layout}, Role::gradient});
 }
 
 // Where a sum comes to lie: over its terms, unless it is a part.
-Value sum_leaf(Builder& b, const RankSum& s, const Traffic& traffic) {
-  const bool narrow = narrows(b, s, traffic);
+Value sum_leaf(Builder& b, const RankSum& s) {
+  const bool narrow = narrows(b, s);
   const Type& t = b.type(s.terms);
   const Layout to = relayout_plan(b.mesh(), t.shape, t.layout, s.axes, s.to, Order::block).to;
-  const Value sum = b.leaf({s.name + ".sum", {narrow ? DType::bf16 : t.dtype, t.shape, to}, Role::gradient});
+  const Value sum = b.leaf({s.name + ".sum", {narrow ? s.sent : t.dtype, t.shape, to}, Role::gradient});
   if (s.to == kSame) b.graph().values[sum.id].pool = {narrow ? narrow_leaf(b, s) : b.graph().find_leaf(s.name)};
   return sum;
 }
@@ -44,21 +44,24 @@ Value sum_leaf(Builder& b, const RankSum& s, const Traffic& traffic) {
 }  // namespace
 
 std::vector<RankSum> sums_of_each(Builder& b, const std::vector<Parameter>& parameters,
-                                  const std::vector<Value>& gradients) {
+                                  const std::vector<Value>& gradients, const Precision& precision) {
   std::vector<RankSum> out;
   for (size_t i = 0; i < parameters.size(); ++i)
     if (gradients[i])
-      out.push_back({parameters[i].name + ".grad", gradients[i], b.type(gradients[i]).layout.partial.list(), kSame});
+      out.push_back({parameters[i].name + ".grad", gradients[i], b.type(gradients[i]).layout.partial.list(), kSame,
+                     precision.gradient_communication});
   return out;
 }
 
-std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients) {
+std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients,
+                                   const Precision& precision) {
   std::vector<RankSum> out;
   for (const Pool& pool : pools) {
     std::vector<Value> ins = {gradient_leaf(b, pool)};
     for (size_t m : pool.members)
       if (gradients[m]) ins.push_back(gradients[m]);
-    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinPool{}, ins), pool.reduced, split(pool.cut_dim())});
+    out.push_back({b.graph().info(ins[0]).name, b.add1(JoinPool{}, ins), pool.reduced, split(pool.cut_dim()),
+                   precision.gradient_communication});
   }
   return out;
 }
@@ -70,16 +73,16 @@ std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Tr
   return out;
 }
 
-void begin_reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic) {
+void begin_reduce(Builder& b, const std::vector<RankSum>& sums) {
   for (const RankSum& s : sums) {
-    const Value terms = narrows(b, s, traffic) ? b.add1(PutBack{}, {s.terms, narrow_leaf(b, s)}) : s.terms;
-    b.move_into(terms, s.axes, s.to, sum_leaf(b, s, traffic), kGradientLane);
+    const Value terms = narrows(b, s) ? b.add1(PutBack{}, {s.terms, narrow_leaf(b, s)}) : s.terms;
+    b.move_into(terms, s.axes, s.to, sum_leaf(b, s), kGradientLane);
   }
 }
 
-std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic) {
+std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums) {
   std::vector<Value> out;
-  for (const RankSum& s : sums) out.push_back(in_terms_precision(b, s, b.add1(Wait{}, {sum_leaf(b, s, traffic)})));
+  for (const RankSum& s : sums) out.push_back(in_terms_precision(b, s, b.add1(Wait{}, {sum_leaf(b, s)})));
   return out;
 }
 

@@ -14,7 +14,6 @@ namespace megalith {
 struct Traffic {
   bool overlap_gradients = false, overlap_weights = false;
   bool overlap_tensor = false;  // transfers between tensor-parallel ranks
-  bool bf16_gradients = false;  // f32 accumulators are rounded once, and summed over the ranks as bf16
   bool ring = false;            // attention's keys and values go round the context-parallel ranks
 };
 constexpr int kGradientLane = 1, kWeightLane = 2;
@@ -23,19 +22,21 @@ struct RankSum {
   std::string name;  // of the leaf that holds a rank's terms
   Value terms;       // that leaf's value when it has them all
   std::vector<Axis> axes;
-  State to;  // kSame, or split: each rank has a part
+  State to;    // kSame, or split: each rank has a part
+  DType sent;  // between ranks: a narrower type than the terms' is rounded to once
 };
 
 // `gradients`: accumulators by parameter; of a piece's graph, which has not all, the others are {}.
 std::vector<RankSum> sums_of_each(Builder& b, const std::vector<Parameter>& parameters,
-                                  const std::vector<Value>& gradients);
-std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients);
+                                  const std::vector<Value>& gradients, const Precision& precision);
+std::vector<RankSum> sums_of_pools(Builder& b, const std::vector<Pool>& pools, const std::vector<Value>& gradients,
+                                   const Precision& precision);
 
 // The sums, in the terms' precision.
 std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic);
 
 // The same in two graphs: the second's programs wait for what the first's begun. What lies between them are leaves.
-void begin_reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic);
-std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums, const Traffic& traffic);
+void begin_reduce(Builder& b, const std::vector<RankSum>& sums);
+std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums);
 
 }  // namespace megalith

@@ -15,7 +15,7 @@ class MomentumSgd final : public Optimizer {
   void list_fields(config::FieldList& f) override { f.add("sgd-momentum", momentum_, "Momentum of SGD."); }
   std::string mistake() const override { return mistake_of_decay("sgd-momentum", momentum_); }
 
-  std::vector<OptimizerState> states() const override { return {{"exp_avg"}}; }
+  std::vector<OptimizerState> states(const Precision& p) const override { return {{"exp_avg", p.state("exp_avg")}}; }
   Value update(Builder& b, const Target& t) const override { return update_by(b, Sgd{momentum_}, t); }
 
  private:

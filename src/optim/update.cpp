@@ -13,7 +13,9 @@ std::string hyper_name(const OptimizerConfig& config, const Optimizer& optimizer
   return &optimizer == &config.chosen() ? name : fmt::format("{} {}", optimizer.name(), name);
 }
 
-DType main_type(DType weights, bool host) { return weights == DType::bf16 && !host ? DType::u16 : accum_of(weights); }
+DType main_type(DType weights, DType main, bool host) {
+  return weights == DType::bf16 && main == DType::f32 && !host ? DType::u16 : main;
+}
 
 Value reduced(Builder& b, Value v) {
   const std::vector<Axis> axes = b.type(v).layout.partial.list();
@@ -55,27 +57,27 @@ LeafSpec leaf_beside(const Parameter& p, const std::string& suffix, DType dtype,
 
 // The new weights of a parameter, or of a rank's part of a pool.
 Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalars, const OptimizerConfig& c,
-                    bool host) {
+                    const Precision& precision, bool host) {
   const Optimizer& o = updater_of(c, p);
-  const DType wide = accum_of(p.type.dtype);
+  const DType main = precision.main_parameters;
   Target t{.like = p, .weights = p.value, .gradient = gradient, .scalars = scalars, .decay = p.decays()};
-  if (p.type.dtype != wide) {
+  if (p.type.dtype != main) {
     t.copy = p.value;
-    t.weights = b.leaf(leaf_beside(p, kMainSuffix, main_type(p.type.dtype, host), Role::main_parameter, host));
+    t.weights = b.leaf(leaf_beside(p, kMainSuffix, main_type(p.type.dtype, main, host), Role::main_parameter, host));
   }
-  for (const OptimizerState& s : o.states())
-    t.states.push_back(b.leaf(leaf_beside(p, s.suffix, wide, Role::optimizer, host)));
+  for (const OptimizerState& s : o.states(precision))
+    t.states.push_back(b.leaf(leaf_beside(p, s.suffix, s.dtype, Role::optimizer, host)));
   t.hyper = hyper_leaf(b, c, o, has_own_rate(p, c));
   return o.update(b, t);
 }
 
 Value add_optimizer(Builder& b, const Pool& pool, const Parameter& like, Value gradient, Value scalars,
-                    const OptimizerConfig& c) {
+                    const OptimizerConfig& c, const Precision& precision) {
   const Optimizer& o = updater_of(c, like);
   Target t{.like = like, .gradient = gradient, .scalars = scalars, .decay = pool.decay, .stacked = pool.stacked};
   t.weights = main_leaf(b, pool);
   if (pool.has_copy()) t.copy = weights_shard_leaf(b, pool);
-  for (const OptimizerState& s : o.states()) t.states.push_back(state_leaf(b, pool, s.suffix));
+  for (const OptimizerState& s : o.states(precision)) t.states.push_back(state_leaf(b, pool, s));
   t.hyper = hyper_leaf(b, c, o, pool.own_rate);
   return o.update(b, t);
 }
@@ -83,14 +85,14 @@ Value add_optimizer(Builder& b, const Pool& pool, const Parameter& like, Value g
 }  // namespace
 
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const std::vector<Pool>& pools, const Traffic& traffic,
-                const StageEnd& stage) {
+                const OptimizerConfig& config, const Precision& precision, const std::vector<Pool>& pools,
+                const Traffic& traffic, const StageEnd& stage) {
   b.set_phase(Phase::update);
   b.set_module("gradient norm");
   if (!pools.empty()) place_members(b, pools, parameters);
-  const std::vector<RankSum> terms =
-      pools.empty() ? sums_of_each(b, parameters, sums.gradients) : sums_of_pools(b, pools, sums.gradients);
-  std::vector<Value> gradients = stage.begun ? end_reduce(b, terms, traffic) : reduce(b, terms, traffic);
+  const std::vector<RankSum> terms = pools.empty() ? sums_of_each(b, parameters, sums.gradients, precision)
+                                                   : sums_of_pools(b, pools, sums.gradients, precision);
+  std::vector<Value> gradients = stage.begun ? end_reduce(b, terms) : reduce(b, terms, traffic);
   Value squares;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const bool tied = pools.empty() ? parameters[i].tied : pools[i].tied;
@@ -108,13 +110,13 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
   const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())
     for (size_t i = 0; i < parameters.size(); ++i)
-      add_optimizer(b, parameters[i], gradients[i], scalars, config, host[i]);
+      add_optimizer(b, parameters[i], gradients[i], scalars, config, precision, host[i]);
   std::vector<Value> gathers;
   for (const bool late : {false, true})  // what is gathered here first: beside the updates of the others
     for (size_t i = 0; i < pools.size(); ++i) {
       if (pools[i].late != late) continue;
       const Parameter& like = parameters[pools[i].members[0]];
-      const Value weights = add_optimizer(b, pools[i], like, gradients[i], scalars, config);
+      const Value weights = add_optimizer(b, pools[i], like, gradients[i], scalars, config, precision);
       if (late) continue;
       gathers.push_back(b.move_into(weights, pools[i].reduced, kCopy, weights_leaf(b, pools[i]),
                                     traffic.overlap_weights ? kWeightLane : 0));

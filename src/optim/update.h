@@ -16,9 +16,9 @@ namespace megalith {
 std::string main_name(const std::string& parameter);
 inline constexpr const char* kMainSuffix = "main";
 
-// Of main weights that lie beside weights of `weights`' type: what bf16 lacks of f32 (u16), which the weights are read
-// together with (base/split_float.h); in the host's memory f32, as the weights stay on the device.
-DType main_type(DType weights, bool host);
+// How main weights lie beside the model's: where those are their nearest bf16, as what that lacks of f32 (u16), read
+// together with them (base/split_float.h); in the host's memory as they are, as the weights stay on the device.
+DType main_type(DType weights, DType main, bool host);
 
 // The leaf that the host fills for an optimizer before each step: `hyper` of the chosen one. `own_rate`: with the
 // learning rate of --decoupled-lr, for the parameters that follow that.
@@ -44,7 +44,7 @@ Value stage_term(Builder& b, Value v);
 // its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `pools`: the distributed
 // optimizer's; none: every rank updates all that it holds.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
-                const OptimizerConfig& config, const std::vector<Pool>& pools = {}, const Traffic& traffic = {},
-                const StageEnd& stage = {});
+                const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Pool>& pools = {},
+                const Traffic& traffic = {}, const StageEnd& stage = {});
 
 }  // namespace megalith

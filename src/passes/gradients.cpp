@@ -50,24 +50,28 @@ TermSums term_leaves(Builder& b, const std::string& name, bool first, const std:
   return {name, total, b.leaf({weight, type, Role::scalar})};
 }
 
+Value gradient_leaf(Builder& b, const Parameter& p, const Precision& precision) {
+  return b.leaf(leaf_of(p, gradient_name, p.type.dual(precision.gradients), Role::gradient));
+}
+
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
-                                        const std::map<Value, Value>& cot) {
+                                        const std::map<Value, Value>& cot, const Precision& precision) {
   std::vector<Value> out;
   b.set_module("accumulate");
   for (const Parameter& p : parameters) {
     const auto g = cot.find(p.value);
     check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
-    const Type type = b.type(p.value).dual(b.grad_dtype(p.value));
-    const Value acc = b.leaf(leaf_of(p, gradient_name, type, Role::gradient));
-    out.push_back(b.add1(Accumulate{type.ndim(), true}, {acc, g->second}));
+    const Value acc = gradient_leaf(b, p, precision);
+    out.push_back(b.add1(Accumulate{p.type.ndim(), true}, {acc, g->second}));
   }
   return out;
 }
 
-Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms) {
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms,
+                           const Precision& precision) {
   const std::map<Value, Value> cot = backward(b, roots_of(b, terms));
   Accumulators out{{}, accumulate_terms(b, terms)};
-  out.gradients = accumulate_gradients(b, parameters, cot);
+  out.gradients = accumulate_gradients(b, parameters, cot, precision);
   return out;
 }
 

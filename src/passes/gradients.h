@@ -16,7 +16,7 @@ struct TermSums {
 };
 
 struct Accumulators {
-  // One a parameter, after this micro-batch; of type dual(parameter) in accumulation precision.
+  // One a parameter, after this micro-batch; of type dual(parameter).
   std::vector<Value> gradients;
   std::vector<TermSums> terms;
 };
@@ -26,9 +26,11 @@ std::string gradient_name(const std::string& parameter);  // of the accumulator'
 // What the backward starts from.
 std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms);
 
-// Adds each parameter's cotangent to its accumulator. A parameter without one is an Error.
+// Adds each parameter's cotangent to its accumulator, in the recipe's type. A parameter without one is an Error.
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
-                                        const std::map<Value, Value>& cotangents);
+                                        const std::map<Value, Value>& cotangents, const Precision& precision);
+// An accumulator's leaf.
+Value gradient_leaf(Builder& b, const Parameter& parameter, const Precision& precision);
 
 // The accumulation of the terms' sums. `suffix`: of the piece, which the leaves of all terms but the first have too.
 std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix = "");
@@ -37,6 +39,7 @@ std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& 
 TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes);
 
 // Appends the backward of the terms and the accumulations. A parameter that they do not depend on is an Error.
-Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms);
+Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms,
+                           const Precision& precision = {});
 
 }  // namespace megalith

@@ -10,8 +10,10 @@
 #include "base/mib.h"
 #include "base/process_memory.h"
 #include "optim/optimizer.h"
+#include "optim/update.h"
 #include "planner/stage_plans.h"
 #include "settings/compatibility.h"
+#include "settings/precision.h"
 #include "settings/schedules.h"
 #include "step/model_size.h"
 
@@ -71,9 +73,11 @@ static std::string memory_of(const Backend& backend) {
 static double bytes_each(const Options& o, const Backend& backend) {
   const ParallelConfig& p = o.parallel;
   const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
-  const double states = 4 * double(o.optimizer.chosen().states().size());
+  const Precision r = precision_of(o);
+  i64 state = r.parameters == r.main_parameters ? 0 : size_of(main_type(r.parameters, r.main_parameters, false));
+  for (const OptimizerState& s : o.optimizer.chosen().states(r)) state += size_of(s.dtype);
   const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
-  return (o.train.bf16 ? 6 : 8) + (elsewhere ? 0 : (o.train.bf16 ? 4 + states : states) / cut);
+  return double(size_of(r.parameters) + size_of(r.gradients)) + (elsewhere ? 0 : double(state) / cut);
 }
 
 // What one sequence surely keeps for the backward pass, in elements: what attention reads and gives, or the inputs of
@@ -97,8 +101,8 @@ void check_sizes(const Options& o, const Backend& backend) {
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",
         state / (1 << 20), memory_of(backend), have / (1 << 20));
-  const double kept =
-      surely_kept(o, size) * (o.train.bf16 ? 2 : 4) / (ranks * double(o.parallel.context_parallel_size));
+  const double kept = surely_kept(o, size) * double(size_of(precision_of(o).activations)) /
+                      (ranks * double(o.parallel.context_parallel_size));
   check(state + kept <= have,
         "one sequence needs {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch size fits: use a smaller "
         "--seq-length or model",

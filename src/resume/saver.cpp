@@ -7,6 +7,7 @@
 #include "ckpt/native/shards.h"
 #include "ckpt/torch/megatron_save.h"
 #include "resume/copies.h"
+#include "settings/precision.h"
 
 namespace megalith {
 
@@ -75,7 +76,8 @@ std::unique_ptr<PartWriter> Saver::prepare(const Target& target, const RunProgre
   const int rank = target.own ? 0 : ranks_.rank();
   if (t_.ckpt_format != SaveFormat::torch_dist || !target.persistent)
     return std::make_unique<ShardWriter>(std::move(manifest), tensors, rank, options);
-  const DType params = t_.bf16 && !t_.no_save_optim ? DType::bf16 : DType::f32;
+  const Precision precision = precision_of(o_);
+  const DType params = t_.no_save_optim ? precision.main_parameters : precision.parameters;
   return megatron_writer({manifest, o_.model, params, !t_.no_save_optim}, tensors, rank, options);
 }
 

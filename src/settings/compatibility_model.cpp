@@ -1,5 +1,6 @@
 // Rules about the model's shape.
 #include "settings/compatibility.h"
+#include "settings/precision.h"
 
 namespace megalith {
 namespace {
@@ -134,7 +135,7 @@ std::string numbers(const Options& o) {
 }
 
 std::string residual_precision(const Options& o) {
-  if (!o.model.fp32_residual_connection || o.train.bf16) return {};
+  if (!o.model.fp32_residual_connection || precision_of(o).activations != DType::f32) return {};
   return "--fp32-residual-connection has no effect without --bf16: all is computed in f32";
 }
 

@@ -5,6 +5,7 @@
 #include "settings/batch_sizes.h"
 #include "settings/compatibility.h"
 #include "settings/megatron_flags.h"
+#include "settings/precision.h"
 
 namespace megalith {
 
@@ -169,7 +170,8 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
       fmt::format("an iteration whose loss or gradient is not finite is skipped, {} in a row end the run (there the "
                   "first one does)",
                   o.train.max_skipped_in_a_row));
-  add(!o.train.bf16, "gradients are accumulated in f32 always (there only with --bf16 or on request)");
+  add(precision_of(o).parameters == DType::f32,
+      "gradients are accumulated in f32 always (there only with --bf16 or on request)");
   add(o.parallel.grad_reduce_in_bf16,
       "--grad-reduce-in-bf16 is for sums over ranks, each rank's own stay f32 (there they are bf16 too)");
   add(o.model.padded_vocab_size > o.model.vocab_size,

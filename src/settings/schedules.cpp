@@ -5,6 +5,7 @@
 #include "models/gpt/gpt.h"
 #include "optim/optimizer.h"
 #include "settings/batch_sizes.h"
+#include "settings/precision.h"
 
 namespace megalith {
 
@@ -68,12 +69,12 @@ StepSpec step_spec(const Options& o, int stage) {
   s.optimizer = o.optimizer;
   s.mesh = mesh_of(o.parallel, o.model);
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
-  s.mode.dtype = o.train.bf16 ? DType::bf16 : DType::f32;
+  s.mode.precision = precision_of(o);
   s.mode.seed = u64(o.train.seed);
   s.recompute = o.recompute, s.offload = o.offload;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
-               o.parallel.grad_reduce_in_bf16, o.parallel.cp_comm_type == CpCommType::p2p};
+               o.parallel.cp_comm_type == CpCommType::p2p};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole

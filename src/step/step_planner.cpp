@@ -17,7 +17,7 @@ namespace {
 std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
   const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
   if (!cut) return {};
-  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer);
+  std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer, spec.mode.precision);
   place_on_host(pools, spec.optimizer);
   for (Pool& pool : pools)
     pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
@@ -96,7 +96,7 @@ void StepPlanner::build_training(const StagePiece& piece) {
   const std::map<Value, Value> cotangents = backward(b, roots);
   if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
   Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix)};
-  sums.gradients = accumulate_gradients(b, model.parameters, cotangents);
+  sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
   built_.push_back({piece, &g, model.parameters, sums, parameters_.size()});
   parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
 }
@@ -107,13 +107,14 @@ void StepPlanner::begin_sums(const TrainedPiece& built) {
   Builder b(*built.graph);
   b.set_phase(Phase::update), b.set_module("gradients");
   const std::vector<Value>& mine = built.sums.gradients;
-  if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, built.parameters, mine), spec_.traffic);
+  const Precision& precision = spec_.mode.precision;
+  if (out_.pools.empty()) return begin_reduce(b, sums_of_each(b, built.parameters, mine, precision));
   std::vector<Value> gradients(parameters_.size());
   std::copy(mine.begin(), mine.end(), gradients.begin() + i64(built.first));
   std::vector<Pool> whole;
   for (const Pool& pool : out_.pools)
     if (gradients[*std::min_element(pool.members.begin(), pool.members.end())]) whole.push_back(pool);
-  begin_reduce(b, sums_of_pools(b, whole, gradients), spec_.traffic);
+  begin_reduce(b, sums_of_pools(b, whole, gradients, precision));
 }
 
 // A pool is gathered by the first piece that has members in it. Returns those of `pools` that others will gather.
@@ -125,8 +126,8 @@ std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) 
 void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums) {
   Builder b(g);
   const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
-  add_update(b, parameters, {sums.gradients, sums.terms.at(0).sum, sums.terms[0].weight}, spec_.optimizer, out_.pools,
-             spec_.traffic, in_pipeline() ? stage : StageEnd{});
+  add_update(b, parameters, {sums.gradients, sums.terms.at(0).sum, sums.terms[0].weight}, spec_.optimizer,
+             spec_.mode.precision, out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{});
   b.set_module("loss terms");
   for (size_t i = 1; i < sums.terms.size(); ++i) {
     const TermSums& t = sums.terms[i];
@@ -163,7 +164,7 @@ void StepPlanner::add_update_program() {
   Accumulators sums;
   for (Parameter& p : parameters) {
     p.value = b.leaf(leaf_of(p, own_name, p.type, Role::parameter));
-    sums.gradients.push_back(b.leaf(leaf_of(p, gradient_name, p.type.dual(b.grad_dtype(p.value)), Role::gradient)));
+    sums.gradients.push_back(gradient_leaf(b, p, spec_.mode.precision));
   }
   sums.terms = sums_of_pieces(b);
   add_update_to(g, parameters, sums);

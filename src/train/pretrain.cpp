@@ -17,6 +17,7 @@
 #include "resume/run_begin.h"
 #include "resume/saver.h"
 #include "settings/batch_sizes.h"
+#include "settings/precision.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
 #include "train/asked.h"
@@ -176,7 +177,7 @@ class TrainingRun {
     profiled_ = on;
   }
 
-  std::optional<double> peak() const { return peak_flops(backend_.device_name(), t_.bf16 ? DType::bf16 : DType::f32); }
+  std::optional<double> peak() const { return peak_flops(backend_.device_name(), precision_of(o_).products); }
 
   bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
 

@@ -25,7 +25,7 @@ StepSpec spec(bool llama, DType dtype, i64 hidden, i64 heads, i64 groups, const 
   }
   m.resolve();
   s.model = std::make_shared<Gpt>(m, ParallelStyle{.pack_qkv = true});
-  s.mode.batch = 4, s.mode.dtype = dtype;
+  s.mode.batch = 4, s.mode.precision = computing_in(dtype);
   s.optimizer.lr = 1e-3;
   s.evaluate = true;
   return s;

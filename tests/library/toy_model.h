@@ -27,7 +27,7 @@ struct ToyModel final : Model {
       return b.leaf({name, {dtype, {kSeq, mode.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
     };
     const auto weight = [&](const char* name, const Shape& dims, const Placement& placement, ParameterKind kind) {
-      const Type type{mode.dtype, dims, layout_of(placement, int(dims.size()), {})};
+      const Type type{mode.precision.parameters, dims, layout_of(placement, int(dims.size()), {})};
       Parameter p{.name = name, .kind = kind, .type = type, .initial = {.std = 0.3}, .true_rows = dims[0]};
       return add_parameter(b, out, p);
     };

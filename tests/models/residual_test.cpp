@@ -13,7 +13,7 @@ Graph built(const ModelConfig& c, DType dtype) {
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  BuildMode mode{.batch = 2, .dtype = dtype};
+  BuildMode mode{.batch = 2, .precision = precision_of(c, dtype)};
   const Built gpt = Gpt(c).build_whole(b, mode);
   backward(b, gpt.loss());
   verify(g);
@@ -49,7 +49,7 @@ TEST(Residual, stages_send_it_in_f32) {
   Graph g;
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
-  BuildMode mode{.batch = 2, .dtype = DType::bf16};
+  BuildMode mode{.batch = 2, .precision = precision_of(c, DType::bf16)};
   const Built gpt = Gpt(c).build(b, {1, 2}, mode);
   EXPECT_EQ(b.type(gpt.input).dtype, DType::f32);
   EXPECT_EQ(b.type(gpt.output).dtype, DType::f32);

@@ -57,14 +57,14 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   b.regather = spec.regather;
   BuildMode mode;
   mode.batch = spec.samples / spec.micro_batches;
-  mode.dtype = DType::f64;
+  mode.precision = computing_in(DType::f64);
   Built gpt = Gpt(spec.model, spec.style, {spec.documents, spec.documents}).build_whole(b, mode);
   if (spec.edit_forward) {
     spec.edit_forward(t.g);
     verify(t.g);
   }
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, optimizer());
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, optimizer(), mode.precision);
   if (spec.edit_all) spec.edit_all(t.g);
   verify(t.g);
   t.parameters = std::move(gpt.parameters);

@@ -78,16 +78,17 @@ class Steps {
       : config_(config), parameters_(parameters_of(dtype)) {
     g_.mesh = mesh;
     Builder b(g_);
+    const Precision precision = computing_in(dtype);
     GradientSums sums;
     for (Parameter& p : parameters_) {
       p.value = b.leaf({p.name, p.type, Role::parameter, true});
-      sums.gradients.push_back(b.leaf({p.name + ".grad", p.type.dual(accum_of(dtype)), Role::gradient}));
+      sums.gradients.push_back(b.leaf({p.name + ".grad", p.type.dual(precision.gradients), Role::gradient}));
     }
     Type sum{DType::f64, {}, whole(0)};
     sum.layout.partial = {Axis::dp, Axis::cp};
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
-    if (cut) pools_ = make_pools(mesh, parameters_, 1, config);
-    add_update(b, parameters_, sums, config, pools_);
+    if (cut) pools_ = make_pools(mesh, parameters_, 1, config, precision);
+    add_update(b, parameters_, sums, config, precision, pools_);
     verify(g_);
     run_passes(g_, standard_passes());
     take_ = take_main(mesh, pools_), spread_ = spread_weights(mesh, pools_);

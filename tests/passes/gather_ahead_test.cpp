@@ -27,14 +27,15 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
   out.g.mesh = make_mesh(2, 1, 2, 1);
   Builder b(out.g);
   BuildMode mode;
-  mode.batch = 2, mode.dtype = dtype;
+  mode.batch = 2, mode.precision = computing_in(dtype);
   const auto gpt = Gpt(model, ParallelStyle{true}).build_whole(b, mode);
-  out.pools = make_pools(out.g.mesh, gpt.parameters, 300);
+  out.pools = make_pools(out.g.mesh, gpt.parameters, 300, {}, mode.precision);
   for (Pool& pool : out.pools) pool.late = std::ranges::find(pool.members, 0u) == pool.members.end();
   gather_weights(b, out.pools, gpt.parameters);
   verify(out.g);
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {}, out.pools, {true, true});
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {}, mode.precision, out.pools,
+             {true, true});
   run_passes(out.g, standard_passes(), off);
   run_passes(out.g, {{"gather-ahead", gather_ahead}});
   return out;

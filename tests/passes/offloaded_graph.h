@@ -19,7 +19,7 @@ inline Graph trained(ModelConfig config, i64 layers, const RecomputeConfig& reco
   g.mesh = make_mesh(1, 1, 1, 1);
   Builder b(g);
   BuildMode mode;
-  mode.batch = 2, mode.dtype = DType::bf16;
+  mode.batch = 2, mode.precision = computing_in(DType::bf16);
   const Built gpt = Gpt(config, ParallelStyle{.pack_qkv = true}).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
   add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});

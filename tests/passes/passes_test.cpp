@@ -199,7 +199,7 @@ TEST(Gradients, every_parameter_must_matter) {
   used.value = b.leaf({"used", used.type, Role::parameter, true});
   idle.value = b.leaf({"idle", idle.type, Role::parameter, true});
   const Value loss = b.add1(Sum{"a->", DType::f64}, {used.value}), tokens = b.leaf({"tokens", f64_of({})});
-  EXPECT_THROW(add_gradients(b, {used, idle}, {{"loss", loss, tokens}}), Error);
+  EXPECT_THROW(add_gradients(b, {used, idle}, {{"loss", loss, tokens}}, computing_in(DType::f64)), Error);
 }
 
 }  // namespace megalith

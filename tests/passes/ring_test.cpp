@@ -22,7 +22,7 @@ Graph trained(const Mesh& mesh, const ParallelStyle& style, bool with_ring, DTyp
   g.mesh = mesh;
   Builder b(g);
   BuildMode mode;
-  mode.batch = 2, mode.dtype = dtype;
+  mode.batch = 2, mode.precision = computing_in(dtype);
   const Built gpt = Gpt(c, style).build_whole(b, mode);
   add_gradients(b, gpt.parameters, gpt.terms);
   run_passes(g, standard_passes(with_ring));

@@ -28,12 +28,13 @@ Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_me
   out.g.mesh = mesh;
   Builder b(out.g);
   BuildMode mode;
-  mode.batch = 2, mode.dtype = dtype;
+  mode.batch = 2, mode.precision = computing_in(dtype);
   const Built gpt = Gpt(llama(), ParallelStyle{true}).build_whole(b, mode);
   std::vector<Pool> pools;
-  if (cut) pools = make_pools(mesh, gpt.parameters, 3000), place_on_host(pools, config);
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, config, pools, {true});
+  if (cut) pools = make_pools(mesh, gpt.parameters, 3000, {}, mode.precision), place_on_host(pools, config);
+  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
+  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, config, mode.precision, pools,
+             {true});
   run_passes(out.g, standard_passes());
   out.parameters = gpt.parameters;
   return out;

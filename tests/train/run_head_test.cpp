@@ -59,6 +59,8 @@ TEST(RunHead, SaysWhatMattersInTenLines) {
       "positions, vocabulary 1,000",
       "layout      16 ranks (tensor 2 x pipeline 2 x data 4) on NVIDIA H100; computes in bf16, sequence parallel, "
       "distributed optimizer",
+      "precision   bf16: activations, products, residual stream, weights; f32: main weights, gradients, sums over "
+      "ranks, optimizer state",
       "memory      the fullest rank needs 21,345 MiB, 81,000 MiB are available: it fits",
       "data        /data/a and 1 more",
       "batch       64 sequences x 32 = 2,048 tokens a step: micro-batches of 2, 8 a rank",

@@ -13,7 +13,7 @@ Parameter Parts::declare(const std::string& name, const Shape& dims, const Place
                          ParameterKind kind) const {
   return {.name = name,
           .kind = kind,
-          .type = {mode.dtype, dims, layout_of(placement, int(dims.size()), style)},
+          .type = {mode.precision.parameters, dims, layout_of(placement, int(dims.size()), style)},
           .initial = initial,
           .true_rows = dims[0]};
 }
@@ -38,8 +38,6 @@ Value Parts::leave(Value y) {
   return b.relayout(y, tensor_parallel_axes(), style.sequence_parallel ? split(0) : kSame);
 }
 
-DType Parts::stream_dtype() const { return config.fp32_residual_connection ? accum_of(mode.dtype) : mode.dtype; }
-
 Value Parts::cast(Value x, DType dtype) {
   const Type type = b.type(x);
   return type.dtype == dtype ? x : b.add1(Cast{type.ndim(), dtype}, {x});
@@ -63,7 +61,7 @@ Value Parts::norm(const std::string& name, Value x) {
   const Value y =
       rms ? rms_norm(b, "sbh", x, w, config.norm_epsilon) : layer_norm(b, "sbh", x, w, bias, config.norm_epsilon);
   b.set_origin(origin);
-  return cast(y, mode.dtype);
+  return cast(y, mode.precision.activations);
 }
 
 Value Parts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, cast(y, b.type(x).dtype)); }

@@ -31,7 +31,6 @@ struct Parts {
   Value enter(Value x);
   Value leave(Value y);
 
-  DType stream_dtype() const;  // of the residual stream
   Value cast(Value x, DType dtype);
   Value norm(const std::string& name, Value x);  // [s,b,h], of the stream's layout; the result in compute precision
   // What a norm of [..,n] in `dtype` scales by; with --apply-layernorm-1p in f32 at least, as 1 + w must not be

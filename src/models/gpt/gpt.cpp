@@ -66,7 +66,8 @@ class GptBuilder {
   Value embed(Value table) {
     b_.set_module("embedding");
     Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
-    if (c_.scale_embedding) x = b_.add1(Scale{3, rounded(std::sqrt(double(c_.hidden_size)), p_.mode.dtype)}, {x});
+    if (c_.scale_embedding)
+      x = b_.add1(Scale{3, rounded(std::sqrt(double(c_.hidden_size)), p_.mode.precision.activations)}, {x});
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
       const i64 rows = c_.max_position_embeddings;
       const Value positions =
@@ -76,8 +77,8 @@ class GptBuilder {
       if (p_.style.sequence_parallel) ids = b_.relayout(ids, tensor_parallel_axes(), split(0));
       x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
     }
-    x = p_.cast(x, p_.stream_dtype());
-    if (c_.embedding_layernorm) x = p_.cast(p_.norm("embedding.layernorm", x), p_.stream_dtype());
+    x = p_.cast(x, p_.mode.precision.residual);
+    if (c_.embedding_layernorm) x = p_.cast(p_.norm("embedding.layernorm", x), p_.mode.precision.residual);
     return p_.dropout("embedding", x);
   }
 
@@ -86,13 +87,13 @@ class GptBuilder {
     Layout l{{{{Axis::cp, p_.style.cp_order}}, {{Axis::dp}}, {}}, {}, {}, {}};
     if (p_.style.sequence_parallel)
       for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
-    const Type type{p_.stream_dtype(), {p_.seq, p_.mode.batch, c_.hidden_size}, l};
+    const Type type{p_.mode.precision.residual, {p_.seq, p_.mode.batch, c_.hidden_size}, l};
     return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
 
   // What a block reads, and what it gives to the stream: a norm stands at one of the two places.
   Value read(const std::string& norm, Value x) {
-    return p_.enter(c_.norm_block_output ? p_.cast(x, p_.mode.dtype) : p_.norm(norm, x));
+    return p_.enter(c_.norm_block_output ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
   }
   Value give(const std::string& norm, Value x, Value y, const std::string& site) {
     return p_.add_to_stream(x, p_.dropout(site, c_.norm_block_output ? p_.norm(norm, y) : y));
@@ -136,7 +137,7 @@ class GptBuilder {
   void loss(Value x, Value table) {
     const Value l = p_.out.outputs["logits"] = logits(x, table);
     b_.set_module("loss");
-    const DType accum = accum_of(p_.mode.dtype);
+    const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
     const auto& tp = tensor_parallel_axes();
     const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
@@ -172,8 +173,14 @@ Built Gpt::build(Builder& b, const ModelPiece& piece, const BuildMode& mode) con
   return GptBuilder(std::move(parts), piece).build();
 }
 
+Precision precision_of(const ModelConfig& config, DType compute) {
+  Precision out = computing_in(compute);
+  if (config.fp32_residual_connection) out.residual = accum_of(compute);
+  return out;
+}
+
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
-  const BuildMode mode{.batch = shape.batch, .dtype = shape.dtype, .dropout = false};
+  const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false};
   Parts parts{.b = b, .config = config, .mode = mode, .style = style};
   parts.seq = shape.tokens, parts.cache_length = shape.cache_length, parts.position_ids = true;
   const ModelPiece whole{0, int(config.num_layers) + 2};

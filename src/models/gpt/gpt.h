@@ -35,6 +35,9 @@ class Gpt final : public Model {
   GptData data_;
 };
 
+// The recipe of a model that computes in one type.
+Precision precision_of(const ModelConfig& config, DType compute);
+
 // Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose
 // keys and values lie in caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b])
 // with "/<tokens>" behind their names, so that programs of several sizes share parameters and caches, and length (i32
@@ -42,7 +45,7 @@ class Gpt final : public Model {
 struct DecodeShape {
   i64 tokens = 1, batch = 1;
   i64 cache_length = 0;  // most tokens a sequence may have
-  DType dtype = DType::f32;
+  Precision precision = {};
 };
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style);
 
