@@ -10,18 +10,13 @@
 #include <string>
 #include <vector>
 
+#include "ckpt/find_checkpoint.h"
 #include "ckpt/native/checkpoint.h"
 #include "ckpt/tensors/tensor_reader.h"
 #include "ckpt/torch/archive_sums.h"
 #include "models/config.h"
 
 namespace megalith {
-
-enum class CkptFormat { native, torch_dist, torch, hf };
-
-std::string_view name_of(CkptFormat format);  // "native", "torch_dist", "torch", "hf"
-// Error, which lists those that are read, or those that are written.
-CkptFormat parse_ckpt_format(std::string_view name, std::string_view flag, bool to_write = false);
 
 struct AnyCheckpoint {
   CkptFormat format = CkptFormat::native;
@@ -53,22 +48,9 @@ struct AnyOpenOptions {
   i64 vocab_size = 0;                  // of a Megatron checkpoint that gives only padded rows; 0: those
 };
 
-// What `dir` itself is one checkpoint of; none if of nothing, as a --save directory.
-std::optional<CkptFormat> format_of_one(const std::string& dir);
-
-// Error, which begins with `what`, if `dir` is a checkpoint, lies in one of a directory of checkpoints, or would be
-// taken for one there: what is written in it would go when that is replaced or deleted.
-void check_no_checkpoint_around(const std::string& what, const std::string& dir);
-
-// What `dir` (a --save directory, one iter_NNNNNNN of it, or a model directory) holds; none if nothing that we read.
-std::optional<CkptFormat> find_ckpt_format(const std::string& dir, std::optional<i64> iteration = {});
-
-// As what to open `dir`: the options' format, or what is there. Error if there is nothing, or if it can't be of the
-// options' iteration.
-CkptFormat format_to_open(const std::string& dir, const AnyOpenOptions& options);
-
 // Error if there is nothing, or it is damaged.
 AnyCheckpoint open_any_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
+AnyCheckpoint open_any_checkpoint(const CheckpointPlace& place, const AnyOpenOptions& options);
 
 inline constexpr const char* kOptimizerState = "optimizer.";
 inline bool is_optimizer_tensor(const std::string& name) { return name.starts_with(kOptimizerState); }

@@ -17,7 +17,6 @@
 #include "ckpt/hf/hf_weights.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "ckpt/native/save_lock.h"
-#include "ckpt/open_formats.h"
 #include "ckpt/tensors/joined_tensors.h"
 #include "ckpt/torch/megatron_common.h"
 #include "ckpt/torch/megatron_mapping.h"

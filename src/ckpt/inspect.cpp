@@ -1,88 +1,19 @@
 #include "ckpt/inspect.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <filesystem>
 #include <limits>
 
 #include "base/check.h"
-#include "ckpt/hf/hf_weights.h"
-#include "ckpt/native/checkpoint_layout.h"
-#include "ckpt/native/save_directory.h"
-#include "ckpt/open_formats.h"
+#include "ckpt/formats.h"
 
 namespace megalith {
-namespace {
-
-namespace fs = std::filesystem;
-
-void read_parts(const TensorStore& store, RawCheckpoint& raw) {
-  for (std::size_t i = 0; i < store.tensors().size(); ++i) raw.parts.push_back(i64(store.boxes(i).size()));
-}
-
-void read_native(const std::string& dir, std::optional<i64> iteration, RawCheckpoint& raw) {
-  Checkpoint checkpoint = open_checkpoint(dir, {.iteration = iteration, .whole = false, .or_older = false});
-  raw.path = checkpoint.path();
-  for (const CheckpointTensor& t : checkpoint.tensors()) {
-    raw.parts.push_back(i64(t.blocks.size()));
-    i64& held = raw.held.emplace_back(0);
-    for (const TensorBlock& b : t.blocks) held += count(b.shape);
-  }
-  const std::string sums = read_text(raw.path + "/" + kChecksumFile);
-  raw.checksums = fmt::format("xxh64 of {} files", std::ranges::count(sums, '\n'));
-  raw.tensors = read_native_files(std::move(checkpoint));
-}
-
-void read_torch_dist(const std::string& path, RawCheckpoint& raw) {
-  const TorchDist dist(path);
-  dist.sums()->verify();
-  read_parts(dist.tensors(), raw);
-  raw.tensors = dist.share();
-  raw.checksums = "crc32 of every tensor";
-  if (!dist.objects().empty()) raw.notes.push_back(fmt::format("{} objects beside the tensors", dist.objects().size()));
-  raw.unread = dist.unread();
-}
-
-void read_legacy(const std::string& path, RawCheckpoint& raw) {
-  const TorchLegacy files(path);
-  files.sums()->verify();
-  read_parts(files.tensors(), raw);
-  raw.tensors = files.share();
-  raw.checksums = "crc32 of every file's records";
-}
-
-void read_hf(const std::string& dir, RawCheckpoint& raw) {
-  const TensorFiles files = TensorFiles::open_directory(dir);
-  raw.tensors = read_hf_files(files, &TensorInfo::is_readable);
-  for (const TensorInfo& t : files.tensors())
-    if (!t.is_readable()) raw.unread.push_back(fmt::format("{} ({})", t.name, t.stored_type));
-}
-
-}  // namespace
-
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options) {
-  RawCheckpoint raw{.format = format_to_open(dir, options)};
-  const bool is_one = raw.format == CkptFormat::hf || format_of_one(dir);
-  raw.path = is_one ? dir : read_save_directory(dir, {.exactly = options.iteration}).first().path;
-  raw.mark = ReadMark(raw.path);
-  switch (raw.format) {
-    case CkptFormat::native:
-      read_native(dir, options.iteration, raw);
-      break;
-    case CkptFormat::torch_dist:
-      read_torch_dist(raw.path, raw);
-      break;
-    case CkptFormat::torch:
-      read_legacy(raw.path, raw);
-      break;
-    case CkptFormat::hf:
-      read_hf(dir, raw);
-      raw.parts.assign(raw.tensors->tensors().size(), 1);
-  }
-  if (raw.format != CkptFormat::native)
+  const CheckpointPlace place = checkpoint_to_open(dir, options.format, options.iteration);
+  RawCheckpoint raw{.format = place.format, .path = place.path};
+  ways_of(place.format).look(place, options, raw);
+  if (raw.held.empty())
     for (const TensorSpec& t : raw.tensors->tensors()) raw.held.push_back(count(t.shape));
   return raw;
 }

@@ -20,7 +20,7 @@ int command_evaluate(int argc, const char* const* argv) {
   }
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");
   o.train.load = find_on_hub(o.train.load, "--load");
-  if (!is_loadable(o.train.load)) fail("--load {}", why_not_loadable(o.train.load));
+  if (!find_loadable(o.train.load, o.train.ckpt_step)) fail("--load {}", why_not_loadable(o.train.load));
   if (o.train.micro_batch_size == 0) o.train.micro_batch_size = 1;
   if (!o.given.has("train-iters")) o.train.train_iters = 1;
   if (o.optimizer.lr == 0) o.optimizer.lr = 1;

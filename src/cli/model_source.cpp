@@ -61,7 +61,7 @@ void load_named_weights(const std::string& dir, i64 step, ModelState& model) {
 static std::optional<StoredModel> find_stored_model(const TrainConfig& t) {
   const std::string copy = newest_copy_here(t);
   try {
-    if (is_loadable(t.load)) return read_stored_model(t.load, t.ckpt_step);
+    if (const auto place = find_loadable(t.load, t.ckpt_step)) return read_stored_model(*place, t.ckpt_step);
   } catch (const Error&) {
     if (copy.empty()) throw;
   }

@@ -17,8 +17,8 @@
 #include "ckpt/not_loadable.h"
 #include "config/file.h"
 #include "resume/resume.h"
-#include "state/read_state.h"
 #include "settings/schedules.h"
+#include "state/read_state.h"
 
 namespace megalith {
 
@@ -146,7 +146,8 @@ RunStart::RunStart(const Options& options, const StartChoice& choice)
 }
 
 void RunStart::open(const Options& options, const StartChoice& choice) {
-  if (!is_loadable(load_)) {
+  const auto place = find_loadable(load_, is_copy_ ? 0 : options.train.ckpt_step);
+  if (!place) {
     check(!options.train.exit_on_missing_checkpoint, "--load {}: no checkpoint is there", load_);
     check(options.train.ckpt_step == 0, "--ckpt-step {}: there is no checkpoint in {}; leave it out to start anew",
           options.train.ckpt_step, load_);
@@ -162,7 +163,8 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
   const ParallelConfig& p = options.parallel;
   how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
   how.whole = !choice.copy || !choice.copy->own;
-  checkpoint_ = open_any_checkpoint(load_, how);
+  check_iteration(*place, how.iteration);
+  checkpoint_ = open_any_checkpoint(*place, how);
   try {
     if (checkpoint_->format == CkptFormat::hf)
       check_same_model(options.model, *checkpoint_->model, load_);
@@ -267,19 +269,26 @@ void load_weights(const std::string& dir, i64 iteration, ModelState& model) {
 TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint) { return stored_options(checkpoint).tokenizer; }
 
 StoredModel read_stored_model(const std::string& dir, i64 iteration) {
-  if (!is_loadable(dir)) fail("--load {}", why_not_loadable(dir));
-  AnyOpenOptions open = open_options(iteration);
-  if (find_ckpt_format(dir, open.iteration) == CkptFormat::hf)
+  const auto place = find_loadable(dir, iteration);
+  if (!place) fail("--load {}", why_not_loadable(dir));
+  return read_stored_model(*place, iteration);
+}
+
+StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration) {
+  const std::string& dir = place.asked;
+  if (place.format == CkptFormat::hf)
     return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, read_text(dir + "/config.json"))};
+  AnyOpenOptions open = open_options(iteration);
+  check_iteration(place, open.iteration);
   open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
-  const AnyCheckpoint c = open_any_checkpoint(dir, open);
+  const AnyCheckpoint c = open_any_checkpoint(place, open);
   const Options stored = stored_options(c);
   return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config)};
 }
 
-bool is_loadable(const std::string& dir) {
+std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration) {
   check(!fs::exists(dir) || fs::is_directory(dir), "--load {}: this is a file, want a directory", dir);
-  return find_ckpt_format(dir).has_value();
+  return find_checkpoint(dir, open_options(iteration).iteration);
 }
 
 }  // namespace megalith

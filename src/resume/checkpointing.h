@@ -88,9 +88,11 @@ struct StoredModel {
   std::vector<i64> ends_of_text{};  // by the Hugging Face files that it is, or came from
 };
 TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint);  // of its run; of no type if it does not tell
+StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration);
 StoredModel read_stored_model(const std::string& dir, i64 iteration);
 
-// Whether the directory holds a checkpoint or a Hugging Face model. Error if `dir` is there but no directory.
-bool is_loadable(const std::string& dir);
+// The checkpoint of the directory, of this iteration unless it is 0, or its Hugging Face model; none if it holds
+// neither. Error if `dir` is there but no directory.
+std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration);
 
 }  // namespace megalith

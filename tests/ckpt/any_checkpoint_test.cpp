@@ -70,12 +70,12 @@ TEST_F(AnyCheckpoints, go_before_a_model_beside_them) {
   put("run", CkptFormat::native, 6);
   for (const char* name : {"config.json", "model.safetensors"})
     fs::copy_file(dir_ / "model/" + name, dir_ / "run/" + name);
-  EXPECT_EQ(find_ckpt_format(dir_ / "run"), CkptFormat::native);
+  EXPECT_EQ(find_checkpoint(dir_ / "run").value().format, CkptFormat::native);
   EXPECT_EQ(opened("run"), 6);
   EXPECT_EQ(opened("run", {.iteration = 4}), 4);
   EXPECT_EQ(opened("run", {.format = CkptFormat::hf}), 0);
   fs::remove_all(dir_ / "run/iter_0000004"), fs::remove_all(dir_ / "run/iter_0000006"), fs::remove(tracker("run"));
-  EXPECT_EQ(find_ckpt_format(dir_ / "run"), CkptFormat::hf);
+  EXPECT_EQ(find_checkpoint(dir_ / "run").value().format, CkptFormat::hf);
 }
 
 TEST_F(AnyCheckpoints, of_another_format_than_asked_for_are_named) {
@@ -98,7 +98,7 @@ TEST_F(AnyCheckpoints, of_megatron_need_no_tracker) {
   put("run", CkptFormat::torch_dist, 6);
   for (const char* names : {"", "garbage", "9"}) {
     spit(tracker("run"), names);
-    EXPECT_EQ(find_ckpt_format(dir_ / "run"), CkptFormat::torch_dist) << names;
+    EXPECT_EQ(find_checkpoint(dir_ / "run").value().format, CkptFormat::torch_dist) << names;
     testing::internal::CaptureStderr();
     EXPECT_EQ(opened("run"), 6) << names;
     EXPECT_NE(testing::internal::GetCapturedStderr().find("names no checkpoint that is there"), std::string::npos);

@@ -57,7 +57,7 @@ TEST(Convert, every_fixture_survives_native_and_torch_dist) {
     for (const CkptFormat middle : {CkptFormat::native, CkptFormat::torch_dist}) {
       TempDir dir;
       convert(name, middle, dir / "middle");
-      EXPECT_EQ(find_ckpt_format(dir / "middle"), middle) << name;
+      EXPECT_EQ(find_checkpoint(dir / "middle").value().format, middle) << name;
       convert(dir / "middle", CkptFormat::hf, dir / "back", {});
       EXPECT_TRUE(slurp(dir / "back/model.safetensors") == slurp(name + "/model.safetensors"))
           << name << " through " << name_of(middle);

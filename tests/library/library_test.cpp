@@ -5,7 +5,7 @@
 #include <mutex>
 
 #include "base/rng.h"
-#include "ckpt/open_formats.h"
+#include "ckpt/native/native_tensors.h"
 #include "exec/cpu/backend.h"
 #include "state/read_state.h"
 #include "state/state_blocks.h"

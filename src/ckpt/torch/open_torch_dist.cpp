@@ -1,0 +1,68 @@
+// Megatron's torch_dist as one of several formats.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "ckpt/formats.h"
+#include "ckpt/tensors/joined_tensors.h"
+#include "ckpt/torch/bucketed_state.h"
+#include "ckpt/torch/megatron_args.h"
+#include "ckpt/torch/optimizer_state.h"
+#include "ckpt/torch/read_megatron.h"
+#include "ckpt/torch/torch_dist.h"
+
+namespace megalith {
+namespace {
+
+AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) {
+  const std::string& dir = place.path;
+  AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir, .mark = ReadMark(dir)};
+  TorchDist dist(dir, options.past_cache);
+  c.sums = dist.sums();
+  check(dist.unread().empty(), "[load] {}: tensor {} is of a type that is not read", dir, dist.unread().front());
+  check(dist.common() != nullptr, "[load] {} has neither common.pt nor the object common_state: not of Megatron", dir);
+  const PickleValue& common = *dist.common();
+  check_version(common, dir, 3);
+  const bool bucketed = has_bucketed_state(dist.tensors());
+  const bool pickled = std::ranges::any_of(
+      dist.objects(), [](const std::string& name) { return name.find(".param_state/") != std::string::npos; });
+  const PickleValue* args = common.find("args");
+  const auto find_state = [&](const ModelConfig& model, MegatronLayers layers) -> std::shared_ptr<const TensorReader> {
+    check(!pickled, "it is one pickled object of each model-parallel rank (dp_zero_gather_scatter)");
+    if (!bucketed || args == nullptr) {
+      check_main_values(dist.tensors(), dist.tensors());
+      return dist.share();
+    }
+    auto all = std::make_shared<JoinedTensors>(dir);
+    all->join(dist.share());
+    all->join(read_bucketed_state(dist.tensors(), *args, model, layers));
+    return all;
+  };
+  const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
+  const auto steps = optimizer_steps(own ? own->root() : common.find("optimizer"));
+  read_megatron(dist.share(), common, find_state, steps, options.vocab_size, c);
+  const bool named = !bucketed && !pickled;
+  if (!c.state_problem.empty())
+    c.state_problem = fmt::format(
+        "its optimizer state can't be {}, as {}: {}", named ? "taken" : "placed for certain", c.state_problem,
+        named ? "load another checkpoint" : "save it with Megatron's --dist-ckpt-optim-fully-reshardable");
+  return c;
+}
+
+void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
+  raw.mark = ReadMark(place.path);
+  const TorchDist dist(place.path);
+  dist.sums()->verify();
+  read_parts(dist.tensors(), raw);
+  raw.tensors = dist.share();
+  raw.checksums = "crc32 of every tensor";
+  if (!dist.objects().empty()) raw.notes.push_back(fmt::format("{} objects beside the tensors", dist.objects().size()));
+  raw.unread = dist.unread();
+}
+
+}  // namespace
+
+const FormatWays kTorchDistWays = {open, look};
+
+}  // namespace megalith

@@ -1,0 +1,122 @@
+#include "ckpt/torch/read_megatron.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/check.h"
+#include "base/read_error.h"
+#include "ckpt/formats.h"
+#include "ckpt/tensors/joined_tensors.h"
+#include "ckpt/torch/megatron_args.h"
+#include "ckpt/torch/optimizer_state.h"
+
+namespace megalith {
+namespace {
+
+HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
+  return [&tensors, layers](const std::string& name) {
+    constexpr std::string_view kLayers = "decoder.layers.";
+    std::string full = name;
+    if (layers == MegatronLayers::separate && name.starts_with(kLayers)) full.insert(kLayers.size(), "0.");
+    return tensors.find(full).has_value();
+  };
+}
+
+i64 embedding_rows(const TensorReader& tensors) {
+  const auto i = tensors.find("embedding.word_embeddings.weight");
+  check(i && tensors.tensors()[*i].shape.size() == 2,
+        "[load] {} holds no embedding.word_embeddings.weight: not a GPT of Megatron Core", tensors.where());
+  return tensors.tensors()[*i].shape[0];
+}
+
+// Error unless the files' weights are those of the model, none more and none less. Megatron keeps all else as objects,
+// but for the optimizer's state, and rotary frequencies, which versions of before September 2023 saved as a
+// buffer.
+void check_weights(const TensorReader& files, const TensorMapping& mapping) {
+  std::vector<NamedShape> found;
+  for (const TensorSpec& t : files.tensors())
+    if (!is_optimizer_tensor(t.name) && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq")
+      found.push_back({t.name, t.shape});
+  check_same_tensors("[load] " + files.where(), mapping.theirs, found);
+}
+
+void add_mapped(JoinedTensors& all, const std::shared_ptr<const TensorReader>& files, const TensorMapping& mapping,
+                const std::string& their_prefix, const std::string& our_prefix) {
+  const auto spell = [their_prefix](const std::string& name) { return their_prefix + name; };
+  all.join(std::make_shared<MappedTensors>(files, mapping, MapTo::ours,
+                                           MappedTensors::Options{.spell = spell, .prefix = our_prefix}));
+}
+
+// The part of the mapping of which the files have PREFIX NAME.
+TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefix, const TensorMapping& mapping) {
+  std::set<std::string> ours;
+  for (const TensorLink& link : mapping.links)
+    if (files.find(prefix + mapping.theirs[link.theirs].name)) ours.insert(mapping.ours[link.ours].name);
+  return part_of(mapping, [&](const std::string& name) { return ours.contains(name); });
+}
+
+// Main values where the optimizer has them, and its states. UnplacedState if any of them is not whole.
+std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
+                                                    const TensorMapping& mapping) {
+  auto all = std::make_shared<JoinedTensors>(files->where());
+  const std::string state = kMegatronState;
+  std::string main;
+  for (const char* kind : kMainKinds)
+    if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
+  add_mapped(*all, files, mapping, main, "");
+  for (const std::string& kind : kinds_of_state(*files, state, mapping.theirs)) {
+    const TensorMapping kept = part_of_theirs(*files, state + kind + ".", mapping);
+    add_mapped(*all, files, kept, state + kind + ".", kOptimizerState + kind + ".");
+  }
+  return all;
+}
+
+void read_own_state(const PickleValue& common, AnyCheckpoint& c) {
+  const PickleValue* own = common.find("megalith");
+  if (own == nullptr) return;
+  c.manifest.config_json = pickle_text(own->find("config"), "[load] " + c.path + ": our settings");
+  c.manifest.state_json = pickle_text(own->find("state"), "[load] " + c.path + ": our state");
+  if (const PickleValue* args = common.find("args"))
+    if (const PickleValue* samples = args->find("consumed_train_samples"))
+      c.manifest.consumed_samples = pickle_count(samples, "[load] " + c.path + ": consumed_train_samples");
+  c.manifest.iteration = pickle_count(common.find("iteration"), "[load] " + c.path + ": iteration");
+  read_origin(c.manifest.state_json, c);
+}
+
+std::shared_ptr<const TensorReader> without_state(const std::shared_ptr<const TensorReader>& files) {
+  auto weights = std::make_shared<JoinedTensors>(files->where());
+  weights->join(files, [](const std::string& name) { return !name.starts_with(kMegatronState); });
+  return weights;
+}
+
+}  // namespace
+
+void read_megatron(const std::shared_ptr<const TensorReader>& files, const PickleValue& common,
+                   const FindState& find_state, std::optional<i64> steps, i64 vocab_size, AnyCheckpoint& c) {
+  read_own_state(common, c);
+  if (!c.hf_config.empty() && c.foreign()) {
+    c.tensors = files;
+    return;
+  }
+  const auto layers =
+      files->find("decoder.layers.0.mlp.linear_fc1.weight") ? MegatronLayers::separate : MegatronLayers::stacked;
+  const i64 rows = embedding_rows(*files);
+  if (!c.model) {
+    const PickleValue* args = common.find("args");
+    check(args != nullptr, "[load] {} holds no arguments of Megatron", c.path);
+    c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
+    c.manifest = manifest_of_common(common, *c.model, steps);
+  }
+  const TensorMapping mapping = megatron_mapping(*c.model, layers, rows);
+  check_weights(*files, mapping);
+  try {
+    c.tensors = logical_tensors(find_state(*c.model, layers), mapping);
+  } catch (const DamagedFile&) {
+    throw;
+  } catch (const Error& e) {
+    c.state_problem = e.what();
+    c.tensors = logical_tensors(without_state(files), mapping);
+  }
+}
+
+}  // namespace megalith
