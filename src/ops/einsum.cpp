@@ -46,8 +46,10 @@ Cost Einsum::cost(Types ins, Types outs) const {
   return {flops, total_bytes(ins, outs)};
 }
 
+// Where `plus` is added, y is never laid over it: cuBLASLt rounds some products otherwise in place, and a run would
+// have other bits where something keeps `plus` for longer.
 std::vector<Alias> Einsum::aliases() const {
-  if (accumulate || plus) return {{0, 2, accumulate}};
+  if (accumulate) return {{0, 2, true}};
   return {};
 }
 

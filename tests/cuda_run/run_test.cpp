@@ -157,6 +157,20 @@ TEST(CudaOffload, SameBitsAsWithStateOnTheGpu) {
   }
 }
 
+// What is made again has the bits that it had.
+TEST(CudaRecomputation, HasTheBitsOfWhatIsKept) {
+  const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
+  const std::string flags =
+      "--save-interval 5 --global-batch-size 4 --num-layers 4 --bf16 --position-embedding-type rope --swiglu "
+      "--normalization RMSNorm --disable-bias-linear";
+  const Told kept = run(flags, *gpu);
+  EXPECT_EQ(kept.error, "");
+  EXPECT_FALSE(kept.metrics.empty());
+  for (const char* again : {" --recompute-granularity full --recompute-method uniform --recompute-num-layers 1",
+                            " --recompute-granularity selective --recompute-modules mlp layernorm"})
+    EXPECT_EQ(run(flags + again, *gpu).metrics, kept.metrics) << again;
+}
+
 // Activations that were on the host are what they were.
 TEST(CudaOffload, SameBitsAsWithActivationsOnTheGpu) {
   const std::unique_ptr<Backend> gpu = make_backend({"cuda", "none"});
