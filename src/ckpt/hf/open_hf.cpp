@@ -9,7 +9,7 @@
 namespace megalith {
 namespace {
 
-AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) {
+AnyCheckpoint open_hf(const CheckpointPlace& place, const AnyOpenOptions& options) {
   const std::string& dir = place.asked;
   const std::string path = dir + "/config.json";
   const TensorFiles files = TensorFiles::open_directory(dir);
@@ -29,7 +29,7 @@ AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) 
   return c;
 }
 
-void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
+void look_into_hf(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
   const TensorFiles files = TensorFiles::open_directory(place.asked);
   raw.tensors = read_hf_files(files, &TensorInfo::is_readable);
   for (const TensorInfo& t : files.tensors())
@@ -39,6 +39,6 @@ void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& ra
 
 }  // namespace
 
-const FormatWays kHfWays = {open, look};
+const FormatWays kHfWays = {open_hf, look_into_hf};
 
 }  // namespace megalith

@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) {
+AnyCheckpoint open_native(const CheckpointPlace& place, const AnyOpenOptions& options) {
   Checkpoint checkpoint = open_checkpoint(place.asked, {.iteration = options.iteration,
                                                         .verify = options.verify,
                                                         .no_later_than = options.no_later_than,
@@ -26,7 +26,7 @@ AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) 
   return c;
 }
 
-void look(const CheckpointPlace& place, const AnyOpenOptions& options, RawCheckpoint& raw) {
+void look_into_native(const CheckpointPlace& place, const AnyOpenOptions& options, RawCheckpoint& raw) {
   Checkpoint checkpoint =
       open_checkpoint(place.asked, {.iteration = options.iteration, .whole = false, .or_older = false});
   raw.path = checkpoint.path();
@@ -42,6 +42,6 @@ void look(const CheckpointPlace& place, const AnyOpenOptions& options, RawCheckp
 
 }  // namespace
 
-const FormatWays kNativeWays = {open, look};
+const FormatWays kNativeWays = {open_native, look_into_native};
 
 }  // namespace megalith

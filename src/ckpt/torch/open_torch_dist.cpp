@@ -15,7 +15,7 @@
 namespace megalith {
 namespace {
 
-AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) {
+AnyCheckpoint open_torch_dist(const CheckpointPlace& place, const AnyOpenOptions& options) {
   const std::string& dir = place.path;
   AnyCheckpoint c{.format = CkptFormat::torch_dist, .path = dir, .mark = ReadMark(dir)};
   TorchDist dist(dir, options.past_cache);
@@ -50,7 +50,7 @@ AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) 
   return c;
 }
 
-void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
+void look_into_torch_dist(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
   raw.mark = ReadMark(place.path);
   const TorchDist dist(place.path);
   dist.sums()->verify();
@@ -63,6 +63,6 @@ void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& ra
 
 }  // namespace
 
-const FormatWays kTorchDistWays = {open, look};
+const FormatWays kTorchDistWays = {open_torch_dist, look_into_torch_dist};
 
 }  // namespace megalith

@@ -12,7 +12,7 @@
 namespace megalith {
 namespace {
 
-AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) {
+AnyCheckpoint open_torch_legacy(const CheckpointPlace& place, const AnyOpenOptions& options) {
   const std::string& dir = place.path;
   AnyCheckpoint c{.format = CkptFormat::torch, .path = dir, .mark = ReadMark(dir)};
   const TorchLegacy files(dir, options.past_cache);
@@ -31,7 +31,7 @@ AnyCheckpoint open(const CheckpointPlace& place, const AnyOpenOptions& options) 
   return c;
 }
 
-void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
+void look_into_torch_legacy(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& raw) {
   raw.mark = ReadMark(place.path);
   const TorchLegacy files(place.path);
   files.sums()->verify();
@@ -42,6 +42,6 @@ void look(const CheckpointPlace& place, const AnyOpenOptions&, RawCheckpoint& ra
 
 }  // namespace
 
-const FormatWays kTorchWays = {open, look};
+const FormatWays kTorchWays = {open_torch_legacy, look_into_torch_legacy};
 
 }  // namespace megalith
