@@ -36,7 +36,7 @@ std::vector<Case> attention_cases() {
 }
 
 static Type split(Type t, int rotated = 0) {
-  t.layout.dims[0].push_back({Axis::cp, Order::zigzag, rotated});
+  t.layout.dims[0].add({groups::context, Order::zigzag, rotated});
   return t;
 }
 
@@ -52,7 +52,7 @@ std::vector<Case> context_parallel_cases() {
                         {131072, 8, 4, 128, 4},
                         {32768, 16, 1, 64, 4}}) {
     const auto copied = [](Type t) {
-      t.layout.copy = {Axis::cp};
+      t.layout.copy = {groups::context};
       return t;
     };
     const DType b = DType::bf16;

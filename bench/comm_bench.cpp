@@ -96,17 +96,17 @@ struct Program {
   Graph g;
   Plan plan;
   Program(Bench& b, int products, Transfer by, int lane) {
-    g.mesh = make_mesh(b.n(), 1, 1, 1);
+    g.mesh = make_mesh({b.n(), 1, 1, 1});
     Builder builder(g);
     Value begun{}, gradient{};
     if (by != Transfer::none) {
       Type t{DType::f32, {64 * kMiB}, whole(1)};
       if (by == Transfer::all_gather)
-        t.layout.dims[0] = {{Axis::dp}};
+        t.layout.dims[0] = {{groups::data}};
       else
-        t.layout.partial = {Axis::dp};
+        t.layout.partial = {groups::data};
       gradient = builder.leaf({"gradient", t});
-      begun = builder.relayout(gradient, {Axis::dp}, by == Transfer::reduce_scatter ? split(0) : kSame);
+      begun = builder.relayout(gradient, {groups::data}, by == Transfer::reduce_scatter ? split(0) : kSame);
       Relayout op = *g.nodes.back().op.get_if<Relayout>();
       op.lane = lane, g.nodes.back().op = op;
     }

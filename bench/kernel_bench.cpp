@@ -116,7 +116,7 @@ class Bench {
   }
 
   void run(const Case& c) {
-    const Mesh mesh = make_mesh(1, c.cp, 1, 1);
+    const Mesh mesh = make_mesh({1, c.cp, 1, 1});
     const std::vector<Type> types = c.op.infer({mesh, c.ins, std::vector<bool>(c.ins.size(), false)});
     const Kernel kernel = prepare_any(c.op, {mesh, mesh.coord(c.rank), c.ins, types, device_});
     const std::vector<Type> ins = local(mesh, c.ins), outs = local(mesh, types);

@@ -60,7 +60,7 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
   return outs;
 }
 
-RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated) const {
+RelayoutPlan Builder::plan_of(Value v, AxisSet axes, State to, Order order, int rotated) const {
   try {
     return relayout_plan(g_.mesh, type(v).shape, type(v).layout, axes, to, order, rotated);
   } catch (const Error& e) {
@@ -68,13 +68,13 @@ RelayoutPlan Builder::plan_of(Value v, const std::vector<Axis>& axes, State to, 
   }
 }
 
-static Relayout op_of(const RelayoutPlan& p, const std::vector<Axis>& axes, State to, Order order, int rotated = 0) {
+static Relayout op_of(const RelayoutPlan& p, AxisSet axes, State to, Order order, int rotated = 0) {
   Relayout op{axes, p.from, to, p.from_order, order, p.transfer};
   op.from_rotated = p.from_rotated, op.rotated = rotated;
   return op;
 }
 
-Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated) {
+Value Builder::relayout(Value v, AxisSet axes, State to, Order order, int rotated) {
   const RelayoutPlan p = plan_of(v, axes, to, order, rotated);
   if (p.to == type(v).layout) return v;
   const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), rotated, int(phase_));
@@ -84,14 +84,14 @@ Value Builder::relayout(Value v, const std::vector<Axis>& axes, State to, Order 
   return out;
 }
 
-Value Builder::move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane, bool first_only) {
+Value Builder::move_into(Value v, AxisSet axes, State to, Value leaf, int lane, bool first_only) {
   const RelayoutPlan p = plan_of(v, axes, to, Order::block);
   Relayout op = op_of(p, axes, to, Order::block);
   op.lane = lane, op.into = true, op.first_only = first_only;
   return add1(op, {v, leaf});
 }
 
-Value Builder::begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane, Order order, int rotated) {
+Value Builder::begin_relayout(Value v, AxisSet axes, State to, int lane, Order order, int rotated) {
   Relayout op = op_of(plan_of(v, axes, to, order, rotated), axes, to, order, rotated);
   op.lane = lane;
   return add1(op, {v});
@@ -105,7 +105,7 @@ Value Builder::wait(Value moved) {
   return add1(Wait{r->first_only}, ins);
 }
 
-Value Builder::reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane) {
+Value Builder::reduce_in_place(Value leaf, AxisSet axes, int lane) {
   const RelayoutPlan p = plan_of(leaf, axes, kSame, Order::block);
   Relayout op = op_of(p, axes, kSame, Order::block);
   op.lane = lane, op.in_place = true;

@@ -44,17 +44,16 @@ class Builder {
 
   // Brings `axes` to state `to`. The value itself if it is there already; the same relayout of the same value in the
   // same phase is one node.
-  Value relayout(Value v, const std::vector<Axis>& axes, State to, Order order = Order::block, int rotated = 0);
+  Value relayout(Value v, AxisSet axes, State to, Order order = Order::block, int rotated = 0);
 
   // The same into a leaf, whose value it becomes; on a lane if that is not 0; if `first_only`, in a step's first
   // micro-batch.
-  Value move_into(Value v, const std::vector<Axis>& axes, State to, Value leaf, int lane = 0, bool first_only = false);
+  Value move_into(Value v, AxisSet axes, State to, Value leaf, int lane = 0, bool first_only = false);
   // A relayout on a lane: begun here, to be ended by wait().
-  Value begin_relayout(Value v, const std::vector<Axis>& axes, State to, int lane, Order order = Order::block,
-                       int rotated = 0);
+  Value begin_relayout(Value v, AxisSet axes, State to, int lane, Order order = Order::block, int rotated = 0);
   Value wait(Value moved);
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
-  Value reduce_in_place(Value leaf, const std::vector<Axis>& axes, int lane = 0);
+  Value reduce_in_place(Value leaf, AxisSet axes, int lane = 0);
 
   // A forward value as the backward may read it: what came out of an all-gather is gathered again, not kept.
   Value saved(Value v);
@@ -62,14 +61,14 @@ class Builder {
   bool regather = true;  // what saved() does
 
  private:
-  RelayoutPlan plan_of(Value v, const std::vector<Axis>& axes, State to, Order order, int rotated = 0) const;
+  RelayoutPlan plan_of(Value v, AxisSet axes, State to, Order order, int rotated = 0) const;
 
   Graph& g_;
   std::map<std::string, Value> leaves_;  // of the first `indexed_` values
   size_t indexed_ = 0;
   Phase phase_ = Phase::forward;
   Origin origin_;
-  std::map<std::tuple<int, std::vector<Axis>, int, int, int, int, int>, Value> relayouts_;
+  std::map<std::tuple<int, AxisSet, int, int, int, int, int>, Value> relayouts_;
 };
 
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution

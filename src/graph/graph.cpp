@@ -39,17 +39,20 @@ static std::string label(const Graph& g, Value v) {
 }
 
 std::string print(const Graph& g, const Node& n) {
+  const AxisSet used = g.mesh.used();
   std::string outs, ins;
-  for (Value v : n.outs) outs += fmt::format("{}{} {}", outs.empty() ? "" : ", ", label(g, v), to_string(g.type(v)));
+  for (Value v : n.outs)
+    outs += fmt::format("{}{} {}", outs.empty() ? "" : ", ", label(g, v), to_string(g.type(v), used));
   for (Value v : n.ins) ins += fmt::format("{}{}", ins.empty() ? "" : ", ", label(g, v));
-  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(), ins, name_of(n.phase), to_string(n.origin));
+  return fmt::format("{} = {}({})   # {} {}", outs, n.op.print(used), ins, name_of(n.phase), to_string(n.origin));
 }
 
 std::string print(const Graph& g) {
   std::string out;
   for (size_t i = 0; i < g.values.size(); ++i)
     if (g.values[i].node < 0)
-      out += fmt::format("{} {}   # {}\n", label(g, {int(i)}), to_string(g.values[i].type), name_of(g.values[i].role));
+      out += fmt::format("{} {}   # {}\n", label(g, {int(i)}), to_string(g.values[i].type, g.mesh.used()),
+                         name_of(g.values[i].role));
   for (const Node& n : g.nodes) out += print(g, n) + "\n";
   for (const auto& [name, v] : g.outputs) out += fmt::format("output {} = {}\n", name, label(g, v));
   return out;
@@ -74,7 +77,8 @@ static void verify_node(const Graph& g, const Node& n, Past& past, int index) {
   check(types.size() == n.outs.size(), "has {} results, its op gives {}", n.outs.size(), types.size());
   for (size_t k = 0; k < types.size(); ++k) {
     if (types[k] != g.type(n.outs[k]))
-      fail("result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k])), to_string(types[k]));
+      fail("result {} is {}, its op gives {}", k, to_string(g.type(n.outs[k]), g.mesh.used()),
+           to_string(types[k], g.mesh.used()));
     check(g.info(n.outs[k]).node == index, "result {} names node {} as its own", k, g.info(n.outs[k]).node);
     if (!defined.insert(n.outs[k]).second) fail("computes {} a second time", label(g, n.outs[k]));
   }

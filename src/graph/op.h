@@ -73,16 +73,21 @@ concept Op = requires(const T& op, Builder& b, const Node& n, std::span<const Va
   };
 };
 
-// Writes "name(eps=1e-05, spec=ab->b)".
+// Writes "name(eps=1e-05, spec=ab->b)". `used`: the axes that count, where axes are named.
 class FieldPrinter {
  public:
+  explicit FieldPrinter(AxisSet used) : used_(used) {}
   template <class T>
   void operator()(std::string_view name, const T& value) {
-    text_ += fmt::format("{}{}={}", text_.empty() ? "" : ", ", name, value);
+    if constexpr (std::is_same_v<T, AxisSet> || std::is_same_v<T, Type>)
+      (*this)(name, to_string(value, used_));
+    else
+      text_ += fmt::format("{}{}={}", text_.empty() ? "" : ", ", name, value);
   }
   const std::string& text() const { return text_; }
 
  private:
+  AxisSet used_;
   std::string text_;
 };
 
@@ -94,7 +99,7 @@ class AnyOp {
   AnyOp(T op) : it_(std::make_shared<Model<T>>(std::move(op))) {}  // NOLINT: implicit, an op is a node's op
 
   std::string_view name() const { return it_->name(); }
-  std::string print() const { return it_->print(); }
+  std::string print(AxisSet used = kAllAxes) const { return it_->print(used); }
   std::vector<Type> infer(const InferArgs& a) const { return it_->infer(a); }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const { return it_->grad(b, n, dys); }
   Cost cost(Types ins, Types outs) const { return it_->cost(ins, outs); }
@@ -112,7 +117,7 @@ class AnyOp {
   struct Base {
     virtual ~Base() = default;
     virtual std::string_view name() const = 0;
-    virtual std::string print() const = 0;
+    virtual std::string print(AxisSet used) const = 0;
     virtual std::vector<Type> infer(const InferArgs&) const = 0;
     virtual std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const = 0;
     virtual Cost cost(Types, Types) const = 0;
@@ -125,8 +130,8 @@ class AnyOp {
     T op;
     explicit Model(T o) : op(std::move(o)) {}
     std::string_view name() const override { return T::name; }
-    std::string print() const override {
-      FieldPrinter p;
+    std::string print(AxisSet used) const override {
+      FieldPrinter p(used);
       if constexpr (requires { op.fields(p); }) op.fields(p);
       return p.text().empty() ? std::string(T::name) : fmt::format("{}({})", T::name, p.text());
     }

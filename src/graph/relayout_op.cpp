@@ -1,7 +1,5 @@
 #include "graph/relayout_op.h"
 
-#include <algorithm>
-
 namespace megalith {
 
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
@@ -24,14 +22,13 @@ Cost Relayout::cost(Types ins, Types outs) const {
 }
 
 std::vector<int> Relayout::group(const Mesh& mesh, const Coord& coord) const {
-  std::vector<int> out;
-  for (int r = 0; r < mesh.num_ranks(); ++r) {
-    const Coord c = mesh.coord(r);
-    bool in = true;
-    for (Axis a : kAllAxes) in &= c[int(a)] == coord[int(a)] || std::find(axes.begin(), axes.end(), a) != axes.end();
-    if (ends) in &= c[int(Axis::pp)] == 0 || c[int(Axis::pp)] == mesh.n(Axis::pp) - 1;
-    if (in) out.push_back(r);
-  }
+  std::vector<int> out = mesh.group_of(coord, axes);
+  const int last = mesh.n(groups::pipeline) - 1;
+  if (ends)
+    std::erase_if(out, [&](int rank) {
+      const int stage = mesh.place(mesh.coord(rank), groups::pipeline);
+      return stage != 0 && stage != last;
+    });
   return out;
 }
 
@@ -43,8 +40,9 @@ bool is_carried_out(const AnyOp& op, bool first) {
 
 std::vector<Type> StageTerm::infer(const InferArgs& a) const {
   Type t = a.ins.at(0);
-  check(t.layout.state(Axis::pp) == kSame, "a stage's term is {} over pp", to_string(t.layout.state(Axis::pp)));
-  t.layout.partial.insert(Axis::pp);
+  for (Axis a : groups::pipeline)
+    check(t.layout.state(a) == kSame, "a stage's term is {} over {}", to_string(t.layout.state(a)), name_of(a));
+  t.layout.partial.insert(groups::pipeline);
   return {t};
 }
 

@@ -7,7 +7,7 @@ namespace megalith {
 
 struct Relayout {  // x -> x, in another layout
   static constexpr std::string_view name = "relayout";
-  std::vector<Axis> axes;
+  AxisSet axes;
   State from, to;
   Order from_order = Order::block, order = Order::block;
   Transfer transfer = Transfer::none;
@@ -21,7 +21,7 @@ struct Relayout {  // x -> x, in another layout
   int from_rotated = 0, rotated = 0;
 
   void fields(auto&& v) const {
-    v("axes", to_string(axes)), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
+    v("axes", axes), v("from", to_string(from)), v("to", to_string(to)), v("by", name_of(transfer));
     if (lane) v("lane", lane);
     if (in_place) v("in_place", true);
     if (into) v("into", true);
@@ -93,7 +93,7 @@ struct PutBack {
 struct Ones {  // -> a constant 1 on every rank, also where the type is a partial sum's dual
   static constexpr std::string_view name = "ones";
   Type type;
-  void fields(auto&& v) const { v("type", to_string(type)); }
+  void fields(auto&& v) const { v("type", type); }
   std::vector<Type> infer(const InferArgs&) const { return {type}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }

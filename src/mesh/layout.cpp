@@ -36,22 +36,54 @@ State Layout::state(Axis a) const {
   return {State::kSame};
 }
 
-static std::string to_string(const AxisList& axes) {
-  std::string out;
-  for (const AxisUse& use : axes)
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", name_of(use.axis), use.order == Order::zigzag ? "~" : "",
-                       use.rotated ? fmt::format("+{}", use.rotated) : "");
+std::array<State, kAxes> Layout::states() const {
+  std::array<State, kAxes> out{};
+  for (Axis a : partial) out[size_t(a)] = kPartial;
+  for (Axis a : copy) out[size_t(a)] = kCopy;
+  for (Axis a : max) out[size_t(a)] = kMax;
+  for (size_t d = 0; d < dims.size(); ++d)
+    for (const AxisUse& use : dims[d]) out[size_t(use.axis)] = split(int(d));
   return out;
 }
 
-std::string to_string(const Layout& l) {
+AxisSet AxisList::axes() const {
+  AxisSet out;
+  for (const AxisUse& use : *this) out.insert(use.axis);
+  return out;
+}
+
+SplitOver AxisList::split_from(size_t i) const {
+  SplitOver out{(*this)[i].axis, (*this)[i].order, (*this)[i].rotated};
+  for (; i + 1 < size(); ++i) {
+    const AxisUse &before = (*this)[i], &use = (*this)[i + 1];
+    const bool same_axis = dense_axis(use.axis) == dense_axis(before.axis) && use.axis > before.axis;
+    if (!same_axis || use.order != before.order || use.rotated != before.rotated) break;
+    out.axes.insert(use.axis);
+  }
+  return out;
+}
+
+static std::string to_string(const AxisList& list, AxisSet used) {
+  std::string out;
+  for (size_t i = 0; i < list.size();) {
+    const SplitOver s = list.split_from(i);
+    i += size_t(s.axes.size());
+    const std::string names = to_string(s.axes, used);
+    if (names.empty()) continue;
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", names, s.order == Order::zigzag ? "~" : "",
+                       s.rotated ? fmt::format("+{}", s.rotated) : "");
+  }
+  return out;
+}
+
+std::string to_string(const Layout& l, AxisSet used) {
   const Layout plain = whole(l.dims.size());
   if (l == plain) return "";
   std::string out = "{";
-  for (size_t d = 0; d < l.dims.size(); ++d) out += fmt::format("{}{}", d ? ", " : "", to_string(l.dims[d]));
-  if (!l.copy.empty()) out += fmt::format(" | copy {}", to_string(l.copy.list()));
-  if (!l.partial.empty()) out += fmt::format(" | partial {}", to_string(l.partial.list()));
-  if (!l.max.empty()) out += fmt::format(" | max {}", to_string(l.max.list()));
+  for (size_t d = 0; d < l.dims.size(); ++d) out += fmt::format("{}{}", d ? ", " : "", to_string(l.dims[d], used));
+  if (!l.copy.empty()) out += fmt::format(" | copy {}", to_string(l.copy, used));
+  if (!l.partial.empty()) out += fmt::format(" | partial {}", to_string(l.partial, used));
+  if (!l.max.empty()) out += fmt::format(" | max {}", to_string(l.max, used));
   return out + "}";
 }
 
@@ -79,9 +111,12 @@ static void append(std::vector<Run>& runs, const std::vector<Run>& more) {
 std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& layout, const Coord& coord, int dim) {
   std::vector<Run> runs = {{0, shape[dim]}};
   i64 size = shape[dim];
-  for (const AxisUse& use : layout.dims[dim]) {
-    const i64 n = mesh.n(use.axis), k = (coord[int(use.axis)] + n - use.rotated) % n;
-    if (use.order == Order::block || n == 1) {
+  const AxisList& list = layout.dims[dim];
+  for (size_t i = 0; i < list.size();) {
+    const SplitOver s = list.split_from(i);
+    i += size_t(s.axes.size());
+    const i64 n = mesh.n(s.axes), k = (mesh.place(coord, s.axes) + n - s.rotated) % n;
+    if (s.order == Order::block || n == 1) {
       runs = sub_runs(runs, size * k / n, size * (k + 1) / n);
     } else {
       const i64 chunk = size / (2 * n), j = 2 * n - 1 - k;
@@ -103,15 +138,20 @@ std::vector<i64> indices(const Mesh& mesh, const Shape& shape, const Layout& lay
 
 Shape local_shape(const Mesh& mesh, const Shape& shape, const Layout& layout) {
   Shape out = shape;
-  for (size_t d = 0; d < shape.size(); ++d)
-    for (const AxisUse& use : layout.dims[d]) {
-      check(use.rotated >= 0 && use.rotated < mesh.n(use.axis), "dim {} is rotated by {} over axis {} of {} ranks", d,
-            use.rotated, name_of(use.axis), mesh.n(use.axis));
-      const i64 n = mesh.n(use.axis), pieces = use.order == Order::zigzag && n > 1 ? 2 * n : n;
-      check(out[d] % pieces == 0, "dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d,
-            to_string(shape), out[d], pieces, name_of(use.axis), use.order == Order::zigzag ? " (zigzag)" : "");
+  for (size_t d = 0; d < shape.size(); ++d) {
+    const AxisList& list = layout.dims[d];
+    for (size_t i = 0; i < list.size();) {
+      const auto [axes, order, rotated] = list.split_from(i);
+      i += size_t(axes.size());
+      const i64 n = mesh.n(axes), pieces = order == Order::zigzag && n > 1 ? 2 * n : n;
+      if (rotated < 0 || rotated >= n)  // texts are made for errors only: shapes are asked very often
+        fail("dim {} is rotated by {} over axis {} of {} ranks", d, rotated, to_string(axes, mesh.used()), n);
+      if (out[d] % pieces != 0)
+        fail("dim {} of {} ({} left) does not divide into {} parts over axis {}{}", d, to_string(shape), out[d], pieces,
+             to_string(axes, mesh.used()), order == Order::zigzag ? " (zigzag)" : "");
       out[d] /= n;
     }
+  }
   return out;
 }
 

@@ -3,6 +3,8 @@
 // Max. An axis named nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md tells the
 // whole story.
 #pragma once
+#include <array>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -20,7 +22,28 @@ struct AxisUse {
   int rotated = 0;
   bool operator==(const AxisUse&) const = default;
 };
-using AxisList = std::vector<AxisUse>;  // outermost first
+
+// A split over a group of axes.
+struct SplitOver {
+  AxisSet axes;
+  Order order = Order::block;
+  int rotated = 0;
+};
+
+// What splits a dim, outermost first. Parts of one dense axis side by side, in mesh order, in one order and rotated
+// alike, are one split over all their ranks.
+class AxisList : public std::vector<AxisUse> {
+ public:
+  AxisList() = default;
+  AxisList(std::initializer_list<SplitOver> splits) {
+    for (const SplitOver& s : splits) add(s);
+  }
+  void add(const SplitOver& s) {
+    for (Axis a : s.axes) push_back({a, s.order, s.rotated});
+  }
+  AxisSet axes() const;
+  SplitOver split_from(size_t i) const;  // the one split that begins with use i
+};
 
 // What one axis does to a value.
 struct State {
@@ -40,9 +63,11 @@ struct Layout {
 
   bool operator==(const Layout&) const = default;
   State state(Axis a) const;
+  std::array<State, kAxes> states() const;  // of all axes
   Layout dual() const { return {dims, copy, partial, {}}; }
 };
-std::string to_string(const Layout& l);  // "{cp~ tk, , | copy dp | partial tr}", rotated {cp~+1}; "" if all is Same
+// "{cp~ tk, , | copy dp | partial tr}", rotated {cp~+1}; "" if all is Same. `used`: as for a set of axes.
+std::string to_string(const Layout& l, AxisSet used = kAllAxes);
 
 // Whole on every dim, Same on every axis.
 inline Layout whole(size_t ndim) { return {std::vector<AxisList>(ndim), {}, {}, {}}; }

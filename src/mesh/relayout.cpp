@@ -33,43 +33,91 @@ static std::optional<Transfer> transfer(State from, State to) {
   return std::nullopt;
 }
 
-RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
-                           State to, Order order, int rotated) {
+namespace {
+
+// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come.
+void check_whole(const AxisList& dim, AxisSet axes, int number) {
+  for (size_t i = 0; i < dim.size();) {
+    const SplitOver s = dim.split_from(i);
+    i += size_t(s.axes.size());
+    const bool bound = s.order == Order::zigzag || s.rotated != 0;
+    if (bound && s.axes.meets(axes) && !axes.has(s.axes))
+      fail("dim {} split as {}: {} is a part of a split in zigzag order or rotated, so it cannot leave or come alone",
+           number, to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
+  }
+}
+
+// Whether two neighbours in a dim's list may change places: parts of the dense axes that a relayout is over, one of
+// them of one rank.
+bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet outer, Axis inner) {
+  AxisSet parts;
+  for (Axis a : axes) parts.insert(atoms_of(dense_axis(a)));
+  return parts.has({outer, inner}) && (mesh.n(outer) == 1 || mesh.n(inner) == 1);
+}
+
+// Takes `axes`, the innermost of the dim, out of its list. Returns the last of them.
+AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
+  check_whole(dim, axes, number);
+  AxisList rest;
+  AxisSet leaving;
+  AxisUse last = dim.back();
+  for (const AxisUse& use : dim) {
+    const bool leaves = axes.has(use.axis), fits = leaves ? leaving.empty() || use.axis > last.axis
+                                                          : leaving.empty() || may_pass(mesh, axes, leaving, use.axis);
+    if (!fits)
+      fail("dim {} is split as {}: {} is not innermost, so it cannot leave alone", number,
+           to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
+    if (leaves)
+      leaving.insert(use.axis), last = use;
+    else
+      rest.push_back(use);
+  }
+  dim = rest;
+  return last;
+}
+
+// Puts `split` innermost. Parts of one rank lie in mesh order, so that what left comes back to its place.
+void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
+  for (Axis a : split.axes) {
+    auto at = dim.end();
+    while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, at[-1].axis, a)) --at;
+    dim.insert(at, {a, split.order, split.rotated});
+  }
+  check_whole(dim, split.axes, number);
+}
+
+}  // namespace
+
+RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
+                           Order order, int rotated) {
   check(!axes.empty(), "relayout over no axis");
-  check(rotated == 0 || (to.is_split() && axes.size() == 1), "relayout to {} over {}: only a split of one axis rotates",
-        to_string(to), to_string(axes));
-  const State state = from.state(axes[0]);
+  if (rotated != 0 && !(to.is_split() && is_of_one(axes)))
+    fail("relayout to {} over {}: only a split of one axis rotates", to_string(to), to_string(axes));
+  const State state = from.state(*axes.begin());
   for (Axis a : axes)
-    check(from.state(a) == state, "relayout over {}: the axes are in different states ({} and {})", to_string(axes),
-          to_string(state), to_string(from.state(a)));
+    if (from.state(a) != state)
+      fail("relayout over {}: the axes are in different states ({} and {})", to_string(axes), to_string(state),
+           to_string(from.state(a)));
   if (state == to && !to.is_split()) return {from, state, Order::block, Transfer::none};
   const auto kind = transfer(state, to);
-  check(kind.has_value(), "no way from {} to {} over {}", to_string(state), to_string(to), to_string(axes));
+  if (!kind) fail("no way from {} to {} over {}", to_string(state), to_string(to), to_string(axes));
   RelayoutPlan out{from, state, Order::block, *kind};
   Layout& l = out.to;
   if (state.is_split()) {
-    AxisList& dim = l.dims[state.dim];
-    const bool innermost =
-        dim.size() >= axes.size() && std::equal(axes.begin(), axes.end(), dim.end() - axes.size(),
-                                                [](Axis a, const AxisUse& u) { return a == u.axis; });
-    check(innermost, "dim {} is split as {}: {} is not innermost, so it cannot leave alone", state.dim,
-          to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
-    out.from_order = dim.back().order, out.from_rotated = dim.back().rotated;
-    if (state == to && order == out.from_order && axes.size() == 1 && rotated != out.from_rotated)
+    const AxisUse last = leave(mesh, l.dims[state.dim], axes, state.dim);
+    out.from_order = last.order, out.from_rotated = last.rotated;
+    if (state == to && order == out.from_order && is_of_one(axes) && rotated != out.from_rotated)
       out.transfer = Transfer::rotate;
-    dim.resize(dim.size() - axes.size());
   }
-  for (Axis a : axes) {
-    l.partial.erase(a), l.copy.erase(a), l.max.erase(a);
-    if (to.is_split()) {
-      check(to.dim >= 0 && to.dim < int(shape.size()), "relayout to {} of a {}-dimensional value", to_string(to),
-            shape.size());
-      l.dims[to.dim].push_back({a, order, rotated});
-    }
-    if (to == kPartial) l.partial.insert(a);
-    if (to == kCopy) l.copy.insert(a);
-    if (to == kMax) l.max.insert(a);
+  l.partial.erase(axes), l.copy.erase(axes), l.max.erase(axes);
+  if (to.is_split()) {
+    if (to.dim < 0 || to.dim >= int(shape.size()))
+      fail("relayout to {} of a {}-dimensional value", to_string(to), shape.size());
+    come(mesh, l.dims[to.dim], {axes, order, rotated}, to.dim);
   }
+  if (to == kPartial) l.partial.insert(axes);
+  if (to == kCopy) l.copy.insert(axes);
+  if (to == kMax) l.max.insert(axes);
   local_shape(mesh, shape, l);
   return out;
 }

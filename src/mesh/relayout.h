@@ -3,7 +3,6 @@
 // docs/layouts.md, section 3.
 #pragma once
 #include <string_view>
-#include <vector>
 
 #include "mesh/layout.h"
 
@@ -35,9 +34,10 @@ struct RelayoutPlan {
 };
 
 // Brings `axes`, which act as one group, to `to` (with `order` and `rotated` when that is a split). Errors: the axes
-// are in different states, no way leads there, the axes are not the innermost of their dim, or a dim does not divide.
-RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, const std::vector<Axis>& axes,
-                           State to, Order order = Order::block, int rotated = 0);
+// are in different states, no way leads there, the axes are not the innermost of their dim or only a part of a zigzag
+// or rotated split, or a dim does not divide.
+RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
+                           Order order = Order::block, int rotated = 0);
 
 // Bytes each rank sends with ring algorithms; `bytes`: of the larger side on one rank; n: ranks of the group.
 double wire_bytes(Transfer t, double bytes, int n);

@@ -42,12 +42,18 @@ Result infer_reshape(const Mesh& mesh, const std::string& spec, const std::vecto
     check(product == in.shape[d], "{}: {} is {}, not {}", spec, letters, in.shape[d], product);
     size_t at = 0;  // axes go to the outer factor until it is used up, then to the next
     i64 left = size[letters[0]];
+    int axis = -1;  // the dense one
     for (const AxisUse& use : in.layout.dims[d]) {
-      while (left == 1 && at + 1 < letters.size()) left = size[letters[++at]];
-      check(left % mesh.n(use.axis) == 0, "{}: {} of size {} cuts across {} of {}", spec, name_of(use.axis),
-            mesh.n(use.axis), letters[at], size[letters[at]]);
+      const i64 n = mesh.n(use.axis);
+      const bool goes_on = axis == dense_axis(use.axis), stays = goes_on && n == 1;  // beside its axis' other parts
+      const size_t before = at;
+      while (left == 1 && !stays && at + 1 < letters.size()) left = size[letters[++at]];
+      const bool apart = goes_on && at != before && (use.order == Order::zigzag || use.rotated != 0);
+      if (left % n != 0 || apart)
+        fail("{}: {} of size {} cuts across {} of {}", spec, to_string(use.axis, mesh.used()), n, letters[at],
+             size[letters[at]]);
       by[letters[at]].push_back(use);
-      left /= mesh.n(use.axis);
+      left /= n, axis = dense_axis(use.axis);
     }
   }
   auto ways = [&](char c) {

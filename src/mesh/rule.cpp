@@ -54,10 +54,18 @@ Letters read_letters(const LayoutRule& rule, const std::vector<std::string>& nam
   return l;
 }
 
-std::string describe(const LayoutRule& rule, Axis a, const std::vector<State>& states) {
+using States = std::vector<std::array<State, kAxes>>;  // by input and axis
+
+// Names the dense axis where all its parts are in the same states.
+std::string describe(const LayoutRule& rule, Axis a, const States& states) {
   std::string list;
-  for (State s : states) list += (list.empty() ? "" : ", ") + to_string(s);
-  return fmt::format("{} on {}: inputs are {}", rule.spec, name_of(a), list);
+  bool alike = true;
+  for (const auto& of : states) {
+    list += (list.empty() ? "" : ", ") + to_string(of[size_t(a)]);
+    for (Axis part : atoms_of(dense_axis(a))) alike &= of[size_t(part)] == of[size_t(a)];
+  }
+  return fmt::format("{} on {}: inputs are {}", rule.spec, to_string(alike ? atoms_of(dense_axis(a)) : AxisSet(a)),
+                     list);
 }
 
 // The rule for one axis: the state it leaves on each result; a cut letter gives Split by itself where the result has
@@ -68,9 +76,9 @@ struct Outcome {
 };
 
 Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, const std::vector<Operand>& ins,
-                Axis a) {
+                const States& all, Axis a) {
   std::vector<State> states;
-  for (const Operand& in : ins) states.push_back(in.layout.state(a));
+  for (const auto& of : all) states.push_back(of[size_t(a)]);
   std::vector<bool> free;  // constants that are equal everywhere, and carriers where they are not split, have no say
   for (size_t i = 0; i < ins.size(); ++i) {
     const State s = states[i];
@@ -87,7 +95,7 @@ Outcome outcome(const LayoutRule& rule, const std::vector<std::string>& names, c
     any_partial |= states[i] == kPartial;
     any_odd |= !(states[i] == kPartial || states[i] == kCopy);
   }
-  auto refuse = [&](const std::string& why) { fail("{}: {}", describe(rule, a, states), why); };
+  auto refuse = [&](const std::string& why) { fail("{}: {}", describe(rule, a, all), why); };
   if (!any_live) return {std::find(states.begin(), states.end(), kCopy) != states.end() ? kCopy : kSame};
   if (any_same) {
     if (any_other) refuse("a Same value meets another state: relayout it to Copy");
@@ -126,8 +134,14 @@ std::vector<Result> infer_layouts(const LayoutRule& rule, const std::vector<Oper
     }
     out.push_back(std::move(r));
   }
+  States states;
+  for (const Operand& in : ins) states.push_back(in.layout.states());
+  Outcome o;  // that of an axis holds for the next one too if the states are the same
   for (Axis a : kAllAxes) {
-    const Outcome o = outcome(rule, in_names, ins, a);
+    const size_t i = size_t(a);
+    const auto all = [&](auto&& is) { return std::all_of(states.begin(), states.end(), is); };
+    if (all([&](const auto& of) { return of[i] == kSame; })) continue;  // so are the results
+    if (i == 0 || !all([&](const auto& of) { return of[i] == of[i - 1]; })) o = outcome(rule, in_names, ins, states, a);
     for (size_t k = 0; k < out.size(); ++k) {
       Layout& l = out[k].layout;
       if (o.cut && !contains(out_names[k], o.cut)) (rule.left == Left::max ? l.max : l.partial).insert(a);

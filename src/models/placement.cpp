@@ -4,18 +4,17 @@ namespace megalith {
 
 Layout layout_of(const Placement& p, int ndim, const ParallelStyle& style) {
   Layout l = whole(ndim);
-  l.copy = {Axis::dp, Axis::cp};
-  const auto& tp = tensor_parallel_axes();
+  l.copy = groups::data_context;
   if (p.split >= 0) {
-    for (Axis a : tp) l.dims[p.split].push_back({a});
+    l.dims[p.split].add({groups::tensor});
   } else if (p.groups >= 0) {
-    l.dims[p.groups].push_back({Axis::tk});
+    l.dims[p.groups].add({groups::kv_heads});
     if (p.heads >= 0)
-      l.dims[p.heads].push_back({Axis::tr});
+      l.dims[p.heads].add({groups::query_heads});
     else
-      l.copy.insert(Axis::tr);
+      l.copy.insert(groups::query_heads);
   } else if (p.own_part || (style.sequence_parallel && !p.alike)) {
-    for (Axis a : tp) l.copy.insert(a);
+    l.copy.insert(groups::tensor);
   }
   return l;
 }

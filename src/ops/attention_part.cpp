@@ -7,9 +7,9 @@ namespace megalith {
 
 namespace {
 
-constexpr Axis kRing = Axis::cp;
+constexpr AxisSet kRing = groups::context;
 
-bool is_ring(const AxisUse& use) { return use.axis == kRing; }
+bool is_ring(const AxisUse& use) { return kRing.has(use.axis); }
 
 // By the whole attention's rule, with the ring's axis taken out of s and t.
 std::vector<Type> infer_part(const LayoutRule& rule, InferArgs a, const std::vector<DType>& dtypes) {
@@ -27,7 +27,7 @@ std::vector<Type> infer_part(const LayoutRule& rule, InferArgs a, const std::vec
     }
   check(std::any_of(rings['s'].begin(), rings['s'].end(), is_ring) ==
             std::any_of(rings['t'].begin(), rings['t'].end(), is_ring),
-        "{}: queries and keys are not both split over {}", rule.spec, name_of(kRing));
+        "{}: queries and keys are not both split over {}", rule.spec, to_string(kRing));
   std::vector<Type> out = infer_by_rule(rule, a, dtypes);
   for (size_t k = 0; k < out.size(); ++k)
     for (size_t d = 0; d < results[k].size(); ++d)

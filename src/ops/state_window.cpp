@@ -9,8 +9,9 @@ i64 aligned(i64 n) { return (n + Window::kAlignment - 1) / Window::kAlignment * 
 // The ranks that hold different parts of it, and those that hold the same.
 Layout layout_over(const Type& leaf) {
   Layout out = whole(2);
-  for (Axis a : kAllAxes)
-    if (leaf.layout.state(a).is_split()) out.dims[0].push_back({a});
+  AxisSet splits;
+  for (const AxisList& dim : leaf.layout.dims) splits.insert(dim.axes());
+  out.dims[0].add({splits});
   out.copy = leaf.layout.copy;
   return out;
 }
@@ -31,8 +32,7 @@ std::string Window::text() const {
 
 Type Window::type(const Mesh& mesh, const Type& leaf) const {
   Layout layout = layout_over(leaf);
-  i64 parts = 1;
-  for (const AxisUse& use : layout.dims[0]) parts *= mesh.n(use.axis);
+  const i64 parts = mesh.n(layout.dims[0].axes());
   return {leaf.dtype, {parts, elements()}, std::move(layout)};
 }
 

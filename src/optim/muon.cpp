@@ -144,15 +144,13 @@ class Muon final : public Optimizer {
   // Of a value of the target's type: whole matrices, made nearly orthogonal, then as they lay before.
   Value orthogonal(Builder& b, const Target& t, Value m) const {
     const Type before = b.type(m);
-    if (const std::vector<Axis> copies = before.layout.copy.list(); !copies.empty()) m = b.relayout(m, copies, kSame);
+    if (const AxisSet copies = before.layout.copy; !copies.empty()) m = b.relayout(m, copies, kSame);
     const auto for_splits = [&](auto&& f) {  // f(axes, dim) of each dim of a matrix that is split
       for (size_t d = t.stacked ? 1 : 0; d < before.layout.dims.size(); ++d) {
-        std::vector<Axis> axes;
-        for (const AxisUse& use : before.layout.dims[d]) axes.push_back(use.axis);
-        if (!axes.empty()) f(axes, int(d));
+        if (const AxisSet axes = before.layout.dims[d].axes(); !axes.empty()) f(axes, int(d));
       }
     };
-    for_splits([&](const std::vector<Axis>& axes, int) {
+    for_splits([&](AxisSet axes, int) {
       check(
           mode_ != TensorMode::blockwise || b.mesh().n(axes) == 1,
           "--muon-tp-mode blockwise, which takes each rank's part of a matrix by itself, is not built: use duplicated");
@@ -170,7 +168,7 @@ class Muon final : public Optimizer {
     const bool narrow = precision_ != ProductPrecision::high && t.like.type.dtype == DType::bf16;
     m = iterated(b, m, matrix.rows > matrix.cols, wide, narrow ? DType::bf16 : wide);
     if (!same) m = b.add1(Reshape{flat + "->" + dims, sizes, {}}, {m});
-    for_splits([&](const std::vector<Axis>& axes, int dim) { m = b.relayout(m, axes, split(dim)); });
+    for_splits([&](AxisSet axes, int dim) { m = b.relayout(m, axes, split(dim)); });
     return m;
   }
 

@@ -17,7 +17,7 @@ constexpr i64 kAlignment = 8;  // of whole parameters one behind another: 16 byt
 i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
 struct Kind {  // what members of a pool have in common
-  std::vector<Axis> reduced, split;
+  AxisSet reduced, split;
   bool decay, own_rate, tied;
   DType dtype;
   std::string_view updater;
@@ -27,16 +27,9 @@ struct Kind {  // what members of a pool have in common
 
 Kind kind_of(const Parameter& p, const OptimizerConfig& config) {
   const Optimizer& updater = updater_of(config, p);
-  Kind k{p.type.layout.copy.list(),
-         {},
-         p.decays(),
-         has_own_rate(p, config),
-         p.tied,
-         p.type.dtype,
-         updater.name(),
-         {}};  // a cotangent's sums are its weight's copies
-  for (Axis a : kAllAxes)
-    if (p.type.layout.state(a).is_split()) k.split.push_back(a);
+  Kind k{p.type.layout.copy, {}, p.decays(), has_own_rate(p, config), p.tied, p.type.dtype,
+         updater.name(),     {}};  // a cotangent's sums are its weight's copies
+  for (const AxisList& dim : p.type.layout.dims) k.split.insert(dim.axes());
   if (updater.granularity() == Granularity::matrix) k.stacked = to_string(p.type);
   return k;
 }
@@ -50,7 +43,7 @@ Type type_of(const Mesh& mesh, const Kind& k, const Pool& pool, const Parameter&
     return t;
   }
   Type t{dtype, {mesh.n(k.split), n}, whole(2)};
-  for (Axis a : k.split) t.layout.dims[0].push_back({a});
+  t.layout.dims[0].add({k.split});
   return t;
 }
 
@@ -59,10 +52,8 @@ void close(const Mesh& mesh, const Kind& k, i64 n, const Parameter& like, const 
   pool.gradient = type_of(mesh, k, pool, like, precision.gradients, n);
   pool.weights = type_of(mesh, k, pool, like, k.dtype, n);
   pool.shard = type_of(mesh, k, pool, like, precision.main_parameters, n);
-  for (Axis a : k.reduced) {
-    pool.gradient.layout.partial.insert(a), pool.weights.layout.copy.insert(a);
-    pool.shard.layout.dims[size_t(pool.cut_dim())].push_back({a});
-  }
+  pool.gradient.layout.partial.insert(k.reduced), pool.weights.layout.copy.insert(k.reduced);
+  pool.shard.layout.dims[size_t(pool.cut_dim())].add({k.reduced});
 }
 
 Type in_compute_precision(const Pool& pool) { return {pool.weights.dtype, pool.shard.shape, pool.shard.layout}; }
@@ -75,7 +66,7 @@ bool has_own_rate(const Parameter& p, const OptimizerConfig& config) {
 
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
                              const OptimizerConfig& config, const Precision& precision) {
-  if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(Axis::dp));
+  if (size == 0) size = std::max<i64>(40'000'000, 1'000'000 * mesh.n(groups::data));
   struct Open {
     size_t pool;
     i64 n = 0;

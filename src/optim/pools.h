@@ -25,7 +25,7 @@ struct Pool {
   std::string name;             // "pool 3"
   std::vector<size_t> members;  // parameters, in the order in which the backward ends
   std::vector<i64> places;      // elements of a rank's memory before each
-  std::vector<Axis> reduced;    // over these gradients are sums; the optimizer's state is cut over them
+  AxisSet reduced;              // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
   bool stacked = false;
   bool own_rate = false;             // has_own_rate

@@ -48,7 +48,7 @@ std::vector<RankSum> sums_of_each(Builder& b, const std::vector<Parameter>& para
   std::vector<RankSum> out;
   for (size_t i = 0; i < parameters.size(); ++i)
     if (gradients[i])
-      out.push_back({parameters[i].name + ".grad", gradients[i], b.type(gradients[i]).layout.partial.list(), kSame,
+      out.push_back({parameters[i].name + ".grad", gradients[i], b.type(gradients[i]).layout.partial, kSame,
                      precision.gradient_communication});
   return out;
 }

@@ -21,7 +21,7 @@ constexpr int kGradientLane = 1, kWeightLane = 2;
 struct RankSum {
   std::string name;  // of the leaf that holds a rank's terms
   Value terms;       // that leaf's value when it has them all
-  std::vector<Axis> axes;
+  AxisSet axes;
   State to;    // kSame, or split: each rank has a part
   DType sent;  // between ranks: a narrower type than the terms' is rounded to once
 };

@@ -18,27 +18,27 @@ DType main_type(DType weights, DType main, bool host) {
 }
 
 Value reduced(Builder& b, Value v) {
-  const std::vector<Axis> axes = b.type(v).layout.partial.list();
+  const AxisSet axes = b.type(v).layout.partial;
   return axes.empty() ? v : b.relayout(v, axes, kSame);
 }
 
-Value stage_term(Builder& b, Value v) { return b.mesh().n(Axis::pp) > 1 ? b.add1(StageTerm{}, {v}) : v; }
+Value stage_term(Builder& b, Value v) { return b.mesh().n(groups::pipeline) > 1 ? b.add1(StageTerm{}, {v}) : v; }
 
 namespace {
 
 // The sum of what the first and the last stage have.
 Value sum_of_ends(Builder& b, Value v) {
   const Value term = stage_term(b, v);
-  Relayout op{{Axis::pp}, kPartial, kSame, Order::block, Order::block, Transfer::all_reduce};
+  Relayout op{groups::pipeline, kPartial, kSame, Order::block, Order::block, Transfer::all_reduce};
   op.ends = true;
   return b.add1(op, {term});
 }
 
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
 Value owned_total(Builder& b, Value v) {
-  std::vector<Axis> same;
+  AxisSet same;
   for (Axis a : kAllAxes)
-    if (b.type(v).layout.state(a) == kSame) same.push_back(a);
+    if (b.type(v).layout.state(a) == kSame) same.insert(a);
   return same.empty() ? v : b.relayout(v, same, kPartial);
 }
 

@@ -10,8 +10,7 @@ namespace {
 
 Layout without_unit_axes(const Mesh& mesh, Layout l) {
   for (AxisList& dim : l.dims) std::erase_if(dim, [&](const AxisUse& u) { return mesh.n(u.axis) == 1; });
-  for (Axis a : kAllAxes)
-    if (mesh.n(a) == 1) l.partial.erase(a), l.copy.erase(a), l.max.erase(a);
+  l.partial = mesh.used(l.partial), l.copy = mesh.used(l.copy), l.max = mesh.used(l.max);
   return l;
 }
 
@@ -19,7 +18,7 @@ Layout without_unit_axes(const Mesh& mesh, Layout l) {
 AnyOp rewritten(const Mesh& mesh, const AnyOp& op) {
   if (const auto* r = op.get_if<Relayout>()) {
     Relayout out = *r;
-    std::erase_if(out.axes, [&](Axis a) { return mesh.n(a) == 1; });
+    out.axes = mesh.used(out.axes);
     return out;
   }
   if (const auto* ones = op.get_if<Ones>()) {

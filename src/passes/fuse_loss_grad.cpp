@@ -52,7 +52,7 @@ class Finder {
   // One op needs dy as the tokens are, not as terms of sums.
   bool keeps_types(Value dy, const Node& sums, const Node& x_grad) const {
     const Layout &tokens = g_.type(sums.ins[1]).layout, &factors = g_.type(dy).layout;
-    if (factors.dims != tokens.dims || !factors.partial.list().empty()) return false;
+    if (factors.dims != tokens.dims || !factors.partial.empty()) return false;
     const std::vector<Value> ins = {dy, sums.ins[0], sums.ins[1]};
     const std::vector<Type> types = AnyOp(VocabLoss{}).infer(infer_args(g_, ins, sums.phase));
     return types[0] == g_.type(sums.outs[1]) && types[1] == g_.type(x_grad.outs[0]);

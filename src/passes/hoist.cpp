@@ -18,7 +18,7 @@ bool updates_in_place(const AnyOp& op) {
 // Stages of a pipeline have different graphs: only an order that is kept is the same on all of them.
 bool meets_other_stages(const AnyOp& op) {
   const auto* r = op.get_if<Relayout>();
-  return r && std::find(r->axes.begin(), r->axes.end(), Axis::pp) != r->axes.end();
+  return r && r->axes.meets(groups::pipeline);
 }
 
 }  // namespace

@@ -137,8 +137,8 @@ class SumOfSquares {
 
   // Terms of one key can be added before they are moved.
   std::string key(const Term& t) const {
-    const std::string move = t.relayout < 0 ? "" : g_.nodes[t.relayout].op.print();
-    return move + to_string(g_.type(g_.nodes[t.squares].outs[0]));
+    const std::string move = t.relayout < 0 ? "" : g_.nodes[t.relayout].op.print(g_.mesh.used());
+    return move + to_string(g_.type(g_.nodes[t.squares].outs[0]), g_.mesh.used());
   }
 
   void join(const std::vector<Term>& group, std::vector<Node>& out) {

@@ -18,10 +18,7 @@ namespace {
 
 constexpr int kGradLane = 3;
 
-bool over_tensor_axes(const Relayout& r) {
-  const auto& tp = tensor_parallel_axes();
-  return std::all_of(r.axes.begin(), r.axes.end(), [&](Axis a) { return std::count(tp.begin(), tp.end(), a) > 0; });
-}
+bool over_tensor_axes(const Relayout& r) { return groups::tensor.has(r.axes); }
 
 class Overlap {
  public:

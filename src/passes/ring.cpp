@@ -20,7 +20,6 @@ namespace megalith {
 namespace {
 
 constexpr int kRingLane = 4;
-const std::vector<Axis> kRing = {Axis::cp};
 
 using Block = std::vector<Value>;  // keys and values, or their gradients
 
@@ -29,7 +28,7 @@ bool goes_round(const AttentionSpec& at) { return at.causal && !at.lengths && !a
 
 class Ring {
  public:
-  explicit Ring(Graph& g) : g_(g), b_(g), ranks_(g.mesh.n(Axis::cp)) {}
+  explicit Ring(Graph& g) : g_(g), b_(g), axes_(g.mesh.used(groups::context)), ranks_(g.mesh.n(axes_)) {}
 
   bool run() {
     send_ahead();
@@ -74,7 +73,7 @@ class Ring {
   std::optional<Value> gathered(Value v) const {
     const int node = g_.info(v).node;
     const auto* r = node < 0 ? nullptr : g_.nodes[size_t(node)].op.get_if<Relayout>();
-    if (!r || r->transfer != Transfer::all_gather || r->axes != kRing || r->from != split(0)) return {};
+    if (!r || r->transfer != Transfer::all_gather || r->axes != axes_ || r->from != split(0)) return {};
     return g_.nodes[size_t(node)].ins[0];
   }
   std::optional<Block> block(Value k, Value v) const {
@@ -88,7 +87,7 @@ class Ring {
     Block out;
     for (Value v : block) {
       const Order order = g_.type(v).layout.dims[0].back().order;
-      out.push_back(b_.begin_relayout(v, kRing, split(0), kRingLane, order, rotated % ranks_));
+      out.push_back(b_.begin_relayout(v, axes_, split(0), kRingLane, order, rotated % ranks_));
     }
     return out;
   }
@@ -163,6 +162,7 @@ class Ring {
 
   Graph& g_;
   Builder b_;
+  AxisSet axes_;
   int ranks_;
   std::map<size_t, std::vector<Ahead>> ahead_;  // by the node before which it is sent
   std::map<Value, Block> begun_;                // what was sent ahead
@@ -172,6 +172,6 @@ class Ring {
 
 }  // namespace
 
-bool ring(Graph& g) { return g.mesh.n(Axis::cp) > 1 && Ring(g).run(); }
+bool ring(Graph& g) { return g.mesh.n(groups::context) > 1 && Ring(g).run(); }
 
 }  // namespace megalith

@@ -52,25 +52,26 @@ Cost cost_of(const Plan& plan, const Program& p, const Instruction& in) {
   return in.op.cost(ins, outs);
 }
 
-static std::string place(const Program& p, int b) {
+static std::string place(const Program& p, int b, AxisSet used) {
   const Buffer& buffer = p.buffers[b];
-  return fmt::format("b{} {} @{}", b, to_string(buffer.type), buffer.offset);
+  return fmt::format("b{} {} @{}", b, to_string(buffer.type, used), buffer.offset);
 }
 
 std::string print(const Plan& plan) {
+  const AxisSet used = plan.mesh.used();
   std::string out;
   for (const Leaf& l : plan.leaves)
-    out += fmt::format("leaf {} {} @{}{} {} bytes   # {}\n", l.name, to_string(l.type), l.host ? "host+" : "", l.offset,
-                       l.bytes, name_of(l.role));
+    out += fmt::format("leaf {} {} @{}{} {} bytes   # {}\n", l.name, to_string(l.type, used), l.host ? "host+" : "",
+                       l.offset, l.bytes, name_of(l.role));
   for (const Program& p : plan.programs) {
     out += fmt::format("program {}: {} instructions, {} bytes of activations and workspace\n", p.name,
                        p.instructions.size(), p.activation_bytes);
     for (size_t i = 0; i < p.instructions.size(); ++i) {
       const Instruction& in = p.instructions[i];
       std::string outs, ins;
-      for (int b : in.outs) outs += (outs.empty() ? "" : ", ") + place(p, b);
+      for (int b : in.outs) outs += (outs.empty() ? "" : ", ") + place(p, b, used);
       for (int b : in.ins) ins += fmt::format("{}b{}", ins.empty() ? "" : ", ", b);
-      out += fmt::format("{:>5}  {} = {}({})", i, outs, in.op.print(), ins);
+      out += fmt::format("{:>5}  {} = {}({})", i, outs, in.op.print(used), ins);
       if (in.workspace_bytes) out += fmt::format(" workspace {} @{}", in.workspace_bytes, in.workspace);
       out += fmt::format("   # {} {}\n", name_of(in.phase), to_string(in.origin));
     }
@@ -108,7 +109,9 @@ static void verify(const Plan& plan, const Program& p) {
   for (size_t i = 0; i < p.instructions.size(); ++i) {
     const Instruction& in = p.instructions[i];
     const auto require = [&](bool ok, const char* what, int a, int b = -1) {
-      if (!ok) fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(), what, a, b);
+      if (!ok)
+        fail("plan, program {}, instruction {} ({}): {} (b{}, b{})", p.name, i, in.op.print(plan.mesh.used()), what, a,
+             b);
     };
     for (int b : in.ins) require(p.buffers[b].leaf >= 0 || defined.count(b), "reads a buffer before it is written", b);
     for (const Alias& a : in.op.aliases()) {

@@ -20,10 +20,8 @@ std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
       const double times = runs_a_step(plan, p.name, in, micro_batches);
       if (!op || is_local(op->transfer) || plan.mesh.n(op->axes) == 1 || times == 0) continue;
       const i64 larger = std::max(p.buffers[size_t(in.ins[0])].bytes, p.buffers[size_t(in.outs[0])].bytes);
-      std::vector<Axis> axes;
-      for (Axis a : op->axes)
-        if (plan.mesh.n(a) > 1) axes.push_back(a);
-      add(to_string(axes), wire_bytes(op->transfer, double(larger), plan.mesh.n(axes)), times);
+      const AxisSet axes = plan.mesh.used(op->axes);
+      add(to_string(axes, plan.mesh.used()), wire_bytes(op->transfer, double(larger), plan.mesh.n(axes)), times);
     }
   if (!step.pipeline) return out;
   for (const StagePiece& piece : step.pipeline->pieces) {

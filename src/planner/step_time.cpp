@@ -108,8 +108,7 @@ StepTime of_pipeline(StagePlans& plans, const sim::Clock& clock) {
     if (costs.all.seconds > slowest.seconds) slowest = costs.all;
   }
   const Plan& first = plans.at(0).plan;
-  Coord next{};
-  next[size_t(Axis::pp)] = 1;
+  const Coord next = first.mesh.at(Coord{}, groups::pipeline, 1);
   const double sent = double(first.leaf("out" + plans.at(0).pipeline->pieces.front().suffix).bytes);
   spec.transfer = clock.send(sent, first.mesh.rank(Coord{}), first.mesh.rank(next));
   const sim::PipelineRun run = sim::run_pipeline(spec);

@@ -15,10 +15,11 @@ namespace megalith {
 
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   const i64 tk = std::gcd(p.tensor_model_parallel_size, model.groups());
-  Mesh m = make_mesh(int(p.data_parallel_size()), int(p.context_parallel_size), int(tk),
-                     int(p.tensor_model_parallel_size / tk));
-  m.size[int(Axis::pp)] = int(p.pipeline_model_parallel_size);
-  return m;
+  return make_mesh({.dp = int(p.data_parallel_size()),
+                    .cp = int(p.context_parallel_size),
+                    .tk = int(tk),
+                    .tr = int(p.tensor_model_parallel_size / tk),
+                    .pp = int(p.pipeline_model_parallel_size)});
 }
 
 // Shared out by what layers, the embedding, and head with loss cost a sequence: flops, and bytes as the flops that a
@@ -76,19 +77,20 @@ ParallelStyle style_of(const ParallelConfig& p) {
 std::string rank_map(const Mesh& mesh) {
   constexpr size_t kShown = 8;  // groups of an axis; runs of thousands of ranks have as many
   if (mesh.num_ranks() == 1) return {};
-  std::string out = fmt::format("ranks: {} = pp {} x dp {} x cp {} x tp {} (neighbours in tp)", mesh.num_ranks(),
-                                mesh.n(Axis::pp), mesh.n(Axis::dp), mesh.n(Axis::cp), mesh.n(tensor_parallel_axes()));
-  const auto row = [&](const char* name, const std::vector<Axis>& axes) {
+  std::string out =
+      fmt::format("ranks: {} = pp {} x dp {} x cp {} x tp {} (neighbours in tp)", mesh.num_ranks(),
+                  mesh.n(groups::pipeline), mesh.n(groups::data), mesh.n(groups::context), mesh.n(groups::tensor));
+  const auto row = [&](const char* name, AxisSet axes) {
     if (mesh.n(axes) == 1) return;
     const auto groups = mesh.groups(axes);
     out += fmt::format("\n  {:<17} groups:", name);
     for (size_t i = 0; i < std::min(groups.size(), kShown); ++i) out += fmt::format(" [{}]", fmt::join(groups[i], " "));
     if (groups.size() > kShown) out += fmt::format(" and {} more", groups.size() - kShown);
   };
-  row("tensor-parallel", tensor_parallel_axes());
-  row("context-parallel", {Axis::cp});
-  row("data-parallel", {Axis::dp});
-  row("pipeline", {Axis::pp});
+  row("tensor-parallel", groups::tensor);
+  row("context-parallel", groups::context);
+  row("data-parallel", groups::data);
+  row("pipeline", groups::pipeline);
   return out;
 }
 

@@ -19,9 +19,8 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
   for (const Pool& pool : step.pools) bytes += kinds(pool.name) * local_type(plan.mesh, pool.shard).bytes();
   for (const Parameter& p : step.pools.empty() ? step.parameters : std::vector<Parameter>()) {
     i64 holders = 1;
-    for (Axis a : kAllAxes)
-      if (a != Axis::pp && share.shared && !share.whole && !p.type.layout.state(a).is_split())
-        holders *= plan.mesh.n(a);
+    for (Axis a : groups::stage)
+      if (share.shared && !share.whole && !p.type.layout.state(a).is_split()) holders *= plan.mesh.n(a);
     const auto [rows, row] = rows_to_share(local_type(plan.mesh, p.type), holders);
     bytes += kinds(p.name) * ((rows + holders - 1) / holders) * row * size_of(DType::f32);
   }

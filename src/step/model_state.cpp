@@ -100,8 +100,8 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   const Type& type = t.parameter->type;
   const bool cut = !step_.pools.empty();  // then over all ranks that have copies of the weight
   i64 holders = 1, mine = 0;
-  for (Axis a : kAllAxes) {
-    if (a == Axis::pp || type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
+  for (Axis a : groups::stage) {
+    if (type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
     mine = mine * mesh.n(a) + coord_[int(a)], holders *= mesh.n(a);
   }
   if (!shared && mine > 0) return {};
@@ -226,18 +226,18 @@ void ModelState::forget_moments() {
 }
 
 bool ModelState::counts(const Leaf& leaf) const {
-  for (Axis a : kAllAxes)
-    if (a != Axis::pp && !leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
+  for (Axis a : groups::stage)
+    if (!leaf.type.layout.state(a).is_split() && coord_[int(a)] != 0) return false;
   return true;
 }
 
 bool ModelState::gives_values(const Leaf& gradient) const {
-  for (Axis a : gradient.type.layout.partial.list())
-    if (coord_[int(a)] != 0) return false;
-  return true;
+  return step_.plan.mesh.place(coord_, gradient.type.layout.partial) == 0;
 }
 
-bool ModelState::counts_elsewhere(const Parameter& p) const { return p.tied && coord_[int(Axis::pp)] != 0; }
+bool ModelState::counts_elsewhere(const Parameter& p) const {
+  return p.tied && step_.plan.mesh.place(coord_, groups::pipeline) != 0;
+}
 
 // Of the local elements, those in rows that exist: rows are dim 0, so they come first.
 i64 ModelState::true_elements(const Leaf& leaf, i64 true_rows) const {

@@ -9,9 +9,8 @@ namespace {
 
 constexpr int channel_of(Task::Kind kind) { return kind == Task::Kind::forward ? 0 : 1; }
 
-int rank_at(const Mesh& mesh, Coord coord, int stage) {
-  coord[int(Axis::pp)] = stage;
-  return mesh.rank(coord);
+int rank_at(const Mesh& mesh, const Coord& coord, int stage) {
+  return mesh.rank(mesh.at(coord, groups::pipeline, stage));
 }
 
 }  // namespace

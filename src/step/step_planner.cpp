@@ -15,7 +15,7 @@ namespace {
 // The pool that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
 // reader to hide it behind.
 std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
-  const bool cut = spec.shard_optimizer && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
+  const bool cut = spec.shard_optimizer && spec.mesh.n(groups::data_context) > 1;
   if (!cut) return {};
   std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer, spec.mode.precision);
   place_on_host(pools, spec.optimizer);
@@ -49,7 +49,7 @@ StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
   if (spec.pipeline.schedule.stages > 1) out_.pipeline = stage_of(spec.pipeline);
   pieces_ = in_pipeline() ? out_.pipeline->pieces : std::vector<StagePiece>{{spec.model->whole()}};
-  begun_ = in_pipeline() && spec.traffic.overlap_gradients && spec.mesh.n(Axis::dp) * spec.mesh.n(Axis::cp) > 1;
+  begun_ = in_pipeline() && spec.traffic.overlap_gradients && spec.mesh.n(groups::data_context) > 1;
 }
 
 PlannedStep StepPlanner::plan() {
@@ -139,7 +139,7 @@ void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& paramete
 // All of the rank's pieces together. Sums that a stage has no terms of stay zero.
 std::vector<TermSums> StepPlanner::sums_of_pieces(Builder& b) {
   std::vector<TermSums> out;
-  const AxisSet axes = {Axis::dp, Axis::cp};
+  constexpr AxisSet axes = groups::data_context;
   for (const std::string& name : out_.terms) {
     if (out.empty()) {
       out.push_back(term_leaves(b, name, true, "", axes));

@@ -11,7 +11,7 @@ LoaderConfig rank_loader_config(const Options& o, const Mesh& mesh, const Coord&
   LoaderConfig c = loader_config(o.data, split);
   c.consumed_samples = first;
   c.micro_batch_size = o.train.micro_batch_size;
-  c.data_parallel_rank = coord[int(Axis::dp)], c.data_parallel_size = mesh.n(Axis::dp);
+  c.data_parallel_rank = mesh.place(coord, groups::data), c.data_parallel_size = mesh.n(groups::data);
   return c;
 }
 
@@ -24,7 +24,7 @@ double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done, boo
   if (whole) config.type = SamplerType::single;
   if (config.type == SamplerType::single) config.end = first + samples;
   DataLoader loader(set, config);
-  const i64 at_once = t.micro_batch_size * mesh.n(Axis::dp);
+  const i64 at_once = t.micro_batch_size * mesh.n(groups::data);
   auto e = trainer_.evaluate(loader, (samples + at_once - 1) / at_once);
   if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
   if (e.tokens == 0) log::warn("no label of the {} samples evaluated counts: the loss is 0", samples);
@@ -33,8 +33,8 @@ double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done, boo
 
 // What the first rank of the last stage has, where others have nothing or the same.
 double Evaluation::from_last_stage(double x) {
-  Coord one{};
-  one[int(Axis::pp)] = step_.plan.mesh.n(Axis::pp) - 1;
+  const Mesh& mesh = step_.plan.mesh;
+  const Coord one = mesh.at(Coord{}, groups::pipeline, mesh.n(groups::pipeline) - 1);
   return sum_over(ranks_, coord_ == one ? x : 0);
 }
 

@@ -22,7 +22,9 @@ Coord coord_of(const Plan& plan, const Ranks& ranks) {
 }
 
 int stage_of(const Options& o, const Ranks& ranks) {
-  return o.train.dry_run ? 0 : mesh_of(o.parallel, o.model).coord(ranks.rank())[int(Axis::pp)];
+  if (o.train.dry_run) return 0;
+  const Mesh mesh = mesh_of(o.parallel, o.model);
+  return mesh.place(mesh.coord(ranks.rank()), groups::pipeline);
 }
 
 // Says what becomes of evaluations where there is less to evaluate on than was asked for.

@@ -191,7 +191,7 @@ class TrainingRun {
   }
 
   // Of all data-parallel ranks, in one micro-batch.
-  i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(Axis::dp); }
+  i64 samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(groups::data); }
 
   std::vector<DatasetUse> data_read() const {
     return datasets_.train ? data_use(o_.data, *datasets_.train, state_.consumed_samples) : std::vector<DatasetUse>();

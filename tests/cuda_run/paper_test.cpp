@@ -35,7 +35,7 @@ StepSpec spec(bool llama, DType dtype, i64 hidden, i64 heads, i64 groups, const 
 
 TEST(Paper, plans_are_the_cards) {
   if (cuda_device_count() == 0) GTEST_SKIP() << "no GPU";
-  const Mesh one = make_mesh(1, 1, 1, 1), two = make_mesh(2, 1, 1, 1);
+  const Mesh one = make_mesh({}), two = make_mesh({2, 1, 1, 1});
   const StepSpec specs[] = {spec(false, DType::bf16, 768, 12, 0, one), spec(true, DType::bf16, 1024, 8, 2, one),
                             spec(true, DType::bf16, 640, 10, 5, two), spec(false, DType::f32, 768, 12, 0, one),
                             spec(true, DType::f32, 96, 2, 1, one)};

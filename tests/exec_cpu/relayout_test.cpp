@@ -15,7 +15,7 @@ using namespace harness;
 struct Case {
   Mesh mesh;
   Type from;
-  std::vector<Axis> axes;
+  AxisSet axes;
   State to;
   Order order = Order::block;
   int rotated = 0;
@@ -77,13 +77,11 @@ void expect_as_harness(const Case& c, int lane) {
 // A [16, 8, 16] value whose state over tp is `s`; over cp its first dim is cut in zigzag, over dp its second.
 Type value(State s, DType dtype) {
   Layout l = whole(3);
-  l.dims[0].push_back({Axis::cp, Order::zigzag}), l.dims[1].push_back({Axis::dp});
-  for (Axis a : tensor_parallel_axes()) {
-    if (s.is_split()) l.dims[s.dim].push_back({a});
-    if (s == kPartial) l.partial.insert(a);
-    if (s == kCopy) l.copy.insert(a);
-    if (s == kMax) l.max.insert(a);
-  }
+  l.dims[0].add({groups::context, Order::zigzag}), l.dims[1].add({groups::data});
+  if (s.is_split()) l.dims[s.dim].add({groups::tensor});
+  if (s == kPartial) l.partial.insert(groups::tensor);
+  if (s == kCopy) l.copy.insert(groups::tensor);
+  if (s == kMax) l.max.insert(groups::tensor);
   return {dtype, {16, 8, 16}, l};
 }
 
@@ -96,53 +94,57 @@ const std::vector<std::pair<State, State>> kRows = {
 }  // namespace
 
 TEST(CpuRelayout, every_row_in_line_and_on_a_lane) {
-  const auto& tp = tensor_parallel_axes();
-  for (const Mesh& mesh : {make_mesh(1, 1, 2, 1), make_mesh(1, 2, 1, 2), make_mesh(2, 1, 2, 2)})
+  constexpr AxisSet tp = groups::tensor;
+  for (const Mesh& mesh : {make_mesh({1, 1, 2, 1}), make_mesh({1, 2, 1, 2}), make_mesh({2, 1, 2, 2})})
     for (const auto& [from, to] : kRows)
       for (const DType dtype : {DType::f32, DType::f64})
         for (const int lane : {0, 2}) expect_as_harness({mesh, value(from, dtype), tp, to}, lane);
 }
 
 TEST(CpuRelayout, zigzag_out_of_and_into_blocks) {
-  const Mesh mesh = make_mesh(1, 4, 1, 1);
-  Type zigzag = {DType::f32, {24, 6}, {{{{Axis::cp, Order::zigzag}}, {}}, {}, {}, {}}}, block = zigzag, part = zigzag;
-  block.layout.dims[0] = {{Axis::cp}};
-  part.layout.dims[0].clear(), part.layout.partial = {Axis::cp};
-  expect_as_harness({mesh, zigzag, {Axis::cp}, kCopy}, 0);
-  expect_as_harness({mesh, zigzag, {Axis::cp}, split(0), Order::block}, 0);
-  expect_as_harness({mesh, block, {Axis::cp}, split(0), Order::zigzag}, 1);
-  expect_as_harness({mesh, part, {Axis::cp}, split(0), Order::zigzag}, 1);
+  for (const Mesh& mesh : {make_mesh({1, 4, 1, 1}), make_mesh({.cp = 4, .ep = 2, .etp = 1})}) {  // whole, and cut
+    Type zigzag = {DType::f32, {24, 6}, {{{{groups::context, Order::zigzag}}, {}}, {}, {}, {}}}, block = zigzag,
+         part = zigzag;
+    block.layout.dims[0] = {{groups::context}};
+    part.layout.dims[0].clear(), part.layout.partial = {groups::context};
+    expect_as_harness({mesh, zigzag, {groups::context}, kCopy}, 0);
+    expect_as_harness({mesh, zigzag, {groups::context}, split(0), Order::block}, 0);
+    expect_as_harness({mesh, block, {groups::context}, split(0), Order::zigzag}, 1);
+    expect_as_harness({mesh, part, {groups::context}, split(0), Order::zigzag}, 1);
+  }
 }
 
 TEST(CpuRelayout, rotations) {
-  for (const Mesh& mesh : {make_mesh(1, 2, 1, 1), make_mesh(1, 4, 1, 1), make_mesh(2, 3, 2, 1)})
+  for (const Mesh& mesh : {make_mesh({1, 2, 1, 1}), make_mesh({1, 4, 1, 1}), make_mesh({2, 3, 2, 1}),
+                           make_mesh({.cp = 4, .ep = 2, .etp = 1})})
     for (const Order order : {Order::block, Order::zigzag})
       for (const int dim : {0, 1})
-        for (int from = 0; from < mesh.n(Axis::cp); ++from)
-          for (int to = 0; to < mesh.n(Axis::cp); ++to) {
+        for (int from = 0; from < mesh.n(groups::context); ++from)
+          for (int to = 0; to < mesh.n(groups::context); ++to) {
             Layout l = whole(3);
-            l.dims[size_t(dim)] = {{Axis::cp, order, from}}, l.dims[2] = {{Axis::tk}}, l.partial = {Axis::dp};
-            const Case c{mesh, {DType::f32, {24, 48, 4}, l}, {Axis::cp}, split(dim), order, to};
+            l.dims[size_t(dim)] = {{groups::context, order, from}}, l.dims[2] = {{groups::kv_heads}},
+            l.partial = {groups::data};
+            const Case c{mesh, {DType::f32, {24, 48, 4}, l}, {groups::context}, split(dim), order, to};
             if (from != to) expect_as_harness(c, from % 2);
           }
 }
 
 TEST(CpuRelayout, values_that_do_not_divide_and_scalars) {
-  const Mesh mesh = make_mesh(3, 1, 1, 1);
+  const Mesh mesh = make_mesh({3, 1, 1, 1});
   for (const Shape& shape : {Shape{7}, Shape{}, Shape{1}, Shape{2, 5}}) {
     Type t{DType::f64, shape, whole(shape.size())};
-    t.layout.partial = {Axis::dp};
-    expect_as_harness({mesh, t, {Axis::dp}, kSame}, 0);
-    expect_as_harness({mesh, t, {Axis::dp}, kCopy}, 1);
+    t.layout.partial = {groups::data};
+    expect_as_harness({mesh, t, {groups::data}, kSame}, 0);
+    expect_as_harness({mesh, t, {groups::data}, kCopy}, 1);
   }
 }
 
 // Half a unit in the last place of a bf16 is 2^-9 of a number below 8.
 TEST(CpuRelayout, bf16_terms_are_added_in_f32) {
-  const Mesh mesh = make_mesh(8, 1, 1, 1);
+  const Mesh mesh = make_mesh({8, 1, 1, 1});
   Type t{DType::bf16, {1024}, whole(1)};
-  t.layout.partial = {Axis::dp};
-  const Plan plan = plan_of({mesh, t, {Axis::dp}, kSame}, 0);
+  t.layout.partial = {groups::data};
+  const Plan plan = plan_of({mesh, t, {groups::data}, kSame}, 0);
   std::vector<std::vector<bf16>> results(8, std::vector<bf16>(1024));
   run_ranks(8, [&](Ranks& ranks) {
     cpu::Executor executor(plan, mesh.coord(ranks.rank()), &ranks);
@@ -157,8 +159,8 @@ TEST(CpuRelayout, bf16_terms_are_added_in_f32) {
 
 TEST(CpuRelayout, alone_it_is_an_error) {
   Type t{DType::f32, {4}, whole(1)};
-  t.layout.partial = {Axis::dp};
-  const Plan plan = plan_of({make_mesh(2, 1, 1, 1), t, {Axis::dp}, kSame}, 0);
+  t.layout.partial = {groups::data};
+  const Plan plan = plan_of({make_mesh({2, 1, 1, 1}), t, {groups::data}, kSame}, 0);
   cpu::Executor executor(plan);
   EXPECT_THROW(executor.run(0), Error);
 }

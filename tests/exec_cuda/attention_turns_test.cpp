@@ -41,12 +41,12 @@ void same_bits_every_run(const Sizes& n) {
 
 // Each rank has parts of the queries and all keys; the same, rank by rank.
 void same_bits_of_parts(const Sizes& n, int ranks, Order order) {
-  const Mesh mesh = make_mesh(1, ranks, 1, 1);
+  const Mesh mesh = make_mesh({1, ranks, 1, 1});
   const DType t = DType::bf16;
-  const AxisList split = {{Axis::cp, order}};
+  const AxisList split = {{groups::context, order}};
   const Layout queries{{split, {}, {}, {}, {}}, {}, {}, {}}, of_starts{{split, {}}, {}, {}, {}};
   Layout keys = whole(4);
-  keys.copy = {Axis::cp};
+  keys.copy = {groups::context};
   const Shape q{n.s, n.b, n.g, n.r, n.d}, k{n.s, n.b, n.g, n.d};
   const Array all_q = normals(t, q, 1), all_k = normals(t, k, 2), all_v = normals(t, k, 3), all_dout = normals(t, q, 4);
   const Array rows = array(DType::i64, {n.b}, [](i64 i) { return double(i); });

@@ -271,7 +271,7 @@ TEST(Gemm, nothing_is_measured_that_is_not_kept) {
 // As the executor does it: all kernels are tuned, then the buffers get their contents.
 TEST(EinsumKernel, is_right_after_tuning) {
   Trial trial({96, 64, 128, 1, kBf16, kF32, true, true, false, Case::kInPlace});
-  const Mesh mesh = make_mesh(1, 1, 1, 1);
+  const Mesh mesh = make_mesh({});
   const Type x{kBf16, {96, 128}, whole(2)}, w{kBf16, {128, 64}, whole(2)}, y{kF32, {96, 64}, whole(2)};
   Device own(0, "");
   const Kernel kernel = prepare(Einsum{"mk,kn->mn", kF32, true, true}, {mesh, {}, {x, w, y}, {y}, own});

@@ -9,7 +9,7 @@ namespace megalith::cuda {
 
 namespace {
 
-Relayout op_of(const Mesh& mesh, Type from, const std::vector<Axis>& axes, State to, int lane) {
+Relayout op_of(const Mesh& mesh, Type from, AxisSet axes, State to, int lane) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
@@ -19,28 +19,30 @@ Relayout op_of(const Mesh& mesh, Type from, const std::vector<Axis>& axes, State
   return op;
 }
 
-Type partial_over(Axis a) {
+Type partial_over(AxisSet a) {
   Type t{DType::f32, {8, 8}, whole(2)};
   t.layout.partial.insert(a);
   return t;
 }
-Type split_over(Axis a) {
+Type split_over(AxisSet a) {
   Type t{DType::f32, {8, 8}, whole(2)};
-  t.layout.dims[0].push_back({a});
+  t.layout.dims[0].add({a});
   return t;
 }
 
 }  // namespace
 
 TEST(Cliques, of_relayouts) {
-  const Mesh mesh = make_mesh(2, 1, 2, 1);
+  const Mesh mesh = make_mesh({2, 1, 2, 1});
   const auto at = [&](const Relayout& op, int rank) { return clique_of(op, mesh, mesh.coord(rank)); };
-  const Relayout sum = op_of(mesh, partial_over(Axis::dp), {Axis::dp}, kSame, 2);
+  const Relayout sum = op_of(mesh, partial_over(groups::data), {groups::data}, kSame, 2);
   EXPECT_EQ(at(sum, 1), (Clique{Clique::collective, 2, {1, 3}}));
-  EXPECT_EQ(at(op_of(mesh, split_over(Axis::tk), {Axis::tk}, split(1), 0), 3), (Clique{Clique::pairwise, 0, {2, 3}}));
-  EXPECT_EQ(at(op_of(mesh, split_over(Axis::tk), {Axis::tk}, kPartial, 0), 3), std::nullopt);
-  EXPECT_EQ(at(op_of(mesh, partial_over(Axis::cp), {Axis::cp}, kSame, 0), 0), std::nullopt) << "an axis of one rank";
-  EXPECT_EQ(describe(sum, *at(sum, 1), "layer 3"), "all_reduce over dp, layer 3, ranks 1 3");
+  EXPECT_EQ(at(op_of(mesh, split_over(groups::kv_heads), {groups::kv_heads}, split(1), 0), 3),
+            (Clique{Clique::pairwise, 0, {2, 3}}));
+  EXPECT_EQ(at(op_of(mesh, split_over(groups::kv_heads), {groups::kv_heads}, kPartial, 0), 3), std::nullopt);
+  EXPECT_EQ(at(op_of(mesh, partial_over(groups::context), {groups::context}, kSame, 0), 0), std::nullopt)
+      << "an axis of one rank";
+  EXPECT_EQ(describe(sum, mesh, *at(sum, 1), "layer 3"), "all_reduce over dp, layer 3, ranks 1 3");
 }
 
 TEST(Cliques, ranks_agree_on_all_of_them) {

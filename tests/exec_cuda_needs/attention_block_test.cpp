@@ -29,9 +29,9 @@ void expect(const std::optional<SeenBlock>& got, const SeenBlock& want) {
 
 Indices held(const Mesh& mesh, int rank, Order order, int rotated) {
   Layout l = whole(1);
-  l.dims[0] = {{Axis::cp, order, rotated}};
+  l.dims[0] = {{groups::context, order, rotated}};
   Indices out;
-  for (const Run& r : index_runs(mesh, {i64(16 * mesh.n(Axis::cp))}, l, mesh.coord(rank), 0)) {
+  for (const Run& r : index_runs(mesh, {i64(16 * mesh.n(groups::context))}, l, mesh.coord(rank), 0)) {
     out.start[out.runs] = r.start, out.place[out.runs] = out.n;
     out.n += r.length, ++out.runs;
   }
@@ -67,7 +67,7 @@ TEST(SeenBlock, every_block_of_a_ring_is_one_problem) {
     for (Order order : {Order::block, Order::zigzag})
       for (int rank = 0; rank < ranks; ++rank)
         for (int rotated = 0; rotated < ranks; ++rotated) {
-          const Mesh mesh = make_mesh(1, ranks, 1, 1);
+          const Mesh mesh = make_mesh({1, ranks, 1, 1});
           const Indices q = held(mesh, rank, order, 0), k = held(mesh, rank, order, rotated);
           const auto seen = seen_block(q, k);
           ASSERT_TRUE(seen);

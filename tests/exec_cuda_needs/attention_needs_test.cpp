@@ -17,9 +17,9 @@ struct Ring {
 };
 Ring ring(int ranks, i64 s, Order order, int rotated, int tensor_ranks = 1) {
   Layout o = whole(5), k = whole(4);
-  o.dims[0] = {{Axis::cp, order}}, k.dims[0] = {{Axis::cp, order, rotated}};
-  if (tensor_ranks > 1) o.dims[2] = k.dims[2] = {{Axis::tk}};
-  return {make_mesh(1, ranks, tensor_ranks, 1),
+  o.dims[0] = {{groups::context, order}}, k.dims[0] = {{groups::context, order, rotated}};
+  if (tensor_ranks > 1) o.dims[2] = k.dims[2] = {{groups::kv_heads}};
+  return {make_mesh({1, ranks, tensor_ranks, 1}),
           {DType::bf16, {s, kSamples, kGroups, kHeads, kWidth}, o},
           {DType::bf16, {s, kSamples, kGroups, kWidth}, k}};
 }

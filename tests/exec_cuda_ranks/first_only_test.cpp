@@ -13,11 +13,12 @@ constexpr i64 kSize = 1 << 16;  // of a rank's part
 
 // part -> whole, in the first micro-batch; behind it something that all of them do.
 Plan plan_of(Graph& g, cuda::Device& device) {
-  g.mesh = make_mesh(2, 1, 1, 1);
+  g.mesh = make_mesh({2, 1, 1, 1});
   Builder b(g);
   Type whole_type{DType::f32, {2 * kSize}, whole(1)}, part = whole_type;
-  whole_type.layout.copy.insert(Axis::dp), part.layout.dims[0].push_back({Axis::dp});
-  const Value moved = b.move_into(b.leaf({"part", part}), {Axis::dp}, kCopy, b.leaf({"whole", whole_type}), 2, true);
+  whole_type.layout.copy.insert(groups::data), part.layout.dims[0].add({groups::data});
+  const Value moved =
+      b.move_into(b.leaf({"part", part}), {groups::data}, kCopy, b.leaf({"whole", whole_type}), 2, true);
   b.wait(moved);
   g.outputs["y"] = b.add1(Scale{1, 2}, {b.leaf({"x", {DType::f32, {2 * kSize}, whole(1)}})});
   return plan_memory(g.mesh, {{"p", &g, {Phase::forward}}},

@@ -108,33 +108,31 @@ std::vector<RelayoutCase> every_row(DType dtype) {
   for (const auto& [from, to] : rows) {
     if (dtype == DType::i32 && (from == kPartial || to == kPartial)) continue;
     Layout l = whole(3);
-    l.dims[0].push_back({Axis::cp, Order::zigzag}), l.dims[1].push_back({Axis::dp});
-    for (Axis a : tensor_parallel_axes()) {
-      if (from.is_split()) l.dims[from.dim].push_back({a});
-      if (from == kPartial) l.partial.insert(a);
-      if (from == kCopy) l.copy.insert(a);
-      if (from == kMax) l.max.insert(a);
-    }
+    l.dims[0].add({groups::context, Order::zigzag}), l.dims[1].add({groups::data});
+    if (from.is_split()) l.dims[from.dim].add({groups::tensor});
+    if (from == kPartial) l.partial.insert(groups::tensor);
+    if (from == kCopy) l.copy.insert(groups::tensor);
+    if (from == kMax) l.max.insert(groups::tensor);
     const Type type{dtype, {16, 8, 16}, l};
-    for (const int lane : {0, 1, 3}) out.push_back({type, tensor_parallel_axes(), to, Order::block, lane});
-    if (dtype != DType::i32 && from != kMax) out.push_back({type, tensor_parallel_axes(), to, Order::block, 0, true});
+    for (const int lane : {0, 1, 3}) out.push_back({type, groups::tensor, to, Order::block, lane});
+    if (dtype != DType::i32 && from != kMax) out.push_back({type, groups::tensor, to, Order::block, 0, true});
   }
   return out;
 }
 
 std::vector<RelayoutCase> zigzags(DType dtype) {
-  Type zigzag = {dtype, {24, 6}, {{{{Axis::cp, Order::zigzag}}, {}}, {}, {}, {}}}, block = zigzag, part = zigzag;
-  block.layout.dims[0] = {{Axis::cp}};
-  part.layout.dims[0].clear(), part.layout.partial = {Axis::cp};
-  Type columns{dtype, {5, 48}, {{{}, {{Axis::cp, Order::zigzag}}}, {}, {}, {}}};
+  Type zigzag = {dtype, {24, 6}, {{{{groups::context, Order::zigzag}}, {}}, {}, {}, {}}}, block = zigzag, part = zigzag;
+  block.layout.dims[0] = {{groups::context}};
+  part.layout.dims[0].clear(), part.layout.partial = {groups::context};
+  Type columns{dtype, {5, 48}, {{{}, {{groups::context, Order::zigzag}}}, {}, {}, {}}};
   std::vector<RelayoutCase> out;
   for (const int lane : {0, 2}) {
-    out.push_back({zigzag, {Axis::cp}, kCopy, Order::block, lane});
-    out.push_back({columns, {Axis::cp}, kCopy, Order::block, lane});
-    out.push_back({zigzag, {Axis::cp}, split(0), Order::block, lane});
-    out.push_back({block, {Axis::cp}, split(0), Order::zigzag, lane});
-    out.push_back({zigzag, {Axis::cp}, kPartial, Order::block, lane});
-    out.push_back({part, {Axis::cp}, split(0), Order::zigzag, lane});
+    out.push_back({zigzag, {groups::context}, kCopy, Order::block, lane});
+    out.push_back({columns, {groups::context}, kCopy, Order::block, lane});
+    out.push_back({zigzag, {groups::context}, split(0), Order::block, lane});
+    out.push_back({block, {groups::context}, split(0), Order::zigzag, lane});
+    out.push_back({zigzag, {groups::context}, kPartial, Order::block, lane});
+    out.push_back({part, {groups::context}, split(0), Order::zigzag, lane});
   }
   return out;
 }
@@ -147,8 +145,9 @@ std::vector<RelayoutCase> rotations(DType dtype, int ranks) {
         for (int to = 0; to < ranks; ++to)
           for (const int lane : {0, 4}) {
             Layout l = whole(2);
-            l.dims[size_t(dim)] = {{Axis::cp, order, from}};
-            if (from != to) out.push_back({{dtype, {24, 48}, l}, {Axis::cp}, split(dim), order, lane, false, to});
+            l.dims[size_t(dim)] = {{groups::context, order, from}};
+            if (from != to)
+              out.push_back({{dtype, {24, 48}, l}, {groups::context}, split(dim), order, lane, false, to});
           }
   return out;
 }
@@ -157,9 +156,9 @@ std::vector<RelayoutCase> odd_sums(DType dtype) {
   std::vector<RelayoutCase> out;
   for (const Shape& shape : {Shape{7}, Shape{}, Shape{1}, Shape{2, 5}, Shape{0, 3}, Shape{100003}}) {
     Type t{dtype, shape, whole(shape.size())};
-    t.layout.partial = {Axis::dp};
-    out.push_back({t, {Axis::dp}, kSame});
-    out.push_back({t, {Axis::dp}, kCopy, Order::block, 1});
+    t.layout.partial = {groups::data};
+    out.push_back({t, {groups::data}, kSame});
+    out.push_back({t, {groups::data}, kCopy, Order::block, 1});
   }
   return out;
 }

@@ -10,7 +10,7 @@ namespace megalith::harness {
 
 struct RelayoutCase {
   Type from;
-  std::vector<Axis> axes;
+  AxisSet axes;
   State to;
   Order order = Order::block;
   int lane = 0;

@@ -66,48 +66,48 @@ class CudaRelayoutOnFour : public OnGpus<4> {};
 }  // namespace
 
 TEST_F(CudaRelayout, every_row_through_the_host) {
-  for (const Mesh& mesh : {make_mesh(1, 1, 2, 1), make_mesh(1, 2, 1, 2), make_mesh(2, 1, 2, 2)})
+  for (const Mesh& mesh : {make_mesh({1, 1, 2, 1}), make_mesh({1, 2, 1, 2}), make_mesh({2, 1, 2, 2})})
     for (const DType dtype : kAll) expect_through_host(mesh, every_row(dtype));
 }
 
 TEST_F(CudaRelayout, zigzag_through_the_host) {
-  for (const DType dtype : kFloats) expect_through_host(make_mesh(1, 4, 1, 1), zigzags(dtype));
+  for (const DType dtype : kFloats) expect_through_host(make_mesh({1, 4, 1, 1}), zigzags(dtype));
 }
 
 TEST_F(CudaRelayout, rotations_through_the_host) {
-  expect_through_host(make_mesh(1, 3, 1, 1), rotations(DType::f32, 3));
+  expect_through_host(make_mesh({1, 3, 1, 1}), rotations(DType::f32, 3));
 }
 
 TEST_F(CudaRelayout, odd_sizes_through_the_host) {
-  for (const DType dtype : kFloats) expect_through_host(make_mesh(3, 1, 1, 1), odd_sums(dtype));
+  for (const DType dtype : kFloats) expect_through_host(make_mesh({3, 1, 1, 1}), odd_sums(dtype));
 }
 
 TEST_F(CudaRelayoutOnTwo, every_row_by_nccl) {
-  for (const DType dtype : kAll) expect_by_nccl(make_mesh(1, 1, 2, 1), every_row(dtype));
+  for (const DType dtype : kAll) expect_by_nccl(make_mesh({1, 1, 2, 1}), every_row(dtype));
 }
 
 TEST_F(CudaRelayoutOnTwo, zigzag_by_nccl) {
-  for (const DType dtype : kFloats) expect_by_nccl(make_mesh(1, 2, 1, 1), zigzags(dtype));
+  for (const DType dtype : kFloats) expect_by_nccl(make_mesh({1, 2, 1, 1}), zigzags(dtype));
 }
 
 TEST_F(CudaRelayoutOnTwo, rotations_by_nccl) {
-  for (const DType dtype : kFloats) expect_by_nccl(make_mesh(1, 2, 1, 1), rotations(dtype, 2));
+  for (const DType dtype : kFloats) expect_by_nccl(make_mesh({1, 2, 1, 1}), rotations(dtype, 2));
 }
 
 TEST_F(CudaRelayoutOnTwo, odd_sizes_by_nccl) {
   for (const DType dtype : {DType::f32, DType::bf16, DType::f64})
-    expect_by_nccl(make_mesh(2, 1, 1, 1), odd_sums(dtype));
+    expect_by_nccl(make_mesh({2, 1, 1, 1}), odd_sums(dtype));
 }
 
 TEST_F(CudaRelayoutOnFour, four_ranks_by_nccl) {
-  for (const Mesh& mesh : {make_mesh(1, 2, 1, 2), make_mesh(2, 1, 2, 1), make_mesh(1, 1, 2, 2)})
+  for (const Mesh& mesh : {make_mesh({1, 2, 1, 2}), make_mesh({2, 1, 2, 1}), make_mesh({1, 1, 2, 2})})
     for (const DType dtype : kFloats) expect_by_nccl(mesh, every_row(dtype));
-  expect_by_nccl(make_mesh(1, 4, 1, 1), zigzags(DType::bf16));
-  expect_by_nccl(make_mesh(1, 4, 1, 1), rotations(DType::bf16, 4));
+  expect_by_nccl(make_mesh({1, 4, 1, 1}), zigzags(DType::bf16));
+  expect_by_nccl(make_mesh({1, 4, 1, 1}), rotations(DType::bf16, 4));
 }
 
 TEST_F(CudaRelayout, alone_it_is_an_error) {
-  const Mesh mesh = make_mesh(2, 1, 1, 1);
+  const Mesh mesh = make_mesh({2, 1, 1, 1});
   const RelayoutBatch batch(mesh, odd_sums(DType::f32), first_gpu());
   cuda::Device device(0, "");
   cuda::Executor executor(batch.plan(), Coord{}, device);

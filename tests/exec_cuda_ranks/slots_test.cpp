@@ -12,7 +12,7 @@ constexpr i64 kSlots = 3, kSize = 1000;
 
 // y = 2 x, and z that nothing reads; x and z with kSlots copies.
 Plan plan_of(const Backend& backend, Graph& g) {
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   const Type type{DType::f32, {kSize}, whole(1)};
   const Value x = b.leaf({"x", type});

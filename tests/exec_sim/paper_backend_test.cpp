@@ -20,7 +20,7 @@ DeviceFacts hopper() {
 struct Product {
   Graph g;
   Product() {
-    g.mesh = make_mesh(1, 1, 1, 1);
+    g.mesh = make_mesh({});
     Builder b(g);
     const Value x = b.leaf({"x", {DType::bf16, {256, 128}, whole(2)}}),
                 w = b.leaf({"w", {DType::bf16, {512, 128}, whole(2)}});

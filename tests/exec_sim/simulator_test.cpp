@@ -15,11 +15,11 @@ constexpr Hardware kEven{"even", 1e9, 1e9, 1e30, 1e9, 0};  // a flop takes as lo
 // Weights gathered on a lane beside `products` products, by the first micro-batch alone.
 Plan gathering(int products) {
   Graph g;
-  g.mesh = make_mesh(2, 1, 1, 1);
+  g.mesh = make_mesh({2, 1, 1, 1});
   Builder b(g);
   Type whole_type{DType::f32, {64, 64}, whole(2)}, part = whole_type;
-  whole_type.layout.copy.insert(Axis::dp), part.layout.dims[0].push_back({Axis::dp});
-  const Value moved = b.move_into(b.leaf({"part", part}), {Axis::dp}, kCopy, b.leaf({"w", whole_type}), 2, true);
+  whole_type.layout.copy.insert(groups::data), part.layout.dims[0].add({groups::data});
+  const Value moved = b.move_into(b.leaf({"part", part}), {groups::data}, kCopy, b.leaf({"w", whole_type}), 2, true);
   const Value x = b.leaf({"x", {DType::f32, {64, 64}, whole(2)}});
   for (int i = 0; i < products; ++i) b.add1(Einsum{"ab,bc->ac", DType::f32}, {x, x});
   b.wait(moved);

@@ -16,7 +16,7 @@ namespace {
 struct Fixture : testing::Test {  // one rank: the axes stand in the types all the same
   Graph g;
   Builder b{g};
-  const std::vector<Axis>& tp = tensor_parallel_axes();
+  static constexpr AxisSet tp = groups::tensor;
   std::vector<Transfer> transfers(Phase p) const {
     std::vector<Transfer> out;
     for (const Node& n : g.nodes)
@@ -49,7 +49,7 @@ struct BadLinear {
     const Value dx = b.add1(Einsum{"sbf,fh->sbh", DType::f64}, {dys[0], n.ins[1]});
     const Value dw = b.add1(Einsum{mistake == 1 ? "sbf,sbh->hf" : "sbf,sbh->fh", DType::f64}, {dys[0], n.ins[0]});
     if (mistake == 2) return {dx};
-    if (mistake == 3) return {b.relayout(dx, tensor_parallel_axes(), kSame), dw};  // reduces on its own account
+    if (mistake == 3) return {b.relayout(dx, groups::tensor, kSame), dw};  // reduces on its own account
     return {dx, dw};
   }
   Cost cost(Types, Types) const { return {}; }

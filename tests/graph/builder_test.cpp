@@ -13,10 +13,10 @@ namespace megalith {
 namespace {
 
 struct Fixture : testing::Test {
-  Fixture() { g.mesh = make_mesh(2, 2, 2, 1); }
+  Fixture() { g.mesh = make_mesh({2, 2, 2, 1}); }
   Graph g;
   Builder b{g};
-  const std::vector<Axis>& tp = tensor_parallel_axes();
+  static constexpr AxisSet tp = groups::tensor;
 };
 using BuilderTest = Fixture;
 
@@ -81,10 +81,10 @@ TEST_F(BuilderTest, refuses_what_no_layout_allows) {
   EXPECT_THROW(add(b, "sh,sh->sh", same, partial), Error);        // a residual on a partial sum
   EXPECT_THROW(einsum(b, "sh,sh->sh", partial, partial), Error);  // the product of sums
   Layout cp_tk = whole(2), zig = whole(1), block = whole(1);
-  cp_tk.dims[0] = {{Axis::cp}, {Axis::tk}};
-  zig.dims[0] = {{Axis::cp, Order::zigzag}}, block.dims[0] = {{Axis::cp}};
+  cp_tk.dims[0] = {{groups::context}, {groups::kv_heads}};
+  zig.dims[0] = {{groups::context, Order::zigzag}}, block.dims[0] = {{groups::context}};
   const Value nested = b.leaf({"nested", {DType::f64, {8, 8}, cp_tk}, Role::input, true});
-  EXPECT_THROW(b.relayout(nested, {Axis::cp}, kCopy), Error);  // the outer axis first
+  EXPECT_THROW(b.relayout(nested, {groups::context}, kCopy), Error);  // the outer axis first
   const Value z = b.leaf({"z", {DType::f64, {8}, zig}, Role::input, true});
   const Value l = b.leaf({"l", {DType::f64, {8}, block}, Role::input, true});
   EXPECT_THROW(einsum(b, "s,s->", z, l), Error);  // zigzag activations with block labels
@@ -93,7 +93,7 @@ TEST_F(BuilderTest, refuses_what_no_layout_allows) {
   EXPECT_THROW(swiglu(b, halves), Error);  // [gate; up] packed in one split dim
   EXPECT_THROW(b.add1(Reshape{"sb(nf)->sbnf", {{'n', 3}, {'f', 8}}, {}}, {qkv}), Error);
   Layout both = whole(3);
-  both.dims[0] = {{Axis::cp}}, both.dims[1] = {{Axis::dp}};
+  both.dims[0] = {{groups::context}}, both.dims[1] = {{groups::data}};
   const Value sb = b.leaf({"sb", {DType::f64, {8, 4, 8}, both}, Role::input, true});
   EXPECT_THROW(b.add1(Reshape{"sbh->(sb)h", {}, {}}, {sb}), Error);  // s and b merged, both split
 }

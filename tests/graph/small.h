@@ -9,12 +9,10 @@ namespace megalith {
 inline Value leaf(Builder& b, const std::string& name, Shape shape, State tp, bool wants_grad = true,
                   AxisSet copy = {}) {
   Layout l = whole(shape.size());
-  for (Axis a : tensor_parallel_axes()) {
-    if (tp.is_split()) l.dims[tp.dim].push_back({a});
-    if (tp == kPartial) l.partial.insert(a);
-    if (tp == kCopy) l.copy.insert(a);
-  }
-  for (Axis a : copy.list()) l.copy.insert(a);
+  if (tp.is_split()) l.dims[tp.dim].add({groups::tensor});
+  if (tp == kPartial) l.partial.insert(groups::tensor);
+  if (tp == kCopy) l.copy.insert(groups::tensor);
+  l.copy.insert(copy);
   return b.leaf({name, {DType::f64, std::move(shape), std::move(l)}, Role::input, wants_grad});
 }
 

@@ -11,7 +11,7 @@ namespace {
 
 Graph two_nodes() {
   Graph g;
-  g.mesh = make_mesh(1, 1, 2, 1);
+  g.mesh = make_mesh({1, 1, 2, 1});
   Builder b(g);
   b.set_module("place");
   const Value x = leaf(b, "x", {4, 2}, kSame);
@@ -35,9 +35,9 @@ TEST(Verify, finds_each_kind_of_damage) {
        [](Graph& g) {
          g.values[g.nodes[1].outs[0].id].type.shape = {2, 4};
        }},
-      {"another layout", [](Graph& g) { g.values[g.nodes[1].outs[0].id].type.layout.copy = {Axis::tk}; }},
+      {"another layout", [](Graph& g) { g.values[g.nodes[1].outs[0].id].type.layout.copy = {groups::kv_heads}; }},
       {"another dtype", [](Graph& g) { g.values[g.nodes[1].outs[0].id].type.dtype = DType::f32; }},
-      {"a leaf's layout changed", [](Graph& g) { g.values[0].type.layout.dims[0] = {{Axis::tk}}; }},
+      {"a leaf's layout changed", [](Graph& g) { g.values[0].type.layout.dims[0] = {{groups::kv_heads}}; }},
       {"a definition twice", [](Graph& g) { g.nodes.push_back(g.nodes[1]); }},
       {"a wrong node number", [](Graph& g) { g.values[g.nodes[1].outs[0].id].node = 0; }},
       {"a result missing", [](Graph& g) { g.nodes[1].outs.clear(); }},

@@ -49,7 +49,7 @@ Blocks place(const Mesh& mesh, const Type& type, const Tensor& logical, u64 seed
     out.push_back(std::move(block));
   }
   if (type.layout.partial.empty()) return out;
-  for (const std::vector<int>& group : mesh.groups(type.layout.partial.list()))
+  for (const std::vector<int>& group : mesh.groups(type.layout.partial))
     for (size_t k = 1; k < group.size(); ++k)
       for (size_t i = 0; i < out[group[k]].size(); ++i) {
         out[group[k]][i] = normal(mix_all(seed, k, i));
@@ -61,7 +61,7 @@ Blocks place(const Mesh& mesh, const Type& type, const Tensor& logical, u64 seed
 // Where ranks hold candidates for a maximum, all get the maximum.
 static void take_maxima(const Mesh& mesh, const Type& type, Blocks& blocks) {
   if (type.layout.max.empty()) return;
-  for (const std::vector<int>& group : mesh.groups(type.layout.max.list())) {
+  for (const std::vector<int>& group : mesh.groups(type.layout.max)) {
     std::vector<double> most = blocks[group[0]];
     for (int r : group)
       for (size_t i = 0; i < most.size(); ++i) most[i] = std::max(most[i], blocks[r][i]);

@@ -49,7 +49,7 @@ Whole whole_of(const RingCase& c) {
 // [s, ...] cut along the sequence.
 Layout cut(const RingCase& c, size_t ndim, int rotated = 0) {
   Layout l = megalith::whole(ndim);
-  l.dims[0] = {{Axis::cp, c.order, rotated}};
+  l.dims[0] = {{groups::context, c.order, rotated}};
   return l;
 }
 
@@ -90,7 +90,7 @@ void compare(const RingCase& c) {
   const Whole w = whole_of(c);
   const Tolerances tol = tolerances(c);
   std::vector<double> dq(w.dq.x.size(), 0), dk(w.dk.x.size(), 0), dv = dk;
-  const Mesh mesh = make_mesh(1, c.ranks, 1, 1);
+  const Mesh mesh = make_mesh({1, c.ranks, 1, 1});
   for (int rank = 0; rank < c.ranks; ++rank) {
     const Place at{mesh, mesh.coord(rank)};
     const auto y = forward(c, w, at);
@@ -165,7 +165,7 @@ TEST(AttentionPart, large_scores_stay_finite) {
       const RingCase c{t, {.scale = 0.1}, 2, Order::zigzag, {256, 1, 1, 2, 64}};
       Whole w = whole_of(c);
       for (double& x : w.q.x) x = rounded(t, by * x);
-      const Mesh mesh = make_mesh(1, 2, 1, 1);
+      const Mesh mesh = make_mesh({1, 2, 1, 1});
       for (int rank : {0, 1})
         for (const Array& y : forward(c, w, {mesh, mesh.coord(rank)}))
           for (double x : y.x) ASSERT_TRUE(std::isfinite(x));
@@ -176,7 +176,7 @@ TEST(AttentionPart, large_scores_stay_finite) {
 TEST(AttentionPart, queries_that_see_no_key_go_on_from_nothing) {
   const RingCase c{DType::f32, {.scale = 0.3}, 2, Order::block};
   const Whole w = whole_of(c);
-  const Mesh mesh = make_mesh(1, 2, 1, 1);
+  const Mesh mesh = make_mesh({1, 2, 1, 1});
   const Place at{mesh, mesh.coord(0)};  // its queries come before the other rank's keys
   const Array q = slice(w.q, cut(c, 5), at);
   const auto part = [&](int rotated, std::vector<Array> before) {
@@ -195,7 +195,7 @@ TEST(AttentionPart, queries_that_see_no_key_go_on_from_nothing) {
 
 // What the types must say: both split over the ring's axis, or neither.
 TEST(AttentionPart, refuses_keys_that_do_not_lie_with_the_queries) {
-  const Mesh mesh = make_mesh(1, 2, 2, 1);
+  const Mesh mesh = make_mesh({1, 2, 2, 1});
   const auto infer = [&](const AxisList& s, const AxisList& t) {
     const Layout q{{s, {}, {}, {}, {}}, {}, {}, {}}, k{{t, {}, {}, {}}, {}, {}, {}};
     const std::vector<Type> ins = {{DType::bf16, {16, 2, 2, 3, 4}, q},
@@ -204,13 +204,13 @@ TEST(AttentionPart, refuses_keys_that_do_not_lie_with_the_queries) {
                                    {DType::i64, {2}, megalith::whole(1)}};
     return AnyOp(AttentionPart{}).infer({mesh, ins, {true, true, true, false}});
   };
-  const AxisUse ring{Axis::cp, Order::zigzag}, moved{Axis::cp, Order::zigzag, 1};
+  const SplitOver ring{groups::context, Order::zigzag}, moved{groups::context, Order::zigzag, 1};
   const auto out = infer({ring}, {moved});
   EXPECT_EQ(out[0].layout.dims[0], (AxisList{ring}));
   EXPECT_EQ(out[0].dtype, DType::f32);
   EXPECT_THROW(infer({ring}, {}), Error);
   EXPECT_THROW(infer({}, {ring}), Error);
-  EXPECT_THROW(infer({ring}, {moved, {Axis::tk}}), Error);
+  EXPECT_THROW(infer({ring}, {moved, {groups::kv_heads}}), Error);
 }
 
 }  // namespace megalith::kernel_tests

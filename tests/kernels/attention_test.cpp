@@ -285,8 +285,7 @@ struct Split {
   Layout q() const { return {{s, b, g, r, {}}, {}, {}, {}}; }
   Layout k() const {
     Layout l{{{}, b, g, {}}, {}, {}, {}};
-    for (const AxisList& list : {s, r})
-      for (const AxisUse& use : list) l.copy.insert(use.axis);
+    for (const AxisList& list : {s, r}) l.copy.insert(list.axes());
     return l;
   }
 };
@@ -324,12 +323,17 @@ static void compare_split(const Split& split, DType t) {
 TEST(Attention, ranks_compute_parts_of_the_whole) {
   for (DType t : {DType::f32, DType::f64}) {
     if (!tested(t)) continue;
-    compare_split({"tk", make_mesh(1, 1, 2, 1), {}, {}, {{Axis::tk}}, {}}, t);
-    compare_split({"tr", make_mesh(1, 1, 1, 2), {}, {}, {}, {{Axis::tr}}}, t);
-    compare_split({"dp", make_mesh(2, 1, 1, 1), {}, {{Axis::dp}}, {}, {}}, t);
-    compare_split({"cp", make_mesh(1, 2, 1, 1), {{Axis::cp}}, {}, {}, {}}, t);
-    compare_split({"cp zigzag", make_mesh(1, 2, 1, 1), {{Axis::cp, Order::zigzag}}, {}, {}, {}}, t);
-    compare_split({"all", make_mesh(2, 2, 2, 2), {{Axis::cp, Order::zigzag}}, {{Axis::dp}}, {{Axis::tk}}, {{Axis::tr}}},
+    compare_split({"tk", make_mesh({1, 1, 2, 1}), {}, {}, {{groups::kv_heads}}, {}}, t);
+    compare_split({"tr", make_mesh({1, 1, 1, 2}), {}, {}, {}, {{groups::query_heads}}}, t);
+    compare_split({"dp", make_mesh({2, 1, 1, 1}), {}, {{groups::data}}, {}, {}}, t);
+    compare_split({"cp", make_mesh({1, 2, 1, 1}), {{groups::context}}, {}, {}, {}}, t);
+    compare_split({"cp zigzag", make_mesh({1, 2, 1, 1}), {{groups::context, Order::zigzag}}, {}, {}, {}}, t);
+    compare_split({"all",
+                   make_mesh({2, 2, 2, 2}),
+                   {{groups::context, Order::zigzag}},
+                   {{groups::data}},
+                   {{groups::kv_heads}},
+                   {{groups::query_heads}}},
                   t);
   }
 }
@@ -338,8 +342,8 @@ TEST(Attention, ranks_compute_parts_of_the_whole) {
 // What a rank adds to dk and dv is what they would be if the loss did not depend on the other ranks' queries.
 static void compare_parts(const Case& c, int ranks, Order order) {
   SCOPED_TRACE(fmt::format("{}, {} ranks, {}", print(c), ranks, order == Order::zigzag ? "zigzag" : "blocks"));
-  const Mesh mesh = make_mesh(1, ranks, 1, 1);
-  const Split split{"", mesh, {{Axis::cp, order}}, {}, {}, {}};
+  const Mesh mesh = make_mesh({1, ranks, 1, 1});
+  const Split split{"", mesh, {{groups::context, order}}, {}, {}, {}};
   const Layout lq = split.q(), lk = split.k(), lse_layout{{split.s, {}, {}, {}}, {}, {}, {}};
   const Plain want = plain(c);
   const Array o = array(c.dtype, c.q.type.shape, [&](i64 i) { return want.o[size_t(i)]; });

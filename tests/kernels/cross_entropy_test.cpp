@@ -97,14 +97,14 @@ TEST(CrossEntropy, columns_split_over_ranks) {
   const Array whole_z = run_quick(VocabSums{vocab}, {k.logits, k.labels, k.m})[0];
   const Array whole_g = run_quick(VocabSumsGrad{vocab}, {k.dz, k.logits, k.labels, k.m})[0];
   std::vector<double> z(12, 0), m(6, -INFINITY);
-  const Mesh mesh = make_mesh(1, 1, 4, 1);
+  const Mesh mesh = make_mesh({1, 1, 4, 1});
   for (int rank = 0; rank < 4; ++rank) {
     const Place at{mesh, mesh.coord(rank)};
     Layout split = whole(3);
-    split.dims[2] = {{Axis::tk}};
+    split.dims[2] = {{groups::kv_heads}};
     const Array mine = slice(k.logits, split, at);
     Array dz = k.dz;
-    dz.type.layout.copy = {Axis::tk};
+    dz.type.layout.copy = {groups::kv_heads};
     const Array my_m = run_checked(VocabMax{vocab}, {mine}, at)[0];
     const Array my_z = run_checked(VocabSums{vocab}, {mine, k.labels, k.m}, at)[0];
     for (int i = 0; i < 6; ++i) m[i] = std::max(m[i], my_m[i]);

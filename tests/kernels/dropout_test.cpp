@@ -44,12 +44,12 @@ TEST(Dropout, ranks_draw_what_one_rank_draws) {
   const Array x = normals(DType::f32, {8, 4, 6}, 1), rows = rows_of(4);
   const Dropout op{"sbh,b->sbh", 0.4, 11};
   const Array y = run_quick(op, {x, rows})[0];
-  const Mesh mesh = make_mesh(2, 2, 2, 1);
+  const Mesh mesh = make_mesh({2, 2, 2, 1});
   for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
     const Place at{mesh, mesh.coord(rank)};
     Layout split = whole(3), split_rows = whole(1);
-    split.dims = {{{Axis::cp, Order::zigzag}}, {{Axis::dp}}, {{Axis::tk}}};
-    split_rows.dims = {{{Axis::dp}}};
+    split.dims = {{{groups::context, Order::zigzag}}, {{groups::data}}, {{groups::kv_heads}}};
+    split_rows.dims = {{{groups::data}}};
     EXPECT_EQ(run_checked(op, {slice(x, split, at), slice(rows, split_rows, at)}, at)[0].x, slice(y, split, at).x);
   }
 }

@@ -43,13 +43,12 @@ TEST(Embedding, rows_by_id_and_zeros_outside) {
 }
 
 TEST(Embedding, a_split_table_gives_a_partial_sum) {
-  const Mesh mesh = make_mesh(1, 1, 2, 1);
+  const Mesh mesh = make_mesh({1, 1, 2, 1});
   const Type ids_type{DType::i32, {4, 1}, whole(2)};
-  const Type table_type{DType::f32, {6, 2}, {{{{Axis::tk}}, {}}, {}, {}, {}}};
+  const Type table_type{DType::f32, {6, 2}, {{{{groups::kv_heads}}, {}}, {}, {}, {}}};
   Watched ids(tensor(DType::i32, {4, 1}, {0, 2, 3, 5})), dy(tensor(DType::f32, {4, 1, 2}, {1, 2, 3, 4, 5, 6, 7, 8}));
   const Tensor local = tensor(DType::f32, {3, 2}, {30, 31, 40, 41, 50, 51});
-  Coord second{};
-  second[int(Axis::tk)] = 1;
+  const Coord second = mesh.coord(1);
   Watched table(local), y(tensor(DType::f32, {4, 1, 2}, std::vector<double>(8))), dtable(local);
   const Type y_type{DType::f32, {4, 1, 2}, whole(3)};
   const std::vector<std::byte*> ins = {ids.data(), table.data()}, outs = {y.data()};

@@ -20,8 +20,8 @@ std::vector<std::byte> random_bytes(size_t n, u64 seed) {
 // A value of bf16 numbers on the first of two ranks, split over them.
 Site site(const Shape& shape, bool store) {
   Type t{DType::bf16, shape, whole(int(shape.size()))};
-  t.layout.dims[0].push_back({Axis::tk});
-  Site s{{make_mesh(1, 1, 2, 1), {}}, {t}, {t}};
+  t.layout.dims[0].add({groups::kv_heads});
+  Site s{{make_mesh({1, 1, 2, 1}), {}}, {t}, {t}};
   if (store) s.ins.push_back(t);
   return s;
 }

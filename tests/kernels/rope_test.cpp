@@ -102,11 +102,11 @@ TEST(Rope, gradient_by_differences) {
 TEST(Rope, zigzag_positions) {
   const Rope op{.x = "sbgd", .freq = {.dims = 8}};
   const Array x = normals(DType::f32, {16, 2, 1, 8}, 1), y = run_quick(op, {x})[0];
-  const Mesh mesh = make_mesh(1, 2, 1, 1);
+  const Mesh mesh = make_mesh({1, 2, 1, 1});
   for (int rank = 0; rank < 2; ++rank) {
     const Place at{mesh, mesh.coord(rank)};
     Layout split = whole(4);
-    split.dims[0] = {{Axis::cp, Order::zigzag}};
+    split.dims[0] = {{groups::context, Order::zigzag}};
     EXPECT_EQ(run_checked(op, {slice(x, split, at)}, at)[0].x, slice(y, split, at).x);
   }
 }

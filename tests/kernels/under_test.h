@@ -10,7 +10,7 @@
 namespace megalith::kernel_tests {
 
 struct Place {
-  Mesh mesh = make_mesh(1, 1, 1, 1);
+  Mesh mesh = make_mesh({});
   Coord coord{};
 };
 

@@ -73,7 +73,7 @@ Result train(const Setting& setting, i64 from, i64 to, const std::string& dir) {
     state.schedule_samples = state.consumed_samples, state.optimizer_steps = from;
     const LrSchedule constant{.style = LrDecay::constant, .max_lr = 0.05};
     Trainer trainer(step, *interpreter, coord, spec.optimizer, {.lr = constant, .weight_decay = {}});
-    ToyData data(state.consumed_samples, coord[int(Axis::dp)], setting.mesh.n(Axis::dp));
+    ToyData data(state.consumed_samples, setting.mesh.place(coord, groups::data), setting.mesh.n(groups::data));
     while (state.iteration < to) {
       trainer.start_step(data, 1, state);
       const StepResult r = trainer.finish_step(state);
@@ -93,9 +93,9 @@ Result train(const Setting& setting, i64 from, i64 to, const std::string& dir) {
   return out;
 }
 
-const Setting kSettings[] = {{"one", make_mesh(1, 1, 1, 1)},
-                             {"tp2", make_mesh(1, 1, 2, 1)},
-                             {"dp2 with the distributed optimizer", make_mesh(2, 1, 1, 1), true}};
+const Setting kSettings[] = {{"one", make_mesh({})},
+                             {"tp2", make_mesh({1, 1, 2, 1})},
+                             {"dp2 with the distributed optimizer", make_mesh({2, 1, 1, 1}), true}};
 
 class Library : public testing::Test {
  protected:

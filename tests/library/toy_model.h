@@ -24,14 +24,14 @@ struct ToyModel final : Model {
   Built build(Builder& b, const ModelPiece&, const BuildMode& mode) const override {
     Built out;
     const auto data = [&](const char* name, DType dtype) {
-      return b.leaf({name, {dtype, {kSeq, mode.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
+      return b.leaf({name, {dtype, {kSeq, mode.batch}, {{{}, {{groups::data}}}, {}, {}, {}}}});
     };
     const auto weight = [&](const char* name, const Shape& dims, const Placement& placement, ParameterKind kind) {
       const Type type{mode.precision.parameters, dims, layout_of(placement, int(dims.size()), {})};
       Parameter p{.name = name, .kind = kind, .type = type, .initial = {.std = 0.3}, .true_rows = dims[0]};
       return add_parameter(b, out, p);
     };
-    const auto& tp = tensor_parallel_axes();
+    constexpr AxisSet tp = groups::tensor;
     const Value tokens = data("tokens", DType::i32), labels = data("labels", DType::i32);
     const Value mask = data("loss_mask", DType::f32);
     b.set_module("toy");

@@ -7,18 +7,16 @@ namespace megalith {
 namespace {
 
 constexpr Order kZig = Order::zigzag;
-const Mesh kMesh = make_mesh(2, 2, 2, 2);
-const std::vector<Axis> kTp = tensor_parallel_axes();
+const Mesh kMesh = make_mesh({2, 2, 2, 2});
+constexpr AxisSet kTp = groups::tensor;
 
 // A [16, 16] value in state `s` over tp.
 Layout in_state(State s) {
   Layout l = whole(2);
-  for (Axis a : kTp) {
-    if (s.is_split()) l.dims[s.dim].push_back({a});
-    if (s == kPartial) l.partial.insert(a);
-    if (s == kCopy) l.copy.insert(a);
-    if (s == kMax) l.max.insert(a);
-  }
+  if (s.is_split()) l.dims[s.dim].add({kTp});
+  if (s == kPartial) l.partial.insert(kTp);
+  if (s == kCopy) l.copy.insert(kTp);
+  if (s == kMax) l.max.insert(kTp);
   return l;
 }
 
@@ -76,47 +74,48 @@ TEST(Relayout, staying_is_free) {
 
 TEST(Relayout, axes_act_as_one_group) {
   Layout l = whole(2);
-  l.partial = {Axis::tk}, l.copy = {Axis::tr};
+  l.partial = {groups::kv_heads}, l.copy = {groups::query_heads};
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, kTp, kSame), Error);
-  EXPECT_EQ(relayout_plan(kMesh, {16, 16}, l, {Axis::tk}, kSame).to.copy, AxisSet{Axis::tr});
+  EXPECT_EQ(relayout_plan(kMesh, {16, 16}, l, {groups::kv_heads}, kSame).to.copy, groups::query_heads);
   EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {}, kSame), Error);
 }
 
 TEST(Relayout, only_innermost_axes_leave_a_dim) {
-  const Layout l{{{{Axis::cp, kZig}, {Axis::tk}, {Axis::tr}}, {}}, {}, {}, {}};
-  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::cp}, kCopy), Error);
-  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::tk}, kCopy), Error);
-  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::tr, Axis::tk}, kCopy), Error);
+  const Layout l{{{{groups::context, kZig}, {groups::kv_heads}, {groups::query_heads}}, {}}, {}, {}, {}};
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::context}, kCopy), Error);
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::kv_heads}, kCopy), Error);
+  const Layout turned{{{{groups::context, kZig}, {groups::query_heads}, {groups::kv_heads}}, {}}, {}, {}, {}};
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, turned, kTp, kCopy), Error);
   const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, kTp, kCopy);
-  EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp, kZig}}));
+  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kZig}}));
   EXPECT_EQ(p.from_order, Order::block);
-  const RelayoutPlan q = relayout_plan(kMesh, {16, 16}, p.to, {Axis::cp}, kCopy);
+  const RelayoutPlan q = relayout_plan(kMesh, {16, 16}, p.to, {groups::context}, kCopy);
   EXPECT_EQ(q.from_order, kZig);
   EXPECT_TRUE(q.to.dims[0].empty());
 }
 
 TEST(Relayout, new_axes_are_innermost_and_must_divide) {
   Layout l = whole(2);
-  l.dims[0] = {{Axis::cp}};
+  l.dims[0] = {{groups::context}};
   EXPECT_EQ(relayout_plan(kMesh, {16, 16}, l, kTp, split(0)).to.dims[0],
-            (AxisList{{Axis::cp}, {Axis::tk}, {Axis::tr}}));
+            (AxisList{{groups::context}, {groups::kv_heads}, {groups::query_heads}}));
   EXPECT_THROW(relayout_plan(kMesh, {4, 16}, l, kTp, split(0)), Error);
-  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {Axis::dp}, split(2)), Error);
-  const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, {Axis::cp}, split(0), kZig);  // block to zigzag
+  EXPECT_THROW(relayout_plan(kMesh, {16, 16}, l, {groups::data}, split(2)), Error);
+  const RelayoutPlan p = relayout_plan(kMesh, {16, 16}, l, {groups::context}, split(0), kZig);  // block to zigzag
   EXPECT_EQ(p.transfer, Transfer::all_to_all);
-  EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp, kZig}}));
+  EXPECT_EQ(p.to.dims[0], (AxisList{{groups::context, kZig}}));
   EXPECT_EQ(p.from_order, Order::block);
 }
 
 TEST(Relayout, rotation_hands_parts_on) {
   const auto on_cp = [](Order order, int rotated) {
     Layout l = whole(2);
-    l.dims[0] = {{Axis::cp, order, rotated}};
+    l.dims[0] = {{groups::context, order, rotated}};
     return l;
   };
-  const Mesh ring = make_mesh(1, 4, 1, 1);
+  const Mesh ring = make_mesh({1, 4, 1, 1});
   const auto to = [&](const Layout& from, Order order, int rotated) {
-    return relayout_plan(ring, {16, 16}, from, {Axis::cp}, split(0), order, rotated);
+    return relayout_plan(ring, {16, 16}, from, {groups::context}, split(0), order, rotated);
   };
   for (const auto& [from, rotated] : {std::pair{0, 1}, {1, 2}, {3, 0}, {0, 3}}) {
     const RelayoutPlan p = to(on_cp(kZig, from), kZig, rotated);
@@ -126,11 +125,39 @@ TEST(Relayout, rotation_hands_parts_on) {
     EXPECT_EQ(to(p.to, kZig, from).to, on_cp(kZig, from));  // its gradient
   }
   EXPECT_EQ(to(on_cp(kZig, 1), Order::block, 1).transfer, Transfer::all_to_all);
-  EXPECT_EQ(relayout_plan(ring, {16, 16}, on_cp(kZig, 1), {Axis::cp}, kCopy).from_rotated, 1);
+  EXPECT_EQ(relayout_plan(ring, {16, 16}, on_cp(kZig, 1), {groups::context}, kCopy).from_rotated, 1);
   EXPECT_THROW(to(on_cp(kZig, 0), kZig, 4), Error);
-  EXPECT_THROW(relayout_plan(ring, {16, 16}, on_cp(kZig, 0), {Axis::cp}, kCopy, Order::block, 1), Error);
-  const Mesh two = make_mesh(1, 1, 2, 2);
+  EXPECT_THROW(relayout_plan(ring, {16, 16}, on_cp(kZig, 0), {groups::context}, kCopy, Order::block, 1), Error);
+  const Mesh two = make_mesh({1, 1, 2, 2});
   EXPECT_THROW(relayout_plan(two, {16, 16}, whole(2), kTp, split(0), Order::block, 1), Error);
+}
+
+// Of a dim that both views split, what the expert view adds leaves first; a split in zigzag order leaves as a whole.
+TEST(Relayout, parts_of_a_dense_axis) {
+  const Mesh cut = make_mesh({.cp = 4, .ep = 2, .etp = 1});
+  const auto plan = [&](const Layout& from, AxisSet axes, State to, Order order = Order::block) {
+    return relayout_plan(cut, {16, 16}, from, axes, to, order);
+  };
+  const Layout block{{{{groups::context}}, {}}, {}, {}, {}}, zig{{{{groups::context, kZig}}, {}}, {}, {}, {}};
+  const RelayoutPlan p = plan(block, {Axis::cp_ep, Axis::cp_etp}, kCopy);
+  EXPECT_EQ(p.transfer, Transfer::all_gather);
+  EXPECT_EQ(p.to.dims[0], (AxisList{{Axis::cp_edp}}));
+  EXPECT_EQ(plan(p.to, {Axis::cp_ep, Axis::cp_etp}, split(0)).to.dims[0], block.dims[0]);
+  EXPECT_THROW(plan(block, Axis::cp_edp, kCopy), Error);  // not innermost
+  EXPECT_THROW(plan(zig, {Axis::cp_ep, Axis::cp_etp}, kCopy), Error);
+  EXPECT_EQ(plan(zig, groups::context, kCopy).from_order, kZig);
+  // A part of one rank between them (tr_edp) is not in the way, and the way back is the way it came.
+  const Mesh two = make_mesh({.dp = 2, .tk = 2, .tr = 2, .ep = 2, .etp = 2});
+  const Layout heads{{{{groups::context}, {groups::tensor}}, {}}, {}, {}, {}};
+  constexpr AxisSet inner = {Axis::tk_ep, Axis::tk_etp, Axis::tr_ep, Axis::tr_etp};
+  const RelayoutPlan gathered = relayout_plan(two, {16, 16}, heads, inner, kCopy);
+  EXPECT_EQ(gathered.to.dims[0], (AxisList{{groups::context}, {Axis::tk_edp}, {Axis::tr_edp}}));
+  EXPECT_EQ(relayout_plan(two, {16, 16}, gathered.to, inner, split(0)).to, heads);
+  EXPECT_THROW(relayout_plan(two, {16, 16}, heads, groups::kv_heads, kCopy), Error);
+  EXPECT_THROW(relayout_plan(make_mesh({}), {16, 16}, heads, groups::context, kCopy), Error);  // also on one rank
+  const Layout outer{{{{Axis::cp_edp, kZig}}, {}}, {}, {Axis::cp_ep, Axis::cp_etp}, {}};
+  EXPECT_THROW(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0), kZig), Error);
+  EXPECT_EQ(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0)).transfer, Transfer::slice);
 }
 
 TEST(Relayout, wire_bytes_of_ring_algorithms) {

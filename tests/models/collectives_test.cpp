@@ -1,5 +1,5 @@
 // What each layer sends, counted from the graph, against the list written down from Megatron-LM's and Transformer
-// Engine's sources (docs/layouts.md, section 8): kind, axes, elements of the larger side on one rank, and how often.
+// Engine's sources: kind, axes, elements of the larger side on one rank, and how often.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -15,12 +15,8 @@ namespace {
 using Counts = std::map<std::string, int>;
 
 // tp is the pair of its two axes where both are used.
-std::string axes_name(const Mesh& mesh, const std::vector<Axis>& axes) {
-  std::vector<Axis> used;
-  for (Axis a : axes)
-    if (mesh.n(a) > 1) used.push_back(a);
-  const bool tp = std::all_of(used.begin(), used.end(), [](Axis a) { return a == Axis::tk || a == Axis::tr; });
-  return tp ? "tp" : to_string(used);
+std::string axes_name(const Mesh& mesh, AxisSet axes) {
+  return groups::tensor.has(mesh.used(axes)) ? "tp" : to_string(mesh.used(axes), mesh.used());
 }
 
 Counts counted(const Graph& g) {
@@ -40,8 +36,8 @@ Counts counted(const Graph& g) {
 class Expected {
  public:
   Expected(const TrainingSpec& spec, i64 batch) : c_(spec.model), style_(spec.style), mesh_(spec.mesh) {
-    tp_ = mesh_.n(tensor_parallel_axes()), cp_ = mesh_.n(Axis::cp);
-    mb_ = batch / mesh_.n(Axis::dp), tokens_ = c_.seq_length / cp_ * mb_, activation_ = tokens_ * c_.hidden_size;
+    tp_ = mesh_.n(groups::tensor), cp_ = mesh_.n(groups::context);
+    mb_ = batch / mesh_.n(groups::data), tokens_ = c_.seq_length / cp_ * mb_, activation_ = tokens_ * c_.hidden_size;
     leave("embedding");
     for (i64 i = 0; i < c_.num_layers; ++i) layer(fmt::format("layer {} ", i));
     enter("head", "head");
@@ -73,7 +69,7 @@ class Expected {
     enter(attention, c_.parallel_residual ? mlp : attention);
     if (!c_.parallel_residual) leave(attention), enter(mlp, mlp);
     leave(mlp);
-    const i64 kv = mb_ * c_.seq_length * c_.groups() / mesh_.n(Axis::tk) * c_.kv_channels;
+    const i64 kv = mb_ * c_.seq_length * c_.groups() / mesh_.n(groups::kv_heads) * c_.kv_channels;
     if (!style_.cp_all_to_all) {
       put("forward", attention, "all_gather", cp_, "cp", kv, 2);
       put("backward", attention, "all_gather", cp_, "cp", kv, 2);
@@ -109,7 +105,7 @@ TEST(Collectives, equal_megatrons_list) {
 
 TEST(Collectives, keeping_gathered_inputs_saves_the_second_gather) {
   auto gathers = [](bool regather) {
-    TrainingSpec s{.model = llama_like(), .mesh = make_mesh(1, 1, 2, 2), .style = {true}, .regather = regather};
+    TrainingSpec s{.model = llama_like(), .mesh = make_mesh({1, 1, 2, 2}), .style = {true}, .regather = regather};
     int n = 0;
     for (const auto& [what, times] : counted(build_training(s).g))
       if (what.starts_with("backward") && what.find("all_gather") != std::string::npos) n += times;
@@ -122,7 +118,7 @@ TEST(Collectives, keeping_gathered_inputs_saves_the_second_gather) {
 
 // Types alone, without ranks: 80 layers on 1024.
 TEST(Collectives, of_a_large_model_are_known_at_once) {
-  TrainingSpec s{.model = llama_like(), .mesh = make_mesh(16, 8, 8, 1), .style = {true, Order::zigzag, false}};
+  TrainingSpec s{.model = llama_like(), .mesh = make_mesh({16, 8, 8, 1}), .style = {true, Order::zigzag, false}};
   ModelConfig& c = s.model;
   c.num_layers = 80, c.hidden_size = 8192, c.ffn_hidden_size = 28672, c.num_attention_heads = 64,
   c.num_query_groups = 8;
@@ -139,7 +135,7 @@ TEST(Collectives, of_a_large_model_are_known_at_once) {
 // The step: one reduction a parameter over the axes where it is Copy, two sums over dp and cp, one number over all
 // ranks.
 TEST(Collectives, the_step_reduces_each_gradient_once) {
-  TrainingSpec spec{.model = llama_like(), .mesh = make_mesh(2, 2, 2, 2), .style = {true}};
+  TrainingSpec spec{.model = llama_like(), .mesh = make_mesh({2, 2, 2, 2}), .style = {true}};
   spec.model.qk_layernorm = true;
   const TrainingGraph t = build_training(spec);
   std::map<std::string, int> by_axes;

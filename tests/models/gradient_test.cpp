@@ -40,7 +40,7 @@ Tensors moved(const Tensors& at, const Tensors& u, double h) {
 }
 
 TrainingSpec one_rank(const ModelConfig& m) {
-  TrainingSpec s{.model = m, .mesh = make_mesh(1, 1, 1, 1)};
+  TrainingSpec s{.model = m, .mesh = make_mesh({})};
   s.model.padded_vocab_size = m.vocab_size;
   return s;
 }
@@ -86,7 +86,7 @@ TEST(Model, one_rank_gradients_agree_with_differences) {
 
 TEST(Model, passes_change_no_result) {
   for (const ModelConfig& model : {llama_like(), gpt2_like()})
-    for (const Mesh& mesh : {make_mesh(1, 1, 1, 1), make_mesh(1, 1, 2, 1)}) {
+    for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
       TrainingSpec spec{.model = model, .mesh = mesh, .micro_batches = 2};
       const Batch batch = make_batch(model, false);
       Training with(spec, batch);
@@ -122,7 +122,7 @@ TEST(Model, rows_are_marked_anew_by_each_step) {
   ModelConfig model = llama_like();
   model.untie_embeddings_and_output_weights = true;
   model.vocab_size = model.padded_vocab_size = 8 * model.seq_length;  // twice the tokens of a micro-batch
-  TrainingSpec spec{.model = model, .mesh = make_mesh(1, 1, 1, 1), .micro_batches = 2};
+  TrainingSpec spec{.model = model, .mesh = make_mesh({}), .micro_batches = 2};
   Batch batch = make_batch(model, false);
   Training marked(spec, batch);
   spec.passes_off = {"mark-rows"};
@@ -173,8 +173,8 @@ TEST(Model, packed_qkv_changes_no_result) {
 TEST(Model, initial_values_do_not_depend_on_the_layout) {
   for (const ModelConfig& model : {llama_like(), gpt2_like()}) {
     const TrainingGraph one = build_training(one_rank(model));
-    for (const Mesh& mesh : {make_mesh(1, 1, 2, 2), make_mesh(2, 1, 2, 1)}) {
-      if (model.num_query_groups == 4 && mesh.n(Axis::tr) > 1) continue;
+    for (const Mesh& mesh : {make_mesh({1, 1, 2, 2}), make_mesh({2, 1, 2, 1})}) {
+      if (model.num_query_groups == 4 && mesh.n(groups::query_heads) > 1) continue;
       const TrainingGraph t = build_training({.model = model, .mesh = mesh, .style = {true}});
       for (size_t i = 0; i < t.parameters.size(); ++i) {
         auto whole_of = [](const Parameter& p, const Mesh& m) {

@@ -24,7 +24,7 @@ ModelConfig wide() {
 
 std::map<std::string, Statistics> starts(const ModelConfig& c) {
   Graph g;
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   const Built gpt = Gpt(c, {.pack_qkv = true}).build_whole(b, {});
   std::map<std::string, Statistics> out;

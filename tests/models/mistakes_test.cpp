@@ -13,7 +13,7 @@ namespace megalith::harness {
 
 namespace {
 
-const Mesh kOne = make_mesh(1, 1, 1, 1);
+const Mesh kOne = make_mesh({});
 constexpr ParallelStyle kSp{true, Order::block, false};
 
 // `how`: the start of what noticed it, "build" (on one rank), "run" or "numbers".
@@ -33,7 +33,7 @@ TrainingSpec gpt2(const Mesh& mesh, ParallelStyle style = {false, Order::block, 
 // Relayouts over tp from one state to another, in a part of the model.
 std::vector<int> relayouts(const Graph& g, State from, State to, const std::string& tag) {
   return nodes_with<Relayout>(g, [&](const Relayout& r, const Node& n) {
-    return r.from == from && r.to == to && r.axes == tensor_parallel_axes() && to_string(n.origin).starts_with(tag);
+    return r.from == from && r.to == to && r.axes == groups::tensor && to_string(n.origin).starts_with(tag);
   });
 }
 
@@ -43,11 +43,10 @@ auto left_out(State from, State to) {
 }
 
 // Parameters whose names end so are declared Same over these axes.
-auto declared_same(const std::string& suffix, std::vector<Axis> axes) {
+auto declared_same(const std::string& suffix, AxisSet axes) {
   return [=](Graph& g) {
     for (ValueInfo& v : g.values)
-      if (v.role == Role::parameter && v.name.ends_with(suffix))
-        for (Axis a : axes) v.type.layout.copy.erase(a);
+      if (v.role == Role::parameter && v.name.ends_with(suffix)) v.type.layout.copy.erase(axes);
     infer_again(g);
   };
 }
@@ -106,13 +105,13 @@ TEST(ModelMistakes, sp_gather_typed_same) {
 
 TEST(ModelMistakes, norm_weights_declared_same_under_sp) {
   TrainingSpec s = llama(kOne, kSp);
-  s.edit_forward = declared_same("input_layernorm.weight", tensor_parallel_axes());
+  s.edit_forward = declared_same("input_layernorm.weight", groups::tensor);
   expect_noticed("norm weights declared Same under SP", s, "build: [rms_norm]");
 }
 
 TEST(ModelMistakes, replicated_key_weights_declared_same) {
   TrainingSpec s = llama(kOne);
-  s.edit_forward = declared_same("linear_k.weight", {Axis::tr});
+  s.edit_forward = declared_same("linear_k.weight", {groups::query_heads});
   expect_noticed("replicated K/V weights declared Same over tr", s, "build: [einsum]");
 }
 
@@ -137,7 +136,7 @@ TEST(ModelMistakes, walk_leaves_out_the_all_reduce_of_dx) {
 // ---- found by replicas that differ, or by the numbers
 
 TEST(ModelMistakes, all_reduce_does_nothing) {
-  TrainingSpec s = llama(make_mesh(1, 1, 2, 2));
+  TrainingSpec s = llama(make_mesh({1, 1, 2, 2}));
   s.fault = [](RankSet& r, int p, const Instruction& in) {
     const auto* op = in.op.get_if<Relayout>();
     if (!op || op->transfer != Transfer::all_reduce) return false;
@@ -148,13 +147,13 @@ TEST(ModelMistakes, all_reduce_does_nothing) {
 }
 
 TEST(ModelMistakes, reduce_scatter_of_one_rank) {
-  TrainingSpec s = llama(make_mesh(1, 1, 2, 2), kSp);
+  TrainingSpec s = llama(make_mesh({1, 1, 2, 2}), kSp);
   s.fault = [](RankSet& r, int p, const Instruction& in) {  // the terms of the others are dropped before it
     const auto* op = in.op.get_if<Relayout>();
     if (!op || op->transfer != Transfer::reduce_scatter) return false;
     Blocks x = r.blocks(p, in.ins[0]);
     for (int rank = 0; rank < r.mesh().num_ranks(); ++rank)
-      if (r.mesh().coord(rank)[int(Axis::tk)] != 0) std::fill(x[rank].begin(), x[rank].end(), 0.0);
+      if (r.mesh().place(r.mesh().coord(rank), groups::kv_heads) != 0) std::fill(x[rank].begin(), x[rank].end(), 0.0);
     r.set_blocks(p, in.ins[0], x);
     return false;
   };
@@ -163,43 +162,40 @@ TEST(ModelMistakes, reduce_scatter_of_one_rank) {
 
 // An op whose kernel thinks that it runs at the start of these axes.
 template <class... T>
-RankSet::Fault local_index(std::vector<Axis> axes) {
+RankSet::Fault local_index(AxisSet axes) {
   return [axes](RankSet& r, int p, const Instruction& in) {
     if (!(... || in.op.get_if<T>())) return false;
-    r.run_at(p, in, [&](Coord c) {
-      for (Axis a : axes) c[int(a)] = 0;
-      return c;
-    });
+    r.run_at(p, in, [&](Coord c) { return r.mesh().at(c, axes, 0); });
     return true;
   };
 }
 
 TEST(ModelMistakes, dropout_by_local_index) {
-  TrainingSpec s = gpt2(make_mesh(1, 1, 2, 1), kSp);
-  s.fault = local_index<Dropout>({Axis::tk});
+  TrainingSpec s = gpt2(make_mesh({1, 1, 2, 1}), kSp);
+  s.fault = local_index<Dropout>({groups::kv_heads});
   expect_noticed("dropout keyed by local index", s, "numbers");
 }
 
 TEST(ModelMistakes, rope_by_local_position) {
-  TrainingSpec s = llama(make_mesh(1, 2, 1, 1));
-  s.fault = local_index<Rope>({Axis::cp});
+  TrainingSpec s = llama(make_mesh({1, 2, 1, 1}));
+  s.fault = local_index<Rope>({groups::context});
   expect_noticed("rope by local position", s, "numbers");
 }
 
 TEST(ModelMistakes, causal_mask_by_local_position) {
-  TrainingSpec s = llama(make_mesh(1, 2, 1, 1), {false, Order::zigzag, false});
-  s.fault = local_index<Attention, AttentionGrad>({Axis::cp});
+  TrainingSpec s = llama(make_mesh({1, 2, 1, 1}), {false, Order::zigzag, false});
+  s.fault = local_index<Attention, AttentionGrad>({groups::context});
   expect_noticed("causal mask by local position", s, "numbers");
 }
 
 TEST(ModelMistakes, attention_dropout_by_local_head) {
-  TrainingSpec s = gpt2(make_mesh(1, 1, 2, 1));
-  s.fault = local_index<Attention, AttentionGrad>({Axis::tk});
+  TrainingSpec s = gpt2(make_mesh({1, 1, 2, 1}));
+  s.fault = local_index<Attention, AttentionGrad>({groups::kv_heads});
   expect_noticed("attention dropout by local head", s, "numbers");
 }
 
 TEST(ModelMistakes, loss_seed_is_one_over_n) {
-  TrainingSpec s = llama(make_mesh(2, 1, 1, 1));
+  TrainingSpec s = llama(make_mesh({2, 1, 1, 1}));
   s.fault = [](RankSet& r, int p, const Instruction& in) {
     if (!in.op.get_if<Ones>()) return false;
     r.set_blocks(p, in.outs[0], {{0.5}, {0.5}});
@@ -209,7 +205,7 @@ TEST(ModelMistakes, loss_seed_is_one_over_n) {
 }
 
 TEST(ModelMistakes, token_count_not_summed) {
-  TrainingSpec s = llama(make_mesh(2, 1, 1, 1));
+  TrainingSpec s = llama(make_mesh({2, 1, 1, 1}));
   s.fault = [](RankSet& r, int p,
                const Instruction& in) {  // the scalars' sums: squares over all axes, loss and tokens over dp
     const auto* op = in.op.get_if<Relayout>();
@@ -223,7 +219,7 @@ TEST(ModelMistakes, token_count_not_summed) {
 }
 
 TEST(ModelMistakes, step_reduction_forgets_tp) {
-  TrainingSpec s = llama(make_mesh(1, 1, 2, 2), kSp);
+  TrainingSpec s = llama(make_mesh({1, 1, 2, 2}), kSp);
   s.fault = [](RankSet& r, int p, const Instruction& in) {  // of the norms' weights, which are whole on every rank
     const auto* op = in.op.get_if<Relayout>();
     if (in.phase != Phase::update || !op || op->transfer != Transfer::all_reduce) return false;
@@ -235,7 +231,7 @@ TEST(ModelMistakes, step_reduction_forgets_tp) {
 }
 
 TEST(ModelMistakes, norm_counts_every_replica) {
-  TrainingSpec s = llama(make_mesh(1, 1, 2, 2));
+  TrainingSpec s = llama(make_mesh({1, 1, 2, 2}));
   s.fault = [](RankSet& r, int p, const Instruction& in) {
     const auto* op = in.op.get_if<Relayout>();
     if (in.phase != Phase::update || !op || op->transfer != Transfer::keep_one) return false;
@@ -246,7 +242,7 @@ TEST(ModelMistakes, norm_counts_every_replica) {
 }
 
 TEST(ModelMistakes, one_use_of_the_tied_embedding_dropped) {
-  TrainingSpec s = gpt2(make_mesh(1, 1, 2, 1));
+  TrainingSpec s = gpt2(make_mesh({1, 1, 2, 1}));
   s.edit_all = [](Graph& g) {  // the sum of both uses becomes the one of the head
     const auto sums = nodes_with<AddGrad>(g, [&](const AddGrad&, const Node& n) {
       const int second = g.info(n.ins[1]).node;
@@ -258,7 +254,7 @@ TEST(ModelMistakes, one_use_of_the_tied_embedding_dropped) {
 }
 
 TEST(ModelMistakes, padded_vocabulary_not_masked) {
-  TrainingSpec s = llama(make_mesh(1, 1, 2, 1));
+  TrainingSpec s = llama(make_mesh({1, 1, 2, 1}));
   s.edit_forward = [](Graph& g) {
     for (Node& n : g.nodes) {
       if (n.op.get_if<VocabMax>()) n.op = VocabMax{52};
@@ -269,8 +265,8 @@ TEST(ModelMistakes, padded_vocabulary_not_masked) {
 }
 
 TEST(ModelMistakes, a_right_model_is_not_complained_about) {
-  EXPECT_EQ(noticed_by(llama(make_mesh(1, 1, 2, 2), kSp)), "");
-  EXPECT_EQ(noticed_by(gpt2(make_mesh(1, 2, 2, 1))), "");
+  EXPECT_EQ(noticed_by(llama(make_mesh({1, 1, 2, 2}), kSp)), "");
+  EXPECT_EQ(noticed_by(gpt2(make_mesh({1, 2, 2, 1}))), "");
 }
 
 }  // namespace megalith::harness

@@ -11,7 +11,7 @@ namespace {
 
 Graph built(const ModelConfig& c, DType dtype) {
   Graph g;
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   BuildMode mode{.batch = 2, .precision = precision_of(c, dtype)};
   const Built gpt = Gpt(c).build_whole(b, mode);
@@ -47,7 +47,7 @@ TEST(Residual, stages_send_it_in_f32) {
   ModelConfig c = llama_like();
   c.fp32_residual_connection = true;
   Graph g;
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   BuildMode mode{.batch = 2, .precision = precision_of(c, DType::bf16)};
   const Built gpt = Gpt(c).build(b, {1, 2}, mode);

@@ -68,6 +68,7 @@ struct Run {
   Change change;
   ParallelStyle style;
   int dp, cp, tk, tr, micro;
+  int ep = 1, etp = 0;  // an expert view that no dense model asks for: axes of its dense view lie in several atoms
 };
 
 // The prototype's runs but for those with ZeRO-3 and with norms after the residual, which the model text does not have;
@@ -123,6 +124,12 @@ const Run kRuns[] = {
     {"olmo2", llama_like, olmo2, kSpZigzag, 1, 2, 2, 2, 2},
     {"olmo2", llama_like, olmo2, kAllToAll, 1, 2, 1, 1, 2},
     {"gpt2_ring", gpt2_like, ring, kZigzag, 2, 2, 1, 1, 2},
+    {"llama", llama_like, nullptr, kSpZigzag, 2, 2, 2, 2, 2, 4, 2},  // tr | tk cp | dp
+    {"gpt2", gpt2_like, nullptr, kSpZigzag, 2, 2, 4, 1, 2, 4, 2},    // tk 2 | tk 2 x cp | dp
+    {"llama", llama_like, nullptr, kPlain, 4, 1, 1, 1, 2, 2, 1},     // dp 2 | dp 2
+    {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2, 2, 1},  // cp 2 | cp 2
+    {"llama_four_groups", llama_like, four_groups, kAllToAll, 1, 4, 1, 1, 2, 2, 1},
+    {"olmo2", llama_like, olmo2, kSpZigzag, 1, 4, 2, 1, 2, 2, 2},  // tk | cp 2 | cp 2
 };
 
 }  // namespace
@@ -130,16 +137,19 @@ const Run kRuns[] = {
 std::vector<Setting> settings() {
   std::vector<Setting> out;
   for (const Run& r : kRuns) {
-    TrainingSpec s{
-        .model = r.model(), .mesh = make_mesh(r.dp, r.cp, r.tk, r.tr), .style = r.style, .micro_batches = r.micro};
+    TrainingSpec s{.model = r.model(),
+                   .mesh = make_mesh({r.dp, r.cp, r.tk, r.tr, 1, r.ep, r.etp}),
+                   .style = r.style,
+                   .micro_batches = r.micro};
     if (r.change) r.change(s);
     const char* sp = r.style.sequence_parallel ? "_sp" : "";
     const char* cp = r.cp == 1                           ? ""
                      : r.style.cp_all_to_all             ? "_all_to_all"
                      : r.style.cp_order == Order::zigzag ? "_zigzag"
                                                          : "_block";
-    out.push_back(
-        {fmt::format("{}_dp{}_cp{}_tp{}x{}{}{}_x{}", r.name, r.dp, r.cp, r.tk, r.tr, sp, cp, r.micro), std::move(s)});
+    const std::string cut = r.etp ? fmt::format("_ep{}_etp{}", r.ep, r.etp) : "";
+    out.push_back({fmt::format("{}_dp{}_cp{}_tp{}x{}{}{}_x{}{}", r.name, r.dp, r.cp, r.tk, r.tr, sp, cp, r.micro, cut),
+                   std::move(s)});
   }
   return out;
 }
@@ -162,7 +172,7 @@ const StepResult& one_rank_result(const TrainingSpec& spec) {
     StepResult result;
   };
   static std::vector<std::unique_ptr<Known>> known;
-  TrainingSpec one{.model = spec.model, .mesh = make_mesh(1, 1, 1, 1), .style = kPlain};
+  TrainingSpec one{.model = spec.model, .mesh = make_mesh({}), .style = kPlain};
   one.model.padded_vocab_size = one.model.vocab_size;
   one.documents = spec.documents;
   for (const auto& k : known)

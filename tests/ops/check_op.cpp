@@ -6,7 +6,7 @@ namespace megalith::harness {
 
 namespace {
 
-constexpr Axis kFirst = Axis::cp, kSecond = Axis::tk;
+constexpr AxisSet kFirst = groups::context, kSecond = groups::kv_heads;
 constexpr double kTolerance = 1e-10;
 const std::string kCotangent = "dy";
 
@@ -100,13 +100,13 @@ std::vector<Assignment> all_assignments(const OpCase& c) {
   return out;
 }
 
-std::vector<Layout> layouts_of(const OpCase& c, const std::vector<std::pair<Axis, Assignment>>& axes, Order order) {
+std::vector<Layout> layouts_of(const OpCase& c, const std::vector<std::pair<AxisSet, Assignment>>& axes, Order order) {
   std::vector<Layout> out;
   for (size_t i = 0; i < c.ins.size(); ++i) {
     Layout l = whole(c.ins[i].data.shape.size());
     for (const auto& [axis, assignment] : axes) {
       const State s = assignment[i];
-      if (s.is_split()) l.dims[s.dim].push_back({axis, order});
+      if (s.is_split()) l.dims[s.dim].add({axis, order});
       if (s == kPartial) l.partial.insert(axis);
       if (s == kCopy) l.copy.insert(axis);
     }
@@ -120,14 +120,14 @@ class LayoutCheck {
   explicit LayoutCheck(const OpCase& c) : c_(c) {
     std::vector<Layout> same;
     for (const CaseInput& in : c.ins) same.push_back(whole(in.data.shape.size()));
-    auto built = build_case(c, make_mesh(1, 1, 1, 1), same);
+    auto built = build_case(c, make_mesh({}), same);
     check(built.has_value(), "[{}] is refused with everything whole", c.op.print());
     want_ = run_case(c, std::move(*built));
   }
 
   LayoutReport run(bool on_two_axes) {
     std::vector<Assignment> accepted;
-    const Mesh two = make_mesh(1, 1, 2, 1), four = make_mesh(1, 2, 2, 1);
+    const Mesh two = make_mesh({1, 1, 2, 1}), four = make_mesh({1, 2, 2, 1});
     for (const Assignment& a : all_assignments(c_)) {
       if (!try_one(two, {{kSecond, a}}, Order::block, report_.right_on_one, report_.refused_on_one)) continue;
       if (!has_copied_constant(a)) accepted.push_back(a);
@@ -143,7 +143,7 @@ class LayoutCheck {
   }
 
  private:
-  bool try_one(const Mesh& mesh, const std::vector<std::pair<Axis, Assignment>>& axes, Order order, int& right,
+  bool try_one(const Mesh& mesh, const std::vector<std::pair<AxisSet, Assignment>>& axes, Order order, int& right,
                int& refused) {
     const std::vector<Layout> layouts = layouts_of(c_, axes, order);
     auto complain = [&](const std::string& what) {

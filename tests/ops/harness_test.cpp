@@ -7,7 +7,7 @@ namespace megalith::harness {
 
 namespace {
 
-const Mesh kMesh = make_mesh(2, 2, 2, 1);
+const Mesh kMesh = make_mesh({2, 2, 2, 1});
 
 Type type_of(std::vector<AxisList> dims, AxisSet partial, AxisSet copy) {
   return {DType::f64, {8, 4}, {std::move(dims), partial, copy, {}}};
@@ -19,16 +19,16 @@ TEST(Harness, assembles_what_it_places) {
   const Tensor full = random_tensor({8, 4}, 1);
   const std::vector<Type> types = {
       type_of({{}, {}}, {}, {}),
-      type_of({{{Axis::cp, Order::zigzag}, {Axis::tk}}, {{Axis::dp}}}, {}, {}),
-      type_of({{{Axis::tk}}, {}}, {Axis::dp, Axis::cp}, {}),
-      type_of({{}, {{Axis::cp}}}, {Axis::tk}, {Axis::dp}),
+      type_of({{{groups::context, Order::zigzag}, {groups::kv_heads}}, {{groups::data}}}, {}, {}),
+      type_of({{{groups::kv_heads}}, {}}, {groups::data, groups::context}, {}),
+      type_of({{}, {{groups::context}}}, {groups::kv_heads}, {groups::data}),
   };
   for (const Type& t : types)
     EXPECT_LT(max_difference(assemble(kMesh, t, place(kMesh, t, full)), full), 1e-14) << to_string(t);
 }
 
 TEST(Harness, partial_terms_are_random) {
-  const Type t = type_of({{}, {}}, {Axis::dp}, {Axis::cp, Axis::tk});
+  const Type t = type_of({{}, {}}, {groups::data}, {groups::context, groups::kv_heads});
   const Blocks b = place(kMesh, t, filled({8, 4}, 0));
   EXPECT_NE(b[0][0], 0);
   EXPECT_EQ(b[0][0], -b[4][0]);
@@ -36,7 +36,7 @@ TEST(Harness, partial_terms_are_random) {
 }
 
 TEST(Harness, sees_replicas_that_differ_in_a_bit) {
-  const Type t = type_of({{{Axis::dp}}, {}}, {}, {Axis::cp});
+  const Type t = type_of({{{groups::data}}, {}}, {}, {groups::context});
   Blocks b = place(kMesh, t, random_tensor({8, 4}, 1));
   EXPECT_NO_THROW(assemble(kMesh, t, b));
   b[3][5] = std::nextafter(b[3][5], 10);

@@ -9,7 +9,7 @@ namespace megalith::harness {
 
 namespace {
 
-constexpr Axis kX = Axis::cp, kY = Axis::tk;
+constexpr AxisSet kX = groups::context, kY = groups::kv_heads;
 
 struct Setting {
   State x, y, to;
@@ -20,8 +20,8 @@ struct Setting {
 
 Layout layout_of(const Setting& s) {
   Layout l = whole(2);
-  auto put = [&](Axis a, State state, Order order, int rotated = 0) {
-    if (state.is_split()) l.dims[state.dim].push_back({a, order, rotated});
+  auto put = [&](AxisSet a, State state, Order order, int rotated = 0) {
+    if (state.is_split()) l.dims[state.dim].add({a, order, rotated});
     if (state == kPartial) l.partial.insert(a);
     if (state == kCopy) l.copy.insert(a);
     if (state == kMax) l.max.insert(a);
@@ -35,7 +35,7 @@ Layout layout_of(const Setting& s) {
 // Runs the relayout and its gradient; true if it is allowed. Expects the same logical values and the dual type.
 bool check_setting(const Setting& s, const Tensor& full, const Tensor& cot) {
   Graph g;
-  g.mesh = make_mesh(1, 2, 2, 1);
+  g.mesh = make_mesh({1, 2, 2, 1});
   Builder b(g);
   const Type type{DType::f64, {8, 8}, layout_of(s)};
   const Value v = b.leaf({"v", type, Role::input, true});

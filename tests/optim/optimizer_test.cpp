@@ -55,17 +55,17 @@ std::vector<Parameter> parameters_of(DType dtype) {
     const int row_dims = p[2].get<int>();
     Parameter q{.name = name, .type = {dtype, shape, whole(shape.size())}};
     q.true_rows = shape[0], q.kind = row_dims ? ParameterKind::matrix : ParameterKind::vector, q.row_dims = row_dims;
-    q.type.layout.copy = {Axis::dp, Axis::cp};
+    q.type.layout.copy = {groups::data, groups::context};
     const std::map<std::string, std::pair<int, int>> split = {
         {"q", {0, 1}}, {"k", {0, -1}}, {"proj", {1, 2}}, {"fc1", {1, -1}}};  // over tk, over tr
     if (const auto at = split.find(name); at != split.end()) {
-      q.type.layout.dims[size_t(at->second.first)].push_back({Axis::tk});
+      q.type.layout.dims[size_t(at->second.first)].add({groups::kv_heads});
       if (at->second.second >= 0)
-        q.type.layout.dims[size_t(at->second.second)].push_back({Axis::tr});
+        q.type.layout.dims[size_t(at->second.second)].add({groups::query_heads});
       else
-        q.type.layout.copy.insert(Axis::tr);
+        q.type.layout.copy.insert(groups::query_heads);
     } else {
-      q.type.layout.copy.insert(Axis::tk), q.type.layout.copy.insert(Axis::tr);
+      q.type.layout.copy.insert(groups::kv_heads), q.type.layout.copy.insert(groups::query_heads);
     }
     out.push_back(std::move(q));
   }
@@ -85,7 +85,7 @@ class Steps {
       sums.gradients.push_back(b.leaf({p.name + ".grad", p.type.dual(precision.gradients), Role::gradient}));
     }
     Type sum{DType::f64, {}, whole(0)};
-    sum.layout.partial = {Axis::dp, Axis::cp};
+    sum.layout.partial = {groups::data, groups::context};
     sums.loss = b.leaf({"loss_sum", sum, Role::scalar}), sums.tokens = b.leaf({"token_sum", sum, Role::scalar});
     if (cut) pools_ = make_pools(mesh, parameters_, 1, config, precision);
     add_update(b, parameters_, sums, config, precision, pools_);
@@ -175,12 +175,12 @@ TEST(Optimizers, make_the_same_weights_on_any_mesh_cut_or_not) {
     Steps one(config_of(c["flags"]), DType::f64);
     for (i64 t = 1; t <= 3; ++t) one.step(t);
     const Weights want = one.weights();
-    for (const Mesh& mesh : {make_mesh(2, 1, 1, 1), make_mesh(1, 1, 2, 1), make_mesh(2, 1, 2, 1), make_mesh(2, 1, 2, 2),
-                             make_mesh(3, 1, 1, 1)})
+    for (const Mesh& mesh : {make_mesh({2, 1, 1, 1}), make_mesh({1, 1, 2, 1}), make_mesh({2, 1, 2, 1}),
+                             make_mesh({2, 1, 2, 2}), make_mesh({3, 1, 1, 1})})
       for (const bool cut : {false, true}) {
-        if (cut && mesh.n(Axis::dp) == 1) continue;
-        SCOPED_TRACE(fmt::format("{} dp{} tp{} {}", c["name"].get<std::string>(), mesh.n(Axis::dp),
-                                 mesh.n(tensor_parallel_axes()), cut ? "cut" : "whole"));
+        if (cut && mesh.n(groups::data) == 1) continue;
+        SCOPED_TRACE(fmt::format("{} dp{} tp{} {}", c["name"].get<std::string>(), mesh.n(groups::data),
+                                 mesh.n(groups::tensor), cut ? "cut" : "whole"));
         Steps many(config_of(c["flags"]), DType::f64, mesh, cut);
         for (i64 t = 1; t <= 3; ++t) many.step(t);
         for (const auto& [name, w] : many.weights()) EXPECT_LT(relative(w.v, want.at(name).v), 1e-10) << name;
@@ -221,7 +221,7 @@ TEST(Optimizers, muon_goes_the_way_of_torch) {
 TEST(Optimizers, of_matrices_are_cut_between_them) {
   const OptimizerConfig muon = config_of({{"optimizer", "muon"}});
   const std::vector<Parameter> parameters = parameters_of(DType::f32);
-  for (const Pool& pool : make_pools(make_mesh(2, 1, 1, 1), parameters, 0, muon)) {
+  for (const Pool& pool : make_pools(make_mesh({2, 1, 1, 1}), parameters, 0, muon)) {
     const Parameter& p = parameters[pool.members[0]];
     EXPECT_EQ(pool.stacked, p.kind == ParameterKind::matrix) << p.name;
     if (!pool.stacked) continue;

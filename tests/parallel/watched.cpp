@@ -22,7 +22,8 @@ std::string kind_of(const Plan& plan, const Instruction& in) {
   std::string tag;
   for (const char c : to_string(in.origin))
     if (c < '0' || c > '9') tag += c;
-  return fmt::format("{} over {}, {}, {}", name_of(op->transfer), to_string(op->axes), name_of(in.phase), tag);
+  return fmt::format("{} over {}, {}, {}", name_of(op->transfer), to_string(op->axes, plan.mesh.used()),
+                     name_of(in.phase), tag);
 }
 
 bool trains(const Program& p) {

@@ -45,7 +45,7 @@ int count_ops(const Graph& g) {
   return count_ops<T>(g, [](const T&) { return true; });
 }
 
-const Mesh kOne = make_mesh(1, 1, 1, 1), kTwo = make_mesh(1, 1, 2, 1);
+const Mesh kOne = make_mesh({}), kTwo = make_mesh({1, 1, 2, 1});
 
 int added(const Graph& g) {
   return count_ops<Einsum>(g, [](const Einsum& e) { return e.plus; });
@@ -99,8 +99,7 @@ TEST(Fusions, partial_sums_are_reduced_before_anything_is_added) {
   const Graph g = training(gpt2(), kTwo).g;
   EXPECT_EQ(biased(g), 4 * kLayers);  // q, k, v and fc1: column-parallel
   for (const Node& n : g.nodes)
-    if (const auto* e = n.op.get_if<Einsum>(); e && e->bias)
-      EXPECT_TRUE(g.type(n.outs[0]).layout.partial.list().empty());
+    if (const auto* e = n.op.get_if<Einsum>(); e && e->bias) EXPECT_TRUE(g.type(n.outs[0]).layout.partial.empty());
   for (const Node& n : g.nodes)
     if (const auto* e = n.op.get_if<Einsum>(); e && e->plus) EXPECT_EQ(n.phase, Phase::backward) << print(g, n);
   EXPECT_EQ(count_ops<VocabMax>(g), 1);
@@ -123,7 +122,7 @@ TEST(Fusions, gradients_add_up_those_of_biases) {
 }
 
 TEST(Fusions, the_logits_are_read_once) {
-  for (const Mesh& mesh : {kOne, make_mesh(2, 1, 1, 1), make_mesh(1, 2, 1, 1)}) {  // data, context parallel
+  for (const Mesh& mesh : {kOne, make_mesh({2, 1, 1, 1}), make_mesh({1, 2, 1, 1})}) {  // data, context parallel
     const Graph g = training(llama(), mesh).g;
     EXPECT_EQ(count_ops<VocabLoss>(g), 1);
     EXPECT_EQ(count_ops<VocabMax>(g) + count_ops<VocabSums>(g) + count_ops<VocabMaxSums>(g), 0);
@@ -199,7 +198,8 @@ TEST(Fusions, the_update_is_one_node_for_all_parameters) {
 TEST(Fusions, rows_that_tokens_name_are_marked) {
   const auto marks = [](const auto& op) { return op.marks; };
   const auto all = [&](const Graph& g) {
-    return std::vector{count_ops<EmbeddingGrad>(g, marks), count_ops<SumSquares>(g, marks), count_ops<Update>(g, marks)};
+    return std::vector{count_ops<EmbeddingGrad>(g, marks), count_ops<SumSquares>(g, marks),
+                       count_ops<Update>(g, marks)};
   };
   const std::vector<int> none = {0, 0, 0}, one = {1, 1, 1};
   const Graph g = training(llama(), kOne).g;

@@ -24,7 +24,7 @@ struct BuiltStep {
 // As a training step is built. Pools of 300 elements: several a layer; the first parameter's is not late.
 BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::string>& off = {}) {
   BuiltStep out;
-  out.g.mesh = make_mesh(2, 1, 2, 1);
+  out.g.mesh = make_mesh({2, 1, 2, 1});
   Builder b(out.g);
   BuildMode mode;
   mode.batch = 2, mode.precision = computing_in(dtype);
@@ -119,11 +119,11 @@ TEST(GatherAhead, reading_a_weight_before_its_gather_ends_is_an_error) {
 // By the CPU's executor, on ranks that exchange.
 TEST(GatherAhead, later_micro_batches_gather_nothing) {
   Graph g;
-  g.mesh = make_mesh(2, 1, 1, 1);
+  g.mesh = make_mesh({2, 1, 1, 1});
   Builder b(g);
   Type whole_type{DType::f32, {8}, whole(1)}, part = whole_type;
-  whole_type.layout.copy.insert(Axis::dp), part.layout.dims[0].push_back({Axis::dp});
-  b.wait(b.move_into(b.leaf({"part", part}), {Axis::dp}, kCopy, b.leaf({"whole", whole_type}), kWeightLane, true));
+  whole_type.layout.copy.insert(groups::data), part.layout.dims[0].add({groups::data});
+  b.wait(b.move_into(b.leaf({"part", part}), {groups::data}, kCopy, b.leaf({"whole", whole_type}), kWeightLane, true));
   const Plan plan = harness::plan_graph(g);
   harness::run_ranks(2, [&](Ranks& ranks) {
     cpu::Executor executor(plan, g.mesh.coord(ranks.rank()), &ranks);

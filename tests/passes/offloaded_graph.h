@@ -16,7 +16,7 @@ constexpr i64 kTokens = 8 * 2, kHidden = 16, kHeads = 4, kFfn = 32;  // of small
 inline Graph trained(ModelConfig config, i64 layers, const RecomputeConfig& recompute = {}) {
   config.num_layers = layers;
   Graph g;
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   BuildMode mode;
   mode.batch = 2, mode.precision = computing_in(DType::bf16);

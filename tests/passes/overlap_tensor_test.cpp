@@ -53,7 +53,7 @@ Transfers transfers(const Graph& g, Transfer kind = Transfer::all_gather) {
 TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it) {
   for (const ModelConfig& model : {gpt2(), llama()})
     for (const bool remade : {false, true}) {
-      Graph g = trained(model, make_mesh(1, 1, 2, 1), remade);
+      Graph g = trained(model, make_mesh({1, 1, 2, 1}), remade);
       const Transfers before = transfers(g);
       EXPECT_EQ(before.beside, 0);
       EXPECT_TRUE(overlap_tensor(g));
@@ -65,7 +65,7 @@ TEST(OverlapTensor, what_is_gathered_for_weight_gradients_has_products_beside_it
 
 // What is read meanwhile stays until then.
 TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
-  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), true);
+  Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), true);
   overlap_tensor(g);
   int waits = 0;
   for (const Node& n : g.nodes)
@@ -78,7 +78,7 @@ TEST(OverlapTensor, the_end_of_a_transfer_holds_what_it_reads) {
 
 // What the forward kept is there: it is gathered before the transfer that stands before, not behind it.
 TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
-  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), false);
+  Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), false);
   overlap_tensor(g);
   int kept = 0;
   for (size_t i = 0; i < g.nodes.size(); ++i) {
@@ -95,7 +95,7 @@ TEST(OverlapTensor, a_kept_value_is_gathered_before_the_transfer_before) {
 
 // Without sequence parallelism the gradients of the inputs of a layer's two column-split products are summed.
 TEST(OverlapTensor, sums_over_all_ranks_have_products_beside_them) {
-  Graph g = trained(llama(), make_mesh(1, 1, 2, 1), true, DType::f32, false);
+  Graph g = trained(llama(), make_mesh({1, 1, 2, 1}), true, DType::f32, false);
   EXPECT_TRUE(overlap_tensor(g));
   verify(g);
   EXPECT_GE(transfers(g, Transfer::all_reduce).beside, 2 * kLayers);
@@ -105,7 +105,7 @@ TEST(OverlapTensor, a_simulated_gpu_waits_less) {
   ModelConfig model = llama();
   model.hidden_size = 4096, model.ffn_hidden_size = 14336, model.num_attention_heads = 32, model.num_query_groups = 8;
   model.kv_channels = 128, model.seq_length = model.max_position_embeddings = 8192;
-  const Mesh mesh = make_mesh(1, 1, 2, 1);
+  const Mesh mesh = make_mesh({1, 1, 2, 1});
   const auto exposed = [&](bool overlapped) {
     Graph g = trained(model, mesh, true, DType::bf16);
     if (overlapped) overlap_tensor(g);

@@ -27,7 +27,7 @@ Graph llama(i64 layers, const RecomputeConfig& recompute, const std::set<std::st
   c.position_embedding_type = PositionEmbedding::rope, c.normalization = Normalization::rms_norm;
   c.activation = Activation::swiglu, c.add_bias_linear = false, c.untie_embeddings_and_output_weights = true;
   Graph g;
-  g.mesh = make_mesh(1, 1, 1, 1);
+  g.mesh = make_mesh({});
   Builder b(g);
   BuildMode mode;
   mode.batch = kBatch;

@@ -47,7 +47,7 @@ int still_kept(const Graph& g) {
   return count;
 }
 
-const Mesh kOne = make_mesh(1, 1, 1, 1), kTwo = make_mesh(1, 1, 2, 1);
+const Mesh kOne = make_mesh({}), kTwo = make_mesh({1, 1, 2, 1});
 constexpr int kPlaces = 3 * kLayers + 1;  // two norms and an activation a layer, and the last norm
 
 }  // namespace

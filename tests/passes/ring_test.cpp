@@ -42,10 +42,10 @@ int rotations(const Graph& g, Phase phase) {
 
 TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
   for (const int ranks : {2, 4}) {
-    const Graph g = trained(make_mesh(1, ranks, 2, 1), {true}, true);
+    const Graph g = trained(make_mesh({1, ranks, 2, 1}), {true}, true);
     for (const Node& n : g.nodes) {
       EXPECT_FALSE(n.op.get_if<Attention>() || n.op.get_if<AttentionGrad>());
-      if (const auto* r = n.op.get_if<Relayout>(); r && r->axes == std::vector{Axis::cp})
+      if (const auto* r = n.op.get_if<Relayout>(); r && r->axes == g.mesh.used(groups::context))
         EXPECT_EQ(r->transfer, Transfer::rotate) << print(g, n);
     }
     EXPECT_EQ(rotations(g, Phase::forward), kLayers * 2 * (ranks - 1));
@@ -56,7 +56,7 @@ TEST(Ring, takes_the_place_of_gathers_and_their_sums) {
 // Keys and values are begun before a part and waited for behind it; gradients travel beside the part after theirs. The
 // backward's first block travels beside the product that makes attention's cotangent.
 TEST(Ring, blocks_travel_beside_attention) {
-  const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
+  const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::map<Value, std::pair<int, int>> begun;  // parts and products before the rotation
   std::vector<int> idle;                       // without a part beside them
   int parts = 0, products = 0;
@@ -77,7 +77,7 @@ TEST(Ring, blocks_travel_beside_attention) {
 TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
   constexpr int kRanks = 4;
   const auto longest = [&](bool with_ring) {  // positions of keys that a rank holds at once
-    const Graph g = trained(make_mesh(1, kRanks, 1, 1), {}, with_ring);
+    const Graph g = trained(make_mesh({1, kRanks, 1, 1}), {}, with_ring);
     i64 out = 0;
     for (const Node& n : g.nodes)
       for (Value v : n.outs)
@@ -90,7 +90,7 @@ TEST(Ring, no_rank_holds_more_than_a_block_of_keys) {
 
 // The blocks that rank 0 has in turn, by the types: its own, the last rank's, and so on.
 TEST(Ring, types_tell_which_block_is_where) {
-  const Graph g = trained(make_mesh(1, 4, 1, 1), {}, true);
+  const Graph g = trained(make_mesh({1, 4, 1, 1}), {}, true);
   std::vector<i64> first;
   for (const Node& n : g.nodes)
     if (n.op.get_if<AttentionPart>() && to_string(n.origin).starts_with("layer 0")) {
@@ -101,7 +101,7 @@ TEST(Ring, types_tell_which_block_is_where) {
 }
 
 TEST(Ring, sums_are_in_f32) {
-  const Graph g = trained(make_mesh(1, 2, 1, 1), {}, true, DType::bf16);
+  const Graph g = trained(make_mesh({1, 2, 1, 1}), {}, true, DType::bf16);
   for (const Node& n : g.nodes) {
     if (const auto* part = n.op.get_if<AttentionPart>())
       EXPECT_EQ(g.type(n.outs[0]).dtype, part->last ? DType::bf16 : DType::f32);
@@ -111,9 +111,9 @@ TEST(Ring, sums_are_in_f32) {
 }
 
 TEST(Ring, leaves_alone_what_gathers_no_keys) {
-  Graph one = trained(make_mesh(1, 1, 2, 1), {}, false);
+  Graph one = trained(make_mesh({1, 1, 2, 1}), {}, false);
   EXPECT_FALSE(ring(one));
-  Graph heads = trained(make_mesh(1, 2, 1, 1), {.cp_all_to_all = true}, false);
+  Graph heads = trained(make_mesh({1, 2, 1, 1}), {.cp_all_to_all = true}, false);
   EXPECT_FALSE(ring(heads));
   EXPECT_NO_THROW(verify(heads));
 }

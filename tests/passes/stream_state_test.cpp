@@ -23,7 +23,7 @@ struct Made {
   std::vector<Parameter> parameters;
 };
 
-Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_mesh(1, 1, 1, 1), bool cut = false) {
+Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_mesh({}), bool cut = false) {
   Made out;
   out.g.mesh = mesh;
   Builder b(out.g);
@@ -90,7 +90,7 @@ TEST(StreamState, every_element_is_fetched_and_stored_once) {
     for (const DType dtype : {DType::f32, DType::bf16})
       for (const bool overlap : {false, true})
         for (const i64 window : {0, 64, 1000, 1 << 20}) {
-          const Mesh mesh = cut ? make_mesh(2, 1, 2, 1) : make_mesh(1, 1, 2, 1);
+          const Mesh mesh = cut ? make_mesh({2, 1, 2, 1}) : make_mesh({1, 1, 2, 1});
           Graph g = made(offload(), dtype, mesh, cut).g;
           EXPECT_TRUE(stream_state(g, {overlap, window}));
           verify(g);
@@ -171,14 +171,14 @@ TEST(StreamState, the_first_matrices_go_until_the_fraction_is_there) {
 TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
   const auto leaf = [](const char* name, DType dtype, State tensor, State data) {
     Type t{dtype, {64, 8}, whole(2)};
-    if (tensor.is_split()) t.layout.dims[size_t(tensor.dim)].push_back({Axis::tk});
-    if (data == kPartial) t.layout.partial.insert(Axis::dp);
-    if (data == kCopy) t.layout.copy.insert(Axis::dp);
+    if (tensor.is_split()) t.layout.dims[size_t(tensor.dim)].add({groups::kv_heads});
+    if (data == kPartial) t.layout.partial.insert(groups::data);
+    if (data == kCopy) t.layout.copy.insert(groups::data);
     return LeafSpec{name, t, Role::optimizer};
   };
   const auto tried = [&](State state, State other, State gradient, State sum) -> std::string {
     Graph g;
-    g.mesh = make_mesh(2, 1, 2, 1);
+    g.mesh = make_mesh({2, 1, 2, 1});
     Builder b(g);
     b.set_phase(Phase::update);
     const Window window{2, {{0, 128}}};

@@ -20,20 +20,20 @@ Type sum_type() { return {DType::f32, {64}, whole(1)}; }
 // Begins the sum of the terms over two ranks, and goes on.
 Graph begins() {
   Graph g;
-  g.mesh = make_mesh(2, 1, 1, 1);
+  g.mesh = make_mesh({2, 1, 1, 1});
   Builder b(g);
   Type terms = sum_type();
-  terms.layout.partial.insert(Axis::dp);
+  terms.layout.partial.insert(groups::data);
   b.set_phase(Phase::update);
-  b.move_into(b.leaf({"terms", terms, Role::gradient}), {Axis::dp}, kSame, b.leaf({"sum", sum_type(), Role::gradient}),
-              1);
+  b.move_into(b.leaf({"terms", terms, Role::gradient}), {groups::data}, kSame,
+              b.leaf({"sum", sum_type(), Role::gradient}), 1);
   g.outputs["more"] = b.add1(Scale{1, 2}, {b.leaf({"x", sum_type()})});
   return g;
 }
 
 Graph ends() {
   Graph g;
-  g.mesh = make_mesh(2, 1, 1, 1);
+  g.mesh = make_mesh({2, 1, 1, 1});
   Builder b(g);
   b.set_phase(Phase::update);
   const Value sum = b.add1(Wait{}, {b.leaf({"sum", sum_type(), Role::gradient})});

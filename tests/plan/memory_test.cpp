@@ -239,7 +239,7 @@ TEST(Memory, the_arena_is_close_to_the_most_that_lives_at_once) {
     const Plan p = plan_of(random_graph(seed, 200));
     EXPECT_LE(double(p.programs[0].activation_bytes), 1.1 * double(live_peak(p.programs[0]))) << seed;
   }
-  for (const Mesh& mesh : {make_mesh(1, 1, 1, 1), make_mesh(2, 1, 2, 1)}) {
+  for (const Mesh& mesh : {make_mesh({}), make_mesh({2, 1, 2, 1})}) {
     const Graph g = small_gpt(mesh, true);
     const Plan p =
         plan_memory(mesh, {{"micro-batch", &g, {Phase::forward, Phase::backward}}, {"update", &g, {Phase::update}}},
@@ -253,7 +253,7 @@ TEST(Memory, the_arena_is_close_to_the_most_that_lives_at_once) {
 }
 
 TEST(Memory, falls_layer_by_layer_in_the_backward) {
-  const Graph g = small_gpt(make_mesh(1, 1, 1, 1), true);
+  const Graph g = small_gpt(make_mesh({}), true);
   const Plan plan = plan_of(g);
   const Program& p = plan.programs[0];
   std::map<std::string, int> begin;  // of each part's backward
@@ -314,7 +314,7 @@ TEST(Memory, what_another_program_reads_is_kept_in_slots) {
 }
 
 TEST(Memory, tables_and_listings_name_what_there_is) {
-  const Graph g = small_gpt(make_mesh(1, 1, 1, 1), true);
+  const Graph g = small_gpt(make_mesh({}), true);
   const Plan p = plan_of(g);
   EXPECT_NE(memory_table(p).find("parameter"), std::string::npos);
   EXPECT_NE(print(p).find("einsum"), std::string::npos);

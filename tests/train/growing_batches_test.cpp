@@ -28,8 +28,8 @@ Seen trained(int ranks, const std::string& flags) {
   harness::run_ranks(ranks, [&](Ranks& here) {
     const Options o = options_for(ranks, kGrowing + flags);
     const auto backend = make_cpu_backend(&here);
-    const PlannedStep step =
-        plan_step(step_spec(o, mesh_of(o.parallel, o.model).coord(here.rank())[int(Axis::pp)]), *backend);
+    const Mesh mesh = mesh_of(o.parallel, o.model);
+    const PlannedStep step = plan_step(step_spec(o, mesh.place(mesh.coord(here.rank()), groups::pipeline)), *backend);
     const Coord coord = ranks > 1 ? step.plan.mesh.coord(here.rank()) : Coord{};
     const auto interpreter = backend->make_interpreter(step.plan, coord);
     ModelState model(step, *interpreter, coord);

@@ -33,9 +33,9 @@ std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord) {
   return {out.begin(), out.end()};
 }
 
-std::string describe(const Relayout& op, const Clique& clique, const std::string& tag) {
-  return fmt::format("{} over {}, {}{}{}", name_of(op.transfer), to_string(op.axes), tag, tag.empty() ? "" : ", ",
-                     clique.text());
+std::string describe(const Relayout& op, const Mesh& mesh, const Clique& clique, const std::string& tag) {
+  return fmt::format("{} over {}, {}{}{}", name_of(op.transfer), to_string(op.axes, mesh.used()), tag,
+                     tag.empty() ? "" : ", ", clique.text());
 }
 
 namespace {

@@ -30,7 +30,7 @@ struct Clique {
 std::optional<Clique> clique_of(const Relayout& op, const Mesh& mesh, const Coord& coord);
 std::vector<Clique> cliques_of(const Plan& plan, const Coord& coord);
 // "all_reduce over tk tr, layer 3 attention, ranks 0 1": `tag` says where in the model.
-std::string describe(const Relayout& op, const Clique& clique, const std::string& tag);
+std::string describe(const Relayout& op, const Mesh& mesh, const Clique& clique, const std::string& tag);
 
 // The cliques of all ranks, sorted. All ranks must call it. Error if a rank is in a clique that it does not ask for, or
 // that a clique's other members do not ask for.

@@ -62,7 +62,7 @@ Executor::Step Executor::make_step(const Program& p, const Instruction& in) {
   if (s.lane) s.done = make_event(), lanes_[s.lane];
   if (const auto* op = in.op.get_if<Relayout>()) {
     const auto clique = clique_of(*op, plan_.mesh, coord_);
-    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, *clique, to_string(in.origin)));
+    if (clique && peers_) s.transfer = peers_->watch.add(describe(*op, plan_.mesh, *clique, to_string(in.origin)));
   }
   return s;
 }
@@ -78,8 +78,7 @@ void Executor::prepare_all() {
 // Ranks that work on the same plan multiply by the same algorithms, those that the first of them chooses.
 void Executor::prepare_alike() {
   if (!peers_) return prepare_all();
-  Coord first{};
-  first[int(Axis::pp)] = coord_[int(Axis::pp)];
+  const Coord first = plan_.mesh.at(coord_, groups::stage, 0);
   if (first == coord_) prepare_all();
   const std::vector<std::string> choices =
       peers_->ranks.all_gather(first == coord_ ? device_.gemm_choices().text() : "");

@@ -24,13 +24,11 @@ Indices held(const Mesh& mesh, const Type& t, const Coord& coord) {
 
 std::vector<AttentionPlace> places_of(const Mesh& mesh, const Type& o, const Type& k) {
   AxisSet splits;
-  for (const Type* t : {&o, &k})
-    for (const AxisUse& use : t->layout.dims[0]) splits.insert(use.axis);
+  for (const Type* t : {&o, &k}) splits.insert(t->layout.dims[0].axes());
   std::vector<AttentionPlace> out;
-  for (int rank = 0; rank < mesh.num_ranks(); ++rank) {
+  for (int rank : mesh.group_of(Coord{}, splits)) {
     const Coord coord = mesh.coord(rank);
-    const auto elsewhere = [&](Axis a) { return coord[size_t(a)] != 0 && !splits.has(a); };
-    if (std::ranges::none_of(kAllAxes, elsewhere)) out.push_back({held(mesh, o, coord), held(mesh, k, coord)});
+    out.push_back({held(mesh, o, coord), held(mesh, k, coord)});
   }
   return out;
 }

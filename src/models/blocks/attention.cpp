@@ -43,8 +43,7 @@ class AttentionBlock {
 
   bool packs_qkv() const {
     const Mesh& m = b_.mesh();
-    return p_.style.pack_qkv && !p_.cache_length && !c_.qk_layernorm &&
-           m.n(Axis::tk) * m.n(Axis::tr) * m.n(Axis::cp) == 1;
+    return p_.style.pack_qkv && !p_.cache_length && !c_.qk_layernorm && m.n({groups::tensor, groups::context}) == 1;
   }
 
   // x [s,b,h] -> o [s,b,g,r,d], with q, k and v in one tensor [s,b,j,d]
@@ -55,11 +54,11 @@ class AttentionBlock {
     Attention op{spec()};
     op.at.groups = g_, op.at.heads_per_group = r_;
     // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
-    std::vector<Value> ins = {b_.relayout(qkv, {Axis::cp}, kSame), p_.rows};
-    if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), {Axis::cp}, kSame));
-    Value o = b_.relayout(b_.add1(op, ins), {Axis::cp}, split(0), p_.style.cp_order);
-    o = b_.relayout(o, {Axis::tk}, split(2));
-    return b_.relayout(o, {Axis::tr}, split(3));
+    std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
+    if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), groups::context, kSame));
+    Value o = b_.relayout(b_.add1(op, ins), groups::context, split(0), p_.style.cp_order);
+    o = b_.relayout(o, groups::kv_heads, split(2));
+    return b_.relayout(o, groups::query_heads, split(3));
   }
 
   // q, k and v's weights (or biases) as one, [j,d,..]: query heads, then key heads, then value heads.
@@ -105,13 +104,13 @@ class AttentionBlock {
     const bool query = heads == "grd";
     std::vector<std::pair<char, i64>> sizes = {{'g', g_}, {'d', d_}};
     if (query) sizes.insert(sizes.begin() + 1, {'r', r_});
-    Value y = b_.relayout(b_.relayout(x, {Axis::tr}, kSame), {Axis::tk}, kSame);
+    Value y = b_.relayout(b_.relayout(x, groups::query_heads, kSame), groups::kv_heads, kSame);
     y = b_.add1(Reshape{letters + "->sb(" + heads + ")", sizes, {}}, {y});
     const i64 n = b_.type(y).shape.back();
     y = rms_norm(b_, "sbn", y, p_.norm_weight(name_ + name, n, kOnWhole, b_.type(y).dtype), c_.norm_epsilon);
     y = b_.add1(Reshape{"sb(" + heads + ")->" + letters, sizes, {}}, {y});
-    y = b_.relayout(y, {Axis::tk}, split(2));
-    return b_.relayout(y, {Axis::tr}, query ? split(3) : kCopy);
+    y = b_.relayout(y, groups::kv_heads, split(2));
+    return b_.relayout(y, groups::query_heads, query ? split(3) : kCopy);
   }
 
   // heads: of the dim before the last, only the first ones turn; 0: all
@@ -151,7 +150,7 @@ class AttentionBlock {
   Value attend(Value q, Value k, Value v) {
     if (p_.cache_length)
       return b_.add1(CachedAttention{spec()}, {q, cached("keys", k), cached("values", v), p_.length});
-    const std::vector<Axis> cp = {Axis::cp};
+    constexpr AxisSet cp = groups::context;
     const bool all_to_all = p_.style.cp_all_to_all;
     if (all_to_all) q = b_.relayout(q, cp, split(2));
     k = b_.relayout(k, cp, all_to_all ? split(2) : kCopy);

@@ -28,15 +28,13 @@ Value Parts::vector(const std::string& name, const Shape& dims, const Placement&
 
 Value Parts::data(const std::string& name, DType dtype) {
   if (cache_length)  // a few new tokens: cp has nothing to split
-    return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, mode.batch}, {{{}, {{Axis::dp}}}, {}, {}, {}}}});
-  return b.leaf(
-      {name + suffix, {dtype, {seq, mode.batch}, {{{{Axis::cp, style.cp_order}}, {{Axis::dp}}}, {}, {}, {}}}});
+    return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, mode.batch}, {{{}, {{groups::data}}}, {}, {}, {}}}});
+  return b.leaf({name + suffix,
+                 {dtype, {seq, mode.batch}, {{{{groups::context, style.cp_order}}, {{groups::data}}}, {}, {}, {}}}});
 }
 
-Value Parts::enter(Value x) { return b.relayout(x, tensor_parallel_axes(), kCopy); }
-Value Parts::leave(Value y) {
-  return b.relayout(y, tensor_parallel_axes(), style.sequence_parallel ? split(0) : kSame);
-}
+Value Parts::enter(Value x) { return b.relayout(x, groups::tensor, kCopy); }
+Value Parts::leave(Value y) { return b.relayout(y, groups::tensor, style.sequence_parallel ? split(0) : kSame); }
 
 Value Parts::cast(Value x, DType dtype) {
   const Type type = b.type(x);

@@ -38,7 +38,7 @@ class GptBuilder {
   }
 
   Built build() {
-    p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, {{{{Axis::dp}}}, {}, {}, {}}}});
+    p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
     Value table;
     if (first_ || (last_ && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first_ != last_);
     Value x = first_ ? embed(table) : received();
@@ -74,7 +74,7 @@ class GptBuilder {
           p_.add_parameter(p_.declare("embedding.position_embeddings.weight", {rows, c_.hidden_size}, kOnStream,
                                       initial_of_table(c_, rows), ParameterKind::positions));
       Value ids = p_.data("position_ids", DType::i32);
-      if (p_.style.sequence_parallel) ids = b_.relayout(ids, tensor_parallel_axes(), split(0));
+      if (p_.style.sequence_parallel) ids = b_.relayout(ids, groups::tensor, split(0));
       x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
     }
     x = p_.cast(x, p_.mode.precision.residual);
@@ -84,9 +84,8 @@ class GptBuilder {
 
   // The residual stream as the stage before sends it.
   Value received() {
-    Layout l{{{{Axis::cp, p_.style.cp_order}}, {{Axis::dp}}, {}}, {}, {}, {}};
-    if (p_.style.sequence_parallel)
-      for (Axis a : tensor_parallel_axes()) l.dims[0].push_back({a});
+    Layout l{{{{groups::context, p_.style.cp_order}}, {{groups::data}}, {}}, {}, {}, {}};
+    if (p_.style.sequence_parallel) l.dims[0].add({groups::tensor});
     const Type type{p_.mode.precision.residual, {p_.seq, p_.mode.batch, c_.hidden_size}, l};
     return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
@@ -139,7 +138,7 @@ class GptBuilder {
     b_.set_module("loss");
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
-    const auto& tp = tensor_parallel_axes();
+    constexpr AxisSet tp = groups::tensor;
     const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
     const Value z = b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, m}), tp, kSame);
     const Value sum = einsum(b_, "sb,sb->", b_.add1(CrossEntropy{}, {z}), mask);

@@ -33,7 +33,7 @@ class Mover {
         size_(size_of(dtype_)),
         in_elements_(count(site.in_shape(0))),
         out_elements_(count(site.out_shape(0))),
-        doing_(fmt::format("{} over {}, {}", name_of(op.transfer), to_string(op.axes), site.tag)) {
+        doing_(fmt::format("{} over {}, {}", name_of(op.transfer), to_string(op.axes, site.mesh.used()), site.tag)) {
     const Mesh& mesh = site.mesh;
     const auto block = [&](const Type& t, int rank) { return block_of(mesh, t.shape, t.layout, mesh.coord(rank)); };
     const int self = mesh.rank(site.coord);

@@ -21,7 +21,7 @@ class Mover {
   Mover(const Relayout& op, const Site& site)
       : op_(op), dtype_(site.ins[0].dtype), size_(size_of(dtype_)), boxes_(op, site) {
     if (const auto clique = clique_of(op, site.mesh, site.coord)) {
-      what_ = describe(op, *clique, site.tag);
+      what_ = describe(op, site.mesh, *clique, site.tag);
       if (site.comms) comm_ = &site.comms->at(*clique);
     }
     route();

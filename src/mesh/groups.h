@@ -1,0 +1,19 @@
+// The named groups of a mesh's axes: what models, optimizers, passes and settings ask for.
+#pragma once
+#include "mesh/axis.h"
+
+namespace megalith::groups {
+
+inline constexpr AxisSet pipeline = Axis::pp;
+
+// The dense view.
+inline constexpr AxisSet data = {Axis::dp_edp, Axis::dp_ep, Axis::dp_etp};
+inline constexpr AxisSet context = {Axis::cp_edp, Axis::cp_ep, Axis::cp_etp};
+inline constexpr AxisSet kv_heads = {Axis::tk_edp, Axis::tk_ep, Axis::tk_etp};     // tk: splits the groups of KV heads
+inline constexpr AxisSet query_heads = {Axis::tr_edp, Axis::tr_ep, Axis::tr_etp};  // tr: a group's query heads
+inline constexpr AxisSet tensor = {kv_heads, query_heads};                         // tp
+inline constexpr AxisSet data_context = {data, context};  // ranks with tokens of their own: losses are summed over them
+
+inline constexpr AxisSet stage = {data, context, tensor};  // all ranks of a pipeline stage
+
+}  // namespace megalith::groups
