@@ -1,4 +1,4 @@
-// The named groups of a mesh's axes: what models, optimizers, passes and settings ask for.
+// The named groups of a mesh's axes: what models, optimizers, passes and settings ask for, in both views of the ranks.
 #pragma once
 #include "mesh/axis.h"
 
@@ -14,6 +14,12 @@ inline constexpr AxisSet query_heads = {Axis::tr_edp, Axis::tr_ep, Axis::tr_etp}
 inline constexpr AxisSet tensor = {kv_heads, query_heads};                         // tp
 inline constexpr AxisSet data_context = {data, context};  // ranks with tokens of their own: losses are summed over them
 
+// The expert view.
+inline constexpr AxisSet expert_data = {Axis::dp_edp, Axis::cp_edp, Axis::tk_edp, Axis::tr_edp};
+inline constexpr AxisSet expert = {Axis::dp_ep, Axis::cp_ep, Axis::tk_ep, Axis::tr_ep};
+inline constexpr AxisSet expert_tensor = {Axis::dp_etp, Axis::cp_etp, Axis::tk_etp, Axis::tr_etp};
+
 inline constexpr AxisSet stage = {data, context, tensor};  // all ranks of a pipeline stage
+static_assert(stage == AxisSet{expert_data, expert, expert_tensor} && AxisSet{stage, pipeline} == kAllAxes);
 
 }  // namespace megalith::groups

@@ -114,6 +114,25 @@ TEST(CpuRelayout, zigzag_out_of_and_into_blocks) {
   }
 }
 
+// Of a mixture: a gradient that is summed over expert-data ranks, weights that the expert ranks share, tokens that come
+// to all ranks of an expert group.
+TEST(CpuRelayout, over_the_groups_of_the_expert_view) {
+  constexpr AxisSet edp = groups::expert_data, ep = groups::expert, etp = groups::expert_tensor, both = {ep, etp};
+  for (const Mesh& mesh :
+       {make_mesh({.dp = 4, .tk = 2, .ep = 4, .etp = 1}), make_mesh({.dp = 2, .tk = 4, .ep = 2, .etp = 2}),
+        make_mesh({.cp = 4, .tk = 2, .ep = 4, .etp = 1})}) {
+    const Type gradient{DType::f32, {8, 4, 6}, {{{{ep}}, {{etp}}, {}}, edp, {}, {}}};
+    expect_as_harness({mesh, gradient, edp, kSame}, 0);
+    expect_as_harness({mesh, gradient, edp, kSame}, 2);
+    expect_as_harness({mesh, gradient, edp, split(2)}, 1);
+    expect_as_harness({mesh, {DType::f64, {8, 4, 6}, {{{{ep}}, {{etp}}, {}}, {}, edp, {}}}, ep, kCopy}, 0);
+    expect_as_harness({mesh, {DType::f32, {8, 4, 8}, {{{{ep}}, {{etp}}, {}}, {}, edp, {}}}, ep, split(2)}, 0);
+    Layout tokens{{{{groups::context}, {groups::tensor}}, {{groups::data}}, {}}, {}, {}, {}};
+    for (const AxisSet axes : {AxisSet{both & groups::tensor}, AxisSet{both & groups::data}})
+      expect_as_harness({mesh, {DType::f32, {16, 8, 3}, tokens}, axes, kCopy}, 0);
+  }
+}
+
 TEST(CpuRelayout, rotations) {
   for (const Mesh& mesh : {make_mesh({1, 2, 1, 1}), make_mesh({1, 4, 1, 1}), make_mesh({2, 3, 2, 1}),
                            make_mesh({.cp = 4, .ep = 2, .etp = 1})})

@@ -136,15 +136,38 @@ TEST(Layout, equality_sees_order_and_tags) {
   EXPECT_NE((Layout{{{}}, {}, {groups::kv_heads}, {}}), whole(1));
 }
 
+// Types of a mixture of experts on 8 ranks, where ep is the innermost two of dp's four with both of tp's.
+TEST(Layout, of_values_that_the_expert_view_splits) {
+  const Mesh m = make_mesh({.dp = 4, .tk = 2, .ep = 4, .etp = 1});
+  EXPECT_EQ(m.n(Axis::dp_edp), 2);
+  EXPECT_EQ(m.n(Axis::dp_ep), 2);
+  EXPECT_EQ(m.n(Axis::tk_ep), 2);
+  const Layout tokens{{{{groups::tensor}}, {{groups::data}}, {}}, {}, {}, {}};                            // [s, b, h]
+  const Layout weight{{{{groups::expert}}, {{groups::expert_tensor}}, {}}, {}, groups::expert_data, {}};  // [e, f, h]
+  EXPECT_EQ(to_string(tokens), "{tk tr, dp, }");
+  EXPECT_EQ(to_string(tokens, m.used()), "{tk tr, dp, }");
+  EXPECT_EQ(to_string(weight, m.used()), "{dp_ep tk, ,  | copy dp_edp}");
+  EXPECT_EQ(to_string(weight.dual(), m.used()), "{dp_ep tk, ,  | partial dp_edp}");
+  EXPECT_EQ(local_shape(m, {4, 8, 16}, tokens), (Shape{2, 2, 16}));
+  EXPECT_EQ(local_shape(m, {8, 6, 16}, weight), (Shape{2, 6, 16}));
+  EXPECT_EQ(state(weight, groups::expert), split(0));
+  EXPECT_EQ(state(weight, groups::expert_data), kCopy);
+  for (int r = 0; r < 8; ++r) {  // expert e lives on place e / 2 of the expert group
+    const i64 first = 2 * m.place(m.coord(r), groups::expert);
+    EXPECT_EQ(first, r % 4 * 2);
+    EXPECT_EQ(indices(m, {8, 6, 16}, weight, m.coord(r), 0), (std::vector<i64>{first, first + 1}));
+  }
+}
+
 TEST(Layout, names_a_dense_axis_unless_it_is_cut) {
   const Mesh cut = make_mesh({.cp = 4, .ep = 2, .etp = 1}), uncut = make_mesh({.cp = 4});
-  const Layout zig = on_dim0({{groups::context, kZig, 1}}), part = on_dim0({{Axis::cp_ep}});
+  const Layout zig = on_dim0({{groups::context, kZig, 1}}), part = on_dim0({{groups::expert}});
   EXPECT_EQ(to_string(zig, cut.used()), "{cp~+1}");
   EXPECT_EQ(to_string(zig, uncut.used()), "{cp~+1}");
   EXPECT_EQ(to_string(part, cut.used()), "{cp_ep}");
   EXPECT_EQ(to_string(on_dim0({{Axis::cp_edp}}), uncut.used()), "{cp}");
   EXPECT_EQ(to_string(groups::stage), "dp cp tk tr");
-  EXPECT_EQ(to_string({Axis::dp_ep, Axis::cp_ep}), "dp_ep cp_ep");
+  EXPECT_EQ(to_string(groups::expert), "dp_ep cp_ep tk_ep tr_ep");
   EXPECT_EQ(to_string(AxisSet{Axis::cp_ep, groups::pipeline}, cut.used()), "pp cp_ep");
 }
 

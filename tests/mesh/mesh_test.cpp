@@ -35,7 +35,7 @@ TEST(Mesh, groups_are_ranks_that_differ_in_the_axes_only) {
 
 TEST(Mesh, places_in_a_group_are_numbers_of_its_members) {
   const Mesh m = make_mesh({.dp = 4, .cp = 2, .tk = 4, .pp = 2, .ep = 8, .etp = 1});
-  for (const AxisSet g : {groups::data, groups::tensor, groups::stage, groups::pipeline})
+  for (const AxisSet g : {groups::data, groups::expert, groups::expert_data, groups::stage, groups::pipeline})
     for (int r = 0; r < m.num_ranks(); ++r) {
       const std::vector<int> members = m.group_of(m.coord(r), g);
       EXPECT_EQ(members[size_t(m.place(m.coord(r), g))], r);
@@ -52,6 +52,7 @@ TEST(Mesh, without_experts_a_dense_axis_is_one_atom) {
 TEST(Mesh, atoms_lie_between_the_cuts_of_both_views) {
   const Mesh m = make_mesh({.dp = 4, .cp = 2, .tk = 4, .ep = 8, .etp = 1});
   EXPECT_EQ(m.used(), (AxisSet{Axis::dp_edp, Axis::cp_ep, Axis::tk_ep}));
+  EXPECT_EQ(m.used(groups::expert), (AxisSet{Axis::cp_ep, Axis::tk_ep}));
   const Mesh cut = make_mesh({.cp = 4, .ep = 2, .etp = 1});
   EXPECT_EQ(cut.used(), (AxisSet{Axis::cp_edp, Axis::cp_ep}));
 }

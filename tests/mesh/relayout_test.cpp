@@ -158,6 +158,9 @@ TEST(Relayout, parts_of_a_dense_axis) {
   const Layout outer{{{{Axis::cp_edp, kZig}}, {}}, {}, {Axis::cp_ep, Axis::cp_etp}, {}};
   EXPECT_THROW(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0), kZig), Error);
   EXPECT_EQ(plan(outer, {Axis::cp_ep, Axis::cp_etp}, split(0)).transfer, Transfer::slice);
+  const Layout gradient{{{{groups::expert}}, {}}, groups::expert_data, {}, {}};
+  EXPECT_EQ(plan(gradient, groups::expert_data, kSame).transfer, Transfer::all_reduce);
+  EXPECT_EQ(plan(gradient, groups::expert, kCopy).transfer, Transfer::all_gather);
 }
 
 TEST(Relayout, wire_bytes_of_ring_algorithms) {
