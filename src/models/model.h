@@ -41,9 +41,20 @@ struct LossTerm {
   Value cotangent = {};  // [], of the dual type; none for the first, which starts from 1; others: no gradient
 };
 
+// A tensor that a model keeps from step to step and does not train, such as a counter or a running mean. Behind the
+// backward of each training micro-batch `update` is added to it. Both are f32 and of one layout: what is a sum over
+// ranks is reduced before. Each element starts as `tensor.initial` says. It enters no optimizer and no norm, is of the
+// weights in a checkpoint, and a skipped step does not take it back. In a pipeline other micro-batches' forwards may
+// stand between a forward that reads it and its update.
+struct Untrained {
+  Parameter tensor;
+  Value update = {};  // none: it stays as it is
+};
+
 // What building a piece gives.
 struct Built {
   std::vector<Parameter> parameters;
+  std::vector<Untrained> untrained = {};
   Value input = {};                           // from the piece before: a leaf, "in" and the suffix
   Value output = {};                          // to the piece after
   std::vector<LossTerm> terms = {};           // of the piece that has the loss
@@ -58,6 +69,14 @@ inline Value add_parameter(Builder& b, Built& out, Parameter p) {
   p.value = b.leaf(leaf_of(
       p, [](const std::string& name) { return name; }, p.type, Role::parameter));
   out.parameters.push_back(p);
+  return p.value;
+}
+
+// Makes the leaf of a tensor that is not trained. Its update is set in `out.untrained`.
+inline Value add_untrained(Builder& b, Built& out, Parameter p) {
+  check(p.type.dtype == DType::f32, "{} is not trained and {}: want f32", p.name, name_of(p.type.dtype));
+  p.value = b.leaf({p.name, p.type, Role::cache});
+  out.untrained.push_back({p});
   return p.value;
 }
 

@@ -28,7 +28,7 @@ struct Parameter {
 
   Shape true_shape() const {
     Shape s = type.shape;
-    s[0] = true_rows;
+    if (!s.empty()) s[0] = true_rows;
     return s;
   }
 };

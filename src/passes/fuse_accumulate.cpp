@@ -4,6 +4,7 @@
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/update.h"
+#include "passes/gradients.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -16,7 +17,7 @@ bool split_sums(Graph& g) {
   const std::vector<int> uses = count_uses(g);
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     const auto* acc = g.nodes[i].op.get_if<Accumulate>();
-    if (!acc) continue;
+    if (!acc || updates_untrained(g, g.nodes[i])) continue;
     const Value sum = g.nodes[i].ins[1];
     const int at = g.info(sum).node;
     if (at < 0 || uses[sum.id] != 1 || !g.nodes[at].op.get_if<AddGrad>()) continue;
@@ -32,7 +33,7 @@ bool split_sums(Graph& g) {
 
 bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
   const auto* acc = g.nodes[i].op.get_if<Accumulate>();
-  if (!acc) return false;
+  if (!acc || updates_untrained(g, g.nodes[i])) return false;
   const Value into = g.nodes[i].ins[0], x = g.nodes[i].ins[1];
   const int at = g.info(x).node;
   if (at < 0 || uses[x.id] != 1 || g.type(x) != g.type(into)) return false;

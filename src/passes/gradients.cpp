@@ -1,5 +1,7 @@
 #include "passes/gradients.h"
 
+#include <algorithm>
+
 #include "ops/scale.h"
 #include "ops/update.h"
 #include "passes/pass.h"
@@ -65,6 +67,24 @@ std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>
     out.push_back(b.add1(Accumulate{p.type.ndim(), true}, {acc, g->second}));
   }
   return out;
+}
+
+void update_untrained(Builder& b, const std::vector<Untrained>& untrained) {
+  b.set_phase(Phase::backward), b.set_module("untrained state");
+  for (const Untrained& u : untrained) {
+    if (!u.update) continue;
+    const Type &has = u.tensor.type, &gets = b.type(u.update);
+    check(has == gets, "{} is {}, and its update {}: make them one type", u.tensor.name, to_string(has),
+          to_string(gets));
+    b.add1(Accumulate{has.ndim(), false}, {u.tensor.value, u.update});
+  }
+}
+
+bool updates_untrained(const Graph& g, const Node& n) {
+  if (n.phase != Phase::backward) return false;
+  const std::vector<Alias> aliases = n.op.aliases();
+  return std::ranges::any_of(aliases,
+                             [&](const Alias& a) { return a.must && g.info(n.ins[size_t(a.in)]).role == Role::cache; });
 }
 
 Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms,

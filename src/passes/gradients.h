@@ -21,6 +21,11 @@ struct Accumulators {
   std::vector<TermSums> terms;
 };
 
+// Adds each update to its tensor, behind what the graph has so far.
+void update_untrained(Builder& b, const std::vector<Untrained>& untrained);
+// Whether the node is such an update. What reads the tensor stands before it, so passes leave it where it is.
+bool updates_untrained(const Graph& g, const Node& n);
+
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
 
 // What the backward starts from.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/relayout_op.h"
+#include "passes/gradients.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -30,7 +31,7 @@ bool hoist(Graph& g) {
   for (int i = 0; i < int(g.nodes.size()); ++i) {
     const Node& n = g.nodes[i];
     order[i] = anchor[i] = i;
-    if (n.op.get_if<Wait>()) continue;  // as late as possible
+    if (n.op.get_if<Wait>() || updates_untrained(g, n)) continue;  // as late as possible
     if (n.phase != Phase::update && !updates_in_place(n.op)) continue;
     anchor[i] = 0;
     for (Value v : n.ins)

@@ -24,6 +24,7 @@ i64 state_share_bytes(const PlannedStep& step, const StateShare& share) {
     const auto [rows, row] = rows_to_share(local_type(plan.mesh, p.type), holders);
     bytes += kinds(p.name) * ((rows + holders - 1) / holders) * row * size_of(DType::f32);
   }
+  for (const Parameter& p : step.untrained) bytes += local_type(plan.mesh, p.type).bytes();
   return bytes;
 }
 

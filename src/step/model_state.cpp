@@ -18,6 +18,7 @@ ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const 
     }
   };
   add("", kMainSuffix);
+  for (const Parameter& p : step.untrained) tensors_.push_back({p.name, p.true_shape(), &p, true, "", false});
   for (const std::string& suffix : step.states) add(fmt::format("optimizer.{}.", suffix), suffix);
   for (const StateTensor& t : tensors_) names_.insert(t.name);
 }
@@ -43,6 +44,7 @@ ModelState::Place ModelState::place_of(const StateTensor& t) const {
   const Plan& plan = step_.plan;
   const Parameter& p = *t.parameter;
   const i64 elements = local_type(plan.mesh, p.type).elements();
+  if (!t.is_trained) return {&plan.leaf(p.name), nullptr, 0, 0, elements};
   if (step_.pools.empty()) {
     const Leaf *leaf = plan.find_leaf(fmt::format("{}.{}", p.name, t.suffix)),
                *weights = t.is_weight ? plan.find_leaf(p.name) : nullptr;
@@ -98,7 +100,7 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   if (counts_elsewhere(*t.parameter)) return {};
   const Mesh& mesh = step_.plan.mesh;
   const Type& type = t.parameter->type;
-  const bool cut = !step_.pools.empty();  // then over all ranks that have copies of the weight
+  const bool cut = t.is_trained && !step_.pools.empty();  // then over all ranks that have copies of the weight
   i64 holders = 1, mine = 0;
   for (Axis a : groups::stage) {
     if (type.layout.state(a).is_split() || (cut && type.layout.state(a) == kCopy)) continue;
@@ -216,6 +218,7 @@ void ModelState::initialise(u64 seed) {
     if (!cut || gives_values(gradient)) interpreter_.draw(gradient, start);
     if (const Leaf* main = cut ? nullptr : step_.plan.find_leaf(main_name(p.name))) interpreter_.draw(*main, start);
   }
+  for (const Parameter& p : step_.untrained) interpreter_.draw(step_.plan.leaf(p.name), start_of(p, seed));
   if (cut) run("take main");
   finish();
 }
@@ -253,7 +256,7 @@ double ModelState::squares() const {
   double sum = 0;
   std::vector<float> values;
   for (const StateTensor& t : tensors_)
-    for (const StatePiece& piece : t.is_weight ? saved_pieces(t, false) : std::vector<StatePiece>())
+    for (const StatePiece& piece : t.is_weight&& t.is_trained ? saved_pieces(t, false) : std::vector<StatePiece>())
       for (i64 begin = 0, n = count(piece.shape); begin < n; begin += kAtOnce) {
         values.resize(size_t(std::min(kAtOnce, n - begin)));
         read(piece, begin, values);

@@ -18,8 +18,9 @@ struct StateTensor {
   std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
   Shape shape;       // true sizes
   const Parameter* parameter;
-  bool is_weight;
+  bool is_weight;      // of the weights: trained, or kept with them
   std::string suffix;  // of its leaf: kMainSuffix, or the optimizer's
+  bool is_trained = true;
 };
 
 // A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have

@@ -23,7 +23,7 @@ struct StepSpec {
   bool train = true;          // false: only the evaluation program
   bool keep_outputs = false;  // the model's outputs are those of the evaluation
   RecomputeConfig recompute;
-  OffloadConfig offload;  // of activations
+  OffloadConfig offload;         // of activations
   bool shard_optimizer = false;  // over the data-parallel ranks
   i64 pool_size = 0;             // then; 0: by Megatron's rule
   Traffic traffic;
@@ -36,6 +36,7 @@ struct StepSpec {
 // (evaluate); with one see PipelineStage.
 struct PlannedStep {
   std::vector<Parameter> parameters;
+  std::vector<Parameter> untrained;
   std::vector<std::string> states;  // suffixes of the optimizer's leaves (optim/optimizer.h)
   std::vector<Pool> pools;  // of a cut optimizer; its weights start by programs "take main" and "spread weights"
   std::optional<PipelineStage> pipeline;

@@ -97,8 +97,14 @@ void StepPlanner::build_training(const StagePiece& piece) {
   if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
   Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix)};
   sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
+  update_untrained(b, model.untrained);
+  keep_untrained(model.untrained);
   built_.push_back({piece, &g, model.parameters, sums, parameters_.size()});
   parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+}
+
+void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
+  for (const Untrained& u : untrained) out_.untrained.push_back(u.tensor);
 }
 
 // Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
@@ -243,7 +249,10 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
   BuildMode mode = spec_.mode;
   mode.dropout = false;
   const Built model = spec_.model->build(b, piece, mode);
-  if (!spec_.train) parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+  if (!spec_.train) {
+    parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+    keep_untrained(model.untrained);
+  }
   ProgramSpec program{"evaluate" + piece.suffix, &g, {Phase::forward}, piece.slots};
   if (piece.sends) {
     g.outputs["out" + piece.suffix] = model.output;

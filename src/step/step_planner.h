@@ -25,6 +25,7 @@ class StepPlanner {
 
   Graph& new_graph();
   void build_training(const StagePiece& piece);
+  void keep_untrained(const std::vector<Untrained>& untrained);
   void begin_sums(const TrainedPiece& built);
   std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);
   void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums);

@@ -1,6 +1,7 @@
 // A model of another program's, trained on three meshes, saved, and resumed, by what libraries step and state offer.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <mutex>
 
@@ -49,6 +50,7 @@ struct Setting {
 
 struct Result {
   std::vector<double> losses, largest;
+  std::vector<float> mean;  // that the model keeps
 };
 
 // Trains from iteration `from` (of the checkpoint in `dir`, or new) to `to`, and saves.
@@ -79,6 +81,9 @@ Result train(const Setting& setting, i64 from, i64 to, const std::string& dir) {
       const StepResult r = trainer.finish_step(state);
       if (ranks.rank() == 0) out.losses.push_back(r.loss), out.largest.push_back(r.terms.at(0).value);
     }
+    for (const StateTensor& t : model.tensors())
+      if (t.name == "mean" && ranks.rank() == 0)
+        out.mean.resize(ToyModel::kHidden), model.read(model.pieces(t).at(0), 0, out.mean);
     const StateBlocks mine(model, {}, false);
     mine.wait();
     {
@@ -115,6 +120,10 @@ TEST_F(Library, a_model_from_outside_trains_alike_on_every_mesh) {
       EXPECT_NEAR(results[i].losses[k], one.losses[k], 1e-5) << kSettings[i].name << ", step " << k;
       EXPECT_NEAR(results[i].largest[k], one.largest[k], 1e-5) << kSettings[i].name << ", step " << k;
     }
+  ASSERT_EQ(one.mean.size(), size_t(ToyModel::kHidden));
+  EXPECT_GT(*std::ranges::max_element(one.mean), 1e-3f);
+  for (const Result& r : results)
+    for (size_t k = 0; k < one.mean.size(); ++k) EXPECT_NEAR(r.mean[k], one.mean[k], 1e-6);
 }
 
 TEST_F(Library, a_resumed_run_has_the_same_bits_and_any_mesh_resumes) {
@@ -124,6 +133,7 @@ TEST_F(Library, a_resumed_run_has_the_same_bits_and_any_mesh_resumes) {
     train(s, 0, 3, parts);
     const Result rest = train(s, 3, 6, parts);
     EXPECT_EQ(rest.losses, std::vector<double>(at_once.losses.begin() + 3, at_once.losses.end())) << s.name;
+    EXPECT_EQ(rest.mean, at_once.mean) << s.name;
     for (const Setting& other : kSettings) {
       train(s, 0, 3, dir_ + "/from");
       const Result there = train(other, 3, 6, dir_ + "/from");

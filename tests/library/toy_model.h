@@ -36,7 +36,7 @@ struct ToyModel final : Model {
     const Value mask = data("loss_mask", DType::f32);
     b.set_module("toy");
     const Value table = weight("table", {kVocab, kHidden}, kOnStream, ParameterKind::embedding);
-    const Value x = b.relayout(b.add1(Embedding{}, {tokens, table}), tp, kCopy);
+    const Value words = b.add1(Embedding{}, {tokens, table}), x = b.relayout(words, tp, kCopy);
     const Value u = einsum(b, "sbh,fh->sbf", x, weight("up", {kFfn, kHidden}, split_along(0), ParameterKind::matrix));
     const Value y = einsum(b, "sbf,hf->sbh", activate(b, Act::gelu, u),
                            weight("down", {kHidden, kFfn}, split_along(1), ParameterKind::matrix));
@@ -48,6 +48,11 @@ struct ToyModel final : Model {
     const Value count = b.add1(Sum{"sb->", DType::f32}, {mask});
     out.terms = {{"loss", einsum(b, "sb,sb->", b.add1(CrossEntropy{}, {sums}), mask), count},
                  {"largest logit", einsum(b, "sb,sb->", most, mask), count}};
+    const Type kept{DType::f32, {kHidden}, megalith::whole(1)};  // the words' running mean
+    const Value mean = add_untrained(b, out, {.name = "mean", .type = kept, .true_rows = kHidden});
+    const Value sum = b.relayout(einsum(b, "sbh,sb->h", words, mask), groups::data, kSame);
+    const Value more = b.add1(Scale{1, 0.1 / double(kSeq * mode.batch)}, {b.relayout(sum, groups::context, kSame)});
+    out.untrained[0].update = b.add1(AddGrad{1}, {more, b.add1(Scale{1, -0.1}, {mean})});
     return out;
   }
 };
