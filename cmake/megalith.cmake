@@ -43,9 +43,13 @@ if(MEGALITH_SANITIZE)
   add_link_options(-fsanitize=${MEGALITH_SANITIZE})
 endif()
 
-# megalith_library(name [DEPS target...]): all .cpp (and, where there is CUDA, .cu) files of the calling folder, includes relative to src/.
+# Release builds compile code without hot loops by -O1: a third faster than -O3.
+set(MEGALITH_COLD $<$<AND:$<CONFIG:Release>,$<COMPILE_LANGUAGE:CXX>>:-O1>)
+
+# megalith_library(name [COLD] [DEPS target...]): all .cpp (and, where there is CUDA, .cu) files of the calling folder, includes relative to
+# src/. COLD: no hot loops.
 function(megalith_library name)
-  cmake_parse_arguments(ARG "" "" "DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "COLD" "" "DEPS" ${ARGN})
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   if(MEGALITH_HAS_CUDA)
     file(GLOB_RECURSE kernels CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cu)
@@ -55,6 +59,9 @@ function(megalith_library name)
     add_library(${name} STATIC ${sources})
     target_include_directories(${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
     target_link_libraries(${name} PUBLIC ${ARG_DEPS})
+    if(ARG_COLD)
+      target_compile_options(${name} PRIVATE ${MEGALITH_COLD})
+    endif()
   else()
     add_library(${name} INTERFACE)
     target_include_directories(${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
@@ -69,7 +76,7 @@ function(megalith_test name)
   file(GLOB_RECURSE sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cpp)
   add_executable(${name} ${sources} ${ARG_SOURCES})
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
-  target_compile_options(${name} PRIVATE $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
+  target_compile_options(${name} PRIVATE ${MEGALITH_COLD} $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} test_places GTest::gtest_main)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"

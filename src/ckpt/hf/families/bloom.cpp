@@ -1,7 +1,7 @@
 // BLOOM.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::bloom {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   m.hidden_size = f.size({"n_embed", "hidden_size"});
@@ -39,12 +39,12 @@ static HfNames names(const ModelConfig&) {
   return n;
 }
 
-extern const HfFamily k_bloom;
-const HfFamily k_bloom = {.name = "bloom",
-                          .architecture = "BloomForCausalLM",
-                          .ids = {.bos = 1, .eos = 2},
-                          .read = read,
-                          .write = write,
-                          .names = names};
+extern const HfFamily family;
+const HfFamily family = {.name = "bloom",
+                         .architecture = "BloomForCausalLM",
+                         .ids = {.bos = 1, .eos = 2},
+                         .read = read,
+                         .write = write,
+                         .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::bloom

@@ -1,7 +1,7 @@
 // Falcon, of the first architecture (7B) and the new one (40B).
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::falcon {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   m.hidden_size = f.size({"n_embed", "hidden_size"});
@@ -62,12 +62,12 @@ static HfNames names(const ModelConfig& m) {
   return n;
 }
 
-extern const HfFamily k_falcon;
-const HfFamily k_falcon = {.name = "falcon",
-                           .architecture = "FalconForCausalLM",
-                           .ids = {.bos = 11, .eos = 11},
-                           .read = read,
-                           .write = write,
-                           .names = names};
+extern const HfFamily family;
+const HfFamily family = {.name = "falcon",
+                         .architecture = "FalconForCausalLM",
+                         .ids = {.bos = 11, .eos = 11},
+                         .read = read,
+                         .write = write,
+                         .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::falcon

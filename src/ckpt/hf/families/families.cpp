@@ -6,15 +6,18 @@
 #include "base/check.h"
 #include "ckpt/hf/families/family.h"
 
-namespace megalith {
-
-#define FAMILY(name) extern const HfFamily k_##name;
+#define FAMILY(name)                   \
+  namespace megalith::families::name { \
+  extern const HfFamily family;        \
+  }
 #include "ckpt/hf/families/families.def"
 #undef FAMILY
 
+namespace megalith {
+
 std::span<const HfFamily* const> hf_families() {
   static constexpr const HfFamily* kAll[] = {
-#define FAMILY(name) &k_##name,
+#define FAMILY(name) &families::name::family,
 #include "ckpt/hf/families/families.def"
 #undef FAMILY
   };

@@ -1,7 +1,7 @@
 // Gemma, the first one. Its class takes "gelu" for tanh's approximation, which the weights were trained with.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::gemma {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   read_llama_like(f, m, {.groups = 16, .head_width = 256, .max_position_embeddings = 8192, .untied = false});
@@ -20,11 +20,11 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["attention_bias"] = m.attention_bias();
 }
 
-extern const HfFamily k_gemma;
-const HfFamily k_gemma = {.name = "gemma",
-                          .architecture = "GemmaForCausalLM",
-                          .ids = {.bos = 2, .eos = 1, .pad = 0},
-                          .read = read,
-                          .write = write};
+extern const HfFamily family;
+const HfFamily family = {.name = "gemma",
+                         .architecture = "GemmaForCausalLM",
+                         .ids = {.bos = 2, .eos = 1, .pad = 0},
+                         .read = read,
+                         .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::gemma

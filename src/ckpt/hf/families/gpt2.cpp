@@ -1,7 +1,7 @@
 // GPT-2.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::gpt2 {
 
 // Where a size has two names the common one counts, as in transformers.
 static void read(const JsonFields& f, ModelConfig& m) {
@@ -43,12 +43,12 @@ static HfNames names(const ModelConfig&) {
   return n;
 }
 
-extern const HfFamily k_gpt2;
-const HfFamily k_gpt2 = {.name = "gpt2",
+extern const HfFamily family;
+const HfFamily family = {.name = "gpt2",
                          .architecture = "GPT2LMHeadModel",
                          .ids = {.bos = 50256, .eos = 50256},
                          .read = read,
                          .write = write,
                          .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::gpt2

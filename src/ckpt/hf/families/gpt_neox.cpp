@@ -1,7 +1,7 @@
 // GPT-NeoX and Pythia.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::gpt_neox {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   m.hidden_size = f.size({"hidden_size"});
@@ -49,12 +49,12 @@ static HfNames names(const ModelConfig&) {
   return n;
 }
 
-extern const HfFamily k_gpt_neox;
-const HfFamily k_gpt_neox = {.name = "gpt_neox",
-                             .architecture = "GPTNeoXForCausalLM",
-                             .ids = {.bos = 0, .eos = 2},
-                             .read = read,
-                             .write = write,
-                             .names = names};
+extern const HfFamily family;
+const HfFamily family = {.name = "gpt_neox",
+                         .architecture = "GPTNeoXForCausalLM",
+                         .ids = {.bos = 0, .eos = 2},
+                         .read = read,
+                         .write = write,
+                         .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::gpt_neox

@@ -1,7 +1,7 @@
 // Llama. It has no sliding window.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::llama {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -21,8 +21,8 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["attention_bias"] = m.attention_bias(), j["mlp_bias"] = m.mlp_bias();
 }
 
-extern const HfFamily k_llama;
-const HfFamily k_llama = {
+extern const HfFamily family;
+const HfFamily family = {
     .name = "llama", .architecture = "LlamaForCausalLM", .ids = {.bos = 1, .eos = 2}, .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::llama

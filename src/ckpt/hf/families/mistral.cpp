@@ -1,7 +1,7 @@
 // Mistral. Its class does not read the keys of biases.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::mistral {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -14,8 +14,8 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["sliding_window"] = m.sliding_window > 0 ? nlohmann::ordered_json(m.sliding_window) : nlohmann::ordered_json();
 }
 
-extern const HfFamily k_mistral;
-const HfFamily k_mistral = {
+extern const HfFamily family;
+const HfFamily family = {
     .name = "mistral", .architecture = "MistralForCausalLM", .ids = {.bos = 1, .eos = 2}, .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::mistral

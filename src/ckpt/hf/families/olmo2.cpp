@@ -1,7 +1,7 @@
 // OLMo 2: norms of what attention and MLP give, and of all queries and all keys.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::olmo2 {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -19,12 +19,12 @@ static HfNames names(const ModelConfig&) {
   return {.attention_output_norm = "post_attention_layernorm", .mlp_output_norm = "post_feedforward_layernorm"};
 }
 
-extern const HfFamily k_olmo2;
-const HfFamily k_olmo2 = {.name = "olmo2",
-                          .architecture = "Olmo2ForCausalLM",
-                          .ids = {.eos = 50279, .pad = 1},
-                          .read = read,
-                          .write = write,
-                          .names = names};
+extern const HfFamily family;
+const HfFamily family = {.name = "olmo2",
+                         .architecture = "Olmo2ForCausalLM",
+                         .ids = {.eos = 50279, .pad = 1},
+                         .read = read,
+                         .write = write,
+                         .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::olmo2

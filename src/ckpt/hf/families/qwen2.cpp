@@ -1,7 +1,7 @@
 // Qwen 2 and 2.5. Its class does not read the keys of biases.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::qwen2 {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -15,7 +15,7 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   write_switched_window(m, j);
 }
 
-extern const HfFamily k_qwen2;
-const HfFamily k_qwen2 = {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .read = read, .write = write};
+extern const HfFamily family;
+const HfFamily family = {.name = "qwen2", .architecture = "Qwen2ForCausalLM", .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::qwen2

@@ -1,7 +1,7 @@
 // Qwen 3, dense.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::qwen3 {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -17,7 +17,7 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["attention_bias"] = m.attention_bias();
 }
 
-extern const HfFamily k_qwen3;
-const HfFamily k_qwen3 = {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .read = read, .write = write};
+extern const HfFamily family;
+const HfFamily family = {.name = "qwen3", .architecture = "Qwen3ForCausalLM", .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::qwen3
