@@ -1,0 +1,164 @@
+// The loop of a run's steps.
+#include "train/training_run.h"
+
+#include <exception>
+
+#include "base/log.h"
+#include "observe/memory_use.h"
+#include "observe/peak_flops.h"
+#include "settings/precision.h"
+
+namespace megalith {
+
+TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run)
+    : o_(options),
+      t_(o_.train),
+      backend_(backend),
+      ranks_(ranks),
+      need_(run.need),
+      step_(std::move(run.step)),
+      coord_(coord_of(step_.plan, ranks)),
+      interpreter_(backend.make_interpreter(step_.plan, coord_)),
+      model_(step_, *interpreter_, coord_),
+      start_(fill_model(options, ranks, std::move(run.start), model_)),
+      sizes_(o_),
+      schedules_(start_.schedules()),
+      trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
+      evaluation_(o_, step_, coord_, ranks, trainer_),
+      state_(start_.progress().state),
+      datasets_(enough(run)),
+      last_(train_iters(o_, state_)),
+      recorder_(o_, start_.progress(), last_, peak(), model_, ranks),
+      observers_(t_, state_.iteration, last_, ranks.rank() == 0),
+      validation_(o_, evaluation_, datasets_, observers_),
+      health_(t_, model_),
+      places_(std::move(run.places)),
+      saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
+  const std::string changed = changed_data(start_.progress().data, data_read());
+  if (!changed.empty()) log::warn("{}", changed);
+  if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
+    straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
+}
+
+int TrainingRun::train() {
+  if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
+  const int code = t_.skip_train ? 0 : train_and_save();
+  if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
+  observers_.finish();
+  log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
+  return code;
+}
+
+Datasets TrainingRun::enough(Opened& run) {
+  const SampleCounts needed = sample_counts(run_length(o_, state_));
+  return needed == run.asked ? std::move(run.datasets) : open_data(o_, ranks_, needed);
+}
+
+void TrainingRun::say_nothing_is_left() const {
+  const bool counts_samples = t_.train_samples > 0;
+  log::say("  nothing is left to train: {} {} are done, --train-{} asks for {}",
+           counts_samples ? state_.consumed_samples : state_.iteration, counts_samples ? "samples" : "iterations",
+           counts_samples ? "samples" : "iters", counts_samples ? t_.train_samples : t_.train_iters);
+}
+
+int TrainingRun::train_and_save() {
+  Asked asked(o_, ranks_);
+  std::optional<DataLoader> loader;
+  if (state_.iteration >= last_)
+    say_nothing_is_left();
+  else
+    loader.emplace(datasets_.train,
+                   rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
+  recorder_.resume();
+  while (state_.iteration < last_) {
+    if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
+    start(*loader);
+    saver_.poll();
+    while (trainer_.started() > 1 || (trainer_.started() > 0 && may_finish())) finish();
+    if (!asked.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
+    finish_all();
+    if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
+    if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
+    if (saver_.saves_at(state_.iteration) || asked.to_save()) save();
+    if (saver_.copies_at(state_.iteration)) save_copy();
+    if (should_exit(asked)) break;
+  }
+  profile(false);
+  save_last();
+  return exit_code(asked);
+}
+
+bool TrainingRun::may_finish() {
+  const bool speaks = (straggler_ && ranks_.size() > 1) || recorder_.speaks();
+  return !speaks && trainer_.ready();
+}
+
+void TrainingRun::start(DataLoader& loader) {
+  try {
+    trainer_.start_step(loader, sizes_.at(loader.consumed_samples()) / samples_at_once(), state_);
+  } catch (const std::exception&) {
+    if (ranks_.size() > 1) throw;
+    finish_all();
+    if (state_.iteration > 0) save_last();
+    throw;
+  }
+}
+
+void TrainingRun::say_size(i64 before) const {
+  const i64 size = sizes_.at(before), next = sizes_.at(state_.consumed_samples);
+  if (size != next && state_.iteration < last_) log::say("  global batch size: {} -> {} from here on", size, next);
+}
+
+void TrainingRun::finish_all() {
+  while (trainer_.started() > 0) finish();
+}
+
+void TrainingRun::finish() {
+  const i64 consumed = state_.consumed_samples;
+  const StepResult r = trainer_.finish_step(state_);
+  state_.skipped_samples += sizes_.dropped(consumed);
+  const Record& record = recorder_.take(state_, r, schedules_.lr.at(state_.schedule_samples));
+  health_.look(state_.iteration, r);
+  observers_.take(record);
+  say_size(consumed);
+  if (!straggler_) return;
+  straggler_->step();
+  if (record.ends_interval) log::say("{}", straggler_->report());
+}
+
+void TrainingRun::pause() {
+  recorder_.pause();
+  if (straggler_) straggler_->pause();
+}
+
+void TrainingRun::resume() {
+  recorder_.resume();
+  if (straggler_) straggler_->resume();
+}
+
+void TrainingRun::validate(const std::function<void()>& f) {
+  pause();
+  f();
+  resume();
+}
+
+void TrainingRun::profile(bool on) {
+  if (profiled_ != on) interpreter_->profile(on);
+  profiled_ = on;
+}
+
+std::optional<double> TrainingRun::peak() const {
+  return peak_flops(backend_.device_name(), precision_of(o_).products);
+}
+
+bool TrainingRun::something_is_due() const {
+  const i64 iteration = state_.iteration + trainer_.started();
+  return iteration == last_ || validation_.is_due(iteration) || saver_.saves_at(iteration) ||
+         saver_.copies_at(iteration) ||
+         (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
+         exits_at(iteration) || recorder_.reads_model();
+}
+
+i64 TrainingRun::samples_at_once() const { return t_.micro_batch_size * step_.plan.mesh.n(groups::data); }
+
+}  // namespace megalith

@@ -1,0 +1,98 @@
+// A training run from where it starts to its end: the loop of steps, and what is done between them.
+#pragma once
+#include <functional>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "observe/observers.h"
+#include "observe/recorder.h"
+#include "observe/step_health.h"
+#include "observe/straggler.h"
+#include "resume/run_begin.h"
+#include "resume/saver.h"
+#include "settings/batch_sizes.h"
+#include "settings/schedules.h"
+#include "step/pipeline.h"
+#include "train/asked.h"
+#include "train/data_use.h"
+#include "train/open_run.h"
+#include "train/validation.h"
+
+namespace megalith {
+
+class TrainingRun {
+ public:
+  TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run);
+  int train();  // gives the exit code
+
+ private:
+  // The data, for as many samples as are read from where the run did begin: what it was to begin with may be damaged.
+  Datasets enough(Opened& run);
+  void say_nothing_is_left() const;
+  // Signals are what they were before as soon as all is saved.
+  int train_and_save();
+  // Whether the step started last can be finished now, without waiting. A rank knows that of its own device only, so
+  // not where ranks speak to each other about each step.
+  bool may_finish();
+  // What goes wrong in reading data must not cost the steps done since the last checkpoint. One of several ranks cannot
+  // save: the others wait for it within the step, until its error ends them.
+  void start(DataLoader& loader);
+  // Where the step behind this one takes more, or fewer.
+  void say_size(i64 before) const;
+  void finish_all();
+  void finish();
+  // Around what is not training.
+  void pause();
+  void resume();
+  void validate(const std::function<void()>& f);
+  void profile(bool on);
+  std::optional<double> peak() const;
+  bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
+  // Behind the step started last, something needs all steps finished: the end, or what looks at the model.
+  bool something_is_due() const;
+  // Of all data-parallel ranks, in one micro-batch.
+  i64 samples_at_once() const;
+  std::vector<DatasetUse> data_read() const;
+  // It begins with a checkpoint under --save.
+  bool is_saved_start() const;
+  // That no other job has taken over where this one saves.
+  void check_places();
+  RunProgress progress(const std::vector<DatasetUse>& data) const;
+  bool is_saved() const { return saver_.has_saved(state_.iteration); }
+  void save();
+  void save_copy();
+  // Until it is on disk. What failed in the background is tried once more.
+  void save_last();
+  bool should_exit(const Asked& asked) const;
+  // 0 says that nothing is lost.
+  int exit_code(const Asked& asked) const;
+
+  const Options& o_;
+  const TrainConfig& t_;
+  const Backend& backend_;
+  Ranks& ranks_;
+  MemoryNeed need_;
+  PlannedStep step_;
+  Coord coord_;
+  std::unique_ptr<Interpreter> interpreter_;
+  ModelState model_;
+  RunStart start_;
+  BatchSizes sizes_;
+  Schedules schedules_;
+  Trainer trainer_;
+  Evaluation evaluation_;
+  RunState state_;
+  Datasets datasets_;
+  i64 last_;  // iteration
+  Recorder recorder_;
+  Observers observers_;
+  Validation validation_;
+  StepHealth health_;
+  std::optional<Straggler> straggler_;  // of several ranks, where wanted
+  SavePlaces places_;
+  Saver saver_;
+  bool profiled_ = false;  // now
+};
+
+}  // namespace megalith

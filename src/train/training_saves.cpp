@@ -1,0 +1,62 @@
+// What a run saves, when it leaves, and by which exit code.
+#include "base/canonical_path.h"
+#include "base/log.h"
+#include "comm/together.h"
+#include "train/training_run.h"
+
+namespace megalith {
+
+std::vector<DatasetUse> TrainingRun::data_read() const {
+  return datasets_.train ? data_use(o_.data, *datasets_.train, state_.consumed_samples) : std::vector<DatasetUse>();
+}
+
+bool TrainingRun::is_saved_start() const {
+  return start_.resumes() && !start_.is_copy() && canonical_path(t_.load) == canonical_path(t_.save);
+}
+
+void TrainingRun::check_places() {
+  together(ranks_, [&] { places_.check_not_taken_over(); });
+}
+
+RunProgress TrainingRun::progress(const std::vector<DatasetUse>& data) const {
+  return {state_, recorder_.interval(), data, start_.progress().hf_config};
+}
+
+void TrainingRun::save() {
+  if (t_.save.empty()) return;
+  pause();
+  check_places();
+  const std::vector<DatasetUse> use = data_read();
+  saver_.save(progress(use), schedules_);
+  if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
+  resume();
+}
+
+void TrainingRun::save_copy() {
+  pause();
+  check_places();
+  saver_.save_copy(progress(data_read()), schedules_);
+  resume();
+}
+
+void TrainingRun::save_last() {
+  saver_.finish();
+  if (is_saved()) return;
+  save();
+  saver_.finish();
+}
+
+bool TrainingRun::should_exit(const Asked& asked) const {
+  if (!asked.to_leave() && !exits_at(state_.iteration)) return false;
+  log::say("exiting program {}", asked.to_leave() ? asked.reason() : fmt::format("at iteration {}", state_.iteration));
+  return true;
+}
+
+int TrainingRun::exit_code(const Asked& asked) const {
+  const bool is_done = state_.iteration >= last_, is_lost = !t_.save.empty() && !is_saved();
+  if (asked.signal() != 0 && !is_done) return asked.exit_code(is_saved());
+  if (is_lost) log::warn("the state of iteration {} could not be saved: exit code 1", state_.iteration);
+  return is_lost ? 1 : 0;
+}
+
+}  // namespace megalith
