@@ -30,7 +30,7 @@ Value Builder::leaf(const LeafSpec& spec) {
                        spec.name,
                        -1,
                        spec.wants_grad,
-                       accumulated ? accum_of(spec.type.dtype) : spec.type.dtype,
+                       accumulated ? gradients_.value_or(accum_of(spec.type.dtype)) : spec.type.dtype,
                        spec.role,
                        spec.parts,
                        {},

@@ -2,6 +2,7 @@
 // place and axis.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -29,6 +30,9 @@ class Builder {
   const Type& type(Value v) const { return g_.type(v); }
   bool wants_grad(Value v) const { return g_.info(v).wants_grad; }
   DType grad_dtype(Value v) const { return g_.info(v).grad_dtype; }
+
+  // The dtype of parameters' cotangents. Without a call: f64 for f64, else f32.
+  void sum_gradients_in(DType dtype) { gradients_ = dtype; }
 
   void set_phase(Phase p) { phase_ = p; }
   Phase phase() const { return phase_; }
@@ -68,6 +72,7 @@ class Builder {
   size_t indexed_ = 0;
   Phase phase_ = Phase::forward;
   Origin origin_;
+  std::optional<DType> gradients_;  // of parameters' cotangents
   std::map<std::tuple<int, AxisSet, int, int, int, int, int>, Value> relayouts_;
 };
 

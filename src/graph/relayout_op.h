@@ -77,8 +77,8 @@ struct JoinPool {
   std::vector<Alias> aliases() const { return {{0, 0, true}}; }
 };
 
-// A value in the memory of a leaf and in its element type, as a sum made in lower precision goes back to where its
-// terms were: x, leaf -> x. Nobody may read the leaf afterwards.
+// A value in the memory of a leaf and in its element type, rounded to nearest even: a sum made in lower precision goes
+// back to where its terms were, state to where it is kept. x, leaf -> x. Nobody may read the leaf afterwards.
 struct PutBack {
   static constexpr std::string_view name = "put_back";
   void fields(auto&&) const {}

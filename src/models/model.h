@@ -42,10 +42,10 @@ struct LossTerm {
 };
 
 // A tensor that a model keeps from step to step and does not train, such as a counter or a running mean. Behind the
-// backward of each training micro-batch `update` is added to it. Both are f32 and of one layout: what is a sum over
-// ranks is reduced before. Each element starts as `tensor.initial` says. It enters no optimizer and no norm, is of the
-// weights in a checkpoint, and a skipped step does not take it back. In a pipeline other micro-batches' forwards may
-// stand between a forward that reads it and its update.
+// backward of each training micro-batch `update` is added to it. Both are of one dtype (f32, bf16, f64 or i32) and one
+// layout: what is a sum over ranks is reduced before. Each element starts as `tensor.initial` says. It enters no
+// optimizer and no norm, is of the weights in a checkpoint, in its dtype, and a skipped step does not take it back. In
+// a pipeline other micro-batches' forwards may stand between a forward that reads it and its update.
 struct Untrained {
   Parameter tensor;
   Value update = {};  // none: it stays as it is
@@ -72,9 +72,14 @@ inline Value add_parameter(Builder& b, Built& out, Parameter p) {
   return p.value;
 }
 
+constexpr bool can_be_untrained(DType t) {
+  return t == DType::f32 || t == DType::bf16 || t == DType::f64 || t == DType::i32;
+}
+
 // Makes the leaf of a tensor that is not trained. Its update is set in `out.untrained`.
 inline Value add_untrained(Builder& b, Built& out, Parameter p) {
-  check(p.type.dtype == DType::f32, "{} is not trained and {}: want f32", p.name, name_of(p.type.dtype));
+  check(can_be_untrained(p.type.dtype), "{} is not trained and {}: want f32, bf16, f64 or i32", p.name,
+        name_of(p.type.dtype));
   p.value = b.leaf({p.name, p.type, Role::cache});
   out.untrained.push_back({p});
   return p.value;

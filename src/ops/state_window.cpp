@@ -1,5 +1,8 @@
 #include "ops/state_window.h"
 
+#include <algorithm>
+#include <span>
+
 namespace megalith {
 
 namespace {
@@ -19,13 +22,21 @@ Layout layout_over(const Type& leaf) {
 }  // namespace
 
 i64 Window::place(size_t stretch, int state) const {
+  const auto width = [&](int some) {  // bytes of an element in the first states
+    i64 sum = 0;
+    for (const DType t : std::span(types).first(size_t(some))) sum += size_of(t);
+    return sum;
+  };
   i64 at = 0;
-  for (size_t i = 0; i < stretch; ++i) at += states * aligned(stretches[i].count);
-  return stretch < stretches.size() ? at + state * aligned(stretches[stretch].count) : at;
+  for (size_t i = 0; i < stretch; ++i) at += width(states()) * aligned(stretches[i].count);
+  return stretch < stretches.size() ? at + width(state) * aligned(stretches[stretch].count) : at;
 }
 
 std::string Window::text() const {
-  std::string out = fmt::format("{} x", states);
+  std::string out;
+  const bool alike = std::ranges::all_of(types, [&](DType t) { return t == types[0]; });
+  for (const DType t : alike ? std::vector<DType>() : types) out += fmt::format("{} ", name_of(t));
+  out += alike ? fmt::format("{} x", states()) : "x";
   for (const Stretch& s : stretches) out += fmt::format(" {}+{}", s.begin, s.count);
   return out;
 }
@@ -33,18 +44,18 @@ std::string Window::text() const {
 Type Window::type(const Mesh& mesh, const Type& leaf) const {
   Layout layout = layout_over(leaf);
   const i64 parts = mesh.n(layout.dims[0].axes());
-  return {leaf.dtype, {parts, elements()}, std::move(layout)};
+  return {types.at(0), {parts, bytes() / size_of(types[0])}, std::move(layout)};
 }
 
 void Window::check_leaves(const Mesh& mesh, Types leaves) const {
-  check(states > 0 && !stretches.empty() && leaves.size() == stretches.size() * size_t(states),
-        "{} leaves for a window of {}", leaves.size(), text());
+  check(states() > 0 && !stretches.empty() && leaves.size() == stretches.size() * size_t(states()),
+        "{} leaves for a window of {} stretches of {} states", leaves.size(), stretches.size(), states());
   for (size_t i = 0; i < leaves.size(); ++i) {
-    const auto& [begin, n] = stretches[i / size_t(states)];
+    const auto& [begin, n] = stretches[i / size_t(states())];
     const i64 all = local_type(mesh, leaves[i]).elements();
     check(begin >= 0 && begin % kAlignment == 0 && n > 0 && begin + n <= all, "stretch {}+{} of {} elements", begin, n,
           all);
-    check(leaves[i].dtype == leaves[0].dtype && layout_over(leaves[i]) == layout_over(leaves[0]),
+    check(leaves[i].dtype == types[i % size_t(states())] && layout_over(leaves[i]) == layout_over(leaves[0]),
           "a window over {} and {}", to_string(leaves[0]), to_string(leaves[i]));
   }
 }
@@ -64,7 +75,8 @@ std::vector<Type> StoreState::infer(const InferArgs& a) const {
 
 std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
   check(a.ins.size() == 3 + 2 * window.stretches.size(), "{} inputs for a window of {}", a.ins.size(), window.text());
-  check(window.states - states_of(rule) == int(copy()), "{} states of {} in a window", window.states, name_of(rule));
+  check(window.states() - states_of(rule) == int(copy()), "{} states of {} in a window", window.states(),
+        name_of(rule));
   std::vector<Type> out = {a.ins[0]};
   for (size_t i = 3; i < a.ins.size(); ++i) {
     const Type& t = a.ins[i];
@@ -73,8 +85,6 @@ std::vector<Type> WindowUpdate::infer(const InferArgs& a) const {
           "a window of {} updates {}", to_string(a.ins[0]), to_string(t));
     check(begin + n <= local_type(a.mesh, t).elements(), "stretch {}+{} of {}", begin, n, to_string(t));
     const bool weights = i % 2 == 0;  // after their gradient
-    check((weights && copy()) || t.dtype == a.ins[0].dtype, "a window of {} updates {}", to_string(a.ins[0]),
-          to_string(t));
     if (!weights) continue;
     const Type& gradient = a.ins[i - 1];
     check(t.shape == gradient.shape && t.layout.dims == gradient.layout.dims, "weights are {}, their gradient {}",

@@ -2,7 +2,8 @@
 // device, and stored. The pass stream-state makes these of Update.
 //
 // A window holds, for each of some stretches of parameters, the state that lies there: [main weights |] the rule's
-// states. Its type is [t, n]: t runs over the ranks that hold different parts, n over one rank's memory.
+// states, each as it is stored. Its type is [t, n], of the first one's dtype: t runs over the ranks that hold different
+// parts, n over one rank's memory.
 #pragma once
 #include <string>
 #include <vector>
@@ -16,20 +17,21 @@ struct Stretch {  // elements of a rank's memory of a leaf
 };
 
 struct Window {
-  int states = 0;  // that each stretch has on the host: main weights, perhaps, and the rule's states
+  std::vector<DType> types;  // of what each stretch has on the host: main weights, perhaps, and the rule's states
   std::vector<Stretch> stretches;
 
-  static constexpr i64 kAlignment = 64;  // elements: 256 bytes; of places in a window, and where stretches are cut
-  i64 place(size_t stretch, int state) const;  // elements from the window's begin
-  i64 elements() const { return place(stretches.size(), 0); }
-  std::string text() const;  // "3 x 0+4096 128+64"
+  static constexpr i64 kAlignment = 64;  // elements: 128 bytes or more; of places, and where stretches are cut
+  int states() const { return int(types.size()); }
+  i64 place(size_t stretch, int state) const;  // bytes from the window's begin
+  i64 bytes() const { return place(stretches.size(), 0); }
+  std::string text() const;  // "3 x 0+4096 128+64"; of several types "f32 bf16 bf16 x 0+4096 128+64"
   // Of the window over leaves like this one.
   Type type(const Mesh& mesh, const Type& leaf) const;
-  // Error unless the leaves, `states` of each stretch, can be cut as the stretches say.
+  // Error unless the leaves, states() of each stretch, can be cut as the stretches say.
   void check_leaves(const Mesh& mesh, Types leaves) const;
 };
 
-// Leaves (`states` of each stretch) -> window
+// Leaves (states() of each stretch) -> window
 struct FetchState {
   static constexpr std::string_view name = "fetch_state";
   int lane = 0;
@@ -69,7 +71,7 @@ struct WindowUpdate {
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const;
   std::vector<Alias> aliases() const;
-  bool copy() const { return window.states > states_of(rule); }
+  bool copy() const { return window.states() > states_of(rule); }
 };
 
 }  // namespace megalith

@@ -6,7 +6,8 @@
 
 namespace megalith {
 
-// acc + x, in place; x alone in a step's first micro-batch if `starts`. Both of one type.
+// acc + x, in place; x alone in a step's first micro-batch if `starts`. Both of one type: a float, or i32 without
+// `starts`.
 struct Accumulate {
   static constexpr std::string_view name = "accumulate";
   int ndim = 0;
@@ -53,10 +54,11 @@ namespace step_scalar {
 constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
-// One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states
-// (accumulation precision), scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision
-// -> w, states, (copy). Where w is u16 it is what the copy, in bf16, lacks of the f32 weights, and both are read
-// (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last input, g is read in marked rows
+// One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states,
+// scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision -> w, states, (copy).
+// All but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new states are
+// rounded to nearest even after it. Where w is u16 it is what the copy, in bf16, lacks of the f32 weights, and both are
+// read (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last input, g is read in marked rows
 // alone, and 0 in the others (EmbeddingGrad). Nothing changes if the step does not count.
 struct Update {
   static constexpr std::string_view name = "update";

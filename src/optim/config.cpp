@@ -48,6 +48,12 @@ void list_fields(OptimizerConfig& c, config::FieldList& f) {
         "How the weight decay moves.");
   for (i64 i = 0; i < c.all.size(); ++i) c.all.at(i).list_fields(f);
   f.add("clip-grad", c.clip_grad, "Largest norm of the whole gradient; 0: no clipping.");
+  f.add("exp-avg-dtype", c.exp_avg_dtype, {"fp32", "fp16", "bf16", "fp8"},
+        "Type that first moments are kept in, the momentum of SGD, Lion and Muon too: fp32 or bf16.");
+  f.add("exp-avg-sq-dtype", c.exp_avg_sq_dtype, {"fp32", "fp16", "bf16", "fp8"},
+        "Type that second moments are kept in: fp32 or bf16.");
+  f.add("main-grads-dtype", c.main_grads_dtype, {"fp32", "bf16"},
+        "Type of gradients, of their sums over micro-batches and over ranks; bf16 goes with --bf16.");
   f.add("optimizer-cpu-offload", c.optimizer_cpu_offload,
         "Keep main weights and moments in the host's memory; the GPU updates them in windows of its own.")
       .also(config::Spelling{.flag = "--cpu-offload-optimizer", .constant = "true"});

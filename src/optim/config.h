@@ -16,6 +16,10 @@ enum class LrDecayStyle { constant, linear, cosine, inverse_square_root, wsd };
 enum class WsdDecayStyle { exponential, linear, cosine, minus_sqrt };
 enum class WeightDecayIncrStyle { constant, linear, cosine };
 
+// Of optimizer state; fp16 and fp8 are refused.
+enum class StateDType { fp32, fp16, bf16, fp8 };
+enum class GradientDType { fp32, bf16 };
+
 struct OptimizerConfig {
   i64 optimizer = 0;  // of `all`
   Optimizers all;     // with their own settings
@@ -41,6 +45,10 @@ struct OptimizerConfig {
   WeightDecayIncrStyle weight_decay_incr_style = WeightDecayIncrStyle::constant;
 
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
+
+  // What is kept beside the weights: first moments (means of gradients), second ones (of their squares), and gradients.
+  StateDType exp_avg_dtype = StateDType::fp32, exp_avg_sq_dtype = StateDType::fp32;
+  GradientDType main_grads_dtype = GradientDType::fp32;
 
   // Main weights and optimizer state of so much of the weights lie in the host's memory, and are updated in windows of
   // the device's; `overlap`: windows come and go beside each other and the updates.

@@ -115,17 +115,21 @@ class Muon final : public Optimizer {
   Granularity granularity() const override { return Granularity::matrix; }
   bool takes_packed() const override { return false; }
   std::vector<OptimizerState> states(const Precision& p) const override {
-    return {{"momentum_buffer", p.state("momentum_buffer")}};
+    return {{"momentum_buffer", p.state("exp_avg")}};  // a first moment
   }
 
   Value update(Builder& b, const Target& t) const override {
-    const Value old = nesterov_ ? b.add1(Scale{b.type(t.states[0]).ndim(), -momentum_}, {t.states[0]}) : Value{};
+    const int ndim = b.type(t.states[0]).ndim();
+    const Value before = widened(b, t.states[0]);
+    const bool narrow = before != t.states[0];
+    const Value old = nesterov_ ? b.add1(Scale{ndim, -momentum_}, {before}) : Value{};
     Target mean = t;
-    mean.weights = t.states[0], mean.copy = {}, mean.states = {}, mean.decay = false;
+    mean.weights = before, mean.copy = {}, mean.states = {}, mean.decay = false;
     Value m = update_by(b, Mean{momentum_}, mean);
-    if (nesterov_) {  // (1 - beta) g + beta m, of m before and after
-      const std::string x = letters(b.type(m).ndim());
-      m = add(b, fmt::format("{0},{0}->{0}", x), b.add1(Scale{b.type(m).ndim(), 1 + momentum_}, {m}), old);
+    if (narrow) b.add1(PutBack{}, {m, t.states[0]});  // kept rounded; the direction is made of what it was before
+    if (nesterov_) {                                  // (1 - beta) g + beta m, of m before and after
+      const std::string x = letters(ndim);
+      m = add(b, fmt::format("{0},{0}->{0}", x), b.add1(Scale{ndim, 1 + momentum_}, {m}), old);
     }
     Target step = t;
     step.gradient = orthogonal(b, t, m), step.states = {};
@@ -134,6 +138,13 @@ class Muon final : public Optimizer {
   }
 
  private:
+  // In the type of the update's arithmetic.
+  static Value widened(Builder& b, Value v) {
+    const Type& t = b.type(v);
+    const DType wide = accum_of(t.dtype);
+    return t.dtype == wide ? v : b.add1(Cast{t.ndim(), wide}, {v});
+  }
+
   double scale(double rows, double cols) const {
     const double square = scale_mode_ == ScaleMode::spectral        ? std::max(rows, cols)
                           : scale_mode_ == ScaleMode::unit_rms_norm ? rows / cols

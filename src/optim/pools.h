@@ -37,6 +37,8 @@ struct Pool {
   // A rank's part of the new weights has a leaf of its own, apart from the main weights.
   int cut_dim() const { return stacked ? 0 : 1; }
   bool has_copy() const { return host || weights.dtype != shard.dtype; }
+  // The gradients' memory can hold the main weights at the start of a run (take_main).
+  bool starts_in_gradients() const { return gradient.dtype == shard.dtype; }
 };
 
 // Whether the parameter follows --decoupled-lr: the word embeddings and the output layer, where it is given.
@@ -57,9 +59,10 @@ Value state_leaf(Builder& b, const Pool& pool, const OptimizerState& state);
 // Lets those of the members' weights and gradients that b's graph has lie in the pools.
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
-// Programs for the start of a run. take_main: each rank's part of the weights, main and in compute precision, from the
-// gradients' memory, where a tensor's local block is whole on the first of the reduced ranks and zero on the others.
-// spread_weights: the weights in compute precision, on all ranks, from the ranks' parts.
+// Programs for the start of a run. take_main, for pools that starts_in_gradients(): each rank's part of the weights,
+// main and in compute precision, from the gradients' memory, where a tensor's local block is whole on the first of the
+// reduced ranks and zero on the others. spread_weights: the weights in compute precision, on all ranks, from the ranks'
+// parts.
 Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools);
 Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools);
 

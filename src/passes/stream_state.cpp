@@ -67,11 +67,11 @@ class Stream {
   bool alike(const Target& a, const Target& b) const {
     Update x = op_of(a), y = op_of(b);
     x.ndim = y.ndim = 0;
-    const Window one{2, {{0, 1}}};
-    const auto type = [&](const Target& t, size_t in) { return one.type(g_.mesh, g_.type(t.node.ins[in])); };
-    if (AnyOp(x).print() != AnyOp(y).print()) return false;
-    const size_t hyper = size_t(x.hyper_at()), on_host = x.copy ? 0 : 2;
-    return a.node.ins[hyper] == b.node.ins[hyper] && type(a, on_host) == type(b, on_host) &&
+    if (AnyOp(x).print() != AnyOp(y).print() || types_of(a) != types_of(b)) return false;
+    const Window one{types_of(a), {{0, 1}}};
+    const auto type = [&](const Target& t) { return one.type(g_.mesh, g_.type(leaves_of(t)[0])); };
+    const size_t hyper = size_t(x.hyper_at());
+    return a.node.ins[hyper] == b.node.ins[hyper] && type(a) == type(b) &&
            g_.type(a.weights).dtype == g_.type(b.weights).dtype;
   }
 
@@ -119,20 +119,29 @@ class Stream {
   static const Update& op_of(const Target& t) { return *t.node.op.get_if<Update>(); }
   static Value input(const Target& t, int i) { return t.node.ins[size_t(i)]; }
 
+  // What of a target lies on the host: main weights where there is a copy, and the states.
+  std::vector<Value> leaves_of(const Target& t) const {
+    std::vector<Value> out;
+    if (op_of(t).copy) out.push_back(input(t, 0));
+    for (int k = 0; k < op_of(t).states(); ++k) out.push_back(input(t, 2 + k));
+    return out;
+  }
+  std::vector<DType> types_of(const Target& t) const {
+    std::vector<DType> out;
+    for (Value v : leaves_of(t)) out.push_back(g_.type(v).dtype);
+    return out;
+  }
+
   Window shape(size_t w) const {
-    const Update& op = op_of(targets_[windows_[w][0].target]);
-    Window out{op.states() + op.copy, {}};
+    Window out{types_of(targets_[windows_[w][0].target]), {}};
     for (const Part& p : windows_[w]) out.stretches.push_back(p.stretch);
     return out;
   }
 
   std::vector<Value> leaves(size_t w) const {
     std::vector<Value> out;
-    for (const Part& p : windows_[w]) {
-      const Target& t = targets_[p.target];
-      if (op_of(t).copy) out.push_back(input(t, 0));
-      for (int k = 0; k < op_of(t).states(); ++k) out.push_back(input(t, 2 + k));
-    }
+    for (const Part& p : windows_[w])
+      for (Value v : leaves_of(targets_[p.target])) out.push_back(v);
     return out;
   }
 

@@ -10,13 +10,18 @@
 
 namespace megalith {
 
+static bool has_narrow_state(const Plan& plan) {
+  return std::ranges::any_of(plan.leaves,
+                             [](const Leaf& l) { return l.role == Role::optimizer && l.type.dtype != DType::f32; });
+}
+
 // Reading takes bounded pieces (state/read_state.h); drawing a tensor of bf16 its f32 values.
 static i64 start_bytes(const PlannedStep& step, const Backend& backend, bool resumes) {
   const Plan& plan = step.plan;
   i64 largest = 0;
   for (const Parameter& p : step.parameters) largest = std::max(largest, p.type.elements() * 4);
   const auto bytes = [&](Role role) { return plan.bytes(role) + plan.bytes(role, true); };
-  const bool on_host = !backend.host_bytes(), has_copies = bytes(Role::main_parameter) > 0;
+  const bool on_host = !backend.host_bytes(), has_copies = bytes(Role::main_parameter) > 0 || has_narrow_state(plan);
   const i64 beside = resumes ? state_reading_bytes(largest, on_host, has_copies) : largest;
   if (!on_host) return beside;
   const i64 touched = bytes(Role::parameter) + bytes(Role::main_parameter) + (resumes ? bytes(Role::optimizer) : 0);

@@ -100,7 +100,7 @@ void Saver::end(const BackgroundSave::Outcome& outcome) {
   const SaveLock* held = places_.copies ? places_.copies.get() : places_.save.get();
   remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(held));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
-  const double mib = double(job->blocks->bytes()) / (1 << 20), seconds = seconds_since(job->began);
+  const double mib = double(job->blocks->written()) / (1 << 20), seconds = seconds_since(job->began);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);
 }
 

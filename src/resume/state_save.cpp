@@ -25,8 +25,10 @@ i64 saving_bytes(const PlannedStep& step, const TrainConfig& t, bool read) {
   i64 largest = 0;  // tensor of this rank
   for (const Parameter& p : step.parameters)
     largest = std::max(largest, local_type(step.plan.mesh, p.type).elements() * size_of(DType::f32));
-  const bool joined = std::ranges::any_of(
-      step.plan.leaves, [](const Leaf& l) { return l.role == Role::main_parameter && l.type.dtype == DType::u16; });
+  const bool joined = std::ranges::any_of(step.plan.leaves, [](const Leaf& l) {  // or widened
+    return (l.role == Role::main_parameter && l.type.dtype == DType::u16) ||
+           (l.role == Role::optimizer && l.type.dtype == DType::bf16);
+  });
   const i64 share = state_share_bytes(step, largest_share(t)), writers = writers_of(t, share);
   const i64 pieces = t.ckpt_format == SaveFormat::torch_dist ? kChunkBytes + kMegatronPieceBytes
                      : read || joined                        ? std::min(kChunkBytes, largest)

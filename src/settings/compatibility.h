@@ -51,6 +51,7 @@ std::vector<Rule> batch_rules();
 std::vector<Rule> schedule_rules();
 std::vector<Rule> parallel_rules();
 std::vector<Rule> run_rules();
+std::vector<Rule> precision_rules();
 std::vector<Rule> recompute_rules();
 std::vector<Rule> offload_rules();
 

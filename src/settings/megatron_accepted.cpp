@@ -37,7 +37,8 @@ constexpr Row kAccepted[] = {
      "--no-pin-cpu-grads --no-pin-cpu-params --use-torch-optimizer-for-cpu-offload"},
     {"how much is on its way between two memories at once follows from the plan",
      "--delay-offload-until-cuda-graph --fine-grained-offloading-max-inflight-offloads="},
-    {"main weights, gradients and moments are f32 always", "--use-precision-aware-optimizer"},
+    {"--exp-avg-dtype, --exp-avg-sq-dtype and --main-grads-dtype say by themselves what is kept in which type",
+     "--use-precision-aware-optimizer"},
     {"when gradients and weights are sent follows from the plan and does not change results",
      "--delay-grad-reduce --no-delay-grad-reduce --delay-param-gather --no-align-grad-reduce "
      "--no-align-param-gather --ddp-num-buckets= --ddp-pad-buckets-for-high-nccl-busbw "

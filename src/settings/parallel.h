@@ -38,7 +38,7 @@ struct ParallelConfig {
   bool tp_comm_overlap = false;            // transfers of the backward beside its products
   bool overlap_grad_reduce = false;        // beside the backward
   bool overlap_param_gather = false;       // beside the next forward
-  bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums are f32
+  bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums: main_grads_dtype
   i64 ddp_bucket_size = 0;                 // elements of a pool; 0: Megatron's default
   double distributed_timeout_minutes = 10;
 

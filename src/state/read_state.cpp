@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <unordered_map>
 
 #include "base/in_parallel.h"
 #include "ckpt/any_checkpoint.h"
@@ -19,19 +20,23 @@ int readers(bool on_host) { return on_host ? 4 : 8; }
 void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<NamedShape> expected, found;
   std::unordered_set<std::string> elsewhere;  // of which this rank holds nothing
+  std::unordered_map<std::string, DType> wanted;
   for (const StateTensor& t : model.tensors()) {
     if (!t.is_weight && !with_optimizer) continue;
     if (model.pieces(t).empty())
       elsewhere.insert(t.name);
     else
-      expected.push_back({t.name, t.shape});
+      expected.push_back({t.name, t.shape}), wanted.emplace(t.name, t.dtype());
   }
   for (const TensorSpec& t : tensors.tensors()) {
     if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
     if (elsewhere.contains(t.name) || (model.is_stage() && !model.has(t.name))) continue;
     found.push_back({t.name, t.shape});
-    check(is_float(t.dtype), "{}: tensor {} is {}, want a floating-point type", tensors.where(), t.name,
-          name_of(t.dtype));
+    const auto of = wanted.find(t.name);
+    if (of == wanted.end()) continue;  // told below
+    check(is_float(of->second) ? is_float(t.dtype) : t.dtype == of->second, "{}: tensor {} is {}, want {}",
+          tensors.where(), t.name, name_of(t.dtype),
+          is_float(of->second) ? "a floating-point type" : name_of(of->second));
   }
   check_same_tensors("[load] " + tensors.where(), expected, found);
 }
@@ -40,7 +45,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
 struct Part {
   std::size_t stored = 0;
   StatePiece piece{};
-  float* seen = nullptr;         // the piece's memory, where it can be read into as it is
+  std::byte* seen = nullptr;     // the piece's memory, where it can be read into as it is
   std::optional<i64> stretch{};  // where its first element is in the tensor, if the others follow it there too
   i64 begin = 0, n = 0;
 };
@@ -66,22 +71,24 @@ std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, con
   return parts;
 }
 
-void read_part(const TensorReader& tensors, const Part& part, ModelState& model, std::vector<float>& buffer) {
+void read_part(const TensorReader& tensors, const Part& part, ModelState& model, std::vector<std::byte>& buffer) {
+  const DType type = part.piece.dtype;
+  const i64 element = size_of(type);
   const auto to = [&](i64 begin, i64 n) {
-    if (!part.seen) buffer.resize(std::max(buffer.size(), size_t(n)));
-    return std::as_writable_bytes(std::span(part.seen ? part.seen + begin : buffer.data(), size_t(n)));
+    if (!part.seen) buffer.resize(std::max(buffer.size(), size_t(n * element)));
+    return std::span(part.seen ? part.seen + begin * element : buffer.data(), size_t(n * element));
   };
   const auto done = [&](i64 begin, i64 n) {
-    if (!part.seen) model.write(part.piece, begin, std::span(buffer).first(size_t(n)));
+    if (!part.seen) model.write(part.piece, begin, std::span<const std::byte>(buffer).first(size_t(n * element)));
   };
   if (part.stretch) {
-    tensors.read_range_as(part.stored, *part.stretch + part.begin, part.n, DType::f32, to(part.begin, part.n).data());
+    tensors.read_range_as(part.stored, *part.stretch + part.begin, part.n, type, to(part.begin, part.n).data());
     return done(part.begin, part.n);
   }
   i64 begin = part.begin;
   for_boxes(part.piece.shape, part.begin, part.n, [&](Shape offset, const Shape& box) {
     for (size_t d = 0; d < offset.size(); ++d) offset[d] += part.piece.offset[d];
-    tensors.read_box_as(part.stored, offset, box, DType::f32, to(begin, count(box)));
+    tensors.read_box_as(part.stored, offset, box, type, to(begin, count(box)));
     done(begin, count(box));
     begin += count(box);
   });
@@ -101,7 +108,7 @@ void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& mo
   std::atomic<size_t> next = 0;
   in_parallel(readers(model.on_host()), [&](int) {
     try {
-      std::vector<float> buffer;
+      std::vector<std::byte> buffer;
       for (size_t i; (i = next++) < parts.size();) read_part(tensors, parts[i], model, buffer);
     } catch (...) {
       next = parts.size();  // what is damaged is not read to its end

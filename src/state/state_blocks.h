@@ -29,7 +29,8 @@ class StateBlocks {
   // weights are not finite.
   const std::vector<SaveTensor>& tensors() const { return tensors_; }
   void wait() const;
-  i64 bytes() const { return bytes_; }
+  i64 bytes() const { return bytes_; }  // of the model or the copy
+  i64 written() const;                  // of the blocks
 
  private:
   struct Source {

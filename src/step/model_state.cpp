@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/split_float.h"
 #include "mesh/block_copy.h"
 #include "passes/gradients.h"
 
@@ -18,7 +17,11 @@ ModelState::ModelState(const PlannedStep& step, Interpreter& interpreter, const 
     }
   };
   add("", kMainSuffix);
-  for (const Parameter& p : step.untrained) tensors_.push_back({p.name, p.true_shape(), &p, true, "", false});
+  for (const Parameter& p : step.untrained) {
+    check(can_be_untrained(p.type.dtype), "{} is not trained and {}: want f32, bf16, f64 or i32", p.name,
+          name_of(p.type.dtype));
+    tensors_.push_back({p.name, p.true_shape(), &p, true, "", false});
+  }
   for (const std::string& suffix : step.states) add(fmt::format("optimizer.{}.", suffix), suffix);
   for (const StateTensor& t : tensors_) names_.insert(t.name);
 }
@@ -80,7 +83,7 @@ std::vector<StatePiece> ModelState::boxes(const StateTensor& t, const Place& pla
   i64 begin = place.begin;
   if (n > 0)
     for_boxes(shape, place.first, n, [&](const Shape& at, const Shape& box) {
-      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, place.beside, begin, at, box});
+      StatePiece& piece = out.emplace_back(StatePiece{place.leaf, place.beside, begin, at, box, t.dtype()});
       for (size_t d = 0; d < at.size(); ++d) piece.offset[d] += offset[d];
       begin += megalith::count(box);
     });
@@ -118,72 +121,16 @@ std::vector<StatePiece> ModelState::saved_pieces(const StateTensor& t, bool shar
   return boxes(t, place);
 }
 
-namespace {
-
-// So many are written at once: few enough that another thread's wait for its turn is short, and that one core copies
-// them as fast as several would.
-constexpr size_t kWrittenAtOnce = size_t{1} << 17;
-
-// values as T, each by f. (No function pointer, which would be called for each number.)
-template <class T, class F>
-std::span<const std::byte> as_elements(std::span<const float> values, std::vector<T>& elements, F f) {
-  elements.resize(values.size());
-  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
-  return std::as_bytes(std::span(elements));
-}
-
-}  // namespace
-
-// What is written is made beside the other threads; only the device's queue has turns.
-void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
-  const DType type = leaf.type.dtype;
-  check(type == DType::f32 || type == DType::bf16 || type == DType::u16,
-        "{} is {}: weights are f32, bf16 or what that lacks", leaf.name, name_of(type));
-  std::vector<bf16> near;
-  std::vector<u16> rest;
-  while (!values.empty()) {
-    const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
-    const std::span<const std::byte> bytes = type == DType::f32 ? std::as_bytes(some)
-                                             : type == DType::bf16
-                                                 ? as_elements(some, near, [](float x) { return near_of(x); })
-                                                 : as_elements(some, rest, [](float x) { return rest_of(x); });
-    {
-      const std::lock_guard turn(writing_);
-      interpreter_.write_part(leaf, begin * size_of(type), bytes);
-    }
-    begin += i64(some.size()), values = values.subspan(some.size());
-  }
-}
-
-void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float> values) {
-  write_elements(*piece.leaf, piece.begin + begin, values);
-  if (piece.beside) write_elements(*piece.beside, piece.begin + begin, values);
-}
-
-void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  if (piece.leaf->type.dtype == DType::f32)
-    return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
-  if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);
-  const i64 most = std::min(i64(out.size()), kJoinedAtOnce);
-  std::vector<std::byte> parts(size_t(4 * most));
-  for (i64 i = 0; i < i64(out.size()); i += most) {
-    const size_t n = size_t(std::min(most, i64(out.size()) - i));
-    const std::span near = std::span(parts).first(2 * n), rest = std::span(parts).subspan(2 * n, 2 * n);
-    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), near);
-    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), rest);
-    join_floats(near.data(), rest.data(), out.subspan(size_t(i), n));
-  }
-}
-
 SplitView ModelState::split_view(const StatePiece& piece) const {
   if (piece.leaf->type.dtype != DType::u16) return {};
   const std::byte *near = interpreter_.host_view(*piece.beside), *rest = interpreter_.host_view(*piece.leaf);
   return near && rest ? SplitView{near + 2 * piece.begin, rest + 2 * piece.begin} : SplitView{};
 }
 
-float* ModelState::host_view(const StatePiece& piece) const {
-  std::byte* leaf = piece.leaf->type.dtype == DType::f32 ? interpreter_.host_view(*piece.leaf) : nullptr;
-  return leaf ? reinterpret_cast<float*>(leaf) + piece.begin : nullptr;
+std::byte* ModelState::host_view(const StatePiece& piece) const {
+  const DType dtype = piece.leaf->type.dtype;
+  std::byte* leaf = dtype == piece.dtype ? interpreter_.host_view(*piece.leaf) : nullptr;
+  return leaf ? leaf + piece.begin * size_of(dtype) : nullptr;
 }
 
 bool ModelState::on_host() const {
@@ -208,24 +155,6 @@ void ModelState::with_values(const Leaf& leaf, F&& f) const {
     std::copy(narrow.begin(), narrow.end(), copy.begin());
   }
   f(std::span<const float>(copy));
-}
-
-void ModelState::initialise(u64 seed) {
-  const bool cut = !step_.pools.empty();
-  for (const Parameter& p : step_.parameters) {
-    const Draw start = start_of(p, seed);
-    const Leaf& gradient = cut ? step_.plan.leaf(gradient_name(p.name)) : step_.plan.leaf(p.name);
-    if (!cut || gives_values(gradient)) interpreter_.draw(gradient, start);
-    if (const Leaf* main = cut ? nullptr : step_.plan.find_leaf(main_name(p.name))) interpreter_.draw(*main, start);
-  }
-  for (const Parameter& p : step_.untrained) interpreter_.draw(step_.plan.leaf(p.name), start_of(p, seed));
-  if (cut) run("take main");
-  finish();
-}
-
-void ModelState::forget_moments() {
-  for (const Leaf& leaf : step_.plan.leaves)
-    if (leaf.role == Role::optimizer) interpreter_.draw(leaf, {});
 }
 
 bool ModelState::counts(const Leaf& leaf) const {

@@ -12,8 +12,8 @@
 
 namespace megalith {
 
-// One tensor of the model's state, f32, as checkpoints name it. Rows of vocabulary padding lie behind the true ones and
-// are not part of it.
+// One tensor of the model's state as checkpoints name it and hold it: f32, also where the optimizer keeps it in bf16;
+// one that is not trained in its own dtype. Rows of vocabulary padding lie behind the true ones and are not part of it.
 struct StateTensor {
   std::string name;  // "decoder...weight", "optimizer.exp_avg.decoder...weight"
   Shape shape;       // true sizes
@@ -21,15 +21,17 @@ struct StateTensor {
   bool is_weight;      // of the weights: trained, or kept with them
   std::string suffix;  // of its leaf: kMainSuffix, or the optimizer's
   bool is_trained = true;
+  DType dtype() const { return is_trained ? DType::f32 : parameter->type.dtype; }
 };
 
 // A box of a tensor that this rank holds, row-major in one stretch of a leaf's memory. A weight's main leaf may have
 // the same elements in compute precision beside it: of u16 they are what it lacks of f32 (main_type), of f32 a copy.
 struct StatePiece {
   const Leaf* leaf;
-  const Leaf* beside;   // or nullptr
-  i64 begin;            // element of the leaf's local block
-  Shape offset, shape;  // in the tensor
+  const Leaf* beside;        // or nullptr
+  i64 begin;                 // element of the leaf's local block
+  Shape offset, shape;       // in the tensor
+  DType dtype = DType::f32;  // of the tensor: what is read and written
 };
 
 // How several ranks share the saving of a block that all of them hold: whole rows of `row` elements, of which the k-th
@@ -65,12 +67,17 @@ class ModelState {
   // or, unless `shared`, leave to the first of them.
   std::vector<StatePiece> saved_pieces(const StateTensor& t, bool shared) const;
 
-  // Elements [begin, begin + values) of a piece, in its order; to write them also writes those beside it, and several
-  // threads may, each its own. Reading a piece is possible once the steps before it were finished.
+  // Elements of a piece from `begin` on, in its order and dtype; to write them also writes those beside it, and several
+  // threads may, each its own. What a leaf holds in bf16 is rounded to the nearest, state of two equally near to the
+  // even one. Reading a piece is possible once the steps before it were finished.
+  void write(const StatePiece& piece, i64 begin, std::span<const std::byte> values);
+  void read(const StatePiece& piece, i64 begin, std::span<std::byte> out) const;
+  // The same of a piece in f32.
   void write(const StatePiece& piece, i64 begin, std::span<const float> values);
   void read(const StatePiece& piece, i64 begin, std::span<float> out) const;
-  // Its memory where the host can see it as f32, else nullptr. What is written there counts if nothing lies beside it.
-  float* host_view(const StatePiece& piece) const;
+  // Its memory where the host can see it in its dtype, else nullptr. What is written there counts if nothing lies
+  // beside it.
+  std::byte* host_view(const StatePiece& piece) const;
   bool on_host() const;  // all of the state is where the host can see it
   // Where the host can see both parts of weights that are kept in two.
   SplitView split_view(const StatePiece& piece) const;
@@ -95,6 +102,9 @@ class ModelState {
   bool gives_values(const Leaf& gradient) const;
   bool counts_elsewhere(const Parameter& p) const;  // on the pipeline's first stage
   void run(const std::string& program) const;
+  void initialise_untrained(const Parameter& p, u64 seed);
+  void initialise_parts(u64 seed);  // of pools whose weights cannot be drawn into the gradients' memory
+  void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;  // what lies in bf16 alone
   void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);
   i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 

@@ -38,7 +38,7 @@ struct PlannedStep {
   std::vector<Parameter> parameters;
   std::vector<Parameter> untrained;
   std::vector<std::string> states;  // suffixes of the optimizer's leaves (optim/optimizer.h)
-  std::vector<Pool> pools;  // of a cut optimizer; its weights start by programs "take main" and "spread weights"
+  std::vector<Pool> pools;  // of a cut optimizer; its weights start by "take main" (if there) and "spread weights"
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model
   std::vector<std::string> terms;  // the names of the loss's terms; the first is trained on

@@ -86,6 +86,7 @@ Graph& StepPlanner::new_graph() {
 void StepPlanner::build_training(const StagePiece& piece) {
   Graph& g = new_graph();
   Builder b(g);
+  b.sum_gradients_in(spec_.mode.precision.gradients);
   const Built model = spec_.model->build(b, piece, spec_.mode);
   std::map<Value, Value> roots = roots_of(b, model.terms);
   if (piece.sends) {
@@ -239,7 +240,7 @@ void StepPlanner::add_state_programs() {
     run_passes(out_.graphs.emplace_back(std::move(graph)), standard_passes(), passes_off_);
     programs_.push_back({name, &out_.graphs.back(), {Phase::update}});
   };
-  add("take main", take_main(spec_.mesh, out_.pools));
+  if (out_.pools[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.pools));
   add("spread weights", spread_weights(spec_.mesh, out_.pools));
 }
 

@@ -18,11 +18,15 @@ struct Case {
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
-constexpr Case kCases[] = {{"adam", "--optimizer adam"},
-                           {"sgd", "--optimizer sgd"},
-                           {"lion", "--optimizer lion --lr 1e-4"},
-                           {"muon", "--optimizer muon"},
-                           {"muon_lion_bf16", "--optimizer muon --muon-scalar-optimizer lion --muon-nesterov --bf16"}};
+constexpr Case kCases[] = {
+    {"adam", "--optimizer adam"},
+    {"sgd", "--optimizer sgd"},
+    {"lion", "--optimizer lion --lr 1e-4"},
+    {"muon", "--optimizer muon"},
+    {"adam_narrow_state", "--optimizer adam --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
+    {"muon_narrow_state", "--optimizer muon --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
+    {"adam_all_narrow", "--optimizer adam --bf16 --main-grads-dtype bf16 --exp-avg-dtype bf16 --exp-avg-sq-dtype bf16"},
+    {"muon_lion_bf16", "--optimizer muon --muon-scalar-optimizer lion --muon-nesterov --bf16"}};
 
 class Optimizers : public Workshop, public ::testing::WithParamInterface<Case> {
  protected:
@@ -58,7 +62,7 @@ TEST_P(Optimizers, GoThroughMegatronsFormat) {
 
 TEST_P(Optimizers, TrainOnRanksAsOnOne) {
   if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
-  const bool bf16 = std::string(GetParam().flags).find("bf16") != std::string::npos;
+  const bool bf16 = std::string(GetParam().flags).find("--bf16") != std::string::npos;
   const double bound = bf16 ? 0.02 : 1e-5;  // the loss is about 5: bf16 rounds partial products by 2^-9
   must(line("one", "--train-iters 6"));
   const auto one = digits(*this / "one.jsonl");
@@ -81,6 +85,21 @@ INSTANTIATE_TEST_SUITE_P(, Optimizers, ::testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
 
 class OptimizerFlags : public Workshop {};
+
+// Checkpoints hold moments in f32: either kind of run goes on from the other's, and says so.
+TEST_F(OptimizerFlags, AnotherTypeOfMomentsIsTold) {
+  const std::string narrow = "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16";
+  for (const bool first : {false, true}) {
+    const std::string dir = *this / (first ? "narrow" : "wide"),
+                      line = "--save-interval 100 --lr-decay-iters 10 --save " + dir + " --load " + dir + " ";
+    must(pretrain(line + "--train-iters 3 " + (first ? narrow : "")));
+    const Ran ran = megalith(pretrain(line + "--train-iters 5 " + (first ? "" : narrow)));
+    ASSERT_TRUE(ran.ok()) << ran.err;
+    const std::string told = first ? "exp_avg_dtype bf16 -> fp32, exp_avg_sq_dtype bf16 -> fp32"
+                                   : "exp_avg_dtype fp32 -> bf16, exp_avg_sq_dtype fp32 -> bf16";
+    EXPECT_NE((ran.out + ran.err).find(told), std::string::npos) << ran.out << ran.err;
+  }
+}
 
 TEST_F(OptimizerFlags, ThatCannotBeAreRefused) {
   for (const auto& [flags, said] : std::vector<std::pair<std::string, std::string>>{

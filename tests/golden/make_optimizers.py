@@ -1,10 +1,12 @@
-"""Ten steps of Lion and of Muon in float64, written from their definitions: tests/golden/optimizers.json.
+"""Ten steps of the optimizers in float64, written from their definitions: tests/golden/optimizers.json.
 
     python tests/golden/make_optimizers.py > tests/golden/optimizers.json
 
 Weights and gradients are chirps (full rank), which the test makes anew. Megatron-LM's defaults but for what a case names. Parameters
 are told as [name, shape, dims that number a matrix's rows]; 0 rows: it is a vector, updated by AdamW where Muon is
-chosen.
+chosen. With a dtype of bf16 a state is rounded
+to the nearest bf16, of two equally near to the even one, when it is kept; the step's own update takes it
+as it was before.
 """
 import json
 import math
@@ -26,12 +28,26 @@ CASES = {
                       "muon-scale-mode": "unit_rms_norm", "muon-extra-scale-factor": "0.2"},
     "muon_as_torch": {"optimizer": "muon", "muon-nesterov": "true", "muon-momentum": "0.95",
                       "muon-scale-mode": "shape_scaling", "muon-coefficient-type": "simple"},
+    "adam_bf16": {"optimizer": "adam", "exp-avg-dtype": "bf16", "exp-avg-sq-dtype": "bf16"},
+    "sgd_bf16": {"optimizer": "sgd", "exp-avg-dtype": "bf16"},
+    "lion_bf16": {"optimizer": "lion", "exp-avg-dtype": "bf16"},
+    "muon_bf16": {"optimizer": "muon", "muon-nesterov": "true", "exp-avg-dtype": "bf16", "exp-avg-sq-dtype": "bf16"},
 }
 
 
 def sines(seed, shape):
     n = math.prod(shape)
     return np.float32([math.sin(0.7 * i * i + 78.233 * seed) for i in range(n)]).astype(np.float64).reshape(shape)
+
+
+def bf16(x):
+    bits = np.asarray(x, np.float32).view(np.uint32)
+    bits = (bits + 0x7fff + (bits >> 16 & 1)) & np.uint32(0xffff0000)
+    return bits.view(np.float32).astype(np.float64)
+
+
+def kept(case, flag, x):
+    return bf16(x) if case.get(flag) == "bf16" else x
 
 
 def orthogonal(m, polynomials):
@@ -52,14 +68,20 @@ def step(case, w, g, state, t, row_dims):
     if case["optimizer"] == "lion":
         m = state.setdefault("m", np.zeros_like(w))
         u = np.sign(0.95 * m + 0.05 * g)
-        state["m"] = 0.98 * m + 0.02 * g
+        state["m"] = kept(case, "exp-avg-dtype", 0.98 * m + 0.02 * g)
         return w * (1 - decay) - LR * u
-    if not row_dims:
-        m = state["m"] = 0.9 * state.setdefault("m", np.zeros_like(w)) + 0.1 * g
-        v = state["v"] = 0.999 * state.setdefault("v", np.zeros_like(w)) + 0.001 * g * g
+    if case["optimizer"] == "sgd":
+        m = 0.9 * state.setdefault("m", np.zeros_like(w)) + g + (DECAY if row_dims else 0) * w
+        state["m"] = kept(case, "exp-avg-dtype", m)
+        return w - LR * m
+    if case["optimizer"] == "adam" or not row_dims:
+        m = 0.9 * state.setdefault("m", np.zeros_like(w)) + 0.1 * g
+        v = 0.999 * state.setdefault("v", np.zeros_like(w)) + 0.001 * g * g
+        state["m"], state["v"] = kept(case, "exp-avg-dtype", m), kept(case, "exp-avg-sq-dtype", v)
         return w * (1 - decay) - LR / (1 - 0.9**t) * m / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
     beta = float(case.get("muon-momentum", 0.9))
-    m = state["m"] = beta * state.setdefault("m", np.zeros_like(w)) + (1 - beta) * g
+    m = beta * state.setdefault("m", np.zeros_like(w)) + (1 - beta) * g
+    state["m"] = kept(case, "exp-avg-dtype", m)
     u = (1 - beta) * g + beta * m if "muon-nesterov" in case else m
     matrix = u.reshape(math.prod(w.shape[:row_dims]), -1)
     size = scale(*matrix.shape, case.get("muon-scale-mode", "spectral")) * float(case.get("muon-extra-scale-factor", 1))

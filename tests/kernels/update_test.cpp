@@ -1,5 +1,6 @@
 // Accumulate, SumSquares, StepScalars, AdamW, Sgd, and those over many tensors.
 #include <limits>
+#include <optional>
 
 #include "kernel_run.h"
 
@@ -185,68 +186,147 @@ TEST(AdamW, reads_marked_rows_of_the_gradient) {
       }
 }
 
+// A rule on tensors that lie in bf16: what it does to the same numbers in f32, and what is kept is rounded to the
+// nearest, of two equally near to the even one. `narrow`: a bit for each of w (never), g and the states.
+void expect_rounded(const UpdateRule& rule, unsigned narrow, std::optional<DType> copy, i64 n, bool split) {
+  Update op{rule, 1, true, copy.has_value() || split};
+  std::vector<Tensor> wide, near;
+  for (int i = 0; i < op.scalars_at(); ++i) {
+    const bool is_narrow = narrow >> i & 1;
+    Tensor t = random_tensor(is_narrow ? DType::bf16 : DType::f32, {n}, u64(i) + 1);
+    if (i == 3)  // a second moment
+      for (double& x : t.x) x = std::abs(x);
+    near.push_back(t), wide.push_back(tensor(DType::f32, {n}, t.x));
+  }
+  if (split) {  // any 16 bits beside any bf16 make a number
+    std::vector<double> rest;
+    for (i64 i = 0; i < n; ++i) rest.push_back(double(mix(7, u64(i)) & 0xffff));
+    near[0] = wide[0] = tensor(DType::u16, {n}, rest);
+  }
+  for (std::vector<Tensor>* ins : {&wide, &near}) {
+    ins->push_back(scalars_of(0.25, 1)), ins->push_back(tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975}));
+    if (op.copy) ins->push_back(random_tensor(split ? DType::bf16 : *copy, {n}, 9));
+  }
+  const std::vector<Tensor> want = run_kernel(op, wide), got = run_kernel(op, near);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < got.size(); ++i)
+    EXPECT_EQ(got[i].x, tensor(got[i].type.dtype, {n}, want[i].x).x)
+        << name_of(rule) << " narrow " << narrow << " n " << n << ": result " << i;
+}
+
+TEST(Update, rounds_what_lies_in_bf16) {
+  for (const UpdateRule& rule : {UpdateRule(AdamW{0.9, 0.95}), UpdateRule(Sgd{}), UpdateRule(Lion{})})
+    for (unsigned narrow = 2; narrow < 1u << (2 + states_of(rule)); narrow += 2)
+      for (const i64 n : {0, 1, 7, 129, 9001}) {
+        for (const std::optional<DType> copy : {std::optional<DType>(), {DType::bf16}, {DType::f32}})
+          expect_rounded(rule, narrow, copy, n, false);
+        expect_rounded(rule, narrow, {}, n, true);
+      }
+  for (const i64 n : {0, 1, 7, 129, 9001}) expect_rounded(Mean{0.95}, 2, {}, n, false);  // Muon's gradient
+}
+
+// Marks and gradients in bf16 together.
+TEST(AdamW, reads_marked_rows_of_a_bf16_gradient) {
+  const Tensor h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
+  for (i64 rows : {2, 130})
+    for (i64 width : {1, 7, 256, 300}) {
+      const Marked g = marked_rows(DType::bf16, rows, width);
+      const Shape shape = {rows, width};
+      const Tensor w = random_tensor(DType::f32, shape, 4), m = random_tensor(DType::bf16, shape, 5);
+      Tensor v = random_tensor(DType::bf16, shape, 6);
+      for (double& x : v.x) x = std::abs(x);
+      std::vector<Tensor> ins = {w, g.zeros, m, v, scalars_of(0.25, 1), h};
+      Update op{.rule = AdamW{.beta2 = 0.95}, .ndim = 2};
+      const auto want = run_kernel(op, ins);
+      op.marks = true, ins[1] = g.x, ins.push_back(g.marks);
+      const auto got = run_kernel(op, ins);
+      for (size_t i = 0; i < want.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << rows << " x " << width << ": " << i;
+    }
+}
+
 // Parameters of all sizes, with and without decay, in one op: as each alone.
 TEST(MultiUpdate, is_the_update_of_each) {
-  for (bool copy : {false, true})
-    for (double counts : {1.0, 0.0}) {
-      const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
-      MultiUpdate op{AdamW{.beta2 = 0.95}, copy};
-      std::vector<Tensor> ins, want;
-      for (i64 n : {1, 7, 0, 33, 9001, 40000}) {
-        const Moments s = moments(DType::f32, n);
-        const Update one{op.rule, 1, n % 2 == 1, copy};
-        std::vector<Tensor> alone = {s.w, s.g, s.m, s.v, scalars, h};
-        ins.insert(ins.end(), {s.w, s.g, s.m, s.v});
-        if (copy) alone.push_back(random_tensor(DType::bf16, {n}, 9)), ins.push_back(alone.back());
-        for (Tensor& t : run_kernel(one, alone)) want.push_back(std::move(t));
-        op.decay.push_back(n % 2 == 1);
+  for (const DType kept : {DType::f32, DType::bf16})
+    for (bool copy : {false, true})
+      for (double counts : {1.0, 0.0}) {
+        const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
+        MultiUpdate op{AdamW{.beta2 = 0.95}, copy};
+        std::vector<Tensor> ins, want;
+        for (i64 n : {1, 7, 0, 33, 9001, 40000}) {
+          Moments s = moments(DType::f32, n);
+          s.g = tensor(kept, {n}, s.g.x), s.m = tensor(kept, {n}, s.m.x), s.v = tensor(kept, {n}, s.v.x);
+          const Update one{op.rule, 1, n % 2 == 1, copy};
+          std::vector<Tensor> alone = {s.w, s.g, s.m, s.v, scalars, h};
+          ins.insert(ins.end(), {s.w, s.g, s.m, s.v});
+          if (copy) alone.push_back(random_tensor(DType::bf16, {n}, 9)), ins.push_back(alone.back());
+          for (Tensor& t : run_kernel(one, alone)) want.push_back(std::move(t));
+          op.decay.push_back(n % 2 == 1);
+        }
+        ins.push_back(scalars), ins.push_back(h);
+        const auto got = run_kernel(op, ins);
+        ASSERT_EQ(got.size(), want.size());
+        for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << "result " << i;
       }
-      ins.push_back(scalars), ins.push_back(h);
-      const auto got = run_kernel(op, ins);
-      ASSERT_EQ(got.size(), want.size());
-      for (size_t i = 0; i < got.size(); ++i) EXPECT_EQ(got[i].x, want[i].x) << "result " << i;
+}
+
+// n numbers of a type from a byte of a tensor's memory on.
+std::vector<double> numbers_at(const Tensor& t, i64 byte, DType type, i64 n) {
+  const Watched memory(t);
+  std::vector<double> out;
+  with_element(type, [&](auto zero) {
+    using E = decltype(zero);
+    const std::vector<std::byte> bytes = memory.bytes();
+    for (i64 i = 0; i < n; ++i) {
+      E x;
+      std::memcpy(&x, bytes.data() + byte + i * i64(sizeof x), sizeof x);
+      out.push_back(double(x));
     }
+  });
+  return out;
 }
 
 // State in a window of stretches of three parameters, fetched from where it lies: as Update on each stretch, and
 // nothing around them changes. (Whole multiples of a window's alignment: nobody writes what lies between.)
 TEST(WindowUpdate, is_the_update_of_its_stretches) {
   const i64 sizes[] = {640, 192, 40064};
-  for (const bool copy : {true, false})
-    for (const double counts : {1.0, 0.0}) {
-      const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
-      const Window window{copy ? 3 : 2, {{128, 512}, {0, 192}, {64, 36032}}};
-      std::vector<Tensor> leaves, others, want, want_weights;
-      for (size_t k = 0; k < 3; ++k) {
-        const auto& [begin, n] = window.stretches[k];
-        const Moments s = moments(DType::f32, sizes[k]);
-        const Tensor weights = copy ? random_tensor(DType::bf16, {sizes[k]}, 9) : s.w;
-        if (copy) leaves.push_back(s.w);
-        leaves.insert(leaves.end(), {s.m, s.v}), others.insert(others.end(), {s.g, weights});
-        const auto cut = [&](const Tensor& t) {
-          return tensor(t.type.dtype, {n}, {t.x.begin() + begin, t.x.begin() + begin + n});
-        };
-        std::vector<Tensor> ins = {cut(s.w), cut(s.g), cut(s.m), cut(s.v), scalars, h};
-        if (copy) ins.push_back(cut(weights));
-        std::vector<Tensor> alone = run_kernel(Update{.rule = AdamW{.beta2 = 0.95}, .ndim = 1, .copy = copy}, ins);
-        Tensor after = weights;
-        std::ranges::copy(copy ? alone[3].x : alone[0].x, after.x.begin() + begin);
-        want_weights.push_back(after);
-        for (size_t i = copy ? 0 : 1; i < 3; ++i) want.push_back(alone[i]);
-      }
-      std::vector<Tensor> ins = {run_kernel(FetchState{0, window}, leaves)[0], scalars, h};
-      ins.insert(ins.end(), others.begin(), others.end());
-      const auto got = run_kernel(WindowUpdate{.rule = AdamW{.beta2 = 0.95}, .window = window}, ins);
-      for (size_t k = 0; k < 3; ++k) {
-        EXPECT_EQ(got[1 + k].x, want_weights[k].x) << "weights " << k;
-        for (int s = 0; s < window.states; ++s) {
-          const double* at = got[0].x.data() + window.place(k, s);
-          EXPECT_EQ(std::vector<double>(at, at + window.stretches[k].count),
-                    want[k * size_t(window.states) + size_t(s)].x)
-              << "parameter " << k << ", state " << s;
+  for (const DType kept : {DType::f32, DType::bf16})
+    for (const bool copy : {true, false})
+      for (const double counts : {1.0, 0.0}) {
+        const Tensor scalars = scalars_of(0.25, counts), h = tensor(DType::f64, {4}, {0.01, 0.1, 0.19, 0.0975});
+        std::vector<DType> types(2, kept);
+        if (copy) types.insert(types.begin(), DType::f32);
+        const Window window{types, {{128, 512}, {0, 192}, {64, 36032}}};
+        std::vector<Tensor> leaves, others, want, want_weights;
+        for (size_t k = 0; k < 3; ++k) {
+          const auto& [begin, n] = window.stretches[k];
+          Moments s = moments(DType::f32, sizes[k]);
+          for (Tensor* t : {&s.g, &s.m, &s.v}) *t = tensor(kept, t->type.shape, t->x);
+          const Tensor weights = copy ? random_tensor(DType::bf16, {sizes[k]}, 9) : s.w;
+          if (copy) leaves.push_back(s.w);
+          leaves.insert(leaves.end(), {s.m, s.v}), others.insert(others.end(), {s.g, weights});
+          const auto cut = [&](const Tensor& t) {
+            return tensor(t.type.dtype, {n}, {t.x.begin() + begin, t.x.begin() + begin + n});
+          };
+          std::vector<Tensor> ins = {cut(s.w), cut(s.g), cut(s.m), cut(s.v), scalars, h};
+          if (copy) ins.push_back(cut(weights));
+          std::vector<Tensor> alone = run_kernel(Update{.rule = AdamW{.beta2 = 0.95}, .ndim = 1, .copy = copy}, ins);
+          Tensor after = weights;
+          std::ranges::copy(copy ? alone[3].x : alone[0].x, after.x.begin() + begin);
+          want_weights.push_back(after);
+          for (size_t i = copy ? 0 : 1; i < 3; ++i) want.push_back(alone[i]);
+        }
+        std::vector<Tensor> ins = {run_kernel(FetchState{0, window}, leaves)[0], scalars, h};
+        ins.insert(ins.end(), others.begin(), others.end());
+        const auto got = run_kernel(WindowUpdate{.rule = AdamW{.beta2 = 0.95}, .window = window}, ins);
+        for (size_t k = 0; k < 3; ++k) {
+          EXPECT_EQ(got[1 + k].x, want_weights[k].x) << "weights " << k;
+          for (int s = 0; s < window.states(); ++s) {
+            EXPECT_EQ(numbers_at(got[0], window.place(k, s), types[size_t(s)], window.stretches[k].count),
+                      want[k * size_t(window.states()) + size_t(s)].x)
+                << "parameter " << k << ", state " << s;
+          }
         }
       }
-    }
 }
 
 // Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64 from w = [1, -2, 0.5],

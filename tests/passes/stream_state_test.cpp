@@ -59,7 +59,7 @@ std::map<std::string, std::vector<int>> touched(const Graph& g, size_t first) {
     if (!op) continue;
     for (size_t i = first; i < n.ins.size(); ++i) {
       const ValueInfo& leaf = g.info(n.ins[i]);
-      const auto& [begin, count] = op->window.stretches[(i - first) / size_t(op->window.states)];
+      const auto& [begin, count] = op->window.stretches[(i - first) / size_t(op->window.states())];
       auto& times = out[leaf.name];
       times.resize(size_t(local_type(g.mesh, leaf.type).elements()));
       for (i64 k = begin; k < begin + count; ++k) ++times[size_t(k)];
@@ -181,7 +181,7 @@ TEST(StreamState, a_window_keeps_to_the_layout_of_its_leaves) {
     g.mesh = make_mesh({2, 1, 2, 1});
     Builder b(g);
     b.set_phase(Phase::update);
-    const Window window{2, {{0, 128}}};
+    const Window window{{DType::f32, DType::f32}, {{0, 128}}};
     const Value scalars = b.leaf({"s", {DType::f64, {4}, whole(1)}}),
                 hyper = b.leaf({"h", {DType::f64, {4}, whole(1)}});
     try {

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "memory_machine.h"
 #include "options_helpers.h"
 
 namespace megalith {
@@ -27,6 +28,68 @@ TEST(PrecisionRecipe, has_a_part_for_each_flag) {
   EXPECT_EQ(recipe("--bf16 --fp32-residual-connection"), p);
   p.gradient_communication = DType::bf16;
   EXPECT_EQ(recipe("--bf16 --fp32-residual-connection --grad-reduce-in-bf16"), p);
+}
+
+TEST(PrecisionRecipe, keeps_moments_and_gradients_as_they_are_asked_for) {
+  Precision p;
+  p.states = {{"exp_avg", DType::bf16}, {"exp_avg_sq", DType::f32}};
+  EXPECT_EQ(recipe("--exp-avg-dtype bf16"), p);
+  p.states["exp_avg_sq"] = DType::bf16;
+  EXPECT_EQ(recipe("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --use-precision-aware-optimizer"), p);
+  EXPECT_EQ(recipe("--exp-avg-dtype fp32 --exp-avg-sq-dtype fp32 --main-grads-dtype fp32"), Precision{});
+  p = computing_in(DType::bf16), p.gradients = p.gradient_communication = DType::bf16;
+  EXPECT_EQ(recipe("--bf16 --main-grads-dtype bf16"), p);
+}
+
+// Bytes of a plan's leaves of a role, without what fills up their places.
+i64 bytes_of(const PlannedStep& step, Role role) {
+  i64 sum = 0;
+  for (const Leaf& leaf : step.plan.leaves)
+    if (leaf.role == role) sum += leaf.type.bytes();
+  return sum;
+}
+
+// Each type of 2 bytes takes 2 bytes of each parameter less. In a plan each leaf begins at a multiple of 256 bytes.
+TEST(PrecisionRecipe, takes_the_bytes_that_it_says) {
+  const auto planned = [](const std::string& flags) {
+    return plan_step(step_spec(options_of(std::string(kSmallRun) + "--vocab-size 64 --bf16 " + flags)), Memory());
+  };
+  const std::string both = "--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 ";
+  for (const std::string optimizer : {"adam", "sgd", "lion", "muon"}) {
+    const std::string chosen = "--optimizer " + optimizer + " ";
+    const PlannedStep wide = planned(chosen), narrow = planned(chosen + both),
+                      sums = planned(chosen + both + "--main-grads-dtype bf16");
+    EXPECT_EQ(2 * bytes_of(narrow, Role::optimizer), bytes_of(wide, Role::optimizer)) << optimizer;
+    EXPECT_EQ(bytes_of(narrow, Role::gradient), bytes_of(wide, Role::gradient)) << optimizer;
+    EXPECT_EQ(2 * bytes_of(sums, Role::gradient), bytes_of(wide, Role::gradient)) << optimizer;
+    EXPECT_EQ(bytes_of(sums, Role::main_parameter), bytes_of(wide, Role::main_parameter)) << optimizer;
+  }
+  const PlannedStep wide = planned(""), narrow = planned(both);
+  const auto places = [](const PlannedStep& s) { return s.plan.bytes(Role::optimizer); };
+  EXPECT_EQ(wide.plan.arena_bytes - narrow.plan.arena_bytes, places(wide) - places(narrow));
+}
+
+// What a rank surely holds is counted in the types that it is kept in.
+TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
+  const auto refused = [](const std::string& flags, i64 memory) -> std::string {
+    Memory machine;
+    machine.memory = memory;
+    try {
+      check_sizes(options_of(std::string(kSmallRun) + "--vocab-size 64 --bf16 --seq-length 1 " + flags), machine);
+    } catch (const Error& e) {
+      return e.what();
+    }
+    return "";
+  };
+  const auto least = [&](const std::string& flags) {  // bytes of weights, gradients and state
+    i64 low = 0, high = i64{1} << 30;
+    while (high - low > 1) (refused(flags, (low + high) / 2).starts_with("weights") ? low : high) = (low + high) / 2;
+    return high;
+  };
+  const i64 wide = least(""), parameters = wide / 16;  // 2 + 2 of weights, 4 of gradients, 8 of moments
+  EXPECT_EQ(wide, 16 * parameters);
+  EXPECT_EQ(least("--exp-avg-dtype bf16"), 14 * parameters);
+  EXPECT_EQ(least("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --main-grads-dtype bf16"), 10 * parameters);
 }
 
 TEST(PrecisionRecipe, says_itself_in_one_line) {

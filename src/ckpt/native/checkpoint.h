@@ -41,6 +41,7 @@ struct SaveTensor {
   // Instead of `data`: fills the elements [begin, begin + n), asked for in order, piece by piece; with several writers
   // tensors are asked for by several threads.
   std::function<void(i64 begin, i64 n, std::byte* out)> fill{};
+  bool is_trained = true;  // else it has no optimizer state, and its own name in every format
 };
 
 inline i64 bytes_of(const SaveTensor& t) { return count(t.shape) * size_of(t.dtype); }

@@ -1,4 +1,5 @@
-// Kernels of Update: one pass over a parameter and its state, bound by memory.
+// Kernels of Update: one pass over a parameter and its state, bound by memory. What lies in bf16 is widened, updated in
+// f32 and rounded piece by piece.
 #include <array>
 #include <cmath>
 
@@ -22,30 +23,58 @@ struct Arithmetic {
   static S root(S x) { return std::sqrt(x); }
 };
 
-// Where an update reads and writes. copy: may be null. rest: null, or what the copy lacks of the weights, which then
-// lie nowhere else.
-template <class S, class C>
-struct Tensors {
-  S* w;
-  const S* g;
-  std::array<S*, kMostStates> states;
-  C* copy;
-  u16* rest = nullptr;
+constexpr i64 kNear = kBlock / 4;  // elements that the nearest cache holds of all tensors
 
-  Tensors from(i64 i) const {
-    const auto at = [i](auto* p) { return p ? p + i : p; };
-    Tensors t{at(w), at(g), states, at(copy), at(rest)};
-    for (S*& state : t.states) state = at(state);
-    return t;
+// Where a tensor's numbers lie: as S, or as bf16.
+template <class S>
+struct Stored {
+  void* at = nullptr;
+  bool narrow = false;
+
+  // Elements [i, i + n) as S.
+  void copy_to(i64 i, i64 n, S* to) const {
+    if (narrow)
+      map(n, kSame, to, static_cast<const bf16*>(at) + i);
+    else
+      std::copy_n(static_cast<const S*>(at) + i, n, to);
+  }
+  // The same where they lie, if they are S there, else in `held`.
+  S* seen(i64 i, i64 n, S* held) const {
+    if (!narrow) return static_cast<S*>(at) + i;
+    copy_to(i, n, held);
+    return held;
+  }
+  // Puts back what seen() gave; bf16 is rounded to the nearest, of two equally near to the even one.
+  void keep(i64 i, i64 n, const S* held) const {
+    if (narrow) map(n, kSame, static_cast<bf16*>(at) + i, held);
   }
 };
 
-// Of the first n elements.
-template <int kStates, class Step, class S, class C>
-void update(const Step& step, const Tensors<S, C>& t, i64 n) {
-  S* const w = t.w;
-  const S* const g = t.g;
-  S *const m = t.states[0], *const v = t.states[1];
+// What an update reads and writes. copy: may be null. rest: null, or what the copy lacks of the weights, which then lie
+// nowhere else. marks: null, or of each row of `width` elements of the gradient whether it is read; others are zero.
+template <class S, class C>
+struct Tensors {
+  S* w;
+  Stored<S> g;
+  std::array<Stored<S>, kMostStates> states;
+  C* copy = nullptr;
+  u16* rest = nullptr;
+  const u8* marks = nullptr;
+  i64 width = 0;
+};
+
+template <class S>
+struct Piece {
+  S* w;
+  const S* g;
+  std::array<S*, kMostStates> states;
+};
+
+template <int kStates, class Step, class S>
+void update(const Step& step, const Piece<S>& p, i64 n) {
+  S* const w = p.w;
+  const S* const g = p.g;
+  S *const m = p.states[0], *const v = p.states[1];
 #pragma omp simd
   for (i64 i = 0; i < n; ++i) {
     S weight = w[i], state[kMostStates];
@@ -64,56 +93,65 @@ void put_near(S x, C& copy) {
   copy = C(x);
 }
 
-constexpr i64 kNear = kBlock / 4;  // elements that the nearest cache holds of all tensors
-
-// f(tensors, n) on pieces of [begin, end), and the copy of what it wrote while that is in the nearest cache.
-template <class S, class C, class F>
-void for_blocks(const Tensors<S, C>& all, i64 begin, i64 end, F&& f) {
-  S joined[kNear];
-  for (i64 i = begin; i < end; i += kNear) {
-    const i64 n = std::min(end - i, kNear);
-    Tensors<S, C> t = all.from(i);
-    if constexpr (std::is_same_v<C, bf16> && std::is_same_v<S, float>)
-      if (t.rest) {
-        t.w = joined;
-        for (i64 k = 0; k < n; ++k) joined[k] = join_float(t.copy[k], t.rest[k]);
-      }
-    f(t, n);
-    for (i64 k = 0; t.copy && k < n; ++k) put_near(t.w[k], t.copy[k]);
-    if constexpr (std::is_same_v<S, float>)
-      for (i64 k = 0; t.rest && k < n; ++k) t.rest[k] = rest_of(t.w[k]);
-  }
-}
-
-// Elements first .. first + n of a gradient, of which rows without a mark are zero; they go to `held`.
-template <class S>
-const S* marked(const S* g, const u8* marks, i64 width, i64 first, i64 n, S* held) {
-  for_rows(first, first + n, width, [&](i64 row, i64 i, i64 some) {
-    if (marks[row])
-      std::copy_n(g + i, some, held + i - first);
+template <class S, class C>
+const S* gradient_of(const Tensors<S, C>& t, i64 first, i64 n, S* held) {
+  if (!t.marks) return t.g.seen(first, n, held);
+  for_rows(first, first + n, t.width, [&](i64 row, i64 i, i64 some) {
+    if (t.marks[row])
+      t.g.copy_to(i, some, held + i - first);
     else
       std::fill_n(held + i - first, some, S(0));
   });
   return held;
 }
 
+template <class S, class C>
+S* weights_of(const Tensors<S, C>& t, i64 first, i64 n, S* held) {
+  if constexpr (std::is_same_v<C, bf16> && std::is_same_v<S, float>)
+    if (t.rest) {
+      for (i64 k = 0; k < n; ++k) held[k] = join_float(t.copy[first + k], t.rest[first + k]);
+      return held;
+    }
+  return t.w + first;
+}
+
+// Of elements [i, i + n), n <= kNear; the copy is made while they are in the nearest cache.
+template <int kStates, class Step, class S, class C>
+void update_piece(const Step& step, const Tensors<S, C>& t, i64 i, i64 n) {
+  S w[kNear], g[kNear], states[kMostStates][kNear];
+  Piece<S> p{weights_of(t, i, n, w), gradient_of(t, i, n, g), {}};
+  for (size_t k = 0; k < kStates; ++k) p.states[k] = t.states[k].seen(i, n, states[k]);
+  update<kStates>(step, p, n);
+  for (size_t k = 0; k < kStates; ++k) t.states[k].keep(i, n, p.states[k]);
+  for (i64 k = 0; t.copy && k < n; ++k) put_near(p.w[k], t.copy[i + k]);
+  if constexpr (std::is_same_v<S, float>)
+    for (i64 k = 0; t.rest && k < n; ++k) t.rest[i + k] = rest_of(p.w[k]);
+}
+
 bool is_split(const Site& site) { return site.ins[0].dtype == DType::u16; }
 
-// Calls f.operator()<S, C>() with the types of the state and of the copy (S if there is none).
+bool is_narrow(const Site& site, int in) { return site.ins[size_t(in)].dtype == DType::bf16; }
+
+// Calls f.operator()<S, C>() with the type of the arithmetic and that of the copy (S if there is none).
 template <class F>
-Kernel with_types(const Site& site, int states, int copy, F&& f) {
-  const DType state = site.ins[1].dtype;
-  check(is_split(site) || site.ins[0].dtype == state, "an update's parameter and gradient must be of one type");
-  for (int k = 0; k < states; ++k)
-    check(site.ins[size_t(2 + k)].dtype == state, "an update's gradient and state must be of one type");
-  check(!is_split(site) || (state == DType::f32 && copy >= 0 && site.ins[copy].dtype == DType::bf16),
+Kernel with_types(const Update& op, const Site& site, F&& f) {
+  bool wide = false;  // f64, of all that is not the copy
+  for (int i = is_split(site) ? 1 : 0; i < op.scalars_at(); ++i) wide |= site.ins[size_t(i)].dtype == DType::f64;
+  check(is_split(site) || (site.ins[0].dtype == DType::f64) == wide, "an update's weights are {}: want {}",
+        name_of(site.ins[0].dtype), wide ? "f64" : "f32");
+  for (int i = 1; i < op.scalars_at(); ++i) {
+    const DType t = site.ins[size_t(i)].dtype;
+    check(wide ? t == DType::f64 : t == DType::f32 || t == DType::bf16,
+          "input {} of an update is {}: want f32 and bf16, or f64 alone", i, name_of(t));
+  }
+  const DType copy = op.copy ? site.ins[size_t(op.copy_at())].dtype : DType::f32;
+  check(!is_split(site) || (!wide && op.copy && copy == DType::bf16),
         "weights are split into bf16 and the rest of f32");
-  check(state != DType::bf16, "a parameter's state must be f32 or f64");
   auto with = [&]<class S>() {
-    return dispatch_float(copy < 0 ? state : site.ins[copy].dtype,
+    return dispatch_float(op.copy ? copy : dtype_of<S>::value,
                           [&]<class C>() { return f.template operator()<S, C>(); });
   };
-  return state == DType::f64 ? with.template operator()<double>() : with.template operator()<float>();
+  return wide ? with.template operator()<double>() : with.template operator()<float>();
 }
 
 // By a rule of the list.
@@ -122,21 +160,23 @@ Kernel kernel_of(const Rule& rule, const Update& op, const Site& site) {
   static_assert(Rule::kStates <= kMostStates);
   using Step = typename Rule::template Step<Arithmetic<S>>;
   const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
-  return {0, [rule, op, split = is_split(site), n, width](const Args& a) {
+  Tensors<S, C> types{.w = nullptr, .g = {nullptr, is_narrow(site, 1)}, .states = {}};
+  for (int k = 0; k < Rule::kStates; ++k) types.states[size_t(k)].narrow = is_narrow(site, 2 + k);
+  types.width = width;
+  return {0, [rule, op, split = is_split(site), n, types](const Args& a) {
             const double *scalars = a.in<double>(op.scalars_at()), *h = a.in<double>(op.hyper_at());
             if (scalars[step_scalar::kCounts] == 0) return;
-            const u8* marks = op.marks ? a.in<u8>(op.marks_at()) : nullptr;
             const Step step(rule, {scalars[step_scalar::kFactor], h[hyper::kLr], op.decay ? h[hyper::kWeightDecay] : 0,
                                    h + hyper::kOwn});
-            Tensors<S, C> t{split ? nullptr : a.out<S>(0), a.in<S>(1), {}, nullptr, split ? a.out<u16>(0) : nullptr};
-            for (int k = 0; k < Rule::kStates; ++k) t.states[size_t(k)] = a.out<S>(1 + k);
+            Tensors<S, C> t = types;
+            t.w = split ? nullptr : a.out<S>(0), t.g.at = a.ins[1];
+            if (split) t.rest = a.out<u16>(0);
+            for (int k = 0; k < Rule::kStates; ++k) t.states[size_t(k)].at = a.outs[size_t(1 + k)];
             if (op.copy) t.copy = a.out<C>(1 + Rule::kStates);
+            if (op.marks) t.marks = a.in<u8>(op.marks_at());
             parallel_blocks(n, [&](i64 begin, i64 end) {
-              for_blocks(t, begin, end, [&](Tensors<S, C> some, i64 k) {
-                S held[kNear];
-                if (marks) some.g = marked(t.g, marks, width, some.g - t.g, k, held);
-                update<Rule::kStates>(step, some, k);
-              });
+              for (i64 i = begin; i < end; i += kNear)
+                update_piece<Rule::kStates>(step, t, i, std::min(end - i, kNear));
             });
           }};
 }
@@ -144,7 +184,7 @@ Kernel kernel_of(const Rule& rule, const Update& op, const Site& site) {
 }  // namespace
 
 Kernel prepare(const Update& op, const Site& site) {
-  return with_types(site, op.states(), op.copy ? op.copy_at() : -1, [&]<class S, class C>() -> Kernel {
+  return with_types(op, site, [&]<class S, class C>() -> Kernel {
     return std::visit([&](const auto& rule) { return kernel_of<std::decay_t<decltype(rule)>, S, C>(rule, op, site); },
                       op.rule);
   });

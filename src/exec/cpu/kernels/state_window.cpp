@@ -9,28 +9,30 @@ namespace {
 
 // f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
 template <class F>
-void for_leaves(const Window& w, i64 element, F&& f) {
+void for_leaves(const Window& w, F&& f) {
   for (size_t k = 0; k < w.stretches.size(); ++k)
-    for (int s = 0; s < w.states; ++s)
-      f(k * size_t(w.states) + size_t(s), w.stretches[k].begin * element, w.place(k, s) * element,
+    for (int s = 0; s < w.states(); ++s) {
+      const i64 element = size_of(w.types[size_t(s)]);
+      f(k * size_t(w.states()) + size_t(s), w.stretches[k].begin * element, w.place(k, s),
         w.stretches[k].count * element);
+    }
 }
 
 }  // namespace
 
-Kernel prepare(const FetchState& op, const Site& site) {
+Kernel prepare(const FetchState& op, const Site&) {
   return {0,
-          [op, element = size_of(site.outs[0].dtype)](const Args& a) {
-            for_leaves(op.window, element, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
+          [op](const Args& a) {
+            for_leaves(op.window, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
               copy_bytes(a.outs[0] + to, a.ins[leaf] + from, bytes);
             });
           },
           [](const Args&) {}};
 }
 
-Kernel prepare(const StoreState& op, const Site& site) {
-  const auto store = [op, element = size_of(site.ins[0].dtype)](const Args& a) {
-    for_leaves(op.window, element, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
+Kernel prepare(const StoreState& op, const Site&) {
+  const auto store = [op](const Args& a) {
+    for_leaves(op.window, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
       copy_bytes(a.ins[1 + leaf] + to, a.ins[0] + from, bytes);
     });
   };
@@ -45,21 +47,24 @@ Kernel prepare(const WindowUpdate& op, const Site& site) {
   std::vector<Kernel> each;
   for (size_t k = 0; k < op.window.stretches.size(); ++k) {
     const Shape shape{op.window.stretches[k].count};
-    const auto flat = [&](const Type& t) { return Type{t.dtype, shape, whole(1)}; };
-    const Type state = flat(site.ins[0]), weights = flat(site.ins[4 + 2 * k]);
-    Site one{site.mesh, site.coord, {state, flat(site.ins[3 + 2 * k])}, std::vector<Type>(size_t(1 + states), state)};
-    one.ins.insert(one.ins.end(), size_t(states), state);
+    const auto flat = [&](DType t) { return Type{t, shape, whole(1)}; };
+    const Type weights = flat(site.ins[4 + 2 * k].dtype), main = copy ? flat(op.window.types[0]) : weights;
+    Site one{site.mesh, site.coord, {main, flat(site.ins[3 + 2 * k].dtype)}, {main}};
+    for (int s = 0; s < states; ++s) {
+      one.ins.push_back(flat(op.window.types[size_t(int(copy) + s)]));
+      one.outs.push_back(one.ins.back());
+    }
     one.ins.push_back(site.ins[1]), one.ins.push_back(site.ins[2]);
     if (copy) one.ins.push_back(weights), one.outs.push_back(weights);
     each.push_back(prepare(Update{op.rule, 1, op.decay, copy}, one));
   }
-  const i64 element = size_of(site.ins[0].dtype), narrow = size_of(site.ins[4].dtype);
-  return {0, [op, each, element, narrow, states, copy](const Args& a) {
+  const i64 of_gradient = size_of(site.ins[3].dtype), of_weights = size_of(site.ins[4].dtype);
+  return {0, [op, each, of_gradient, of_weights, states, copy](const Args& a) {
             for (size_t k = 0; k < each.size(); ++k) {
               const i64 begin = op.window.stretches[k].begin;
-              const auto state = [&](int s) { return a.outs[0] + op.window.place(k, s) * element; };
-              std::byte* weights = a.outs[1 + k] + begin * narrow;
-              std::vector<std::byte*> ins = {copy ? state(0) : weights, a.ins[3 + 2 * k] + begin * element};
+              const auto state = [&](int s) { return a.outs[0] + op.window.place(k, s); };
+              std::byte* weights = a.outs[1 + k] + begin * of_weights;
+              std::vector<std::byte*> ins = {copy ? state(0) : weights, a.ins[3 + 2 * k] + begin * of_gradient};
               std::vector<std::byte*> outs = {ins[0]};
               for (int s = 0; s < states; ++s) ins.push_back(state(int(copy) + s)), outs.push_back(ins.back());
               ins.insert(ins.end(), {a.ins[1], a.ins[2], weights}), outs.push_back(weights);

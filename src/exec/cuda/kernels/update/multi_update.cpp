@@ -35,25 +35,25 @@ Kernel prepare(const MultiSumSquares& op, const Site& site) {
 Kernel prepare(const MultiUpdate& op, const Site& site) {
   const int states = states_of(op.rule);
   std::vector<i64> counts;
-  WeightTypes weights;
+  UpdateTypes types;
   for (int p = 0; p < op.parameters(); ++p) {
     const size_t first = size_t(p * op.ins_each());
-    std::vector<DType> types;
-    for (size_t i = 0; i < size_t(op.ins_each()); ++i) types.push_back(site.ins[first + i].dtype);
-    const WeightTypes each = weight_types(op.name, std::span(types).first(size_t(2 + states)),
-                                          op.copy ? std::optional(types.back()) : std::nullopt);
-    check(p == 0 || each == weights, "[{}] parameter {} is kept in another way than those before it", op.name, p);
-    weights = each;
+    std::vector<DType> ins;
+    for (size_t i = 0; i < size_t(op.ins_each()); ++i) ins.push_back(site.ins[first + i].dtype);
+    const UpdateTypes each = update_types(op.name, std::span(ins).first(size_t(2 + states)),
+                                          op.copy ? std::optional(ins.back()) : std::nullopt);
+    check(p == 0 || each == types, "[{}] parameter {} is kept in another way than those before it", op.name, p);
+    types = each;
     counts.push_back(count(site.in_shape(int(first))));
   }
-  return {0, [l = UpdateLaunch{op.rule, weights}, counts, op, states](const Args& a) {
+  return {0, [l = UpdateLaunch{op.rule, types}, counts, op, states](const Args& a) {
             std::vector<UpdateItem> items;
             for (int p = 0; p < op.parameters(); ++p) {
               const int in = p * op.ins_each(), out = p * op.outs_each();
-              UpdateItem item{
-                  a.outs[size_t(out)], a.in<float>(in + 1), {}, op.copy ? a.outs[size_t(out + 1 + states)] : nullptr,
-                  counts[size_t(p)],   op.decay[size_t(p)]};
-              for (int k = 0; k < states; ++k) item.states[k] = a.out<float>(out + 1 + k);
+              void* copy = op.copy ? a.outs[size_t(out + 1 + states)] : nullptr;
+              UpdateItem item{a.outs[size_t(out)], a.ins[size_t(in + 1)], {}, copy,
+                              counts[size_t(p)],   op.decay[size_t(p)]};
+              for (int k = 0; k < states; ++k) item.states[k] = a.outs[size_t(out + 1 + k)];
               items.push_back(item);
             }
             const int numbers = op.parameters() * op.ins_each();

@@ -9,25 +9,30 @@ namespace megalith::cuda {
 static_assert(kLrAt == hyper::kLr && kWeightDecayAt == hyper::kWeightDecay && kOwnAt == hyper::kOwn);
 static_assert(kFactorAt == step_scalar::kFactor && kCountsAt == step_scalar::kCounts);
 
-WeightTypes weight_types(std::string_view op, std::span<const DType> state, std::optional<DType> copy) {
-  const bool split = state[0] == DType::u16;
-  for (const DType t : state.subspan(split ? 1 : 0)) check_dtype(op, t, {DType::f32});
-  if (!copy && !split) return {};
+UpdateTypes update_types(std::string_view op, std::span<const DType> ins, std::optional<DType> copy) {
+  UpdateTypes types;
+  types.split = ins[0] == DType::u16;
+  if (!types.split) check_dtype(op, ins[0], {DType::f32});
+  for (const DType t : ins.subspan(1)) check_activation(op, t);
+  types.g = ins[1];
+  for (size_t k = 2; k < ins.size(); ++k) types.states[k - 2] = ins[k];
+  if (!copy && !types.split) return types;
   check(copy.has_value(), "[{}] weights without the copy that they are split from", op);
   check_activation(op, *copy);
-  if (split) check_dtype(op, *copy, {DType::bf16});
-  return {*copy, split};
+  if (types.split) check_dtype(op, *copy, {DType::bf16});
+  types.copy = *copy;
+  return types;
 }
 
 Kernel prepare(const Update& op, const Site& site) {
-  std::vector<DType> state;
-  for (int i = 0; i < op.scalars_at(); ++i) state.push_back(site.ins[size_t(i)].dtype);
+  std::vector<DType> ins;
+  for (int i = 0; i < op.scalars_at(); ++i) ins.push_back(site.ins[size_t(i)].dtype);
   const std::optional<DType> copy = op.copy ? std::optional(site.ins[size_t(op.copy_at())].dtype) : std::nullopt;
-  const UpdateLaunch l{op.rule, weight_types(op.name, state, copy)};
+  const UpdateLaunch l{op.rule, update_types(op.name, ins, copy)};
   const i64 n = count(site.in_shape(0)), width = op.marks ? n / std::max<i64>(1, site.in_shape(0)[0]) : 0;
   return {0, [l, n, width, op](const Args& a) {
-            UpdateItem item{a.outs[0], a.in<float>(1), {}, op.copy ? a.outs.back() : nullptr, n, op.decay};
-            for (int k = 0; k < op.states(); ++k) item.states[k] = a.out<float>(1 + k);
+            UpdateItem item{a.outs[0], a.ins[1], {}, op.copy ? a.outs.back() : nullptr, n, op.decay};
+            for (int k = 0; k < op.states(); ++k) item.states[k] = a.outs[size_t(1 + k)];
             if (op.marks) item.marks = a.in<u8>(op.marks_at()), item.width = width;
             launch(l, {&item, 1}, {a.in<double>(op.scalars_at()), a.in<double>(op.hyper_at())}, a.stream);
           }};

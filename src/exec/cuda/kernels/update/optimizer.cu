@@ -25,36 +25,65 @@ struct Arithmetic {
 template <class Rule>
 using StepOf = typename Rule::template Step<Arithmetic>;
 
-// Elements [i, i + K) of a tensor, as they lie in memory. C: of the copy.
-template <class Rule, class C, bool kSplit, int K>
+// Which tensors of a launch lie in bf16.
+struct Narrow {
+  bool g, states[kMostStates];
+};
+
+// Elements [i, i + K) as they lie in memory: f32; with kMixed f32 or bf16.
+template <bool kMixed, int K>
+struct Lying {
+  Pack<float, K> wide;
+  Pack<__nv_bfloat16, K> near;
+
+  __device__ void load(const void* from, i64 i, bool narrow) {
+    if (kMixed && narrow)
+      near = load_pack<K>(static_cast<const __nv_bfloat16*>(from) + i);
+    else
+      wide = load_pack<K>(static_cast<const float*>(from) + i);
+  }
+  __device__ Numbers<float, K> numbers(bool narrow) const {
+    if (kMixed && narrow) return unpack<float>(near);
+    return unpack<float>(wide);
+  }
+  static __device__ void store(void* to, i64 i, const Numbers<float, K>& v, bool narrow) {
+    if (kMixed && narrow)
+      store_pack(static_cast<__nv_bfloat16*>(to) + i, v);
+    else
+      store_pack(static_cast<float*>(to) + i, v);
+  }
+};
+
+// Elements [i, i + K) of an update's tensors. C: of the copy.
+template <class Rule, class C, bool kSplit, bool kMixed, int K>
 struct State {
   static constexpr int kStates = Rule::kStates;
   static_assert(kStates <= kMostStates);
   using W = std::conditional_t<kSplit, u16, float>;
   Pack<W, K> w;
   Pack<C, K> copy;  // read with kSplit
-  Pack<float, K> g, states[kMostStates];
+  Lying<kMixed, K> g, states[kMostStates];
 
-  __device__ void load(const UpdateItem& t, i64 i) {
+  __device__ void load(const UpdateItem& t, const Narrow& narrow, i64 i) {
     const bool reads_g = !t.marks || t.marks[i / t.width];
     w = load_pack<K>(static_cast<const W*>(t.w) + i);
     if constexpr (kSplit) copy = load_pack<K>(static_cast<const C*>(t.copy) + i);
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) states[s] = load_pack<K>(t.states[s] + i);
+    for (int s = 0; s < kStates; ++s) states[s].load(t.states[s], i, narrow.states[s]);
     if (reads_g)
-      g = load_pack<K>(t.g + i);
+      g.load(t.g, i, narrow.g);
     else
       g = {};
   }
-  __device__ void update(const StepOf<Rule>& step, const UpdateItem& t, i64 i) const {
+  __device__ void update(const StepOf<Rule>& step, const UpdateItem& t, const Narrow& narrow, i64 i) const {
     Numbers<float, K> new_w, new_states[kMostStates];
     if constexpr (kSplit)
       new_w = joined(copy, w);
     else
       new_w = unpack<float>(w);
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) new_states[s] = unpack<float>(states[s]);
-    const Numbers<float, K> gradient = unpack<float>(g);
+    for (int s = 0; s < kStates; ++s) new_states[s] = states[s].numbers(narrow.states[s]);
+    const Numbers<float, K> gradient = g.numbers(narrow.g);
 #pragma unroll
     for (int k = 0; k < K; ++k) {
       float state[kMostStates];
@@ -69,24 +98,24 @@ struct State {
     else
       store_pack(static_cast<float*>(t.w) + i, new_w);
 #pragma unroll
-    for (int s = 0; s < kStates; ++s) store_pack(t.states[s] + i, new_states[s]);
+    for (int s = 0; s < kStates; ++s) states[s].store(t.states[s], i, new_states[s], narrow.states[s]);
     if (kSplit || t.copy) put_pack(static_cast<C*>(t.copy) + i, pack_near<C>(new_w));
   }
 };
 
 // What a thread updates is on its way while the step's numbers are made.
-template <class Rule, class C, bool kSplit, int kMost>
+template <class Rule, class C, bool kSplit, bool kMixed, int kMost>
 static __global__ void __launch_bounds__(kThreads)
     update_kernel(const __grid_constant__ TensorList<UpdateItem, kMost> list, const __grid_constant__ Rule rule,
-                  UpdateNumbers numbers) {
+                  UpdateNumbers numbers, Narrow narrow) {
   __shared__ StepOf<Rule> shared;
   __shared__ bool counts;
   const Chunk c = find_chunk(list, blockIdx.x, kChunk);
   const UpdateItem& t = list.items[c.tensor];
   const i64 i = c.begin + threadIdx.x * N;
   const bool together = i + N <= c.end && (!t.marks || t.width % N == 0);
-  State<Rule, C, kSplit, N> four;
-  if (together) four.load(t, i);
+  State<Rule, C, kSplit, kMixed, N> four;
+  if (together) four.load(t, narrow, i);
   if (threadIdx.x == 0) {
     const double* h = numbers.hyper;
     const double decay = t.decay ? h[kWeightDecayAt] : 0;
@@ -96,31 +125,42 @@ static __global__ void __launch_bounds__(kThreads)
   __syncthreads();
   if (!counts) return;
   const StepOf<Rule> step = shared;
-  if (together) return four.update(step, t, i);
+  if (together) return four.update(step, t, narrow, i);
 #pragma unroll 1
   for (i64 at = i; at < min(i + N, c.end); ++at) {
-    State<Rule, C, kSplit, 1> one;
-    one.load(t, at);
-    one.update(step, t, at);
+    State<Rule, C, kSplit, kMixed, 1> one;
+    one.load(t, narrow, at);
+    one.update(step, t, narrow, at);
   }
 }
 
-template <class Rule, class C, bool kSplit>
-static void launch_typed(const Rule& rule, std::span<const UpdateItem> items, const UpdateNumbers& numbers,
-                         cudaStream_t stream) {
+template <class Rule, class C, bool kSplit, bool kMixed>
+static void launch_typed(const UpdateLaunch& l, const Rule& rule, std::span<const UpdateItem> items,
+                         const UpdateNumbers& numbers, cudaStream_t stream) {
+  const auto is = [](DType t) { return t == DType::bf16; };
+  const Narrow narrow{is(l.types.g), {is(l.types.states[0]), is(l.types.states[1])}};
   for_lists(items, kChunk, [&]<int kMost>(const TensorList<UpdateItem, kMost>& list, int blocks) {
-    update_kernel<Rule, C, kSplit, kMost><<<blocks, kThreads, 0, stream>>>(list, rule, numbers);
+    update_kernel<Rule, C, kSplit, kMixed, kMost><<<blocks, kThreads, 0, stream>>>(list, rule, numbers, narrow);
   });
 }
 
-void launch(const UpdateLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream) {
+template <bool kMixed>
+static void launch_by_rule(const UpdateLaunch& l, std::span<const UpdateItem> items, const UpdateNumbers& numbers,
+                           cudaStream_t stream) {
   std::visit(
       [&]<class Rule>(const Rule& rule) {
-        if (l.weights.split) return launch_typed<Rule, __nv_bfloat16, true>(rule, items, numbers, stream);
-        dispatch_activation(l.weights.copy,
-                            [&]<class C>() { launch_typed<Rule, C, false>(rule, items, numbers, stream); });
+        if (l.types.split) return launch_typed<Rule, __nv_bfloat16, true, kMixed>(l, rule, items, numbers, stream);
+        dispatch_activation(l.types.copy,
+                            [&]<class C>() { launch_typed<Rule, C, false, kMixed>(l, rule, items, numbers, stream); });
       },
       l.rule);
+}
+
+void launch(const UpdateLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream) {
+  if (l.types.all_f32())
+    launch_by_rule<false>(l, items, numbers, stream);
+  else
+    launch_by_rule<true>(l, items, numbers, stream);
   check_launch("[update] launch");
 }
 

@@ -1,6 +1,7 @@
 // An optimizer's rule on many parameters in one launch; formulas in ops/update_rules.h, layouts in ops/update.h.
 // Pointers must be multiples of 16 bytes.
 #pragma once
+#include <array>
 #include <optional>
 #include <span>
 
@@ -9,22 +10,26 @@
 
 namespace megalith::cuda {
 
-// Of all parameters of a launch. Weights are f32, beside a copy in compute precision if there is one; or, with `split`,
-// that copy, in bf16, and what it lacks (base/split_float.h). The rest of the state is f32.
-struct WeightTypes {
-  DType copy = DType::bf16;  // or f32
-  bool split = false;
-  bool operator==(const WeightTypes&) const = default;
-};
-// Of an op's weights, gradients and states, and of its copy.
-WeightTypes weight_types(std::string_view op, std::span<const DType> state, std::optional<DType> copy);
-
 constexpr int kMostStates = 2;  // of a rule
 
+// Of all parameters of a launch. Weights are f32, beside a copy in compute precision if there is one; or, with `split`,
+// that copy, in bf16, and what it lacks (base/split_float.h). Gradients and states are f32 or bf16; new states are
+// rounded to the nearest bf16, of two equally near to the even one.
+struct UpdateTypes {
+  DType copy = DType::bf16;  // or f32
+  bool split = false;
+  DType g = DType::f32;
+  std::array<DType, kMostStates> states = {DType::f32, DType::f32};
+  bool operator==(const UpdateTypes&) const = default;
+  bool all_f32() const { return g == DType::f32 && states == UpdateTypes{}.states; }
+};
+// Of an op's weights, gradient and states, and of its copy.
+UpdateTypes update_types(std::string_view op, std::span<const DType> ins, std::optional<DType> copy);
+
 struct UpdateItem {
-  void* w;  // float; with `split` u16
-  const float* g;
-  float* states[kMostStates];
+  void* w;  // of the types' w; with `split` u16
+  const void* g;
+  void* states[kMostStates];
   void* copy;  // nullptr: none
   i64 n;
   bool decay;
@@ -41,7 +46,7 @@ struct UpdateNumbers {
 
 struct UpdateLaunch {
   UpdateRule rule;
-  WeightTypes weights = {};
+  UpdateTypes types = {};
 };
 void launch(const UpdateLaunch& l, std::span<const UpdateItem> items, UpdateNumbers numbers, cudaStream_t stream);
 

@@ -9,15 +9,15 @@ namespace megalith::cuda {
 // f(leaf, where the stretch is in it, where in the window, bytes) for each leaf.
 template <class F>
 static void for_leaves(const Window& w, F&& f) {
-  constexpr i64 kElement = sizeof(float);
   for (size_t k = 0; k < w.stretches.size(); ++k)
-    for (int s = 0; s < w.states; ++s)
-      f(k * size_t(w.states) + size_t(s), w.stretches[k].begin * kElement, w.place(k, s) * kElement,
-        w.stretches[k].count * kElement);
+    for (int s = 0; s < w.states(); ++s) {
+      const i64 element = size_of(w.types[size_t(s)]);
+      f(k * size_t(w.states()) + size_t(s), w.stretches[k].begin * element, w.place(k, s),
+        w.stretches[k].count * element);
+    }
 }
 
-Kernel prepare(const FetchState& op, const Site& site) {
-  check_dtype(op.name, site.outs[0].dtype, {DType::f32});
+Kernel prepare(const FetchState& op, const Site&) {
   return {0, [op](const Args& a) {
             for_leaves(op.window, [&](size_t leaf, i64 from, i64 to, i64 bytes) {
               check_cuda(
@@ -27,8 +27,7 @@ Kernel prepare(const FetchState& op, const Site& site) {
           }};
 }
 
-Kernel prepare(const StoreState& op, const Site& site) {
-  check_dtype(op.name, site.ins[0].dtype, {DType::f32});
+Kernel prepare(const StoreState& op, const Site&) {
   return {0, [op](const Args& a) {
             for_leaves(op.window, [&](size_t leaf, i64 to, i64 from, i64 bytes) {
               check_cuda(
@@ -39,19 +38,20 @@ Kernel prepare(const StoreState& op, const Site& site) {
 }
 
 Kernel prepare(const WindowUpdate& op, const Site& site) {
-  for (size_t i = 0; i < site.ins.size(); i += i == 0 ? 3 : 2) check_dtype(op.name, site.ins[i].dtype, {DType::f32});
-  const DType weights = site.ins[4].dtype;
-  for (size_t i = 4; i < site.ins.size(); i += 2) check_dtype(op.name, site.ins[i].dtype, {weights});
-  check_activation(op.name, weights);
-  const UpdateLaunch l{op.rule, {.copy = op.copy() ? weights : DType::bf16}};
-  return {0, [l, op, narrow = size_of(weights)](const Args& a) {
+  const DType gradient = site.ins[3].dtype, weights = site.ins[4].dtype;
+  for (size_t i = 5; i < site.ins.size(); ++i) check_dtype(op.name, site.ins[i].dtype, {i % 2 ? gradient : weights});
+  const std::vector<DType>& kept = op.window.types;
+  std::vector<DType> ins = {op.copy() ? kept[0] : weights, gradient};
+  ins.insert(ins.end(), kept.begin() + op.copy(), kept.end());
+  const UpdateLaunch l{op.rule, update_types(op.name, ins, op.copy() ? std::optional(weights) : std::nullopt)};
+  return {0, [l, op, of_gradient = size_of(gradient), of_weights = size_of(weights)](const Args& a) {
             std::vector<UpdateItem> items;
             for (int k = 0; k < int(op.window.stretches.size()); ++k) {
               const auto& [begin, n] = op.window.stretches[size_t(k)];
-              const auto state = [&](int s) { return a.out<float>(0) + op.window.place(size_t(k), s); };
-              std::byte* at = a.outs[size_t(1 + k)] + begin * narrow;
-              UpdateItem item{op.copy() ? static_cast<void*>(state(0)) : at,
-                              a.in<float>(3 + 2 * k) + begin,
+              const auto state = [&](int s) { return a.outs[0] + op.window.place(size_t(k), s); };
+              std::byte* at = a.outs[size_t(1 + k)] + begin * of_weights;
+              UpdateItem item{op.copy() ? state(0) : at,
+                              a.ins[size_t(3 + 2 * k)] + begin * of_gradient,
                               {},
                               op.copy() ? at : nullptr,
                               n,

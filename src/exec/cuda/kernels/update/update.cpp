@@ -9,8 +9,13 @@ namespace megalith::cuda {
 
 Kernel prepare(const Accumulate& op, const Site& site) {
   const DType type = site.ins[0].dtype;
-  check_number(op.name, type);
+  check_dtype(op.name, type, {DType::f32, DType::bf16, DType::f64, DType::i32});
   check(type == site.ins[1].dtype, "[accumulate] of {} into {}: cast it", name_of(site.ins[1].dtype), name_of(type));
+  if (type == DType::i32) {  // counters, which start as the model says and go on
+    check(!op.starts, "[accumulate] sums of whole numbers go on from step to step");
+    return {
+        0, [n = count(site.in_shape(0))](const Args& a) { launch_count_up(n, a.in<i32>(1), a.out<i32>(0), a.stream); }};
+  }
   return {0, [type, n = count(site.in_shape(0)), starts = op.starts](const Args& a) {
             if (starts && a.first_micro_batch)
               launch(ScaleLaunch{type, type, 1, n}, a.ins[1], a.outs[0], a.stream);

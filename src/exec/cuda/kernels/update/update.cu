@@ -17,6 +17,16 @@ void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, vo
   check_launch("[accumulate] launch");
 }
 
+static __global__ void __launch_bounds__(kThreads) count_kernel(i64 n, const i32* x, i32* sum) {
+  const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (i < n) sum[i] += x[i];
+}
+
+void launch_count_up(i64 n, const i32* x, i32* sum, cudaStream_t stream) {
+  if (n > 0) count_kernel<<<blocks_for(n, kThreads), kThreads, 0, stream>>>(n, x, sum);
+  check_launch("[accumulate] launch");
+}
+
 template <int kMost>
 static __global__ void __launch_bounds__(kThreads)
     accumulate_kernel(const __grid_constant__ TensorList<AccumulateItem, kMost> list, bool anew) {

@@ -10,6 +10,9 @@ namespace megalith::cuda {
 // sum += x (f32, bf16 or f64, all of one type).
 void launch_accumulate(DType dtype, i64 n, const void* x, const void* before, void* sum, cudaStream_t stream);
 
+// sum += x, of whole numbers.
+void launch_count_up(i64 n, const i32* x, i32* sum, cudaStream_t stream);
+
 struct AccumulateItem {
   float* sum;
   const float* x;

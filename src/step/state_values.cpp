@@ -1,0 +1,139 @@
+// What a model's tensors start as, and how their elements are read and written where leaves hold them otherwise.
+#include <algorithm>
+#include <cmath>
+
+#include "base/split_float.h"
+#include "mesh/block_copy.h"
+#include "passes/gradients.h"
+#include "step/model_state.h"
+
+namespace megalith {
+
+namespace {
+
+// So many are written at once: few enough that another thread's wait for its turn is short, and that one core copies
+// them as fast as several would.
+constexpr size_t kWrittenAtOnce = size_t{1} << 17;
+
+// values as T, each by f. (No function pointer, which would be called for each number.)
+template <class T, class F>
+std::span<const std::byte> as_elements(std::span<const float> values, std::vector<T>& elements, F f) {
+  elements.resize(values.size());
+  for (size_t i = 0; i < values.size(); ++i) elements[i] = f(values[i]);
+  return std::as_bytes(std::span(elements));
+}
+
+}  // namespace
+
+// What is written is made beside the other threads; only the device's queue has turns.
+void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
+  const DType type = leaf.type.dtype;
+  check(type == DType::f32 || type == DType::bf16 || type == DType::u16,
+        "{} is {}: weights and state are f32, bf16 or what that lacks", leaf.name, name_of(type));
+  const bool to_even = leaf.role == Role::optimizer;
+  std::vector<bf16> near;
+  std::vector<u16> rest;
+  while (!values.empty()) {
+    const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
+    const std::span<const std::byte> bytes =
+        type == DType::f32    ? std::as_bytes(some)
+        : type == DType::bf16 ? as_elements(some, near, [&](float x) { return to_even ? bf16(x) : near_of(x); })
+                              : as_elements(some, rest, [](float x) { return rest_of(x); });
+    {
+      const std::lock_guard turn(writing_);
+      interpreter_.write_part(leaf, begin * size_of(type), bytes);
+    }
+    begin += i64(some.size()), values = values.subspan(some.size());
+  }
+}
+
+void ModelState::write(const StatePiece& piece, i64 begin, std::span<const float> values) {
+  write_elements(*piece.leaf, piece.begin + begin, values);
+  if (piece.beside) write_elements(*piece.beside, piece.begin + begin, values);
+}
+
+void ModelState::write(const StatePiece& piece, i64 begin, std::span<const std::byte> values) {
+  if (piece.dtype == DType::f32)
+    return write(piece, begin, std::span(reinterpret_cast<const float*>(values.data()), values.size() / sizeof(float)));
+  const std::lock_guard turn(writing_);
+  interpreter_.write_part(*piece.leaf, (piece.begin + begin) * size_of(piece.dtype), values);
+}
+
+void ModelState::read(const StatePiece& piece, i64 begin, std::span<std::byte> out) const {
+  if (piece.dtype == DType::f32)
+    return read(piece, begin, std::span(reinterpret_cast<float*>(out.data()), out.size() / sizeof(float)));
+  interpreter_.read_part(*piece.leaf, (piece.begin + begin) * size_of(piece.dtype), out);
+}
+
+void ModelState::read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const {
+  std::vector<bf16> near(size_t(std::min(i64(out.size()), kJoinedAtOnce)));
+  while (!out.empty()) {
+    const std::span some = std::span(near).first(std::min(near.size(), out.size()));
+    interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(bf16)), std::as_writable_bytes(some));
+    std::ranges::copy(some, out.begin());
+    begin += i64(some.size()), out = out.subspan(some.size());
+  }
+}
+
+void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
+  if (piece.leaf->type.dtype == DType::bf16) return read_narrow(piece, begin, out);
+  if (piece.leaf->type.dtype == DType::f32)
+    return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
+  if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);
+  const i64 most = std::min(i64(out.size()), kJoinedAtOnce);
+  std::vector<std::byte> parts(size_t(4 * most));
+  for (i64 i = 0; i < i64(out.size()); i += most) {
+    const size_t n = size_t(std::min(most, i64(out.size()) - i));
+    const std::span near = std::span(parts).first(2 * n), rest = std::span(parts).subspan(2 * n, 2 * n);
+    interpreter_.read_part(*piece.beside, 2 * (piece.begin + begin + i), near);
+    interpreter_.read_part(*piece.leaf, 2 * (piece.begin + begin + i), rest);
+    join_floats(near.data(), rest.data(), out.subspan(size_t(i), n));
+  }
+}
+
+void ModelState::initialise(u64 seed) {
+  const bool cut = !step_.pools.empty(), parts = cut && !step_.pools[0].starts_in_gradients();
+  if (parts) initialise_parts(seed);
+  for (const Parameter& p : parts ? std::vector<Parameter>() : step_.parameters) {
+    const Draw start = start_of(p, seed);
+    const Leaf& gradient = cut ? step_.plan.leaf(gradient_name(p.name)) : step_.plan.leaf(p.name);
+    if (!cut || gives_values(gradient)) interpreter_.draw(gradient, start);
+    if (const Leaf* main = cut ? nullptr : step_.plan.find_leaf(main_name(p.name))) interpreter_.draw(*main, start);
+  }
+  for (const Parameter& p : step_.untrained) initialise_untrained(p, seed);
+  if (cut && !parts) run("take main");
+  finish();
+}
+
+void ModelState::initialise_parts(u64 seed) {
+  for (const StateTensor& t : tensors_) {
+    if (!t.is_weight || !t.is_trained) continue;
+    const Type& type = t.parameter->type;
+    std::vector<float> block(size_t(local_type(step_.plan.mesh, type).elements()));
+    draw(start_of(*t.parameter, seed), type, step_.plan.mesh, coord_, block.data());
+    const Place place = place_of(t);
+    const std::span some = std::span(block).subspan(size_t(place.first), size_t(place.count));
+    write(StatePiece{place.leaf, place.beside, place.begin, {}, {}}, 0, std::span<const float>(some));
+  }
+}
+
+// What an interpreter does not draw is drawn here.
+void ModelState::initialise_untrained(const Parameter& p, u64 seed) {
+  const Leaf& leaf = step_.plan.leaf(p.name);
+  const DType type = leaf.type.dtype;
+  if (type == DType::f32 || type == DType::bf16) return interpreter_.draw(leaf, start_of(p, seed));
+  std::vector<float> drawn(size_t(local_type(step_.plan.mesh, leaf.type).elements()));
+  draw(start_of(p, seed), leaf.type, step_.plan.mesh, coord_, drawn.data());
+  const auto write_as = [&]<class T>(std::vector<T> values) { interpreter_.write(leaf, values.data()); };
+  if (type == DType::f64) return write_as(std::vector<double>(drawn.begin(), drawn.end()));
+  std::vector<i32> whole(drawn.size());
+  std::ranges::transform(drawn, whole.begin(), [](float x) { return i32(std::lround(x)); });
+  write_as(std::move(whole));
+}
+
+void ModelState::forget_moments() {
+  for (const Leaf& leaf : step_.plan.leaves)
+    if (leaf.role == Role::optimizer) interpreter_.draw(leaf, {});
+}
+
+}  // namespace megalith
