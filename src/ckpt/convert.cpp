@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 
 #include "base/canonical_path.h"
 #include "base/check.h"
@@ -115,6 +116,9 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
                                              MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
   };
   add("", "", type);
+  std::set<std::string> mapped;
+  for (const NamedShape& t : mapping.ours) mapped.insert(t.name);
+  all.join(tensors, [&](const std::string& name) { return !is_optimizer_tensor(name) && !mapped.contains(name); });
   const std::string state = kMegatronState;
   const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, mapping.ours);
   if (!kinds.empty()) add("", state + "param.", DType::f32);

@@ -150,10 +150,13 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
       if (last_rows && rows > run.model.vocab_size) blocks.push_back(padding(theirs.name, theirs.shape, end, type));
     }
   };
+  const auto is_weight = [](const SaveTensor& t) { return t.is_trained && !is_optimizer_tensor(t.name); };
   for (const SaveTensor& t : ours)
-    if (!is_optimizer_tensor(t.name)) add(t, t.name, "", run.params);
+    if (!t.is_trained) blocks.push_back(t);
   for (const SaveTensor& t : ours)
-    if (run.has_optimizer && !is_optimizer_tensor(t.name)) add(t, t.name, state + "param.", DType::f32);
+    if (is_weight(t)) add(t, t.name, "", run.params);
+  for (const SaveTensor& t : ours)
+    if (run.has_optimizer && is_weight(t)) add(t, t.name, state + "param.", DType::f32);
   for (const SaveTensor& t : ours) {
     if (!run.has_optimizer || !is_optimizer_tensor(t.name)) continue;
     const std::size_t kind = std::string_view(kOptimizerState).size(), end = t.name.find('.', kind);

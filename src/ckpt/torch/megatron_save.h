@@ -28,7 +28,8 @@ struct MegatronRun {
 i64 megatron_rows(const ModelConfig& model);
 
 // torch_dist of this rank's blocks of our logical tensors, f32: parameters (which become theirs in the run's type and,
-// with the optimizer's state, f32 main values beside it) and the optimizer's states.
+// with the optimizer's state, f32 main values beside it) and the optimizer's states. What is not trained keeps its name
+// and dtype.
 std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::vector<SaveTensor>& ours, int rank,
                                             const SaveOptions& options);
 

@@ -29,14 +29,26 @@ i64 embedding_rows(const TensorReader& tensors) {
   return tensors.tensors()[*i].shape[0];
 }
 
-// Error unless the files' weights are those of the model, none more and none less. Megatron keeps all else as objects,
-// but for the optimizer's state, and rotary frequencies, which versions of before September 2023 saved as a
-// buffer.
-void check_weights(const TensorReader& files, const TensorMapping& mapping) {
+// Megatron keeps all but weights as objects, but for the optimizer's state, and rotary frequencies, which versions of
+// before September 2023 saved as a buffer.
+bool is_weight(const TensorSpec& t) {
+  return !is_optimizer_tensor(t.name) && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq";
+}
+
+// Of our own checkpoints: tensors that are not trained have our names.
+std::set<std::string> own_tensors(const TensorReader& files, const TensorMapping& mapping) {
+  std::set<std::string> theirs, own;
+  for (const NamedShape& t : mapping.theirs) theirs.insert(t.name);
+  for (const TensorSpec& t : files.tensors())
+    if (is_weight(t) && !theirs.contains(t.name)) own.insert(t.name);
+  return own;
+}
+
+// Error unless the files' weights are those of the model, none more but for `own`, and none less.
+void check_weights(const TensorReader& files, const TensorMapping& mapping, const std::set<std::string>& own) {
   std::vector<NamedShape> found;
   for (const TensorSpec& t : files.tensors())
-    if (!is_optimizer_tensor(t.name) && !t.name.starts_with("chained_") && t.name != "rotary_pos_emb.inv_freq")
-      found.push_back({t.name, t.shape});
+    if (is_weight(t) && !own.contains(t.name)) found.push_back({t.name, t.shape});
   check_same_tensors("[load] " + files.where(), mapping.theirs, found);
 }
 
@@ -57,13 +69,14 @@ TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefi
 
 // Main values where the optimizer has them, and its states. UnplacedState if any of them is not whole.
 std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
-                                                    const TensorMapping& mapping) {
+                                                    const TensorMapping& mapping, const std::set<std::string>& own) {
   auto all = std::make_shared<JoinedTensors>(files->where());
   const std::string state = kMegatronState;
   std::string main;
   for (const char* kind : kMainKinds)
     if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
   add_mapped(*all, files, mapping, main, "");
+  all->join(files, [&](const std::string& name) { return own.contains(name); });
   for (const std::string& kind : kinds_of_state(*files, state, mapping.theirs)) {
     const TensorMapping kept = part_of_theirs(*files, state + kind + ".", mapping);
     add_mapped(*all, files, kept, state + kind + ".", kOptimizerState + kind + ".");
@@ -108,14 +121,15 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
   const TensorMapping mapping = megatron_mapping(*c.model, layers, rows);
-  check_weights(*files, mapping);
+  const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, mapping) : std::set<std::string>();
+  check_weights(*files, mapping, own);
   try {
-    c.tensors = logical_tensors(find_state(*c.model, layers), mapping);
+    c.tensors = logical_tensors(find_state(*c.model, layers), mapping, own);
   } catch (const DamagedFile&) {
     throw;
   } catch (const Error& e) {
     c.state_problem = e.what();
-    c.tensors = logical_tensors(without_state(files), mapping);
+    c.tensors = logical_tensors(without_state(files), mapping, own);
   }
 }
 
