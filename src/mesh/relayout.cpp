@@ -35,15 +35,20 @@ static std::optional<Transfer> transfer(State from, State to) {
 
 namespace {
 
-// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come.
-void check_whole(const AxisList& dim, AxisSet axes, int number) {
+// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come. Parts of one rank are none.
+// Refuses all of a ragged one.
+void check_whole(const Mesh& mesh, const AxisList& dim, AxisSet axes, int number) {
   for (size_t i = 0; i < dim.size();) {
     const SplitOver s = dim.split_from(i);
     i += size_t(s.axes.size());
+    const auto text = [&] { return to_string(Layout{{dim}, {}, {}, {}}); };
+    if (s.order == Order::ragged && s.axes.meets(axes))
+      fail("dim {} split as {} is ragged over {}: no relayout takes rows of experts", number, text(), to_string(axes));
+    const AxisSet used = mesh.used(s.axes);
     const bool bound = s.order == Order::zigzag || s.rotated != 0;
-    if (bound && s.axes.meets(axes) && !axes.has(s.axes))
+    if (bound && used.meets(axes) && !axes.has(used))
       fail("dim {} split as {}: {} is a part of a split in zigzag order or rotated, so it cannot leave or come alone",
-           number, to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
+           number, text(), to_string(axes));
   }
 }
 
@@ -57,7 +62,7 @@ bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet outer, Axis inner) {
 
 // Takes `axes`, the innermost of the dim, out of its list. Returns the last of them.
 AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
-  check_whole(dim, axes, number);
+  check_whole(mesh, dim, axes, number);
   AxisList rest;
   AxisSet leaving;
   AxisUse last = dim.back();
@@ -83,7 +88,7 @@ void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
     while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, at[-1].axis, a)) --at;
     dim.insert(at, {a, split.order, split.rotated});
   }
-  check_whole(dim, split.axes, number);
+  check_whole(mesh, dim, split.axes, number);
 }
 
 }  // namespace
@@ -91,6 +96,7 @@ void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
                            Order order, int rotated) {
   check(!axes.empty(), "relayout over no axis");
+  check(order != Order::ragged, "relayout to a ragged split: an op makes rows of experts");
   if (rotated != 0 && !(to.is_split() && is_of_one(axes)))
     fail("relayout to {} over {}: only a split of one axis rotates", to_string(to), to_string(axes));
   const State state = from.state(*axes.begin());
