@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/cuda_needs/attention_node.h"
+#include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/squares.h"
@@ -116,6 +117,10 @@ i64 bytes(const CachedAttention&, const Asked& a) {
 
 i64 bytes(const EmbeddingGrad&, const Asked& a) {
   return list_sizes(embedding_shape(a.node, 1, 2), embedding_chunk(a.node.outs[0].dtype)).all();
+}
+
+i64 bytes(const ExpertRows&, const Asked& a) {
+  return expert_rows_workspace(count(a.node.in_shape(0)), a.node.out_shape(0)[1]);
 }
 
 i64 bytes(const VocabLoss&, const Asked& a) {
