@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "base/dtype.h"
+#include "ops/router_score.h"
 
 namespace megalith {
 
@@ -12,8 +12,6 @@ namespace config {
 class FieldList;
 }
 
-// Scores of the experts from the router's logits: softmax, logistic(z) or sqrt(log(1 + e^z)).
-enum class RouterScore : u8 { softmax, sigmoid, sqrtsoftplus };
 // Which tokens of an expert stay where it has too many: those of the largest weights, or the first ones.
 enum class TokenDrop : u8 { probs, position };
 // The router computes in f32 with each of them.

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/cuda_needs/attention_node.h"
+#include "exec/cuda_needs/expert_lists.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/relayout_boxes.h"
@@ -127,6 +128,11 @@ i64 bytes(const VocabLoss&, const Asked& a) {
   const Shape x = a.node.in_shape(1);
   const i64 rows = x[0] * x[1];
   return vocab_loss_blocks(a.node.ins[1].dtype, rows, x[2], a.node.gpu.capability) > 0 ? 0 : vocab_loss_workspace(rows);
+}
+
+i64 bytes(const ExpertCapacity& op, const Asked& a) {
+  const Shape p = a.node.in_shape(0);
+  return expert_lists_bytes(p[0] * p[1], op.experts);
 }
 
 i64 bytes(const Relayout& op, const Asked& a) { return RelayoutBoxes(op, a.node).workspace; }
