@@ -17,6 +17,7 @@
 #include "ops/grouped_product.h"
 #include "ops/host_copy.h"
 #include "ops/layer_norm.h"
+#include "ops/logistic_gate.h"
 #include "ops/multi_update.h"
 #include "ops/normalize.h"
 #include "ops/reshape.h"

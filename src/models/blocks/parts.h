@@ -6,6 +6,8 @@
 #include "models/config.h"
 #include "models/model.h"
 #include "models/placement.h"
+#include "ops/activate.h"
+#include "ops/swiglu.h"
 
 namespace megalith {
 
@@ -45,6 +47,12 @@ struct Parts {
 
 // x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
 Value attention_block(Parts& parts, const std::string& name, Value x);
-Value mlp_block(Parts& parts, const std::string& name, Value x);
+// `width`: inside the MLP, with biases if `has_bias`.
+Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);
+// A mixture of experts: x [s,b,h] of the stream's layout -> y [s,b,h], of it too.
+Value moe_block(Parts& parts, const std::string& name, Value x);
+
+Act act_of(Activation a);    // of an MLP that is not gated
+Gate gate_of(Activation a);  // of one that is
 
 }  // namespace megalith

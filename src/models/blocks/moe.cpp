@@ -1,0 +1,85 @@
+// A layer with experts. Ranks of ep x etp gather their tokens, compute each expert's rows where the expert is, and
+// reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). docs/layouts.md, section 9.
+#include "models/blocks/parts.h"
+#include "models/blocks/tokens_of_experts.h"
+#include "ops/add.h"
+#include "ops/einsum.h"
+#include "ops/expert_activation.h"
+#include "ops/expert_rows.h"
+#include "ops/gather_rows.h"
+#include "ops/grouped_product.h"
+#include "ops/logistic_gate.h"
+#include "ops/route.h"
+
+namespace megalith {
+
+namespace {
+
+struct Routed {
+  Value p, choice;  // [s,b,k]
+};
+
+RouteSpec route_of(const MoeConfig& m) {
+  RouteSpec r{.score = m.router_score_function, .pre_softmax = m.router_pre_softmax, .topk = m.router_topk};
+  if (m.router_num_groups > 0)
+    r.groups = m.router_num_groups, r.group_topk = m.router_group_topk, r.group_best = m.group_best();
+  r.scaling = m.router_topk_scaling_factor.value_or(1);
+  return r;
+}
+
+// In f32 at the least: rounded logits choose other experts.
+Routed route(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const DType wide = accum_of(p.mode.precision.activations);
+  const Value w = p.matrix(name + "router.weight", {c.moe.num_experts, c.hidden_size}, kOnStream,
+                           initial_of(c, c.init_method_std, c.moe.num_experts, c.hidden_size));
+  const Value z = einsum(p.b, "sbh,eh->sbe", p.cast(x, wide), p.cast(w, wide));
+  const std::vector<Value> out = p.b.add(Route{route_of(c.moe)}, {z});
+  return {out[0], out[1]};
+}
+
+// x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
+Value experts(Parts& p, const std::string& name, Value x, const Routed& r) {
+  Builder& b = p.b;
+  const ModelConfig& c = p.config;
+  const i64 n = c.moe.num_experts, f = c.expert_width(), h = c.hidden_size, k = c.moe.router_topk;
+  const i64 ep = b.mesh().n(groups::expert);
+  const double filled = double(k) / double(ep * std::min(k, n / ep)), std = c.init_method_std;
+  const ExpertPlan plan = expert_rows(b, r.choice, n);
+  const Value rows = gather_rows(b, x, plan), weights = gather_weights(b, r.p, plan);
+  const bool gated = c.gated();
+  const Value w1 =
+      gated ? p.matrix(name + "linear_fc1.weight", {n, 2, f, h}, by_expert(0, 2), initial_of(c, std, 2 * f, h))
+            : p.matrix(name + "linear_fc1.weight", {n, f, h}, by_expert(0, 1), initial_of(c, std, f, h));
+  const Value u = grouped_product(b, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1, plan.ends, filled);
+  const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c.activation)}
+                              : ExpertAct{.gated = false, .act = act_of(c.activation)};
+  const Value a = expert_activation(b, act, u, weights, plan.ends);
+  const Value w2 = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c, h, f));
+  return combine_rows(b, grouped_product(b, "nf,ehf->nh", a, w2, plan.ends, filled), plan);
+}
+
+// The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
+Value shared_expert(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const Value y = p.leave(mlp_block(p, name, p.enter(x), c.moe.shared_expert_intermediate_size, c.mlp_bias()));
+  if (!c.moe.shared_expert_gate) return y;
+  const Value g =
+      p.matrix(name + "gate_weight", {1, c.hidden_size}, kOnStream, initial_of(c, c.init_method_std, 1, c.hidden_size));
+  return p.b.add1(LogisticGate{}, {y, p.b.add1(Einsum{"sbh,oh->sbo", accum_of(p.b.type(x).dtype)}, {x, g})});
+}
+
+}  // namespace
+
+Value moe_block(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const Routed r = route(p, name, x);
+  const TokensOfExperts tokens(p.b, x);
+  const Routed gathered{tokens.gather(r.p), tokens.gather(r.choice)};
+  Value y = tokens.give_back(experts(p, name + "experts.", tokens.gather(x), gathered));
+  if (c.moe.shared_expert_intermediate_size > 0)
+    y = add(p.b, "sbh,sbh->sbh", y, shared_expert(p, name + "shared_experts.", x));
+  return y;
+}
+
+}  // namespace megalith
