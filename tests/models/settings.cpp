@@ -20,6 +20,12 @@ ModelConfig gpt2_like() {
   return c;
 }
 
+ModelConfig mixture() {
+  ModelConfig c = llama_like();
+  c.moe.num_experts = 8, c.moe.ffn_hidden_size = 12;
+  return c;
+}
+
 namespace {
 
 constexpr ParallelStyle kPlain{false, Order::block, false}, kSp{true, Order::block, false},
@@ -60,6 +66,20 @@ void three_query_heads(TrainingSpec& s) {  // tp 6 = tk 2 x tr 3
 void three_groups(TrainingSpec& s) {
   s.model.seq_length = s.model.max_position_embeddings = 18;
   s.model.num_attention_heads = s.model.num_query_groups = 3, s.model.padded_vocab_size = 51;
+}
+
+void shared_expert(TrainingSpec& s) {
+  s.model.moe.shared_expert_intermediate_size = 20, s.model.moe.shared_expert_gate = true;
+  s.model.moe.router_pre_softmax = true, s.model.moe.layer_freq = "([0]+[1])";
+}
+void all_experts(TrainingSpec& s) { s.model.moe.router_topk = 8; }
+void one_expert(TrainingSpec& s) {
+  s.model.moe.router_topk = 1, s.model.moe.router_score_function = RouterScore::sigmoid;
+  s.model.activation = Activation::gelu_tanh;
+}
+void grouped_sigmoid(TrainingSpec& s) {
+  s.model.moe.router_score_function = RouterScore::sigmoid, s.model.moe.router_topk_scaling_factor = 2.5;
+  s.model.moe.router_num_groups = 4, s.model.moe.router_group_topk = 2, s.model.moe.router_topk = 4;
 }
 
 struct Run {
@@ -130,6 +150,28 @@ const Run kRuns[] = {
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2, 2, 1},  // cp 2 | cp 2
     {"llama_four_groups", llama_like, four_groups, kAllToAll, 1, 4, 1, 1, 2, 2, 1},
     {"olmo2", llama_like, olmo2, kSpZigzag, 1, 4, 2, 1, 2, 2, 2},  // tk | cp 2 | cp 2
+    {"mixture", mixture, nullptr, kPlain, 1, 1, 1, 1, 2},
+    {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2},
+    {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2, 2},
+    {"mixture", mixture, nullptr, kPlain, 4, 1, 1, 1, 2, 4},
+    {"mixture", mixture, nullptr, kPlain, 4, 1, 1, 1, 2, 2},
+    {"mixture_keep_gathered", mixture, keep_gathered, kPlain, 4, 1, 1, 1, 1, 2},
+    {"mixture", mixture, nullptr, kSp, 1, 1, 2, 1, 2},        // etp 2
+    {"mixture", mixture, nullptr, kSp, 1, 1, 2, 1, 2, 2, 1},  // ep over tp
+    {"mixture", mixture, nullptr, kSp, 1, 1, 2, 1, 2, 1, 1},  // edp over tp
+    {"mixture", mixture, nullptr, kSp, 2, 1, 2, 2, 2, 2, 2},  // etp in tp, ep the rest of it
+    {"mixture", mixture, nullptr, kSp, 2, 1, 2, 1, 1, 1, 4},  // etp over tp and dp
+    {"mixture", mixture, nullptr, kZigzag, 1, 2, 1, 1, 2, 2, 1},
+    {"mixture", mixture, nullptr, kZigzag, 2, 2, 1, 1, 2, 4, 1},
+    {"mixture", mixture, nullptr, kPlain, 1, 4, 1, 1, 2, 2, 1},  // cp in blocks, cut by ep
+    {"mixture", mixture, nullptr, kSpZigzag, 2, 2, 2, 1, 2, 2, 1},
+    {"mixture", mixture, nullptr, kSpZigzag, 2, 2, 2, 1, 2, 4, 2},
+    {"mixture_shared", mixture, shared_expert, kPlain, 1, 1, 1, 1, 2},
+    {"mixture_shared", mixture, shared_expert, kSpZigzag, 1, 2, 2, 1, 2, 4, 1},
+    {"mixture_shared", mixture, shared_expert, kSp, 2, 1, 2, 2, 2, 4, 2},
+    {"mixture_all_experts", mixture, all_experts, kPlain, 4, 1, 1, 1, 2, 4},
+    {"mixture_one_expert", mixture, one_expert, kSp, 2, 1, 2, 1, 2, 4, 1},
+    {"mixture_grouped_sigmoid", mixture, grouped_sigmoid, kSp, 2, 1, 2, 1, 2, 2, 2},
 };
 
 }  // namespace

@@ -73,12 +73,19 @@ Value shared_expert(Parts& p, const std::string& name, Value x) {
 
 Value moe_block(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
+  const Origin origin = p.b.origin();
+  p.b.set_origin({"moe", origin.layer, origin.stack});
   const Routed r = route(p, name, x);
   const TokensOfExperts tokens(p.b, x);
   const Routed gathered{tokens.gather(r.p), tokens.gather(r.choice)};
   Value y = tokens.give_back(experts(p, name + "experts.", tokens.gather(x), gathered));
-  if (c.moe.shared_expert_intermediate_size > 0)
-    y = add(p.b, "sbh,sbh->sbh", y, shared_expert(p, name + "shared_experts.", x));
+  if (c.moe.shared_expert_intermediate_size > 0) {
+    p.b.set_origin({"shared_experts", origin.layer, origin.stack});
+    const Value shared = shared_expert(p, name + "shared_experts.", x);
+    p.b.set_origin(origin);
+    y = add(p.b, "sbh,sbh->sbh", y, shared);
+  }
+  p.b.set_origin(origin);
   return y;
 }
 
