@@ -172,7 +172,7 @@ class GoldenCheck {
   void gradients() {
     interpreter_->run(program("micro-batch"), true);
     const double tokens = double(step_.plan.leaf("tokens").type.elements());
-    const HfMapping mapping = hf_mapping(*hf_.family, hf_.model);
+    const HfMapping mapping = hf_parameter_mapping(*hf_.family, hf_.model);
     for (size_t i = 0; i < mapping.theirs.size(); ++i) {
       const NamedShape& theirs = mapping.theirs[i];
       std::vector<float> packed(size_t(count(theirs.shape)));
