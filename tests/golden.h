@@ -26,7 +26,11 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "falcon_alibi_32_heads",
                                             "falcon_alibi_long",
                                             "gemma",
-                                            "olmo2"};
+                                            "olmo2",
+                                            "mixtral",
+                                            "qwen2_moe",
+                                            "qwen3_moe",
+                                            "olmoe"};
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
