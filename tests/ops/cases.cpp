@@ -216,7 +216,22 @@ class Table {
       grad(Route{at}, {z, constant("e")});
       at.groups = 2, at.group_topk = 1, at.group_best = 2, at.bias = false, at.by = true;
       grad(Route{at}, {z, constant("sbe")});
+      grad(RouterScores{score}, {z});
+      plain(RouterScoresGrad{score}, {value("sbe"), value("sbe")});
     }
+    grad(LogSumExp{}, {z});
+    plain(LogSumExpGrad{}, {value("sb"), value("sbe")});
+    plain(ExpertMap{e, DType::f64}, {choice});
+    grad(Jitter{0.3, 3}, {value("sbh"), rows()});
+    plain(FakeLogits{0, 3}, {value("sbe"), rows()});
+    grad(FakeLogits{0.5, 3}, {value("sbe"), rows()});
+    CaseInput p = positive("sb2", true);
+    grad(ExpertCapacity{e, 100}, {p, choice});  // room for all: what is dropped hangs on the layout
+    plain(ExpertCapacityGrad{}, {value("sb2"), choice});
+    plain(CountShares{}, {positive("e", false)});
+    CaseInput bias{random_integers({e}, 9, seed()), false, DType::f32}, counts = bias;
+    counts.data = random_integers({e}, 9, seed()), counts.like = 0;
+    at_update(BalanceBias{0.25}, {bias, counts, {{{4}, {2.0, 3.0, 0.5, 1.0}}}});
   }
 
   void update() {
@@ -251,13 +266,13 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},       RmsNormGrad{},      LayerNormGrad{},   ActivateGrad{},
-          SwigluGrad{},      AttentionGrad{},    AttentionPart{},   AttentionPartGrad{},
-          EmbeddingGrad{},   VocabMax{},         VocabMaxSums{},    VocabLoss{},
-          VocabSumsGrad{},   CrossEntropyGrad{}, RouteGrad{},       Ones{},
-          AddGrad{},         CacheWrite{},       CachedAttention{}, Accumulate{},
-          MultiAccumulate{}, SumSquares{},       MultiSumSquares{}, StepScalars{},
-          Normalize{},       Update{},           MultiUpdate{}};
+  return {
+      Broadcast{},          RmsNormGrad{},       LayerNormGrad{}, ActivateGrad{},     SwigluGrad{},   AttentionGrad{},
+      AttentionPart{},      AttentionPartGrad{}, EmbeddingGrad{}, VocabMax{},         VocabMaxSums{}, VocabLoss{},
+      VocabSumsGrad{},      CrossEntropyGrad{},  RouteGrad{},     RouterScoresGrad{}, ExpertMap{},    LogSumExpGrad{},
+      ExpertCapacityGrad{}, Sinkhorn{},          CountShares{},   BalanceBias{},      Ones{},         AddGrad{},
+      CacheWrite{},         CachedAttention{},   Accumulate{},    MultiAccumulate{},  SumSquares{},   MultiSumSquares{},
+      StepScalars{},        Normalize{},         Update{},        MultiUpdate{}};
 }
 
 }  // namespace megalith::harness

@@ -16,10 +16,10 @@ std::set<std::string> listed_ops() {
 #undef OP
   // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
   // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
-  // tests/kernels.
+  // tests/kernels. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels.
   for (const std::string_view other :
        {Relayout::name, Wait::name, JoinPool::name, PutBack::name, StageTerm::name, FetchState::name, StoreState::name,
-        WindowUpdate::name, SplitMain::name, HostStore::name, HostFetch::name})
+        WindowUpdate::name, SplitMain::name, HostStore::name, HostFetch::name, Sinkhorn::name})
     out.erase(std::string(other));
   return out;
 }

@@ -3,10 +3,10 @@
 #include <algorithm>
 
 #include "exec/cuda_needs/attention_node.h"
-#include "exec/cuda_needs/expert_lists.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/relayout_boxes.h"
+#include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
 #include "exec/cuda_needs/sum_plan.h"
 #include "exec/cuda_needs/vocab_blocks.h"
@@ -133,6 +133,11 @@ i64 bytes(const VocabLoss&, const Asked& a) {
 i64 bytes(const ExpertCapacity& op, const Asked& a) {
   const Shape p = a.node.in_shape(0);
   return expert_lists_bytes(p[0] * p[1], op.experts);
+}
+
+i64 bytes(const Sinkhorn&, const Asked& a) {
+  const Shape z = a.node.in_shape(0);
+  return sinkhorn_bytes(z[0] * z[1]);
 }
 
 i64 bytes(const Relayout& op, const Asked& a) { return RelayoutBoxes(op, a.node).workspace; }

@@ -1,6 +1,7 @@
 // What the blocks of transformers are built of: parameters and data as leaves, norms, dropout and biases, and the two
 // ways between the residual stream and the tensor-parallel parts.
 #pragma once
+#include <array>
 #include <string>
 
 #include "models/config.h"
@@ -10,6 +11,14 @@
 #include "ops/swiglu.h"
 
 namespace megalith {
+
+inline constexpr size_t kRouterLosses = 4;
+
+// What the routers of a piece's layers have added up.
+struct RouterSums {
+  std::array<Value, kRouterLosses> sums{};  // by loss (blocks/router_losses.cpp); none: no layer has it
+  i64 layers = 0;
+};
 
 struct Parts {
   Builder& b;
@@ -21,6 +30,7 @@ struct Parts {
   bool position_ids = false, document_starts = false;  // see GptData
   i64 cache_length = 0;                                // 0: training or evaluation
   Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
+  RouterSums router{};
   Built out{};
 
   Parameter declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/blocks/parts.h"
+#include "models/blocks/router.h"
 #include "ops/add.h"
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
@@ -50,6 +50,7 @@ class GptBuilder {
       loss(x, table);
     else
       p_.out.output = x;
+    add_router_terms(p_);
     return std::move(p_.out);
   }
 
@@ -170,7 +171,16 @@ std::string Gpt::describe(const ModelPiece& piece) const {
 }
 
 std::vector<DataInput> Gpt::inputs() const {
-  return {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false}, {"rows"}};
+  std::vector<DataInput> out = {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false},
+                                {"rows"}};
+  if (!router_terms(config_.moe).empty()) out.push_back({kStepTokens, false});  // evaluation has none
+  return out;
+}
+
+std::vector<std::string> Gpt::terms() const {
+  std::vector<std::string> out = {"lm loss"};
+  for (const std::string& name : router_terms(config_.moe)) out.push_back(name);
+  return out;
 }
 
 Built Gpt::build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const {
@@ -187,7 +197,7 @@ Precision precision_of(const ModelConfig& config, DType compute) {
 }
 
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
-  const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false};
+  const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false, .train = false};
   Parts parts{.b = b, .config = config, .mode = mode, .style = style};
   parts.seq = shape.tokens, parts.cache_length = shape.cache_length, parts.position_ids = true;
   const ModelPiece whole{0, int(config.num_layers) + 2};

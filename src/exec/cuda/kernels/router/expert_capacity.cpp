@@ -2,7 +2,7 @@
 #include "exec/cuda/kernels/router/expert_capacity.h"
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda_needs/expert_lists.h"
+#include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
