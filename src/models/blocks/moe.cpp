@@ -1,6 +1,6 @@
 // A layer with experts. Ranks of ep x etp gather their tokens, compute each expert's rows where the expert is, and
 // reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). docs/layouts.md, section 9.
-#include "models/blocks/parts.h"
+#include "models/blocks/router.h"
 #include "models/blocks/tokens_of_experts.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
@@ -9,37 +9,13 @@
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
 #include "ops/logistic_gate.h"
-#include "ops/route.h"
 
 namespace megalith {
 
 namespace {
 
-struct Routed {
-  Value p, choice;  // [s,b,k]
-};
-
-RouteSpec route_of(const MoeConfig& m) {
-  RouteSpec r{.score = m.router_score_function, .pre_softmax = m.router_pre_softmax, .topk = m.router_topk};
-  if (m.router_num_groups > 0)
-    r.groups = m.router_num_groups, r.group_topk = m.router_group_topk, r.group_best = m.group_best();
-  r.scaling = m.router_topk_scaling_factor.value_or(1);
-  return r;
-}
-
-// In f32 at the least: rounded logits choose other experts.
-Routed route(Parts& p, const std::string& name, Value x) {
-  const ModelConfig& c = p.config;
-  const DType wide = accum_of(p.mode.precision.activations);
-  const Value w = p.matrix(name + "router.weight", {c.moe.num_experts, c.hidden_size}, kOnStream,
-                           initial_of(c, c.init_method_std, c.moe.num_experts, c.hidden_size));
-  const Value z = einsum(p.b, "sbh,eh->sbe", p.cast(x, wide), p.cast(w, wide));
-  const std::vector<Value> out = p.b.add(Route{route_of(c.moe)}, {z});
-  return {out[0], out[1]};
-}
-
 // x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
-Value experts(Parts& p, const std::string& name, Value x, const Routed& r) {
+Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r) {
   Builder& b = p.b;
   const ModelConfig& c = p.config;
   const i64 n = c.moe.num_experts, f = c.expert_width(), h = c.hidden_size, k = c.moe.router_topk;
@@ -75,9 +51,9 @@ Value moe_block(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
   const Origin origin = p.b.origin();
   p.b.set_origin({"moe", origin.layer, origin.stack});
-  const Routed r = route(p, name, x);
+  const RouterResult r = route(p, name, x);
   const TokensOfExperts tokens(p.b, x);
-  const Routed gathered{tokens.gather(r.p), tokens.gather(r.choice)};
+  const RouterResult gathered{tokens.gather(r.p), tokens.gather(r.choice)};
   Value y = tokens.give_back(experts(p, name + "experts.", tokens.gather(x), gathered));
   if (c.moe.shared_expert_intermediate_size > 0) {
     p.b.set_origin({"shared_experts", origin.layer, origin.stack});
