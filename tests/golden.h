@@ -32,8 +32,15 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "qwen3_moe",
                                             "olmoe"};
 
+// Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
+inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt"};
+inline const std::vector<std::string> kSharedMegatron = {};
+
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
+inline std::string shared_megatron(const std::string& name) {
+  return std::string(kSharedDir) + "/fixtures/megatron/" + name;
+}
 inline std::string shared_vectors(const std::string& file) {
   return std::string(kSharedDir) + "/formats/vectors/" + file;
 }

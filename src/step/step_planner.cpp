@@ -98,6 +98,7 @@ void StepPlanner::build_training(const StagePiece& piece) {
   if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
   Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix, has_loss)};
   sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
+  if (spec_.keep_training_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   update_untrained(b, model.untrained);
   keep_untrained(model.untrained);
   built_.push_back({piece, &g, model.parameters, sums, accumulate_seen(b, model.untrained), parameters_.size()});
