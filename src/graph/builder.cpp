@@ -128,7 +128,7 @@ Value Builder::saved(Value v) {
   const auto* r = g_.nodes[node].op.get_if<Relayout>();
   if (!r || r->transfer != Transfer::all_gather) return v;
   const Relayout op = *r;
-  return relayout(g_.nodes[node].ins[0], op.axes, op.to, op.order);
+  return relayout(saved(g_.nodes[node].ins[0]), op.axes, op.to, op.order);
 }
 
 }  // namespace megalith

@@ -52,12 +52,14 @@ void check_whole(const Mesh& mesh, const AxisList& dim, AxisSet axes, int number
   }
 }
 
-// Whether two neighbours in a dim's list may change places: parts of the dense axes that a relayout is over, one of
-// them of one rank.
-bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet outer, Axis inner) {
+// Whether `moving`, some of the axes that a relayout is over, may pass its neighbour in a dim's list: where both are
+// parts of the dense axes that the relayout is over, and one of them of one rank; or where only `moving` is of one
+// rank. (Not where both are, of other dense axes: a build on one rank finds the mistake.)
+bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet moving, AxisSet neighbour) {
   AxisSet parts;
   for (Axis a : axes) parts.insert(atoms_of(dense_axis(a)));
-  return parts.has({outer, inner}) && (mesh.n(outer) == 1 || mesh.n(inner) == 1);
+  if (parts.has({moving, neighbour})) return mesh.n(moving) == 1 || mesh.n(neighbour) == 1;
+  return mesh.n(moving) == 1 && mesh.n(neighbour) > 1;
 }
 
 // Takes `axes`, the innermost of the dim, out of its list. Returns the last of them.
@@ -85,7 +87,7 @@ AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
 void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
   for (Axis a : split.axes) {
     auto at = dim.end();
-    while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, at[-1].axis, a)) --at;
+    while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, a, at[-1].axis)) --at;
     dim.insert(at, {a, split.order, split.rotated});
   }
   check_whole(mesh, dim, split.axes, number);

@@ -11,6 +11,7 @@
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/expert_activation.h"
+#include "ops/expert_bias.h"
 #include "ops/expert_capacity.h"
 #include "ops/expert_counts.h"
 #include "ops/expert_rows.h"

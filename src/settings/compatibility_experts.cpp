@@ -84,9 +84,9 @@ std::string parts_are_built(const Options& o) {
   return lines;
 }
 
-std::string experts_have_no_bias(const Options& o) {
-  if (!is_mixture(o) || !o.model.mlp_bias()) return {};
-  return "biases of experts are not built yet: add --disable-bias-linear";
+std::string shared_experts_have_no_bias(const Options& o) {
+  if (!is_mixture(o) || !o.model.mlp_bias() || o.model.moe.shared_expert_intermediate_size == 0) return {};
+  return "--moe-shared-expert-intermediate-size: shared experts have no biases: add --disable-bias-linear";
 }
 
 std::string layers_are_plain(const Options& o) {
@@ -171,7 +171,7 @@ std::vector<Rule> expert_rules() {
       {"moe-layer-freq tells of each layer", Topic::model, Action::refuse, layers_are_told},
       {"groups of experts fit", Topic::model, Action::refuse, groups_fit},
       {"what is asked of a mixture is built", Topic::model, Action::refuse, parts_are_built},
-      {"experts have no biases", Topic::model, Action::refuse, experts_have_no_bias},
+      {"shared experts have no biases", Topic::model, Action::refuse, shared_experts_have_no_bias},
       {"layers with experts have one norm before them", Topic::model, Action::refuse, layers_are_plain},
       {"the gate of a shared expert comes with one", Topic::model, Action::warn, gate_has_expert},
       {"expert parallelism comes with experts", Topic::run, Action::refuse, experts_to_share},

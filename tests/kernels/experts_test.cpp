@@ -1,5 +1,6 @@
 // Experts' rows: their plan, tokens on the way to them and back, products, activations; against plain definitions.
 #include "ops/expert_activation.h"
+#include "ops/expert_bias.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
 #include "ops/logistic_gate.h"
@@ -200,6 +201,33 @@ TEST_P(Experts, ActivationsGradientsInLowPrecision) {
       const auto got = run(ExpertActivationGrad{act, true}, {dy, u, w, d_.ends});
       expect_rows(got[0], du, {DType::f32, 64, 4}, std::string(act.name()));
       expect_rows(got[1], dw, {DType::f32, 64, 8}, std::string(act.name()));
+    }
+}
+
+TEST_P(Experts, BiasesAreThoseOfTheRowsExpert) {
+  for (const DType dtype : tested_dtypes())
+    for (const bool weighted : {false, true}) {
+      const DType wide = accum_of(dtype);
+      const Array x = d_.rows_of(dtype, {kWidth}, 18), bias = d_.weight(dtype, {kWidth}, 19);
+      const Array w = d_.rows_of(wide, {}, 20);
+      Numbers y, dw, db(bias.x.size(), 0);
+      double most = 1;
+      for (i64 e = 0; e < i64(d_.want_ends.size()); ++e)
+        for (i64 r = d_.begin(e); r < d_.end(e); ++r) {
+          const double weight = weighted ? w[r] : 1;
+          double sum = 0;
+          for (i64 i = 0; i < kWidth; ++i) {
+            y.push_back(x[r * kWidth + i] + weight * bias[e * kWidth + i]);
+            db[size_t(e * kWidth + i)] += weight * x[r * kWidth + i];
+            sum += x[r * kWidth + i] * bias[e * kWidth + i];
+          }
+          dw.push_back(sum), most = std::max(most, double(d_.end(e) - d_.begin(e)));
+        }
+      std::vector<Array> ins = {x, bias, d_.ends}, sums = {x, d_.ends};
+      if (weighted) ins.push_back(w), sums.push_back(w);
+      expect_rows(run(ExpertBias{weighted}, ins)[0], y, {dtype, 4, 4}, "bias");
+      expect_near(run(SumExpertRows{wide, weighted}, sums)[0], db, {wide, most, std::sqrt(most)}, "sums");
+      expect_rows(run(DotExpertBias{}, {x, bias, d_.ends})[0], dw, {wide, kWidth, 4}, "dots");
     }
 }
 

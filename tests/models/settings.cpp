@@ -72,6 +72,10 @@ void shared_expert(TrainingSpec& s) {
   s.model.moe.shared_expert_intermediate_size = 20, s.model.moe.shared_expert_gate = true;
   s.model.moe.router_pre_softmax = true, s.model.moe.layer_freq = "([0]+[1])";
 }
+void expert_biases(TrainingSpec& s) { s.model.add_mlp_bias = true; }
+void all_biases(TrainingSpec& s) {
+  s.model.moe.num_experts = 4, s.model.moe.layer_freq = "2", s.model.hidden_dropout = 0;
+}
 void all_experts(TrainingSpec& s) { s.model.moe.router_topk = 8; }
 void one_expert(TrainingSpec& s) {
   s.model.moe.router_topk = 1, s.model.moe.router_score_function = RouterScore::sigmoid;
@@ -169,6 +173,9 @@ const Run kRuns[] = {
     {"mixture_shared", mixture, shared_expert, kPlain, 1, 1, 1, 1, 2},
     {"mixture_shared", mixture, shared_expert, kSpZigzag, 1, 2, 2, 1, 2, 4, 1},
     {"mixture_shared", mixture, shared_expert, kSp, 2, 1, 2, 2, 2, 4, 2},
+    {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 2, 2},
+    {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 4, 1},
+    {"gpt2_mixture", gpt2_like, all_biases, kSpZigzag, 2, 2, 2, 1, 2, 4, 2},
     {"mixture_all_experts", mixture, all_experts, kPlain, 4, 1, 1, 1, 2, 4},
     {"mixture_one_expert", mixture, one_expert, kSp, 2, 1, 2, 1, 2, 4, 1},
     {"mixture_grouped_sigmoid", mixture, grouped_sigmoid, kSp, 2, 1, 2, 1, 2, 2, 2},
@@ -189,7 +196,7 @@ std::vector<Setting> settings() {
                      : r.style.cp_all_to_all             ? "_all_to_all"
                      : r.style.cp_order == Order::zigzag ? "_zigzag"
                                                          : "_block";
-    const std::string cut = r.etp ? fmt::format("_ep{}_etp{}", r.ep, r.etp) : "";
+    const std::string cut = r.etp || r.ep > 1 ? fmt::format("_ep{}_etp{}", r.ep, r.etp) : "";
     out.push_back({fmt::format("{}_dp{}_cp{}_tp{}x{}{}{}_x{}{}", r.name, r.dp, r.cp, r.tk, r.tr, sp, cp, r.micro, cut),
                    std::move(s)});
   }

@@ -111,6 +111,9 @@ class Table {
       grad(Swiglu{act}, {value("sbnf")});
       for (bool again : {false, true}) plain(SwigluGrad{again, act}, {value("sbf"), value("sbnf")});
     }
+    CaseInput gate{random_tensor({size_.at('s'), size_.at('b'), 1}, seed()), true};
+    grad(LogisticGate{}, {value("sbh"), gate});
+    plain(LogisticGateGrad{}, {value("sbh"), value("sbh"), gate});
     Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
@@ -266,13 +269,46 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {
-      Broadcast{},          RmsNormGrad{},       LayerNormGrad{}, ActivateGrad{},     SwigluGrad{},   AttentionGrad{},
-      AttentionPart{},      AttentionPartGrad{}, EmbeddingGrad{}, VocabMax{},         VocabMaxSums{}, VocabLoss{},
-      VocabSumsGrad{},      CrossEntropyGrad{},  RouteGrad{},     RouterScoresGrad{}, ExpertMap{},    LogSumExpGrad{},
-      ExpertCapacityGrad{}, Sinkhorn{},          CountShares{},   BalanceBias{},      Ones{},         AddGrad{},
-      CacheWrite{},         CachedAttention{},   Accumulate{},    MultiAccumulate{},  SumSquares{},   MultiSumSquares{},
-      StepScalars{},        Normalize{},         Update{},        MultiUpdate{}};
+  return {Broadcast{},
+          RmsNormGrad{},
+          LayerNormGrad{},
+          ActivateGrad{},
+          SwigluGrad{},
+          AttentionGrad{},
+          AttentionPart{},
+          AttentionPartGrad{},
+          EmbeddingGrad{},
+          VocabMax{},
+          VocabMaxSums{},
+          VocabLoss{},
+          VocabSumsGrad{},
+          CrossEntropyGrad{},
+          RouteGrad{},
+          RouterScoresGrad{},
+          ExpertMap{},
+          LogSumExpGrad{},
+          ExpertCapacityGrad{},
+          Sinkhorn{},
+          CountShares{},
+          BalanceBias{},
+          Ones{},
+          AddGrad{},
+          LogisticGateGrad{},
+          GatherWeightsGrad{},
+          ExpertRows{},
+          ExpertActivationGrad{},
+          SumExpertRows{},
+          DotExpertBias{},
+          CacheWrite{},
+          CachedAttention{},
+          Accumulate{},
+          MultiAccumulate{},
+          SumSquares{},
+          MultiSumSquares{},
+          StepScalars{},
+          Normalize{},
+          Update{},
+          MultiUpdate{}};
 }
 
 }  // namespace megalith::harness

@@ -5,6 +5,7 @@
 #include "ops/add.h"
 #include "ops/einsum.h"
 #include "ops/expert_activation.h"
+#include "ops/expert_bias.h"
 #include "ops/expert_rows.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
@@ -27,12 +28,21 @@ Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r)
   const Value w1 =
       gated ? p.matrix(name + "linear_fc1.weight", {n, 2, f, h}, by_expert(0, 2), initial_of(c, std, 2 * f, h))
             : p.matrix(name + "linear_fc1.weight", {n, f, h}, by_expert(0, 1), initial_of(c, std, f, h));
-  const Value u = grouped_product(b, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1, plan.ends, filled);
+  Value u = grouped_product(b, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1, plan.ends, filled);
+  if (c.mlp_bias())
+    u = expert_bias(
+        b, u, p.vector(name + "linear_fc1.bias", gated ? Shape{n, 2, f} : Shape{n, f}, by_expert(0, gated ? 2 : 1)),
+        plan.ends);
   const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c.activation)}
                               : ExpertAct{.gated = false, .act = act_of(c.activation)};
   const Value a = expert_activation(b, act, u, weights, plan.ends);
   const Value w2 = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c, h, f));
-  return combine_rows(b, grouped_product(b, "nf,ehf->nh", a, w2, plan.ends, filled), plan);
+  Value y = grouped_product(b, "nf,ehf->nh", a, w2, plan.ends, filled);
+  if (c.mlp_bias()) {  // of a sum over etp one rank adds it
+    const Value bias = p.vector(name + "linear_fc2.bias", {n, h}, by_expert(0));
+    y = expert_bias(b, y, b.relayout(bias, groups::expert_tensor, kPartial), plan.ends, weights);
+  }
+  return combine_rows(b, y, plan);
 }
 
 // The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).

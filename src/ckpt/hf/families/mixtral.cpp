@@ -1,7 +1,7 @@
 // Mixtral: every layer has experts, of the width of the MLP; the weights of a token's experts are a softmax of theirs.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::mixtral {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -29,12 +29,12 @@ static HfNames names(const ModelConfig&) {
           .expert_fc2 = "w2"};
 }
 
-extern const HfFamily k_mixtral;
-const HfFamily k_mixtral = {.name = "mixtral",
-                            .architecture = "MixtralForCausalLM",
-                            .ids = {.bos = 1, .eos = 2},
-                            .read = read,
-                            .write = write,
-                            .names = names};
+extern const HfFamily family;
+const HfFamily family = {.name = "mixtral",
+                         .architecture = "MixtralForCausalLM",
+                         .ids = {.bos = 1, .eos = 2},
+                         .read = read,
+                         .write = write,
+                         .names = names};
 
-}  // namespace megalith
+}  // namespace megalith::families::mixtral

@@ -1,7 +1,7 @@
 // OLMoE: every layer has experts, of the width of the MLP; norms of all queries and all keys.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::olmoe {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -23,8 +23,8 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["norm_topk_prob"] = !m.moe.router_pre_softmax;
 }
 
-extern const HfFamily k_olmoe;
-const HfFamily k_olmoe = {
+extern const HfFamily family;
+const HfFamily family = {
     .name = "olmoe", .architecture = "OlmoeForCausalLM", .ids = {.eos = 50279, .pad = 1}, .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::olmoe

@@ -1,7 +1,7 @@
 // Qwen 2 with experts, and a shared one behind a gate.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::qwen2_moe {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -22,7 +22,7 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["qkv_bias"] = m.qkv_bias();
 }
 
-extern const HfFamily k_qwen2_moe;
-const HfFamily k_qwen2_moe = {.name = "qwen2_moe", .architecture = "Qwen2MoeForCausalLM", .read = read, .write = write};
+extern const HfFamily family;
+const HfFamily family = {.name = "qwen2_moe", .architecture = "Qwen2MoeForCausalLM", .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::qwen2_moe

@@ -1,7 +1,7 @@
 // Qwen 3 with experts.
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families::qwen3_moe {
 
 static void read(const JsonFields& f, ModelConfig& m) {
   require_silu(f);
@@ -19,7 +19,7 @@ static void write(const ModelConfig& m, nlohmann::ordered_json& j) {
   j["attention_bias"] = m.attention_bias();
 }
 
-extern const HfFamily k_qwen3_moe;
-const HfFamily k_qwen3_moe = {.name = "qwen3_moe", .architecture = "Qwen3MoeForCausalLM", .read = read, .write = write};
+extern const HfFamily family;
+const HfFamily family = {.name = "qwen3_moe", .architecture = "Qwen3MoeForCausalLM", .read = read, .write = write};
 
-}  // namespace megalith
+}  // namespace megalith::families::qwen3_moe
