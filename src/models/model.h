@@ -74,7 +74,7 @@ struct Built {
   Value input = {};                           // from the piece before: a leaf, "in" and the suffix
   Value output = {};                          // to the piece after
   std::vector<LossTerm> terms = {};           // the first of the last piece is the loss
-  std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits"
+  std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits", "layer0.choice"
 
   Value loss() const { return terms.at(0).sum; }
   Value tokens() const { return terms.at(0).weight; }

@@ -68,17 +68,6 @@ std::string parts_are_built(const Options& o) {
   const auto refuse = [&](bool asked, const char* flag) {
     if (asked) lines += fmt::format("{}{} is not built yet: leave it out", lines.empty() ? "" : "\n", flag);
   };
-  const auto& kinds = m.router_load_balancing_type;
-  const auto nonzero = [](double x) { return x != 0; };
-  refuse(std::ranges::any_of(m.aux_loss_coeff, nonzero), "--moe-aux-loss-coeff");
-  refuse(std::ranges::find(kinds, "sinkhorn") != kinds.end(), "--moe-router-load-balancing-type sinkhorn");
-  refuse(m.z_loss_coeff.has_value(), "--moe-z-loss-coeff");
-  refuse(m.router_enable_expert_bias, "--moe-router-enable-expert-bias");
-  refuse(m.input_jitter_eps.has_value(), "--moe-input-jitter-eps");
-  refuse(m.router_force_load_balancing, "--moe-router-force-load-balancing");
-  refuse(m.router_force_biased.has_value(), "--moe-router-force-biased");
-  refuse(m.expert_capacity_factor.has_value(), "--moe-expert-capacity-factor");
-  refuse(m.pad_expert_input_to_capacity, "--moe-pad-expert-input-to-capacity");
   refuse(m.apply_probs_on_input, "--moe-apply-probs-on-input");
   refuse(m.latent_size > 0, "--moe-latent-size");
   return lines;

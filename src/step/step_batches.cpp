@@ -4,6 +4,14 @@
 
 namespace megalith {
 
+std::vector<double> counted_tokens(const Batch& batch) {
+  check(batch.arrays.contains("loss_mask"), "the model weighs its losses by loss_mask, which this data does not give");
+  const std::vector<float>& mask = batch.floats("loss_mask");
+  std::vector<double> out(size_t(batch.sequences));
+  for (size_t i = 0; i < mask.size(); ++i) out[i / size_t(batch.seq_length)] += double(mask[i]);
+  return out;
+}
+
 bool reads_step_tokens(const std::vector<DataInput>& inputs) {
   return std::ranges::any_of(inputs, [](const DataInput& input) { return input.name == kStepTokens; });
 }
@@ -13,14 +21,9 @@ StepBatches::StepBatches(BatchSource& source, i64 micro_batches, bool with_token
   std::vector<double> sums;
   for (i64 m = 0; m < micro_batches; ++m) {
     ahead_.push_back(source.next());
-    const Batch& batch = ahead_.back();
-    check(batch.arrays.contains("loss_mask"),
-          "the model weighs its losses by loss_mask, which this data does not give");
-    const std::vector<float>& mask = batch.floats("loss_mask");
-    sums.resize(size_t(batch.sequences));
-    for (i64 row = 0; row < batch.sequences; ++row)
-      for (i64 at = 0; at < batch.seq_length; ++at)
-        sums[size_t(row)] += double(mask[size_t(row * batch.seq_length + at)]);
+    const std::vector<double> rows = counted_tokens(ahead_.back());
+    sums.resize(rows.size());
+    for (size_t row = 0; row < rows.size(); ++row) sums[row] += rows[row];
   }
   for (double sum : sums) tokens_.push_back(float(sum / double(micro_batches)));
 }

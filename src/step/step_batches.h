@@ -8,6 +8,9 @@
 
 namespace megalith {
 
+// The sum of the loss mask of each row. Error if the batch has none.
+std::vector<double> counted_tokens(const Batch& batch);
+
 // Whether the model asks for it.
 bool reads_step_tokens(const std::vector<DataInput>& inputs);
 

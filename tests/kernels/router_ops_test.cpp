@@ -199,11 +199,11 @@ TEST(RouterNoise, ranks_draw_what_one_rank_draws) {
 
 TEST(ExpertCounts, shares_and_biases) {
   for (i64 e : {1, 8, 300}) {
-    Array n = array(DType::f32, {e}, [](i64 i) { return double(mix_all(7, i) % 1000); });
+    Array n = array(DType::f32, {e}, [](i64 i) { return double(1000 + mix_all(7, i) % 1000); });
     double sum = 0;
     for (double x : n.x) sum += x;
     if (e > 1) n[1] += double(e) - std::fmod(sum, double(e)), sum += double(e) - std::fmod(sum, double(e));
-    if (e > 2) n[2] += sum / double(e) - n[0], n[0] = sum / double(e);  // exactly the mean
+    if (e > 2) n[2] -= sum / double(e) - n[0], n[0] = sum / double(e);  // exactly the mean
     const Array bias = normals(DType::f32, {e}, 1);
     std::vector<double> shares, moved;
     for (i64 i = 0; i < e; ++i) {

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <mutex>
 
@@ -50,7 +51,7 @@ struct Setting {
 
 struct Result {
   std::vector<double> losses, largest;
-  std::vector<float> mean;  // that the model keeps
+  std::vector<float> mean, balance;  // that the model keeps
 };
 
 // Trains from iteration `from` (of the checkpoint in `dir`, or new) to `to`, and saves.
@@ -84,6 +85,8 @@ Result train(const Setting& setting, i64 from, i64 to, const std::string& dir) {
     for (const StateTensor& t : model.tensors())
       if (t.name == "mean" && ranks.rank() == 0)
         out.mean.resize(ToyModel::kHidden), model.read(model.pieces(t).at(0), 0, out.mean);
+      else if (t.name == "balance" && ranks.rank() == 0)
+        out.balance.resize(ToyModel::kHidden), model.read(model.pieces(t).at(0), 0, out.balance);
     const StateBlocks mine(model, {}, false);
     mine.wait();
     {
@@ -124,6 +127,11 @@ TEST_F(Library, a_model_from_outside_trains_alike_on_every_mesh) {
   EXPECT_GT(*std::ranges::max_element(one.mean), 1e-3f);
   for (const Result& r : results)
     for (size_t k = 0; k < one.mean.size(); ++k) EXPECT_NEAR(r.mean[k], one.mean[k], 1e-6);
+  // Six steps up or down.
+  ASSERT_EQ(one.balance.size(), size_t(ToyModel::kHidden));
+  for (float x : one.balance) EXPECT_NEAR(std::remainder(x, 0.02f), 0, 1e-6);
+  EXPECT_GT(*std::ranges::max_element(one.balance), 0.015f);
+  for (const Result& r : results) EXPECT_EQ(r.balance, one.balance);
 }
 
 TEST_F(Library, a_resumed_run_has_the_same_bits_and_any_mesh_resumes) {
@@ -134,6 +142,7 @@ TEST_F(Library, a_resumed_run_has_the_same_bits_and_any_mesh_resumes) {
     const Result rest = train(s, 3, 6, parts);
     EXPECT_EQ(rest.losses, std::vector<double>(at_once.losses.begin() + 3, at_once.losses.end())) << s.name;
     EXPECT_EQ(rest.mean, at_once.mean) << s.name;
+    EXPECT_EQ(rest.balance, at_once.balance) << s.name;
     for (const Setting& other : kSettings) {
       train(s, 0, 3, dir_ + "/from");
       const Result there = train(other, 3, 6, dir_ + "/from");

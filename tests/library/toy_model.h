@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
+#include "ops/expert_counts.h"
 #include "ops/scale.h"
 #include "ops/sum.h"
 
@@ -50,9 +51,12 @@ struct ToyModel final : Model {
                  {"largest logit", einsum(b, "sb,sb->", most, mask), count}};
     const Type kept{DType::f32, {kHidden}, megalith::whole(1)};  // the words' running mean
     const Value mean = add_untrained(b, out, {.name = "mean", .type = kept, .true_rows = kHidden});
-    const Value sum = b.relayout(einsum(b, "sbh,sb->h", words, mask), groups::data, kSame);
-    const Value more = b.add1(Scale{1, 0.1 / double(kSeq * mode.batch)}, {b.relayout(sum, groups::context, kSame)});
+    const Value seen = b.relayout(einsum(b, "sbh,sb->h", words, mask), groups::context, kSame);
+    const Value sum = b.relayout(seen, groups::data, kSame);
+    const Value more = b.add1(Scale{1, 0.1 / double(kSeq * mode.batch)}, {sum});
     out.untrained[0].update = b.add1(AddGrad{1}, {more, b.add1(Scale{1, -0.1}, {mean})});
+    add_untrained(b, out, {.name = "balance", .type = kept, .true_rows = kHidden});  // moved once a step
+    out.untrained[1].seen = seen, out.untrained[1].at_end = BalanceBias{0.01};
     return out;
   }
 };

@@ -4,6 +4,7 @@
 //   linear_qkv [g*(r+2)*d, h]                         linear_q, linear_k, linear_v           slices of each group
 //   linear_qkv.layer_norm_weight [h]                  input_layernorm.weight                 flat
 //   mlp.linear_fc1 [2f, h] (gates, then ups)          linear_fc1 [2, f, h]                   flat
+//   mlp.experts.local_experts.I.linear_fc1 [2f, h]    mlp.experts.linear_fc1 [e, 2, f, h]    flat, one of e
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.

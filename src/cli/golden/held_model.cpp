@@ -6,6 +6,7 @@
 #include "ops/update.h"
 #include "optim/optimizer.h"
 #include "passes/gradients.h"
+#include "step/step_batches.h"
 
 namespace megalith {
 
@@ -24,7 +25,10 @@ HeldModel::HeldModel(const Backend& backend, const HeldSpec& held) : optimizer_(
 }
 
 void HeldModel::run(const std::string& program, const Batch& batch, bool first) {
-  Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(batch);
+  Batch all = batch;  // of a step whose micro-batches have masks alike
+  const std::vector<double> tokens = counted_tokens(batch);
+  all.floats(kStepTokens).assign(tokens.begin(), tokens.end());
+  Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(all);
   interpreter_->run(step_.plan.index_of(program), first);
 }
 

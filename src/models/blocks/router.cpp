@@ -31,6 +31,9 @@ class Router {
     const std::vector<Value> routed = b_.add(Route{at}, ins);
     if (counts_choices(p_)) add_router_losses(p_, name_, z, plain_choice(at, z, routed[1]));
     const RouterResult out = within_capacity({routed[0], routed[1]});
+    const Origin& at_layer = b_.origin();
+    const std::string layer = fmt::format("{}{}", at_layer.stack.empty() ? "layer" : at_layer.stack, at_layer.layer);
+    p_.out.outputs[layer + ".probs"] = out.p, p_.out.outputs[layer + ".choice"] = out.choice;
     if (at.bias && p_.mode.train) {
       Untrained& bias = p_.out.untrained.back();
       bias.seen = count_choices(p_, out.choice), bias.at_end = BalanceBias{m_.router_bias_update_rate};
@@ -85,7 +88,7 @@ class Router {
   }
 
   RouterResult within_capacity(const RouterResult& r) {
-    if (!m_.expert_capacity_factor) return r;
+    if (m_.expert_capacity_factor.value_or(-1) < 0) return r;
     const DropBy by = m_.token_drop_policy == TokenDrop::probs ? DropBy::weight : DropBy::position;
     const auto kept = b_.add(ExpertCapacity{m_.num_experts, *m_.expert_capacity_factor, by}, {r.p, r.choice});
     return {kept[0], kept[1]};
