@@ -69,7 +69,6 @@ std::string parts_are_built(const Options& o) {
     if (asked) lines += fmt::format("{}{} is not built yet: leave it out", lines.empty() ? "" : "\n", flag);
   };
   refuse(m.apply_probs_on_input, "--moe-apply-probs-on-input");
-  refuse(m.latent_size > 0, "--moe-latent-size");
   return lines;
 }
 

@@ -72,6 +72,7 @@ void shared_expert(TrainingSpec& s) {
   s.model.moe.shared_expert_intermediate_size = 20, s.model.moe.shared_expert_gate = true;
   s.model.moe.router_pre_softmax = true, s.model.moe.layer_freq = "([0]+[1])";
 }
+void latent(TrainingSpec& s) { s.model.moe.latent_size = 6, s.model.moe.shared_expert_intermediate_size = 20; }
 void expert_biases(TrainingSpec& s) { s.model.add_mlp_bias = true; }
 void all_biases(TrainingSpec& s) {
   s.model.moe.num_experts = 4, s.model.moe.layer_freq = "2", s.model.hidden_dropout = 0;
@@ -193,6 +194,7 @@ const Run kRuns[] = {
     {"mixture_shared", mixture, shared_expert, kPlain, 1, 1, 1, 1, 2},
     {"mixture_shared", mixture, shared_expert, kSpZigzag, 1, 2, 2, 1, 2, 4, 1},
     {"mixture_shared", mixture, shared_expert, kSp, 2, 1, 2, 2, 2, 4, 2},
+    {"mixture_latent", mixture, latent, kSpZigzag, 1, 2, 2, 1, 2, 4, 1},
     {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 2, 2},
     {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 4, 1},
     {"gpt2_mixture", gpt2_like, all_biases, kSpZigzag, 2, 2, 2, 1, 2, 4, 2},

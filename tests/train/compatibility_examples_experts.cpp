@@ -39,7 +39,7 @@ Examples examples_of_experts() {
        {mixture + "--moe-router-num-groups 2 --moe-router-group-topk 2 --moe-router-group-best 3",
         "a group's score is of 3 experts, and --moe-router-num-groups 2 leaves 2 in a group: lower it"}},
       {"what is asked of a mixture is built",
-       {mixture + "--moe-latent-size 8", "--moe-latent-size is not built yet: leave it out"}},
+       {mixture + "--moe-apply-probs-on-input", "--moe-apply-probs-on-input is not built yet: leave it out"}},
       {"shared experts have no biases",
        {"--num-experts 4 --moe-shared-expert-intermediate-size 8",
         "--moe-shared-expert-intermediate-size: shared experts have no biases: add --disable-bias-linear"}},

@@ -19,7 +19,7 @@ namespace {
 Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r) {
   Builder& b = p.b;
   const ModelConfig& c = p.config;
-  const i64 n = c.moe.num_experts, f = c.expert_width(), h = c.hidden_size, k = c.moe.router_topk;
+  const i64 n = c.moe.num_experts, f = c.expert_width(), h = b.type(x).dim(-1), k = c.moe.router_topk;
   const i64 ep = b.mesh().n(groups::expert);
   const double filled = double(k) / double(ep * std::min(k, n / ep)), std = c.init_method_std;
   const ExpertPlan plan = expert_rows(b, r.choice, n);
@@ -45,6 +45,22 @@ Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r)
   return combine_rows(b, y, plan);
 }
 
+// With --moe-latent-size experts see and give fewer numbers than the stream has. x [s,b,h] -> [s,b,l], and back.
+Value to_latent(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const i64 l = c.moe.latent_size, h = c.hidden_size;
+  if (l == 0) return x;
+  const Value w = p.matrix(name + "fc1_latent_proj.weight", {l, h}, kOnStream, initial_of(c, c.init_method_std, l, h));
+  return p.biased(name + "fc1_latent_proj", "sbl,l->sbl", einsum(p.b, "sbh,lh->sbl", x, w), {l}, c.add_bias_linear);
+}
+Value from_latent(Parts& p, const std::string& name, Value y) {
+  const ModelConfig& c = p.config;
+  const i64 l = c.moe.latent_size, h = c.hidden_size;
+  if (l == 0) return y;
+  const Value w = p.matrix(name + "fc2_latent_proj.weight", {h, l}, kOnStream, initial_of_output(c, h, l));
+  return p.biased(name + "fc2_latent_proj", "sbh,h->sbh", einsum(p.b, "sbl,hl->sbh", y, w), {h}, c.add_bias_linear);
+}
+
 // The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
 Value shared_expert(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
@@ -64,7 +80,8 @@ Value moe_block(Parts& p, const std::string& name, Value x) {
   const RouterResult r = route(p, name, x);
   const TokensOfExperts tokens(p.b, x);
   const RouterResult gathered{tokens.gather(r.p), tokens.gather(r.choice)};
-  Value y = tokens.give_back(experts(p, name + "experts.", tokens.gather(x), gathered));
+  const Value latent = tokens.gather(to_latent(p, name, x));
+  Value y = from_latent(p, name, tokens.give_back(experts(p, name + "experts.", latent, gathered)));
   if (c.moe.shared_expert_intermediate_size > 0) {
     p.b.set_origin({"shared_experts", origin.layer, origin.stack});
     const Value shared = shared_expert(p, name + "shared_experts.", x);
