@@ -88,17 +88,15 @@ class LayerList {
 
 void list_experts(MoeConfig& c, config::FieldList& f) {
   f.group("Mixture of experts");
-  f.add("num-experts", c.num_experts, "Experts of a layer; 0: no layer is a mixture.").there_is("None");
+  f.add("num-experts", c.num_experts, "Experts of a layer; 0: no layer is a mixture.");
   f.add("moe-layer-freq", c.layer_freq,
         "Every so many layers one is a mixture, from the first on; or a list of all, as ([0]*3+[1]*58).");
-  f.add("moe-ffn-hidden-size", c.ffn_hidden_size, "Width inside an expert; 0: --ffn-hidden-size.").there_is("None");
+  f.add("moe-ffn-hidden-size", c.ffn_hidden_size, "Width inside an expert; 0: --ffn-hidden-size.");
   f.add("moe-shared-expert-intermediate-size", c.shared_expert_intermediate_size,
-        "Width of the expert that all tokens go through, of all such experts together; 0: none.")
-      .there_is("None");
+        "Width of the expert that all tokens go through, of all such experts together; 0: none.");
   f.add("moe-shared-expert-gate", c.shared_expert_gate,
         "What the shared expert gives times logistic(x g), with a weight g for each element of x.");
-  f.add("moe-latent-size", c.latent_size, "Width of what routed experts get and give; 0: --hidden-size.")
-      .there_is("None");
+  f.add("moe-latent-size", c.latent_size, "Width of what routed experts get and give; 0: --hidden-size.");
   f.add("moe-apply-probs-on-input", c.apply_probs_on_input,
         "With one expert a token: its weight multiplies what the expert gets.");
   f.add("moe-expert-capacity-factor", c.expert_capacity_factor,
@@ -119,10 +117,8 @@ void list_router(MoeConfig& c, config::FieldList& f) {
         "Megatron's precision of the router. The router here is in f32 at the least with each of them.");
   f.add("moe-router-num-groups", c.router_num_groups,
         "Experts lie in so many groups, and the best are chosen from; "
-        "0: no groups.")
-      .there_is("None");
-  f.add("moe-router-group-topk", c.router_group_topk, "Groups that a token's experts are chosen from.")
-      .there_is("None");
+        "0: no groups.");
+  f.add("moe-router-group-topk", c.router_group_topk, "Groups that a token's experts are chosen from.");
   f.add("moe-router-group-best", c.router_group_best,
         "A group's score is the sum of its so many best experts' scores; 0: --moe-router-topk over "
         "--moe-router-group-topk. Not in Megatron.");

@@ -142,8 +142,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share a layer's experts.")
       .also("--moe-expert-parallel-size");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size,
-        "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.")
-      .there_is("None");
+        "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
