@@ -100,13 +100,11 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
-  check(m.moe.num_experts == 0,
-        "[save] the names of experts in torch_dist are not built yet: convert with --to native or --to hf");
   if (const std::string unknown = unknown_to_megatron(m); !unknown.empty())
     log::warn(
         "Megatron-LM does not know {}: it would make another model of this checkpoint, which only we read as it is",
         unknown);
-  const TensorMapping mapping = megatron_mapping(m, MegatronLayers::stacked, rows);
+  const TensorMapping mapping = megatron_mapping(m, megatron_layers(m), rows);
   const std::optional<DType> type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
   const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {

@@ -11,7 +11,8 @@ namespace {
 
 class MegatronBuilder {
  public:
-  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows) : m_(m), layers_(layers), rows_(rows) {}
+  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows, MegatronExperts experts)
+      : m_(m), layers_(layers), rows_(rows), experts_(experts) {}
 
   TensorMapping build() {
     const i64 h = m_.hidden_size;
@@ -79,6 +80,7 @@ class MegatronBuilder {
   const ModelConfig& m_;
   MegatronLayers layers_;
   i64 rows_;
+  MegatronExperts experts_;
   i64 layer_ = 0;
   std::vector<bool> mixtures_;  // by layer; none: no layer is one
   TensorMapping map_;
@@ -133,7 +135,6 @@ void MegatronBuilder::add_mlp(const std::string& name, i64 f, bool bias) {
   if (bias) flat(name + "linear_fc2.bias", {h}, name + "linear_fc2.bias", {h});
 }
 
-// Each expert's matrices are tensors of their own there.
 void MegatronBuilder::add_experts() {
   const i64 e = m_.moe.num_experts, h = m_.hidden_size, f = m_.expert_width(), halves = m_.gated() ? 2 : 1;
   flat("mlp.router.weight", {e, h}, "mlp.router.weight", {e, h});
@@ -142,6 +143,11 @@ void MegatronBuilder::add_experts() {
   const std::string ours_at = fmt::format("decoder.layers.{}.mlp.experts.", layer_);
   const auto of_experts = [&](const std::string& name, const Shape& shape, Shape our_shape) {
     our_shape.insert(our_shape.begin(), e);
+    if (experts_ == MegatronExperts::joined) {
+      Shape joined = shape;
+      joined.insert(joined.begin(), e);
+      return flat("mlp.experts.experts." + name, joined, "mlp.experts." + name, our_shape);
+    }
     const size_t logical = ours(ours_at + name, our_shape);
     for (i64 i = 0; i < e; ++i) {
       Strides block = Strides::flat(count(shape));
@@ -181,14 +187,17 @@ constexpr Rename kBegins[] = {{"language_model.", ""},
 
 }  // namespace
 
-TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows) {
+MegatronLayers megatron_layers(const ModelConfig& model) {
+  const bool alike = model.moe.num_experts == 0 || model.moe.layer_freq == "1";
+  return alike ? MegatronLayers::stacked : MegatronLayers::separate;
+}
+
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, MegatronExperts experts) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[megatron] a model with unresolved sizes has no mapping");
-  check(model.moe.num_experts == 0 || layers == MegatronLayers::separate,
-        "[megatron] mixtures of experts have no names side by side: ask for separate layers");
   check(rows >= model.vocab_size, "[megatron] the embedding has {} rows, fewer than the vocabulary's {}", rows,
         model.vocab_size);
-  return MegatronBuilder(model, layers, rows).build();
+  return MegatronBuilder(model, layers, rows, experts).build();
 }
 
 std::string canonical_megatron_name(const std::string& name) {

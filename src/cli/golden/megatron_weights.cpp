@@ -8,7 +8,8 @@ namespace megalith {
 
 // The mapping has the names of transformer-engine layers or, where those have none, of the local ones.
 MegatronNames::MegatronNames(const std::string& dir, const ModelConfig& model)
-    : path_(dir + "/model.safetensors"), mapping_(megatron_mapping(model, MegatronLayers::separate, model.vocab_size)) {
+    : path_(dir + "/model.safetensors"),
+      mapping_(megatron_mapping(model, MegatronLayers::separate, model.vocab_size, MegatronExperts::apart)) {
   const TensorFiles files = TensorFiles::open_file(path_);
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < mapping_.theirs.size(); ++i) known[mapping_.theirs[i].name] = i;
