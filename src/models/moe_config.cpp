@@ -88,7 +88,8 @@ class LayerList {
 
 void list_experts(MoeConfig& c, config::FieldList& f) {
   f.group("Mixture of experts");
-  f.add("num-experts", c.num_experts, "Experts of a layer; 0: no layer is a mixture.");
+  f.add("num-experts", c.num_experts, "Experts of a layer; 0: no layer is a mixture.").spellings.front().convert =
+      [](std::string_view text) { return std::string(text == "None" ? "0" : text); };
   f.add("moe-layer-freq", c.layer_freq,
         "Every so many layers one is a mixture, from the first on; or a list of all, as ([0]*3+[1]*58).");
   f.add("moe-ffn-hidden-size", c.ffn_hidden_size, "Width inside an expert; 0: --ffn-hidden-size.");
