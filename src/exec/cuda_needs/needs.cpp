@@ -4,6 +4,7 @@
 
 #include "exec/cuda_needs/attention_node.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
+#include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/router_room.h"
@@ -123,6 +124,8 @@ i64 bytes(const EmbeddingGrad&, const Asked& a) {
 i64 bytes(const ExpertRows&, const Asked& a) {
   return expert_rows_workspace(count(a.node.in_shape(0)), a.node.out_shape(0)[1]);
 }
+
+i64 bytes(const GroupedProduct& op, const Asked& a) { return grouped_fits(op, a.node) ? kGroupedWorkspace : 0; }
 
 i64 bytes(const VocabLoss&, const Asked& a) {
   const Shape x = a.node.in_shape(1);
