@@ -26,10 +26,27 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "falcon_alibi_32_heads",
                                             "falcon_alibi_long",
                                             "gemma",
-                                            "olmo2"};
+                                            "olmo2",
+                                            "mixtral",
+                                            "qwen2_moe",
+                                            "qwen3_moe",
+                                            "olmoe"};
+
+// Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
+inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt"};
+inline const std::vector<std::string> kSharedMegatron = {};
+
+// Of these a token's experts are chosen by comparing numbers: where two are nearly equal, other roundings make another
+// choice, and another result.
+inline bool chooses_experts(const std::string& model) {
+  return model == "mixtral" || model == "qwen2_moe" || model == "qwen3_moe" || model == "olmoe";
+}
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
+inline std::string shared_megatron(const std::string& name) {
+  return std::string(kSharedDir) + "/fixtures/megatron/" + name;
+}
 inline std::string shared_vectors(const std::string& file) {
   return std::string(kSharedDir) + "/formats/vectors/" + file;
 }

@@ -105,7 +105,7 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
     log::warn(
         "Megatron-LM does not know {}: it would make another model of this checkpoint, which only we read as it is",
         unknown);
-  const TensorMapping mapping = megatron_mapping(m, MegatronLayers::stacked, rows);
+  const TensorMapping mapping = megatron_mapping(m, megatron_layers(m), rows);
   const std::optional<DType> type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
   const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {

@@ -22,6 +22,8 @@ Generator::Generator(const ModelConfig& model, DType compute, i64 max_length, co
     graphs_[i].outputs["logits"] = gpt.outputs.at("logits");
     run_passes(graphs_[i], standard_passes(), backend.passes_off());
     step_.parameters = std::move(gpt.parameters);
+    step_.untrained.clear();
+    for (Untrained& u : gpt.untrained) step_.untrained.push_back(std::move(u.tensor));
     programs.push_back({fmt::format("decode {}", kChunks[i]), &graphs_[i], {Phase::forward}});
   }
   step_.plan = plan_memory({}, programs, [&](const Graph& g, const Node& n) { return backend.workspace_bytes(g, n); });

@@ -115,10 +115,20 @@ Value Builder::reduce_in_place(Value leaf, AxisSet axes, int lane) {
 Value Builder::saved(Value v) {
   const int node = g_.info(v).node;
   if (!regather || node < 0) return v;
+  if (g_.nodes[node].op.repeats()) {
+    const auto [it, is_first] = repeated_.try_emplace(v);
+    if (is_first) {
+      const AnyOp op = g_.nodes[node].op;
+      std::vector<Value> ins = g_.nodes[node].ins;
+      for (Value& in : ins) in = saved(in);
+      it->second = add1(op, ins);
+    }
+    return it->second;
+  }
   const auto* r = g_.nodes[node].op.get_if<Relayout>();
   if (!r || r->transfer != Transfer::all_gather) return v;
   const Relayout op = *r;
-  return relayout(g_.nodes[node].ins[0], op.axes, op.to, op.order);
+  return relayout(saved(g_.nodes[node].ins[0]), op.axes, op.to, op.order);
 }
 
 }  // namespace megalith

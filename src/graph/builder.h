@@ -59,7 +59,8 @@ class Builder {
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
   Value reduce_in_place(Value leaf, AxisSet axes, int lane = 0);
 
-  // A forward value as the backward may read it: what came out of an all-gather is gathered again, not kept.
+  // A forward value as the backward may read it: what came out of an all-gather is gathered again, and what an op that
+  // `repeats` made is made again; neither is kept.
   Value saved(Value v);
 
   bool regather = true;  // what saved() does
@@ -74,6 +75,7 @@ class Builder {
   Origin origin_;
   std::optional<DType> gradients_;  // of parameters' cotangents
   std::map<std::tuple<int, AxisSet, int, int, int, int, int>, Value> relayouts_;
+  std::map<Value, Value> repeated_;  // what an op made in the forward, made again in the backward
 };
 
 // The reverse walk: appends the backward of `loss` and returns each value's cotangent, by value id. A contribution

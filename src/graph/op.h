@@ -12,6 +12,8 @@
 //     int lane;                                              optional, a member: begun on this queue and ended by a
 //     Wait, unless it is 0
 //     static constexpr bool differentiable = false;          optional: its results are constants to the reverse walk
+//     static constexpr bool repeats = true;                  optional: the backward makes its one result again from its
+//     inputs rather than keep it (Builder::saved)
 //   };
 #pragma once
 #include <fmt/format.h>
@@ -105,6 +107,7 @@ class AnyOp {
   Cost cost(Types ins, Types outs) const { return it_->cost(ins, outs); }
   std::vector<Alias> aliases() const { return it_->aliases(); }
   int lane() const { return it_->lane(); }  // 0: done when the node is done; others: begun there, ended by a Wait
+  bool repeats() const { return it_->repeats(); }
   // Whether results want a gradient because input i does.
   bool passes_grad(int i) const { return it_->passes_grad(i); }
 
@@ -123,6 +126,7 @@ class AnyOp {
     virtual Cost cost(Types, Types) const = 0;
     virtual std::vector<Alias> aliases() const = 0;
     virtual int lane() const = 0;
+    virtual bool repeats() const = 0;
     virtual bool passes_grad(int i) const = 0;
   };
   template <class T>
@@ -159,6 +163,12 @@ class AnyOp {
         return op.lane;
       else
         return 0;
+    }
+    bool repeats() const override {
+      if constexpr (requires { T::repeats; })
+        return T::repeats;
+      else
+        return false;
     }
     bool passes_grad(int i) const override {
       if constexpr (requires { T::differentiable; }) return T::differentiable;

@@ -13,7 +13,9 @@
 
 namespace megalith {
 
-enum class Order : u8 { block, zigzag };  // zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order
+// zigzag: of 2n chunks, rank k holds chunks k and 2n-1-k, in that order. ragged: which part of a dim a rank holds, and
+// how much of it there is, is known from data alone (ops/ragged.h); so no relayout takes it, and it has no indices.
+enum class Order : u8 { block, zigzag, ragged };
 
 struct AxisUse {
   Axis axis;

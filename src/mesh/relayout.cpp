@@ -35,29 +35,36 @@ static std::optional<Transfer> transfer(State from, State to) {
 
 namespace {
 
-// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come.
-void check_whole(const AxisList& dim, AxisSet axes, int number) {
+// Refuses a part of a split in zigzag order or rotated: only the whole can leave or come. Parts of one rank are none.
+// Refuses all of a ragged one.
+void check_whole(const Mesh& mesh, const AxisList& dim, AxisSet axes, int number) {
   for (size_t i = 0; i < dim.size();) {
     const SplitOver s = dim.split_from(i);
     i += size_t(s.axes.size());
+    const auto text = [&] { return to_string(Layout{{dim}, {}, {}, {}}); };
+    if (s.order == Order::ragged && s.axes.meets(axes))
+      fail("dim {} split as {} is ragged over {}: no relayout takes rows of experts", number, text(), to_string(axes));
+    const AxisSet used = mesh.used(s.axes);
     const bool bound = s.order == Order::zigzag || s.rotated != 0;
-    if (bound && s.axes.meets(axes) && !axes.has(s.axes))
+    if (bound && used.meets(axes) && !axes.has(used))
       fail("dim {} split as {}: {} is a part of a split in zigzag order or rotated, so it cannot leave or come alone",
-           number, to_string(Layout{{dim}, {}, {}, {}}), to_string(axes));
+           number, text(), to_string(axes));
   }
 }
 
-// Whether two neighbours in a dim's list may change places: parts of the dense axes that a relayout is over, one of
-// them of one rank.
-bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet outer, Axis inner) {
+// Whether `moving`, some of the axes that a relayout is over, may pass its neighbour in a dim's list: where both are
+// parts of the dense axes that the relayout is over, and one of them of one rank; or where only `moving` is of one
+// rank. (Not where both are, of other dense axes: a build on one rank finds the mistake.)
+bool may_pass(const Mesh& mesh, AxisSet axes, AxisSet moving, AxisSet neighbour) {
   AxisSet parts;
   for (Axis a : axes) parts.insert(atoms_of(dense_axis(a)));
-  return parts.has({outer, inner}) && (mesh.n(outer) == 1 || mesh.n(inner) == 1);
+  if (parts.has({moving, neighbour})) return mesh.n(moving) == 1 || mesh.n(neighbour) == 1;
+  return mesh.n(moving) == 1 && mesh.n(neighbour) > 1;
 }
 
 // Takes `axes`, the innermost of the dim, out of its list. Returns the last of them.
 AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
-  check_whole(dim, axes, number);
+  check_whole(mesh, dim, axes, number);
   AxisList rest;
   AxisSet leaving;
   AxisUse last = dim.back();
@@ -80,10 +87,10 @@ AxisUse leave(const Mesh& mesh, AxisList& dim, AxisSet axes, int number) {
 void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
   for (Axis a : split.axes) {
     auto at = dim.end();
-    while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, at[-1].axis, a)) --at;
+    while (at != dim.begin() && at[-1].axis > a && may_pass(mesh, split.axes, a, at[-1].axis)) --at;
     dim.insert(at, {a, split.order, split.rotated});
   }
-  check_whole(dim, split.axes, number);
+  check_whole(mesh, dim, split.axes, number);
 }
 
 }  // namespace
@@ -91,6 +98,7 @@ void come(const Mesh& mesh, AxisList& dim, const SplitOver& split, int number) {
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
                            Order order, int rotated) {
   check(!axes.empty(), "relayout over no axis");
+  check(order != Order::ragged, "relayout to a ragged split: an op makes rows of experts");
   if (rotated != 0 && !(to.is_split() && is_of_one(axes)))
     fail("relayout to {} over {}: only a split of one axis rotates", to_string(to), to_string(axes));
   const State state = from.state(*axes.begin());

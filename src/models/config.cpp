@@ -164,6 +164,7 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_sizes(c, f);
   list_positions(c, f);
   list_layers(c, f);
+  list_fields(c.moe, f);
 }
 
 }  // namespace megalith

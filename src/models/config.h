@@ -4,12 +4,9 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "models/moe_config.h"
 
 namespace megalith {
-
-namespace config {
-class FieldList;
-}
 
 enum class PositionEmbedding { learned_absolute, rope, alibi, none };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
@@ -67,6 +64,8 @@ struct ModelConfig {
   double embedding_init_method_std = 0;     // of words and positions; 0: init_method_std
   bool init_method_xavier_uniform = false;  // all matrices by Xavier (Glorot 2010), uniform, instead of normal
 
+  MoeConfig moe = {};
+
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
   // refuse it.
@@ -80,6 +79,7 @@ struct ModelConfig {
   bool qkv_bias() const { return add_qkv_bias || attention_bias(); }
   bool attention_bias() const { return add_bias_linear || add_attention_bias; }  // of the attention's output
   bool mlp_bias() const { return add_bias_linear || add_mlp_bias; }
+  i64 expert_width() const { return moe.ffn_hidden_size ? moe.ffn_hidden_size : ffn_hidden_size; }
   bool operator==(const ModelConfig&) const = default;
 };
 

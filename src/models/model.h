@@ -2,6 +2,7 @@
 // needs of it (gradients, optimizer state, checkpoints, memory, flops) follows from what the building declares.
 #pragma once
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,6 +19,12 @@ struct DataInput {
   bool required = true;  // false: read where the batch has it
 };
 
+// An array that no data has: the step makes it, of training batches. [b] f32, for each row of a micro-batch the sum of
+// its loss mask, as mean over the step's micro-batches. So its sum over all rows, times their number, is known before
+// the first forward: the weight that the loss's first term will have. A model that asks for it has a step's
+// micro-batches read before the first of them runs.
+inline constexpr const char* kStepTokens = "step_tokens";
+
 // A run of blocks, [first, last), such as one that a pipeline stage holds.
 struct ModelPiece {
   int first = 0, last = 0;
@@ -29,26 +36,35 @@ struct BuildMode {
   i64 batch = 1;             // sequences of the micro-batch over all data-parallel ranks
   Precision precision = {};  // of the parts that a model has
   bool dropout = true;       // off for evaluation
+  bool train = true;         // false: evaluation, where only the loss's first term counts
   u64 seed = 1234;           // of dropout
 };
 
 // A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is that
 // of the first term's mean. Another term adds to it through `cotangent`: what the gradient of its `sum` starts from, in
-// units of the first term's sum.
+// units of the first term's sum. Both sums of another term are Partial over groups::data_context and Same elsewhere
+// where the model may be cut into stages.
 struct LossTerm {
   std::string name;      // "lm loss"
   Value sum, weight;     // [] each
   Value cotangent = {};  // [], of the dual type; none for the first, which starts from 1; others: no gradient
 };
 
-// A tensor that a model keeps from step to step and does not train, such as a counter or a running mean. Behind the
-// backward of each training micro-batch `update` is added to it. Both are of one dtype (f32, bf16, f64 or i32) and one
-// layout: what is a sum over ranks is reduced before. Each element starts as `tensor.initial` says. It enters no
-// optimizer and no norm, is of the weights in a checkpoint, in its dtype, and a skipped step does not take it back. In
-// a pipeline other micro-batches' forwards may stand between a forward that reads it and its update.
+// A tensor that a model keeps from step to step and does not train, such as a counter or a running mean. It is f32,
+// bf16, f64 or i32. Each element starts as `tensor.initial` says. It enters no optimizer and no norm, and is of the
+// weights in a checkpoint, in its dtype. What changes it, if anything, is one of two:
+//   update   of the tensor's type, is added to it behind the backward of each training micro-batch. What is a sum over
+//            ranks is reduced before. A skipped step does not take it back. In a pipeline other micro-batches' forwards
+//            may stand between a forward that reads it and its update.
+//   at_end   an op, makes its new value in place at the end of each step:
+//            (tensor, total, scalars [4]) -> tensor. total is the sum of `seen` over the step's micro-batches and over
+//            the axes where that is Partial; scalars are StepScalars' (ops/update.h). Where those say that the step
+//            does not count, the op leaves the tensor as it is.
 struct Untrained {
   Parameter tensor;
-  Value update = {};  // none: it stays as it is
+  Value update = {};
+  Value seen = {};
+  std::optional<AnyOp> at_end = {};
 };
 
 // What building a piece gives.
@@ -57,8 +73,8 @@ struct Built {
   std::vector<Untrained> untrained = {};
   Value input = {};                           // from the piece before: a leaf, "in" and the suffix
   Value output = {};                          // to the piece after
-  std::vector<LossTerm> terms = {};           // of the piece that has the loss
-  std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits"
+  std::vector<LossTerm> terms = {};           // the first of the last piece is the loss
+  std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits", "layer0.choice"
 
   Value loss() const { return terms.at(0).sum; }
   Value tokens() const { return terms.at(0).weight; }

@@ -4,6 +4,15 @@ namespace megalith {
 
 Layout layout_of(const Placement& p, int ndim, const ParallelStyle& style) {
   Layout l = whole(ndim);
+  if (p.experts >= 0) {
+    l.copy = groups::expert_data;
+    l.dims[p.experts].add({groups::expert});
+    if (p.expert_part >= 0)
+      l.dims[p.expert_part].add({groups::expert_tensor});
+    else
+      l.copy.insert(groups::expert_tensor);
+    return l;
+  }
   l.copy = groups::data_context;
   if (p.split >= 0) {
     l.dims[p.split].add({groups::tensor});

@@ -63,14 +63,24 @@ std::string positions_text(const Options& o) {
   return learned ? "learned" : value_of(o, "position-embedding-type");
 }
 
+// ", 8 experts of 1408, 2 a token, in 58 layers".
+std::string experts_text(const ModelConfig& m) {
+  if (m.moe.num_experts == 0) return {};
+  const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
+  const i64 layers = std::ranges::count(mixtures, true);
+  return fmt::format(", {} of {}, {} a token{}", counted(m.moe.num_experts, "expert"), m.expert_width(),
+                     m.moe.router_topk, layers == m.num_layers ? "" : fmt::format(", in {}", counted(layers, "layer")));
+}
+
 std::string model_text(const Options& o) {
   const ModelConfig& m = o.model;
   const std::string groups =
       m.num_query_groups == m.num_attention_heads ? "" : fmt::format(" in {} groups", m.num_query_groups);
-  return fmt::format("{} parameters: {}, hidden {}, {}{}, ffn {} ({}), {}, {} positions, vocabulary {}",
+  return fmt::format("{} parameters: {}, hidden {}, {}{}, ffn {} ({}){}, {}, {} positions, vocabulary {}",
                      rounded(i64(size_of(*step_spec(o).model).parameters())), counted(m.num_layers, "layer"),
                      m.hidden_size, counted(m.num_attention_heads, "head"), groups, m.ffn_hidden_size,
-                     value_of(o, "activation"), value_of(o, "normalization"), positions_text(o), grouped(m.vocab_size));
+                     value_of(o, "activation"), experts_text(m), value_of(o, "normalization"), positions_text(o),
+                     grouped(m.vocab_size));
 }
 
 std::string layout_text(const Options& o, const RunFacts& f) {
@@ -85,6 +95,8 @@ std::string layout_text(const Options& o, const RunFacts& f) {
   const std::string how = products == DType::bf16 && !f.bf16_products.empty() ? " (" + f.bf16_products + ")" : "";
   more.push_back(fmt::format("computes in {}{}", name_of(products), how));
   if (p.sequence_parallel) more.push_back("sequence parallel");
+  if (o.model.moe.num_experts > 0 && p.world_size > 1)
+    more.push_back(fmt::format("experts {} x {}", p.expert_model_parallel_size, p.expert_tensor_size()));
   if (p.use_distributed_optimizer) more.push_back("distributed optimizer");
   if (o.recompute.granularity != RecomputeConfig::Granularity::none)
     more.push_back(value_of(o, "recompute-granularity") + " recomputation");

@@ -75,14 +75,19 @@ std::vector<Value> reduce(Builder& b, const std::vector<RankSum>& sums, const Tr
 
 void begin_reduce(Builder& b, const std::vector<RankSum>& sums) {
   for (const RankSum& s : sums) {
+    const bool alone = b.mesh().n(s.axes) == 1;
+    if (alone && s.to == kSame) continue;  // the sum lies where its one term is
     const Value terms = narrows(b, s) ? b.add1(PutBack{}, {s.terms, narrow_leaf(b, s)}) : s.terms;
-    b.move_into(terms, s.axes, s.to, sum_leaf(b, s), kGradientLane);
+    b.move_into(terms, s.axes, s.to, sum_leaf(b, s), alone ? 0 : kGradientLane);
   }
 }
 
 std::vector<Value> end_reduce(Builder& b, const std::vector<RankSum>& sums) {
   std::vector<Value> out;
-  for (const RankSum& s : sums) out.push_back(in_terms_precision(b, s, b.add1(Wait{}, {sum_leaf(b, s)})));
+  for (const RankSum& s : sums) {
+    const Value sum = sum_leaf(b, s);
+    out.push_back(in_terms_precision(b, s, b.mesh().n(s.axes) == 1 ? sum : b.add1(Wait{}, {sum})));
+  }
   return out;
 }
 

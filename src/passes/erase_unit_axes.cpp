@@ -1,5 +1,8 @@
 // With one rank on an axis every state of it is the same thing. The types keep such axes while a model is built, so
-// that a one-rank build finds layout mistakes; here they go, and with them the relayouts over them.
+// that a one-rank build finds layout mistakes; here they go, and with them the relayouts over them. One into a leaf
+// becomes a copy into it.
+#include <set>
+
 #include "graph/relayout_op.h"
 #include "ops/reshape.h"
 #include "passes/pass.h"
@@ -45,12 +48,16 @@ bool erase_unit_axes(Graph& g) {
   }
   std::vector<bool> drop(g.nodes.size());
   std::map<Value, Value> same;
+  std::set<Value> copied;
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     Node& n = g.nodes[i];
     n.op = rewritten(g.mesh, n.op);
     const auto* r = n.op.get_if<Relayout>();
-    const bool waits_for_none = n.op.get_if<Wait>() && same.count(n.ins[0]);
-    if ((r && r->axes.empty()) || waits_for_none) drop[i] = true, same[n.outs[0]] = n.ins[0];
+    const bool waits_for_none = n.op.get_if<Wait>() && (same.count(n.ins[0]) || copied.count(n.ins[0]));
+    if (r && r->axes.empty() && r->into)
+      n.op = PutBack{}, copied.insert(n.outs[0]);
+    else if ((r && r->axes.empty()) || waits_for_none)
+      drop[i] = true, same[n.outs[0]] = n.ins[0];
   }
   replace_uses(g, same);
   drop_nodes(g, drop);

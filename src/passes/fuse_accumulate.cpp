@@ -1,8 +1,10 @@
 // accumulate(acc, einsum(x, w)) becomes one einsum that adds into acc: the weight gradient is never held apart. The
-// same for the embedding's gradient; and accumulate(acc, a + b) first becomes two accumulations.
+// same for the products of experts and the embedding's gradient; and accumulate(acc, a + b) first becomes two
+// accumulations.
 #include "graph/relayout_op.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
+#include "ops/grouped_product.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
@@ -42,6 +44,13 @@ bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
   if (const auto* e = producer.op.get_if<Einsum>(); e && !e->accumulate) {
     fused.ins = {producer.ins[0], producer.ins[1], into};
     fused.op = Einsum{e->spec, e->dtype, true, acc->starts};
+    return true;
+  }
+  if (const auto* e = producer.op.get_if<GroupedProduct>(); e && !e->accumulate) {
+    GroupedProduct op = *e;
+    op.accumulate = true, op.starts = acc->starts;
+    fused.ins = {producer.ins[0], producer.ins[1], producer.ins[2], into};
+    fused.op = op;
     return true;
   }
   if (const auto* e = producer.op.get_if<EmbeddingGrad>(); e && !e->accumulate) {

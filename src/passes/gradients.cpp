@@ -22,22 +22,31 @@ static std::pair<std::string, std::string> names_of(const std::string& term, boo
   return {term + " sum" + suffix, term + " weight" + suffix};
 }
 
-std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms) {
+// A given cotangent is none of the constants whose layout does not matter.
+static Value root_of(Builder& b, const LossTerm& term) {
+  const Type want = b.type(term.sum).dual(b.grad_dtype(term.sum)), &type = b.type(term.cotangent);
+  check(type == want, "the cotangent of {} is {}: want {}", term.name, to_string(type), to_string(want));
+  b.graph().values[size_t(term.cotangent.id)].wants_grad = true;
+  return term.cotangent;
+}
+
+std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms, bool has_loss) {
   std::map<Value, Value> out;
   b.set_phase(Phase::backward);
-  for (size_t i = 0; i < terms.size(); ++i) {
-    Value root = terms[i].cotangent;
-    if (i == 0) root = seed_of(b, terms[i].sum);
-    if (root) out[terms[i].sum] = root;
-  }
+  for (size_t i = 0; i < terms.size(); ++i)
+    if (has_loss && i == 0)
+      out[terms[i].sum] = seed_of(b, terms[i].sum);
+    else if (terms[i].cotangent)
+      out[terms[i].sum] = root_of(b, terms[i]);
   return out;
 }
 
-std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix) {
+std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix,
+                                       bool has_loss) {
   b.set_module("sums");
   std::vector<TermSums> out;
   for (const LossTerm& t : terms) {
-    const auto [sum, weight] = names_of(t.name, out.empty(), suffix);
+    const auto [sum, weight] = names_of(t.name, has_loss && out.empty(), suffix);
     const Value total = accumulate_scalar(b, sum, t.sum);
     out.push_back({t.name, total, accumulate_scalar(b, weight, t.weight)});
   }
@@ -77,6 +86,36 @@ void update_untrained(Builder& b, const std::vector<Untrained>& untrained) {
     check(has == gets, "{} is {}, and its update {}: make them one type", u.tensor.name, to_string(has),
           to_string(gets));
     b.add1(Accumulate{has.ndim(), false}, {u.tensor.value, u.update});
+  }
+}
+
+static std::string seen_name(const Parameter& tensor) { return tensor.name + ".seen"; }
+
+std::vector<SeenSum> accumulate_seen(Builder& b, const std::vector<Untrained>& untrained) {
+  b.set_phase(Phase::backward), b.set_module("untrained state");
+  std::vector<SeenSum> out;
+  for (const Untrained& u : untrained) {
+    if (!u.at_end) continue;
+    const Type type = b.type(u.seen);
+    const Value sum = b.leaf({seen_name(u.tensor), type, Role::scalar});
+    out.push_back({u.tensor, *u.at_end, type, b.add1(Accumulate{type.ndim(), true}, {sum, u.seen})});
+  }
+  return out;
+}
+
+SeenSum seen_leaves(Builder& b, const SeenSum& of) {
+  SeenSum out = of;
+  out.tensor.value = b.leaf({of.tensor.name, of.tensor.type, Role::cache});
+  out.sum = b.leaf({seen_name(of.tensor), of.type, Role::scalar});
+  return out;
+}
+
+void update_at_end(Builder& b, const std::vector<SeenSum>& seen, Value scalars) {
+  b.set_phase(Phase::update), b.set_module("untrained state");
+  for (const SeenSum& s : seen) {
+    const AxisSet axes = s.type.layout.partial;
+    const Value total = axes.empty() ? s.sum : b.relayout(s.sum, axes, kSame);
+    b.add1(s.at_end, {s.tensor.value, total, scalars});
   }
 }
 

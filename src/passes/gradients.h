@@ -23,13 +23,27 @@ struct Accumulators {
 
 // Adds each update to its tensor, behind what the graph has so far.
 void update_untrained(Builder& b, const std::vector<Untrained>& untrained);
+
+// What a tensor that is not trained follows at a step's end: the sum over the micro-batches so far.
+struct SeenSum {
+  Parameter tensor;
+  AnyOp at_end;
+  Type type;  // of the sum
+  Value sum;
+};
+std::vector<SeenSum> accumulate_seen(Builder& b, const std::vector<Untrained>& untrained);
+// The same leaves as another graph finds them.
+SeenSum seen_leaves(Builder& b, const SeenSum& of);
+// Reduces the sums, and makes the tensors' new values. scalars: of StepScalars.
+void update_at_end(Builder& b, const std::vector<SeenSum>& seen, Value scalars);
+
 // Whether the node is such an update. What reads the tensor stands before it, so passes leave it where it is.
 bool updates_untrained(const Graph& g, const Node& n);
 
 std::string gradient_name(const std::string& parameter);  // of the accumulator's leaf
 
-// What the backward starts from.
-std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms);
+// What the backward starts from. `has_loss`: the first term is the loss.
+std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms, bool has_loss = true);
 
 // Adds each parameter's cotangent to its accumulator, in the recipe's type. A parameter without one is an Error.
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
@@ -37,8 +51,9 @@ std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>
 // An accumulator's leaf.
 Value gradient_leaf(Builder& b, const Parameter& parameter, const Precision& precision);
 
-// The accumulation of the terms' sums. `suffix`: of the piece, which the leaves of all terms but the first have too.
-std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix = "");
+// The accumulation of the terms' sums. `suffix`: of the piece, which the leaves of all terms but the loss have too.
+std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix = "",
+                                       bool has_loss = true);
 
 // The same leaves as another graph finds them. `axes`: over which they are sums.
 TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes);

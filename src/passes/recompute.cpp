@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "ops/expert_activation.h"
+
 namespace megalith {
 
 namespace {
@@ -19,9 +21,18 @@ i64 chunk_of(const RecomputeConfig& c, i64 layer) {
   return layer < c.num_layers ? layer : -1;
 }
 
+// The part that a node of a layer behind its norm is done again with; "" if with none.
+std::string part_of(const Origin& at, const RecomputeConfig& c) {
+  const bool expert = at.module == "moe", shared = at.module == "shared_experts";
+  if ((expert || shared) && c.recomputes("moe")) return "moe";
+  if (shared && c.recomputes("shared_experts")) return "shared_experts";
+  return at.module == "mlp" && c.recomputes("mlp") ? "mlp" : "";
+}
+
 std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
-  std::map<std::pair<std::string, i64>, Part> chunks, mlps;  // by stack, and chunk or layer
-  std::vector<Part> norms;
+  std::map<std::pair<std::string, i64>, Part> chunks;              // by stack and chunk
+  std::map<std::tuple<std::string, i64, std::string>, Part> mlps;  // by stack, layer and part
+  std::vector<Part> small;
   for (const Node& n : g.nodes) {
     const Origin& at = n.origin;
     if (n.phase != Phase::forward || at.layer < 0) continue;
@@ -29,15 +40,17 @@ std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
     if (c.granularity == RecomputeConfig::Granularity::full) {
       if (const i64 chunk = chunk_of(c, at.layer); chunk >= 0) chunks[{at.stack, chunk}].nodes.push_back(v);
     } else if (at.norm) {
-      if (c.recomputes("layernorm")) norms.push_back({{v}, false, true});
-    } else if (at.module == "mlp" && c.recomputes("mlp")) {
-      mlps[{at.stack, at.layer}].nodes.push_back(v);
+      if (c.recomputes("layernorm")) small.push_back({{v}, false, true});
+    } else if (const std::string part = part_of(at, c); !part.empty()) {
+      mlps[{at.stack, at.layer, part}].nodes.push_back(v);
+    } else if (n.op.get_if<ExpertActivation>() && c.recomputes("moe_act")) {
+      small.push_back({{v}, false, true});
     }
   }
   std::vector<Part> out;
-  for (auto* parts : {&chunks, &mlps})
-    for (auto& [place, part] : *parts) out.push_back(std::move(part));
-  out.insert(out.end(), norms.begin(), norms.end());  // last: an MLP that is done again reads its norm again
+  for (auto& [place, part] : chunks) out.push_back(std::move(part));
+  for (auto& [place, part] : mlps) out.push_back(std::move(part));
+  out.insert(out.end(), small.begin(), small.end());  // last: an MLP that is done again reads its norm again
   return out;
 }
 

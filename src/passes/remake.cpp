@@ -9,6 +9,7 @@
 
 #include "graph/relayout_op.h"
 #include "ops/activate.h"
+#include "ops/expert_activation.h"
 #include "ops/layer_norm.h"
 #include "ops/rms_norm.h"
 #include "ops/swiglu.h"
@@ -33,6 +34,7 @@ std::optional<AnyOp> again_of(const Node& forward, const Node& gradient, int sha
 
 std::optional<AnyOp> again_of(const Node& forward, const Node& gradient) {
   if (auto op = again_of<Swiglu, SwigluGrad>(forward, gradient, 1)) return op;
+  if (auto op = again_of<ExpertActivation, ExpertActivationGrad>(forward, gradient, 3)) return op;
   if (auto op = again_of<Activate, ActivateGrad>(forward, gradient, 1)) return op;
   if (auto op = again_of<RmsNorm, RmsNormGrad>(forward, gradient, 2)) return op;
   return again_of<LayerNorm, LayerNormGrad>(forward, gradient, 2);
@@ -164,7 +166,8 @@ int made_again(const AnyOp& op) {
     return gradient && gradient->again ? y : -1;
   };
   return std::max({result.template operator()<SwigluGrad>(1), result.template operator()<ActivateGrad>(1),
-                   result.template operator()<RmsNormGrad>(2), result.template operator()<LayerNormGrad>(3)});
+                   result.template operator()<ExpertActivationGrad>(2), result.template operator()<RmsNormGrad>(2),
+                   result.template operator()<LayerNormGrad>(3)});
 }
 
 }  // namespace megalith

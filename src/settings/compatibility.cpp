@@ -67,6 +67,14 @@ std::string bad_model_sizes(const Options& o) {
                        {"--padded-vocab-size", m.padded_vocab_size, 0},
                        {"--make-vocab-size-divisible-by", m.make_vocab_size_divisible_by, 1},
                        {"--sliding-window", m.sliding_window, 0},
+                       {"--num-experts", m.moe.num_experts, 0, 1 << 16},
+                       {"--moe-router-topk", m.moe.router_topk, 1, 1 << 16},
+                       {"--moe-ffn-hidden-size", m.moe.ffn_hidden_size, 0},
+                       {"--moe-shared-expert-intermediate-size", m.moe.shared_expert_intermediate_size, 0},
+                       {"--moe-router-num-groups", m.moe.router_num_groups, 0, 1 << 16},
+                       {"--moe-router-group-topk", m.moe.router_group_topk, 0, 1 << 16},
+                       {"--moe-router-group-best", m.moe.router_group_best, 0, 1 << 16},
+                       {"--moe-latent-size", m.moe.latent_size, 0},
                        {"--rope-original-max-position-embeddings", m.rope_original_max_position_embeddings, 1}});
 }
 
@@ -109,6 +117,8 @@ std::string bad_parallel_sizes(const Options& o) {
   for (const auto& [flag, size] : {std::pair("--tensor-model-parallel-size", p.tensor_model_parallel_size),
                                    {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
                                    {"--context-parallel-size", p.context_parallel_size},
+                                   {"--expert-model-parallel-size", p.expert_model_parallel_size},
+                                   {"--expert-tensor-parallel-size", p.expert_tensor_size()},
                                    {"--world-size", p.world_size}})
     if (size < 1 || size > 1 << 20)
       lines += fmt::format("{}{} {} is out of range: give 1 or more", lines.empty() ? "" : "\n", flag, size);
@@ -129,8 +139,8 @@ std::vector<Rule> first_rules() {
 const std::vector<Rule>& compatibility_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all = first_rules();
-    for (const auto& part : {model_rules(), batch_rules(), schedule_rules(), parallel_rules(), run_rules(),
-                             precision_rules(), recompute_rules(), offload_rules()})
+    for (const auto& part : {model_rules(), expert_rules(), router_rules(), batch_rules(), schedule_rules(),
+                             parallel_rules(), run_rules(), precision_rules(), recompute_rules(), offload_rules()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

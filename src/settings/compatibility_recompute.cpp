@@ -1,4 +1,6 @@
 // Rules about the recomputation of activations: Megatron's, and what is not there.
+#include <fmt/ranges.h>
+
 #include <algorithm>
 
 #include "settings/compatibility.h"
@@ -26,10 +28,11 @@ std::string selective_has_no_layers(const Options& o) {
 }
 
 std::string known_modules(const Options& o) {
-  for (const std::string& m : o.recompute.modules) {
-    if (m == "core_attn" || m == "mlp" || m == "layernorm") continue;
-    return fmt::format("--recompute-modules {}: there is no such part here: core_attn, mlp and layernorm are there", m);
-  }
+  constexpr std::string_view kModules[] = {"core_attn", "mlp", "layernorm", "moe", "moe_act", "shared_experts"};
+  for (const std::string& m : o.recompute.modules)
+    if (std::ranges::find(kModules, m) == std::end(kModules))
+      return fmt::format("--recompute-modules {}: there is no such part here: {} are there", m,
+                         fmt::join(kModules, ", "));
   return {};
 }
 

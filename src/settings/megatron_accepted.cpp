@@ -9,6 +9,16 @@ constexpr Row kAccepted[] = {
      "--use-mcore-models --transformer-impl= --enable-experimental --use-transformer-engine-op-fuser "
      "--use-legacy-models --use-te-activation-func --use-grouped-gemm-for-dense-mlp --deepspeed "
      "--no-pipeline-parallel --enable-zbh1-exact-semantics"},
+    {"experts are computed by grouped products, and tokens are gathered for them; results are those of each dispatcher",
+     "--moe-grouped-gemm --moe-permute-fusion --moe-router-fusion --moe-token-dispatcher-type= --moe-enable-deepep "
+     "--moe-flex-dispatcher-backend= --moe-flex-dispatcher-num-sms= --moe-deepep-num-sms= --moe-hybridep-num-sms= "
+     "--moe-hybridep-num-blocks-permute= --moe-hybridep-num-blocks-unpermute= --moe-hybridep-num-sms-preprocessing= "
+     "--moe-hybridep-pad-uneven-dispatch-inputs --moe-permute-fusion-into-hybridep --moe-ncclep-static-shape "
+     "--moe-ncclep-zero-copy --moe-dispatch-fwd-dtype= --moe-combine-bwd-dtype= --moe-use-grouped-tensor "
+     "--moe-use-legacy-grouped-gemm --moe-single-grouped-bias --moe-single-grouped-weight "
+     "--use-grouped-gemm-for-shared-expert --moe-shared-expert-overlap --overlap-moe-expert-parallel-comm "
+     "--overlap-dispatch-backward-with-experts-wgrad --high-priority-a2a-comm-stream "
+     "--ep-overlap-early-attn-memory-release --enable-expert-tensor-parallelism --disable-moe-token-dropping"},
     {"attention never holds the s x s matrix here",
      "--use-flash-attn --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --attention-backend= "
      "--flash-attention-version= --no-masked-softmax-fusion --no-create-attention-mask-in-dataloader "

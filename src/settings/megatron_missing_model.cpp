@@ -18,35 +18,19 @@ constexpr Feature kOfModel[] = {
      "--loss-scale= --initial-loss-scale= --min-loss-scale= --min-scale= --loss-scale-window= --hysteresis= "
      "--fp16-lm-cross-entropy",
      ""},
-    {"mixture of experts is not built yet",
-     "--num-experts=0|1|None --moe-expert-parallel-size=0|1 --expert-model-parallel-size=1",
-     "--expert-tensor-parallel-size= --moe-apply-probs-on-input --moe-aux-loss-coeff=* --moe-combine-bwd-dtype= "
-     "--moe-deepep-num-sms= --moe-dispatch-fwd-dtype= --moe-enable-deepep --moe-enable-routing-replay "
-     "--moe-expert-capacity-factor= --moe-expert-int-list=* --moe-expert-per-list=* "
-     "--moe-expert-rank-capacity-factor= --moe-extended-tp --moe-ffn-hidden-size= --moe-flex-dispatcher-backend= "
-     "--moe-flex-dispatcher-num-sms= --moe-grouped-gemm --moe-hybridep-num-blocks-permute= "
-     "--moe-hybridep-num-blocks-unpermute= --moe-hybridep-num-sms= --moe-hybridep-num-sms-preprocessing= "
-     "--moe-hybridep-pad-uneven-dispatch-inputs --moe-input-jitter-eps= --moe-latent-size= --moe-layer-freq= "
-     "--moe-layer-recompute --moe-mlp-glu-interleave-size= --moe-ncclep-static-shape --moe-ncclep-zero-copy "
-     "--moe-pad-expert-input-to-capacity --moe-pad-experts-for-cuda-graph-inference --moe-paged-stash "
-     "--moe-paged-stash-buffer-size-factor-cpu= --moe-paged-stash-buffer-size-factor-cuda= "
-     "--moe-paged-stash-page-size= --moe-permute-fusion --moe-permute-fusion-into-hybridep "
-     "--moe-router-bias-update-rate= --moe-router-dtype= --moe-router-enable-expert-bias --moe-router-force-biased= "
-     "--moe-router-force-load-balancing --moe-router-fusion --moe-router-group-topk= "
-     "--moe-router-load-balancing-type=* --moe-router-num-groups= --moe-router-pre-softmax "
-     "--moe-router-quantile-balancing-ema= --moe-router-score-function= --moe-router-topk= "
-     "--moe-router-topk-scaling-factor= --moe-routing-trace-capture-hidden-states "
-     "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters= "
-     "--moe-routing-trace-path= --moe-shared-expert-gate --moe-shared-expert-glu-interleave-size= "
-     "--moe-shared-expert-intermediate-size= --moe-shared-expert-overlap --moe-single-grouped-bias "
-     "--moe-single-grouped-weight --moe-token-dispatcher-type= --moe-token-drop-policy= --moe-token-dropping "
-     "--moe-upcycling-granularity= --moe-use-grouped-tensor --moe-use-legacy-grouped-gemm --moe-use-upcycling "
-     "--moe-z-loss-coeff= --save-tokens-per-expert-interval= --overlap-dispatch-backward-with-experts-wgrad "
-     "--high-priority-a2a-comm-stream --overlap-moe-expert-parallel-comm --ep-overlap-early-attn-memory-release "
-     "--expert-tensor-parallel-num-weight-shards= --use-grouped-gemm-for-shared-expert "
-     "--enable-expert-tensor-parallelism --topk= --mlp-type= --create-moe-param-group --moe-train-capacity-factor= "
-     "--moe-eval-capacity-factor= --moe-min-capacity= --moe-loss-coeff= --disable-moe-token-dropping "
-     "--enable-shared-expert --shared-moe-ffn-hidden-size= --num-experts-teacher=*",
+    {"this part of a mixture of experts is not built yet",
+     "--moe-use-upcycling --moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
+     "--moe-routing-trace-path= --moe-extended-tp "
+     "--moe-mlp-glu-interleave-size= --moe-shared-expert-glu-interleave-size= --moe-expert-rank-capacity-factor= "
+     "--moe-pad-experts-for-cuda-graph-inference --save-tokens-per-expert-interval= --create-moe-param-group "
+     "--moe-router-quantile-balancing-ema=0|0.0 --moe-expert-int-list=* --moe-expert-per-list=* --topk= --mlp-type= "
+     "--moe-token-dropping --moe-train-capacity-factor= --moe-eval-capacity-factor= --moe-min-capacity= "
+     "--moe-loss-coeff= --num-experts-teacher=* --enable-shared-expert --shared-moe-ffn-hidden-size= "
+     "--expert-tensor-parallel-num-weight-shards=",
+     "--moe-upcycling-granularity= --moe-paged-stash-buffer-size-factor-cpu= "
+     "--moe-paged-stash-buffer-size-factor-cuda= --moe-paged-stash-page-size= "
+     "--moe-routing-trace-capture-hidden-states "
+     "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters=",
      ""},
     {"multi-latent attention is not built yet", "--multi-latent-attention",
      "--q-lora-rank= --kv-lora-rank= --qk-head-dim= --qk-pos-emb-head-dim= --v-head-dim= --qk-nope-head-dim= "

@@ -139,6 +139,10 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
   f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
   f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
+  f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share a layer's experts.")
+      .also("--moe-expert-parallel-size");
+  f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size,
+        "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
@@ -189,7 +193,7 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
   f.add("recompute-method", c.method, {"none", "uniform", "block"},
         "full: every chunk of so many layers from its input, or the first layers one by one; left out: uniform.");
   f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block); left out: 1.");
-  f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn; left out: core_attn.")
+  f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; left out: core_attn.")
       .shown_as("PART ...");
 }
 

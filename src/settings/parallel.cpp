@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include <map>
 #include <numeric>
 
 #include "models/gpt/gpt.h"
@@ -19,7 +20,9 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
                     .cp = int(p.context_parallel_size),
                     .tk = int(tk),
                     .tr = int(p.tensor_model_parallel_size / tk),
-                    .pp = int(p.pipeline_model_parallel_size)});
+                    .pp = int(p.pipeline_model_parallel_size),
+                    .ep = int(p.expert_model_parallel_size),
+                    .etp = int(p.expert_tensor_parallel_size)});
 }
 
 // Shared out by what layers, the embedding, and head with loss cost a sequence: flops, and bytes as the flops that a
@@ -37,7 +40,14 @@ static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) 
         p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
   const Gpt model(m);
   const int last = model.blocks() - 1;
-  const std::vector<double> layers(size_t(last - 1), cost_of(model, 1));  // alike
+  std::vector<double> layers(size_t(last - 1));
+  const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
+  std::map<bool, double> costs;  // layers are of two kinds at the most
+  for (size_t i = 0; i < layers.size(); ++i) {
+    const auto [it, is_new] = costs.try_emplace(!mixtures.empty() && mixtures[i]);
+    if (is_new) it->second = cost_of(model, int(i) + 1);
+    layers[i] = it->second;
+  }
   const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
   return balance(layers, cost_of(model, 0), cost_of(model, last), parts);
 }
@@ -91,6 +101,8 @@ std::string rank_map(const Mesh& mesh) {
   row("context-parallel", groups::context);
   row("data-parallel", groups::data);
   row("pipeline", groups::pipeline);
+  if (mesh.n(groups::expert) > 1) row("expert-parallel", groups::expert);
+  if (mesh.n(groups::expert) > 1) row("expert-data", groups::expert_data);
   return out;
 }
 

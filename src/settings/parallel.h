@@ -23,6 +23,8 @@ struct ParallelConfig {
   i64 tensor_model_parallel_size = 1;
   i64 pipeline_model_parallel_size = 1;
   i64 context_parallel_size = 1;
+  i64 expert_model_parallel_size = 1;   // ranks that share a layer's experts
+  i64 expert_tensor_parallel_size = 0;  // ranks that share an expert's matrices; 0: the tensor-parallel ones
   bool sequence_parallel = false;
   CpCommType cp_comm_type = CpCommType::all_gather;
   PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
@@ -44,6 +46,9 @@ struct ParallelConfig {
 
   i64 model_parallel_size() const {
     return tensor_model_parallel_size * pipeline_model_parallel_size * context_parallel_size;
+  }
+  i64 expert_tensor_size() const {
+    return expert_tensor_parallel_size ? expert_tensor_parallel_size : tensor_model_parallel_size;
   }
   i64 data_parallel_size() const { return std::max<i64>(1, world_size / std::max<i64>(1, model_parallel_size())); }
   bool operator==(const ParallelConfig&) const = default;

@@ -8,6 +8,7 @@
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
+#include "ops/grouped_product.h"
 
 namespace megalith {
 
@@ -37,7 +38,8 @@ class Counter {
       follow_weights(n);
       for (Value v : n.outs) size_.largest = std::max(size_.largest, elements(g_.type(v).shape));
       if (const auto* op = n.op.get_if<Attention>()) attention(n, *op);
-      if (n.op.get_if<Einsum>() && has_weight(n)) size_.product_flops += kStep * flops(n.op, n);
+      if ((n.op.get_if<Einsum>() || n.op.get_if<GroupedProduct>()) && has_weight(n))
+        size_.product_flops += kStep * flops(n.op, n);
       if (n.op.get_if<Embedding>() && tables_.contains(n.ins[1])) size_.looked_up += elements(g_.type(n.outs[0]).shape);
       if (n.op.get_if<VocabMax>()) size_.logits += elements(g_.type(n.ins[0]).shape);
     }

@@ -21,7 +21,8 @@ struct StepSpec {
   BuildMode mode;             // of a training micro-batch
   bool evaluate = false;      // plan an evaluation program too, for micro-batches of the same size
   bool train = true;          // false: only the evaluation program
-  bool keep_outputs = false;  // the model's outputs are those of the evaluation
+  bool keep_outputs = false;           // the model's outputs are those of the evaluation
+  bool keep_training_outputs = false;  // and of the micro-batches' programs; without a pipeline
   RecomputeConfig recompute;
   OffloadConfig offload;         // of activations
   bool shard_optimizer = false;  // over the data-parallel ranks

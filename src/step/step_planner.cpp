@@ -60,7 +60,7 @@ PlannedStep StepPlanner::plan() {
     for (const TrainedPiece& built : built_) {
       if (begun_) begin_sums(built);
       pools = gather(*built.graph, pools);
-      if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums);
+      if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums, built.seen);
       verify(*built.graph);
       rewrite_training(built);
       add_programs(built);
@@ -88,7 +88,8 @@ void StepPlanner::build_training(const StagePiece& piece) {
   Builder b(g);
   b.sum_gradients_in(spec_.mode.precision.gradients);
   const Built model = spec_.model->build(b, piece, spec_.mode);
-  std::map<Value, Value> roots = roots_of(b, model.terms);
+  const bool has_loss = !piece.sends;
+  std::map<Value, Value> roots = roots_of(b, model.terms, has_loss);
   if (piece.sends) {
     const Type type = b.type(model.output).dual(b.grad_dtype(model.output));
     roots[model.output] = b.leaf({"dout" + piece.suffix, type, Role::input, true});
@@ -96,11 +97,12 @@ void StepPlanner::build_training(const StagePiece& piece) {
   }
   const std::map<Value, Value> cotangents = backward(b, roots);
   if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
-  Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix)};
+  Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix, has_loss)};
   sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
+  if (spec_.keep_training_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   update_untrained(b, model.untrained);
   keep_untrained(model.untrained);
-  built_.push_back({piece, &g, model.parameters, sums, parameters_.size()});
+  built_.push_back({piece, &g, model.parameters, sums, accumulate_seen(b, model.untrained), parameters_.size()});
   parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
 }
 
@@ -130,11 +132,13 @@ std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) 
   return gather_weights(b, pools, parameters_);
 }
 
-void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums) {
+void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
+                                const std::vector<SeenSum>& seen) {
   Builder b(g);
   const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
   add_update(b, parameters, {sums.gradients, sums.terms.at(0).sum, sums.terms[0].weight}, spec_.optimizer,
              spec_.mode.precision, out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{});
+  update_at_end(b, seen, g.outputs.at("step"));
   b.set_module("loss terms");
   for (size_t i = 1; i < sums.terms.size(); ++i) {
     const TermSums& t = sums.terms[i];
@@ -174,7 +178,10 @@ void StepPlanner::add_update_program() {
     sums.gradients.push_back(gradient_leaf(b, p, spec_.mode.precision));
   }
   sums.terms = sums_of_pieces(b);
-  add_update_to(g, parameters, sums);
+  std::vector<SeenSum> seen;
+  for (const TrainedPiece& built : built_)
+    for (const SeenSum& s : built.seen) seen.push_back(seen_leaves(b, s));
+  add_update_to(g, parameters, sums, seen);
   verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
@@ -248,7 +255,7 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
   Graph& g = new_graph();
   Builder b(g);
   BuildMode mode = spec_.mode;
-  mode.dropout = false;
+  mode.dropout = mode.train = false;
   const Built model = spec_.model->build(b, piece, mode);
   if (!spec_.train) {
     parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());

@@ -20,6 +20,7 @@ class StepPlanner {
     Graph* graph;
     std::vector<Parameter> parameters;
     Accumulators sums;
+    std::vector<SeenSum> seen;
     size_t first;  // of its parameters among the rank's
   };
 
@@ -28,7 +29,8 @@ class StepPlanner {
   void keep_untrained(const std::vector<Untrained>& untrained);
   void begin_sums(const TrainedPiece& built);
   std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);
-  void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums);
+  void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
+                     const std::vector<SeenSum>& seen);
   std::vector<TermSums> sums_of_pieces(Builder& b);
   void add_update_program();
   void rewrite_training(const TrainedPiece& built);

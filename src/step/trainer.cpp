@@ -3,6 +3,7 @@
 #include "ops/update.h"
 #include "optim/optimizer.h"
 #include "optim/update.h"
+#include "step/step_batches.h"
 
 namespace megalith {
 
@@ -21,6 +22,7 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
       interpreter_(interpreter),
       rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
       other_terms_(step.terms.begin() + 1, step.terms.end()),
+      reads_step_tokens_(reads_step_tokens(step.inputs)),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
@@ -62,12 +64,13 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   write_hyper(state);
   const i64 before = batches.consumed_samples();
   const double waited = batches.seconds_waited();
+  StepBatches all(batches, micro_batches, reads_step_tokens_);
   if (pipeline_) {
-    pipeline_->step([&] { return batches.next(); }, micro_batches);
+    pipeline_->step([&] { return all.next(); }, micro_batches);
     interpreter_.run(plan_.index_of("update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
-    (*feed_)(batches.next());
+    (*feed_)(all.next());
     const bool updates = m + 1 == micro_batches;
     interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
   }

@@ -44,7 +44,7 @@ TEST_F(BadInput, Flags) {
   refuses("--device h100", "--device h100: want auto, cpu or cuda");
   tells("--fp16", "--fp16");
   refuses("--tensor-model-parallel-size 2", "start a multiple of 2 ranks");
-  tells("--expert-model-parallel-size 2", "--expert-model-parallel-size: mixture of experts is not built yet");
+  refuses("--expert-model-parallel-size 2", "--expert-model-parallel-size 2 shares out experts and there are none");
   refuses("--world-size 2", "--world-size is for --dry-run");
   refuses("--config " + *this / "missing.yaml", "missing.yaml");
   refuses("--save " + *this / "x", "--save-interval");

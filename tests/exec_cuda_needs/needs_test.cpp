@@ -54,6 +54,17 @@ TEST(Needs, the_vocabularys_loss_takes_none_where_rows_fit) {
   EXPECT_EQ(asked(VocabLoss{.vocab = 50257}, fits, outs, kAmpere), 3 * 256 * 4);
 }
 
+TEST(Needs, grouped_products_on_tensor_cores_take_a_ticket) {
+  const auto ask = [](i64 in, DType dtype, const GpuSizes& gpu) {
+    const Type rows = of({96, in}, dtype), w = of({4, 24, in}, dtype), ends = of({1, 4}, DType::i32);
+    return asked(GroupedProduct{"nh,efh->nf", dtype}, {rows, w, ends}, {of({96, 24}, dtype)}, gpu);
+  };
+  EXPECT_EQ(ask(16, DType::bf16, kHopper), 4);
+  EXPECT_EQ(ask(16, DType::bf16, kAmpere), 0);
+  EXPECT_EQ(ask(16, DType::f32, kHopper), 0);
+  EXPECT_EQ(ask(12, DType::bf16, kHopper), 0);
+}
+
 TEST(Needs, most_ops_take_none) {
   const Type x = of({128, 4, 64});
   EXPECT_EQ(asked(Scale{}, {x}, {x}, kHopper), 0);

@@ -29,6 +29,7 @@ def rope(theta, **more):
 LLAMA31_ROPE = rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                     original_max_position_embeddings=256)
 NO_DROPOUT = dict(hidden_dropout=0.0, attention_dropout=0.0)
+EXPERTS = dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, norm_topk_prob=False)
 FALCON_ALIBI = dict(NO_DROPOUT, alibi=True, bias=True, parallel_attn=False, multi_query=False)
 CASES = {
     "gpt2": hf.GPT2Config(n_embd=16, n_head=4, n_layer=2, n_positions=32, vocab_size=44, resid_pdrop=0.0,
@@ -64,6 +65,13 @@ CASES = {
                             pad_token_id=None, **rope(10000.0)),
     # At a width of 16 PyTorch's own bf16 is 2% off in the gradient's norm.
     "olmo2": hf.Olmo2Config(**dict(LLAMA, hidden_size=24), pad_token_id=None, eos_token_id=2, **rope(500000.0)),
+    "mixtral": hf.MixtralConfig(**dict(LLAMA, intermediate_size=20), num_local_experts=4, num_experts_per_tok=2,
+                                **rope(1e6)),
+    "qwen2_moe": hf.Qwen2MoeConfig(**LLAMA, **EXPERTS, shared_expert_intermediate_size=20, mlp_only_layers=[0],
+                                   **rope(1e6)),
+    "qwen3_moe": hf.Qwen3MoeConfig(**LLAMA, **dict(EXPERTS, norm_topk_prob=True), head_dim=8, **rope(1e6)),
+    "olmoe": hf.OlmoeConfig(**dict(LLAMA, intermediate_size=12), num_experts=6, num_experts_per_tok=3,
+                            pad_token_id=None, eos_token_id=2, **rope(10000.0)),
 }
 
 

@@ -119,7 +119,11 @@ class OpRun {
       outs.emplace_back(site_.out_bytes(i), size_of(site_.outs[i].dtype), garbage);
     for (Guarded& g : ins) in_at.push_back(g.data());
     for (Guarded& g : outs) out_at.push_back(g.data());
-    if (alias) out_at[alias->out] = in_at[alias->in];
+    std::vector<Alias> shared;
+    for (const Alias& a : aliases_)
+      if (a.must) shared.push_back(a);
+    if (alias) shared.push_back(*alias);
+    for (const Alias& a : shared) out_at[a.out] = in_at[a.in];
     Bytes before, after, results;
     for (Guarded& g : ins) before.push_back(g.copy());
     Guarded workspace(kernel_.workspace, 0, garbage);
@@ -133,7 +137,7 @@ class OpRun {
       EXPECT_TRUE(g.intact()) << "wrote around result " << &g - outs.data();
     }
     EXPECT_TRUE(workspace.intact()) << "wrote around the workspace of " << kernel_.workspace << " bytes";
-    if (alias) results[alias->out] = after[alias->in], after[alias->in] = before[alias->in];
+    for (const Alias& a : shared) results[a.out] = after[a.in], after[a.in] = before[a.in];
     EXPECT_EQ(before, after) << "an input changed";
     return results;
   }

@@ -96,11 +96,30 @@ TEST(Collectives, equal_megatrons_list) {
   for (const Setting& s : settings()) {
     const bool two_norms = s.spec.model.parallel_residual && !s.spec.model.parallel_shared_norm;
     const bool across_heads = s.spec.model.qk_layernorm_across_heads;
-    if (two_norms || across_heads || s.spec.documents || !s.spec.regather) continue;  // not on the list
+    const bool mixture = s.spec.model.moe.num_experts > 0;
+    if (two_norms || across_heads || mixture || s.spec.documents || !s.spec.regather) continue;  // not on the list
     EXPECT_EQ(counted(build_training(s.spec).g), Expected(s.spec, 8 / s.spec.micro_batches).counts) << s.name;
     ++compared;
   }
   EXPECT_GE(compared, 25);
+}
+
+// Tokens, weights and choices to the experts, and sums back; backwards the duals, and the tokens once more.
+TEST(Collectives, of_a_mixture_do_not_depend_on_the_routing) {
+  const TrainingSpec s{.model = mixture(), .mesh = make_mesh({.dp = 2, .ep = 2}), .micro_batches = 2};
+  const i64 tokens = s.model.seq_length * 4, x = tokens * s.model.hidden_size, p = tokens * s.model.moe.router_topk;
+  Counts of_layer;
+  for (const auto& [what, times] : counted(build_training(s).g))
+    if (what.find("layer 1 moe:") != std::string::npos) of_layer[what] = times;
+  const auto name = [](const char* phase, const char* kind, i64 elements) {
+    return fmt::format("{}, layer 1 moe: {} over dp of {}", phase, kind, elements);
+  };
+  EXPECT_EQ(of_layer, (Counts{{name("forward", "all_gather", x), 1},
+                              {name("forward", "all_gather", p), 2},
+                              {name("forward", "reduce_scatter", x), 1},
+                              {name("backward", "all_gather", x), 2},
+                              {name("backward", "reduce_scatter", x), 1},
+                              {name("backward", "reduce_scatter", p), 1}}));
 }
 
 TEST(Collectives, keeping_gathered_inputs_saves_the_second_gather) {

@@ -14,8 +14,14 @@ std::vector<RecomputeConfig> ways() {
   std::vector<RecomputeConfig> out;
   for (Method method : {Method::uniform, Method::block})
     for (i64 layers : {1, 2}) out.push_back({Granularity::full, method, layers, {}});
-  for (const std::vector<std::string>& modules :
-       {std::vector<std::string>{"mlp"}, {"layernorm"}, {"mlp", "layernorm"}, {"core_attn"}})
+  for (const std::vector<std::string>& modules : {std::vector<std::string>{"mlp"},
+                                                  {"layernorm"},
+                                                  {"mlp", "layernorm"},
+                                                  {"core_attn"},
+                                                  {"moe"},
+                                                  {"moe_act"},
+                                                  {"shared_experts"},
+                                                  {"moe", "layernorm"}})
     out.push_back({Granularity::selective, Method::none, 0, modules});
   return out;
 }
@@ -56,6 +62,16 @@ TEST(Recompute, gives_the_same_bits_on_several_ranks) {
   expect_same_bits(spec_of(gpt2_like(), make_mesh({1, 1, 2, 1}), {true, Order::block, false}));
   expect_same_bits(spec_of(llama_like(), make_mesh({1, 2, 2, 1}), {true, Order::zigzag, false}));
   expect_same_bits(spec_of(llama_like(), make_mesh({2, 1, 2, 1})));
+}
+
+TEST(Recompute, gives_the_same_bits_with_experts) {
+  ModelConfig model = mixture();
+  model.moe.shared_expert_intermediate_size = 20, model.moe.shared_expert_gate = true;
+  expect_same_bits(spec_of(model, make_mesh({})));
+  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
+  TrainingSpec spec = spec_of(model, make_mesh({}));
+  spec.passes_off = {"remake"};
+  expect_same_bits(spec);
 }
 
 TEST(Recompute, gives_the_same_bits_without_the_other_passes) {

@@ -30,6 +30,15 @@ Tensor columns(const Tensor& t, i64 begin, i64 end) {
   return out;
 }
 
+// kStepTokens of micro-batches of n samples.
+Tensor step_tokens(const Tensor& mask, i64 n) {
+  const i64 samples = mask.shape[1];
+  Tensor out = filled({n}, 0);
+  for (size_t i = 0; i < mask.v.size(); ++i)
+    out.v[size_t(i64(i) % samples % n)] += mask.v[i] * double(n) / double(samples);
+  return out;
+}
+
 }  // namespace
 
 Batch make_batch(const ModelConfig& m, bool documents) {
@@ -64,10 +73,14 @@ TrainingGraph build_training(const TrainingSpec& spec) {
     verify(t.g);
   }
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
+  const std::vector<SeenSum> seen = accumulate_seen(b, gpt.untrained);
   add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, optimizer(), mode.precision);
+  update_at_end(b, seen, t.g.outputs.at("step"));
   if (spec.edit_all) spec.edit_all(t.g);
   verify(t.g);
   t.parameters = std::move(gpt.parameters);
+  for (const Untrained& u : gpt.untrained) t.untrained.push_back(u.tensor);
+  for (size_t i = 1; i < gpt.terms.size(); ++i) t.terms.push_back(gpt.terms[i].name);
   return t;
 }
 
@@ -95,12 +108,13 @@ Tensors initial_values(const std::vector<Parameter>& parameters) {
 Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), batch_(batch) {
   TrainingGraph t = build_training(spec_);
   Plan plan = plan_training(spec_, t);
-  parameters_ = std::move(t.parameters);
+  parameters_ = std::move(t.parameters), untrained_ = std::move(t.untrained), terms_ = std::move(t.terms);
   ranks_ = std::make_unique<RankSet>(std::move(plan), spec_.fault);
 }
 
 void Training::run_micro_batches(const Tensors& values) {
   for (const auto& [name, t] : values) ranks_->write(name, t);
+  for (const Parameter& p : untrained_) ranks_->write(p.name, random_tensor(p.type.shape, hash_name(p.name)));
   const i64 n = spec_.samples / spec_.micro_batches;
   for (int m = 0; m < spec_.micro_batches; ++m) {
     const std::pair<std::string, const Tensor*> data[] = {
@@ -108,11 +122,18 @@ void Training::run_micro_batches(const Tensors& values) {
         {"position_ids", &batch_.positions}, {"document_starts", &batch_.starts}, {"rows", &batch_.rows}};
     for (const auto& [name, t] : data)
       if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(*t, m * n, (m + 1) * n));
+    if (ranks_->plan().find_leaf(kStepTokens)) ranks_->write(kStepTokens, step_tokens(batch_.mask, n));
     ranks_->run("micro-batch", m == 0);
   }
 }
 
 double Training::sum(const std::string& leaf) { return ranks_->read(leaf).v[0]; }
+
+std::vector<double> Training::terms() {
+  std::vector<double> out;
+  for (const std::string& name : terms_) out.push_back(sum(name + " sum") / sum(name + " weight"));
+  return out;
+}
 
 double Training::loss(const Tensors& values) {
   run_micro_batches(values);
@@ -123,6 +144,7 @@ StepResult Training::step(const Tensors& values) {
   run_micro_batches(values);
   StepResult out;
   const double tokens = sum("token_sum");
+  out.terms = terms();
   for (const Parameter& p : parameters_) {
     Tensor g = ranks_->read(gradient_name(p.name));
     for (double& x : g.v) x /= tokens;
@@ -136,7 +158,8 @@ StepResult Training::step(const Tensors& values) {
   const Tensor scalars = ranks_->output("update", "step");
   out.loss = scalars.v[step_scalar::kLoss], out.norm = scalars.v[step_scalar::kGradNorm];
   check(scalars.v[step_scalar::kCounts] == 1, "the step does not count");
-  for (const Parameter& p : parameters_) out.after[p.name] = ranks_->read(p.name);
+  for (const auto* kept : {&parameters_, &untrained_})
+    for (const Parameter& p : *kept) out.after[p.name] = ranks_->read(p.name);
   return out;
 }
 

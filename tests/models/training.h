@@ -34,7 +34,8 @@ struct TrainingSpec {
 
 struct TrainingGraph {
   Graph g;
-  std::vector<Parameter> parameters;
+  std::vector<Parameter> parameters, untrained;
+  std::vector<std::string> terms;  // of the loss, behind the first
 };
 // Forward, backward, accumulation, update; verified; no passes yet.
 TrainingGraph build_training(const TrainingSpec& spec);
@@ -49,7 +50,8 @@ Tensors initial_values(const std::vector<Parameter>& parameters);
 
 struct StepResult {
   double loss = 0, norm = 0;  // as the step says
-  Tensors gradients, after;   // of the mean loss; parameters after the step
+  Tensors gradients, after;   // of the mean loss; parameters, and what is not trained, after the step
+  std::vector<double> terms;  // the means of the loss's others
 };
 
 class Training {
@@ -57,6 +59,7 @@ class Training {
   Training(const TrainingSpec& spec, const Batch& batch);
   StepResult step(const Tensors& values);
   double loss(const Tensors& values);  // forward and backward alone
+  std::vector<double> terms();         // of the last micro-batches
   const std::vector<Parameter>& parameters() const { return parameters_; }
 
  private:
@@ -65,7 +68,8 @@ class Training {
 
   TrainingSpec spec_;
   const Batch& batch_;
-  std::vector<Parameter> parameters_;
+  std::vector<Parameter> parameters_, untrained_;
+  std::vector<std::string> terms_;
   std::unique_ptr<RankSet> ranks_;
 };
 

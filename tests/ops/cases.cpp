@@ -5,14 +5,14 @@
 namespace megalith::harness {
 
 Sizes layout_sizes() {
-  Sizes s = {{'n', 2}, {'4', 4}};
-  for (char c : std::string("abcdfghrstvk")) s[c] = 4;
+  Sizes s = {{'n', 2}, {'2', 2}, {'4', 4}};
+  for (char c : std::string("abcdefghrstvk")) s[c] = 4;
   return s;
 }
 
 Sizes odd_sizes() {
-  return {{'a', 3}, {'b', 3}, {'c', 2}, {'d', 6},  {'f', 9},  {'g', 3}, {'h', 7},
-          {'r', 2}, {'s', 5}, {'t', 5}, {'v', 11}, {'k', 13}, {'n', 2}, {'4', 4}};
+  return {{'a', 3}, {'b', 3}, {'c', 2}, {'d', 6},  {'e', 6},  {'f', 9}, {'g', 3}, {'h', 7},
+          {'r', 2}, {'s', 5}, {'t', 5}, {'v', 11}, {'k', 13}, {'n', 2}, {'2', 2}, {'4', 4}};
 }
 
 namespace {
@@ -27,6 +27,7 @@ class Table {
     norms();
     attention();
     embedding_and_loss();
+    routing();
     update();
     return std::move(cases_);
   }
@@ -110,6 +111,9 @@ class Table {
       grad(Swiglu{act}, {value("sbnf")});
       for (bool again : {false, true}) plain(SwigluGrad{again, act}, {value("sbf"), value("sbnf")});
     }
+    CaseInput gate{random_tensor({size_.at('s'), size_.at('b'), 1}, seed()), true};
+    grad(LogisticGate{}, {value("sbh"), gate});
+    plain(LogisticGateGrad{}, {value("sbh"), value("sbh"), gate});
     Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
@@ -201,6 +205,38 @@ class Table {
     plain(CrossEntropyGrad{}, {value("sb"), positive("nsb", true)});
   }
 
+  // Two of the experts, which lie far enough apart that small changes choose no others.
+  void routing() {
+    const i64 e = size_.at('e');
+    CaseInput z{filled(shape("sbe"), 0), true}, choice{filled({size_.at('s'), size_.at('b'), 2}, 0), false, DType::i32};
+    for (size_t i = 0; i < z.data.v.size(); ++i) z.data.v[i] = 0.2 * double((7 * (i64(i) / e) + 5 * i64(i)) % 11) - 1;
+    for (size_t i = 0; i < choice.data.v.size(); ++i) choice.data.v[i] = double(i % 2 + i / 2 % 2);
+    for (const RouterScore score : {RouterScore::softmax, RouterScore::sigmoid, RouterScore::sqrtsoftplus}) {
+      RouteSpec at{.score = score, .topk = 2, .scaling = 1.5};
+      grad(Route{at}, {z});
+      plain(RouteGrad{at}, {value("sb2"), value("sbe"), choice});
+      at.pre_softmax = at.bias = true;
+      grad(Route{at}, {z, constant("e")});
+      at.groups = 2, at.group_topk = 1, at.group_best = 2, at.bias = false, at.by = true;
+      grad(Route{at}, {z, constant("sbe")});
+      grad(RouterScores{score}, {z});
+      plain(RouterScoresGrad{score}, {value("sbe"), value("sbe")});
+    }
+    grad(LogSumExp{}, {z});
+    plain(LogSumExpGrad{}, {value("sb"), value("sbe")});
+    plain(ExpertMap{e, DType::f64}, {choice});
+    grad(Jitter{0.3, 3}, {value("sbh"), rows()});
+    plain(FakeLogits{0, 3}, {value("sbe"), rows()});
+    grad(FakeLogits{0.5, 3}, {value("sbe"), rows()});
+    CaseInput p = positive("sb2", true);
+    grad(ExpertCapacity{e, 100}, {p, choice});  // room for all: what is dropped hangs on the layout
+    plain(ExpertCapacityGrad{}, {value("sb2"), choice});
+    plain(CountShares{}, {positive("e", false)});
+    CaseInput bias{random_integers({e}, 9, seed()), false, DType::f32}, counts = bias;
+    counts.data = random_integers({e}, 9, seed()), counts.like = 0;
+    at_update(BalanceBias{0.25}, {bias, counts, {{{4}, {2.0, 3.0, 0.5, 1.0}}}});
+  }
+
   void update() {
     plain(Normalize{}, {constant("abc")});
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
@@ -233,11 +269,46 @@ class Table {
 std::vector<OpCase> op_cases(const Sizes& sizes) { return Table(sizes).build(); }
 
 std::vector<AnyOp> ops_without_gradient() {
-  return {Broadcast{},     RmsNormGrad{},       LayerNormGrad{}, ActivateGrad{},    SwigluGrad{},   AttentionGrad{},
-          AttentionPart{}, AttentionPartGrad{}, EmbeddingGrad{}, VocabMax{},        VocabMaxSums{}, VocabLoss{},
-          VocabSumsGrad{}, CrossEntropyGrad{},  Ones{},          AddGrad{},         CacheWrite{},   CachedAttention{},
-          Accumulate{},    MultiAccumulate{},   SumSquares{},    MultiSumSquares{}, StepScalars{},  Normalize{},
-          Update{},        MultiUpdate{}};
+  return {Broadcast{},
+          RmsNormGrad{},
+          LayerNormGrad{},
+          ActivateGrad{},
+          SwigluGrad{},
+          AttentionGrad{},
+          AttentionPart{},
+          AttentionPartGrad{},
+          EmbeddingGrad{},
+          VocabMax{},
+          VocabMaxSums{},
+          VocabLoss{},
+          VocabSumsGrad{},
+          CrossEntropyGrad{},
+          RouteGrad{},
+          RouterScoresGrad{},
+          ExpertMap{},
+          LogSumExpGrad{},
+          ExpertCapacityGrad{},
+          Sinkhorn{},
+          CountShares{},
+          BalanceBias{},
+          Ones{},
+          AddGrad{},
+          LogisticGateGrad{},
+          GatherWeightsGrad{},
+          ExpertRows{},
+          ExpertActivationGrad{},
+          SumExpertRows{},
+          DotExpertBias{},
+          CacheWrite{},
+          CachedAttention{},
+          Accumulate{},
+          MultiAccumulate{},
+          SumSquares{},
+          MultiSumSquares{},
+          StepScalars{},
+          Normalize{},
+          Update{},
+          MultiUpdate{}};
 }
 
 }  // namespace megalith::harness

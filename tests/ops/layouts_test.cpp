@@ -16,10 +16,15 @@ std::set<std::string> listed_ops() {
 #undef OP
   // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
   // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
-  // tests/kernels.
+  // tests/kernels. Which rows of experts a rank has is known from data alone: ragged_test.cpp, tests/kernels and
+  // tests/models. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels.
   for (const std::string_view other :
-       {Relayout::name, Wait::name, JoinPool::name, PutBack::name, StageTerm::name, FetchState::name, StoreState::name,
-        WindowUpdate::name, SplitMain::name, HostStore::name, HostFetch::name})
+       {Relayout::name,          Wait::name,           JoinPool::name,         PutBack::name,
+        StageTerm::name,         FetchState::name,     StoreState::name,       WindowUpdate::name,
+        SplitMain::name,         HostStore::name,      HostFetch::name,        Sinkhorn::name,
+        ExpertRows::name,        GatherRows::name,     CombineRows::name,      GatherWeights::name,
+        GatherWeightsGrad::name, GroupedProduct::name, ExpertActivation::name, ExpertActivationGrad::name,
+        ExpertBias::name,        SumExpertRows::name,  DotExpertBias::name})
     out.erase(std::string(other));
   return out;
 }

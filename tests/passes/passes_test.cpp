@@ -53,6 +53,22 @@ TEST(Passes, unit_axes_and_their_relayouts_vanish) {
   EXPECT_FALSE(erase_unit_axes(g));
 }
 
+// What goes into a leaf gets there, though no other rank has a part of it.
+TEST(Passes, a_move_into_a_leaf_over_one_rank_is_a_copy) {
+  Graph g;
+  g.mesh = make_mesh({});
+  Builder b(g);
+  b.set_phase(Phase::update);
+  Type sum = f64_of({4});
+  sum.layout.partial = groups::data;
+  const Value x = b.leaf({"x", sum, Role::gradient}), to = b.leaf({"to", f64_of({4}), Role::gradient});
+  b.wait(b.move_into(x, groups::data, kSame, to, 1));
+  erase_unit_axes(g);
+  EXPECT_NO_THROW(verify(g));
+  EXPECT_EQ(count_ops<PutBack>(g), 1);
+  EXPECT_EQ(g.nodes.size(), 1u);
+}
+
 TEST(Passes, axes_of_several_ranks_stay) {
   Graph g = training_graph(make_mesh({1, 1, 2, 1}));
   erase_unit_axes(g);

@@ -15,5 +15,6 @@ Examples examples_of_model();
 Examples examples_of_schedule();
 Examples examples_of_parallel();
 Examples examples_of_run();
+Examples examples_of_experts();
 
 }  // namespace megalith

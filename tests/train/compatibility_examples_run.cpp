@@ -115,8 +115,9 @@ Examples examples_of_run() {
        {"--recompute-granularity selective --recompute-modules mlp --recompute-num-layers 1",
         "--recompute-method and --recompute-num-layers are for --recompute-granularity full: leave them out"}},
       {"recompute-modules are parts of the model",
-       {"--recompute-granularity selective --recompute-modules mlp moe",
-        "--recompute-modules moe: there is no such part here: core_attn, mlp and layernorm are there"}},
+       {"--recompute-granularity selective --recompute-modules mlp mla_up_proj",
+        "--recompute-modules mla_up_proj: there is no such part here: core_attn, mlp, layernorm, moe, moe_act, "
+        "shared_experts are there"}},
       {"flags about recomputation come with its granularity",
        {"--recompute-method block",
         "--recompute-method and --recompute-num-layers have no effect without --recompute-granularity full"}},

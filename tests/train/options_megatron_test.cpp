@@ -109,7 +109,8 @@ bool same(const config::Field& field, const std::string& there) {
                                                           {"max-position-embeddings", "required"},
                                                           {"eval-interval", "1000"},  // as in older releases
                                                           {"num-query-groups", "0"}};
-  const std::string text = field.text();
+  const std::vector<std::string> values = field.values();
+  const std::string text = field.is_list() && values.size() == 1 ? values[0] : field.text();
   if (field.name == "exit-signal") return there == "15" && text == "SIGTERM";
   if (field.name == "num-query-groups")
     return there == "1" && text == "0";  // counts with --group-query-attention alone

@@ -109,7 +109,7 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
   c.family->read(f, m);
   constexpr i64 kMaxLayers = 100000, kMaxWidth = 1 << 24;
   check(m.num_layers <= kMaxLayers && m.hidden_size <= kMaxWidth && m.ffn_hidden_size <= 4 * kMaxWidth &&
-            m.kv_channels <= kMaxWidth,
+            m.kv_channels <= kMaxWidth && m.moe.num_experts <= kMaxLayers && m.expert_width() <= 4 * kMaxWidth,
         "{}: {} layers of width {} and {}: no such model fits any machine", where, m.num_layers, m.hidden_size,
         m.ffn_hidden_size);
   m.seq_length = m.max_position_embeddings;

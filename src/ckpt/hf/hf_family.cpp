@@ -1,6 +1,8 @@
 // What the families have in common with our settings, and which of them can express a model.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "base/check.h"
 #include "ckpt/hf/hf_config.h"
 
@@ -29,13 +31,38 @@ void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std:
   list.emplace_back("rope_original_max_position_embeddings", fmt::to_string(m.rope_original_max_position_embeddings));
 }
 
+void describe_experts(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
+  const MoeConfig& e = m.moe;
+  const std::vector<bool> mixtures = e.pattern(m.num_layers);
+  if (mixtures.empty() || std::ranges::count(mixtures, false) > 0)
+    list.emplace_back("ffn_hidden_size", fmt::to_string(m.ffn_hidden_size));
+  list.emplace_back("num_experts", fmt::to_string(e.num_experts));
+  if (e.num_experts == 0) return;
+  std::string layers;
+  for (const bool is_mixture : mixtures) layers += is_mixture ? "1" : "0";
+  const bool groups = e.router_num_groups > 1;
+  list.insert(list.end(), {{"layers with experts", layers},
+                           {"moe_ffn_hidden_size", fmt::to_string(m.expert_width())},
+                           {"moe_router_topk", fmt::to_string(e.router_topk)},
+                           {"moe_router_score_function", std::string(name_of(e.router_score_function))},
+                           {"moe_router_pre_softmax", fmt::to_string(e.router_pre_softmax)},
+                           {"moe_router_topk_scaling_factor", fmt::to_string(e.router_topk_scaling_factor.value_or(1))},
+                           {"moe_router_num_groups", fmt::to_string(groups ? e.router_num_groups : 0)},
+                           {"moe_router_group_topk", fmt::to_string(groups ? e.router_group_topk : 0)},
+                           {"moe_router_enable_expert_bias", fmt::to_string(e.router_enable_expert_bias)},
+                           {"moe_expert_capacity_factor", fmt::to_string(e.expert_capacity_factor.value_or(0))},
+                           {"moe_apply_probs_on_input", fmt::to_string(e.apply_probs_on_input)},
+                           {"moe_shared_expert_intermediate_size", fmt::to_string(e.shared_expert_intermediate_size)},
+                           {"moe_shared_expert_gate", fmt::to_string(e.shared_expert_gate)},
+                           {"moe_latent_size", fmt::to_string(e.latent_size)}});
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) {
   std::vector<std::pair<std::string, std::string>> list = {
       {"num_layers", fmt::to_string(m.num_layers)},
       {"hidden_size", fmt::to_string(m.hidden_size)},
-      {"ffn_hidden_size", fmt::to_string(m.ffn_hidden_size)},
       {"num_attention_heads", fmt::to_string(m.num_attention_heads)},
       {"num_query_groups", fmt::to_string(m.num_query_groups)},
       {"kv_channels", fmt::to_string(m.kv_channels)},
@@ -57,6 +84,7 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"parallel_residual", fmt::to_string(m.parallel_residual)},
       {"parallel_shared_norm", fmt::to_string(m.parallel_residual && m.parallel_shared_norm)},
       {"sliding_window", fmt::to_string(m.sliding_window)}};
+  describe_experts(m, list);
   if (m.position_embedding_type == PositionEmbedding::learned_absolute)
     list.emplace_back("max_position_embeddings", fmt::to_string(m.max_position_embeddings));
   if (m.position_embedding_type == PositionEmbedding::rope) describe_rope(m, list);

@@ -8,9 +8,15 @@
 namespace megalith {
 namespace {
 
+// Of one MLP, with what stands before.
+struct MlpNames {
+  std::string gate, up, fc2;
+};
+
 class Builder {
  public:
-  Builder(const HfNames& names, const ModelConfig& model) : n_(names), m_(model) {}
+  Builder(const HfNames& names, const ModelConfig& model)
+      : n_(names), m_(model), mixtures_(model.moe.pattern(model.num_layers)) {}
 
   HfMapping build() {
     add_embeddings();
@@ -56,10 +62,14 @@ class Builder {
   void add_separate_qkv(const std::string& layer, const std::string& our);
   void add_fused_qkv(const std::string& their, const std::string& our, bool bias);
   void add_mlp(const std::string& layer, const std::string& our);
+  void add_gated_mlp(const MlpNames& their, const std::string& our, i64 f);
+  void add_experts(const std::string& layer, const std::string& our);
+  void add_fused_experts(const std::string& experts, const std::string& our);
   void add_head();
 
   const HfNames n_;
   const ModelConfig& m_;
+  const std::vector<bool> mixtures_;
   HfMapping map_;
   std::unordered_map<std::string, std::size_t> their_index_, our_index_;
 };
@@ -85,7 +95,10 @@ void Builder::add_layer(i64 n) {
   if (behind) norm(layer + std::string(n_.attention_output_norm), our + "post_self_attn_layernorm");
   if (!behind && !(m_.parallel_residual && m_.parallel_shared_norm))
     norm(layer + std::string(n_.mlp_norm), our + "pre_mlp_layernorm");
-  add_mlp(layer, our + "mlp.");
+  if (!mixtures_.empty() && mixtures_[std::size_t(n)])
+    add_experts(layer, our + "mlp.");
+  else
+    add_mlp(layer, our + "mlp.");
   if (behind) norm(layer + std::string(n_.mlp_output_norm), our + "post_mlp_layernorm");
 }
 
@@ -165,6 +178,54 @@ void Builder::add_mlp(const std::string& layer, const std::string& our) {
   if (m_.mlp_bias()) vector(fc2 + ".bias", our + "linear_fc2.bias", h);
 }
 
+// A shared expert, which has no biases.
+void Builder::add_gated_mlp(const MlpNames& their, const std::string& our, i64 f) {
+  const i64 h = m_.hidden_size;
+  for (const i64 half : {0, 1}) {
+    Strides weight = Strides::flat(f * h);
+    weight.our_start = half * f * h;
+    link(theirs((half == 0 ? their.gate : their.up) + ".weight", {f, h}), ours(our + "linear_fc1.weight", {2, f, h}),
+         weight);
+  }
+  flat(their.fc2 + ".weight", {h, f}, our + "linear_fc2.weight", {h, f});
+}
+
+void Builder::add_experts(const std::string& layer, const std::string& our) {
+  check(m_.gated() && !m_.mlp_bias(), "[hf] experts that are not gated, or have biases, have no names here");
+  const i64 e = m_.moe.num_experts, f = m_.expert_width(), h = m_.hidden_size;
+  flat(layer + std::string(n_.router) + ".weight", {e, h}, our + "router.weight", {e, h});
+  const std::string experts = layer + std::string(n_.experts);
+  if (n_.fused_experts) {
+    add_fused_experts(experts, our + "experts.");
+  } else {
+    const std::size_t fc1 = ours(our + "experts.linear_fc1.weight", {e, 2, f, h});
+    const std::size_t fc2 = ours(our + "experts.linear_fc2.weight", {e, h, f});
+    for (i64 i = 0; i < e; ++i) {
+      const std::string expert = experts + std::to_string(i) + ".";
+      const auto part = [&](std::string_view name, const Shape& shape, std::size_t our_tensor, i64 start) {
+        Strides block = Strides::flat(f * h);
+        block.our_start = start;
+        link(theirs(expert + std::string(name) + ".weight", shape), our_tensor, block);
+      };
+      part(n_.expert_gate, {f, h}, fc1, 2 * i * f * h);
+      part(n_.expert_up, {f, h}, fc1, (2 * i + 1) * f * h);
+      part(n_.expert_fc2, {h, f}, fc2, i * f * h);
+    }
+  }
+  const i64 shared = m_.moe.shared_expert_intermediate_size;
+  if (shared == 0) return;
+  const std::string name = layer + std::string(n_.shared_expert);
+  add_gated_mlp({name + "gate_proj", name + "up_proj", name + "down_proj"}, our + "shared_experts.", shared);
+  if (m_.moe.shared_expert_gate)
+    flat(layer + std::string(n_.shared_gate) + ".weight", {1, h}, our + "shared_experts.gate_weight", {1, h});
+}
+
+void Builder::add_fused_experts(const std::string& experts, const std::string& our) {
+  const i64 e = m_.moe.num_experts, f = m_.expert_width(), h = m_.hidden_size;
+  flat(experts + "gate_up_proj", {e, 2 * f, h}, our + "linear_fc1.weight", {e, 2, f, h});
+  flat(experts + "down_proj", {e, h, f}, our + "linear_fc2.weight", {e, h, f});
+}
+
 void Builder::add_head() {
   norm(with_prefix(n_.final_norm), "decoder.final_layernorm");
   const Shape shape = {m_.vocab_size, m_.hidden_size};
@@ -177,6 +238,13 @@ HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[hf] a model with unresolved sizes has no mapping");
   return Builder(family.names(model), model).build();
+}
+
+HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model) {
+  HfNames names = family.names(model);
+  const HfNames usual;
+  names.router = usual.router, names.experts = usual.experts, names.fused_experts = true;
+  return Builder(names, model).build();
 }
 
 std::vector<std::string> hf_head_names() {

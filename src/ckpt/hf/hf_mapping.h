@@ -7,6 +7,7 @@
 //   q_proj [g*r*d, h]                linear_q [g, r, d, h]             flat
 //   o_proj [h, g*r*d]                linear_proj [h, g, r, d]          flat
 //   gate_proj, up_proj [f, h]        linear_fc1 [2, f, h]              flat, at 0 and at f*h
+//   experts.E gate, up, down         experts' linear_fc1 [e, 2, f, h]  flat, at 2*E*f*h and behind it
 //   query_key_value [g*(r+2)*d, h]   linear_q, linear_k, linear_v      slices of each group (neox and BLOOM: r = 1)
 //   c_attn [h, 3*h]                  linear_q, linear_k, linear_v      transposed thirds
 #pragma once
@@ -26,6 +27,9 @@ struct HfMapping : TensorMapping {
 
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model);
+
+// The same as transformers 5 names its parameters in memory, and so their gradients: experts are fused.
+HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model);
 
 // Names that a tensor may go by in files: the mapping's, the one without prefix, and for the head those of all families
 // (transformers itself has renamed gpt_neox's).

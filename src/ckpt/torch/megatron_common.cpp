@@ -232,6 +232,7 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   const ModelConfig usual;
   std::vector<std::string> parts;
   if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
+  if (m.moe.num_experts > 0) parts.push_back("mixtures of experts (its arguments of them are not written yet)");
   if (m.parallel_residual) parts.push_back("attention and MLP side by side");
   if (!m.add_bias_linear && (m.add_attention_bias || m.add_mlp_bias)) parts.push_back("biases in some linears only");
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");

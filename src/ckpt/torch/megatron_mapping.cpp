@@ -1,5 +1,7 @@
 #include "ckpt/torch/megatron_mapping.h"
 
+#include <fmt/format.h>
+
 #include <unordered_map>
 
 #include "base/check.h"
@@ -9,7 +11,8 @@ namespace {
 
 class MegatronBuilder {
  public:
-  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows) : m_(m), layers_(layers), rows_(rows) {}
+  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows, MegatronExperts experts)
+      : m_(m), layers_(layers), rows_(rows), experts_(experts) {}
 
   TensorMapping build() {
     const i64 h = m_.hidden_size;
@@ -18,6 +21,7 @@ class MegatronBuilder {
       whole("embedding.position_embeddings.weight", {m_.max_position_embeddings, h}, {m_.max_position_embeddings, h});
     if (m_.embedding_layernorm)
       for (const char* part : {"weight", "bias"}) whole(std::string("embedding.layernorm.") + part, {h}, {h});
+    mixtures_ = m_.moe.pattern(m_.num_layers);
     for (layer_ = 0; layer_ < m_.num_layers; ++layer_) add_layer();
     whole("decoder.final_layernorm.weight", {h}, {h});
     if (has_norm_bias()) whole("decoder.final_layernorm.bias", {h}, {h});
@@ -70,11 +74,15 @@ class MegatronBuilder {
 
   void add_layer();
   void add_qkv(bool bias);
+  void add_mlp(const std::string& name, i64 width, bool bias);
+  void add_experts();
 
   const ModelConfig& m_;
   MegatronLayers layers_;
   i64 rows_;
+  MegatronExperts experts_;
   i64 layer_ = 0;
+  std::vector<bool> mixtures_;  // by layer; none: no layer is one
   TensorMapping map_;
   std::unordered_map<std::string, std::size_t> index_;
 };
@@ -97,9 +105,7 @@ void MegatronBuilder::add_qkv(bool bias) {
 }
 
 void MegatronBuilder::add_layer() {
-  const i64 h = m_.hidden_size, f = m_.ffn_hidden_size, d = m_.kv_channels;
-  const i64 g = m_.groups(), r = m_.heads_per_group(), halves = m_.gated() ? 2 : 1;
-  const bool bias = m_.mlp_bias();
+  const i64 h = m_.hidden_size, d = m_.kv_channels, g = m_.groups(), r = m_.heads_per_group();
   norm("self_attention.linear_qkv", "input_layernorm");
   add_qkv(false);
   if (m_.qkv_bias()) add_qkv(true);
@@ -113,11 +119,51 @@ void MegatronBuilder::add_layer() {
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
   if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
-  flat("mlp.linear_fc1.weight", {halves * f, h}, "mlp.linear_fc1.weight", m_.gated() ? Shape{2, f, h} : Shape{f, h});
-  if (bias) flat("mlp.linear_fc1.bias", {halves * f}, "mlp.linear_fc1.bias", m_.gated() ? Shape{2, f} : Shape{f});
-  flat("mlp.linear_fc2.weight", {h, f}, "mlp.linear_fc2.weight", {h, f});
-  if (bias) flat("mlp.linear_fc2.bias", {h}, "mlp.linear_fc2.bias", {h});
+  if (!mixtures_.empty() && mixtures_[size_t(layer_)])
+    add_experts();
+  else
+    add_mlp("mlp.", m_.ffn_hidden_size, m_.mlp_bias());
   norm_of_output("post_mlp_layernorm");
+}
+
+void MegatronBuilder::add_mlp(const std::string& name, i64 f, bool bias) {
+  const i64 h = m_.hidden_size, halves = m_.gated() ? 2 : 1;
+  flat(name + "linear_fc1.weight", {halves * f, h}, name + "linear_fc1.weight",
+       m_.gated() ? Shape{2, f, h} : Shape{f, h});
+  if (bias) flat(name + "linear_fc1.bias", {halves * f}, name + "linear_fc1.bias", m_.gated() ? Shape{2, f} : Shape{f});
+  flat(name + "linear_fc2.weight", {h, f}, name + "linear_fc2.weight", {h, f});
+  if (bias) flat(name + "linear_fc2.bias", {h}, name + "linear_fc2.bias", {h});
+}
+
+void MegatronBuilder::add_experts() {
+  const i64 e = m_.moe.num_experts, h = m_.hidden_size, f = m_.expert_width(), halves = m_.gated() ? 2 : 1;
+  flat("mlp.router.weight", {e, h}, "mlp.router.weight", {e, h});
+  if (m_.add_bias_linear) flat("mlp.router.bias", {e}, "mlp.router.bias", {e});
+  if (m_.moe.router_enable_expert_bias) flat("mlp.router.expert_bias", {e}, "mlp.router.expert_bias", {e});
+  const std::string ours_at = fmt::format("decoder.layers.{}.mlp.experts.", layer_);
+  const auto of_experts = [&](const std::string& name, const Shape& shape, Shape our_shape) {
+    our_shape.insert(our_shape.begin(), e);
+    if (experts_ == MegatronExperts::joined) {
+      Shape joined = shape;
+      joined.insert(joined.begin(), e);
+      return flat("mlp.experts.experts." + name, joined, "mlp.experts." + name, our_shape);
+    }
+    const size_t logical = ours(ours_at + name, our_shape);
+    for (i64 i = 0; i < e; ++i) {
+      Strides block = Strides::flat(count(shape));
+      block.our_start = i * count(shape);
+      const std::string expert = fmt::format("decoder.layers.{}.mlp.experts.local_experts.{}.{}", layer_, i, name);
+      map_.links.push_back({theirs(expert, shape), logical, block});
+    }
+  };
+  of_experts("linear_fc1.weight", {halves * f, h}, m_.gated() ? Shape{2, f, h} : Shape{f, h});
+  if (m_.mlp_bias()) of_experts("linear_fc1.bias", {halves * f}, m_.gated() ? Shape{2, f} : Shape{f});
+  of_experts("linear_fc2.weight", {h, f}, {h, f});
+  if (m_.mlp_bias()) of_experts("linear_fc2.bias", {h}, {h});
+  const i64 shared = m_.moe.shared_expert_intermediate_size;
+  if (shared > 0) add_mlp("mlp.shared_experts.", shared, m_.mlp_bias());
+  if (shared > 0 && m_.moe.shared_expert_gate)
+    flat("mlp.shared_experts.gate_weight", {1, h}, "mlp.shared_experts.gate_weight", {1, h});
 }
 
 struct Rename {
@@ -141,12 +187,17 @@ constexpr Rename kBegins[] = {{"language_model.", ""},
 
 }  // namespace
 
-TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows) {
+MegatronLayers megatron_layers(const ModelConfig& model) {
+  const bool alike = model.moe.num_experts == 0 || model.moe.layer_freq == "1";
+  return alike ? MegatronLayers::stacked : MegatronLayers::separate;
+}
+
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, MegatronExperts experts) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[megatron] a model with unresolved sizes has no mapping");
   check(rows >= model.vocab_size, "[megatron] the embedding has {} rows, fewer than the vocabulary's {}", rows,
         model.vocab_size);
-  return MegatronBuilder(model, layers, rows).build();
+  return MegatronBuilder(model, layers, rows, experts).build();
 }
 
 std::string canonical_megatron_name(const std::string& name) {

@@ -4,6 +4,8 @@
 //   linear_qkv [g*(r+2)*d, h]                         linear_q, linear_k, linear_v           slices of each group
 //   linear_qkv.layer_norm_weight [h]                  input_layernorm.weight                 flat
 //   mlp.linear_fc1 [2f, h] (gates, then ups)          linear_fc1 [2, f, h]                   flat
+//   mlp.experts.experts.linear_fc1 [e, 2f, h]         mlp.experts.linear_fc1 [e, 2, f, h]    flat
+//   mlp.experts.local_experts.I.linear_fc1 [2f, h]    the same, of experts apart             flat, one of e
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
@@ -15,9 +17,14 @@
 namespace megalith {
 
 enum class MegatronLayers { stacked, separate };
+enum class MegatronExperts { joined, apart };  // a layer's in one tensor, as in torch_dist, or each by itself
+
+// How torch_dist has a model's layers: side by side where all are alike.
+MegatronLayers megatron_layers(const ModelConfig& model);
 
 // `rows`: of the embedding and the output layer there; at least model.vocab_size.
-TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows);
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows,
+                               MegatronExperts experts = MegatronExperts::joined);
 
 // A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
 // Megatron Core, call some of them otherwise.

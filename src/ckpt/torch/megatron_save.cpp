@@ -132,7 +132,7 @@ i64 megatron_rows(const ModelConfig& m) {
 std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::vector<SaveTensor>& ours, int rank,
                                             const SaveOptions& options) {
   const i64 rows = megatron_rows(run.model);
-  const TensorMapping mapping = megatron_mapping(run.model, MegatronLayers::stacked, rows);
+  const TensorMapping mapping = megatron_mapping(run.model, megatron_layers(run.model), rows);
   std::unordered_map<std::string, const TensorLink*> links;
   for (const TensorLink& link : mapping.links) links[mapping.ours[link.ours].name] = &link;
   const std::string state = kMegatronState;

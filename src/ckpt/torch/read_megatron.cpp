@@ -111,8 +111,8 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.tensors = files;
     return;
   }
-  const auto layers =
-      files->find("decoder.layers.0.mlp.linear_fc1.weight") ? MegatronLayers::separate : MegatronLayers::stacked;
+  const auto layers = files->find("decoder.layers.0.self_attention.linear_proj.weight") ? MegatronLayers::separate
+                                                                                        : MegatronLayers::stacked;
   const i64 rows = embedding_rows(*files);
   if (!c.model) {
     const PickleValue* args = common.find("args");

@@ -183,7 +183,7 @@ class Conversion {
 
   void choose_format() {
     if (reader_ == "mixtral_hf" || writer_ == "mixtral_hf")
-      wrong_.push_back("mixture of experts is not built yet: its tensors are copied, and nothing trains on them");
+      wrong_.push_back("Megatron's files of experts are not built yet: convert to native, with --to native");
     if (reader_ == "nemo" || load_.ends_with(".nemo"))
       wrong_.push_back("NeMo's .nemo archives are not read: give the Hugging Face directory of the same model");
     if (reader_.find("llava") != std::string::npos || writer_.find("llava") != std::string::npos)

@@ -98,7 +98,8 @@ constexpr NemoRow kRefused[] = {
     {"Weights & Biases is not built: --tensorboard-dir and --metrics-file are there",
      "exp_manager.create_wandb_logger exp_manager.wandb_logger_kwargs.* logger.wandb*"},
     {"sharding of weights is not built yet: --use-distributed-optimizer shards the optimizer's state", "model.fsdp"},
-    {"mixture of experts is not built yet", "model.num_moe_experts model.moe_*"},
+    {"NeMo's settings of experts are not read yet: give --num-experts and the --moe-* flags",
+     "model.num_moe_experts model.moe_*"},
 };
 
 bool holds(std::string_view keys, std::string_view key) {

@@ -3,8 +3,11 @@
 #include <algorithm>
 
 #include "exec/cuda_needs/attention_node.h"
+#include "exec/cuda_needs/expert_rows_plan.h"
+#include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/relayout_boxes.h"
+#include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
 #include "exec/cuda_needs/sum_plan.h"
 #include "exec/cuda_needs/vocab_blocks.h"
@@ -118,10 +121,26 @@ i64 bytes(const EmbeddingGrad&, const Asked& a) {
   return list_sizes(embedding_shape(a.node, 1, 2), embedding_chunk(a.node.outs[0].dtype)).all();
 }
 
+i64 bytes(const ExpertRows&, const Asked& a) {
+  return expert_rows_workspace(count(a.node.in_shape(0)), a.node.out_shape(0)[1]);
+}
+
+i64 bytes(const GroupedProduct& op, const Asked& a) { return grouped_fits(op, a.node) ? kGroupedWorkspace : 0; }
+
 i64 bytes(const VocabLoss&, const Asked& a) {
   const Shape x = a.node.in_shape(1);
   const i64 rows = x[0] * x[1];
   return vocab_loss_blocks(a.node.ins[1].dtype, rows, x[2], a.node.gpu.capability) > 0 ? 0 : vocab_loss_workspace(rows);
+}
+
+i64 bytes(const ExpertCapacity& op, const Asked& a) {
+  const Shape p = a.node.in_shape(0);
+  return expert_lists_bytes(p[0] * p[1], op.experts);
+}
+
+i64 bytes(const Sinkhorn&, const Asked& a) {
+  const Shape z = a.node.in_shape(0);
+  return sinkhorn_bytes(z[0] * z[1]);
 }
 
 i64 bytes(const Relayout& op, const Asked& a) { return RelayoutBoxes(op, a.node).workspace; }

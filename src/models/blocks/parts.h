@@ -1,13 +1,24 @@
 // What the blocks of transformers are built of: parameters and data as leaves, norms, dropout and biases, and the two
 // ways between the residual stream and the tensor-parallel parts.
 #pragma once
+#include <array>
 #include <string>
 
 #include "models/config.h"
 #include "models/model.h"
 #include "models/placement.h"
+#include "ops/activate.h"
+#include "ops/swiglu.h"
 
 namespace megalith {
+
+inline constexpr size_t kRouterLosses = 4;
+
+// What the routers of a piece's layers have added up.
+struct RouterSums {
+  std::array<Value, kRouterLosses> sums{};  // by loss (blocks/router_losses.cpp); none: no layer has it
+  i64 layers = 0;
+};
 
 struct Parts {
   Builder& b;
@@ -19,6 +30,7 @@ struct Parts {
   bool position_ids = false, document_starts = false;  // see GptData
   i64 cache_length = 0;                                // 0: training or evaluation
   Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
+  RouterSums router{};
   Built out{};
 
   Parameter declare(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial,
@@ -45,6 +57,12 @@ struct Parts {
 
 // x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
 Value attention_block(Parts& parts, const std::string& name, Value x);
-Value mlp_block(Parts& parts, const std::string& name, Value x);
+// `width`: inside the MLP, with biases if `has_bias`.
+Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);
+// A mixture of experts: x [s,b,h] of the stream's layout -> y [s,b,h], of it too.
+Value moe_block(Parts& parts, const std::string& name, Value x);
+
+Act act_of(Activation a);    // of an MLP that is not gated
+Gate gate_of(Activation a);  // of one that is
 
 }  // namespace megalith

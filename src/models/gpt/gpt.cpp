@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "models/blocks/parts.h"
+#include "models/blocks/router.h"
 #include "ops/add.h"
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
@@ -26,7 +26,8 @@ class GptBuilder {
         c_(p_.config),
         piece_(piece),
         first_(piece.first == 0),
-        last_(piece.last == c_.num_layers + 2) {}
+        last_(piece.last == c_.num_layers + 2),
+        mixtures_(c_.moe.pattern(c_.num_layers)) {}
 
   Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
@@ -49,6 +50,7 @@ class GptBuilder {
       loss(x, table);
     else
       p_.out.output = x;
+    add_router_terms(p_);
     return std::move(p_.out);
   }
 
@@ -98,7 +100,8 @@ class GptBuilder {
     return p_.add_to_stream(x, p_.dropout(site, c_.norm_block_output ? p_.norm(norm, y) : y));
   }
 
-  // x + attention(norm(x)), then x + mlp(norm(x)); or both from one x. A bias is added once, after the reduction.
+  // x + attention(norm(x)), then x + mlp(norm(x)), or a mixture of experts in its place; or both from one x. A bias is
+  // added once, after the reduction.
   Value layer(i64 index, Value x) {
     const std::string name = fmt::format("decoder.layers.{}.", index);
     const auto attention_bias = [&](Value y) {
@@ -112,8 +115,13 @@ class GptBuilder {
       x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
     }
     b_.set_origin({"mlp", index});
+    if (!mixtures_.empty() && mixtures_[size_t(index)]) {
+      y = moe_block(p_, name + "mlp.", p_.norm(name + "pre_mlp_layernorm", x));
+      return give(name + "post_mlp_layernorm", x, y, name + "mlp");
+    }
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
-    const Value z = mlp_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x));
+    const Value z = mlp_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x), c_.ffn_hidden_size,
+                              c_.mlp_bias());
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
     if (c_.parallel_residual) y = attention_bias(y);
     y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());
@@ -149,7 +157,8 @@ class GptBuilder {
   Builder& b_;
   const ModelConfig& c_;
   const ModelPiece& piece_;
-  const bool first_, last_;  // the first has the embedding, the last the head and the loss
+  const bool first_, last_;           // the first has the embedding, the last the head and the loss
+  const std::vector<bool> mixtures_;  // of layers; {}: none
 };
 
 }  // namespace
@@ -162,7 +171,16 @@ std::string Gpt::describe(const ModelPiece& piece) const {
 }
 
 std::vector<DataInput> Gpt::inputs() const {
-  return {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false}, {"rows"}};
+  std::vector<DataInput> out = {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false},
+                                {"rows"}};
+  if (!router_terms(config_.moe).empty()) out.push_back({kStepTokens, false});  // evaluation has none
+  return out;
+}
+
+std::vector<std::string> Gpt::terms() const {
+  std::vector<std::string> out = {"lm loss"};
+  for (const std::string& name : router_terms(config_.moe)) out.push_back(name);
+  return out;
 }
 
 Built Gpt::build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const {
@@ -179,7 +197,7 @@ Precision precision_of(const ModelConfig& config, DType compute) {
 }
 
 Built build_gpt_decoder(Builder& b, const ModelConfig& config, const DecodeShape& shape, const ParallelStyle& style) {
-  const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false};
+  const BuildMode mode{.batch = shape.batch, .precision = shape.precision, .dropout = false, .train = false};
   Parts parts{.b = b, .config = config, .mode = mode, .style = style};
   parts.seq = shape.tokens, parts.cache_length = shape.cache_length, parts.position_ids = true;
   const ModelPiece whole{0, int(config.num_layers) + 2};

@@ -26,7 +26,7 @@ class Gpt final : public Model {
   int blocks() const override { return int(config_.num_layers) + 2; }
   std::string describe(const ModelPiece& piece) const override;
   std::vector<DataInput> inputs() const override;
-  std::vector<std::string> terms() const override { return {"lm loss"}; }
+  std::vector<std::string> terms() const override;
   Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const override;
 
  private:

@@ -25,6 +25,12 @@ struct HfNames {
   std::string_view q_norm = "self_attn.q_norm", k_norm = "self_attn.k_norm", proj = "self_attn.o_proj";
   std::string_view gate = "mlp.gate_proj", up = "mlp.up_proj";  // where the MLP is gated; else fc1
   std::string_view fc1 = "", fc2 = "mlp.down_proj";
+  // Of a mixture; of each expert, behind "layers.N.EXPERTS.E.". Fused: one tensor for all experts' gates and ups, as
+  // transformers 5 has them in memory.
+  std::string_view router = "mlp.gate", experts = "mlp.experts.";
+  std::string_view expert_gate = "gate_proj", expert_up = "up_proj", expert_fc2 = "down_proj";
+  std::string_view shared_expert = "mlp.shared_expert.", shared_gate = "mlp.shared_expert_gate";
+  bool fused_experts = false;
   bool transposed = false;  // Conv1D: matrices are columns x rows, and qkv has all queries, all keys, all values
 };
 

@@ -19,6 +19,7 @@ struct RopeKeys {
   const char* base = "rope_theta";
   const char* part = "partial_rotary_factor";
   double default_part = 1;
+  double default_base = 10000;
   bool may_turn_part = false;  // of each head
 };
 // Each setting may stand in several places. The precedence is that of transformers 5: rope_scaling, if it is not empty,
@@ -37,6 +38,13 @@ struct LlamaDefaults {
 void read_llama_like(const JsonFields& f, ModelConfig& m, const LlamaDefaults& defaults);
 void require_silu(const JsonFields& f);
 void write_llama_like(const ModelConfig& m, nlohmann::ordered_json& j);
+
+// Experts of a descendant of qwen2_moe, where its class has these for absent keys.
+struct ExpertDefaults {
+  i64 experts = 0, topk = 0, width = 0;
+};
+void read_experts(const JsonFields& f, ModelConfig& m, const ExpertDefaults& defaults);
+void write_experts(const ModelConfig& m, nlohmann::ordered_json& j);
 
 // Sliding windows of a descendant of llama, which may have several keys for them; 0: none. Error if its layers do not
 // agree. Mistral's classes have no switch for it.

@@ -1,49 +1,12 @@
-// y = act(gate) up, where act(x) = x s with s = logistic(u(x)), derivative s + x s (1 - s) u'(x). A row of x is gate
-// [f], then up [f].
+// y = act(gate) up (gates.h). A row of x is gate [f], then up [f].
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
-#include "exec/cpu/vector_math.h"
+#include "exec/cpu/kernels/gates.h"
 
 namespace megalith::cpu {
 namespace {
 
 i64 rows_for(i64 f) { return std::max<i64>(1, 4096 / std::max<i64>(1, f)); }
-
-// u and its derivative.
-struct Silu {
-  template <class A>
-  static Vec<A> argument(Vec<A> x) {
-    return x;
-  }
-  template <class A>
-  static Vec<A> times_slope(Vec<A> x, Vec<A>) {
-    return x;
-  }
-};
-
-struct QuickGelu {
-  template <class A>
-  static Vec<A> argument(Vec<A> x) {
-    return A(1.702) * x;
-  }
-  template <class A>
-  static Vec<A> times_slope(Vec<A> y, Vec<A>) {
-    return A(1.702) * y;
-  }
-};
-
-// 2 sqrt(2 / pi) (x + 0.044715 x^3)
-struct GeluTanh {
-  static constexpr double kTwiceRoot = 1.59576912160573071, kCubic = kTwiceRoot * 0.044715;
-  template <class A>
-  static Vec<A> argument(Vec<A> x) {
-    return x * (A(kTwiceRoot) + A(kCubic) * x * x);
-  }
-  template <class A>
-  static Vec<A> times_slope(Vec<A> y, Vec<A> x) {
-    return y * (A(kTwiceRoot) + A(3 * kCubic) * x * x);
-  }
-};
 
 template <class F, class T>
 Kernel swiglu(i64 rows, i64 f) {
@@ -78,27 +41,17 @@ Kernel swiglu_grad(i64 rows, i64 f, bool again) {
           }};
 }
 
-// Calls f with the function of `act` and the C++ type of `dtype`.
-template <class F>
-Kernel dispatch(Gate act, DType dtype, F&& f) {
-  return dispatch_float(dtype, [&]<class T>() {
-    if (act == Gate::gelu_tanh) return f.template operator()<GeluTanh, T>();
-    if (act == Gate::quick_gelu) return f.template operator()<QuickGelu, T>();
-    return f.template operator()<Silu, T>();
-  });
-}
-
 }  // namespace
 
 Kernel prepare(const Swiglu& op, const Site& site) {
   const Shape y = site.out_shape(0);
-  return dispatch(op.act, site.ins[0].dtype, [&]<class F, class T>() { return swiglu<F, T>(y[0] * y[1], y[2]); });
+  return dispatch_gate(op.act, site.ins[0].dtype, [&]<class F, class T>() { return swiglu<F, T>(y[0] * y[1], y[2]); });
 }
 
 Kernel prepare(const SwigluGrad& op, const Site& site) {
   const Shape dy = site.in_shape(0);
-  return dispatch(op.act, site.ins[1].dtype,
-                  [&]<class F, class T>() { return swiglu_grad<F, T>(dy[0] * dy[1], dy[2], op.again); });
+  return dispatch_gate(op.act, site.ins[1].dtype,
+                       [&]<class F, class T>() { return swiglu_grad<F, T>(dy[0] * dy[1], dy[2], op.again); });
 }
 
 }  // namespace megalith::cpu

@@ -1,42 +1,10 @@
-// gelu: x cdf(x), with the normal distribution; derivative cdf(x) + x density(x).
-// gelu_tanh: x (1 + tanh(u)) / 2 = x logistic(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+// Launches of activate.h.
 #include "exec/cuda/kernels/activate.h"
 
-#include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/acts.cuh"
 #include "exec/cuda/kernels/elementwise.cuh"
 
 namespace megalith::cuda {
-
-constexpr float kTwiceRoot = 1.59576912160573071f;  // 2 sqrt(2 / pi)
-constexpr float kCubic = kTwiceRoot * 0.044715f;
-
-template <bool kPrecisely>
-struct Gelu {
-  static __device__ float value(float x) {
-    // fminf and fmaxf drop a NaN, the product with x brings it back
-    return x * normal_distribution<kPrecisely>(x).cdf;
-  }
-  static __device__ float slope(float x) {
-    const Normal n = normal_distribution<kPrecisely>(x);
-    return fmaf(x, n.density, n.cdf);
-  }
-};
-
-template <bool kPrecisely>
-struct GeluTanh {
-  static __device__ float value(float x) { return x * logistic<kPrecisely>(x * fmaf(kCubic, x * x, kTwiceRoot)).s; }
-  static __device__ float slope(float x) {
-    const float square = x * x;
-    const Logistic l = logistic<kPrecisely>(x * fmaf(kCubic, square, kTwiceRoot));
-    return fmaf(x * (l.s * l.rest), fmaf(3 * kCubic, square, kTwiceRoot), l.s);
-  }
-};
-
-template <bool>
-struct SquaredRelu {
-  static __device__ float value(float x) { return x < 0 ? 0.0f : x * x; }
-  static __device__ float slope(float x) { return x < 0 ? 0.0f : x + x; }
-};
 
 template <class F>
 struct Value {
@@ -126,17 +94,9 @@ static __global__ void __launch_bounds__(kAcross* kDown, 2)
   }
 }
 
-// Calls f with the function of `act` and the element type.
 template <class F>
 static void with_function(const ActivateLaunch& l, F&& f) {
-  dispatch_activation(l.dtype, [&]<class T>() {
-    if (l.act == ActKind::gelu)
-      f.template operator()<Gelu<kPrecise<T>>, T>();
-    else if (l.act == ActKind::gelu_tanh)
-      f.template operator()<GeluTanh<kPrecise<T>>, T>();
-    else
-      f.template operator()<SquaredRelu<kPrecise<T>>, T>();
-  });
+  with_act(l.act, l.dtype, f);
 }
 
 void launch_activate(const ActivateLaunch& l, const void* x, void* y, cudaStream_t stream) {
@@ -150,7 +110,7 @@ void launch_activate_grad(const ActivateLaunch& l, const ActivateGradBuffers& b,
   if (l.n == 0) return;
   with_function(l, [&]<class F, class T>() {
     const ActivateGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
-                            static_cast<T*>(b.y)};
+                                    static_cast<T*>(b.y)};
     if (b.y)
       launch_again<F>(l, p, stream);
     else
@@ -164,7 +124,7 @@ void launch_activate_grad_bias(const ActivateLaunch& l, const SumLaunch& sums, c
   double* partial = static_cast<double*>(workspace);
   with_function(l, [&]<class F, class T>() {
     const ActivateGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
-                            static_cast<T*>(b.y)};
+                                    static_cast<T*>(b.y)};
     const dim3 grid(unsigned(blocks_for(sums.columns, kAcross * kPackSize<T>)), unsigned(sums.chunks));
     if (b.y)
       grad_bias_kernel<F, true><<<grid, dim3(kAcross, kDown), 0, stream>>>(sums, p, partial);

@@ -1,7 +1,7 @@
 // Sums of the columns of [rows, columns] in bf16 on Hopper, in one kernel: a cluster of blocks has all rows of its
 // columns, each block an even part of them, and the blocks read each other's sums from shared memory. So nothing goes
 // through the workspace, and no second kernel is launched for what is a few microseconds' work.
-#include "exec/cuda/kernels/attention/hopper.cuh"
+#include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 #include "exec/cuda/kernels/sum.h"
 

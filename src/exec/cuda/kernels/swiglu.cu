@@ -1,28 +1,10 @@
-// act(x) = x s with s = logistic(u(x)), derivative s + x s (1 - s) u'(x). A thread has the same packs of gate and up.
+// A thread has the same packs of gate and up.
 #include "exec/cuda/kernels/swiglu.h"
 
-#include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/gates.cuh"
 #include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
-
-// u, and y times its derivative.
-struct SiluGate {
-  static __device__ float argument(float x) { return x; }
-  static __device__ float times_slope(float y, float) { return y; }
-};
-
-struct QuickGeluGate {
-  static __device__ float argument(float x) { return 1.702f * x; }
-  static __device__ float times_slope(float y, float) { return 1.702f * y; }
-};
-
-// 2 sqrt(2 / pi) (x + 0.044715 x^3)
-struct GeluTanhGate {
-  static constexpr float kTwiceRoot = 1.59576912160573071f, kCubic = kTwiceRoot * 0.044715f;
-  static __device__ float argument(float x) { return x * fmaf(kCubic, x * x, kTwiceRoot); }
-  static __device__ float times_slope(float y, float x) { return y * fmaf(3 * kCubic, x * x, kTwiceRoot); }
-};
 
 constexpr int kThreads = 256, kPacksAThread = 2;
 
@@ -94,16 +76,6 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
   }
 }
 
-template <class G>
-static void with_gate(GateKind act, G&& g) {
-  if (act == GateKind::gelu_tanh)
-    g.template operator()<GeluTanhGate>();
-  else if (act == GateKind::quick_gelu)
-    g.template operator()<QuickGeluGate>();
-  else
-    g.template operator()<SiluGate>();
-}
-
 // Calls g with the gate's function, the element type and the size of the packs that f divides into.
 template <class F>
 static void with_packs(const SwigluLaunch& l, F&& g) {
@@ -121,7 +93,8 @@ static void with_packs(const SwigluLaunch& l, F&& g) {
 
 void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t stream) {
   with_packs(l, [&]<class Act, class T, int N>(int blocks) {
-    swiglu_kernel<Act, T, N><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(x), static_cast<T*>(y));
+    swiglu_kernel<Act, T, N>
+        <<<blocks, kThreads, 0, stream>>>(l.rows, l.f, static_cast<const T*>(x), static_cast<T*>(y));
   });
   check_launch("[swiglu] launch");
 }
@@ -129,7 +102,7 @@ void launch_swiglu(const SwigluLaunch& l, const void* x, void* y, cudaStream_t s
 void launch_swiglu_grad(const SwigluLaunch& l, const SwigluGradBuffers& b, cudaStream_t stream) {
   with_packs(l, [&]<class Act, class T, int N>(int blocks) {
     const SwigluGradPointers<T> p{static_cast<const T*>(b.dy), static_cast<const T*>(b.x), static_cast<T*>(b.dx),
-                            static_cast<T*>(b.y)};
+                                  static_cast<T*>(b.y)};
     if (b.y)
       swiglu_grad_kernel<Act, T, N, true><<<blocks, kThreads, 0, stream>>>(l.rows, l.f, p);
     else

@@ -2,7 +2,7 @@
 #pragma once
 #include "exec/cuda/kernels/attention/attention_hopper.h"
 #include "exec/cuda/kernels/attention/attention_view.cuh"
-#include "exec/cuda/kernels/attention/hopper.cuh"
+#include "exec/cuda/kernels/attention/hopper_factors.cuh"
 
 namespace megalith::cuda::hopper {
 

@@ -1,7 +1,7 @@
 // The loss's sums and the logits' gradient, the logits read once: a cluster of blocks has a row in registers. Blocks of
 // one cluster run at the same time on neighbouring multiprocessors and write to each other's shared memory; there each
 // gets all blocks' maxima and sums, and adds them up in the blocks' order.
-#include "exec/cuda/kernels/attention/hopper.cuh"
+#include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/loss/cross_entropy.cuh"
 
 namespace megalith::cuda {

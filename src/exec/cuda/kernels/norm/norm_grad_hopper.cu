@@ -3,7 +3,7 @@
 // has two rows at once, or two packs of a wide one, and the sums of both rows share shuffles and a barrier. A block
 // stays on each multiprocessor; its groups of warps go through the rows kRows neighbours at a time, each with a ring of
 // stages in shared memory, and the block adds up its groups' sums before it writes them.
-#include "exec/cuda/kernels/attention/hopper.cuh"
+#include "exec/cuda/hopper/copies.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_rows.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_hopper_sums.cuh"
 #include "exec/cuda/kernels/norm/norm_grad_rows.cuh"

@@ -1,0 +1,26 @@
+// golden.safetensors: what another program computed. It knows what of it has been asked for.
+#pragma once
+#include <set>
+
+#include "base/batch.h"
+#include "ckpt/tensors/safetensors.h"
+
+namespace megalith {
+
+class GoldenFile {
+ public:
+  explicit GoldenFile(const std::string& dir) : files_(TensorFiles::open_file(dir + "/golden.safetensors")) {}
+
+  bool has(const std::string& name) const { return files_.find(name) != nullptr; }
+  const Shape& shape(const std::string& name) const { return files_.at(name).shape; }
+  std::vector<float> floats(const std::string& name);  // of any float type, and of whole numbers
+  Batch batch(int i);                                  // batchI.input_ids and batchI.targets [b,s]; all count
+  std::vector<std::string> unread() const;             // names that nobody has asked for
+  std::vector<std::string> names(const std::string& prefix) const;  // that begin so, without it
+
+ private:
+  TensorFiles files_;
+  std::set<std::string> read_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,120 @@
+#include "cli/golden/hf_form.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "ckpt/hf/hf_mapping.h"
+#include "ckpt/hf/hf_weights.h"
+#include "cli/golden/golden_file.h"
+#include "cli/golden/held_model.h"
+#include "cli/golden/report.h"
+#include "config/field.h"
+#include "models/gpt/gpt.h"
+#include "ops/update.h"
+#include "resume/checkpointing.h"
+
+namespace megalith {
+namespace {
+
+constexpr int kHfSteps = 10;
+
+// A bf16 number is off by at most u = 2^-8 of itself (half of epsilon, 2^-7), u / sqrt(3) in the quadratic mean. A
+// logit has behind it about 15 roundings a layer (weights, norms, products, attention, activation, residuals) and 5
+// around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave sqrt(n) u. A
+// gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at least: signs
+// cancel, and four times the error of a mean of independent ones is left for those that are not.
+Bounds bf16_bounds(const ModelConfig& m, i64 tokens) {
+  const double logits = 0x1p-8 * std::sqrt(15.0 * double(m.num_layers) + 5),
+               mean = 4 * logits / std::sqrt(double(tokens));
+  return {logits, mean, 2 * logits, mean, mean, logits};
+}
+
+OptimizerConfig golden_optimizer() {
+  OptimizerConfig c;
+  c.lr = 1e-3, c.weight_decay = 0.1, c.clip_grad = 1.0;
+  config::FieldList fields = config::fields_of(c);
+  fields.find("adam-beta2")->set({"0.95"}, "adam-beta2");
+  return c;
+}
+
+class HfForm {
+ public:
+  HfForm(const std::string& dir, bool bf16, const Backend& backend)
+      : dir_(dir), golden_(dir), hf_(read_hf_config(dir)) {
+    const Batch first = golden_.batch(0);
+    tokens_ = first.sequences * first.seq_length;
+    HeldSpec spec{.model = hf_.model, .optimizer = golden_optimizer(), .batch = first.sequences};
+    spec.precision = precision_of(hf_.model, bf16 ? DType::bf16 : DType::f32);
+    if (bf16) bounds_ = bf16_bounds(hf_.model, tokens_);
+    spec.model.padded_vocab_size = 0;
+    spec.model.seq_length = first.seq_length;
+    spec.model.resolve();
+    model_ = std::make_unique<HeldModel>(backend, spec);
+    load_weights(dir, 0, model_->state());
+  }
+
+  bool run() {
+    fmt::print("{}: {} ({} parameters)\n", dir_, hf_.family->name, model_->step().parameters.size());
+    forward();
+    gradients();
+    train();
+    return report_.ok();
+  }
+
+ private:
+  void forward() {
+    model_->run("evaluate", golden_.batch(0), true);
+    report_.line("logits",
+                 relative(model_->logits("evaluate", golden_.shape("logits").at(2)), golden_.floats("logits")),
+                 bounds_.logits);
+    const double loss = model_->scalars("evaluate", "loss")[0] / model_->scalars("evaluate", "tokens")[0];
+    report_.line("loss", std::abs(loss - golden_.floats("loss")[0]), bounds_.loss);
+  }
+
+  // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of
+  // a fused weight are one quantity there (the key bias alone, whose exact gradient is zero without rope, would be
+  // rounding noise against rounding noise).
+  void gradients() {
+    model_->run("micro-batch", golden_.batch(0), true);
+    const HfMapping mapping = hf_parameter_mapping(*hf_.family, hf_.model);
+    for (size_t i = 0; i < mapping.theirs.size(); ++i)
+      report_.line("gradient " + mapping.theirs[i].name,
+                   relative(model_->gradient(mapping, i, 1.0 / double(tokens_)),
+                            golden_gradient(mapping, mapping.theirs[i].name)),
+                   bounds_.gradient);
+  }
+
+  std::vector<float> golden_gradient(const HfMapping& mapping, const std::string& name) {
+    for (const std::string& spelling : spellings(mapping, name))
+      if (golden_.has("grad." + spelling)) return golden_.floats("grad." + spelling);
+    fail("golden.safetensors has no gradient of {}", name);
+  }
+
+  void train() {
+    const auto losses = golden_.floats("train.losses"), norms = golden_.floats("train.grad_norms");
+    for (int i = 0; i < kHfSteps; ++i) {
+      model_->write_rates(i + 1);
+      model_->run("last-micro-batch", golden_.batch(i), true);
+      const auto scalars = model_->scalars("last-micro-batch", "step");
+      report_.line(fmt::format("step {} loss", i + 1), std::abs(scalars[step_scalar::kLoss] - losses.at(size_t(i))),
+                   bounds_.train_loss);
+      report_.line(fmt::format("step {} gradient norm", i + 1),
+                   std::abs(scalars[step_scalar::kGradNorm] / norms.at(size_t(i)) - 1), bounds_.norm);
+    }
+  }
+
+  std::string dir_;
+  GoldenFile golden_;
+  HfConfig hf_;
+  i64 tokens_ = 0;  // of a batch
+  Bounds bounds_ = kF32Bounds;
+  std::unique_ptr<HeldModel> model_;
+  Report report_;
+};
+
+}  // namespace
+
+bool holds_hf(const std::string& dir, bool bf16, const Backend& backend) { return HfForm(dir, bf16, backend).run(); }
+
+}  // namespace megalith

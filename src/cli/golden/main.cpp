@@ -1,0 +1,48 @@
+// golden-check DIR: holds our model against one that another program made. DIR has config.json, model.safetensors and
+// golden.safetensors, in the form of Hugging Face transformers (hf_form.h) or of Megatron Core (megatron_form.h). One
+// line a quantity with its error; exit 0 only if all are within their bounds. --device cpu|cuda; --bf16 computes in
+// bf16, within wider bounds.
+#include "base/one_line.h"
+#include "cli/golden/hf_form.h"
+#include "cli/golden/megatron_form.h"
+#include "cli/own_flags.h"
+#include "config/field.h"
+#include "device/make_backend.h"
+
+namespace megalith {
+namespace {
+
+struct Flags {
+  bool bf16 = false;
+  DeviceOptions device;
+};
+
+void list_fields(Flags& c, config::FieldList& f) {
+  f.group("Golden check: golden-check DIR [flags]");
+  f.add("bf16", c.bf16, "Compute in bf16.");
+  list_fields(c.device, f);
+}
+
+bool holds(const std::string& dir, const Flags& flags) {
+  const std::unique_ptr<Backend> backend = make_backend(flags.device);
+  if (!is_megatron_case(dir)) return holds_hf(dir, flags.bf16, *backend);
+  check(!flags.bf16, "--bf16: {} is of Megatron's form, which is held in f32 only: leave the flag out", dir);
+  return holds_megatron(dir, *backend);
+}
+
+}  // namespace
+}  // namespace megalith
+
+int main(int argc, char** argv) {
+  try {
+    megalith::check(argc >= 2 && argv[1][0] != '-',
+                    "usage: golden-check DIR [--bf16] [--device cpu|cuda] (DIR: config.json, model.safetensors, "
+                    "golden.safetensors)");
+    megalith::Flags flags;
+    if (!megalith::read_flags(flags, argc - 1, argv + 1)) return 0;
+    return megalith::holds(argv[1], flags) ? 0 : 1;
+  } catch (const std::exception& e) {
+    fmt::print(stderr, "golden-check: {}\n", megalith::one_line(e));
+    return 2;
+  }
+}

@@ -1,0 +1,22 @@
+// config.json of a case that Megatron Core made: its flags, and what else tells the case.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "models/config.h"
+#include "optim/config.h"
+
+namespace megalith {
+
+struct MegatronCase {
+  ModelConfig model;  // resolved
+  OptimizerConfig optimizer;
+  int micro_batches = 1;                // of a step
+  std::vector<std::string> moe_layers;  // "layer1", "mtp0": in the order of the files' rows
+};
+
+bool is_megatron_case(const std::string& dir);
+// Error if a flag asks for what is not built, naming it.
+MegatronCase read_megatron_case(const std::string& dir);
+
+}  // namespace megalith

@@ -1,0 +1,28 @@
+// Tensors of a case of Megatron Core, by the names of its modules (model.safetensors), and ours.
+#pragma once
+#include <map>
+
+#include "ckpt/tensors/mapped_tensors.h"
+#include "models/config.h"
+#include "step/model_state.h"
+
+namespace megalith {
+
+class MegatronNames {
+ public:
+  // Error if the file's tensors are not those of the model.
+  MegatronNames(const std::string& dir, const ModelConfig& model);
+
+  void load(ModelState& model) const;
+  const TensorMapping& mapping() const { return mapping_; }
+  // The index of a tensor that the file calls so, in mapping().theirs; none: the model has no such tensor.
+  std::optional<size_t> find(const std::string& name) const;
+
+ private:
+  std::string path_;
+  TensorMapping mapping_;
+  std::map<std::string, std::string> in_file_;  // by the mapping's name
+  std::map<std::string, size_t> by_file_;       // index in mapping().theirs
+};
+
+}  // namespace megalith

@@ -1,0 +1,106 @@
+// The general kernel: any sizes, in f32 arithmetic, 64 x 64 results a block. The grid is of the most tiles that there
+// can be; a block finds its expert by where the experts' rows end.
+#include "exec/cuda/kernels/experts/grouped_product.h"
+
+#include "exec/cuda/kernels/pack.cuh"
+
+namespace megalith::cuda {
+
+namespace {
+
+constexpr int kTile = 64, kDepth = 16, kThreads = 256, kEach = 4;  // kEach: of a thread, down and across
+
+// A matrix of which elements outside are 0.
+template <class T>
+struct View {
+  const T* at;
+  i64 rows, columns, row, column;  // sizes and strides
+  __device__ float operator()(i64 r, i64 c) const {
+    return r < rows && c < columns ? convert<float>(at[r * row + c * column]) : 0.0f;
+  }
+};
+
+// y [m, n] (dense rows of n), from (m0, n0) on: a [m, k] b [k, n], each element summed in the order of k.
+template <class T, class Y>
+__device__ inline void multiply_tile(const View<T>& a, const View<T>& b, i64 m0, i64 n0, bool add, Y* y) {
+  __shared__ float left[kDepth][kTile + 1], right[kDepth][kTile + 1];
+  const int across = threadIdx.x % (kTile / kEach), down = threadIdx.x / (kTile / kEach);
+  float sum[kEach][kEach] = {};
+  for (i64 k0 = 0; k0 < a.columns; k0 += kDepth) {
+    for (int i = threadIdx.x; i < kDepth * kTile; i += kThreads) {
+      const int k = i % kDepth, m = i / kDepth, n = i % kTile, d = i / kTile;
+      left[k][m] = a(m0 + m, k0 + k), right[d][n] = b(k0 + d, n0 + n);
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < kDepth; ++k)
+#pragma unroll
+      for (int i = 0; i < kEach; ++i)
+#pragma unroll
+        for (int j = 0; j < kEach; ++j)
+          sum[i][j] = fmaf(left[k][down + i * (kTile / kEach)], right[k][across + j * (kTile / kEach)], sum[i][j]);
+    __syncthreads();
+  }
+#pragma unroll
+  for (int i = 0; i < kEach; ++i)
+#pragma unroll
+    for (int j = 0; j < kEach; ++j) {
+      const i64 r = m0 + down + i * (kTile / kEach), c = n0 + across + j * (kTile / kEach);
+      if (r >= a.rows || c >= b.columns) continue;
+      Y* to = y + r * b.columns + c;
+      *to = convert<Y>(add ? convert<float>(*to) + sum[i][j] : sum[i][j]);
+    }
+}
+
+// blockIdx.y numbers the tiles of rows of all experts.
+template <class T, class Y>
+__global__ void __launch_bounds__(kThreads) rows_kernel(GroupedLaunch l, GroupedBuffers b) {
+  i64 tile = blockIdx.y, begin = 0, end = 0, e = 0;
+  for (; e < l.experts; ++e) {
+    begin = end, end = b.ends[e];
+    const i64 tiles = (end - begin + kTile - 1) / kTile;
+    if (tile < tiles) break;
+    tile -= tiles;
+  }
+  if (e == l.experts) return;
+  const View<T> rows{static_cast<const T*>(b.a) + begin * l.in, end - begin, l.in, l.in, 1};
+  const T* w = static_cast<const T*>(b.b) + e * l.in * l.out;
+  const View<T> weight = l.transposed ? View<T>{w, l.in, l.out, l.out, 1} : View<T>{w, l.in, l.out, 1, l.in};
+  multiply_tile(rows, weight, tile * kTile, i64(blockIdx.x) * kTile, b.add, static_cast<Y*>(b.y) + begin * l.out);
+}
+
+// blockIdx.z is the expert.
+template <class T, class Y>
+__global__ void __launch_bounds__(kThreads) sums_kernel(GroupedLaunch l, GroupedBuffers b) {
+  const i64 e = blockIdx.z, begin = e ? b.ends[e - 1] : 0, rows = b.ends[e] - begin;
+  const View<T> left{static_cast<const T*>(b.a) + begin * l.out, l.out, rows, 1, l.out};
+  const View<T> right{static_cast<const T*>(b.b) + begin * l.in, rows, l.in, l.in, 1};
+  multiply_tile(left, right, i64(blockIdx.y) * kTile, i64(blockIdx.x) * kTile, b.add,
+                static_cast<Y*>(b.y) + e * l.out * l.in);
+}
+
+template <class T, class Y>
+void launch_typed(const GroupedLaunch& l, const GroupedBuffers& b, cudaStream_t stream) {
+  if (l.sums) {
+    const dim3 grid(blocks_for(l.in, kTile), blocks_for(l.out, kTile), unsigned(l.experts));
+    sums_kernel<T, Y><<<grid, kThreads, 0, stream>>>(l, b);
+  } else {
+    const dim3 grid(blocks_for(l.out, kTile), unsigned(blocks_for(l.bound, kTile) + l.experts));
+    rows_kernel<T, Y><<<grid, kThreads, 0, stream>>>(l, b);
+  }
+}
+
+}  // namespace
+
+void launch(const GroupedLaunch& l, const GroupedBuffers& b, cudaStream_t stream) {
+  if (l.experts * l.out * l.in == 0) return;
+  dispatch_activation(l.from, [&]<class T>() {
+    if (l.to == l.from)
+      launch_typed<T, T>(l, b, stream);
+    else
+      launch_typed<T, float>(l, b, stream);
+  });
+  check_launch("[grouped_product] launch");
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,64 @@
+// What the parts of a block of the grouped products for Hopper share.
+#pragma once
+#include "exec/cuda/hopper/clusters.cuh"
+#include "exec/cuda/products/grouped_tiles.cuh"
+
+namespace megalith::cuda::grouped {
+
+using namespace hopper;
+
+constexpr int kDepth = 64;                           // of the summed index, in a stage
+constexpr int kGroups = 2, kThreads = 128 * 3;       // warpgroups that multiply, each 64 rows of the block's tile
+constexpr int kPieces = kTileColumns / 64;           // of 64 x 64, of b; a has one for each warpgroup
+constexpr int kPiece = 64 * 64, kPieceBytes = 8192;  // elements, bytes
+constexpr int kStageBytes = (kGroups + kPieces) * kPieceBytes;
+constexpr int kStages = 4, kBuffers = 2;  // of loaded factors; of a warpgroup's sums on their way out
+
+// c = a b^T of [rows, depth] and [columns, depth], a b of [rows, depth] and [depth, columns], a^T b of [depth, rows]
+// and [depth, columns].
+enum class Form { forward, data_grad, weight_grad };
+
+// a, b and c as the copy engine reads and writes them: [layers, rows, columns] in boxes of 64 rows x 128 bytes.
+struct Launch {
+  CUtensorMap a, b, c;
+  Tiling tiling;
+  int depth;          // of the summed index (weight gradients: the expert's rows are)
+  int rows, columns;  // of c (weight gradients: of an expert's)
+  void* out;
+  bool add;
+  int* ticket;  // 0 when the kernel begins
+};
+
+// full, tile_full: what is there can be read. free: what was there has been read. tile_read: the last tile has been.
+struct Shared {
+  __nv_bfloat16 a[kStages][kGroups][kPiece], b[kStages][kPieces][kPiece];
+  std::byte out[kGroups][kBuffers][kPieceBytes];
+  Tile tiles[2];
+  u64 full[kStages], free[kStages], tile_full[2], tile_read;
+};
+
+__device__ inline void make_barriers(Shared& at) {
+  constexpr int kWarps = kGroups * 4;
+  for (int i = 0; i < kStages; ++i) make_barrier(&at.full[i], 1), make_barrier(&at.free[i], 2 * kWarps);
+  for (u64& full : at.tile_full) make_barrier(&full, 1);
+  make_barrier(&at.tile_read, 2 * (1 + kWarps));  // of both blocks, what loads and what multiplies
+  publish_barriers();
+}
+
+// The n-th tile that the cluster takes, for this block.
+__device__ inline Tile take_tile(Shared& at, int n) {
+  wait(&at.tile_full[n % 2], n / 2 % 2);
+  return at.tiles[n % 2];
+}
+__device__ inline void tile_is_read(Shared& at) { arrive(&at.tile_read, 0); }
+
+// Stages that a tile takes.
+template <Form kForm>
+__device__ inline int stages_of(const Launch& l, const Tile& t) {
+  return ((kForm == Form::weight_grad ? t.rows : l.depth) + kDepth - 1) / kDepth;
+}
+
+// Threads of a warpgroup wait for each other.
+__device__ inline void group_barrier(int group) { asm volatile("bar.sync %0, 128;" ::"r"(group + 1) : "memory"); }
+
+}  // namespace megalith::cuda::grouped

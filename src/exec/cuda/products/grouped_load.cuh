@@ -1,0 +1,86 @@
+// Two threads of a block: one deals tiles to the cluster, one has the copy engine load their factors ahead.
+#pragma once
+#include "exec/cuda/products/grouped_block.cuh"
+
+namespace megalith::cuda::grouped {
+
+// A tile is fetched when what loads is this many stages before the end of the tile before.
+constexpr int kEarly = 6;
+
+// In the cluster's first block. Tiles are fetched one by one, so clusters are never far apart in the order of the
+// tiles: then what one has loaded is in the second-level cache yet when others want it.
+__device__ inline void deal(const Launch& l, Shared& at) {
+  Walk walk(l.tiling);
+  for (int n = 0;; ++n) {
+    if (n > 0) wait(&at.tile_read, (n - 1) % 2);
+    const Tile t = walk.find(atomicAdd(l.ticket, 1));
+    for (int to = 0; to < 2; ++to) {
+      const int down = t.below ? to : 0;
+      send(&at.tiles[n % 2],
+           {{t.expert, t.begin, t.rows, t.row_tile + down}, {t.column_tile + to - down, t.below, 0, 0}},
+           &at.tile_full[n % 2], to);
+    }
+    if (t.expert < 0) return;
+  }
+}
+
+template <Form kForm>
+struct Loads {
+  static constexpr bool kWeightGrad = kForm == Form::weight_grad;
+
+  const Launch& l;
+  Shared& at;
+  int rank;  // of the cluster's two blocks
+
+  __device__ void run() const {
+    Turn<kStages> stage;
+    for (int n = 0;; ++n) {
+      const Tile t = take_tile(at, n);
+      if (t.expert < 0) return;
+      const int until = stages_of<kForm>(l, t), early = max(until - kEarly, 0);
+      if (until == 0) tile_is_read(at);
+      for (int i = 0; i < until; ++i, stage.next()) {
+        if (i == early) tile_is_read(at);
+        wait(&at.free[stage.stage], stage.parity ^ 1);
+        announce(&at.full[stage.stage], kStageBytes);
+        load_stage(t, i * kDepth, stage.stage);
+      }
+    }
+  }
+
+ private:
+  // From `depth` on. What the two tiles share goes to both blocks.
+  __device__ void load_stage(const Tile& t, int depth, int s) const {
+    if (t.below) {
+      for (int p = 0; p < kGroups; ++p) load_a(t, depth, p, s, false);
+      for (int p = 0; p < kPieces / 2; ++p) load_b(t, depth, rank * (kPieces / 2) + p, s, true);
+    } else {
+      load_a(t, depth, rank, s, true);
+      for (int p = 0; p < kPieces; ++p) load_b(t, depth, p, s, false);
+    }
+  }
+  __device__ void load_a(const Tile& t, int depth, int p, int s, bool shared) const {
+    const int row = t.row_tile * kTileRows + 64 * p;
+    if (kWeightGrad)
+      load(at.a[s][p], l.a, row, t.begin + depth, 0, s, shared);
+    else
+      load(at.a[s][p], l.a, depth, t.begin + row, 0, s, shared);
+  }
+  __device__ void load_b(const Tile& t, int depth, int p, int s, bool shared) const {
+    const int column = t.column_tile * kTileColumns + 64 * p;
+    if (kForm == Form::forward)
+      load(at.b[s][p], l.b, depth, column, t.expert, s, shared);
+    else if (kForm == Form::data_grad)
+      load(at.b[s][p], l.b, column, depth, t.expert, s, shared);
+    else
+      load(at.b[s][p], l.b, column, t.begin + depth, 0, s, shared);
+  }
+  __device__ void load(void* to, const CUtensorMap& map, int column, int row, int layer, int s, bool shared) const {
+    if (shared)
+      load_box_to_all(to, map, column, row, layer, &at.full[s], 3);
+    else
+      load_box(to, map, column, row, layer, &at.full[s]);
+  }
+};
+
+}  // namespace megalith::cuda::grouped

@@ -1,0 +1,75 @@
+// The tiles of a grouped product, in the order in which clusters of two blocks take them. A block has a tile of 128
+// rows x 256 columns. The cluster's two tiles share a factor; each block loads half of it, for both. As a rule they
+// have one column and rows below each other. An expert's last row of tiles, where they are odd, goes to tiles side by
+// side.
+#pragma once
+#include "exec/cuda/launch.cuh"
+
+namespace megalith::cuda::grouped {
+
+constexpr int kTileRows = 128, kTileColumns = 256;
+constexpr int kSet = 8;  // pairs of rows of tiles, below
+
+// What the order follows from. Weight gradients have `fixed_row_tiles` for each expert, and the expert's rows are
+// summed up; else (0) they are tiled. rows: no end counts beyond it.
+struct Tiling {
+  const int* ends;
+  int experts, rows, fixed_row_tiles, column_tiles;
+};
+
+// A block's tile. expert -1: there is none any more. below: the other block's tile is above or below it, not beside it.
+struct alignas(16) Tile {
+  int expert, begin, rows;  // the expert's rows
+  int row_tile, column_tile;
+  int below;
+  int unused[2];
+};
+
+// Finds tiles by their tickets, which count up. Pairs of rows of tiles make sets, and a set's tiles follow each other
+// column by column. So those that are worked on together have few rows and columns between them, which the second-level
+// cache holds.
+class Walk {
+ public:
+  explicit __device__ Walk(const Tiling& z) : z_(z) {}
+
+  // The tile of the cluster's first block.
+  __device__ Tile find(int ticket) {
+    while (ticket >= before_ + items_) {
+      if (++expert_ >= z_.experts) return {-1};
+      before_ += items_, begin_ = end_;
+      end_ = min(max(__ldg(z_.ends + expert_), begin_), z_.rows);
+      row_tiles_ = z_.fixed_row_tiles ? z_.fixed_row_tiles : (end_ - begin_ + kTileRows - 1) / kTileRows;
+      items_ = row_tiles_ / 2 * z_.column_tiles + row_tiles_ % 2 * ((z_.column_tiles + 1) / 2);
+    }
+    Tile tile{expert_, begin_, end_ - begin_};
+    place(ticket - before_, tile);
+    return tile;
+  }
+
+ private:
+  // The expert's item i. Sets have `small` pairs or one more, those with more first; the last has the odd row too.
+  __device__ void place(int i, Tile& tile) const {
+    const int pairs = row_tiles_ / 2, columns = z_.column_tiles, sets = max((pairs + kSet - 1) / kSet, 1);
+    const int small = pairs / sets, larger = pairs % sets;
+    int size = small + 1, before = 0, odd = 0, set = 0;  // pairs of the item's set, and before all sets of its size
+    if (i < larger * size * columns) {
+      set = i / (size * columns);
+    } else {
+      i -= larger * size * columns, before = larger * size, size = small;
+      if (size > 0) set = min(i / (size * columns), sets - larger - 1);
+      odd = set == sets - larger - 1 ? row_tiles_ % 2 : 0;
+    }
+    before += set * size, i -= set * size * columns;
+    const int of_two = 2 * size + odd, column = i / of_two * 2;  // items of two columns; the first of the two
+    i %= of_two;
+    tile.below = i < (column + 1 < columns ? 2 * size : size);
+    const int second = tile.below && i >= size;
+    tile.row_tile = tile.below ? 2 * (before + i - second * size) : row_tiles_ - 1;
+    tile.column_tile = column + second;
+  }
+
+  const Tiling& z_;
+  int expert_ = -1, before_ = 0, items_ = 0, begin_ = 0, end_ = 0, row_tiles_ = 0;
+};
+
+}  // namespace megalith::cuda::grouped

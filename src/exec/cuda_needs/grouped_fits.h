@@ -1,0 +1,16 @@
+// Which grouped products go to Hopper's tensor cores.
+#pragma once
+#include "exec/cuda_needs/local_node.h"
+#include "ops/grouped_product.h"
+
+namespace megalith::cuda {
+
+GroupedShape grouped_shape(const GroupedProduct& op, const LocalNode& node);
+
+// Whether products/grouped_hopper.cu takes it: bf16, rows of 16-byte pieces for the copy engine, a weight gradient in
+// f32; added to is a weight gradient alone.
+bool grouped_fits(const GroupedProduct& op, const LocalNode& node);
+
+constexpr i64 kGroupedWorkspace = sizeof(int);  // of those: the ticket of the next tile
+
+}  // namespace megalith::cuda

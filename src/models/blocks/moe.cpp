@@ -1,0 +1,95 @@
+// A layer with experts. Ranks of ep x etp gather their tokens, compute each expert's rows where the expert is, and
+// reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). docs/layouts.md, section 9.
+#include "models/blocks/router.h"
+#include "models/blocks/tokens_of_experts.h"
+#include "ops/add.h"
+#include "ops/einsum.h"
+#include "ops/expert_activation.h"
+#include "ops/expert_bias.h"
+#include "ops/expert_rows.h"
+#include "ops/gather_rows.h"
+#include "ops/grouped_product.h"
+#include "ops/logistic_gate.h"
+
+namespace megalith {
+
+namespace {
+
+// x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
+Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r) {
+  Builder& b = p.b;
+  const ModelConfig& c = p.config;
+  const i64 n = c.moe.num_experts, f = c.expert_width(), h = b.type(x).dim(-1), k = c.moe.router_topk;
+  const i64 ep = b.mesh().n(groups::expert);
+  const double filled = double(k) / double(ep * std::min(k, n / ep)), std = c.init_method_std;
+  const ExpertPlan plan = expert_rows(b, r.choice, n);
+  const Value rows = gather_rows(b, x, plan), weights = gather_weights(b, r.p, plan);
+  const bool gated = c.gated();
+  const Value w1 =
+      gated ? p.matrix(name + "linear_fc1.weight", {n, 2, f, h}, by_expert(0, 2), initial_of(c, std, 2 * f, h))
+            : p.matrix(name + "linear_fc1.weight", {n, f, h}, by_expert(0, 1), initial_of(c, std, f, h));
+  Value u = grouped_product(b, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1, plan.ends, filled);
+  if (c.mlp_bias())
+    u = expert_bias(
+        b, u, p.vector(name + "linear_fc1.bias", gated ? Shape{n, 2, f} : Shape{n, f}, by_expert(0, gated ? 2 : 1)),
+        plan.ends);
+  const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c.activation)}
+                              : ExpertAct{.gated = false, .act = act_of(c.activation)};
+  const Value a = expert_activation(b, act, u, weights, plan.ends);
+  const Value w2 = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c, h, f));
+  Value y = grouped_product(b, "nf,ehf->nh", a, w2, plan.ends, filled);
+  if (c.mlp_bias()) {  // of a sum over etp one rank adds it
+    const Value bias = p.vector(name + "linear_fc2.bias", {n, h}, by_expert(0));
+    y = expert_bias(b, y, b.relayout(bias, groups::expert_tensor, kPartial), plan.ends, weights);
+  }
+  return combine_rows(b, y, plan);
+}
+
+// With --moe-latent-size experts see and give fewer numbers than the stream has. x [s,b,h] -> [s,b,l], and back.
+Value to_latent(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const i64 l = c.moe.latent_size, h = c.hidden_size;
+  if (l == 0) return x;
+  const Value w = p.matrix(name + "fc1_latent_proj.weight", {l, h}, kOnStream, initial_of(c, c.init_method_std, l, h));
+  return p.biased(name + "fc1_latent_proj", "sbl,l->sbl", einsum(p.b, "sbh,lh->sbl", x, w), {l}, c.add_bias_linear);
+}
+Value from_latent(Parts& p, const std::string& name, Value y) {
+  const ModelConfig& c = p.config;
+  const i64 l = c.moe.latent_size, h = c.hidden_size;
+  if (l == 0) return y;
+  const Value w = p.matrix(name + "fc2_latent_proj.weight", {h, l}, kOnStream, initial_of_output(c, h, l));
+  return p.biased(name + "fc2_latent_proj", "sbh,h->sbh", einsum(p.b, "sbl,hl->sbh", y, w), {h}, c.add_bias_linear);
+}
+
+// The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
+Value shared_expert(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const Value y = p.leave(mlp_block(p, name, p.enter(x), c.moe.shared_expert_intermediate_size, c.mlp_bias()));
+  if (!c.moe.shared_expert_gate) return y;
+  const Value g =
+      p.matrix(name + "gate_weight", {1, c.hidden_size}, kOnStream, initial_of(c, c.init_method_std, 1, c.hidden_size));
+  return p.b.add1(LogisticGate{}, {y, p.b.add1(Einsum{"sbh,oh->sbo", accum_of(p.b.type(x).dtype)}, {x, g})});
+}
+
+}  // namespace
+
+Value moe_block(Parts& p, const std::string& name, Value x) {
+  const ModelConfig& c = p.config;
+  const Origin origin = p.b.origin();
+  p.b.set_origin({"moe", origin.layer, origin.stack});
+  const RouterResult r = route(p, name, x);
+  const TokensOfExperts tokens(p.b, x);
+  const RouterResult gathered{tokens.gather(r.p), tokens.gather(r.choice)};
+  const Value latent = tokens.gather(to_latent(p, name, x));
+  Value y = from_latent(p, name, tokens.give_back(experts(p, name + "experts.", latent, gathered)));
+  if (c.moe.shared_expert_intermediate_size > 0) {
+    p.b.set_origin({"shared_experts", origin.layer, origin.stack});
+    const Value shared = shared_expert(p, name + "shared_experts.", x);
+    p.b.set_origin(origin);
+    y = add(p.b, "sbh,sbh->sbh", y, shared);
+  }
+  p.b.set_origin(origin);
+  return y;
+}
+
+}  // namespace megalith

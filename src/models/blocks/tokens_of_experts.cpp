@@ -1,0 +1,39 @@
+#include "models/blocks/tokens_of_experts.h"
+
+#include <algorithm>
+
+namespace megalith {
+
+static Order order_of(const Layout& l, Axis a) {
+  for (const AxisList& dim : l.dims)
+    for (const AxisUse& use : dim)
+      if (use.axis == a) return use.order;
+  return Order::block;
+}
+
+TokensOfExperts::TokensOfExperts(Builder& b, Value x) : b_(b) {
+  constexpr AxisSet kExperts = {groups::expert, groups::expert_tensor};
+  const Layout& l = b.type(x).layout;
+  for (AxisSet dense : {groups::query_heads, groups::kv_heads, groups::context, groups::data}) {
+    const AxisSet axes = b.mesh().n(dense & groups::expert_data) == 1 ? dense : dense & kExperts;
+    const Axis first = *axes.begin();
+    parts_.push_back({axes, l.state(first), order_of(l, first)});
+  }
+}
+
+Value TokensOfExperts::gather(Value v) const {
+  for (const Part& p : parts_) v = b_.relayout(v, p.axes, kCopy);
+  return v;
+}
+
+Value TokensOfExperts::give_back(Value y) const {
+  for (size_t i = parts_.size(); i-- > 0;) {
+    const Part& p = parts_[i];
+    const AxisSet edp = p.axes & groups::expert_data;  // of one rank: a copy there is the sum
+    if (!edp.empty()) y = b_.relayout(y, edp, kPartial);
+    y = b_.relayout(y, p.axes, p.from, p.order);
+  }
+  return y;
+}
+
+}  // namespace megalith

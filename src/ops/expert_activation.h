@@ -1,0 +1,49 @@
+// What is between an expert's two products: act(u) times the row's weight. Rows are ragged (ops/ragged.h).
+// Gated: u [n,2,f] holds gate, then up, and act(u) = act(gate) * up (ops/swiglu.h). Otherwise u [n,f] (ops/activate.h).
+#pragma once
+#include "ops/activate.h"
+#include "ops/ragged.h"
+#include "ops/swiglu.h"
+
+namespace megalith {
+
+struct ExpertAct {
+  bool gated = true;
+  Gate gate = Gate::silu;  // where gated
+  Act act = Act::gelu_tanh;
+  std::string_view name() const { return gated ? name_of(gate) : name_of(act); }
+  std::string letters() const { return gated ? "enmf" : "enf"; }
+};
+
+// u, weights [n] in f32 at the least, ends [d,e] -> y [n,f].
+struct ExpertActivation {
+  static constexpr std::string_view name = "expert_activation";
+  ExpertAct act;
+  void fields(auto&& v) const { v("act", act.name()); }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {6.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+// dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at the least). With `again`, which a pass makes,
+// a last result is y once more, to the bit.
+struct ExpertActivationGrad {
+  static constexpr std::string_view name = "expert_activation_grad";
+  ExpertAct act;
+  bool again = false;
+  void fields(auto&& v) const {
+    v("act", act.name());
+    if (again) v("again", again);
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {12.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const {
+    if (again) return {{0, 1}, {2, 0}};
+    return {{0, 1}};
+  }
+};
+
+Value expert_activation(Builder& b, const ExpertAct& act, Value u, Value weights, Value ends);
+
+}  // namespace megalith

@@ -1,0 +1,48 @@
+// Tokens as rows of experts, and back; each is the gradient of the other. The last three inputs of all of them are the
+// plan (ops/expert_rows.h): ends, source, slots.
+#pragma once
+#include "graph/builder.h"
+#include "ops/ragged.h"
+
+namespace megalith {
+
+// x [s,b,h], plan -> rows [n,h]: row r is token source[r]. Copy over ep and etp on the way in; over etp the rows are
+// Copy. The backward makes the rows once more from x and keeps x alone (`repeats`).
+struct GatherRows {
+  static constexpr std::string_view name = "gather_rows";
+  static constexpr bool repeats = true;
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types, Types outs) const { return {0, 2 * double(outs[0].bytes())}; }
+};
+
+// rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at the least and rounded
+// once; 0 without rows. Partial over ep, and over etp where the rows are.
+struct CombineRows {
+  static constexpr std::string_view name = "combine_rows";
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins.first(1), outs)}; }
+};
+
+// p [s,b,k], plan -> [n]: the weight of each row.
+struct GatherWeights {
+  static constexpr std::string_view name = "gather_weights";
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
+};
+
+// dw [n], plan -> dp [s,b,k]: 0 for slots of other ranks' experts, so Partial over ep.
+struct GatherWeightsGrad {
+  static constexpr std::string_view name = "gather_weights_grad";
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {0, total_bytes(ins, outs)}; }
+};
+
+Value gather_rows(Builder& b, Value x, const ExpertPlan& plan);
+Value combine_rows(Builder& b, Value rows, const ExpertPlan& plan);
+Value gather_weights(Builder& b, Value p, const ExpertPlan& plan);
+
+}  // namespace megalith

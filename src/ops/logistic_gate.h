@@ -1,0 +1,30 @@
+// y = x * logistic(g): x [s,b,h], g [s,b,o] in f32 at the least, one number a token (o = 1) -> y [s,b,h]. (Qwen 2's
+// gate of the shared expert.)
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct LogisticGate {
+  static constexpr std::string_view name = "logistic_gate";
+  LayoutRule rule() const { return {.spec = "sbh,sbo->sbh", .linear = {{0}}, .whole = "o"}; }
+  std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
+  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}}; }
+};
+
+// dy, x, g -> dx, dg (sums over h, in f32 at the least).
+struct LogisticGateGrad {
+  static constexpr std::string_view name = "logistic_gate_grad";
+  LayoutRule rule() const { return {.spec = "sbh,sbh,sbo->sbh,sbo", .linear = {{0}}, .whole = "ho"}; }
+  std::vector<DType> dtypes(Types ins) const { return {ins[1].dtype, ins[2].dtype}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {3.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return {{0, 0}, {0, 1}}; }
+};
+
+inline std::vector<Value> LogisticGate::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
+  return b.add(LogisticGateGrad{}, {dys[0], n.ins[0], n.ins[1]});
+}
+
+}  // namespace megalith

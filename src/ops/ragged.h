@@ -1,0 +1,38 @@
+// Rows of experts. A token's row stands on the rank that holds the expert, so how many rows a rank has is known from
+// the data alone. A ragged value [n,...] has as many as there can be: n = S B min(k, E / ep) ep, of which a rank holds
+// W = min(k, E / ep) x the tokens of its ep x etp group. The first `ends[last]` rows are there, sorted by expert; the
+// others are never read or written.
+//
+// Its dim n is split, in Order::ragged, over the axes of edp that split the tokens, and over ep. To the rule of letters
+// (mesh/rule.h) these are two letters: "n", rows of the tokens of a group, and "e", rows of an expert. So a product
+// "nh,efh->nf" goes by "enh,efh,ne->enf". The functions here bring types to such letters and back. docs/layouts.md,
+// section 9.
+#pragma once
+#include "graph/op.h"
+
+namespace megalith {
+
+// The plan of a dispatch, made by ExpertRows (ops/expert_rows.h).
+struct ExpertPlan {
+  Value ends;    // [d,e] i32
+  Value source;  // [n] i32
+  Value slots;   // [x,s,b,k] i32
+};
+
+// As letters; n and e are their sizes there.
+Type rows_as_letters(const Type& rows, i64 e);           // [n,...] -> "en..."
+Type tokens_as_letters(const Type& x, i64 n);            // [s,b,...] -> "n..."
+Type ends_as_letters(const Type& ends, i64 n);           // [d,e] -> "ne"
+Type slots_as_letters(const Type& slots, i64 e, i64 n);  // [x,s,b,k] -> "enk"
+// And back.
+Type rows_of_letters(Type t);                              // "en..." -> [n,...]
+Type tokens_of_letters(const Type& t, const Type& slots);  // "n..." -> [s,b,...], as the slots' tokens lie
+
+// The ragged split of n over the axes of edp that split the tokens of x [s,b,...], in the order of that.
+AxisList ragged_tokens(const Layout& x);
+
+// By the rule of letters, of types that are letters.
+std::vector<Type> infer_letters(const LayoutRule& rule, const InferArgs& a, std::vector<Type> ins,
+                                const std::vector<DType>& dtypes);
+
+}  // namespace megalith

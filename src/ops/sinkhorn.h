@@ -1,0 +1,23 @@
+// A matrix of a rank's tokens and experts with alike sums of its rows and alike sums of its columns (Sinkhorn 1964), by
+// Megatron Core's rule. z [s,b,e] -> y [s,b,e]. With c = e^z and d1 = 1 at first, repeated:
+//   d0_t = 1/T / (sum_e d1_e c_te + 1e-8),  d1_e = 1/E / (sum_t d0_t c_te + 1e-8)
+// until the mean of d1's changes is at most 1e-4, or kMostRounds; y = d1_e c_te d0_t. It is of the T tokens that a rank
+// holds, so it depends on how tokens lie over ranks and micro-batches.
+#pragma once
+#include "graph/builder.h"
+
+namespace megalith {
+
+struct Sinkhorn {
+  static constexpr std::string_view name = "sinkhorn";
+  static constexpr bool differentiable = false;
+  static constexpr int kMostRounds = 50;
+  static constexpr double kEps = 1e-8, kEnough = 1e-4;
+  LayoutRule rule() const { return {.spec = "sbe->sbe", .whole = "e"}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const {
+    return {4.0 * kMostRounds * double(ins[0].elements()), kMostRounds * total_bytes(ins, outs)};
+  }
+};
+
+}  // namespace megalith

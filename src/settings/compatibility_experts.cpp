@@ -1,0 +1,177 @@
+// Rules about mixtures of experts.
+#include "optim/optimizer.h"
+#include "settings/compatibility.h"
+
+namespace megalith {
+namespace {
+
+using Topic = Rule::Topic;
+using Action = Rule::Action;
+
+bool is_mixture(const Options& o) { return o.model.moe.num_experts > 0; }
+
+std::string enough_experts(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!is_mixture(o) || m.router_topk <= m.num_experts) return {};
+  return fmt::format("--moe-router-topk {} is more than --num-experts {}: lower it", m.router_topk, m.num_experts);
+}
+
+// A softmax over one logit is 1.
+std::string one_expert_learns(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!is_mixture(o) || m.router_topk > 1 || m.router_pre_softmax || m.router_score_function != RouterScore::softmax)
+    return {};
+  return "--moe-router-topk 1 gives each expert the weight 1, and the router learns nothing: add "
+         "--moe-router-pre-softmax";
+}
+
+std::string layers_are_told(const Options& o) {
+  if (!is_mixture(o) || o.model.num_layers == 0) return {};
+  try {
+    o.model.moe.pattern(o.model.num_layers);
+    return {};
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::string groups_fit(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!is_mixture(o) || (m.router_num_groups == 0 && m.router_group_topk == 0)) return {};
+  const i64 n = m.router_num_groups, g = m.router_group_topk, k = m.router_topk;
+  if (n == 0 || g == 0) return "--moe-router-num-groups and --moe-router-group-topk come together: give both";
+  if (m.num_experts % n != 0)
+    return fmt::format("--num-experts {} is not divisible by --moe-router-num-groups {}: change one", m.num_experts, n);
+  const i64 each = m.num_experts / n;
+  if (g > n) return fmt::format("--moe-router-group-topk {} is more than --moe-router-num-groups {}: lower it", g, n);
+  if (k > g * each)
+    return fmt::format(
+        "--moe-router-topk {} is more than the {} experts of --moe-router-group-topk {}: raise the latter", k, g * each,
+        g);
+  if (m.group_best() == 0)
+    return fmt::format(
+        "--moe-router-topk {} is less than --moe-router-group-topk {}, so no expert makes a group's score: lower the "
+        "latter, or give --moe-router-group-best",
+        k, g);
+  if (m.group_best() > each)
+    return fmt::format(
+        "a group's score is of {} experts, and --moe-router-num-groups {} leaves {} in a group: lower it",
+        m.group_best(), n, each);
+  return {};
+}
+
+// What is known by name and not there.
+std::string parts_are_built(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!is_mixture(o)) return {};
+  std::string lines;
+  const auto refuse = [&](bool asked, const char* flag) {
+    if (asked) lines += fmt::format("{}{} is not built yet: leave it out", lines.empty() ? "" : "\n", flag);
+  };
+  refuse(m.apply_probs_on_input, "--moe-apply-probs-on-input");
+  return lines;
+}
+
+std::string shared_experts_have_no_bias(const Options& o) {
+  if (!is_mixture(o) || !o.model.mlp_bias() || o.model.moe.shared_expert_intermediate_size == 0) return {};
+  return "--moe-shared-expert-intermediate-size: shared experts have no biases: add --disable-bias-linear";
+}
+
+std::string layers_are_plain(const Options& o) {
+  if (!is_mixture(o)) return {};
+  if (o.model.parallel_residual) return "--parallel-residual with --num-experts is not built yet: leave one out";
+  if (o.model.norm_block_output) return "--norm-block-output with --num-experts is not built yet: leave one out";
+  return {};
+}
+
+std::string gate_has_expert(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!m.shared_expert_gate || m.shared_expert_intermediate_size > 0) return {};
+  return "--moe-shared-expert-gate has no effect without --moe-shared-expert-intermediate-size";
+}
+
+std::string experts_to_share(const Options& o) {
+  const i64 ep = o.parallel.expert_model_parallel_size;
+  if (ep == 1 || is_mixture(o)) return {};
+  return fmt::format("--expert-model-parallel-size {} shares out experts and there are none: give --num-experts, or 1",
+                     ep);
+}
+
+std::string experts_divide(const Options& o) {
+  const i64 ep = o.parallel.expert_model_parallel_size, n = o.model.moe.num_experts;
+  if (n % ep == 0) return {};
+  return fmt::format("--num-experts {} is not divisible by --expert-model-parallel-size {}: change one", n, ep);
+}
+
+std::string expert_width_divides(const Options& o) {
+  const i64 etp = o.parallel.expert_tensor_size(), f = o.model.expert_width();
+  if (!is_mixture(o) || f % etp == 0) return {};
+  return fmt::format("the width of an expert, {}, is not divisible by --expert-tensor-parallel-size {}: change one", f,
+                     etp);
+}
+
+std::string shared_width_divides(const Options& o) {
+  const i64 tp = o.parallel.tensor_model_parallel_size, f = o.model.moe.shared_expert_intermediate_size;
+  if (!is_mixture(o) || f % tp == 0) return {};
+  return fmt::format(
+      "--moe-shared-expert-intermediate-size {} is not divisible by --tensor-model-parallel-size {}: change one", f,
+      tp);
+}
+
+// Without it each token would reach an expert from every rank of tp.
+std::string tokens_are_split(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!is_mixture(o) || p.tensor_model_parallel_size == 1 || p.sequence_parallel) return {};
+  return fmt::format(
+      "--num-experts with --tensor-model-parallel-size {} needs each token on one rank: add "
+      "--sequence-parallel",
+      p.tensor_model_parallel_size);
+}
+
+std::string views_fit(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!is_mixture(o) || p.world_size % p.model_parallel_size() != 0 || o.model.num_query_groups == 0) return {};
+  try {
+    const Mesh mesh = mesh_of(p, o.model);
+    const AxisSet of_experts = groups::context & AxisSet{groups::expert, groups::expert_tensor};
+    if (mesh.n(groups::context & groups::expert_data) == 1 || mesh.n(of_experts) == 1) return {};
+    return fmt::format(
+        "--expert-model-parallel-size {} cuts --context-parallel-size {} apart, whose ranks each hold two chunks of a "
+        "sequence: choose sizes so that all or none of the context-parallel ranks share experts",
+        p.expert_model_parallel_size, p.context_parallel_size);
+  } catch (const Error& e) {
+    return e.what();
+  }
+}
+
+std::string optimizer_takes_experts(const Options& o) {
+  if (!is_mixture(o) || o.optimizer.chosen().granularity() != Granularity::matrix) return {};
+  return fmt::format("--optimizer {} is not built for experts yet, whose matrices lie in one weight: use adam",
+                     o.optimizer.chosen().name());
+}
+
+}  // namespace
+
+std::vector<Rule> expert_rules() {
+  return {
+      {"a token has no more experts than there are", Topic::model, Action::refuse, enough_experts},
+      {"the router of one expert a token learns", Topic::model, Action::refuse, one_expert_learns},
+      {"moe-layer-freq tells of each layer", Topic::model, Action::refuse, layers_are_told},
+      {"groups of experts fit", Topic::model, Action::refuse, groups_fit},
+      {"what is asked of a mixture is built", Topic::model, Action::refuse, parts_are_built},
+      {"shared experts have no biases", Topic::model, Action::refuse, shared_experts_have_no_bias},
+      {"layers with experts have one norm before them", Topic::model, Action::refuse, layers_are_plain},
+      {"the gate of a shared expert comes with one", Topic::model, Action::warn, gate_has_expert},
+      {"expert parallelism comes with experts", Topic::run, Action::refuse, experts_to_share},
+      {"num-experts is a multiple of the expert-parallel size", Topic::run, Action::refuse, experts_divide},
+      {"an expert's width is a multiple of the expert-tensor-parallel size", Topic::run, Action::refuse,
+       expert_width_divides},
+      {"the shared expert's width is a multiple of the tensor-parallel size", Topic::run, Action::refuse,
+       shared_width_divides},
+      {"experts with tensor parallelism come with sequence-parallel", Topic::run, Action::refuse, tokens_are_split},
+      {"the ranks of experts fit those of attention", Topic::run, Action::refuse, views_fit},
+      {"the optimizer takes experts", Topic::run, Action::refuse, optimizer_takes_experts},
+  };
+}
+
+}  // namespace megalith
