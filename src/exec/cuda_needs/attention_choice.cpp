@@ -7,21 +7,21 @@ namespace megalith::cuda {
 // gigabytes more.
 constexpr i64 kShortWindow = 8;
 
-using Block = AttentionCase::Block;
+using PairBlock = AttentionCase::Block;
 
 // Tiles of keys that the kernel for Hopper works on: keys that fill the last up must be hidden by the diagonal.
 constexpr i64 kHopperKeys = 128;
 
 static bool suits_hopper(const AttentionCase& c) {
-  if (c.block == Block::whole && c.t % kHopperKeys != 0) return false;
+  if (c.block == PairBlock::whole && c.t % kHopperKeys != 0) return false;
   return c.backward && c.causal && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
 }
 
 // Why not by the ways for all of a sequence's keys; empty if nothing speaks against it.
 static std::string objection_of_block(const AttentionCase& c) {
-  if (c.block == Block::none) return "";
+  if (c.block == PairBlock::none) return "";
   if (c.window > 0) return "a window lies across a ring's blocks of keys";
-  if (c.block == Block::ragged) return "a ring's blocks of keys do not lie as its queries do";
+  if (c.block == PairBlock::ragged) return "a ring's blocks of keys do not lie as its queries do";
   if (c.backward && !suits_hopper(c)) return "a ring adds up gradients in f32, which cuDNN's are not";
   return "";
 }
@@ -54,7 +54,7 @@ AttentionChoice choose_attention(const AttentionCase& c) {
   const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
   const std::string part = c.s != c.t ? ", a part of the sequence's queries" : "";
   const std::string seen =
-      c.block == Block::none ? (c.causal ? "causal" : "not causal") + window + part : "a ring's blocks of keys";
+      c.block == PairBlock::none ? (c.causal ? "causal" : "not causal") + window + part : "a ring's blocks of keys";
   return {suits_hopper(c) ? hopper : cudnn, fmt::format("{}, {}, head size {}", seen, name_of(c.dtype), c.d)};
 }
 
