@@ -33,8 +33,8 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "olmoe"};
 
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
-inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt"};
-inline const std::vector<std::string> kSharedMegatron = {};
+inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};
+inline const std::vector<std::string> kSharedMegatron = {"mtp1", "mtp1_tied", "mtp2"};
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }
 inline std::string shared_model(const std::string& name) { return std::string(kSharedDir) + "/fixtures/hf/" + name; }
