@@ -33,8 +33,8 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "olmoe"};
 
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
-inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt"};
-inline const std::vector<std::string> kSharedMegatron = {};
+inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};
+inline const std::vector<std::string> kSharedMegatron = {"mtp1", "mtp1_tied", "mtp2"};
 
 // Of these a token's experts are chosen by comparing numbers: where two are nearly equal, other roundings make another
 // choice, and another result.

@@ -165,6 +165,7 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_positions(c, f);
   list_layers(c, f);
   list_fields(c.moe, f);
+  list_fields(c.mtp, f);
 }
 
 }  // namespace megalith

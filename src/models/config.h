@@ -5,6 +5,7 @@
 
 #include "base/dtype.h"
 #include "models/moe_config.h"
+#include "models/mtp_config.h"
 
 namespace megalith {
 
@@ -65,6 +66,7 @@ struct ModelConfig {
   bool init_method_xavier_uniform = false;  // all matrices by Xavier (Glorot 2010), uniform, instead of normal
 
   MoeConfig moe = {};
+  MtpConfig mtp = {};
 
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules

@@ -1,11 +1,14 @@
 // What a model is to a step: blocks in a row, of which pieces are built, forward only, as graph. All else that a run
 // needs of it (gradients, optimizer state, checkpoints, memory, flops) follows from what the building declares.
 #pragma once
+#include <algorithm>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "base/batch.h"
 #include "base/precision.h"
 #include "graph/builder.h"
 #include "models/parameter.h"
@@ -16,13 +19,15 @@ namespace megalith {
 // or [b] where it has one value a sequence.
 struct DataInput {
   std::string name;
-  bool required = true;  // false: read where the batch has it
+  bool required = true;                                 // false: read where the batch has it
+  std::function<Batch::Array(const Batch&)> make = {};  // of a batch that lacks it
+  std::string counts = {};                              // of an array as kStepTokens: the mask whose sums it has
 };
 
 // An array that no data has: the step makes it, of training batches. [b] f32, for each row of a micro-batch the sum of
 // its loss mask, as mean over the step's micro-batches. So its sum over all rows, times their number, is known before
-// the first forward: the weight that the loss's first term will have. A model that asks for it has a step's
-// micro-batches read before the first of them runs.
+// the first forward: the weight that the loss's first term will have. A model that asks for it, or for such an array of
+// another mask, has a step's micro-batches read before the first of them runs.
 inline constexpr const char* kStepTokens = "step_tokens";
 
 // A run of blocks, [first, last), such as one that a pipeline stage holds.
@@ -80,11 +85,13 @@ struct Built {
   Value tokens() const { return terms.at(0).weight; }
 };
 
-// Makes the parameter's leaf, and counts it among what is built.
+// Makes the parameter's leaf, and counts it once among what is built.
 inline Value add_parameter(Builder& b, Built& out, Parameter p) {
+  const bool again = bool(b.find_leaf(p.name));  // of what is used in several places
   p.value = b.leaf(leaf_of(
       p, [](const std::string& name) { return name; }, p.type, Role::parameter));
-  out.parameters.push_back(p);
+  if (!again || std::ranges::find(out.parameters, p.value, &Parameter::value) == out.parameters.end())
+    out.parameters.push_back(p);
   return p.value;
 }
 

@@ -43,10 +43,8 @@ class Unroller {
 
  private:
   std::string letter(char c, size_t begin) const {
-    if (c == 'm')
-      fail("{} '{}': m stands for multi-token prediction, which is not built yet: leave it out", kFlag, text_);
-    if (std::string_view("EtL|").find(c) == std::string_view::npos)
-      fail("{} '{}': '{}' at character {}: E, t, L, |, *N and parentheses are wanted", kFlag, text_, c, begin + 1);
+    if (std::string_view("EtmL|").find(c) == std::string_view::npos)
+      fail("{} '{}': '{}' at character {}: E, t, m, L, |, *N and parentheses are wanted", kFlag, text_, c, begin + 1);
     return std::string(1, c);
   }
   std::string close(size_t begin) {
@@ -73,12 +71,16 @@ class Unroller {
 
 }  // namespace
 
-std::vector<i64> parse_stage_layout(std::string_view text) {
+std::vector<i64> parse_stage_layout(std::string_view text, i64* modules) {
   const std::string all = Unroller(text).run();
   check(all.starts_with('E') && std::count(all.begin(), all.end(), 'E') == 1,
         "{} '{}': one E (embedding) is wanted, at its beginning", kFlag, text);
   check(all.back() == 'L' && std::count(all.begin(), all.end(), 'L') == 1,
         "{} '{}': one L (head and loss) is wanted, at its end", kFlag, text);
+  const size_t drawn = size_t(std::count(all.begin(), all.end(), 'm'));
+  check(all.substr(all.size() - 1 - drawn, drawn) == std::string(drawn, 'm'),
+        "{} '{}': m (multi-token prediction) is built in the last stage only: draw it right before L", kFlag, text);
+  if (modules) *modules = i64(drawn);
   std::vector<i64> layers{0};
   for (const char c : all) {
     if (c == '|') layers.push_back(0);
@@ -87,8 +89,12 @@ std::vector<i64> parse_stage_layout(std::string_view text) {
   return layers;
 }
 
-std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks) {
-  std::vector<i64> out = parse_stage_layout(text);
+std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks, i64 depths) {
+  i64 modules = 0;
+  std::vector<i64> out = parse_stage_layout(text, &modules);
+  check(modules == 0 || modules == depths,
+        "{} '{}' has {} modules of multi-token prediction (m), --mtp-num-layers is {}: they must agree", kFlag, text,
+        modules, depths);
   const i64 stages = i64(out.size()), drawn = std::accumulate(out.begin(), out.end(), i64{0});
   check(stages % ranks == 0,
         "{} '{}' has {} stages, which do not divide by --pipeline-model-parallel-size {}: draw a multiple", kFlag, text,

@@ -66,6 +66,7 @@ std::string bad_model_sizes(const Options& o) {
                        {"--vocab-size", m.vocab_size, 0},
                        {"--padded-vocab-size", m.padded_vocab_size, 0},
                        {"--make-vocab-size-divisible-by", m.make_vocab_size_divisible_by, 1},
+                       {"--mtp-num-layers", m.mtp.num_layers, 0, 1 << 10},
                        {"--sliding-window", m.sliding_window, 0},
                        {"--num-experts", m.moe.num_experts, 0, 1 << 16},
                        {"--moe-router-topk", m.moe.router_topk, 1, 1 << 16},

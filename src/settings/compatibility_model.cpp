@@ -151,6 +151,28 @@ std::string padding(const Options& o) {
                      m.padded_vocab_size, m.vocab_size);
 }
 
+std::string prediction_depths(const Options& o) {
+  const ModelConfig& m = o.model;
+  const MtpConfig& c = m.mtp;
+  if (c.num_layers > 0 && m.seq_length > 0 && c.num_layers >= m.seq_length)
+    return fmt::format("--mtp-num-layers {} is not less than --seq-length {}: the last depth has nothing to predict",
+                       c.num_layers, m.seq_length);
+  if (c.loss_scaling_factor >= 0) return {};
+  return fmt::format("--mtp-loss-scaling-factor {} is negative: want 0 or more", c.loss_scaling_factor);
+}
+
+std::string prediction_by_experts(const Options& o) {
+  const ModelConfig& m = o.model;
+  if (!m.mtp.use_repeated_layer || m.mtp.num_layers < 2 || m.moe.num_experts == 0) return {};
+  return "--mtp-use-repeated-layer is not built with --num-experts: leave it out";
+}
+
+std::string prediction_positions(const Options& o) {
+  if (o.model.mtp.num_layers == 0 || o.model.position_embedding_type != PositionEmbedding::learned_absolute) return {};
+  return fmt::format("--mtp-num-layers {} is not built with learned positions: give --position-embedding-type rope",
+                     o.model.mtp.num_layers);
+}
+
 }  // namespace
 
 std::vector<Rule> model_rules() {
@@ -177,6 +199,10 @@ std::vector<Rule> model_rules() {
       {"fp32-residual-connection comes with bf16", Topic::model, Action::warn, residual_precision},
       {"scale-alibi comes with alibi", Topic::model, Action::warn, alibi_scale},
       {"padded-vocab-size is at least the vocabulary", Topic::model, Action::refuse, padding},
+      {"mtp-num-layers is less than seq-length, and its loss has no negative factor", Topic::model, Action::refuse,
+       prediction_depths},
+      {"mtp-use-repeated-layer comes without experts", Topic::model, Action::refuse, prediction_by_experts},
+      {"multi-token prediction comes without learned positions", Topic::model, Action::refuse, prediction_positions},
   };
 }
 

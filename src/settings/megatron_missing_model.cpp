@@ -37,10 +37,9 @@ constexpr Feature kOfModel[] = {
      "--qk-rope-head-dim= --mscale= "
      "--mscale-all-dim= --mla-down-proj-fusion",
      ""},
-    {"multi-token prediction is not built yet", "--mtp-num-layers=0|None --mtp-standalone",
-     "--mtp-detach-heads --mtp-hsm --mtp-hybrid-override-pattern= --mtp-loss-scaling-factor= "
-     "--mtp-use-repeated-layer --freeze-base-for-mtp --qad-train-target=",
-     ""},
+    {"of multi-token prediction only modules of the last layer's kind, trained with all else, are built",
+     "--mtp-standalone --mtp-hsm --freeze-base-for-mtp",
+     "--mtp-hybrid-override-pattern= --qad-train-target=", "--mtp-num-layers"},
     {"qk-clip is not built yet", "--qk-clip", "--qk-clip-alpha= --qk-clip-threshold=", ""},
     {"this kind of rope is not built yet", "--no-rope-freq= --rope-type=rope", "", ""},
     {"this variant of a layer is not built yet",

@@ -56,7 +56,7 @@ static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) 
 static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
   if (p.pipeline_layout == "auto") return balanced(p, model);
   if (!p.pipeline_layout.empty())
-    return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size);
+    return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size, model.mtp.num_layers);
   LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
   if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
   if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;

@@ -30,6 +30,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   }
   for (const TensorSpec& t : tensors.tensors()) {
     if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
+    if (t.name.starts_with(kMtpPrefix) && !model.has(t.name)) continue;  // of training alone
     if (elsewhere.contains(t.name) || (model.is_stage() && !model.has(t.name))) continue;
     found.push_back({t.name, t.shape});
     const auto of = wanted.find(t.name);

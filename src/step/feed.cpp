@@ -8,7 +8,7 @@ Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& 
   for (const DataInput& input : inputs) {
     const Leaf* leaf = plan.find_leaf(input.name + suffix);
     if (!leaf) continue;  // this piece has no use for it
-    Target to{input.name, leaf, input.required, {}};
+    Target to{input.name, leaf, input.required, input.make, {}};
     const Type& type = leaf->type;
     if (type.ndim() > 1) {
       seq_ = type.dim(0);
@@ -37,11 +37,18 @@ void Feed::operator()(const Batch& batch, int slot) {
         "a batch of {} x {} tokens for a plan of {} x {}", batch.sequences, batch.seq_length, sequences_, seq_);
   for (const Target& to : targets_) {
     const auto array = batch.arrays.find(to.array);
+    const auto write = [&](const Batch::Array& from) {
+      std::visit([&](const auto& values) { put(to, values, batch.seq_length, slot); }, from);
+    };
+    if (array == batch.arrays.end() && to.make) {
+      write(to.make(batch));
+      continue;
+    }
     if (array == batch.arrays.end()) {
       check(!to.required, "the model reads {}, which this data does not give: use data of the model's kind", to.array);
       continue;
     }
-    std::visit([&](const auto& values) { put(to, values, batch.seq_length, slot); }, array->second);
+    write(array->second);
   }
 }
 

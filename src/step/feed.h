@@ -20,6 +20,7 @@ class Feed {
     std::string array;
     const Leaf* leaf;
     bool required;
+    std::function<Batch::Array(const Batch&)> make;
     std::vector<i64> positions;  // of a sequence, that this rank holds; none: one value a sequence
   };
   template <class T>

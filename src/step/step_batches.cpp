@@ -3,36 +3,49 @@
 #include <algorithm>
 
 namespace megalith {
+namespace {
 
-std::vector<double> counted_tokens(const Batch& batch) {
-  check(batch.arrays.contains("loss_mask"), "the model weighs its losses by loss_mask, which this data does not give");
-  const std::vector<float>& mask = batch.floats("loss_mask");
-  std::vector<double> out(size_t(batch.sequences));
-  for (size_t i = 0; i < mask.size(); ++i) out[i / size_t(batch.seq_length)] += double(mask[i]);
+bool is_counted(const DataInput& input) { return !input.counts.empty(); }
+
+Batch::Array mask_of(const Batch& batch, const std::string& name, const std::vector<DataInput>& inputs) {
+  if (const auto mask = batch.arrays.find(name); mask != batch.arrays.end()) return mask->second;
+  const auto input = std::ranges::find(inputs, name, &DataInput::name);
+  check(input != inputs.end() && input->make, "the model weighs its losses by {}, which this data does not give", name);
+  return input->make(batch);
+}
+
+// Of each row.
+void add_sums(const Batch& batch, const std::vector<float>& mask, std::vector<double>& sums) {
+  sums.resize(size_t(batch.sequences));
+  for (size_t i = 0; i < mask.size(); ++i) sums[i / size_t(batch.seq_length)] += double(mask[i]);
+}
+
+}  // namespace
+
+std::map<std::string, std::vector<float>> step_counts(std::span<const Batch> batches,
+                                                      const std::vector<DataInput>& inputs) {
+  std::map<std::string, std::vector<float>> out;
+  for (const DataInput& input : inputs) {
+    if (!is_counted(input)) continue;
+    std::vector<double> sums;
+    for (const Batch& batch : batches)
+      add_sums(batch, std::get<std::vector<float>>(mask_of(batch, input.counts, inputs)), sums);
+    for (const double sum : sums) out[input.name].push_back(float(sum / double(batches.size())));
+  }
   return out;
 }
 
-bool reads_step_tokens(const std::vector<DataInput>& inputs) {
-  return std::ranges::any_of(inputs, [](const DataInput& input) { return input.name == kStepTokens; });
-}
-
-StepBatches::StepBatches(BatchSource& source, i64 micro_batches, bool with_tokens) : source_(source) {
-  if (!with_tokens) return;
-  std::vector<double> sums;
-  for (i64 m = 0; m < micro_batches; ++m) {
-    ahead_.push_back(source.next());
-    const std::vector<double> rows = counted_tokens(ahead_.back());
-    sums.resize(rows.size());
-    for (size_t row = 0; row < rows.size(); ++row) sums[row] += rows[row];
-  }
-  for (double sum : sums) tokens_.push_back(float(sum / double(micro_batches)));
+StepBatches::StepBatches(BatchSource& source, i64 micro_batches, const std::vector<DataInput>& inputs)
+    : source_(source) {
+  if (std::ranges::none_of(inputs, is_counted)) return;
+  for (i64 m = 0; m < micro_batches; ++m) ahead_.push_back(source.next());
+  counts_ = step_counts(ahead_, inputs);
 }
 
 Batch StepBatches::next() {
-  if (tokens_.empty()) return source_.next();
-  Batch out = std::move(ahead_.front());
-  ahead_.pop_front();
-  out.floats(kStepTokens) = tokens_;
+  if (counts_.empty()) return source_.next();
+  Batch out = std::move(ahead_.at(given_++));
+  for (const auto& [name, counts] : counts_) out.floats(name) = counts;
   return out;
 }
 

@@ -1,28 +1,29 @@
-// The micro-batches of one training step. Where the model asks for kStepTokens (models/model.h) all are read before the
-// first is given, and each gets that array.
+// The micro-batches of one training step. Where the model asks for arrays of the step (kStepTokens, models/model.h) all
+// are read before the first is given, and each gets those arrays.
 #pragma once
 #include <deque>
+#include <span>
 
 #include "base/batch.h"
 #include "models/model.h"
 
 namespace megalith {
 
-// The sum of the loss mask of each row. Error if the batch has none.
-std::vector<double> counted_tokens(const Batch& batch);
-
-// Whether the model asks for it.
-bool reads_step_tokens(const std::vector<DataInput>& inputs);
+// What a step of these micro-batches counts: by the model's inputs that ask for it, for each row of a micro-batch the
+// sum of the mask as mean over the micro-batches. Error if they lack the mask.
+std::map<std::string, std::vector<float>> step_counts(std::span<const Batch> batches,
+                                                      const std::vector<DataInput>& inputs);
 
 class StepBatches {
  public:
-  StepBatches(BatchSource& source, i64 micro_batches, bool with_tokens);
+  StepBatches(BatchSource& source, i64 micro_batches, const std::vector<DataInput>& inputs);
   Batch next();
 
  private:
   BatchSource& source_;
-  std::deque<Batch> ahead_;    // read, and not given
-  std::vector<float> tokens_;  // by row; empty: the model does not ask
+  std::vector<Batch> ahead_;  // read before the first is given
+  size_t given_ = 0;
+  std::map<std::string, std::vector<float>> counts_;  // empty: the model does not ask
 };
 
 }  // namespace megalith

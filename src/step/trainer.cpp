@@ -22,7 +22,7 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
       interpreter_(interpreter),
       rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
       other_terms_(step.terms.begin() + 1, step.terms.end()),
-      reads_step_tokens_(reads_step_tokens(step.inputs)),
+      inputs_(step.inputs),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
@@ -64,7 +64,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   write_hyper(state);
   const i64 before = batches.consumed_samples();
   const double waited = batches.seconds_waited();
-  StepBatches all(batches, micro_batches, reads_step_tokens_);
+  StepBatches all(batches, micro_batches, inputs_);
   if (pipeline_) {
     pipeline_->step([&] { return all.next(); }, micro_batches);
     interpreter_.run(plan_.index_of("update"), false);

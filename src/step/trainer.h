@@ -94,7 +94,7 @@ class Trainer {
   Interpreter& interpreter_;
   Rates rates_;
   std::vector<std::string> other_terms_;  // of the loss, behind the first
-  bool reads_step_tokens_;                // the model does
+  std::vector<DataInput> inputs_;         // of the model
   std::optional<Pipeline> pipeline_;
   std::optional<Feed> feed_;  // without a pipeline
   std::deque<Started> started_;

@@ -14,6 +14,10 @@ constexpr const char* kLlama =
     "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --num-query-groups 2 "
     "--untie-embeddings-and-output-weights ";
 
+constexpr const char* kMtp =
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --mtp-num-layers 2 "
+    "--mtp-loss-scaling-factor 0.3 ";
+
 struct Case {
   const char *name, *model, *type;
   const char* ranks;  // Megatron's: tensor, pipeline, data
@@ -30,6 +34,8 @@ constexpr Case kCases[] = {
     {"gpt2", "", "", "1,1,1", "torch", 3},
     {"gpt2_bf16", "", "--bf16", "1,1,1", "plain", 2},
     {"llama_bf16_old", kLlama, "--bf16", "1,1,1", "torch_plain", 2},
+    {"mtp", kMtp, "", "1,1,1", "fully_reshardable", 3},
+    {"mtp_bf16_old", kMtp, "--bf16", "1,1,1", "torch_plain", 2},
     {"tensor_data", kLlama, "", "2,1,2", "fully_reshardable", 0},
     {"tensor_pipeline_bf16", "--add-qkv-bias", "--bf16", "2,2,1", "dp_reshardable", 0},
     {"tensor_pipeline_old", "", "--bf16", "2,2,1", "torch", 0},

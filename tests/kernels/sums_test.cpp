@@ -135,6 +135,17 @@ TEST(Broadcast, repeats) {
         }
 }
 
+TEST(Elementwise, quotient) {
+  for (DType t : tested_dtypes()) {
+    if (t == DType::bf16) continue;
+    const Tensor a = random_tensor(t, {}, 6), b = random_tensor(t, {}, 7);
+    Tensor zero = b;
+    zero.x = {0};
+    expect_close(run_kernel(Quotient{}, {a, b})[0], {a.x[0] / b.x[0]}, {epsilon(t), 0}, "quotient");
+    expect_close(run_kernel(Quotient{}, {a, zero})[0], {0}, {0, 0}, "quotient by zero");
+  }
+}
+
 TEST(Elementwise, scale_cast_reshape_ones) {
   for (i64 rows : {0, 1, 7, 130})
     for (DType t : tested_dtypes()) {

@@ -27,9 +27,14 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   gemma.apply_layernorm_1p = gemma.scale_embedding = gemma.qk_layernorm = true, gemma.activation = Activation::geglu;
   olmo2.norm_block_output = olmo2.qk_layernorm = olmo2.qk_layernorm_across_heads = true,
   olmo2.activation = Activation::quick_geglu;
+  ModelConfig mtp = llama_like(), mtp_tied = gpt2_like();
+  mtp.mtp = {.num_layers = 2, .loss_scaling_factor = 0.7};
+  mtp_tied.mtp = {.num_layers = 2, .loss_scaling_factor = 0.7, .use_repeated_layer = true};
+  mtp_tied.position_embedding_type = PositionEmbedding::alibi, mtp_tied.embedding_layernorm = true;
   return {
-      {"gemma", gemma}, {"olmo2", olmo2},   {"llama", llama_like()}, {"gpt2", gpt2_like()}, {"head_norms", head_norms},
-      {"bloom", bloom}, {"window", window}, {"falcon", falcon},      {"odd", odd},          {"scaled", scaled}};
+      {"mtp", mtp},          {"mtp_tied", mtp_tied},     {"gemma", gemma}, {"olmo2", olmo2},   {"llama", llama_like()},
+      {"gpt2", gpt2_like()}, {"head_norms", head_norms}, {"bloom", bloom}, {"window", window}, {"falcon", falcon},
+      {"odd", odd},          {"scaled", scaled}};
 }
 
 Tensors moved(const Tensors& at, const Tensors& u, double h) {

@@ -55,6 +55,16 @@ void quick_gates_head_norms_1p(TrainingSpec& s) {
 void olmo2(TrainingSpec& s) {
   s.model.norm_block_output = s.model.qk_layernorm = s.model.qk_layernorm_across_heads = true;
 }
+void predict_on(TrainingSpec& s) {
+  s.model.mtp = {.num_layers = 2, .loss_scaling_factor = 0.7};
+  s.model.position_embedding_type = PositionEmbedding::rope;  // of a model with learned positions
+}
+void predict_on_tied(TrainingSpec& s) {
+  predict_on(s), s.documents = true;
+  s.model.untie_embeddings_and_output_weights = false, s.model.embedding_layernorm = true;
+}
+void predict_again(TrainingSpec& s) { predict_on(s), s.model.mtp.use_repeated_layer = true; }
+void predict_apart(TrainingSpec& s) { predict_on(s), s.model.mtp.detach_heads = true; }
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
 void ring(TrainingSpec& s) { s.ring = true; }
 void ring_of_everything(TrainingSpec& s) {
@@ -159,6 +169,13 @@ const Run kRuns[] = {
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2},
     {"llama_ring", llama_like, ring, kSpZigzag, 1, 2, 2, 2, 2},
     {"llama_ring_everything", llama_like, ring_of_everything, kZigzag, 1, 4, 2, 1, 2},
+    {"llama_mtp", llama_like, predict_on, kPlain, 1, 1, 2, 1, 2},
+    {"llama_mtp", llama_like, predict_on, kSpZigzag, 2, 2, 2, 2, 2},
+    {"llama_mtp", llama_like, predict_on, kAllToAll, 1, 2, 1, 1, 1},
+    {"llama_mtp_tied_documents", llama_like, predict_on_tied, kSpZigzag, 1, 2, 2, 1, 2},
+    {"gpt2_mtp", gpt2_like, predict_on, kSpZigzag, 1, 2, 2, 1, 2},
+    {"gpt2_mtp_again", gpt2_like, predict_again, kSp, 2, 1, 2, 1, 2},
+    {"llama_mtp_apart", llama_like, predict_apart, kSpZigzag, 1, 2, 2, 1, 2},
     {"gemma", llama_like, gemma, kPlain, 1, 1, 2, 2, 2},
     {"gemma", llama_like, gemma, kSpZigzag, 2, 2, 2, 1, 2},
     {"gpt2_norms_1p", gpt2_like, norms_1p, kSp, 1, 1, 2, 1, 2},

@@ -30,12 +30,21 @@ Tensor columns(const Tensor& t, i64 begin, i64 end) {
   return out;
 }
 
-// kStepTokens of micro-batches of n samples.
+// kStepTokens, or that of another mask, of micro-batches of n samples.
 Tensor step_tokens(const Tensor& mask, i64 n) {
   const i64 samples = mask.shape[1];
   Tensor out = filled({n}, 0);
   for (size_t i = 0; i < mask.v.size(); ++i)
     out.v[size_t(i64(i) % samples % n)] += mask.v[i] * double(n) / double(samples);
+  return out;
+}
+
+// What stands `by` positions behind each one, of the same document; else 0. All [s, b].
+Tensor shifted(const Tensor& t, const Tensor& starts, i64 by) {
+  Tensor out = filled(t.shape, 0);
+  const size_t step = size_t(by * t.shape[1]);
+  for (size_t i = 0; i + step < t.v.size(); ++i)
+    if (starts.v[i] == starts.v[i + step]) out.v[i] = t.v[i + step];
   return out;
 }
 
@@ -122,7 +131,16 @@ void Training::run_micro_batches(const Tensors& values) {
         {"position_ids", &batch_.positions}, {"document_starts", &batch_.starts}, {"rows", &batch_.rows}};
     for (const auto& [name, t] : data)
       if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(*t, m * n, (m + 1) * n));
-    if (ranks_->plan().find_leaf(kStepTokens)) ranks_->write(kStepTokens, step_tokens(batch_.mask, n));
+    const auto write_step = [&](const std::string& name, const Tensor& mask) {
+      if (ranks_->plan().find_leaf(name)) ranks_->write(name, step_tokens(mask, n));
+    };
+    write_step(kStepTokens, batch_.mask);
+    for (i64 j = 1; j <= spec_.model.mtp.num_layers; ++j) {
+      write_step(fmt::format("{}.{}", kStepTokens, j), shifted(batch_.mask, batch_.starts, j));
+      for (const auto& [name, t] : data)
+        if (const std::string leaf = fmt::format("mtp_{}.{}", name, j); ranks_->plan().find_leaf(leaf))
+          ranks_->write(leaf, columns(shifted(*t, batch_.starts, j), m * n, (m + 1) * n));
+    }
     ranks_->run("micro-batch", m == 0);
   }
 }
@@ -137,7 +155,12 @@ std::vector<double> Training::terms() {
 
 double Training::loss(const Tensors& values) {
   run_micro_batches(values);
-  return sum("loss_sum") / sum("token_sum");
+  double mean = sum("loss_sum") / sum("token_sum");
+  const MtpConfig& mtp = spec_.model.mtp;
+  for (i64 j = 1; j <= mtp.num_layers; ++j)
+    mean += mtp.loss_scaling_factor / double(mtp.num_layers) * sum(fmt::format("mtp_{} loss sum", j)) /
+            sum(fmt::format("mtp_{} loss weight", j));
+  return mean;
 }
 
 StepResult Training::step(const Tensors& values) {

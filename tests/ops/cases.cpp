@@ -101,6 +101,8 @@ class Table {
   void elementwise() {
     grad(Scale{3, 0.3}, {value("sbh")});
     grad(Cast{3, DType::f64}, {value("sbh")});
+    plain(Quotient{}, {constant(""), positive("", false)});
+    plain(Detach{3}, {value("sbh")});
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
     for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) {
       grad(Activate{act, 3}, {value("sbf")});

@@ -94,6 +94,12 @@ const std::vector<Dimension>& dimensions() {
         {"qwen",
          "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias "
          "--qk-layernorm"},
+        {"mtp",
+         "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --mtp-num-layers 2 "
+         "--mtp-loss-scaling-factor 0.5"},
+        {"mtp-again",
+         "--position-embedding-type alibi --embedding-layernorm --mtp-num-layers 2 --mtp-use-repeated-layer "
+         "--mtp-loss-scaling-factor 0.5"},
         {"neox", "--position-embedding-type rope --rotary-percent 0.5 --parallel-residual --sliding-window 5"},
         {"bloom", "--position-embedding-type alibi --embedding-layernorm"},
         {"gemma",

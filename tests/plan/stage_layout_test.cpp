@@ -20,6 +20,7 @@ TEST(StageLayout, CountsTheLayersOfEachStage) {
   EXPECT_EQ(parse_stage_layout("EL"), (Counts{0}));
   EXPECT_EQ(parse_stage_layout("EttttL"), (Counts{4}));
   EXPECT_EQ(parse_stage_layout("Ett|tt|ttL"), (Counts{2, 2, 2}));
+  EXPECT_EQ(parse_stage_layout("Et|tm*2L"), (Counts{1, 1}));
   EXPECT_EQ(parse_stage_layout("E|t*3|L"), (Counts{0, 3, 0}));
   EXPECT_EQ(parse_stage_layout("Et*3|(tt|)*3tL"), (Counts{3, 2, 2, 2, 1}));
   EXPECT_EQ(parse_stage_layout("Et*3|(tt|)*3,L"), (Counts{3, 2, 2, 2, 0}));
@@ -48,8 +49,10 @@ TEST(StageLayout, RefusesWhatIsNoLayout) {
   EXPECT_EQ(said("Et|t"), flag + "'Et|t': one L (head and loss) is wanted, at its end");
   EXPECT_EQ(said("EtL|t|L"), flag + "'EtL|t|L': one L (head and loss) is wanted, at its end");
   EXPECT_EQ(said("EtL|"), flag + "'EtL|': one L (head and loss) is wanted, at its end");
-  EXPECT_EQ(said("Et|mL"), flag + "'Et|mL': m stands for multi-token prediction, which is not built yet: leave it out");
-  EXPECT_EQ(said("Et|x L"), flag + "'Et|xL': 'x' at character 4: E, t, L, |, *N and parentheses are wanted");
+  EXPECT_EQ(said("Et|tm|L"), flag +
+                                 "'Et|tm|L': m (multi-token prediction) is built in the last stage only: draw it right "
+                                 "before L");
+  EXPECT_EQ(said("Et|x L"), flag + "'Et|xL': 'x' at character 4: E, t, m, L, |, *N and parentheses are wanted");
   EXPECT_EQ(said("Et*|L"), flag + "'Et*|L': the '*' at character 3 wants a number of times, 1 or more");
   EXPECT_EQ(said("Et*0|L"), flag + "'Et*0|L': the '*' at character 3 wants a number of times, 1 or more");
   EXPECT_EQ(said("Et*99999999999999999999L"),
@@ -67,6 +70,8 @@ TEST(StageLayout, RefusesWhatDoesNotFit) {
   const std::string flag = kFlag;
   EXPECT_EQ(said("Et|t|tL", 3, 2),
             flag + "'Et|t|tL' has 3 stages, which do not divide by --pipeline-model-parallel-size 2: draw a multiple");
+  EXPECT_EQ(said("Et|tmL", 2, 2),
+            flag + "'Et|tmL' has 1 modules of multi-token prediction (m), --mtp-num-layers is 0: they must agree");
   EXPECT_EQ(said("Et|tL", 3, 2), flag + "'Et|tL' has 2 layers (t), --num-layers is 3: they must agree");
   EXPECT_EQ(said("Ett|||L", 2, 4),
             flag + "'Ett|||L': pipeline rank 1 would hold nothing: draw a t into one of its stages");

@@ -85,7 +85,16 @@ Examples examples_of_model() {
            {"--scale-alibi", "--scale-alibi has no effect without --position-embedding-type alibi"}},
           {"padded-vocab-size is at least the vocabulary",
            {"--vocab-size 100 --padded-vocab-size 99",
-            "--padded-vocab-size 99 is less than the 100 tokens of the vocabulary: leave it out or raise it"}}};
+            "--padded-vocab-size 99 is less than the 100 tokens of the vocabulary: leave it out or raise it"}},
+          {"mtp-num-layers is less than seq-length, and its loss has no negative factor",
+           {"--position-embedding-type rope --mtp-num-layers 1 --mtp-loss-scaling-factor -1",
+            "--mtp-loss-scaling-factor -1 is negative: want 0 or more"}},
+          {"mtp-use-repeated-layer comes without experts",
+           {"--position-embedding-type rope --mtp-num-layers 2 --mtp-use-repeated-layer --num-experts 4",
+            "--mtp-use-repeated-layer is not built with --num-experts: leave it out"}},
+          {"multi-token prediction comes without learned positions",
+           {"--mtp-num-layers 2",
+            "--mtp-num-layers 2 is not built with learned positions: give --position-embedding-type rope"}}};
 }
 
 }  // namespace megalith

@@ -118,7 +118,9 @@ TEST(Options, StartUpNotes) {
 
 TEST(Options, RefusedFlagsSayWhy) {
   const auto refused = [](const std::string& flags) { return refusal_of(kSmallRun + flags); };
-  EXPECT_EQ(refused("--mtp-num-layers 1"), "--mtp-num-layers: multi-token prediction is not built yet");
+  EXPECT_EQ(refused("--mtp-standalone"),
+            "--mtp-standalone: of multi-token prediction only modules of the last layer's kind, trained with all else, "
+            "are built");
   EXPECT_EQ(refused("--moe-use-upcycling --moe-paged-stash"),
             "--moe-use-upcycling, --moe-paged-stash: this part of a mixture of experts is not built yet");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
@@ -183,17 +185,18 @@ TEST(Options, MachineryNeverStopsARun) {
 
 TEST(Options, TheLineThatIsLeftIsTold) {
   try {
-    options_of(std::string(kSmallRun) + "--mtp-num-layers 1 --batch-size 4");
+    options_of(std::string(kSmallRun) + "--mtp-standalone --batch-size 4");
     FAIL();
   } catch (const Mistakes& e) {
-    EXPECT_EQ(e.lines, std::vector<std::string>{"--mtp-num-layers: multi-token prediction is not built yet"});
+    EXPECT_EQ(e.lines, std::vector<std::string>{"--mtp-standalone: of multi-token prediction only modules of the last "
+                                                "layer's kind, trained with all else, are built"});
     ASSERT_EQ(e.after.size(), 2u);
     std::string line = std::string("megalith pretrain-gpt ") + kSmallRun + "--micro-batch-size 4";
     EXPECT_EQ(e.after[1], line);
     EXPECT_EQ(refusal_of(e.after[1].substr(std::string("megalith pretrain-gpt ").size())), "");
   }
   try {
-    options_of(std::string(kSmallRun) + "--mtp-num-layers 1 --lr -1");
+    options_of(std::string(kSmallRun) + "--mtp-standalone --lr -1");
     FAIL();
   } catch (const Mistakes& e) {
     EXPECT_EQ(e.lines.size(), 2u);

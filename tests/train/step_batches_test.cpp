@@ -21,9 +21,11 @@ struct CountedSource final : BatchSource {
   double seconds_waited() const override { return 0; }
 };
 
+const std::vector<DataInput> kAsks = {{"tokens"}, {kStepTokens, false, {}, "loss_mask"}};
+
 TEST(StepBatches, reads_ahead_only_where_the_model_asks) {
   CountedSource source;
-  StepBatches plain(source, 3, false);
+  StepBatches plain(source, 3, {{"tokens"}});
   EXPECT_EQ(source.given, 0);
   EXPECT_FALSE(plain.next().arrays.contains(kStepTokens));
   EXPECT_EQ(source.given, 1);
@@ -31,7 +33,7 @@ TEST(StepBatches, reads_ahead_only_where_the_model_asks) {
 
 TEST(StepBatches, gives_the_mean_of_counted_tokens_of_each_row) {
   CountedSource source;
-  StepBatches all(source, 3, true);
+  StepBatches all(source, 3, kAsks);
   EXPECT_EQ(source.given, 3);
   for (int m = 0; m < 3; ++m) {
     const Batch batch = all.next();
@@ -41,12 +43,23 @@ TEST(StepBatches, gives_the_mean_of_counted_tokens_of_each_row) {
   EXPECT_EQ(source.given, 3);
 }
 
+// A mask that no data has is made of the batch, as the model says.
+TEST(StepBatches, counts_a_mask_that_is_made) {
+  CountedSource source;
+  const auto first_only = [](const Batch& b) {
+    std::vector<float> mask(b.floats("loss_mask").size(), 0);
+    mask[0] = 1;
+    return Batch::Array(mask);
+  };
+  StepBatches all(source, 2, {{"other_mask", true, first_only}, {"step_tokens.1", false, {}, "other_mask"}});
+  EXPECT_EQ(all.next().floats("step_tokens.1"), (std::vector<float>{1, 0}));
+  EXPECT_FALSE(all.next().arrays.contains(kStepTokens));
+}
+
 TEST(StepBatches, data_without_a_mask_is_refused) {
   CountedSource source;
   source.has_mask = false;
-  EXPECT_THROW(StepBatches(source, 2, true), Error);
-  EXPECT_TRUE(reads_step_tokens({{"tokens"}, {kStepTokens, false}}));
-  EXPECT_FALSE(reads_step_tokens({{"tokens"}}));
+  EXPECT_THROW(StepBatches(source, 2, kAsks), Error);
 }
 
 }  // namespace megalith

@@ -1,5 +1,7 @@
 #include "ckpt/hf/hf_mapping.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <unordered_map>
 
@@ -20,7 +22,8 @@ class Builder {
 
   HfMapping build() {
     add_embeddings();
-    for (i64 n = 0; n < m_.num_layers; ++n) add_layer(n);
+    for (i64 n = 0; n < m_.num_layers; ++n) add_layer(n, fmt::format("decoder.layers.{}.", n));
+    for (i64 n = 0; n < m_.mtp.modules(); ++n) add_module(n);
     add_head();
     return std::move(map_);
   }
@@ -57,7 +60,8 @@ class Builder {
   void vector(const std::string& their, const std::string& our, i64 n) { flat(their, {n}, our, {n}); }
 
   void add_embeddings();
-  void add_layer(i64 n);
+  void add_layer(i64 n, const std::string& our);
+  void add_module(i64 n);
   void add_attention(const std::string& layer, const std::string& our);
   void add_separate_qkv(const std::string& layer, const std::string& our);
   void add_fused_qkv(const std::string& their, const std::string& our, bool bias);
@@ -86,9 +90,9 @@ void Builder::add_embeddings() {
   if (m_.embedding_layernorm) norm(with_prefix(n_.embedding_norm), "embedding.layernorm");
 }
 
-void Builder::add_layer(i64 n) {
+// Layer `n` there.
+void Builder::add_layer(i64 n, const std::string& our) {
   const std::string layer = with_prefix(n_.layers) + std::to_string(n) + ".";
-  const std::string our = "decoder.layers." + std::to_string(n) + ".";
   const bool behind = m_.norm_block_output;
   if (!behind) norm(layer + std::string(n_.input_norm), our + "input_layernorm");
   add_attention(layer, our + "self_attention.");
@@ -100,6 +104,22 @@ void Builder::add_layer(i64 n) {
   else
     add_mlp(layer, our + "mlp.");
   if (behind) norm(layer + std::string(n_.mlp_output_norm), our + "post_mlp_layernorm");
+}
+
+// The projection has the embedding's half first.
+void Builder::add_module(i64 n) {
+  check(!n_.input_projection.empty(), "[hf] this family has no modules of multi-token prediction: the model has {}",
+        m_.mtp.modules());
+  const i64 layer = m_.num_layers + n, h = m_.hidden_size;
+  const std::string their = fmt::format("{}{}.", with_prefix(n_.layers), layer), our = fmt::format("mtp.layers.{}.", n);
+  norm(their + std::string(n_.embedding_input_norm), our + "enorm");
+  norm(their + std::string(n_.stream_input_norm), our + "hnorm");
+  norm(their + std::string(n_.module_output_norm), our + "final_layernorm");
+  const std::size_t projection = theirs(their + std::string(n_.input_projection) + ".weight", {h, 2 * h});
+  for (const bool stream : {false, true})
+    link(projection, ours(our + (stream ? "eh_proj_hidden.weight" : "eh_proj_embedding.weight"), {h, h}),
+         {.size = {1, h, h}, .ours = {0, h, 1}, .theirs = {0, 2 * h, 1}, .their_start = stream ? h : 0});
+  add_layer(layer, our + "transformer_layer.");
 }
 
 void Builder::add_attention(const std::string& layer, const std::string& our) {

@@ -226,6 +226,7 @@ void Placer::add(const Param& p, i64 layer, i64 rank, const Bucket& bucket, i64 
 }
 
 std::shared_ptr<TensorStore> Placer::place(bool norm_first) {
+  want(model_.mtp.num_layers == 0, "the order of its buckets is not known with multi-token prediction");
   layer_names_ = layer_names(norm_first);
   wholes_.clear();
   auto out = std::make_shared<TensorStore>(files_.where(), files_.past_cache());

@@ -127,6 +127,10 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   m.init_method_std = a.number("init_method_std").value_or(0.02);
   m.embedding_init_method_std = a.number("embedding_init_method_std").value_or(0);
   m.init_method_xavier_uniform = a.flag("init_method_xavier_uniform").value_or(false);
+  m.mtp.num_layers = a.size("mtp_num_layers").value_or(0);
+  m.mtp.loss_scaling_factor = a.number("mtp_loss_scaling_factor").value_or(m.mtp.loss_scaling_factor);
+  m.mtp.use_repeated_layer = a.flag("mtp_use_repeated_layer").value_or(false);
+  m.mtp.detach_heads = a.flag("mtp_detach_heads").value_or(false);
 }
 
 ordered_json to_json(const PickleValue& v) {

@@ -97,6 +97,14 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   else
     put_value(p, m.embedding_init_method_std);
   p.flag("init_method_xavier_uniform", m.init_method_xavier_uniform);
+  p.text("mtp_num_layers");
+  if (m.mtp.num_layers == 0)
+    p.none();
+  else
+    put_value(p, double(m.mtp.num_layers));
+  p.entry("mtp_loss_scaling_factor", m.mtp.loss_scaling_factor);
+  p.flag("mtp_use_repeated_layer", m.mtp.use_repeated_layer);
+  p.flag("mtp_detach_heads", m.mtp.detach_heads);
   p.text("num_experts"), p.none();
   p.flag("multi_latent_attention", false);
 }
@@ -261,6 +269,13 @@ std::vector<std::string> extra_state_names(const ModelConfig& m) {
     for (i64 n = 0; n < m.num_layers; ++n)
       names.push_back(fmt::format("decoder.layers.{}._extra_state/shard_{}_{}", module, n, m.num_layers));
   names.push_back("decoder.final_layernorm._extra_state/shard_0_1");
+  for (i64 n = 0; n < m.mtp.modules(); ++n) {
+    const std::string place = fmt::format("mtp.layers.{}.", n);
+    for (const char* own : {"enorm", "hnorm", "eh_proj", "final_layernorm"})
+      names.push_back(place + own + "._extra_state/shard_0_1");
+    for (const std::string& module : modules)
+      names.push_back(place + "transformer_layer." + module + "._extra_state/shard_0_1");
+  }
   return names;
 }
 

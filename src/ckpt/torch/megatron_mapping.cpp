@@ -25,6 +25,7 @@ class MegatronBuilder {
     for (layer_ = 0; layer_ < m_.num_layers; ++layer_) add_layer();
     whole("decoder.final_layernorm.weight", {h}, {h});
     if (has_norm_bias()) whole("decoder.final_layernorm.bias", {h}, {h});
+    for (module_ = 0; module_ < m_.mtp.modules(); ++module_) add_mtp_module();
     if (m_.untie_embeddings_and_output_weights) whole("output_layer.weight", {rows_, h}, {m_.vocab_size, h});
     return std::move(map_);
   }
@@ -47,14 +48,13 @@ class MegatronBuilder {
 
   // A block of a layer's tensor there, the elements of one here in their order.
   void add(const std::string& their, Shape their_shape, const std::string& our, const Shape& our_shape, Strides block) {
-    std::string name = "decoder.layers." + std::to_string(layer_) + "." + their;
-    if (layers_ == MegatronLayers::stacked) {
+    std::string name = place() + their;
+    if (layers_ == MegatronLayers::stacked && !in_module()) {
       name = "decoder.layers." + their;
       block.their_start += layer_ * count(their_shape);
       their_shape.insert(their_shape.begin(), m_.num_layers);
     }
-    const std::string logical = "decoder.layers." + std::to_string(layer_) + "." + our;
-    map_.links.push_back({theirs(name, their_shape), ours(logical, our_shape), block});
+    map_.links.push_back({theirs(name, their_shape), ours(place() + our, our_shape), block});
   }
   void flat(const std::string& their, const Shape& their_shape, const std::string& our, const Shape& our_shape) {
     add(their, their_shape, our, our_shape, Strides::flat(count(our_shape)));
@@ -72,17 +72,27 @@ class MegatronBuilder {
     if (has_norm_bias()) flat(our + ".bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
   }
 
+  bool in_module() const { return module_ >= 0; }
+  std::string mtp_name() const { return fmt::format("mtp.layers.{}.", module_); }
+  std::string place() const {
+    return in_module() ? mtp_name() + "transformer_layer." : fmt::format("decoder.layers.{}.", layer_);
+  }
+  bool is_mixture() const {  // a module's layer is as the last one
+    return !mixtures_.empty() && (in_module() ? mixtures_.back() : mixtures_[size_t(layer_)]);
+  }
+
   void add_layer();
   void add_qkv(bool bias);
   void add_mlp(const std::string& name, i64 width, bool bias);
   void add_experts();
+  void add_mtp_module();
 
   const ModelConfig& m_;
   MegatronLayers layers_;
   i64 rows_;
   MegatronExperts experts_;
-  i64 layer_ = 0;
-  std::vector<bool> mixtures_;  // by layer; none: no layer is one
+  i64 layer_ = 0, module_ = -1;  // of multi-token prediction; -1: a layer of the decoder
+  std::vector<bool> mixtures_;   // by layer; none: no layer is one
   TensorMapping map_;
   std::unordered_map<std::string, std::size_t> index_;
 };
@@ -119,7 +129,7 @@ void MegatronBuilder::add_layer() {
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
   if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
-  if (!mixtures_.empty() && mixtures_[size_t(layer_)])
+  if (is_mixture())
     add_experts();
   else
     add_mlp("mlp.", m_.ffn_hidden_size, m_.mlp_bias());
@@ -140,7 +150,7 @@ void MegatronBuilder::add_experts() {
   flat("mlp.router.weight", {e, h}, "mlp.router.weight", {e, h});
   if (m_.add_bias_linear) flat("mlp.router.bias", {e}, "mlp.router.bias", {e});
   if (m_.moe.router_enable_expert_bias) flat("mlp.router.expert_bias", {e}, "mlp.router.expert_bias", {e});
-  const std::string ours_at = fmt::format("decoder.layers.{}.mlp.experts.", layer_);
+  const std::string ours_at = place() + "mlp.experts.";
   const auto of_experts = [&](const std::string& name, const Shape& shape, Shape our_shape) {
     our_shape.insert(our_shape.begin(), e);
     if (experts_ == MegatronExperts::joined) {
@@ -152,7 +162,7 @@ void MegatronBuilder::add_experts() {
     for (i64 i = 0; i < e; ++i) {
       Strides block = Strides::flat(count(shape));
       block.our_start = i * count(shape);
-      const std::string expert = fmt::format("decoder.layers.{}.mlp.experts.local_experts.{}.{}", layer_, i, name);
+      const std::string expert = fmt::format("{}local_experts.{}.{}", ours_at, i, name);
       map_.links.push_back({theirs(expert, shape), logical, block});
     }
   };
@@ -166,10 +176,28 @@ void MegatronBuilder::add_experts() {
     flat("mlp.shared_experts.gate_weight", {1, h}, "mlp.shared_experts.gate_weight", {1, h});
 }
 
+// Its matrix has the embedding's half first.
+void MegatronBuilder::add_mtp_module() {
+  const i64 h = m_.hidden_size;
+  for (const char* name : {"enorm", "hnorm", "final_layernorm"}) {
+    whole(mtp_name() + name + ".weight", {h}, {h});
+    if (has_norm_bias()) whole(mtp_name() + name + ".bias", {h}, {h});
+  }
+  const std::size_t projection = theirs(mtp_name() + "eh_proj.weight", {h, 2 * h});
+  for (const char* half : {"eh_proj_embedding", "eh_proj_hidden"}) {
+    const i64 start = std::string_view(half) == "eh_proj_hidden" ? h : 0;
+    map_.links.push_back({projection,
+                          ours(mtp_name() + half + ".weight", {h, h}),
+                          {.size = {1, h, h}, .ours = {0, h, 1}, .theirs = {0, 2 * h, 1}, .their_start = start}});
+  }
+  add_layer();
+}
+
 struct Rename {
   std::string_view from, to;
 };
-constexpr Rename kEnds[] = {{".input_layernorm.", ".self_attention.linear_qkv.layer_norm_"},
+constexpr Rename kEnds[] = {{".mtp_model_layer.", ".transformer_layer."},
+                            {".input_layernorm.", ".self_attention.linear_qkv.layer_norm_"},
                             {".input_norm.", ".self_attention.linear_qkv.layer_norm_"},
                             {".pre_mlp_layernorm.", ".mlp.linear_fc1.layer_norm_"},
                             {".post_attention_layernorm.", ".mlp.linear_fc1.layer_norm_"},

@@ -6,9 +6,11 @@
 //   mlp.linear_fc1 [2f, h] (gates, then ups)          linear_fc1 [2, f, h]                   flat
 //   mlp.experts.experts.linear_fc1 [e, 2f, h]         mlp.experts.linear_fc1 [e, 2, f, h]    flat
 //   mlp.experts.local_experts.I.linear_fc1 [2f, h]    the same, of experts apart             flat, one of e
+//   mtp.layers.J.eh_proj [h, 2h]                      eh_proj_embedding, eh_proj_hidden      halves of each row
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
+// Modules of multi-token prediction always have their own, mtp.layers.J.REST.
 // What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
 #pragma once
 #include "ckpt/tensors/mapped_tensors.h"

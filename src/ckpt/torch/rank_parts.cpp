@@ -10,7 +10,7 @@ namespace {
 // Which axis tensor parallelism cuts; -1: none.
 int cut_axis(const std::string& name) {
   for (const char* end : {".word_embeddings.weight", "output_layer.weight", ".linear_qkv.weight", ".linear_qkv.bias",
-                          ".linear_fc1.weight", ".linear_fc1.bias"})
+                          ".linear_fc1.weight", ".linear_fc1.bias", ".eh_proj.weight"})
     if (name.ends_with(end)) return 0;
   return name.ends_with(".linear_proj.weight") || name.ends_with(".linear_fc2.weight") ? 1 : -1;
 }

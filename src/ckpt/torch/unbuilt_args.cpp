@@ -24,7 +24,6 @@ struct Argument {
 constexpr Argument kArguments[] = {
     // Layers
     {"num_experts"},
-    {"mtp_num_layers"},
     {"heterogeneous_layers_config_path"},
     {"heterogeneous_layers_config_encoded_json"},
     {"enable_mhc_connections"},

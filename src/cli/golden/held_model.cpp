@@ -26,8 +26,7 @@ HeldModel::HeldModel(const Backend& backend, const HeldSpec& held) : optimizer_(
 
 void HeldModel::run(const std::string& program, const Batch& batch, bool first) {
   Batch all = batch;  // of a step whose micro-batches have masks alike
-  const std::vector<double> tokens = counted_tokens(batch);
-  all.floats(kStepTokens).assign(tokens.begin(), tokens.end());
+  for (auto& [name, counts] : step_counts({&batch, 1}, step_.inputs)) all.floats(name) = std::move(counts);
   Feed(step_.plan, step_.inputs, *interpreter_, Coord{})(all);
   interpreter_->run(step_.plan.index_of(program), first);
 }

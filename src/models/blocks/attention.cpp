@@ -141,7 +141,7 @@ class AttentionBlock {
     at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
     at.alibi_scaled = at.alibi && c_.scale_alibi;
     at.dropout = p_.mode.dropout ? c_.attention_dropout : 0;
-    at.seed = mix(p_.mode.seed, hash_name(name_));
+    at.seed = mix(p_.mode.seed, hash_name(p_.site + name_));
     at.starts = p_.document_starts;
     return at;
   }

@@ -66,7 +66,7 @@ Value Parts::add_to_stream(Value x, Value y) { return add(b, "sbh,sbh->sbh", x, 
 
 Value Parts::dropout(const std::string& site, Value x) {
   if (!mode.dropout || config.hidden_dropout == 0) return x;
-  return b.add1(Dropout{"sbh,b->sbh", config.hidden_dropout, mix(mode.seed, hash_name(site))}, {x, rows});
+  return b.add1(Dropout{"sbh,b->sbh", config.hidden_dropout, mix(mode.seed, hash_name(this->site + site))}, {x, rows});
 }
 
 Value Parts::biased(const std::string& name, const std::string& spec, Value y, const Shape& dims, bool has_bias,

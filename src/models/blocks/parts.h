@@ -29,6 +29,7 @@ struct Parts {
   i64 seq = 0;                                         // of the data
   bool position_ids = false, document_starts = false;  // see GptData
   i64 cache_length = 0;                                // 0: training or evaluation
+  std::string site = {};   // before the names that key dropout, where one layer stands in several places
   Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
   RouterSums router{};
   Built out{};

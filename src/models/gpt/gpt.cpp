@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "models/blocks/router.h"
+#include "models/gpt/mtp.h"
 #include "ops/add.h"
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
@@ -32,17 +33,19 @@ class GptBuilder {
   Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
     const Value table = word_embeddings(false);
-    Value x = embed(table);
+    Value x = embed(p_.data("tokens", DType::i32), table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
-    p_.out.outputs["logits"] = logits(x, table);
+    x = final_norm(x);
+    p_.out.outputs["logits"] = logits(x, head(table));
     return std::move(p_.out);
   }
 
   Built build() {
     p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
     Value table;
-    if (first_ || (last_ && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(first_ != last_);
-    Value x = first_ ? embed(table) : received();
+    if (first_ || (last_ && (!c_.untie_embeddings_and_output_weights || predicts_on())))
+      table = word_embeddings(first_ != last_);
+    Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
     if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // passed on
@@ -55,19 +58,22 @@ class GptBuilder {
   }
 
  private:
-  // `one_of_two`: another stage holds it too, as the head's weight.
+  bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
+
+  // `one_of_two`: another stage holds it too, as the head's weight or for multi-token prediction.
   Value word_embeddings(bool one_of_two) {
     const i64 rows = c_.padded_vocab_size;
     Parameter p = p_.declare("embedding.word_embeddings.weight", {rows, c_.hidden_size}, split_along(0),
                              initial_of_table(c_, rows), ParameterKind::embedding);
     p.true_rows = c_.vocab_size;
-    p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
+    p.tied = one_of_two && (!c_.untie_embeddings_and_output_weights || predicts_on());
     return p_.add_parameter(std::move(p));
   }
 
-  Value embed(Value table) {
-    b_.set_module("embedding");
-    Value x = p_.leave(b_.add1(Embedding{}, {p_.data("tokens", DType::i32), table}));
+  // tokens [s,b] -> the stream [s,b,h]
+  Value embed(Value tokens, Value table) {
+    if (b_.origin().layer < 0) b_.set_module("embedding");
+    Value x = p_.leave(b_.add1(Embedding{}, {tokens, table}));
     if (c_.scale_embedding)
       x = b_.add1(Scale{3, rounded(std::sqrt(double(c_.hidden_size)), p_.mode.precision.activations)}, {x});
     if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
@@ -103,19 +109,24 @@ class GptBuilder {
   // x + attention(norm(x)), then x + mlp(norm(x)), or a mixture of experts in its place; or both from one x. A bias is
   // added once, after the reduction.
   Value layer(i64 index, Value x) {
-    const std::string name = fmt::format("decoder.layers.{}.", index);
+    const bool mixture = !mixtures_.empty() && mixtures_[size_t(index)];
+    return layer(fmt::format("decoder.layers.{}.", index), {{}, index}, mixture, x);
+  }
+
+  // `at`: where it stands.
+  Value layer(const std::string& name, Origin at, bool mixture, Value x) {
     const auto attention_bias = [&](Value y) {
       return p_.biased(name + "self_attention.linear_proj", "sbh,h->sbh", y, {c_.hidden_size}, c_.attention_bias());
     };
-    b_.set_origin({"attention", index});
+    at.module = "attention", b_.set_origin(at);
     const Value h = read(name + "input_layernorm", x);
     Value y = attention_block(p_, name + "self_attention.", h);
     if (!c_.parallel_residual) {
       y = attention_bias(p_.leave(y));
       x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
     }
-    b_.set_origin({"mlp", index});
-    if (!mixtures_.empty() && mixtures_[size_t(index)]) {
+    at.module = "mlp", b_.set_origin(at);
+    if (mixture) {
       y = moe_block(p_, name + "mlp.", p_.norm(name + "pre_mlp_layernorm", x));
       return give(name + "post_mlp_layernorm", x, y, name + "mlp");
     }
@@ -128,9 +139,13 @@ class GptBuilder {
     return give(name + "post_mlp_layernorm", x, y, name + "mlp");
   }
 
-  Value logits(Value x, Value table) {
+  Value final_norm(Value x) {
     b_.set_module("head");
-    const Value y = p_.enter(p_.norm("decoder.final_layernorm", x));
+    return p_.norm("decoder.final_layernorm", x);
+  }
+
+  // Its weight [v,h].
+  Value head(Value table) {
     if (c_.untie_embeddings_and_output_weights) {
       const i64 rows = c_.padded_vocab_size, h = c_.hidden_size;
       Parameter p = p_.declare("output_layer.weight", {rows, h}, split_along(0),
@@ -138,19 +153,42 @@ class GptBuilder {
       p.true_rows = c_.vocab_size;
       table = p_.add_parameter(std::move(p));
     }
-    return einsum(b_, "sbh,vh->sbv", y, table);
+    return table;
+  }
+
+  Value logits(Value x, Value weight) {
+    b_.set_module("head");
+    return einsum(b_, "sbh,vh->sbv", p_.enter(x), weight);
+  }
+
+  // logits [s,b,v], labels [s,b] -> [s,b]
+  Value losses(Value l, Value labels) {
+    b_.set_module("loss");
+    constexpr AxisSet tp = groups::tensor;
+    const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
+    return b_.add1(CrossEntropy{}, {b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, m}), tp, kSame)});
   }
 
   void loss(Value x, Value table) {
-    const Value l = p_.out.outputs["logits"] = logits(x, table);
-    b_.set_module("loss");
+    const Value h = final_norm(x), weight = head(table);
+    const Value l = p_.out.outputs["logits"] = logits(h, weight);
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
-    constexpr AxisSet tp = groups::tensor;
-    const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
-    const Value z = b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, m}), tp, kSame);
-    const Value sum = einsum(b_, "sb,sb->", b_.add1(CrossEntropy{}, {z}), mask);
+    const Value sum = einsum(b_, "sb,sb->", losses(l, labels), mask);
     p_.out.terms.push_back({"lm loss", sum, b_.add1(Sum{"sb->", accum}, {mask})});
+    if (predicts_on()) predict_on(h, table, weight);
+  }
+
+  void predict_on(Value h, Value table, Value head) {
+    const auto embed_again = [&](Value tokens) { return embed(tokens, table); };
+    const auto layer_of = [this](const std::string& name, Value stream) {
+      const bool mixture = !mixtures_.empty() && mixtures_.back();  // as the last layer
+      return layer(name, {{}, b_.origin().layer, b_.origin().stack}, mixture, stream);
+    };
+    const auto losses_of = [this](Value stream, Value weight, Value labels) {
+      return losses(logits(stream, weight), labels);
+    };
+    add_mtp(p_, {head, embed_again, layer_of, losses_of}, h);
   }
 
   Parts p_;
@@ -165,21 +203,26 @@ class GptBuilder {
 
 std::string Gpt::describe(const ModelPiece& piece) const {
   const i64 first = std::max(piece.first - 1, 0), last = std::min<i64>(piece.last - 1, config_.num_layers) - 1;
+  const i64 mtp = config_.mtp.modules();
+  const std::string modules = mtp ? fmt::format(", {} of multi-token prediction", mtp) : "";
   return fmt::format("{}{}{}", piece.first == 0 ? "embedding, " : "",
                      last < first ? "no layers" : fmt::format("layers {} to {}", first, last),
-                     piece.last == blocks() ? ", head" : "");
+                     piece.last == blocks() ? ", head" + modules : "");
+}
+
+std::vector<std::string> Gpt::terms() const {
+  std::vector<std::string> out = {"lm loss"};
+  for (i64 depth = 1; depth <= config_.mtp.num_layers; ++depth) out.push_back(mtp_term(depth));
+  for (const std::string& name : router_terms(config_.moe)) out.push_back(name);
+  return out;
 }
 
 std::vector<DataInput> Gpt::inputs() const {
   std::vector<DataInput> out = {{"tokens"}, {"labels"}, {"loss_mask"}, {"position_ids"}, {"document_starts", false},
                                 {"rows"}};
-  if (!router_terms(config_.moe).empty()) out.push_back({kStepTokens, false});  // evaluation has none
-  return out;
-}
-
-std::vector<std::string> Gpt::terms() const {
-  std::vector<std::string> out = {"lm loss"};
-  for (const std::string& name : router_terms(config_.moe)) out.push_back(name);
+  for (DataInput& input : mtp_inputs(config_.mtp.num_layers)) out.push_back(std::move(input));
+  if (config_.mtp.num_layers > 0 || !router_terms(config_.moe).empty())
+    out.push_back({kStepTokens, false, {}, "loss_mask"});  // evaluation has none
   return out;
 }
 

@@ -17,6 +17,8 @@ struct GptData {
 // Blocks: the embedding, each layer, the head with the loss. Data leaves: tokens, labels, position_ids, document_starts
 // (i32 [s,b]), loss_mask (f32, in f64 models f64, [s,b]), rows (i64 [b]: sample numbers); the ones it has no use for
 // are left out. Term: "lm loss", the sum of the masked losses over the sum of the mask. Output: "logits" [s,b,v].
+// With multi-token prediction (mtp.h) the head's block has the modules too, their data leaves and terms. Evaluation is
+// without them.
 class Gpt final : public Model {
  public:
   // `config` must be resolved.

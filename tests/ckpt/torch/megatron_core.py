@@ -64,7 +64,7 @@ import megatron.core.optimizer as optimizers
 from megatron.core import dist_checkpointing, parallel_state
 from megatron.core.dist_checkpointing.mapping import ShardedObject
 from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
-from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec
+from megatron.core.models.gpt.gpt_layer_specs import get_gpt_layer_local_spec, get_gpt_mtp_block_spec
 from megatron.core.models.gpt.gpt_model import GPTModel
 from megatron.core.optimizer import distrib_optimizer
 from megatron.core.tensor_parallel.random import CudaRNGStatesTracker
@@ -86,9 +86,12 @@ def build(a, tp, pp):
         layernorm_epsilon=a.norm_epsilon, hidden_dropout=0.0, attention_dropout=0.0, params_dtype=dtype, bf16=a.bf16,
         pipeline_dtype=dtype, tensor_model_parallel_size=tp, pipeline_model_parallel_size=pp,
         use_cpu_initialization=True, gradient_accumulation_fusion=False, masked_softmax_fusion=False,
-        persist_layer_norm=False, bias_dropout_fusion=False)
+        persist_layer_norm=False, bias_dropout_fusion=False, mtp_num_layers=a.mtp_num_layers,
+        mtp_loss_scaling_factor=a.mtp_loss_scaling_factor)
+    spec = get_gpt_layer_local_spec(normalization=a.normalization)
     model = GPTModel(
-        config, get_gpt_layer_local_spec(normalization=a.normalization), vocab_size=a.padded_vocab_size,
+        config, spec,
+        mtp_block_spec=get_gpt_mtp_block_spec(config, spec, False) if a.mtp_num_layers else None, vocab_size=a.padded_vocab_size,
         max_sequence_length=a.max_position_embeddings, pre_process=parallel_state.is_pipeline_first_stage(),
         post_process=parallel_state.is_pipeline_last_stage(), position_embedding_type=a.position_embedding_type,
         share_embeddings_and_output_weights=not a.untie_embeddings_and_output_weights, rotary_base=a.rotary_base,

@@ -142,6 +142,28 @@ TEST(MegatronModel, takes_norms_of_one_more_and_quick_gates) {
   EXPECT_EQ(quick.activation, Activation::quick_geglu);
 }
 
+TEST(MegatronModel, takes_modules_of_multi_token_prediction) {
+  TempDir dir;
+  MegatronFiles files;
+  files.more_args = [](PickleWriter& p) {
+    p.entry("mtp_num_layers", i64{1}), p.entry("mtp_loss_scaling_factor", 0.3), p.flag("mtp_detach_heads", true);
+  };
+  write_megatron_files(dir.path(), files);
+  expect_error([&] { open_any_checkpoint(dir.path()); }, "mtp.layers.0.e");
+  files.edit = [](std::vector<NamedShape>& tensors) {
+    ModelConfig model = parse_hf_config(kSmallLlama, "small model").model;
+    model.resolve();
+    model.mtp.num_layers = 1;
+    tensors = megatron_mapping(model, MegatronLayers::stacked, model.vocab_size).theirs;
+  };
+  TempDir whole;
+  write_megatron_files(whole.path(), files);
+  const AnyCheckpoint c = open_any_checkpoint(whole.path());
+  EXPECT_EQ(c.model->mtp, (MtpConfig{.num_layers = 1, .loss_scaling_factor = 0.3, .detach_heads = true}));
+  for (const char* name : {"enorm", "eh_proj_embedding", "eh_proj_hidden", "transformer_layer.mlp.linear_fc2"})
+    EXPECT_TRUE(c.tensors->find(fmt::format("mtp.layers.0.{}.weight", name))) << name;
+}
+
 // Norms of queries and keys are RMS norms here.
 TEST(MegatronModel, refuses_layer_norms_of_queries_and_keys) {
   TempDir dir;

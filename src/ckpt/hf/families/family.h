@@ -31,6 +31,9 @@ struct HfNames {
   std::string_view expert_gate = "gate_proj", expert_up = "up_proj", expert_fc2 = "down_proj";
   std::string_view shared_expert = "mlp.shared_expert.", shared_gate = "mlp.shared_expert_gate";
   bool fused_experts = false;
+  // Modules of multi-token prediction, numbered on behind the layers; their norms and their projection of the embedding
+  // beside the stream. "": the family has none.
+  std::string_view embedding_input_norm = "", stream_input_norm = "", input_projection = "", module_output_norm = "";
   bool transposed = false;  // Conv1D: matrices are columns x rows, and qkv has all queries, all keys, all values
 };
 

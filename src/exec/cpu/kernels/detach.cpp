@@ -1,0 +1,10 @@
+// Kernel of Detach: its result is its input's memory.
+#include "exec/cpu/kernel.h"
+
+namespace megalith::cpu {
+
+Kernel prepare(const Detach&, const Site&) {
+  return {0, [](const Args&) {}};
+}
+
+}  // namespace megalith::cpu
