@@ -27,6 +27,14 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "falcon_alibi_long",
                                             "gemma",
                                             "olmo2",
+                                            "deepseek_v3_dense",
+                                            "deepseek_v2_dense",
+                                            "deepseek_v3",
+                                            "deepseek_v2",
+                                            "llama_yarn",
+                                            "llama_yarn_mscales",
+                                            "llama_dynamic",
+                                            "llama_longrope",
                                             "mixtral",
                                             "qwen2_moe",
                                             "qwen3_moe",
@@ -34,7 +42,8 @@ inline const char* const kGoldenModels[] = {"gpt2",
 
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
 inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};
-inline const std::vector<std::string> kSharedMegatron = {"mtp1", "mtp1_tied", "mtp2"};
+inline const std::vector<std::string> kSharedMegatron = {"mtp1",          "mtp1_tied",    "mtp2",    "mla",
+                                                         "mla_no_q_lora", "mla_no_norms", "mla_yarn"};
 
 // Of these a token's experts are chosen by comparing numbers: where two are nearly equal, other roundings make another
 // choice, and another result.

@@ -17,7 +17,8 @@ namespace megalith::config {
 Source read_yaml(const std::string& path, const FlagIndex& index);
 
 std::string to_json(const FieldList& fields);
-// Sets the fields that the text names; the others keep their values. Returns the keys that no field has: of other
+// Sets the fields that the text names; the others keep their values. A switch that stands for a field's value may be
+// named too. Returns the keys that no field has: of other
 // parts, or of another version of this program. Throws Error on a value of the wrong kind and text that is not a JSON
 // object; `where` names the file in messages.
 std::vector<std::string> from_json(FieldList& fields, std::string_view text, std::string_view where);

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "base/parse_json.h"
 #include "config/file.h"
 
@@ -35,6 +37,19 @@ std::vector<std::string> texts_of(const json& value, std::string_view where) {
   return texts;
 }
 
+// The field that `key` was a switch of: true stands for a value of it.
+Field* find_switch(FieldList& fields, const std::string& key, std::string& constant) {
+  std::string flag = "--" + key;
+  std::replace(flag.begin(), flag.end(), '_', '-');
+  for (Field& field : fields.all())
+    for (const Spelling& spelling : field.spellings)
+      if (spelling.flag == flag && spelling.constant && !field.is_switch()) {
+        constant = *spelling.constant;
+        return &field;
+      }
+  return nullptr;
+}
+
 }  // namespace
 
 std::string to_json(const FieldList& fields) {
@@ -49,11 +64,17 @@ std::vector<std::string> from_json(FieldList& fields, std::string_view text, std
   std::vector<std::string> unknown;
   for (const auto& [key, value] : object.items()) {
     Field* field = fields.find(key);
+    const std::string place = fmt::format("{}: {}", where, key);
+    std::string constant;
+    if (field == nullptr && value.is_boolean()) field = find_switch(fields, key, constant);
     if (field == nullptr) {
       unknown.push_back(key);
       continue;
     }
-    const std::string place = fmt::format("{}: {}", where, key);
+    if (!constant.empty()) {  // written by a version that had a field of this name
+      if (value.get<bool>()) field->set({constant}, place);
+      continue;
+    }
     field->set(texts_of(value, place), place);
   }
   return unknown;

@@ -7,11 +7,12 @@
 namespace megalith {
 
 struct Origin {
-  std::string module = {};  // "attention", "mlp", "embedding", "gradient norm"
-  i64 layer = -1;           // of a stack; -1: of none
-  std::string stack = {};   // which, where a model has several: "encoder"
-  bool recomputed = false;  // a repetition that the pass `recompute` made
-  bool norm = false;        // the module's norm of the residual stream, or of what it gives to the stream
+  std::string module = {};     // "attention", "mlp", "embedding", "gradient norm"
+  i64 layer = -1;              // of a stack; -1: of none
+  std::string stack = {};      // which, where a model has several: "encoder"
+  bool recomputed = false;     // a repetition that the pass `recompute` made
+  bool norm = false;           // the module's norm of the residual stream, or of what it gives to the stream
+  bool up_projection = false;  // of multi-head latent attention: makes queries, keys and values of the latents
   bool operator==(const Origin&) const = default;
 };
 

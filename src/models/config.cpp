@@ -56,8 +56,8 @@ std::string positions_today(std::string_view name) {
 
 void list_positions(ModelConfig& c, config::FieldList& f) {
   f.group("Positions");
-  f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none"},
-        "How positions enter the model.")
+  f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none", "yarn"},
+        "How positions enter the model; yarn: rope with --rope-scaling-type yarn.")
       .means("--use-rotary-position-embeddings", "rope")
       .also(config::Spelling{.flag = "--no-position-embedding",
                              .constant = "none",
@@ -72,13 +72,6 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
   f.add("rotary-percent", c.rotary_percent, "Part of each head that is rotated.");
   f.add("rotary-interleaved", c.rotary_interleaved, "Neighbours turn as pairs, not the two halves of a head.");
   f.add("rotary-seq-len-interpolation-factor", c.rotary_seq_len_interpolation_factor, "Positions are divided by this.");
-  f.add("use-rope-scaling", c.use_rope_scaling, "Llama 3.1's scaling of the rotary frequencies.");
-  f.add("rope-scaling-factor", c.rope_scaling_factor, "Its factor for long wavelengths.");
-  f.add("rope-low-freq-factor", c.rope_low_freq_factor,
-        "Wavelengths above the original length over this are scaled in full.");
-  f.add("rope-high-freq-factor", c.rope_high_freq_factor,
-        "Wavelengths below the original length over this are left alone.");
-  f.add("rope-original-max-position-embeddings", c.rope_original_max_position_embeddings, "The original length.");
   f.add("sliding-window", c.sliding_window, "A query sees this many keys, itself included; 0: all before it.")
       .also(config::Spelling{
           .flag = "--window-size",
@@ -152,9 +145,13 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
     ffn_hidden_size =
         activation == Activation::swiglu ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
   if (num_query_groups == 0) num_query_groups = num_attention_heads;
+  if (kv_channels == 0 && mla.on()) kv_channels = mla.head();
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;
   if (max_position_embeddings == 0) max_position_embeddings = seq_length;
+  if (position_embedding_type == PositionEmbedding::yarn)
+    position_embedding_type = PositionEmbedding::rope, rope_scaling.kind = RopeScaling::Kind::yarn;
+  megalith::resolve(rope_scaling, mla.on(), max_position_embeddings);
   if (padded_vocab_size == 0 && usable(vocab_size) && usable(make_vocab_size_divisible_by) &&
       usable(tensor_model_parallel_size) && make_vocab_size_divisible_by <= kLargest / tensor_model_parallel_size)
     padded_vocab_size = padded_vocab(vocab_size, make_vocab_size_divisible_by, tensor_model_parallel_size);
@@ -164,6 +161,8 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_sizes(c, f);
   list_positions(c, f);
   list_layers(c, f);
+  list_fields(c.rope_scaling, f);
+  list_fields(c.mla, f);
   list_fields(c.moe, f);
   list_fields(c.mtp, f);
 }

@@ -4,12 +4,15 @@
 #include <string>
 
 #include "base/dtype.h"
+#include "models/mla_config.h"
 #include "models/moe_config.h"
 #include "models/mtp_config.h"
+#include "models/rope_config.h"
 
 namespace megalith {
 
-enum class PositionEmbedding { learned_absolute, rope, alibi, none };
+// yarn: rope with that scaling, which resolve() makes of it.
+enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
 // Gated: swiglu by SiLU, geglu by gelu_tanh, quick_geglu by x * logistic(1.702 x).
 enum class Activation { gelu, gelu_tanh, swiglu, squared_relu, geglu, quick_geglu };
@@ -34,11 +37,7 @@ struct ModelConfig {
   double rotary_percent = 1;
   bool rotary_interleaved = false;  // pairs of neighbours turn, not of halves
   double rotary_seq_len_interpolation_factor = 1;
-  bool use_rope_scaling = false;  // Llama 3.1
-  double rope_scaling_factor = 8;
-  double rope_low_freq_factor = 1;
-  double rope_high_freq_factor = 4;
-  i64 rope_original_max_position_embeddings = 8192;
+  RopeScaling rope_scaling = {};
 
   Activation activation = Activation::gelu_tanh;
   Normalization normalization = Normalization::layer_norm;
@@ -65,6 +64,7 @@ struct ModelConfig {
   double embedding_init_method_std = 0;     // of words and positions; 0: init_method_std
   bool init_method_xavier_uniform = false;  // all matrices by Xavier (Glorot 2010), uniform, instead of normal
 
+  MlaConfig mla = {};
   MoeConfig moe = {};
   MtpConfig mtp = {};
 

@@ -35,7 +35,7 @@ LayoutRule Attention::rule() const {
     return {.spec = "sbjd" + behind(at) + "->sbgrd,sbgr",
             .whole = "sjd",
             .sizes = {{'g', at.groups}, {'r', at.heads_per_group}}};
-  return {.spec = "sbgrd,tbgd,tbgd" + behind(at) + "->sbgrd,sbgr", .whole = "td"};
+  return {.spec = "sbgrd,tbgd,tbge" + behind(at) + "->sbgre,sbgr", .whole = "tde"};
 }
 
 std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
@@ -54,27 +54,33 @@ std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Va
   return out;
 }
 
-// Flops of one product of q with all keys it sees: s * t, half of that when causal, s * window when shorter.
-static double pairs(const Type& q, i64 keys, const AttentionSpec& at) {
-  const double s = double(q.dim(0)), t = double(keys);
+// Multiplications of one product of x [s,..], such as q, with all keys it sees: s * t, half of that when causal,
+// s * window when shorter.
+static double pairs(const Type& x, i64 keys, const AttentionSpec& at) {
+  const double s = double(x.dim(0)), t = double(keys);
   const double most = at.causal ? t / 2 : t;
   const double seen = at.window > 0 && double(at.window) < most ? double(at.window) : most;
-  return s * seen * double(q.elements() / std::max<i64>(1, q.dim(0)));
+  return s * seen * double(x.elements() / std::max<i64>(1, x.dim(0)));
 }
 
-// k's first dim, or in packed form that of all: o has q's sizes.
+// One product by q and k, one by v. Packed, o has q's sizes.
 Cost Attention::cost(Types ins, Types outs) const {
-  return {4 * pairs(outs[0], ins[at.packed() ? 0 : 1].dim(0), at), total_bytes(ins, outs)};
+  const i64 keys = ins[at.packed() ? 0 : 1].dim(0);
+  const Type &q = at.packed() ? outs[0] : ins[0], &o = outs[0];
+  return {2 * pairs(q, keys, at) + 2 * pairs(o, keys, at), total_bytes(ins, outs)};
 }
 
 LayoutRule AttentionGrad::rule() const {
   if (at.packed()) return {.spec = "sbgrd,sbjd,sbgrd,sbgr" + behind(at) + "->sbjd", .linear = {{0}}, .whole = "sjdgr"};
   return {
-      .spec = "sbgrd,sbgrd,tbgd,tbgd,sbgrd,sbgr" + behind(at) + "->sbgrd,tbgd,tbgd", .linear = {{0}}, .whole = "td"};
+      .spec = "sbgre,sbgrd,tbgd,tbge,sbgre,sbgr" + behind(at) + "->sbgrd,tbgd,tbge", .linear = {{0}}, .whole = "tde"};
 }
 
+// The scores once more, dq and dk; do v^T and dv.
 Cost AttentionGrad::cost(Types ins, Types outs) const {
-  return {10 * pairs(ins[0], ins[at.packed() ? 1 : 2].dim(0), at), total_bytes(ins, outs)};
+  const i64 keys = ins[at.packed() ? 1 : 2].dim(0);
+  const Type &o = ins[0], &q = at.packed() ? o : ins[1];
+  return {6 * pairs(q, keys, at) + 4 * pairs(o, keys, at), total_bytes(ins, outs)};
 }
 
 }  // namespace megalith

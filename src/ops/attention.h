@@ -1,8 +1,9 @@
 // o = softmax(scale * q k^T + bias) v with grouped queries, never holding the s x t matrix (Dao 2022; Ainslie 2023 for
 // groups).
-//   q [s,b,g,r,d]  k, v [t,b,g,d]  rows [b] i64: sample numbers, the key of dropout
+//   q [s,b,g,r,d]  k [t,b,g,d]  v [t,b,g,e]  rows [b] i64: sample numbers, the key of dropout
 //   starts [s,b] i32, lengths [b] i32 (optional)
-//   -> o [s,b,g,r,d], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
+//   -> o [s,b,g,r,e], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
+// Values may be of another size than queries and keys (multi-head latent attention), if they are not packed.
 // A causal query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first
 // position of its document). One that is not causal sees all keys: of its own sequence (BERT) or of another (T5's
 // decoder sees the encoder's). Either sees only keys p' < lengths of its sequence. Without any key, o is 0, lse -inf.

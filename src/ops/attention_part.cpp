@@ -47,7 +47,7 @@ std::vector<Type> AttentionPart::infer(const InferArgs& a) const {
   const DType dtype = a.ins.at(0).dtype, wide = accum_of(dtype);
   check(at.causal && !at.lengths, "a part of an attention that is not causal, or has lengths");
   LayoutRule rule = Attention{at}.rule();
-  if (continues) rule.spec.insert(rule.spec.find("->"), ",sbgrd,sbgr");
+  if (continues) rule.spec.insert(rule.spec.find("->"), ",sbgre,sbgr");
   std::vector<Type> out = infer_part(rule, a, {last ? dtype : wide, wide});
   for (size_t i = a.ins.size() - (continues ? 2 : 0); i < a.ins.size(); ++i)
     check(a.ins[i].dtype == wide, "o and lse of the keys before are {}, not {}", name_of(a.ins[i].dtype),

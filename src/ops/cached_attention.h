@@ -1,7 +1,7 @@
 // Attention of a few new tokens over all tokens so far, whose keys and values are kept: what makes generation linear in
 // the length.
 //   cache [t,b,g,d], x [s,b,g,d], length [] i32 -> cache with x at rows length .. length+s-1, in place
-//   q [s,b,g,r,d], k, v [t,b,g,d], length [] i32 -> o [s,b,g,r,d]; query i is at position length + i
+//   q [s,b,g,r,d], k [t,b,g,d], v [t,b,g,e], length [] i32 -> o [s,b,g,r,e]; query i is at position length + i
 #pragma once
 #include "ops/attention.h"
 
@@ -19,10 +19,10 @@ struct CachedAttention {
   static constexpr std::string_view name = "cached_attention";
   AttentionSpec at;  // no dropout, no starts
   void fields(auto&& v) const { at.fields(v); }
-  LayoutRule rule() const { return {.spec = "sbgrd,tbgd,tbgd,->sbgrd", .whole = "std"}; }
+  LayoutRule rule() const { return {.spec = "sbgrd,tbgd,tbge,->sbgre", .whole = "stde"}; }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const {
-    return {4.0 * double(ins[0].elements()) * double(ins[1].dim(0)), total_bytes(ins, outs)};
+    return {2.0 * double(ins[0].elements() + outs[0].elements()) * double(ins[1].dim(0)), total_bytes(ins, outs)};
   }
 };
 

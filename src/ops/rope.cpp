@@ -1,24 +1,62 @@
 #include "ops/rope.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <optional>
 
 namespace megalith {
 
+using Kind = RopeScaling::Kind;
+
+namespace {
+
+double llama3(double f, const RopeScaling& by) {
+  if (by.factor == 1) return f;
+  const double wavelength = 2 * std::numbers::pi / f, length = double(by.original_length);
+  if (wavelength > length / by.low_freq_factor) return f / by.factor;
+  if (wavelength < length / by.high_freq_factor) return f;
+  const double s = (length / wavelength - by.low_freq_factor) / (by.high_freq_factor - by.low_freq_factor);
+  return (1 - s) * f / by.factor + s * f;
+}
+
+// Where yarn's ramp begins and ends, as numbers of frequencies. `over`: what exponents are divided by.
+struct Ramp {
+  double low, high;
+  Ramp(const RopeScaling& by, double base, double over) {
+    const auto at = [&](double turns) {
+      return over * std::log(double(by.original_length) / (turns * 2 * std::numbers::pi)) / (2 * std::log(base));
+    };
+    low = at(by.beta_fast), high = at(by.beta_slow);
+    if (by.whole_ends) low = std::floor(low), high = std::ceil(high);
+    low = std::max(low, 0.0), high = std::min(high, over - 1);
+    if (low == high) high += 0.001;
+  }
+  double operator()(i64 i) const { return std::clamp((double(i) - low) / (high - low), 0.0, 1.0); }
+};
+
+double grown_base(const RopeFrequencies& r, double over) {
+  const RopeScaling& by = r.scaling;
+  if (by.kind != Kind::dynamic || r.length <= by.original_length) return r.base;
+  const double grown = by.factor * double(r.length) / double(by.original_length) - (by.factor - 1);
+  return r.base * std::pow(grown, over / (over - 2));
+}
+
+}  // namespace
+
 std::vector<double> RopeFrequencies::inverse() const {
   std::vector<double> out;
-  const double over = double(width ? width : dims);
+  const double over = double(width ? width : dims), own_base = grown_base(*this, over);
+  std::optional<Ramp> ramp;
+  if (scaling.kind == Kind::yarn) ramp.emplace(scaling, own_base, over);
+  const std::vector<double>& divisors = length > scaling.original_length ? scaling.long_factors : scaling.short_factors;
+  check(scaling.kind != Kind::longrope || i64(divisors.size()) == dims / 2,
+        "[rope] longrope has {} factors for {} frequencies", divisors.size(), dims / 2);
   for (i64 i = 0; i < dims / 2; ++i) {
-    double f = std::pow(base, -2.0 * double(i) / over);
-    if (factor != 1) {
-      const double wavelength = 2 * std::numbers::pi / f;
-      if (wavelength > original_max_position / low_freq_factor) {
-        f /= factor;
-      } else if (wavelength >= original_max_position / high_freq_factor) {
-        const double s = (original_max_position / wavelength - low_freq_factor) / (high_freq_factor - low_freq_factor);
-        f = (1 - s) * f / factor + s * f;
-      }
-    }
+    double f = std::pow(own_base, -2.0 * double(i) / over);
+    if (scaling.kind == Kind::llama3) f = llama3(f, scaling);
+    if (ramp) f = f / scaling.factor * (*ramp)(i) + f * (1 - (*ramp)(i));
+    if (scaling.kind == Kind::longrope) f /= divisors[size_t(i)];
     out.push_back(f / position_scale);
   }
   return out;

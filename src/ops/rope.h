@@ -1,21 +1,21 @@
-// Rotary position embedding (Su et al. 2021): for i < n/2 a pair turns by position * freq_i; dims from n on pass. The
-// pair is (x_i, x_{i+n/2}), or (x_{2i}, x_{2i+1}) if interleaved. The angle comes from the global position, or from an
-// i32 input positions [s,b]. x [s,b,..,d].
+// Rotary position embedding (Su et al. 2021): for i < n/2 a pair turns by position * freq_i; the other dims pass. The
+// pair is (x_{f+i}, x_{f+i+n/2}), or (x_{f+2i}, x_{f+2i+1}) if interleaved; f dims pass before them. The angle comes
+// from the global position, or from an i32 input positions [s,b]. x [s,b,..,d].
 #pragma once
 #include "graph/builder.h"
+#include "ops/rope_scaling.h"
 
 namespace megalith {
 
 struct RopeFrequencies {
   double base = 10000;
-  i64 dims = 0;               // n: how many of the d dims turn; even
-  i64 width = 0;              // exponents are 2i / width; 0: n. Odd where n was rounded up
-  double position_scale = 1;  // positions are divided by it
-  double factor =
-      1;  // Llama 3.1 scaling, off at 1: long wavelengths are divided by factor, short ones kept, a ramp between
-  double low_freq_factor = 1, high_freq_factor = 4;
-  double original_max_position = 8192;
+  i64 dims = 0;                         // n: how many of the d dims turn; even
+  i64 width = 0;                        // exponents are 2i / width; 0: n. Odd where n was rounded up
+  double position_scale = 1;            // positions are divided by it
+  RopeScaling scaling = {};             // resolved
+  i64 length = 0;                       // of the sequence, by which dynamic and longrope go
   std::vector<double> inverse() const;  // n/2 numbers: radians a position
+  double amplitude() const { return scaling.amplitude(); }
 };
 
 struct Rope {
@@ -25,14 +25,16 @@ struct Rope {
   int sign = 1;            // -1 turns back: the gradient
   bool positions = false;  // a second input holds them
   i64 heads = 0;           // of the dim before the last: only the first ones turn, the others pass; 0: all turn
+  i64 first = 0;           // f: dims that pass before those that turn
   bool interleaved = false;
   void fields(auto&& v) const {
     v("x", x), v("base", freq.base), v("dims", freq.dims), v("sign", sign);
     if (freq.width) v("width", freq.width);
     if (freq.position_scale != 1) v("position_scale", freq.position_scale);
-    if (freq.factor != 1) v("factor", freq.factor);
+    if (freq.scaling.kind > RopeScaling::Kind::none) v("scaling", freq.scaling.text()), v("length", freq.length);
     if (positions) v("positions", positions);
     if (heads) v("heads", heads);
+    if (first) v("first", first);
     if (interleaved) v("interleaved", interleaved);
   }
   LayoutRule rule() const;

@@ -26,6 +26,7 @@ std::string part_of(const Origin& at, const RecomputeConfig& c) {
   const bool expert = at.module == "moe", shared = at.module == "shared_experts";
   if ((expert || shared) && c.recomputes("moe")) return "moe";
   if (shared && c.recomputes("shared_experts")) return "shared_experts";
+  if (at.up_projection && c.recomputes("mla_up_proj")) return "mla_up_proj";
   return at.module == "mlp" && c.recomputes("mlp") ? "mlp" : "";
 }
 
@@ -42,7 +43,8 @@ std::vector<Part> parts_of(const Graph& g, const RecomputeConfig& c) {
     } else if (at.norm) {
       if (c.recomputes("layernorm")) small.push_back({{v}, false, true});
     } else if (const std::string part = part_of(at, c); !part.empty()) {
-      mlps[{at.stack, at.layer, part}].nodes.push_back(v);
+      Part& whole = mlps[{at.stack, at.layer, part}];
+      whole.nodes.push_back(v), whole.keeps_results = !at.up_projection;
     } else if (n.op.get_if<ExpertActivation>() && c.recomputes("moe_act")) {
       small.push_back({{v}, false, true});
     }

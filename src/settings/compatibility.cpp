@@ -76,7 +76,12 @@ std::string bad_model_sizes(const Options& o) {
                        {"--moe-router-group-topk", m.moe.router_group_topk, 0, 1 << 16},
                        {"--moe-router-group-best", m.moe.router_group_best, 0, 1 << 16},
                        {"--moe-latent-size", m.moe.latent_size, 0},
-                       {"--rope-original-max-position-embeddings", m.rope_original_max_position_embeddings, 1}});
+                       {"--rope-original-max-position-embeddings", m.rope_scaling.original_length, 0},
+                       {"--q-lora-rank", m.mla.q_lora_rank, 0},
+                       {"--kv-lora-rank", m.mla.kv_lora_rank, 1},
+                       {"--qk-head-dim", m.mla.qk_head_dim, 1},
+                       {"--qk-pos-emb-head-dim", m.mla.qk_pos_emb_head_dim, 1},
+                       {"--v-head-dim", m.mla.v_head_dim, 1}});
 }
 
 std::string bad_run_sizes(const Options& o) {
@@ -140,8 +145,9 @@ std::vector<Rule> first_rules() {
 const std::vector<Rule>& compatibility_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all = first_rules();
-    for (const auto& part : {model_rules(), expert_rules(), router_rules(), batch_rules(), schedule_rules(),
-                             parallel_rules(), run_rules(), precision_rules(), recompute_rules(), offload_rules()})
+    for (const auto& part :
+         {model_rules(), attention_rules(), expert_rules(), router_rules(), batch_rules(), schedule_rules(),
+          parallel_rules(), run_rules(), precision_rules(), recompute_rules(), offload_rules()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

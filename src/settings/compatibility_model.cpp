@@ -57,7 +57,8 @@ std::string rotary_part(const Options& o) {
 
 std::string rotary_width(const Options& o) {
   const ModelConfig& m = o.model;
-  if (m.position_embedding_type != PositionEmbedding::rope || m.kv_channels == 0 || !rotary_part(o).empty()) return {};
+  if (m.position_embedding_type != PositionEmbedding::rope || m.mla.on()) return {};
+  if (m.kv_channels == 0 || !rotary_part(o).empty()) return {};
   const i64 width = i64(double(m.kv_channels) * m.rotary_percent), turned = (width + 1) / 2 * 2;
   if (width > 0 && turned <= m.kv_channels) return {};
   return fmt::format(
@@ -75,26 +76,10 @@ std::string rotary_numbers(const Options& o) {
   return {};
 }
 
-std::string scaling_needs_rope(const Options& o) {
-  const ModelConfig& m = o.model;
-  if (!m.use_rope_scaling || m.position_embedding_type == PositionEmbedding::rope) return {};
-  return "--use-rope-scaling needs --position-embedding-type rope";
-}
-
-std::string scaling_numbers(const Options& o) {
-  const ModelConfig& m = o.model;
-  if (m.rope_scaling_factor > 0 && m.rope_low_freq_factor > 0 && m.rope_high_freq_factor > m.rope_low_freq_factor)
-    return {};
-  return fmt::format(
-      "rope scaling needs positive factors with low < high: --rope-scaling-factor {}, --rope-low-freq-factor {}, "
-      "--rope-high-freq-factor {}",
-      m.rope_scaling_factor, m.rope_low_freq_factor, m.rope_high_freq_factor);
-}
-
 std::string rotary_without_rope(const Options& o) {
   if (o.model.position_embedding_type == PositionEmbedding::rope) return {};
-  for (const char* field : {"rotary-base", "rotary-percent", "rotary-interleaved",
-                            "rotary-seq-len-interpolation-factor", "rope-scaling-factor"})
+  for (const char* field :
+       {"rotary-base", "rotary-percent", "rotary-interleaved", "rotary-seq-len-interpolation-factor"})
     if (o.given.has(field)) return fmt::format("--{} has no effect without --position-embedding-type rope", field);
   return {};
 }
@@ -187,8 +172,6 @@ std::vector<Rule> model_rules() {
       {"rotary-percent is more than 0 and at most 1", Topic::model, Action::refuse, rotary_part},
       {"the rotated part of a head is whole pairs", Topic::model, Action::refuse, rotary_width},
       {"rotary numbers are positive", Topic::model, Action::refuse, rotary_numbers},
-      {"rope scaling comes with rope", Topic::model, Action::refuse, scaling_needs_rope},
-      {"rope scaling factors are positive and in order", Topic::model, Action::refuse, scaling_numbers},
       {"rotary flags come with rope", Topic::model, Action::warn, rotary_without_rope},
       {"parallel-shared-norm comes with parallel-residual", Topic::model, Action::refuse, shared_norm},
       {"norm-block-output comes without parallel-residual", Topic::model, Action::refuse, norms_of_outputs},

@@ -28,7 +28,8 @@ std::string selective_has_no_layers(const Options& o) {
 }
 
 std::string known_modules(const Options& o) {
-  constexpr std::string_view kModules[] = {"core_attn", "mlp", "layernorm", "moe", "moe_act", "shared_experts"};
+  constexpr std::string_view kModules[] = {"core_attn", "mlp",     "layernorm",     "mla_up_proj",
+                                           "moe",       "moe_act", "shared_experts"};
   for (const std::string& m : o.recompute.modules)
     if (std::ranges::find(kModules, m) == std::end(kModules))
       return fmt::format("--recompute-modules {}: there is no such part here: {} are there", m,
@@ -51,6 +52,11 @@ std::string core_attention(const Options& o) {
          "save memory";
 }
 
+std::string up_projections(const Options& o) {
+  if (!o.recompute.recomputes("mla_up_proj") || o.model.mla.on()) return {};
+  return "--recompute-modules mla_up_proj has no effect without --multi-latent-attention: leave it out";
+}
+
 }  // namespace
 
 std::vector<Rule> recompute_rules() {
@@ -61,6 +67,7 @@ std::vector<Rule> recompute_rules() {
       {"recompute-modules are parts of the model", Topic::run, Action::refuse, known_modules},
       {"flags about recomputation come with its granularity", Topic::run, Action::warn, something_is_recomputed},
       {"recompute-modules name what can be saved", Topic::run, Action::warn, core_attention},
+      {"recompute-modules mla_up_proj comes with multi-latent-attention", Topic::run, Action::warn, up_projections},
   };
 }
 

@@ -37,7 +37,7 @@ constexpr Row kAccepted[] = {
     {"weights that --load gives are never drawn first; those of a new model are drawn always", "--no-initialization"},
     {"which operations are fused is decided by the planner",
      "--no-bias-gelu-fusion --no-bias-swiglu-fusion --no-bias-dropout-fusion --no-rope-fusion "
-     "--no-persist-layer-norm --disable-jit-fuser --abort-on-unmet-fused-kernel-constraints "
+     "--no-persist-layer-norm --disable-jit-fuser --abort-on-unmet-fused-kernel-constraints --mla-down-proj-fusion "
      "--cross-entropy-loss-fusion --cross-entropy-fusion-impl= "
      "--use-fused-weighted-squared-relu --fused-residual-rmsnorm --mlp-chunks-for-training="},
     {"a GPU replays each step from CUDA graphs always",
@@ -142,10 +142,7 @@ constexpr Row kAccepted[] = {
     {"each rank updates whole matrices in one layout, and a product with itself is a product as others are",
      "--muon-use-syrk --no-use-layer-wise-param-layout"},
     {"positions are not of the kind that it is for",
-     "--yarn-beta-fast= --yarn-beta-slow= --yarn-correction-range-round-to-int "
-     "--yarn-original-max-position-embeddings= --yarn-rotary-scaling-factor --no-yarn-correction-range-round-to-int "
-     "--mrope-section=* --relative-attention-num-buckets= --relative-attention-max-distance= "
-     "--rotary-scaling-factor="},
+     "--mrope-section=* --relative-attention-num-buckets= --relative-attention-max-distance="},
     {"it is for serving: training does not read it",
      "--flash-decode --use-legacy-static-engine --max-tokens-to-oom= --enable-chunked-prefill "
      "--disable-chunked-prefill --num-speculative-tokens= --decode-only-cuda-graphs "

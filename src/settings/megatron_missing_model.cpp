@@ -32,16 +32,11 @@ constexpr Feature kOfModel[] = {
      "--moe-routing-trace-capture-hidden-states "
      "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters=",
      ""},
-    {"multi-latent attention is not built yet", "--multi-latent-attention",
-     "--q-lora-rank= --kv-lora-rank= --qk-head-dim= --qk-pos-emb-head-dim= --v-head-dim= --qk-nope-head-dim= "
-     "--qk-rope-head-dim= --mscale= "
-     "--mscale-all-dim= --mla-down-proj-fusion",
-     ""},
     {"of multi-token prediction only modules of the last layer's kind, trained with all else, are built",
      "--mtp-standalone --mtp-hsm --freeze-base-for-mtp",
      "--mtp-hybrid-override-pattern= --qad-train-target=", "--mtp-num-layers"},
     {"qk-clip is not built yet", "--qk-clip", "--qk-clip-alpha= --qk-clip-threshold=", ""},
-    {"this kind of rope is not built yet", "--no-rope-freq= --rope-type=rope", "", ""},
+    {"layers without rope are not built yet", "--no-rope-freq=", "", ""},
     {"this variant of a layer is not built yet",
      "--activation-func-clamp-value= --glu-linear-offset=0|0.0 --qk-l2-norm "
      "--softmax-type=vanilla --attention-output-gate --apply-residual-connection-post-layernorm "

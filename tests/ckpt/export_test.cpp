@@ -74,9 +74,9 @@ TEST(Export, tells_megatron_what_it_knows) {
   EXPECT_EQ(factor->kind, PickleValue::Kind::real);
   EXPECT_EQ(factor->real, 2.5);
   ModelConfig llama3 = *c.model;
-  llama3.use_rope_scaling = true;
+  llama3.rope_scaling.kind = RopeScaling::Kind::llama3;
   EXPECT_EQ(unknown_to_megatron(llama3), "");
-  llama3.rope_original_max_position_embeddings = 4096;
+  llama3.rope_scaling.original_length = 4096;
   EXPECT_NE(unknown_to_megatron(llama3).find("from 4096 positions"), std::string::npos);
   EXPECT_NE(unknown_to_megatron(parse_hf_config(kSmallBloom, "bloom").model).find("ALiBi"), std::string::npos);
   ModelConfig normed = *c.model;

@@ -28,9 +28,9 @@ TEST(HfConfig, reads_the_fixtures_and_writes_them_back) {
 
 TEST(HfConfig, fixture_values) {
   const ModelConfig llama31 = read_hf_config(fixture("llama31")).model;
-  EXPECT_TRUE(llama31.use_rope_scaling);
-  EXPECT_EQ(llama31.rope_scaling_factor, 8);
-  EXPECT_EQ(llama31.rope_original_max_position_embeddings, 256);
+  EXPECT_EQ(llama31.rope_scaling.kind, RopeScaling::Kind::llama3);
+  EXPECT_EQ(llama31.rope_scaling.factor, 8);
+  EXPECT_EQ(llama31.rope_scaling.original_length, 256);
   EXPECT_EQ(llama31.rotary_base, 500000);
   EXPECT_EQ(llama31.num_query_groups, 2);
   EXPECT_TRUE(llama31.untie_embeddings_and_output_weights);
@@ -114,7 +114,7 @@ TEST(HfConfig, refuses_by_name_and_value) {
   refused(changed(kLlama, "hidden_act", "relu"), "hidden_act = \"relu\"");
   refused(changed(family("gpt_neox"), "attention_bias", false), "attention_bias = false");
   refused(changed(family("gpt_neox"), "hidden_act", "relu"), "hidden_act = \"relu\"");
-  refused(changed(kLlama, "rope_scaling", {{"rope_type", "yarn"}, {"factor", 4}}), "rope_type = \"yarn\"");
+  refused(changed(kLlama, "rope_scaling", {{"rope_type", "su"}, {"factor", 4}}), "rope_type = \"su\"");
   refused(changed(kLlama, "rope_scaling", {{"rope_type", "llama3"}, {"factor", 4}}), "low_freq_factor is missing");
   refused(changed(kLlama, "rope_parameters", {{"full_attention", json::object()}}), "one set of rope settings");
   refused(changed(kLlama, "partial_rotary_factor", 0.5), "partial_rotary_factor = 0.5");

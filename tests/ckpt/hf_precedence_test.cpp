@@ -46,7 +46,7 @@ TEST(HfPrecedence, rope_settings_in_several_places_have_transformers_precedence)
 }
 
 TEST(HfPrecedence, the_original_length_at_the_top_counts_first) {
-  const auto length = [](const json& j) { return parse(j).model.rope_original_max_position_embeddings; };
+  const auto length = [](const json& j) { return parse(j).model.rope_scaling.original_length; };
   json j = changed(kLlama, "rope_scaling", llama3_scaling());
   EXPECT_EQ(length(j), 256);
   j["rope_scaling"]["original_max_position_embeddings"] = 128;

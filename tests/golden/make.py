@@ -28,6 +28,18 @@ def rope(theta, **more):
 # Of 4 frequencies with this base and scaling one is kept, one is between, two are divided by the factor.
 LLAMA31_ROPE = rope(500000.0, rope_type="llama3", factor=8.0, low_freq_factor=1.0, high_freq_factor=4.0,
                     original_max_position_embeddings=256)
+# Sequences of 20 tokens are longer than these lengths.
+YARN_ROPE = rope(10000.0, rope_type="yarn", factor=4.0, original_max_position_embeddings=8, beta_fast=3.0,
+                 beta_slow=0.5)
+YARN_MSCALES_ROPE = rope(10000.0, rope_type="yarn", factor=40.0, original_max_position_embeddings=16, beta_fast=8.0,
+                         truncate=False, mscale=0.8, mscale_all_dim=0.6)
+LONGROPE = rope(10000.0, rope_type="longrope", original_max_position_embeddings=12, short_factor=[1.0, 1.1, 1.2, 1.3],
+                long_factor=[1.0, 1.5, 3.0, 6.0])
+DEEPSEEK_YARN = rope(10000.0, rope_type="yarn", factor=40.0, original_max_position_embeddings=16, beta_fast=8.0,
+                     mscale=1.0, mscale_all_dim=0.7)
+DEEPSEEK = dict(LLAMA, num_key_value_heads=4, kv_lora_rank=8, qk_nope_head_dim=6, qk_rope_head_dim=4,
+                num_nextn_predict_layers=0)
+DEEPSEEK_EXPERTS = dict(n_routed_experts=8, num_experts_per_tok=4, n_group=4, topk_group=2, moe_intermediate_size=12)
 NO_DROPOUT = dict(hidden_dropout=0.0, attention_dropout=0.0)
 EXPERTS = dict(num_experts=6, num_experts_per_tok=3, moe_intermediate_size=12, norm_topk_prob=False)
 FALCON_ALIBI = dict(NO_DROPOUT, alibi=True, bias=True, parallel_attn=False, multi_query=False)
@@ -36,6 +48,11 @@ CASES = {
                           embd_pdrop=0.0, attn_pdrop=0.0, bos_token_id=43, eos_token_id=43),
     "llama": hf.LlamaConfig(**LLAMA, **rope(10000.0)),
     "llama31": hf.LlamaConfig(**LLAMA, head_dim=8, **LLAMA31_ROPE),
+    "llama_yarn": hf.LlamaConfig(**LLAMA, head_dim=8, **YARN_ROPE),
+    "llama_yarn_mscales": hf.LlamaConfig(**LLAMA, head_dim=8, **YARN_MSCALES_ROPE),
+    "llama_dynamic": hf.LlamaConfig(**dict(LLAMA, max_position_embeddings=12), head_dim=8,
+                                    **rope(10000.0, rope_type="dynamic", factor=3.0)),
+    "llama_longrope": hf.LlamaConfig(**LLAMA, head_dim=8, **LONGROPE),
     "mistral_swa": hf.MistralConfig(**LLAMA, head_dim=8, sliding_window=6, **rope(10000.0)),
     "qwen2": hf.Qwen2Config(**dict(LLAMA, tie_word_embeddings=True, rms_norm_eps=1e-6), **rope(1e6)),
     "qwen3": hf.Qwen3Config(**LLAMA, head_dim=8, **rope(1e6)),
@@ -72,7 +89,19 @@ CASES = {
     "qwen3_moe": hf.Qwen3MoeConfig(**LLAMA, **dict(EXPERTS, norm_topk_prob=True), head_dim=8, **rope(1e6)),
     "olmoe": hf.OlmoeConfig(**dict(LLAMA, intermediate_size=12), num_experts=6, num_experts_per_tok=3,
                             pad_token_id=None, eos_token_id=2, **rope(10000.0)),
+    # The two inner norms have an epsilon of their own. Values are wider than keys in one, narrower in the other.
+    "deepseek_v3_dense": hf.DeepseekV3Config(**DEEPSEEK, first_k_dense_replace=2, q_lora_rank=10, v_head_dim=5,
+                                             **DEEPSEEK_YARN),
+    "deepseek_v2_dense": hf.DeepseekV2Config(**DEEPSEEK, first_k_dense_replace=2, q_lora_rank=None, v_head_dim=12,
+                                             **rope(10000.0)),
+    "deepseek_v3": hf.DeepseekV3Config(**DEEPSEEK, **DEEPSEEK_EXPERTS, first_k_dense_replace=1, q_lora_rank=10,
+                                       v_head_dim=5, n_shared_experts=1, **DEEPSEEK_YARN),
+    "deepseek_v2": hf.DeepseekV2Config(**DEEPSEEK, **DEEPSEEK_EXPERTS, first_k_dense_replace=1, q_lora_rank=10,
+                                       v_head_dim=5, n_shared_experts=2, topk_method="group_limited_greedy",
+                                       routed_scaling_factor=1.5, **DEEPSEEK_YARN),
 }
+# Draws of which bf16's roundings change no choice of experts.
+MORE_SEED = dict(deepseek_v3=1, deepseek_v2=1)
 
 
 def is_norm(name):
@@ -91,6 +120,9 @@ def random_weights(model, generator):
                 p.copy_(1 + 0.1 * noise)
             else:
                 p.copy_(0.1 * noise)
+        for name, b in model.named_buffers():
+            if name.endswith("e_score_correction_bias"):
+                b.copy_(0.1 * torch.randn(b.shape, generator=generator))
 
 
 def random_batches(vocab_size, shape, generator):
@@ -130,7 +162,7 @@ def train(model, batches):
 def make(name, config, folder):
     # Falcon's eager attention adds ALiBi twice, in the mask and beside it; the default one adds it once.
     config._attn_implementation = "sdpa" if name.startswith("falcon_alibi") else "eager"
-    generator = torch.Generator().manual_seed(1 + sum(name.encode()))
+    generator = torch.Generator().manual_seed(1 + sum(name.encode()) + MORE_SEED.get(name, 0))
     model = hf.AutoModelForCausalLM.from_config(config).float().eval()
     random_weights(model, generator)
     batches = random_batches(config.vocab_size, (1, 300) if name.endswith("_long") else (BATCH, SEQ), generator)

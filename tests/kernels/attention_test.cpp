@@ -6,8 +6,9 @@
 namespace megalith::kernel_tests {
 
 struct Sizes {
-  i64 s, b, g, r, d, t = 0;
+  i64 s, b, g, r, d, t = 0, v = 0;
   i64 keys() const { return t ? t : s; }
+  i64 values() const { return v ? v : d; }  // size of one
 };
 
 struct Case {
@@ -33,13 +34,14 @@ struct Case {
 static Case make_case(DType t, const Sizes& n, AttentionSpec at = {}) {
   at.scale = 1.3 / std::sqrt(double(n.d));
   Case c{at, n, t, normals(t, {n.s, n.b, n.g, n.r, n.d}, 1), normals(t, {n.keys(), n.b, n.g, n.d}, 2),
-         normals(t, {n.keys(), n.b, n.g, n.d}, 3), array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
+         normals(t, {n.keys(), n.b, n.g, n.values()}, 3),
+         array(DType::i64, {n.b}, [](i64 i) { return double(i * 1009 + 5); }),
          // Documents of 7, 8, 9.. positions, cut elsewhere in each sample.
          array(DType::i32, {n.s, n.b},
                [&](i64 i) { return std::max<double>(0, double(i / n.b - (i / n.b + i % n.b) % (7 + i % n.b))); }),
          // The first sequence is whole, the next has no key, the others end somewhere.
          array(DType::i32, {n.b}, [&](i64 i) { return double(i == 0 ? n.keys() : (i - 1) * n.keys() * 2 / 3); }),
-         normals(t, {n.s, n.b, n.g, n.r, n.d}, 4)};
+         normals(t, {n.s, n.b, n.g, n.r, n.values()}, 4)};
   return c;
 }
 
@@ -48,13 +50,14 @@ struct Plain {
   std::vector<double> o, lse, dq, dk, dv;
 };
 static Plain plain(const Case& c) {
-  const auto [s, b, g, r, d, _] = c.n;
-  const i64 t = c.n.keys();
+  const auto [s, b, g, r, d, _, __] = c.n;
+  const i64 t = c.n.keys(), of_v = c.n.values();
   const std::vector<double> slopes = alibi_slopes(g * r);
   Plain out;
-  out.o.assign(c.q.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq = out.o;
-  out.dk.assign(c.k.x.size(), 0), out.dv = out.dk;
+  out.o.assign(c.dout.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq.assign(c.q.x.size(), 0);
+  out.dk.assign(c.k.x.size(), 0), out.dv.assign(c.v.x.size(), 0);
   const auto key_row = [&](i64 j, i64 bi, i64 gi) { return ((j * b + bi) * g + gi) * d; };
+  const auto value_row = [&](i64 j, i64 bi, i64 gi) { return ((j * b + bi) * g + gi) * of_v; };
   for (i64 i = 0; i < s; ++i)
     for (i64 head = 0; head < b * g * r; ++head) {
       const i64 bi = head / (g * r), gi = head / r % g, ri = head % r, row = i * b * g * r + head;
@@ -73,11 +76,11 @@ static Plain plain(const Case& c) {
       out.lse[row] = std::log(sum);
       for (i64 j = lo; j < hi; ++j) {
         p[j] /= sum;
-        const i64 kr = key_row(j, bi, gi);
-        for (i64 e = 0; e < d; ++e) {
-          out.o[row * d + e] += p[j] * keep[j] * c.v[kr + e];
-          out.dv[kr + e] += p[j] * keep[j] * c.dout[row * d + e];
-          dp[j] += keep[j] * c.dout[row * d + e] * c.v[kr + e];
+        const i64 vr = value_row(j, bi, gi);
+        for (i64 e = 0; e < of_v; ++e) {
+          out.o[row * of_v + e] += p[j] * keep[j] * c.v[vr + e];
+          out.dv[vr + e] += p[j] * keep[j] * c.dout[row * of_v + e];
+          dp[j] += keep[j] * c.dout[row * of_v + e] * c.v[vr + e];
         }
         mean += p[j] * dp[j];
       }
@@ -110,7 +113,8 @@ static Tolerances tolerances(const Case& c) {
 
 static std::string print(const Case& c) {
   return fmt::format("{} {} s {} b {} g {} r {} d {}", name_of(c.dtype), AnyOp(Attention{c.at}).print(), c.n.s, c.n.b,
-                     c.n.g, c.n.r, c.n.d);
+                     c.n.g, c.n.r, c.n.d) +
+         (c.n.v ? fmt::format(" v {}", c.n.v) : "");
 }
 
 static void compare(const Case& c) {
@@ -126,7 +130,7 @@ static void compare(const Case& c) {
       y[1].x[i] = finite[i] = 0;
     }
   expect_near(y[1], finite, tol.lse, "lse");
-  const Array o = array(c.dtype, c.q.type.shape, [&](i64 i) { return want.o[i]; });
+  const Array o = array(c.dtype, c.dout.type.shape, [&](i64 i) { return want.o[i]; });
   const Array lse = array(accum_of(c.dtype), y[1].type.shape, [&](i64 i) { return want.lse[i]; });
   const auto g = run_checked(AttentionGrad{c.at}, c.backward_ins(o, lse));
   expect_near(g[0], want.dq, tol.gradient, "dq");
@@ -189,6 +193,18 @@ TEST(Attention, rounded_biases) {
 TEST(Attention, long_sequence_and_wide_heads) {
   compare(make_case(DType::f32, {300, 1, 1, 2, 128}));
   compare(make_case(DType::f32, {300, 1, 1, 1, 20}, {.window = 100}));
+}
+
+// Of multi-head latent attention values are smaller; wider ones are possible.
+TEST(Attention, values_of_another_size) {
+  for (DType t : tested_dtypes())
+    for (const AttentionSpec& at : {AttentionSpec{}, {.window = 40, .dropout = 0.2, .seed = 5, .starts = true}})
+      for (i64 s : {1, 33, 130})
+        for (auto [d, v] : {std::pair<i64, i64>{24, 20}, {20, 24}, {7, 3}, {64, 40}})
+          compare(make_case(t, {s, 2, 2, 2, d, 0, v}, at));
+  compare(make_case(DType::bf16, {200, 2, 4, 1, 192, 0, 128}));
+  compare(make_case(DType::bf16, {384, 1, 4, 1, 192, 0, 128}));
+  compare(make_case(DType::f32, {130, 1, 2, 1, 192, 0, 128}));
 }
 
 // Heads as wide as models have them, by both of a GPU's ways (cuDNN takes bf16 without starts).

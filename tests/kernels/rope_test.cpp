@@ -10,10 +10,10 @@ static std::vector<double> turned(const Rope& op, const Array& x, const std::fun
   for (i64 row = 0; row < x.dim(0) * b * heads; ++row)
     for (i64 i = 0; i < half; ++i) {
       const double angle = op.sign * position(row / heads / b, row / heads % b) * freq[size_t(i)];
-      const i64 first = row * d + (op.interleaved ? 2 * i : i), second = first + (op.interleaved ? 1 : half);
+      const i64 first = row * d + op.first + (op.interleaved ? 2 * i : i), second = first + (op.interleaved ? 1 : half);
       const double u = x[first], v = x[second];
-      y[first] = u * std::cos(angle) - v * std::sin(angle);
-      y[second] = v * std::cos(angle) + u * std::sin(angle);
+      y[first] = op.freq.amplitude() * (u * std::cos(angle) - v * std::sin(angle));
+      y[second] = op.freq.amplitude() * (v * std::cos(angle) + u * std::sin(angle));
     }
   return y;
 }
@@ -27,7 +27,8 @@ TEST(Rope, is_its_definition) {
           const Array x = normals(t, {s, 2, 2, 3, d}, 1);
           expect_near(run_checked(op, {x})[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4},
                       "static");
-          op.positions = true, op.freq.base = 500000, op.freq.factor = 8;
+          op.positions = true, op.freq.base = 500000,
+          op.freq.scaling = {.kind = RopeScaling::Kind::llama3, .factor = 8, .original_length = 8192};
           const auto position = [](i64 i, i64 b) { return double((i * 7919 + b * 31) % 8192); };
           const Array positions = array(DType::i32, {s, 2}, [&](i64 i) { return position(i / 2, i % 2); });
           expect_near(run_checked(op, {x, positions})[0], turned(op, x, position), {t, 8, 4}, "by input");
@@ -73,6 +74,20 @@ TEST(Rope, only_the_first_heads_turn) {
         for (size_t i = 0; i < want.size(); ++i)
           if (i64(i) / d % 5 >= 3) want[i] = x.x[i];
         expect_near(run_checked(op, ins)[0], want, {t, 8, 4}, "heads");
+      }
+}
+
+// Of multi-head latent attention: a part passes before the neighbours that turn. Yarn has an amplitude.
+TEST(Rope, a_part_behind_others) {
+  for (DType t : tested_dtypes())
+    for (auto [first, dims, d] : {std::tuple<i64, i64, i64>{12, 8, 20}, {128, 64, 192}, {3, 4, 10}, {0, 8, 8}})
+      for (bool positions : {false, true}) {
+        Rope op{.x = "sbgrd", .freq = {.dims = dims}, .positions = positions, .first = first, .interleaved = true};
+        op.freq.scaling = {.kind = RopeScaling::Kind::yarn, .factor = 4, .original_length = 16};
+        const Array x = normals(t, {7, 2, 3, 1, d}, 1);
+        std::vector<Array> ins = {x};
+        if (positions) ins.push_back(array(DType::i32, {7, 2}, [](i64 i) { return double(i / 2); }));
+        expect_near(run_checked(op, ins)[0], turned(op, x, [](i64 i, i64) { return double(i); }), {t, 8, 4}, "part");
       }
 }
 

@@ -13,8 +13,8 @@ namespace {
 
 std::vector<std::pair<std::string, ModelConfig>> models() {
   ModelConfig head_norms = llama_like(), bloom = gpt2_like(), window = llama_like(), falcon = llama_like();
-  head_norms.qk_layernorm = true, head_norms.use_rope_scaling = true,
-  head_norms.rope_original_max_position_embeddings = 8;
+  head_norms.qk_layernorm = true, head_norms.rope_scaling.kind = RopeScaling::Kind::llama3,
+  head_norms.rope_scaling.original_length = 8;
   bloom.position_embedding_type = PositionEmbedding::alibi, bloom.embedding_layernorm = true;
   window.sliding_window = 5, window.add_qkv_bias = true, window.rotary_percent = 0.5,
   window.activation = Activation::gelu;
@@ -31,10 +31,28 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   mtp.mtp = {.num_layers = 2, .loss_scaling_factor = 0.7};
   mtp_tied.mtp = {.num_layers = 2, .loss_scaling_factor = 0.7, .use_repeated_layer = true};
   mtp_tied.position_embedding_type = PositionEmbedding::alibi, mtp_tied.embedding_layernorm = true;
-  return {
-      {"mtp", mtp},          {"mtp_tied", mtp_tied},     {"gemma", gemma}, {"olmo2", olmo2},   {"llama", llama_like()},
-      {"gpt2", gpt2_like()}, {"head_norms", head_norms}, {"bloom", bloom}, {"window", window}, {"falcon", falcon},
-      {"odd", odd},          {"scaled", scaled}};
+  ModelConfig mla = mla_like(), one_latent = mla_like(), longrope = llama_like(), dynamic = llama_like();
+  one_latent.mla.q_lora_rank = 0, one_latent.mla.v_head_dim = 12, one_latent.qk_layernorm = false,
+  one_latent.rope_scaling = {};
+  longrope.rope_scaling = {.kind = RopeScaling::Kind::longrope, .factor = 2, .original_length = 8};
+  longrope.rope_scaling.short_factors = {1, 1}, longrope.rope_scaling.long_factors = {1.5, 3};
+  dynamic.rope_scaling = {.kind = RopeScaling::Kind::dynamic, .factor = 2, .original_length = 8};
+  return {{"mtp", mtp},
+          {"mtp_tied", mtp_tied},
+          {"mla", mla},
+          {"one_latent", one_latent},
+          {"longrope", longrope},
+          {"dynamic", dynamic},
+          {"gemma", gemma},
+          {"olmo2", olmo2},
+          {"llama", llama_like()},
+          {"gpt2", gpt2_like()},
+          {"head_norms", head_norms},
+          {"bloom", bloom},
+          {"window", window},
+          {"falcon", falcon},
+          {"odd", odd},
+          {"scaled", scaled}};
 }
 
 Tensors moved(const Tensors& at, const Tensors& u, double h) {

@@ -133,6 +133,39 @@ TEST(ModelMistakes, walk_leaves_out_the_all_reduce_of_dx) {
   expect_noticed("the walk leaves out the all-reduce of dx", s, "build: [forgetful]");
 }
 
+// Of multi-head latent attention: the key that turns is one for all heads, and each rank has a term of its gradient.
+
+TrainingSpec latent(ParallelStyle style = {false, Order::block, false}) {
+  return {.model = mla_like(), .mesh = kOne, .style = style, .micro_batches = 2};
+}
+constexpr size_t kSharedKey = 2;  // of what enters the heads: the queries' latent, the keys', the key that turns
+
+TEST(ModelMistakes, shared_key_not_entered) {
+  TrainingSpec s = latent();
+  s.edit_forward = [](Graph& g) {
+    bypass(g, relayouts(g, kSame, kCopy, "layer 0 attention").at(kSharedKey)), infer_again(g);
+  };
+  expect_noticed("the key of all heads spread over ranks without its twin", s, "build: [latent_keys]");
+}
+
+TEST(ModelMistakes, walk_leaves_out_the_sum_of_the_shared_key) {
+  for (const ParallelStyle& style : {ParallelStyle{false, Order::block, false}, kSp}) {
+    TrainingSpec s = latent(style);
+    s.edit_forward = [&](Graph& g) {
+      const State from = style.sequence_parallel ? split(0) : kSame;
+      Node& n = g.nodes[relayouts(g, from, kCopy, "layer 0 attention").at(kSharedKey)];
+      n.op = Forgetful{*n.op.get_if<Relayout>()};
+    };
+    expect_noticed("the walk leaves out the sum of the shared key's gradient", s, "build: [forgetful]");
+  }
+}
+
+TEST(ModelMistakes, down_projection_declared_same_under_sp) {
+  TrainingSpec s = latent(kSp);
+  s.edit_forward = declared_same("linear_kv_down_proj.weight", groups::tensor);
+  expect_noticed("down projection declared Same under SP", s, "build: [einsum]");
+}
+
 // ---- found by replicas that differ, or by the numbers
 
 TEST(ModelMistakes, all_reduce_does_nothing) {

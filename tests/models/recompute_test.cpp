@@ -18,6 +18,7 @@ std::vector<RecomputeConfig> ways() {
                                                   {"layernorm"},
                                                   {"mlp", "layernorm"},
                                                   {"core_attn"},
+                                                  {"mla_up_proj", "layernorm"},
                                                   {"moe"},
                                                   {"moe_act"},
                                                   {"shared_experts"},
@@ -56,12 +57,30 @@ TEST(Recompute, gives_the_same_bits_on_one_rank) {
   norms.parallel_residual = norms.qk_layernorm = true;
   expect_same_bits(spec_of(falcon, make_mesh({})));
   expect_same_bits(spec_of(norms, make_mesh({})));
+  expect_same_bits(spec_of(mla_like(), make_mesh({})));
 }
 
 TEST(Recompute, gives_the_same_bits_on_several_ranks) {
   expect_same_bits(spec_of(gpt2_like(), make_mesh({1, 1, 2, 1}), {true, Order::block, false}));
   expect_same_bits(spec_of(llama_like(), make_mesh({1, 2, 2, 1}), {true, Order::zigzag, false}));
   expect_same_bits(spec_of(llama_like(), make_mesh({2, 1, 2, 1})));
+  expect_same_bits(spec_of(mla_like(), make_mesh({1, 2, 2, 1}), {true, Order::zigzag, false}));
+}
+
+// Queries, keys and values are not kept; the latents are.
+TEST(Recompute, mla_up_proj_saves_memory) {
+  TrainingSpec spec = spec_of(mla_like(), make_mesh({}));
+  spec.model.num_layers = 12;
+  const auto bytes = [&] {
+    TrainingGraph t = build_training(spec);
+    return plan_training(spec, t).arena_bytes;
+  };
+  const i64 without = bytes();
+  spec.recompute = {Granularity::selective, Method::none, 0, {"mla_up_proj"}};
+  const MlaConfig& mla = spec.model.mla;
+  const i64 tokens = spec.model.seq_length * spec.samples / spec.micro_batches;
+  const i64 layer = tokens * spec.model.num_attention_heads * (2 * mla.head() + mla.v_head_dim) * i64(sizeof(double));
+  EXPECT_LT(bytes(), without - 8 * layer);  // of twelve
 }
 
 TEST(Recompute, gives_the_same_bits_with_experts) {

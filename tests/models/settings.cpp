@@ -12,6 +12,14 @@ ModelConfig llama_like() {
   return c;
 }
 
+ModelConfig mla_like() {
+  ModelConfig c = llama_like();
+  c.num_attention_heads = c.num_query_groups = 4, c.qk_layernorm = true, c.mla = {true, 10, 6, 5, 4, 3, 1e-6};
+  c.rope_scaling = {.kind = RopeScaling::Kind::yarn, .factor = 4, .original_length = 8, .beta_fast = 4};
+  c.rope_scaling.mscale = 0.8, c.rope_scaling.mscale_all_dim = 0.6;
+  return c;
+}
+
 ModelConfig gpt2_like() {
   ModelConfig c;
   c.num_layers = 2, c.hidden_size = 16, c.ffn_hidden_size = 24, c.num_attention_heads = 4, c.num_query_groups = 4;
@@ -65,6 +73,11 @@ void predict_on_tied(TrainingSpec& s) {
 }
 void predict_again(TrainingSpec& s) { predict_on(s), s.model.mtp.use_repeated_layer = true; }
 void predict_apart(TrainingSpec& s) { predict_on(s), s.model.mtp.detach_heads = true; }
+void one_latent(TrainingSpec& s) {  // wide values, no norms
+  s.model.mla.q_lora_rank = 0, s.model.mla.v_head_dim = 12, s.model.qk_layernorm = false;
+  s.model.add_bias_linear = true, s.model.norm_block_output = true;
+}
+void mla_window(TrainingSpec& s) { s.documents = true, s.model.sliding_window = 5, s.model.apply_layernorm_1p = true; }
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
 void ring(TrainingSpec& s) { s.ring = true; }
 void ring_of_everything(TrainingSpec& s) {
@@ -186,6 +199,19 @@ const Run kRuns[] = {
     {"olmo2", llama_like, olmo2, kSpZigzag, 1, 2, 2, 2, 2},
     {"olmo2", llama_like, olmo2, kAllToAll, 1, 2, 1, 1, 2},
     {"gpt2_ring", gpt2_like, ring, kZigzag, 2, 2, 1, 1, 2},
+    {"mla", mla_like, nullptr, kPlain, 1, 1, 2, 1, 2},
+    {"mla", mla_like, nullptr, kSp, 2, 1, 2, 1, 2},
+    {"mla", mla_like, nullptr, kSp, 1, 1, 4, 1, 1},
+    {"mla", mla_like, nullptr, kSpZigzag, 1, 2, 2, 1, 2},
+    {"mla", mla_like, nullptr, kZigzag, 1, 2, 2, 1, 2},
+    {"mla", mla_like, nullptr, kSpAllToAll, 1, 2, 2, 1, 2},
+    {"mla_keep_gathered", mla_like, keep_gathered, kSp, 1, 1, 2, 1, 2},
+    {"mla_one_latent", mla_like, one_latent, kPlain, 1, 1, 4, 1, 2},
+    {"mla_one_latent", mla_like, one_latent, kSpZigzag, 1, 2, 2, 1, 2},
+    {"mla_window", mla_like, mla_window, kSpZigzag, 1, 2, 2, 1, 2},
+    {"mla_ring", mla_like, ring, kZigzag, 1, 4, 1, 1, 2},
+    {"mla_ring", mla_like, ring, kSpZigzag, 1, 2, 2, 1, 2},
+    {"mla", mla_like, nullptr, kSpZigzag, 2, 2, 2, 1, 2, 4, 1},
     {"llama", llama_like, nullptr, kSpZigzag, 2, 2, 2, 2, 2, 4, 2},  // tr | tk cp | dp
     {"gpt2", gpt2_like, nullptr, kSpZigzag, 2, 2, 4, 1, 2, 4, 2},    // tk 2 | tk 2 x cp | dp
     {"llama", llama_like, nullptr, kPlain, 4, 1, 1, 1, 2, 2, 1},     // dp 2 | dp 2

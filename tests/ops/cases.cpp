@@ -124,10 +124,24 @@ class Table {
     grad(rope, {value("sbrd")});
     rope.heads = 0, rope.interleaved = true, rope.freq.dims = size_.at('d') / 4 * 2, rope.freq.width = 3;
     grad(rope, {value("sbrd")});
+    rope.first = size_.at('d') / 2, rope.freq.scaling = {.kind = RopeScaling::Kind::yarn, .factor = 4};
+    rope.freq.scaling.original_length = 2;
+    grad(rope, {value("sbrd")});
+    cuts();
     const i64 g = size_.at('g'), r = size_.at('r'), d = size_.at('d');
     grad(Reshape{"sgrd->s(grd)", {{'g', g}, {'r', r}, {'d', d}}, {}}, {value("sgrd")});
     CaseInput merged{random_tensor({size_.at('s'), g * r, d}, seed()), true};
     grad(Reshape{"s(gr)d->sgrd", {{'g', g}, {'r', r}}, {}}, {merged});
+  }
+
+  // Letters of sizes that no letter of the table has are those of layouts_test: 4 at every place.
+  void cuts() {
+    const i64 h = size_.at('h'), d = size_.at('d'), k = size_.at('k');
+    grad(Cut{"sbh", 'h', 1, h - 1}, {value("sbh")});
+    grad(Cut{"sbh", 's', 1, size_.at('s') - 1}, {value("sbh")});
+    grad(Join{"sbd", 'd', h, k}, {value("sbh"), value("sbk")});
+    grad(LatentKeys{d - 2, k, 2}, {value("sbgd"), value("sbk")});
+    plain(LatentKeysGrad{h - 2, 2, k}, {value("sbgh"), value("sbgk")});
   }
 
   void norms() {
@@ -157,6 +171,7 @@ class Table {
     CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
     o.like = lse.like = 1;
     plain(AttentionGrad{at}, {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows()});
+    other_values(at);
     packed_attention();
     const AttentionSpec cut{.scale = 0.5, .window = 3, .starts = true};
     CaseInput v = value("tbgd"), o_before = value("sbgrd"), lse_before = value("sbgr");
@@ -180,6 +195,18 @@ class Table {
     plain(CacheWrite{}, {constant("tbgd"), new_k, length});
     plain(CachedAttention{AttentionSpec{.scale = 0.5, .alibi = true}},
           {new_q, constant("tbgd"), constant("tbgd"), length});
+  }
+
+  // Values of another size than queries and keys.
+  void other_values(const AttentionSpec& at) {
+    CaseInput o = constant("sbgrk"), lse = positive("sbgr", false), length{filled({}, 1), false, DType::i32};
+    o.like = lse.like = 1;
+    grad(Attention{at}, {value("sbgrd"), value("tbgd"), value("tbgk"), rows()});
+    plain(AttentionGrad{at}, {value("sbgrk"), value("sbgrd"), value("tbgd"), value("tbgk"), o, lse, rows()});
+    plain(AttentionPartGrad{at}, {value("sbgrk"), value("sbgrd"), value("tbgd"), value("tbgk"), o, lse, rows()});
+    const Shape q = shape("bgrd");
+    CaseInput new_q{random_tensor({2, q[0], q[1], q[2], q[3]}, seed())};
+    plain(CachedAttention{AttentionSpec{.scale = 0.5}}, {new_q, constant("tbgd"), constant("tbgk"), length});
   }
 
   void packed_attention() {
@@ -277,6 +304,7 @@ std::vector<AnyOp> ops_without_gradient() {
           ActivateGrad{},
           SwigluGrad{},
           AttentionGrad{},
+          LatentKeysGrad{},
           AttentionPart{},
           AttentionPartGrad{},
           EmbeddingGrad{},

@@ -12,6 +12,7 @@ struct Example {
 using Examples = std::multimap<std::string, Example>;
 
 Examples examples_of_model();
+Examples examples_of_attention();
 Examples examples_of_schedule();
 Examples examples_of_parallel();
 Examples examples_of_run();

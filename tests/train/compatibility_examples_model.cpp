@@ -52,12 +52,6 @@ Examples examples_of_model() {
           {"rotary numbers are positive", {"--rotary-base 0", "--rotary-base 0 must be positive"}},
           {"rotary numbers are positive",
            {"--rotary-seq-len-interpolation-factor -1", "--rotary-seq-len-interpolation-factor -1 must be positive"}},
-          {"rope scaling comes with rope",
-           {"--use-rope-scaling", "--use-rope-scaling needs --position-embedding-type rope"}},
-          {"rope scaling factors are positive and in order",
-           {"--rope-low-freq-factor 4",
-            "rope scaling needs positive factors with low < high: --rope-scaling-factor 8, --rope-low-freq-factor 4, "
-            "--rope-high-freq-factor 4"}},
           {"rotary flags come with rope",
            {"--rotary-base 500000", "--rotary-base has no effect without --position-embedding-type rope"}},
           {"parallel-shared-norm comes with parallel-residual",

@@ -115,9 +115,12 @@ Examples examples_of_run() {
        {"--recompute-granularity selective --recompute-modules mlp --recompute-num-layers 1",
         "--recompute-method and --recompute-num-layers are for --recompute-granularity full: leave them out"}},
       {"recompute-modules are parts of the model",
-       {"--recompute-granularity selective --recompute-modules mlp mla_up_proj",
-        "--recompute-modules mla_up_proj: there is no such part here: core_attn, mlp, layernorm, moe, moe_act, "
+       {"--recompute-granularity selective --recompute-modules mlp mhc",
+        "--recompute-modules mhc: there is no such part here: core_attn, mlp, layernorm, mla_up_proj, moe, moe_act, "
         "shared_experts are there"}},
+      {"recompute-modules mla_up_proj comes with multi-latent-attention",
+       {"--recompute-granularity selective --recompute-modules mla_up_proj",
+        "--recompute-modules mla_up_proj has no effect without --multi-latent-attention: leave it out"}},
       {"flags about recomputation come with its granularity",
        {"--recompute-method block",
         "--recompute-method and --recompute-num-layers have no effect without --recompute-granularity full"}},

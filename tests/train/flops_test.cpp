@@ -16,6 +16,15 @@ double by_formula(const ModelConfig& c) {
   const double h = double(c.hidden_size), s = double(c.seq_length), layers = double(c.num_layers);
   const double q = double(c.kv_channels * c.num_attention_heads), kv = double(c.kv_channels * c.groups());
   const double mlp = h * double(c.ffn_hidden_size) * (c.gated() ? 3 : 2);
+  if (c.mla.on()) {
+    const MlaConfig& m = c.mla;
+    const double a = double(c.num_attention_heads), head = double(m.head()), v = double(m.v_head_dim);
+    const double rank = double(m.q_lora_rank), kv_rank = double(m.kv_lora_rank), own = double(m.qk_head_dim);
+    const double queries = m.q_lora_rank ? rank * (h + a * head) : h * a * head;
+    const double keys = kv_rank * (h + a * (own + v)) + h * double(m.qk_pos_emb_head_dim);
+    const double all = layers * (mlp + queries + keys + a * v * h) + h * double(c.padded_vocab_size);
+    return 6 * s * (all + layers * s * a * (head + v) / 2);
+  }
   const double products = layers * (mlp + h * (q + 2 * kv) + q * h) + h * double(c.padded_vocab_size);
   return 6 * s * (products + layers * s * q);
 }
@@ -71,6 +80,20 @@ TEST(Flops, gpt2_counts_the_padded_vocabulary) {
   EXPECT_EQ(size.by_kind.at(ParameterKind::positions), 1024.0 * 768);
 }
 
+// The sizes of DeepSeek-V3's attention, and of its dense layers.
+TEST(Flops, multi_head_latent_attention) {
+  ModelConfig c = llama(model_of(3, 7168, 18432, 128, 0, 129280, 4096));
+  c.mla = {true, 1536, 512, 128, 64, 128}, c.qk_layernorm = true;
+  counted(c);
+  c.resolve();
+  const double attention =
+      7168.0 * 1536 + 1536 + 1536.0 * 128 * 192 + 7168.0 * 576 + 512 + 512.0 * 128 * 256 + 128.0 * 128 * 7168;
+  EXPECT_EQ(attention, 187107328.0);
+  EXPECT_EQ(size_of(Gpt(c)).parameters(), 3 * (attention + 3.0 * 7168 * 18432 + 2 * 7168) + 2.0 * 129280 * 7168 + 7168);
+  c.mla.q_lora_rank = 0, c.qk_layernorm = false;
+  counted(c);
+}
+
 TEST(Flops, heads_may_be_wider_than_the_model) {
   ModelConfig c = model_of(1, 8, 16, 4, 2, 10, 3);
   c.kv_channels = 4, c.padded_vocab_size = 10;
@@ -96,7 +119,7 @@ TEST(Flops, equal_the_formula_for_every_family) {
   with(base, [](ModelConfig& c) { c.sliding_window = 8; });                                // Mistral
   with(base, [](ModelConfig& c) { c.add_qkv_bias = true, c.qk_layernorm = true; });        // Qwen 2, 3
   with(base, [](ModelConfig& c) { c.add_attention_bias = true, c.add_mlp_bias = true; });  // Llama with biases
-  with(base, [](ModelConfig& c) { c.use_rope_scaling = true; });                           // Llama 3.1
+  with(base, [](ModelConfig& c) { c.rope_scaling.kind = RopeScaling::Kind::llama3; });     // Llama 3.1
   with(base, [](ModelConfig& c) { c.norm_block_output = c.qk_layernorm = c.qk_layernorm_across_heads = true; });
   with(base, [](ModelConfig& c) {  // Gemma
     c.activation = Activation::geglu, c.apply_layernorm_1p = c.scale_embedding = true;

@@ -75,14 +75,44 @@ TEST(Options, ModelSpellings) {
                  "--untie-embeddings-and-output-weights --qk-layernorm --parallel-residual");
   EXPECT_EQ(o.model.position_embedding_type, PositionEmbedding::rope);
   EXPECT_EQ(o.model.rotary_base, 500000);
-  EXPECT_TRUE(o.model.use_rope_scaling);
-  EXPECT_EQ(o.model.rope_scaling_factor, 32);
+  EXPECT_EQ(o.model.rope_scaling.kind, RopeScaling::Kind::llama3);
+  EXPECT_EQ(o.model.rope_scaling.factor, 32);
   EXPECT_EQ(o.model.normalization, Normalization::rms_norm);
   EXPECT_EQ(o.model.norm_epsilon, 1e-6);
   EXPECT_FALSE(o.model.add_bias_linear);
   EXPECT_TRUE(o.model.add_qkv_bias && o.model.untie_embeddings_and_output_weights && o.model.qk_layernorm &&
               o.model.parallel_residual);
   EXPECT_TRUE(options_of(std::string(kSmallRun) + "--disable-bias-linear --add-bias-linear").model.add_bias_linear);
+}
+
+// A line of DeepSeek-V3's sizes in Megatron's words: of latent attention a factor above 1 means yarn.
+TEST(Options, LatentAttention) {
+  const std::string line =
+      std::string(kSmallRun) +
+      "--multi-latent-attention --position-embedding-type rope --q-lora-rank 1536 --kv-lora-rank 512 --qk-head-dim 128 "
+      "--qk-pos-emb-head-dim 64 --v-head-dim 96 --qk-layernorm --rotary-scaling-factor 40 --mscale 1.0 "
+      "--mscale-all-dim 1.0 ";
+  const ModelConfig m = options_of(line).model;
+  EXPECT_EQ(m.mla, (MlaConfig{true, 1536, 512, 128, 64, 96}));
+  EXPECT_EQ(m.rope_scaling.kind, RopeScaling::Kind::yarn);
+  EXPECT_EQ(m.rope_scaling.factor, 40);
+  EXPECT_EQ(m.rope_scaling.original_length, 4096);
+  EXPECT_EQ(m.rope_scaling.mscale_all_dim, 1);
+  EXPECT_EQ(options_of(line + "--rope-type rope").model.rope_scaling.kind, RopeScaling::Kind::none);
+}
+
+TEST(Options, Yarn) {
+  const ModelConfig m = options_of(std::string(kSmallRun) +
+                                   "--position-embedding-type yarn --yarn-rotary-scaling-factor 32 "
+                                   "--yarn-original-max-position-embeddings 2048 --yarn-beta-fast 16 "
+                                   "--no-yarn-correction-range-round-to-int")
+                            .model;
+  EXPECT_EQ(m.position_embedding_type, PositionEmbedding::rope);
+  EXPECT_EQ(m.rope_scaling.kind, RopeScaling::Kind::yarn);
+  EXPECT_EQ(m.rope_scaling.factor, 32);
+  EXPECT_EQ(m.rope_scaling.original_length, 2048);
+  EXPECT_EQ(m.rope_scaling.beta_fast, 16);
+  EXPECT_FALSE(m.rope_scaling.whole_ends);
 }
 
 TEST(Options, SlidingWindows) {

@@ -26,7 +26,7 @@ struct HfConfig {
 HfConfig parse_hf_config(std::string_view json_text, const std::string& where);
 
 // config.json of a model directory. If it says untied of a class that may lack a head, and the weights hold none, the
-// embedding is the head.
+// embedding is the head. Modules of multi-token prediction that the weights lack are none.
 HfConfig read_hf_config(const std::string& dir);
 // Whether the text of a config.json names an architecture of ours. Error if it is not a JSON object.
 bool is_our_hf_architecture(std::string_view json_text, const std::string& where);

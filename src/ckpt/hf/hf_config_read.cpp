@@ -119,6 +119,15 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
   return c;
 }
 
+// transformers writes of DeepSeek-V3 how many modules of multi-token prediction there were, without their weights.
+static bool lacks_modules(const HfConfig& c, const std::string& dir) {
+  if (c.model.mtp.num_layers == 0) return false;
+  const HfNames names = c.family->names(c.model);
+  const std::string name = fmt::format("{}{}.{}.weight", names.layers, c.model.num_layers, names.input_projection);
+  const TensorFiles files = TensorFiles::open_directory(dir);
+  return files.find(name) == nullptr && files.find(std::string(names.prefix) + name) == nullptr;
+}
+
 HfConfig read_hf_config(const std::string& dir) {
   const std::string path = dir + "/config.json";
   check(std::filesystem::exists(path), "[hf] {} has no config.json: not a Hugging Face model directory", dir);
@@ -128,6 +137,7 @@ HfConfig read_hf_config(const std::string& dir) {
     c.model.untie_embeddings_and_output_weights =
         std::ranges::any_of(hf_head_names(), [&](const std::string& name) { return files.find(name) != nullptr; });
   }
+  if (lacks_modules(c, dir)) c.model.mtp.num_layers = 0;
   return c;
 }
 

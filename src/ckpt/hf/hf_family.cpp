@@ -23,12 +23,17 @@ void describe_rope(const ModelConfig& m, std::vector<std::pair<std::string, std:
   list.emplace_back("rotary_percent", fmt::to_string(m.rotary_percent));
   list.emplace_back("rotary_interleaved", fmt::to_string(m.rotary_interleaved));
   list.emplace_back("rotary_seq_len_interpolation_factor", fmt::to_string(m.rotary_seq_len_interpolation_factor));
-  list.emplace_back("use_rope_scaling", fmt::to_string(m.use_rope_scaling));
-  if (!m.use_rope_scaling) return;
-  list.emplace_back("rope_scaling_factor", fmt::to_string(m.rope_scaling_factor));
-  list.emplace_back("rope_low_freq_factor", fmt::to_string(m.rope_low_freq_factor));
-  list.emplace_back("rope_high_freq_factor", fmt::to_string(m.rope_high_freq_factor));
-  list.emplace_back("rope_original_max_position_embeddings", fmt::to_string(m.rope_original_max_position_embeddings));
+  list.emplace_back("rope_scaling", m.rope_scaling.text());
+}
+
+void describe_latent_attention(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
+  list.emplace_back("q_lora_rank", fmt::to_string(m.mla.q_lora_rank));
+  list.emplace_back("kv_lora_rank", fmt::to_string(m.mla.kv_lora_rank));
+  list.emplace_back("qk_head_dim", fmt::to_string(m.mla.qk_head_dim));
+  list.emplace_back("qk_pos_emb_head_dim", fmt::to_string(m.mla.qk_pos_emb_head_dim));
+  list.emplace_back("v_head_dim", fmt::to_string(m.mla.v_head_dim));
+  if (m.qk_layernorm)
+    list.emplace_back("mla_norm_epsilon", fmt::to_string(m.mla.norm_epsilon > 0 ? m.mla.norm_epsilon : m.norm_epsilon));
 }
 
 void describe_experts(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
@@ -65,7 +70,8 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"hidden_size", fmt::to_string(m.hidden_size)},
       {"num_attention_heads", fmt::to_string(m.num_attention_heads)},
       {"num_query_groups", fmt::to_string(m.num_query_groups)},
-      {"kv_channels", fmt::to_string(m.kv_channels)},
+      {"kv_channels", fmt::to_string(m.mla.on() ? m.mla.head() : m.kv_channels)},
+      {"multi_latent_attention", fmt::to_string(m.mla.on())},
       {"vocab_size", fmt::to_string(m.vocab_size)},
       {"position_embedding_type", std::string(name_of(m.position_embedding_type))},
       {"activation", std::string(name_of(m.activation))},
@@ -85,6 +91,7 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"parallel_shared_norm", fmt::to_string(m.parallel_residual && m.parallel_shared_norm)},
       {"sliding_window", fmt::to_string(m.sliding_window)}};
   describe_experts(m, list);
+  if (m.mla.on()) describe_latent_attention(m, list);
   if (m.position_embedding_type == PositionEmbedding::learned_absolute)
     list.emplace_back("max_position_embeddings", fmt::to_string(m.max_position_embeddings));
   if (m.position_embedding_type == PositionEmbedding::rope) describe_rope(m, list);

@@ -63,6 +63,7 @@ class Builder {
   void add_layer(i64 n, const std::string& our);
   void add_module(i64 n);
   void add_attention(const std::string& layer, const std::string& our);
+  void add_latent_attention(const std::string& layer, const std::string& our);
   void add_separate_qkv(const std::string& layer, const std::string& our);
   void add_fused_qkv(const std::string& their, const std::string& our, bool bias);
   void add_mlp(const std::string& layer, const std::string& our);
@@ -95,11 +96,14 @@ void Builder::add_layer(i64 n, const std::string& our) {
   const std::string layer = with_prefix(n_.layers) + std::to_string(n) + ".";
   const bool behind = m_.norm_block_output;
   if (!behind) norm(layer + std::string(n_.input_norm), our + "input_layernorm");
-  add_attention(layer, our + "self_attention.");
+  if (m_.mla.on())
+    add_latent_attention(layer, our + "self_attention.");
+  else
+    add_attention(layer, our + "self_attention.");
   if (behind) norm(layer + std::string(n_.attention_output_norm), our + "post_self_attn_layernorm");
   if (!behind && !(m_.parallel_residual && m_.parallel_shared_norm))
     norm(layer + std::string(n_.mlp_norm), our + "pre_mlp_layernorm");
-  if (!mixtures_.empty() && mixtures_[std::size_t(n)])
+  if (!mixtures_.empty() && mixtures_[std::size_t(std::min(n, m_.num_layers - 1))])  // a module is as the last layer
     add_experts(layer, our + "mlp.");
   else
     add_mlp(layer, our + "mlp.");
@@ -139,6 +143,29 @@ void Builder::add_attention(const std::string& layer, const std::string& our) {
   const std::string proj = layer + std::string(n_.proj);
   linear(proj + ".weight", our + "linear_proj.weight", {h, g, r, d}, h, g * r * d);
   if (m_.attention_bias()) vector(proj + ".bias", our + "linear_proj.bias", h);
+}
+
+// Rows in one order on both sides: of a head its own part, then the part that turns (or its values).
+void Builder::add_latent_attention(const std::string& layer, const std::string& our) {
+  const MlaConfig& mla = m_.mla;
+  const i64 h = m_.hidden_size, a = m_.num_attention_heads, rank = mla.q_lora_rank, latent = mla.kv_lora_rank;
+  const auto matrix = [&](std::string_view their, const char* name, const Shape& shape) {
+    flat(layer + std::string(their) + ".weight", {count(shape) / shape.back(), shape.back()}, our + name, shape);
+  };
+  const auto latent_norm = [&](std::string_view their, const char* name, i64 n) {
+    if (m_.qk_layernorm) vector(layer + std::string(their) + ".weight", our + name, n);
+  };
+  if (rank > 0) {
+    matrix(n_.q_a, "linear_q_down_proj.weight", {rank, h}), latent_norm(n_.q_a_norm, "q_layernorm.weight", rank);
+    matrix(n_.q_b, "linear_q_up_proj.weight", {a, 1, mla.head(), rank});
+  } else {
+    matrix(n_.q, "linear_q_proj.weight", {a, 1, mla.head(), h});
+  }
+  matrix(n_.kv_a, "linear_kv_down_proj.weight", {latent + mla.qk_pos_emb_head_dim, h});
+  latent_norm(n_.kv_a_norm, "kv_layernorm.weight", latent);
+  matrix(n_.kv_b, "linear_kv_up_proj.weight", {a, mla.qk_head_dim + mla.v_head_dim, latent});
+  flat(layer + std::string(n_.proj) + ".weight", {h, a * mla.v_head_dim}, our + "linear_proj.weight",
+       {h, a, 1, mla.v_head_dim});
 }
 
 void Builder::add_separate_qkv(const std::string& layer, const std::string& our) {
@@ -214,6 +241,7 @@ void Builder::add_experts(const std::string& layer, const std::string& our) {
   check(m_.gated() && !m_.mlp_bias(), "[hf] experts that are not gated, or have biases, have no names here");
   const i64 e = m_.moe.num_experts, f = m_.expert_width(), h = m_.hidden_size;
   flat(layer + std::string(n_.router) + ".weight", {e, h}, our + "router.weight", {e, h});
+  if (m_.moe.router_enable_expert_bias) vector(layer + std::string(n_.router_bias), our + "router.expert_bias", e);
   const std::string experts = layer + std::string(n_.experts);
   if (n_.fused_experts) {
     add_fused_experts(experts, our + "experts.");
@@ -264,36 +292,9 @@ HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model)
   HfNames names = family.names(model);
   const HfNames usual;
   names.router = usual.router, names.experts = usual.experts, names.fused_experts = true;
-  return Builder(names, model).build();
-}
-
-std::vector<std::string> hf_head_names() {
-  std::vector<std::string> names;
-  for (const HfFamily* family : hf_families()) {
-    const std::string name = std::string(family->names({}).head) + ".weight";
-    if (std::ranges::find(names, name) == names.end()) names.push_back(name);
-  }
-  return names;
-}
-
-std::vector<std::string> spellings(const HfMapping& mapping, const std::string& name) {
-  if (name == mapping.head) {
-    std::vector<std::string> all = {name};
-    for (const std::string& other : hf_head_names())
-      if (other != name) all.push_back(other);
-    const std::size_t bare = all.size();
-    for (std::size_t i = 0; i < bare; ++i) all.push_back(mapping.prefix + all[i]);
-    return all;
-  }
-  if (name.starts_with(mapping.prefix)) return {name, name.substr(mapping.prefix.size())};
-  return {name};
-}
-
-bool is_ignored_buffer(const std::string& name) {
-  for (const char* end :
-       {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"})
-    if (name.ends_with(end)) return true;
-  return false;
+  ModelConfig trained = model;
+  trained.moe.router_enable_expert_bias = false;
+  return Builder(names, trained).build();
 }
 
 }  // namespace megalith

@@ -67,6 +67,7 @@ class Placer {
  public:
   Placer(const TensorStore& files, const PickleValue& args, const ModelConfig& model, MegatronLayers layers)
       : files_(files), model_(model), layers_(layers), buffers_(buffers_of(files)) {
+    want(!model.mla.on(), "of multi-head latent attention the order of parameters in a buffer is not known");
     tensor_ranks_ = pickle_integer(args.find("tensor_model_parallel_size"), "[load] tensor_model_parallel_size");
     stages_ = pickle_integer(args.find("pipeline_model_parallel_size"), "[load] pipeline_model_parallel_size");
     want(tensor_ranks_ > 0 && stages_ > 0 && i64(buffers_.size()) == tensor_ranks_ * stages_ &&

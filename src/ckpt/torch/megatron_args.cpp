@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "ckpt/native/model_json.h"
+#include "ckpt/torch/megatron_arg_values.h"
 #include "ckpt/torch/unbuilt_args.h"
 
 namespace megalith {
@@ -15,47 +16,6 @@ namespace {
 
 using Kind = PickleValue::Kind;
 using nlohmann::ordered_json;
-
-// Arguments by name; None counts as absent.
-class Args {
- public:
-  explicit Args(const PickleValue& args) : args_(args) {}
-
-  const PickleValue* find(std::string_view name) const {
-    const PickleValue* v = args_.find(name);
-    return v == nullptr || v->is_none() ? nullptr : v;
-  }
-  std::optional<bool> flag(std::string_view name) const {
-    const PickleValue* v = find(name);
-    return v == nullptr || v->kind != Kind::boolean ? std::nullopt : std::optional(v->integer != 0);
-  }
-  std::optional<double> number(std::string_view name) const {
-    const PickleValue* v = find(name);
-    if (v == nullptr) return std::nullopt;
-    check(v->kind == Kind::integer || (v->kind == Kind::real && std::isfinite(v->real)),
-          "[megatron] the argument {} is {}: want a finite number", name, v->describe());
-    return v->kind == Kind::integer ? double(v->integer) : v->real;
-  }
-  std::optional<i64> size(std::string_view name) const {
-    const PickleValue* v = find(name);
-    if (v == nullptr) return std::nullopt;
-    const i64 value = pickle_integer(v, fmt::format("[megatron] the argument {}", name));
-    check(value >= 0 && value < i64{1} << 40, "[megatron] the argument {} is {}", name, value);
-    return value;
-  }
-  i64 required(std::string_view name) const {
-    const auto value = size(name);
-    check(value.has_value() && *value > 0, "[megatron] the saved arguments do not give {}", name);
-    return *value;
-  }
-  std::string text(std::string_view name) const {
-    const PickleValue* v = find(name);
-    return v != nullptr && v->kind == Kind::text ? v->text : "";
-  }
-
- private:
-  const PickleValue& args_;
-};
 
 void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
   m.num_layers = a.required("num_layers"), m.hidden_size = a.required("hidden_size");
@@ -76,27 +36,6 @@ void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
         rows);
 }
 
-void read_positions(const Args& a, const HasTensor& has, ModelConfig& m) {
-  const std::string type = a.text("position_embedding_type");
-  const bool rope = type == "rope" || a.flag("use_rotary_position_embeddings").value_or(false);
-  check(type.empty() || type == "rope" || type == "learned_absolute" || type == "none",
-        "[megatron] position_embedding_type {} is not built; rope, learned_absolute and none are", type);
-  m.position_embedding_type = rope                                          ? PositionEmbedding::rope
-                              : has("embedding.position_embeddings.weight") ? PositionEmbedding::learned_absolute
-                                                                            : PositionEmbedding::none;
-  m.rotary_base = a.number("rotary_base").value_or(10000);
-  m.rotary_percent = a.number("rotary_percent").value_or(1);
-  m.rotary_interleaved = a.flag("rotary_interleaved").value_or(false);
-  m.rotary_seq_len_interpolation_factor = a.number("rotary_seq_len_interpolation_factor").value_or(1);
-  m.use_rope_scaling = a.flag("use_rope_scaling").value_or(false);
-  m.rope_scaling_factor = a.number("rope_scaling_factor").value_or(8);
-  const PickleValue* window = a.find("window_size");
-  if (window != nullptr && window->sequence() != nullptr && !window->sequence()->empty()) {
-    const i64 left = pickle_integer(window->sequence()->front(), "[megatron] the argument window_size");
-    m.sliding_window = left < 0 ? 0 : left + 1;  // the query itself comes on top there
-  }
-}
-
 void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   // Its fused kernel and transformer-engine's operation are tanh's approximation.
   const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false) &&
@@ -113,6 +52,9 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
         "[megatron] normalization is {}, but the final norm has {} bias", norm, biased_norm ? "a" : "no");
   m.norm_epsilon = a.number("norm_epsilon").value_or(a.number("layernorm_epsilon").value_or(1e-5));
   m.qk_layernorm = a.flag("qk_layernorm").value_or(has("decoder.layers.self_attention.q_layernorm.weight"));
+  if (m.mla.on())
+    m.qk_layernorm = has("decoder.layers.self_attention.kv_layernorm.weight") ||
+                     has("decoder.layers.self_attention.linear_kv_up_proj.layer_norm_weight");
   check(!m.qk_layernorm || !biased_norm,
         "[megatron] the model was trained with qk_layernorm and normalization LayerNorm: of the norms of queries and "
         "keys only RMSNorm is built");
@@ -201,6 +143,7 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   const Args a(args);
   refuse_unbuilt(args);
   ModelConfig m;
+  read_latent_attention(a, m.mla);
   read_sizes(a, m, rows, vocab_size);
   read_positions(a, has, m);
   read_layers(a, has, m);

@@ -1,17 +1,14 @@
 // Megatron-LM's saved arguments (an argparse.Namespace) and schedule as our settings.
 #pragma once
-#include <functional>
 #include <optional>
 #include <string>
 
 #include "ckpt/native/checkpoint.h"
+#include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/pickle.h"
 #include "models/config.h"
 
 namespace megalith {
-
-// Whether the checkpoint has a tensor, by Megatron's name without layer numbers: "decoder.layers.mlp.linear_fc1.bias".
-using HasTensor = std::function<bool(const std::string& name)>;
 
 // The model that the arguments describe, resolved; tensors tell what they leave open (biases, tied output). `rows`: of
 // the embedding; the vocabulary's size where they don't give it, unless `vocab_size` (0: unknown) does. Error, naming

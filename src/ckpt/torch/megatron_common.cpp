@@ -1,7 +1,5 @@
 #include "ckpt/torch/megatron_common.h"
 
-#include <fmt/format.h>
-
 #include <cmath>
 
 #include "base/check.h"
@@ -50,10 +48,42 @@ void put_sizes(PickleWriter& p, const MegatronState& s) {
   p.entry("make_vocab_size_divisible_by", m.make_vocab_size_divisible_by);
 }
 
+// Of ordinary attention; that of multi-head latent attention has names of its own.
+void put_yarn(PickleWriter& p, const RopeScaling& s) {
+  p.entry("yarn_rotary_scaling_factor", s.factor);
+  p.entry("yarn_original_max_position_embeddings", s.original_length);
+  p.entry("yarn_beta_fast", s.beta_fast), p.entry("yarn_beta_slow", s.beta_slow);
+  p.entry("yarn_mscale", s.mscale), p.entry("yarn_mscale_all_dim", s.mscale_all_dim);
+  p.flag("yarn_correction_range_round_to_int", s.whole_ends);
+}
+
+void put_latent_attention(PickleWriter& p, const ModelConfig& m) {
+  const MlaConfig& mla = m.mla;
+  p.flag("multi_latent_attention", mla.on());
+  if (!mla.on()) return;
+  p.text("q_lora_rank");
+  if (mla.q_lora_rank == 0)
+    p.none();
+  else
+    p.integer(mla.q_lora_rank);
+  p.entry("kv_lora_rank", mla.kv_lora_rank), p.entry("qk_head_dim", mla.qk_head_dim);
+  p.entry("qk_pos_emb_head_dim", mla.qk_pos_emb_head_dim), p.entry("v_head_dim", mla.v_head_dim);
+  const RopeScaling& s = m.rope_scaling;
+  const bool yarn = s.kind == RopeScaling::Kind::yarn;
+  p.entry("rope_type", std::string_view(yarn ? "yarn" : "rope"));
+  p.entry("rotary_scaling_factor", yarn ? s.factor : 1.0);
+  p.entry("original_max_position_embeddings", yarn ? s.original_length : 4096);
+  p.entry("beta_fast", s.beta_fast), p.entry("beta_slow", s.beta_slow);
+  p.entry("mscale", s.mscale), p.entry("mscale_all_dim", s.mscale_all_dim);
+}
+
 void put_positions(PickleWriter& p, const ModelConfig& m) {
   constexpr const char* kTypes[] = {"learned_absolute", "rope", "alibi", "none"};
   const bool rope = m.position_embedding_type == PositionEmbedding::rope;
-  p.entry("position_embedding_type", std::string_view(kTypes[int(m.position_embedding_type)]));
+  const RopeScaling& scaling = m.rope_scaling;
+  const bool yarn = scaling.kind == RopeScaling::Kind::yarn;
+  p.entry("position_embedding_type",
+          std::string_view(yarn && !m.mla.on() ? "yarn" : kTypes[int(m.position_embedding_type)]));
   p.flag("add_position_embedding", m.position_embedding_type == PositionEmbedding::learned_absolute);
   p.flag("use_rotary_position_embeddings", rope);
   put_number(p, "rotary_base", m.rotary_base);
@@ -64,8 +94,10 @@ void put_positions(PickleWriter& p, const ModelConfig& m) {
     p.none();
   else
     put_value(p, m.rotary_seq_len_interpolation_factor);
-  p.flag("use_rope_scaling", m.use_rope_scaling);
-  p.entry("rope_scaling_factor", m.rope_scaling_factor);
+  const bool llama3 = scaling.kind == RopeScaling::Kind::llama3;
+  p.flag("use_rope_scaling", llama3);
+  p.entry("rope_scaling_factor", yarn ? 8.0 : scaling.factor);
+  if (yarn && !m.mla.on()) put_yarn(p, scaling);
   p.text("window_size");
   if (m.sliding_window == 0) return p.none();
   const i64 window[] = {m.sliding_window - 1, 0};
@@ -106,7 +138,7 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.flag("mtp_use_repeated_layer", m.mtp.use_repeated_layer);
   p.flag("mtp_detach_heads", m.mtp.detach_heads);
   p.text("num_experts"), p.none();
-  p.flag("multi_latent_attention", false);
+  put_latent_attention(p, m);
 }
 
 std::string text_of(const ordered_json& j, const char* key) {
@@ -234,49 +266,6 @@ std::string pickle_common(const MegatronState& s) {
     p.dict([&] { p.entry("config", s.manifest.config_json), p.entry("state", s.manifest.state_json); });
   });
   return p.finish();
-}
-
-std::string unknown_to_megatron(const ModelConfig& m) {
-  const ModelConfig usual;
-  std::vector<std::string> parts;
-  if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
-  if (m.moe.num_experts > 0) parts.push_back("mixtures of experts (its arguments of them are not written yet)");
-  if (m.parallel_residual) parts.push_back("attention and MLP side by side");
-  if (!m.add_bias_linear && (m.add_attention_bias || m.add_mlp_bias)) parts.push_back("biases in some linears only");
-  if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
-  if (m.scale_embedding) parts.push_back("a scaled embedding");
-  if (m.activation == Activation::geglu) parts.push_back("an MLP gated by GELU");
-  if (m.norm_block_output) parts.push_back("norms behind attention and MLP");
-  if (m.qk_layernorm && m.qk_layernorm_across_heads) parts.push_back("norms of queries and keys across heads");
-  if (m.qk_layernorm && m.normalization == Normalization::layer_norm)
-    parts.push_back("RMS norms of queries and keys beside LayerNorm");
-  if (m.use_rope_scaling &&
-      (m.rope_low_freq_factor != usual.rope_low_freq_factor || m.rope_high_freq_factor != usual.rope_high_freq_factor ||
-       m.rope_original_max_position_embeddings != usual.rope_original_max_position_embeddings))
-    parts.push_back(fmt::format("rope scaling with factors {} and {} from {} positions ({}, {} and {} there)",
-                                m.rope_low_freq_factor, m.rope_high_freq_factor,
-                                m.rope_original_max_position_embeddings, usual.rope_low_freq_factor,
-                                usual.rope_high_freq_factor, usual.rope_original_max_position_embeddings));
-  return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::vector<std::string> extra_state_names(const ModelConfig& m) {
-  std::vector<std::string> modules = {"self_attention.linear_qkv", "self_attention.linear_proj", "mlp.linear_fc1",
-                                      "mlp.linear_fc2"};
-  if (m.qk_layernorm) modules.insert(modules.end(), {"self_attention.q_layernorm", "self_attention.k_layernorm"});
-  std::vector<std::string> names;
-  for (const std::string& module : modules)
-    for (i64 n = 0; n < m.num_layers; ++n)
-      names.push_back(fmt::format("decoder.layers.{}._extra_state/shard_{}_{}", module, n, m.num_layers));
-  names.push_back("decoder.final_layernorm._extra_state/shard_0_1");
-  for (i64 n = 0; n < m.mtp.modules(); ++n) {
-    const std::string place = fmt::format("mtp.layers.{}.", n);
-    for (const char* own : {"enorm", "hnorm", "eh_proj", "final_layernorm"})
-      names.push_back(place + own + "._extra_state/shard_0_1");
-    for (const std::string& module : modules)
-      names.push_back(place + "transformer_layer." + module + "._extra_state/shard_0_1");
-  }
-  return names;
 }
 
 }  // namespace megalith

@@ -11,8 +11,8 @@ namespace {
 
 class MegatronBuilder {
  public:
-  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows, MegatronExperts experts)
-      : m_(m), layers_(layers), rows_(rows), experts_(experts) {}
+  MegatronBuilder(const ModelConfig& m, MegatronLayers layers, i64 rows, const HasTensor& has, MegatronExperts experts)
+      : m_(m), layers_(layers), rows_(rows), has_(has), experts_(experts) {}
 
   TensorMapping build() {
     const i64 h = m_.hidden_size;
@@ -64,6 +64,19 @@ class MegatronBuilder {
     flat(linear + ".layer_norm_weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
     if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
   }
+  // A norm of `n` numbers that is a module of its own in some implementations, and a part of a linear layer in others.
+  // `first`: what transformer-engine's layers have.
+  void norm_of_either(const std::string& first, const std::string& other, const std::string& our, i64 n) {
+    const bool has_other = has_ && has_("decoder.layers." + other + "weight");
+    const std::string& name = has_other ? other : first;
+    flat(name + "weight", {n}, our + ".weight", {n});
+    if (has_norm_bias() && n == m_.hidden_size) flat(name + "bias", {n}, our + ".bias", {n});
+  }
+  // A mixture's is a module of its own in transformer-engine's layers too.
+  void norm_before_mlp() {
+    const std::string own = "pre_mlp_layernorm.", of_linear = "mlp.linear_fc1.layer_norm_";
+    norm_of_either(is_mixture() ? own : of_linear, is_mixture() ? of_linear : own, "pre_mlp_layernorm", m_.hidden_size);
+  }
 
   // Behind a block: Megatron has none, so the name is ours.
   void norm_of_output(const std::string& our) {
@@ -82,6 +95,8 @@ class MegatronBuilder {
   }
 
   void add_layer();
+  void add_attention();
+  void add_latent_attention();
   void add_qkv(bool bias);
   void add_mlp(const std::string& name, i64 width, bool bias);
   void add_experts();
@@ -90,6 +105,7 @@ class MegatronBuilder {
   const ModelConfig& m_;
   MegatronLayers layers_;
   i64 rows_;
+  const HasTensor& has_;
   MegatronExperts experts_;
   i64 layer_ = 0, module_ = -1;  // of multi-token prediction; -1: a layer of the decoder
   std::vector<bool> mixtures_;   // by layer; none: no layer is one
@@ -114,7 +130,34 @@ void MegatronBuilder::add_qkv(bool bias) {
   }
 }
 
-void MegatronBuilder::add_layer() {
+// Rows in one order on both sides.
+void MegatronBuilder::add_latent_attention() {
+  const MlaConfig& mla = m_.mla;
+  const i64 h = m_.hidden_size, a = m_.num_attention_heads, rank = mla.q_lora_rank, latent = mla.kv_lora_rank;
+  const i64 kv = mla.qk_head_dim + mla.v_head_dim, shared = mla.qk_pos_emb_head_dim;
+  const auto matrix = [&](const std::string& which, i64 columns, const Shape& ours) {
+    const std::string name = "self_attention.linear_" + which + ".weight";
+    flat(name, {count(ours) / columns, columns}, name, ours);
+  };
+  const auto latent_norm = [&](const std::string& which, i64 n) {
+    const std::string own = "self_attention." + which + "_layernorm";
+    if (m_.qk_layernorm) norm_of_either("self_attention.linear_" + which + "_up_proj.layer_norm_", own + ".", own, n);
+  };
+  if (!m_.norm_block_output)
+    norm_of_either("input_layernorm.", "self_attention.linear_qkv.layer_norm_", "input_layernorm", h);
+  if (rank > 0) {
+    matrix("q_down_proj", h, {rank, h}), latent_norm("q", rank);
+    matrix("q_up_proj", rank, {a, 1, mla.head(), rank});
+  } else {
+    matrix("q_proj", h, {a, 1, mla.head(), h});
+  }
+  matrix("kv_down_proj", h, {latent + shared, h}), latent_norm("kv", latent);
+  matrix("kv_up_proj", latent, {a, kv, latent});
+  flat("self_attention.linear_proj.weight", {h, a * mla.v_head_dim}, "self_attention.linear_proj.weight",
+       {h, a, 1, mla.v_head_dim});
+}
+
+void MegatronBuilder::add_attention() {
   const i64 h = m_.hidden_size, d = m_.kv_channels, g = m_.groups(), r = m_.heads_per_group();
   norm("self_attention.linear_qkv", "input_layernorm");
   add_qkv(false);
@@ -126,9 +169,14 @@ void MegatronBuilder::add_layer() {
       flat(name, {n}, name, {n});
     }
   flat("self_attention.linear_proj.weight", {h, g * r * d}, "self_attention.linear_proj.weight", {h, g, r, d});
+}
+
+void MegatronBuilder::add_layer() {
+  const i64 h = m_.hidden_size;
+  m_.mla.on() ? add_latent_attention() : add_attention();
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm)) norm("mlp.linear_fc1", "pre_mlp_layernorm");
+  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !m_.norm_block_output) norm_before_mlp();
   if (is_mixture())
     add_experts();
   else
@@ -220,12 +268,13 @@ MegatronLayers megatron_layers(const ModelConfig& model) {
   return alike ? MegatronLayers::stacked : MegatronLayers::separate;
 }
 
-TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, MegatronExperts experts) {
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has,
+                               MegatronExperts experts) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[megatron] a model with unresolved sizes has no mapping");
   check(rows >= model.vocab_size, "[megatron] the embedding has {} rows, fewer than the vocabulary's {}", rows,
         model.vocab_size);
-  return MegatronBuilder(model, layers, rows, experts).build();
+  return MegatronBuilder(model, layers, rows, has, experts).build();
 }
 
 std::string canonical_megatron_name(const std::string& name) {

@@ -8,11 +8,14 @@
 //   mlp.experts.local_experts.I.linear_fc1 [2f, h]    the same, of experts apart             flat, one of e
 //   mtp.layers.J.eh_proj [h, 2h]                      eh_proj_embedding, eh_proj_hidden      halves of each row
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
+//   linear_q_up_proj [a*(dn+dr), rq] and so on        [a, 1, dn+dr, rq]                      flat: the same rows
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
 // Modules of multi-token prediction always have their own, mtp.layers.J.REST.
 // What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
 #pragma once
+#include <functional>
+
 #include "ckpt/tensors/mapped_tensors.h"
 #include "models/config.h"
 
@@ -24,8 +27,12 @@ enum class MegatronExperts { joined, apart };  // a layer's in one tensor, as in
 // How torch_dist has a model's layers: side by side where all are alike.
 MegatronLayers megatron_layers(const ModelConfig& model);
 
-// `rows`: of the embedding and the output layer there; at least model.vocab_size.
-TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows,
+// Whether the checkpoint has a tensor, by Megatron's name without layer numbers: "decoder.layers.mlp.linear_fc1.bias".
+using HasTensor = std::function<bool(const std::string& name)>;
+
+// `rows`: of the embedding and the output layer there; at least model.vocab_size. Where layer implementations name a
+// tensor differently, the name that the files have counts; without `has` transformer-engine's.
+TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has = {},
                                MegatronExperts experts = MegatronExperts::joined);
 
 // A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before

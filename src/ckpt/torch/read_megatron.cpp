@@ -120,7 +120,7 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
-  const TensorMapping mapping = megatron_mapping(*c.model, layers, rows);
+  const TensorMapping mapping = megatron_mapping(*c.model, layers, rows, tensor_finder(*files, layers));
   const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, mapping) : std::set<std::string>();
   check_weights(*files, mapping, own);
   try {

@@ -37,7 +37,6 @@ constexpr Argument kArguments[] = {
     // Norms
     {"qk_l2_norm"},
     // Attention
-    {"multi_latent_attention"},
     {"experimental_attention_variant"},
     {"linear_attention_type"},
     {"linear_attention_freq"},

@@ -48,6 +48,7 @@ class HfForm {
     spec.precision = precision_of(hf_.model, bf16 ? DType::bf16 : DType::f32);
     if (bf16) bounds_ = bf16_bounds(hf_.model, tokens_);
     spec.model.padded_vocab_size = 0;
+    spec.model.moe.router_bias_update_rate = 0;  // transformers leaves it as it is
     spec.model.seq_length = first.seq_length;
     spec.model.resolve();
     model_ = std::make_unique<HeldModel>(backend, spec);

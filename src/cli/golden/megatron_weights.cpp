@@ -6,10 +6,19 @@
 
 namespace megalith {
 
-// The mapping has the names of transformer-engine layers or, where those have none, of the local ones.
+// By the names that the file has, where layer implementations differ.
+static TensorMapping mapping_of(const std::string& path, const ModelConfig& model) {
+  const TensorFiles files = TensorFiles::open_file(path);
+  const auto has = [&](std::string name) {
+    constexpr std::string_view kLayers = "decoder.layers.";
+    if (name.starts_with(kLayers)) name.insert(kLayers.size(), "0.");
+    return files.find(name) != nullptr;
+  };
+  return megatron_mapping(model, MegatronLayers::separate, model.vocab_size, has, MegatronExperts::apart);
+}
+
 MegatronNames::MegatronNames(const std::string& dir, const ModelConfig& model)
-    : path_(dir + "/model.safetensors"),
-      mapping_(megatron_mapping(model, MegatronLayers::separate, model.vocab_size, MegatronExperts::apart)) {
+    : path_(dir + "/model.safetensors"), mapping_(mapping_of(path_, model)) {
   const TensorFiles files = TensorFiles::open_file(path_);
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < mapping_.theirs.size(); ++i) known[mapping_.theirs[i].name] = i;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "exec/cuda_needs/attention_node.h"
+#include "exec/cuda_needs/attention_padding.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
@@ -77,7 +78,7 @@ i64 norm_bytes(const Gradient& op, const Asked& a, bool centred) {
 i64 bytes(const RmsNormGrad& op, const Asked& a) { return norm_bytes(op, a, false); }
 i64 bytes(const LayerNormGrad& op, const Asked& a) { return norm_bytes(op, a, true); }
 
-i64 bytes(const Attention& op, const Asked& a) {
+i64 own_bytes(const Attention& op, const Asked& a) {
   const Form f(op.at, a.node, 0, a.node.outs[0]);
   if (choose_attention(case_of(f, false)).way != Way::cudnn) return 0;
   if (f.is_cut()) return stats_bytes(f) + kForwardPlanBytes;
@@ -90,7 +91,7 @@ i64 bytes(const Attention& op, const Asked& a) {
   return stats_bytes(f) + most;
 }
 
-i64 bytes(const AttentionGrad& op, const Asked& a) {
+i64 own_bytes(const AttentionGrad& op, const Asked& a) {
   const Form f(op.at, a.node, 1, a.node.ins[0]);
   const Way way = choose_attention(case_of(f, true)).way;
   if (way == Way::cudnn) {
@@ -102,15 +103,26 @@ i64 bytes(const AttentionGrad& op, const Asked& a) {
   return grad_need(way == Way::hopper ? way : Way::own, sizes_of(f), f.places());
 }
 
-i64 bytes(const AttentionPart& op, const Asked& a) {
+i64 own_bytes(const AttentionPart& op, const Asked& a) {
   const Form f(op.at, a.node, 0, a.node.outs[0]);
   return part_need(case_of(f, false), sizes_of(f), f.places());
 }
 
-i64 bytes(const AttentionPartGrad& op, const Asked& a) {
+i64 own_bytes(const AttentionPartGrad& op, const Asked& a) {
   const Form f(op.at, a.node, 1, a.node.ins[0]);
   return part_need(case_of(f, true), sizes_of(f), f.places());
 }
+
+// With values of another size: of the kernel for equal ones, and copies.
+template <class T>
+i64 padded_bytes(const T& op, const Asked& a) {
+  const auto padding = padding_of(op, a.node);
+  return padding ? padding->bytes + own_bytes(op, {padding->node, a.library}) : own_bytes(op, a);
+}
+i64 bytes(const Attention& op, const Asked& a) { return padded_bytes(op, a); }
+i64 bytes(const AttentionGrad& op, const Asked& a) { return padded_bytes(op, a); }
+i64 bytes(const AttentionPart& op, const Asked& a) { return padded_bytes(op, a); }
+i64 bytes(const AttentionPartGrad& op, const Asked& a) { return padded_bytes(op, a); }
 
 i64 bytes(const CachedAttention&, const Asked& a) {
   const Shape q = a.node.in_shape(0);

@@ -1,10 +1,8 @@
 #include <cmath>
 
-#include "base/rng.h"
 #include "models/blocks/parts.h"
 #include "ops/add.h"
 #include "ops/attention.h"
-#include "ops/cached_attention.h"
 #include "ops/einsum.h"
 #include "ops/reshape.h"
 #include "ops/rms_norm.h"
@@ -50,8 +48,8 @@ class AttentionBlock {
   Value packed(Value x) {
     Value qkv = einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(".weight", {d_, h_}, initial(), ParameterKind::matrix));
     if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(".bias", {d_}, {}, ParameterKind::vector));
-    qkv = rope("sbjd", qkv, g_ * (r_ + 1));
-    Attention op{spec()};
+    qkv = turn("sbjd", qkv, g_ * (r_ + 1));
+    Attention op{attention_spec(p_, name_, scale())};
     op.at.groups = g_, op.at.heads_per_group = r_;
     // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
     std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
@@ -84,9 +82,9 @@ class AttentionBlock {
     q = p_.biased(name_ + "linear_q", "sbgrd,grd->sbgrd", q, {g_, r_, d_}, bias, kQueries);
     k = p_.biased(name_ + "linear_k", "sbgd,gd->sbgd", k, {g_, d_}, bias, kKeys);
     v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias, kKeys);
-    q = rope("sbgrd", qk_norm("q_layernorm", "sbgrd", q));
-    k = rope("sbgd", qk_norm("k_layernorm", "sbgd", k));
-    return attend(q, k, v);
+    q = turn("sbgrd", qk_norm("q_layernorm", "sbgrd", q));
+    k = turn("sbgd", qk_norm("k_layernorm", "sbgd", k));
+    return core_attention(p_, name_, scale(), q, k, v);
   }
 
   Value qk_norm(const std::string& name, const std::string& letters, Value x) {
@@ -114,63 +112,17 @@ class AttentionBlock {
   }
 
   // heads: of the dim before the last, only the first ones turn; 0: all
-  Value rope(const std::string& letters, Value x, i64 heads = 0) {
+  Value turn(const std::string& letters, Value x, i64 heads = 0) {
     if (c_.position_embedding_type != PositionEmbedding::rope) return x;
     Rope op;
     op.x = letters, op.heads = heads, op.interleaved = c_.rotary_interleaved;
-    op.freq.base = c_.rotary_base;
     const i64 width = i64(double(d_) * c_.rotary_percent);
     op.freq.dims = (width + 1) / 2 * 2;
     if (width % 2 == 1) op.freq.width = width;
-    op.freq.position_scale = c_.rotary_seq_len_interpolation_factor;
-    if (c_.use_rope_scaling) {
-      op.freq.factor = c_.rope_scaling_factor;
-      op.freq.low_freq_factor = c_.rope_low_freq_factor, op.freq.high_freq_factor = c_.rope_high_freq_factor;
-      op.freq.original_max_position = double(c_.rope_original_max_position_embeddings);
-    }
-    op.positions = p_.position_ids;
-    if (!op.positions) return b_.add1(op, {x});
-    return b_.add1(op, {x, p_.data("position_ids", DType::i32)});
+    return rope(p_, op, x);
   }
 
-  AttentionSpec spec() const {
-    AttentionSpec at;
-    at.scale = 1 / std::sqrt(double(d_));
-    const bool seen_whole = p_.cache_length == 0 && c_.sliding_window >= p_.seq;
-    at.window = seen_whole ? 0 : c_.sliding_window;
-    at.alibi = c_.position_embedding_type == PositionEmbedding::alibi;
-    at.alibi_scaled = at.alibi && c_.scale_alibi;
-    at.dropout = p_.mode.dropout ? c_.attention_dropout : 0;
-    at.seed = mix(p_.mode.seed, hash_name(p_.site + name_));
-    at.starts = p_.document_starts;
-    return at;
-  }
-
-  // Over cp: keys and values gathered, or (all-to-all) the sequence whole and the groups split once more.
-  Value attend(Value q, Value k, Value v) {
-    if (p_.cache_length)
-      return b_.add1(CachedAttention{spec()}, {q, cached("keys", k), cached("values", v), p_.length});
-    constexpr AxisSet cp = groups::context;
-    const bool all_to_all = p_.style.cp_all_to_all;
-    if (all_to_all) q = b_.relayout(q, cp, split(2));
-    k = b_.relayout(k, cp, all_to_all ? split(2) : kCopy);
-    v = b_.relayout(v, cp, all_to_all ? split(2) : kCopy);
-    const Attention op{spec()};
-    std::vector<Value> ins = {q, k, v, p_.rows};
-    if (op.at.starts) {
-      const Value starts = p_.data("document_starts", DType::i32);
-      ins.push_back(all_to_all ? b_.relayout(starts, cp, kSame) : starts);
-    }
-    const Value o = b_.add1(op, ins);
-    return all_to_all ? b_.relayout(o, cp, split(0), p_.style.cp_order) : o;
-  }
-
-  Value cached(const std::string& name, Value x) {  // [s,b,g,d] -> the whole cache [t,b,g,d]
-    Type type = b_.type(x);
-    type.shape[0] = p_.cache_length;
-    const Value cache = b_.leaf({name_ + name, type, Role::cache});
-    return b_.add1(CacheWrite{}, {cache, x, p_.length});
-  }
+  double scale() const { return 1 / std::sqrt(double(d_)); }
 
   Parts& p_;
   Builder& b_;

@@ -8,6 +8,8 @@
 #include "models/model.h"
 #include "models/placement.h"
 #include "ops/activate.h"
+#include "ops/attention.h"
+#include "ops/rope.h"
 #include "ops/swiglu.h"
 
 namespace megalith {
@@ -56,8 +58,22 @@ struct Parts {
                const Placement& placement = kOnStream);
 };
 
+// x turned by its positions. `op` says which dims of which letters.
+Value rope(Parts& parts, Rope op, Value x);
+
+// x [s,b,g,d] of new tokens in the leaf `name` -> the whole cache [t,b,g,d].
+Value cached(Parts& parts, const std::string& name, Value x);
+
+// `name`: of the layer's attention, the key of its dropout. `scale`: of the scores.
+AttentionSpec attention_spec(const Parts& parts, const std::string& name, double scale);
+// q [s,b,g,r,d], k [s,b,g,d], v [s,b,g,e] -> o [s,b,g,r,e]. Over cp: keys and values gathered, or (all-to-all) the
+// sequence whole and the groups split once more. In generation over the caches of keys and values, too.
+Value core_attention(Parts& parts, const std::string& name, double scale, Value q, Value k, Value v);
+
 // x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
 Value attention_block(Parts& parts, const std::string& name, Value x);
+// The same of x as the residual stream lies, before enter().
+Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.
 Value mlp_block(Parts& parts, const std::string& name, Value x, i64 width, bool has_bias);
 // A mixture of experts: x [s,b,h] of the stream's layout -> y [s,b,h], of it too.

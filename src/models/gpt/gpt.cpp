@@ -98,9 +98,9 @@ class GptBuilder {
     return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
 
-  // What a block reads, and what it gives to the stream: a norm stands at one of the two places.
+  // What a block reads, as the stream lies, and what it gives to the stream: a norm stands at one of the two places.
   Value read(const std::string& norm, Value x) {
-    return p_.enter(c_.norm_block_output ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x));
+    return c_.norm_block_output ? p_.cast(x, p_.mode.precision.activations) : p_.norm(norm, x);
   }
   Value give(const std::string& norm, Value x, Value y, const std::string& site) {
     return p_.add_to_stream(x, p_.dropout(site, c_.norm_block_output ? p_.norm(norm, y) : y));
@@ -120,7 +120,8 @@ class GptBuilder {
     };
     at.module = "attention", b_.set_origin(at);
     const Value h = read(name + "input_layernorm", x);
-    Value y = attention_block(p_, name + "self_attention.", h);
+    const auto block = c_.mla.on() ? latent_attention_block : attention_block;
+    Value y = block(p_, name + "self_attention.", c_.mla.on() ? h : p_.enter(h));
     if (!c_.parallel_residual) {
       y = attention_bias(p_.leave(y));
       x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
@@ -131,8 +132,8 @@ class GptBuilder {
       return give(name + "post_mlp_layernorm", x, y, name + "mlp");
     }
     const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
-    const Value z = mlp_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x), c_.ffn_hidden_size,
-                              c_.mlp_bias());
+    const Value z = mlp_block(p_, name + "mlp.", p_.enter(shared ? h : read(name + "pre_mlp_layernorm", x)),
+                              c_.ffn_hidden_size, c_.mlp_bias());
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
     if (c_.parallel_residual) y = attention_bias(y);
     y = p_.biased(name + "mlp.linear_fc2", "sbh,h->sbh", y, {c_.hidden_size}, c_.mlp_bias());

@@ -30,10 +30,15 @@ struct HfNames {
   std::string_view router = "mlp.gate", experts = "mlp.experts.";
   std::string_view expert_gate = "gate_proj", expert_up = "up_proj", expert_fc2 = "down_proj";
   std::string_view shared_expert = "mlp.shared_expert.", shared_gate = "mlp.shared_expert_gate";
+  std::string_view router_bias = "mlp.gate.e_score_correction_bias";  // of the choice alone
   bool fused_experts = false;
   // Modules of multi-token prediction, numbered on behind the layers; their norms and their projection of the embedding
   // beside the stream. "": the family has none.
   std::string_view embedding_input_norm = "", stream_input_norm = "", input_projection = "", module_output_norm = "";
+  // Of multi-head latent attention; q: where queries have no latent.
+  std::string_view q_a = "self_attn.q_a_proj", q_a_norm = "self_attn.q_a_layernorm", q_b = "self_attn.q_b_proj";
+  std::string_view kv_a = "self_attn.kv_a_proj_with_mqa", kv_a_norm = "self_attn.kv_a_layernorm";
+  std::string_view kv_b = "self_attn.kv_b_proj";
   bool transposed = false;  // Conv1D: matrices are columns x rows, and qkv has all queries, all keys, all values
 };
 

@@ -54,7 +54,9 @@ void write_llama_like(const ModelConfig& m, ordered_json& j) {
   j["num_key_value_heads"] = m.num_query_groups;
   j["head_dim"] = m.kv_channels;
   j["hidden_act"] = "silu";
-  j["max_position_embeddings"] = m.max_position_embeddings;
+  // Of dynamic rope it is the original length.
+  const bool dynamic = m.rope_scaling.kind == RopeScaling::Kind::dynamic;
+  j["max_position_embeddings"] = dynamic ? m.rope_scaling.original_length : m.max_position_embeddings;
   j["rms_norm_eps"] = m.norm_epsilon;
   j["rope_theta"] = m.rotary_base;
   j["rope_scaling"] = rope_scaling(m);

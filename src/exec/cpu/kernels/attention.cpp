@@ -24,16 +24,18 @@ struct Pass {
 
 template <class A>
 struct Scratch {
-  A *k, *v;    // [t, dp] of the current (b, g)
-  A* queries;  // [kTile, dp]
+  A *k, *v;    // [t, dp] and [t, ep] of the current (b, g)
+  A* queries;  // [kTile, dp], or of o [kTile, ep]
   A* qt;       // [dp, kTile], scaled
   A* scores;   // [keys of a tile, kTile]
-  A* ot;       // [dp, kTile]
+  A* ot;       // [ep, kTile]
   alignas(64) A max[kTile], sum[kTile];
 
-  static i64 elements(const AttentionPlan& p) { return 2 * p.t * p.dp + 3 * kTile * p.dp + kTile * kTile; }
-  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.dp) {
-    qt = queries + kTile * p.dp, ot = qt + kTile * p.dp, scores = ot + kTile * p.dp;
+  static i64 elements(const AttentionPlan& p) {
+    return (p.t + kTile) * (p.dp + p.ep) + kTile * std::max(p.dp, p.ep) + kTile * kTile;
+  }
+  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.ep) {
+    qt = queries + kTile * std::max(p.dp, p.ep), ot = qt + kTile * p.dp, scores = ot + kTile * p.ep;
   }
 };
 
@@ -79,7 +81,7 @@ void softmax_step(const AttentionPlan& p, const Rects& rects, Scratch<A>& w) {
     const Vec<A> shrink = exp(before - base);
     store(sum_at, load(sum_at) * shrink + exp_live<A>(rects, w.scores, c, base));
     store(max_at, now);
-    for (i64 i = 0; i < p.d; ++i) {
+    for (i64 i = 0; i < p.e; ++i) {
       A* at = w.ot + i * kTile + c * kLanes<A>;
       store(at, load(at) * shrink);
     }
@@ -125,14 +127,14 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
     for (const Rect& r : rects) {
       if (p.at.dropout > 0) drop(p, keys, r, run.position + first, w.scores);
       const i64 x = r.c0 * kLanes<A>;
-      small_gemm<A>({.a = w.v + (local + r.j0) * p.dp,
+      small_gemm<A>({.a = w.v + (local + r.j0) * p.ep,
                      .a_row = 1,
-                     .a_col = p.dp,
+                     .a_col = p.ep,
                      .b = w.scores + r.j0 * kTile + x,
                      .b_row = kTile,
                      .c = w.ot + x,
                      .c_row = kTile,
-                     .m = p.d,
+                     .m = p.e,
                      .n = r.c1 - r.c0,
                      .k = r.j1 - r.j0});
     }
@@ -145,13 +147,13 @@ void begin_softmax(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& 
   using A = accum_t<T>;
   constexpr A inf = std::numeric_limits<A>::infinity();
   const AttentionPlan& p = pass.p;
-  std::fill(w.ot, w.ot + p.dp * kTile, A(0));
+  std::fill(w.ot, w.ot + p.ep * kTile, A(0));
   std::fill(w.max, w.max + kTile, -inf);
   std::fill(w.sum, w.sum + kTile, A(0));
   if (!pass.o_before) return;
   const QueryTile tile = p.tiles[it.tile];
-  pack_rows(pass.o_before + p.query_row(it, tile.first) * p.d, p.position_stride(), tile.count, p.d, A(1), w.queries);
-  transpose_tile(w.queries, kTile, p.dp, w.ot);
+  pack_rows(pass.o_before + p.query_row(it, tile.first) * p.e, p.position_stride(), tile.count, p.e, A(1), w.queries);
+  transpose_tile(w.queries, kTile, p.ep, w.ot);
   for (int i = 0; i < tile.count; ++i) {
     w.max[i] = pass.lse_before[p.query_row(it, tile.first + i)];
     w.sum[i] = w.max[i] == -inf ? A(0) : A(1);
@@ -168,12 +170,12 @@ void run_item(const Pass<T, O>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   transpose_tile(w.queries, kTile, p.dp, w.qt);
   begin_softmax(pass, it, w);
   for (const KeyRun& run : p.key_runs) attend(pass, it, run, w);
-  transpose_tile(w.ot, p.dp, kTile, w.queries);
+  transpose_tile(w.ot, p.ep, kTile, w.queries);
   for (int i = 0; i < tile.count; ++i) {
     const A sum = w.sum[i], scale = sum == 0 ? A(0) : 1 / sum;
     const i64 to = p.query_row(it, tile.first + i);
     each_vector<A>(
-        0, p.d, [&](i64 x, auto part) { store(pass.o + to * p.d + x, load(w.queries + i * p.dp + x) * scale, part); });
+        0, p.e, [&](i64 x, auto part) { store(pass.o + to * p.e + x, load(w.queries + i * p.ep + x) * scale, part); });
     pass.lse[to] = w.max[i] + std::log(sum);
   }
 }
@@ -191,7 +193,7 @@ void run(const Pass<T, O>& pass, std::byte* workspace, i64 bytes) {
       const i64 head = it.b * p.g + it.g;
       if (head != packed) {
         pack_rows(pass.k + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.k);
-        pack_rows(pass.v + p.key_at(head), p.key_stride(), p.t, p.d, A(1), w.v);
+        pack_rows(pass.v + p.value_at(head), p.value_stride(), p.t, p.e, A(1), w.v);
         packed = head;
       }
       run_item(pass, it, w);

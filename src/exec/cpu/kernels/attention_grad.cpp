@@ -22,25 +22,27 @@ struct Pass {
   G *dq, *dk, *dv;
 };
 
-// Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile].
+// Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile]; of do with ep.
 template <class A>
 struct Scratch {
-  A *k, *v;  // [t, dp] of the current (b, g)
+  A *k, *v;  // [t, dp] and [t, ep] of the current (b, g)
   A *queries, *qt, *dout, *dout_t, *dqt;
   A *probabilities, *dscores;  // [keys of a tile, kTile]
   alignas(64) A lse[kTile], delta[kTile];
 
-  static i64 elements(const AttentionPlan& p) { return 2 * p.t * p.dp + 5 * kTile * p.dp + 2 * kTile * kTile; }
-  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.dp) {
-    const i64 tile = kTile * p.dp;
-    qt = queries + tile, dout = qt + tile, dout_t = dout + tile, dqt = dout_t + tile;
-    probabilities = dqt + tile, dscores = probabilities + kTile * kTile;
+  static i64 elements(const AttentionPlan& p) {
+    return p.t * (p.dp + p.ep) + kTile * (3 * p.dp + 2 * p.ep) + 2 * kTile * kTile;
+  }
+  Scratch(const AttentionPlan& p, A* at) : k(at), v(k + p.t * p.dp), queries(v + p.t * p.ep) {
+    const i64 of_q = kTile * p.dp, of_o = kTile * p.ep;
+    qt = queries + of_q, dout = qt + of_q, dout_t = dout + of_o, dqt = dout_t + of_o;
+    probabilities = dqt + of_q, dscores = probabilities + kTile * kTile;
   }
 };
 
 template <class A>
 struct KeyGrads {
-  A *dk, *dv;  // [t, dp]
+  A *dk, *dv;  // [t, dp], [t, ep]
 };
 
 template <class T, class G>
@@ -50,11 +52,11 @@ void load_tile(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w) {
   const QueryTile tile = p.tiles[it.tile];
   const i64 row = p.query_row(it, tile.first);
   pack_rows(pass.q + p.query_at(it, tile.first), p.query_stride(), tile.count, p.d, A(p.at.scale), w.queries);
-  pack_rows(pass.dout + row * p.d, p.position_stride(), tile.count, p.d, A(1), w.dout);
+  pack_rows(pass.dout + row * p.e, p.position_stride(), tile.count, p.e, A(1), w.dout);
   std::fill(w.queries + tile.count * p.dp, w.queries + kTile * p.dp, A(0));
-  std::fill(w.dout + tile.count * p.dp, w.dout + kTile * p.dp, A(0));
+  std::fill(w.dout + tile.count * p.ep, w.dout + kTile * p.ep, A(0));
   transpose_tile(w.queries, kTile, p.dp, w.qt);
-  transpose_tile(w.dout, kTile, p.dp, w.dout_t);
+  transpose_tile(w.dout, kTile, p.ep, w.dout_t);
   std::fill(w.dqt, w.dqt + p.dp * kTile, A(0));
   constexpr A inf = std::numeric_limits<A>::infinity();
   for (int i = 0; i < kTile; ++i) {
@@ -62,8 +64,8 @@ void load_tile(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w) {
     if (i >= tile.count) continue;
     const i64 at = p.query_row(it, tile.first + i);
     Vec<A> sum = {};
-    each_vector<A>(0, p.d,
-                   [&](i64 x, auto part) { sum += load(w.dout + i * p.dp + x) * load(pass.o + at * p.d + x, part); });
+    each_vector<A>(0, p.e,
+                   [&](i64 x, auto part) { sum += load(w.dout + i * p.ep + x) * load(pass.o + at * p.e + x, part); });
     w.delta[i] = sum_lanes<A>(sum);
     if (pass.lse[at] != -inf) w.lse[i] = pass.lse[at];
   }
@@ -105,25 +107,27 @@ void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const R
                  .add = false};
   small_gemm(g);
   if (r.masked || alibi.slope != 0) bias_and_mask(bounds, r, first, alibi, w.probabilities);
-  g.a = w.v + key * p.dp, g.b = w.dout_t + x, g.c = w.dscores + at;
+  g.a = w.v + key * p.ep, g.a_row = p.ep, g.k = p.e, g.b = w.dout_t + x, g.c = w.dscores + at;
   small_gemm(g);
 }
 
 template <class A>
 void add_grads(const AttentionPlan& p, const Rect& r, i64 first_key, Scratch<A>& w, const KeyGrads<A>& to) {
   const i64 x = r.c0 * kLanes<A>, at = r.j0 * kTile + x, key = (first_key + r.j0) * p.dp;
+  const i64 value = (first_key + r.j0) * p.ep;
   SmallGemm<A> g{.a = w.probabilities + at,
                  .a_row = kTile,
                  .a_col = 1,
-                 .b = w.dout + x * p.dp,
-                 .b_row = p.dp,
-                 .c = to.dv + key,
-                 .c_row = p.dp,
+                 .b = w.dout + x * p.ep,
+                 .b_row = p.ep,
+                 .c = to.dv + value,
+                 .c_row = p.ep,
                  .m = r.j1 - r.j0,
-                 .n = p.dp / kLanes<A>,
+                 .n = p.ep / kLanes<A>,
                  .k = (r.c1 - r.c0) * kLanes<A>};
   small_gemm(g);
-  g.a = w.dscores + at, g.b = w.queries + x * p.dp, g.c = to.dk + key;
+  g.a = w.dscores + at, g.b = w.queries + x * p.dp, g.b_row = p.dp;
+  g.c = to.dk + key, g.c_row = p.dp, g.n = p.dp / kLanes<A>;
   small_gemm(g);
   small_gemm<A>({.a = w.k + key,
                  .a_row = 1,
@@ -182,16 +186,16 @@ Jobs cut_jobs(const AttentionPlan& p) {
   const i64 pairs = p.b * p.g, want = 4 * i64(p.threads), most = std::max<i64>(1, p.r * i64(p.tiles.size()));
   const i64 splits = p.threads == 1 || pairs == 0 || pairs >= want ? 1 : std::min(most, (want + pairs - 1) / pairs);
   const auto rounded = [](i64 elements) { return (elements * i64(sizeof(A)) + 63) / 64 * 64; };
-  return {pairs, splits, rounded(Scratch<A>::elements(p)), rounded(2 * p.t * p.dp),
+  return {pairs, splits, rounded(Scratch<A>::elements(p)), rounded(p.t * (p.dp + p.ep)),
           splits == 1 ? p.threads : pairs * splits};
 }
 
 template <class T, class G>
 void write_keys(const Pass<T, G>& pass, i64 pair, i64 key, const KeyGrads<accum_t<T>>& from, const Jobs& jobs) {
   const AttentionPlan& p = pass.p;
-  const i64 to = key * p.key_stride() + p.key_at(pair), stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
-  write_row(from.dk + key * p.dp, jobs.splits, stride, p.d, pass.dk + to);
-  write_row(from.dv + key * p.dp, jobs.splits, stride, p.d, pass.dv + to);
+  const i64 stride = jobs.grads_bytes / i64(sizeof(accum_t<T>));
+  write_row(from.dk + key * p.dp, jobs.splits, stride, p.d, pass.dk + key * p.key_stride() + p.key_at(pair));
+  write_row(from.dv + key * p.ep, jobs.splits, stride, p.e, pass.dv + key * p.value_stride() + p.value_at(pair));
 }
 
 template <class T, class G>
@@ -210,8 +214,8 @@ void run(const Pass<T, G>& pass, const Jobs& jobs, std::byte* workspace) {
       const i64 pair = job / jobs.splits;
       const KeyGrads<A> to = grads_at(jobs.splits == 1 ? part : job);
       pack_rows(pass.k + p.key_at(pair), p.key_stride(), p.t, p.d, A(1), w.k);
-      pack_rows(pass.v + p.key_at(pair), p.key_stride(), p.t, p.d, A(1), w.v);
-      std::fill(to.dk, to.dk + 2 * p.t * p.dp, A(0));
+      pack_rows(pass.v + p.value_at(pair), p.value_stride(), p.t, p.e, A(1), w.v);
+      std::fill(to.dk, to.dk + p.t * (p.dp + p.ep), A(0));
       const ItemRange mine = share(p, {pair * p.r, (pair + 1) * p.r}, job % jobs.splits, jobs.splits);
       for (i64 i = mine.begin; i < mine.end; ++i) run_item(pass, item_of(p, i), w, to);
       for (i64 key = 0; jobs.splits == 1 && key < p.t; ++key) write_keys(pass, pair, key, to, jobs);

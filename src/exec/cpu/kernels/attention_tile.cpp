@@ -29,7 +29,8 @@ static i64 tiles_seen(const AttentionPlan& p, const QueryTile& tile, const KeyRu
 
 AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, const Type& o) {
   const Shape os = local_shape(site.mesh, o.shape, o.layout);
-  AttentionPlan p{.at = at, .s = os[0], .b = os[1], .g = os[2], .r = os[3], .d = os[4]};
+  AttentionPlan p{.at = at, .s = os[0], .b = os[1], .g = os[2], .r = os[3]};
+  p.e = os[4], p.d = site.in_shape(q).back();
   const Type& keys = site.ins[at.packed() ? q : q + 1];
   for (const Run& run : index_runs(site.mesh, keys.shape, keys.layout, site.coord, 0))
     p.key_runs.push_back({p.t, run.start, run.length}), p.t += run.length;
@@ -39,7 +40,7 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
         to_string(o));
   p.key_heads = at.packed() ? p.query_heads : p.g;
   const i64 lanes = site.ins[q].dtype == DType::f64 ? kLanes<double> : kLanes<float>;
-  p.dp = (p.d + lanes - 1) / lanes * lanes;
+  p.dp = (p.d + lanes - 1) / lanes * lanes, p.ep = (p.e + lanes - 1) / lanes * lanes;
   const auto along = [&](int dim) { return indices(site.mesh, o.shape, o.layout, site.coord, dim); };
   p.positions = along(0), p.groups = along(2), p.heads = along(3);
   p.tiles = cut_tiles(p.positions);

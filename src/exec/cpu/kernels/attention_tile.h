@@ -33,7 +33,9 @@ struct Item {
 
 struct AttentionPlan {
   AttentionSpec at;
-  i64 s = 0, b = 0, g = 0, r = 0, d = 0, t = 0, dp = 0;
+  i64 s = 0, b = 0, g = 0, r = 0, d = 0, t = 0;
+  i64 e = 0;                                                 // size of a value, and of a row of o; d: of q and k
+  i64 dp = 0, ep = 0;                                        // rounded up to whole vectors
   std::vector<i64> positions = {}, groups = {}, heads = {};  // global indices along s, g, r
   std::vector<double> slopes = {};                           // [g, r] of this rank, if ALiBi
   std::vector<QueryTile> tiles = {};
@@ -43,16 +45,18 @@ struct AttentionPlan {
   u64 drop_below = 0;     // an element is dropped if hash >> 11 is below it
   double keep_scale = 1;  // 1 / (1 - p)
 
-  i64 position_stride() const { return b * g * r * d; }  // of o
+  i64 position_stride() const { return b * g * r * e; }  // of o
   i64 query_row(const Item& it, i64 local) const { return ((local * b + it.b) * g + it.g) * r + it.r; }
 
-  // q, k and v as dense tensors, or packed in one: heads of d elements in a row of a position and sequence.
+  // q, k and v as dense tensors, or packed in one: heads of d (v: e) elements in a row of a position and sequence.
   i64 query_heads = 0, key_heads = 0;                       // in such a row
   i64 query_stride() const { return b * query_heads * d; }  // of positions
   i64 key_stride() const { return b * key_heads * d; }
+  i64 value_stride() const { return b * key_heads * e; }
   i64 query_at(const Item& it, i64 local) const { return ((local * b + it.b) * query_heads + it.g * r + it.r) * d; }
   i64 key_at(i64 pair) const { return (pair / g * key_heads + pair % g) * d; }  // pair: b, g; position 0
-  i64 packed_keys() const { return g * r * d; }                                 // where they begin, if packed
+  i64 value_at(i64 pair) const { return (pair / g * key_heads + pair % g) * e; }
+  i64 packed_keys() const { return g * r * d; }  // where they begin, if packed
   i64 packed_values() const { return g * (r + 1) * d; }
 };
 

@@ -21,7 +21,7 @@ Kernel prepare(const CacheWrite&, const Site& site) {
 namespace {
 
 struct Sizes {
-  i64 s, t, b, g, r, d;
+  i64 s, t, b, g, r, d, e;  // e: size of a value
 };
 
 // One query: scores, softmax, weighted sum. k and v point at this batch row and group; `step` is the distance between
@@ -39,7 +39,8 @@ struct OneQuery {
   }
 
   void operator()(T* o, const T* q, const T* k, const T* v, i64 position, A* scores) const {
-    const i64 step = n.b * n.g * n.d, first = at.window > 0 ? std::max<i64>(0, position - at.window + 1) : 0;
+    const i64 step = n.b * n.g * n.d, value_step = n.b * n.g * n.e;
+    const i64 first = at.window > 0 ? std::max<i64>(0, position - at.window + 1) : 0;
     A most = -std::numeric_limits<A>::infinity();
     for (i64 p = first; p <= position; ++p) {
       A dot = 0;
@@ -49,10 +50,10 @@ struct OneQuery {
     }
     A sum = 0;
     for (i64 p = first; p <= position; ++p) sum += scores[p] = std::exp(scores[p] - most);
-    std::vector<A> out(size_t(n.d), A(0));
+    std::vector<A> out(size_t(n.e), A(0));
     for (i64 p = first; p <= position; ++p)
-      for (i64 i = 0; i < n.d; ++i) out[i] += scores[p] * A(v[p * step + i]);
-    for (i64 i = 0; i < n.d; ++i) o[i] = T(out[i] / sum);
+      for (i64 i = 0; i < n.e; ++i) out[i] += scores[p] * A(v[p * value_step + i]);
+    for (i64 i = 0; i < n.e; ++i) o[i] = T(out[i] / sum);
   }
 };
 
@@ -60,7 +61,7 @@ template <class T>
 Kernel make(const CachedAttention& op, const Site& site) {
   using A = accum_t<T>;
   const Shape q = site.in_shape(0), k = site.in_shape(1);
-  const Sizes n{q[0], k[0], q[1], q[2], q[3], q[4]};
+  const Sizes n{q[0], k[0], q[1], q[2], q[3], q[4], site.in_shape(2)[3]};
   const auto groups = site.in_indices(0, 2), heads = site.in_indices(0, 3);
   std::vector<A> slopes(size_t(n.g * n.r), A(0));
   if (op.at.alibi) {
@@ -75,9 +76,9 @@ Kernel make(const CachedAttention& op, const Site& site) {
                   length, n.t);
             parallel_for(jobs, 1, [&](i64 job) {
               const i64 i = job % n.s, r = job / n.s % n.r, g = job / n.s / n.r % n.g, b = job / n.s / n.r / n.g;
-              const i64 head = (((i * n.b + b) * n.g + g) * n.r + r) * n.d, group = (b * n.g + g) * n.d;
-              OneQuery<T>{n, at, slopes[g * n.r + r]}(a.out<T>(0) + head, a.in<T>(0) + head, a.in<T>(1) + group,
-                                                      a.in<T>(2) + group, length + i,
+              const i64 head = ((i * n.b + b) * n.g + g) * n.r + r, group = b * n.g + g;
+              OneQuery<T>{n, at, slopes[g * n.r + r]}(a.out<T>(0) + head * n.e, a.in<T>(0) + head * n.d,
+                                                      a.in<T>(1) + group * n.d, a.in<T>(2) + group * n.e, length + i,
                                                       reinterpret_cast<A*>(a.workspace) + job * n.t);
             });
           }};

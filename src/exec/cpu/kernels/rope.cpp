@@ -15,17 +15,19 @@ namespace {
 
 struct RopePlan {
   i64 s, b, heads, d, half;  // heads: all dims between b and d
+  i64 first;                 // dims that pass before those that turn
   i64 turned;                // heads that turn
   int sign;
   bool interleaved;
   std::vector<double> freq;
+  double amplitude;
 };
 
 template <class A>
 void fill_turn(const RopePlan& p, double position, A* cosines, A* sines) {
   for (i64 i = 0; i < p.half; ++i) {
     const double angle = position * p.freq[i];
-    cosines[i] = A(std::cos(angle)), sines[i] = A(p.sign * std::sin(angle));
+    cosines[i] = A(p.amplitude * std::cos(angle)), sines[i] = A(p.amplitude * p.sign * std::sin(angle));
   }
 }
 
@@ -56,12 +58,15 @@ void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, co
   if (x != y && p.turned < p.heads)
     std::memcpy(static_cast<void*>(y + p.turned * p.d), x + p.turned * p.d,
                 size_t((p.heads - p.turned) * p.d) * sizeof(T));
+  const i64 end = p.first + 2 * p.half;
   for (i64 head = 0; head < p.turned; ++head, x += p.d, y += p.d) {
     if (p.interleaved)
-      turn_neighbours(p.half, x, y, cosines, sines);
+      turn_neighbours(p.half, x + p.first, y + p.first, cosines, sines);
     else
-      turn_halves(p.half, x, y, cosines, sines);
-    if (x != y) std::memcpy(static_cast<void*>(y + 2 * p.half), x + 2 * p.half, size_t(p.d - 2 * p.half) * sizeof(T));
+      turn_halves(p.half, x + p.first, y + p.first, cosines, sines);
+    if (x == y) continue;
+    std::memcpy(static_cast<void*>(y), x, size_t(p.first) * sizeof(T));
+    std::memcpy(static_cast<void*>(y + end), x + end, size_t(p.d - end) * sizeof(T));
   }
 }
 
@@ -69,12 +74,12 @@ void turn_row(const RopePlan& p, const T* x, T* y, const accum_t<T>* cosines, co
 // that one.
 template <class A>
 std::shared_ptr<const std::vector<A>> shared_table(const RopePlan& p, const std::vector<i64>& positions) {
-  using Key = std::tuple<int, std::vector<double>, std::vector<i64>>;
+  using Key = std::tuple<int, double, std::vector<double>, std::vector<i64>>;
   static std::mutex mutex;
   static std::map<Key, std::weak_ptr<const std::vector<A>>> tables;
   const std::lock_guard lock(mutex);
   std::erase_if(tables, [](const auto& entry) { return entry.second.expired(); });
-  std::weak_ptr<const std::vector<A>>& place = tables[Key{p.sign, p.freq, positions}];
+  std::weak_ptr<const std::vector<A>>& place = tables[Key{p.sign, p.amplitude, p.freq, positions}];
   if (auto table = place.lock()) return table;
   const i64 n = p.s * p.half;
   auto table = std::make_shared<std::vector<A>>(2 * n);
@@ -117,13 +122,23 @@ Kernel by_input(const RopePlan& p) {
 
 Kernel prepare(const Rope& op, const Site& site) {
   const Shape x = site.in_shape(0);
-  RopePlan p{x[0], x[1], 1, x.back(), op.freq.dims / 2, 0, op.sign, op.interleaved, op.freq.inverse()};
+  RopePlan p{.s = x[0],
+             .b = x[1],
+             .heads = 1,
+             .d = x.back(),
+             .half = op.freq.dims / 2,
+             .first = op.first,
+             .turned = 0,
+             .sign = op.sign,
+             .interleaved = op.interleaved,
+             .freq = op.freq.inverse(),
+             .amplitude = op.freq.amplitude()};
   for (size_t i = 2; i + 1 < x.size(); ++i) p.heads *= x[i];
   p.turned = op.heads > 0 ? op.heads : p.heads;
   check(op.heads == 0 || (x.size() == 4 && op.heads <= p.heads), "[rope] the first {} heads of {} turn", op.heads,
         p.heads);
-  check(op.freq.dims % 2 == 0 && op.freq.dims <= p.d, "[rope] {} of {} dims turn: want an even number, at most all",
-        op.freq.dims, p.d);
+  check(op.freq.dims % 2 == 0 && op.first + op.freq.dims <= p.d,
+        "[rope] {} of {} dims turn behind {}: want an even number, at most all", op.freq.dims, p.d, op.first);
   return dispatch_float(site.ins[0].dtype, [&]<class T>() {
     return op.positions ? by_input<T>(p) : by_table<T>(p, site.in_indices(0, 0));
   });

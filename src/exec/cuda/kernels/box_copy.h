@@ -46,11 +46,11 @@ class BoxCopyList {
   // Boxes of elements of `element` bytes, their places counted from the two given. Places and strides are multiples of
   // an element. Error if a box has more dims than the kernel takes.
   void add(const std::vector<Box>& boxes, i64 element, At from, At to);
+  void add(const Box& box, i64 element, At from, At to);
   bool empty() const { return launches_.empty(); }
   void run(const std::byte* in, std::byte* out, std::byte* workspace, cudaStream_t stream) const;
 
  private:
-  void add(const Box& box, i64 element, At from, At to);
   std::vector<BoxCopies> launches_;
 };
 

@@ -12,8 +12,9 @@ Kernel prepare(const Rope& op, const Site& site) {
   check_activation(op.name, site.ins[0].dtype);
   const Shape x = site.in_shape(0);
   const i64 dims = op.freq.dims;
-  check(dims % 2 == 0 && dims <= x.back(), "[rope] {} of {} dims turn: want an even number, at most all", dims,
-        x.back());
+  check(dims % 2 == 0 && op.first + dims <= x.back(),
+        "[rope] {} of {} dims turn behind {}: want an even number, at most all", dims, x.back(), op.first);
+  check(op.first == 0 || op.interleaved, "[rope] dims that pass before the others: the CUDA kernel turns neighbours");
   check(x.back() <= RopeLaunch::kMostDims, "[rope] heads of {} dims: the CUDA kernel takes at most {}", x.back(),
         RopeLaunch::kMostDims);
   RopeLaunch l{.x = site.ins[0].dtype,
@@ -23,7 +24,9 @@ Kernel prepare(const Rope& op, const Site& site) {
                .turned = 0,
                .d = int(x.back()),
                .half = int(dims / 2),
+               .first = int(op.first),
                .sign = op.sign,
+               .amplitude = float(op.freq.amplitude()),
                .interleaved = op.interleaved,
                .by_input = op.positions,
                .index = {},

@@ -35,9 +35,10 @@ __device__ inline void make_turns(const RopeArgs& a, i64 first, int places, floa
     const double position = a.l.by_input ? double(a.positions[place]) : double(a.l.index[place]);
     double angle = position * a.l.half_turns[j % half];
     angle -= 2 * rint(angle / 2);
-    float sine;
-    sincospif(float(angle), &sine, turns + j);
-    turns[a.each * half + j] = sine * float(a.l.sign);
+    float sine, cosine;
+    sincospif(float(angle), &sine, &cosine);
+    turns[j] = cosine * a.l.amplitude;
+    turns[a.each * half + j] = sine * (a.l.amplitude * float(a.l.sign));
   }
 }
 
@@ -139,23 +140,27 @@ __global__ void __launch_bounds__(kThreads, 4) rope_kernel(const __grid_constant
     for (const RopePiece<T, N>& p : batch) store_piece(a, turns, walk.piece(), p);
 }
 
-// Pairs of neighbours: a block has one place, its threads go through the pairs of all heads and batches.
+// Pairs of neighbours: a block has one place, its threads go through the pairs of all heads and batches. What passes is
+// there only if it goes to another place: dims before the pairs, then those behind them, two by two.
 template <class T>
 __global__ void __launch_bounds__(kThreads) neighbours_kernel(const __grid_constant__ RopeArgs a) {
   extern __shared__ __align__(16) float turns[];
   const i64 place = blockIdx.x;
   make_turns(a, place, 1, turns);
   __syncthreads();
-  const int pairs = (a.l.d + 1) / 2, half = a.l.half;
+  const int half = a.l.half, end = a.l.first + 2 * half, before = (a.l.first + 1) / 2;
+  const int pairs = half + (a.x == a.y ? 0 : before + (a.l.d - end + 1) / 2);
   const i64 all = i64(a.batches) * a.heads * pairs;
   for (i64 j = threadIdx.x; j < all; j += kThreads) {
-    const int pair = int(j % pairs), head = int(j / pairs % a.heads);
+    const int pair = int(j % pairs), head = int(j / pairs % a.heads), passing = pair - half;
     const i64 row = (place * a.batches + j / pairs / a.heads) * a.l.heads + head;
-    const T* x = static_cast<const T*>(a.x) + row * a.l.d + 2 * pair;
-    T* y = static_cast<T*>(a.y) + row * a.l.d + 2 * pair;
-    const bool both = 2 * pair + 1 < a.l.d;
-    const float u = convert<float>(x[0]), v = both ? convert<float>(x[1]) : 0.0f;
-    if (pair < half && head < a.l.turned) {
+    const bool turns_here = passing < 0;
+    const int dim = turns_here ? a.l.first + 2 * pair : passing < before ? 2 * passing : end + 2 * (passing - before);
+    const bool both = dim + 1 < (turns_here || passing >= before ? a.l.d : a.l.first);
+    const T* x = static_cast<const T*>(a.x) + row * a.l.d + dim;
+    T* y = static_cast<T*>(a.y) + row * a.l.d + dim;
+    if (turns_here && head < a.l.turned) {
+      const float u = convert<float>(x[0]), v = convert<float>(x[1]);
       const float cosine = turns[pair], sine = turns[half + pair];
       y[0] = convert<T>(u * cosine - v * sine), y[1] = convert<T>(v * cosine + u * sine);
     } else {

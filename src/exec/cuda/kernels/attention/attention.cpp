@@ -1,6 +1,7 @@
 // Attention forward and backward, by cuDNN or by kernels of our own (attention_choice.h).
 #include "exec/cuda/kernels/attention/attention_form.h"
 #include "exec/cuda/kernels/attention/attention_hopper.h"
+#include "exec/cuda/kernels/attention/attention_padded.h"
 
 namespace megalith::cuda {
 
@@ -77,6 +78,7 @@ Kernel grad_by_cudnn(const Form& f, const CudnnAttention& whole, const CudnnAtte
 
 // Where positions are cut, a place takes as much as others may, whichever way it goes.
 Kernel prepare(const Attention& op, const Site& site) {
+  if (auto kernel = prepare_padded(op, site)) return *kernel;
   const DeviceForm f(op.at, site, 0, site.outs[0]);
   const AttentionChoice choice = choose_attention(case_of(f, false));
   const std::optional<i64> most = f.is_cut() ? std::optional(kForwardPlanBytes) : std::nullopt;
@@ -87,6 +89,7 @@ Kernel prepare(const Attention& op, const Site& site) {
 }
 
 Kernel prepare(const AttentionGrad& op, const Site& site) {
+  if (auto kernel = prepare_padded(op, site)) return *kernel;
   const DeviceForm f(op.at, site, 1, site.ins[0]);
   const CudnnAttention whole = problem_of(f), part = grad_part(f);
   const AttentionChoice choice = choose_attention(case_of(f, true));

@@ -6,6 +6,7 @@
 #include "exec/cuda/kernels/attention/attention_form.h"
 #include "exec/cuda/kernels/attention/attention_hopper.h"
 #include "exec/cuda/kernels/attention/attention_merge.h"
+#include "exec/cuda/kernels/attention/attention_padded.h"
 
 namespace megalith::cuda {
 
@@ -106,6 +107,7 @@ Kernel forward(const AttentionPart& op, const DeviceForm& f, const AttentionCase
 }  // namespace
 
 Kernel prepare(const AttentionPart& op, const Site& site) {
+  if (auto kernel = prepare_padded(op, site)) return *kernel;
   check(!op.at.packed(), "[attention_part] q, k and v in one tensor: a ring needs them apart");
   const DeviceForm f(op.at, site, 0, site.outs[0]);
   const AttentionCase c = case_of(f, false);
@@ -113,6 +115,7 @@ Kernel prepare(const AttentionPart& op, const Site& site) {
 }
 
 Kernel prepare(const AttentionPartGrad& op, const Site& site) {
+  if (auto kernel = prepare_padded(op, site)) return *kernel;
   check(!op.at.packed(), "[attention_part_grad] q, k and v in one tensor: a ring needs them apart");
   const DeviceForm f(op.at, site, 1, site.ins[0]);
   const auto seen = seen_block(f.indices(0), f.keys());

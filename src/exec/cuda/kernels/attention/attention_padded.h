@@ -1,0 +1,37 @@
+// Attention with values of another size, by the kernels for equal ones (exec/cuda_needs/attention_padding.h).
+#pragma once
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/box_copy.h"
+#include "exec/cuda_needs/attention_padding.h"
+
+namespace megalith::cuda {
+
+// Copies of rows into the workspace, or out of it.
+class PaddedRows {
+ public:
+  PaddedRows(const AttentionPadding& p, const std::vector<PaddedTensor>& tensors, bool into);
+  // Their buffers become those in the workspace.
+  void replace(std::vector<std::byte*>& buffers, std::byte* workspace) const;
+  // `buffers`: the op's own.
+  void copy(std::span<std::byte* const> buffers, std::byte* workspace, cudaStream_t stream) const;
+
+ private:
+  std::vector<PaddedTensor> tensors_;
+  std::vector<BoxCopyList> copies_;
+  i64 size_;
+  bool into_;
+};
+
+// `inner`: the kernel at p.node.
+Kernel padded(const AttentionPadding& p, Kernel inner);
+
+// The op's kernel at the place of equal sizes; nothing where sizes are equal at `site`.
+template <class T>
+std::optional<Kernel> prepare_padded(const T& op, const Site& site) {
+  const auto p = padding_of(op, site);
+  if (!p) return std::nullopt;
+  return padded(*p,
+                prepare(op, Site(site.mesh, site.coord, p->node.ins, p->node.outs, site.device, site.comms, site.tag)));
+}
+
+}  // namespace megalith::cuda

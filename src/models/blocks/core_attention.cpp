@@ -1,0 +1,63 @@
+#include <cmath>
+
+#include "base/rng.h"
+#include "models/blocks/parts.h"
+#include "ops/attention.h"
+#include "ops/cached_attention.h"
+#include "ops/rope.h"
+
+namespace megalith {
+
+AttentionSpec attention_spec(const Parts& p, const std::string& name, double scale) {
+  const ModelConfig& c = p.config;
+  AttentionSpec at;
+  at.scale = scale;
+  const bool seen_whole = p.cache_length == 0 && c.sliding_window >= p.seq;
+  at.window = seen_whole ? 0 : c.sliding_window;
+  at.alibi = c.position_embedding_type == PositionEmbedding::alibi;
+  at.alibi_scaled = at.alibi && c.scale_alibi;
+  at.dropout = p.mode.dropout ? c.attention_dropout : 0;
+  at.seed = mix(p.mode.seed, hash_name(p.site + name));
+  at.starts = p.document_starts;
+  return at;
+}
+
+Value cached(Parts& p, const std::string& name, Value x) {
+  Type type = p.b.type(x);
+  type.shape[0] = p.cache_length;
+  const Value cache = p.b.leaf({name, type, Role::cache});
+  return p.b.add1(CacheWrite{}, {cache, x, p.length});
+}
+
+Value core_attention(Parts& p, const std::string& name, double scale, Value q, Value k, Value v) {
+  Builder& b = p.b;
+  const Attention op{attention_spec(p, name, scale)};
+  if (p.cache_length)
+    return b.add1(CachedAttention{op.at}, {q, cached(p, name + "keys", k), cached(p, name + "values", v), p.length});
+  constexpr AxisSet cp = groups::context;
+  const bool all_to_all = p.style.cp_all_to_all;
+  if (all_to_all) q = b.relayout(q, cp, split(2));
+  k = b.relayout(k, cp, all_to_all ? split(2) : kCopy);
+  v = b.relayout(v, cp, all_to_all ? split(2) : kCopy);
+  std::vector<Value> ins = {q, k, v, p.rows};
+  if (op.at.starts) {
+    const Value starts = p.data("document_starts", DType::i32);
+    ins.push_back(all_to_all ? b.relayout(starts, cp, kSame) : starts);
+  }
+  const Value o = b.add1(op, ins);
+  return all_to_all ? b.relayout(o, cp, split(0), p.style.cp_order) : o;
+}
+
+Value rope(Parts& p, Rope op, Value x) {
+  const ModelConfig& c = p.config;
+  op.freq.base = c.rotary_base;
+  op.freq.position_scale = c.rotary_seq_len_interpolation_factor;
+  op.freq.scaling = c.rope_scaling;
+  resolve(op.freq.scaling, c.mla.on(), c.max_position_embeddings);
+  op.freq.length = p.cache_length ? p.cache_length : p.seq;
+  op.positions = p.position_ids;
+  if (!op.positions) return p.b.add1(op, {x});
+  return p.b.add1(op, {x, p.data("position_ids", DType::i32)});
+}
+
+}  // namespace megalith

@@ -1,0 +1,38 @@
+#include "ops/cut.h"
+
+namespace megalith {
+
+// x's letters, with `to` for the one that is cut.
+static std::string part(std::string x, char at, char to) {
+  const size_t place = x.find(at);
+  check(place != std::string::npos, "[cut, join] {} has no letter {}", x, at);
+  x[place] = to;
+  return x;
+}
+
+static constexpr char kFirst = 'y', kSecond = 'z';
+
+LayoutRule Cut::rule() const {
+  return {.spec = x + "->" + part(x, at, kFirst) + "," + part(x, at, kSecond),
+          .linear = {{0}},
+          .whole = {at},
+          .sizes = {{kFirst, first}, {kSecond, second}}};
+}
+
+std::vector<Value> Cut::grad(Builder& b, const Node&, std::span<const Value> dys) const {
+  check(dys[0] && dys[1], "the gradient of one of two parts alone is not handled");
+  return {b.add1(Join{x, at, first, second}, {dys[0], dys[1]})};
+}
+
+LayoutRule Join::rule() const {
+  return {.spec = part(x, at, kFirst) + "," + part(x, at, kSecond) + "->" + x,
+          .linear = {{0, 1}},
+          .whole = {kFirst, kSecond},
+          .sizes = {{at, first + second}}};
+}
+
+std::vector<Value> Join::grad(Builder& b, const Node&, std::span<const Value> dys) const {
+  return b.add(Cut{x, at, first, second}, {dys[0]});
+}
+
+}  // namespace megalith
