@@ -110,13 +110,17 @@ SeenSum seen_leaves(Builder& b, const SeenSum& of) {
   return out;
 }
 
+// Summed, and Same on all axes.
+static Value same_everywhere(Builder& b, Value v) {
+  for (const AxisSet axes : {b.type(v).layout.partial, b.type(v).layout.copy})
+    if (!axes.empty()) v = b.relayout(v, axes, kSame);
+  return v;
+}
+
 void update_at_end(Builder& b, const std::vector<SeenSum>& seen, Value scalars) {
   b.set_phase(Phase::update), b.set_module("untrained state");
-  for (const SeenSum& s : seen) {
-    const AxisSet axes = s.type.layout.partial;
-    const Value total = axes.empty() ? s.sum : b.relayout(s.sum, axes, kSame);
-    b.add1(s.at_end, {s.tensor.value, total, scalars});
-  }
+  for (const SeenSum& s : seen)
+    b.add1(s.at_end, {s.tensor.value, same_everywhere(b, s.sum), same_everywhere(b, scalars)});
 }
 
 bool updates_untrained(const Graph& g, const Node& n) {

@@ -39,6 +39,7 @@ void expect_same_bits(TrainingSpec spec) {
     const StepResult got = Training(spec, batch).step(at);
     EXPECT_EQ(got.loss, want.loss);
     EXPECT_EQ(got.norm, want.norm);
+    EXPECT_EQ(got.terms, want.terms);
     for (const auto& [name, g] : want.gradients) EXPECT_EQ(max_difference(g, got.gradients.at(name)), 0) << name;
     for (const auto& [name, w] : want.after) EXPECT_EQ(max_difference(w, got.after.at(name)), 0) << name;
   }
@@ -91,6 +92,16 @@ TEST(Recompute, gives_the_same_bits_with_experts) {
   TrainingSpec spec = spec_of(model, make_mesh({}));
   spec.passes_off = {"remake"};
   expect_same_bits(spec);
+}
+
+// What a router counts is counted once.
+TEST(Recompute, gives_the_same_bits_with_balanced_experts) {
+  ModelConfig model = mixture();
+  MoeConfig& m = model.moe;
+  m.router_load_balancing_type = {"aux_loss", "seq_aux_loss", "global_aux_loss"}, m.aux_loss_coeff = {0.3, 0.2, 0.1};
+  m.z_loss_coeff = 0.1, m.router_score_function = RouterScore::sigmoid, m.router_enable_expert_bias = true;
+  expect_same_bits(spec_of(model, make_mesh({})));
+  expect_same_bits(spec_of(model, make_mesh({.dp = 2, .tk = 2, .ep = 4, .etp = 1}), {true, Order::block, false}));
 }
 
 TEST(Recompute, gives_the_same_bits_without_the_other_passes) {

@@ -72,6 +72,8 @@ class RouterLosses {
   // What each rank counts of its own tokens, added up: over tp and cp, or over all that have others.
   Value counted(Value n, AxisSet over) { return b_.relayout(n, b_.type(n).layout.partial & over, kCopy); }
 
+  Value over_rows(Value x) { return b_.add1(Sum{"be->e", b_.type(x).dtype}, {x}); }
+
   // E / (k tokens^2) sum n q
   Value product(const char* spec, Value q, Value n, double tokens, double among = 1) {
     const double k = double(m_.num_experts) / (double(m_.router_topk) * tokens * tokens * among);
@@ -80,6 +82,7 @@ class RouterLosses {
 
   // q and n [b,e]. The rows of each dp rank together are [g,e].
   Value of_ranks(Value q, Value n) {
+    if (dp_ == 1) return product("e,e->", over_rows(q), counted(over_rows(n), groups::stage), double(seq_ * each_));
     const auto by_rank = [&](Value x) {
       const Value cut = b_.add1(Reshape{"(gm)e->gme", {{'g', dp_}, {'m', each_}}, {}}, {x});
       return b_.add1(Sum{"gme->ge", b_.type(x).dtype}, {cut});
@@ -93,12 +96,11 @@ class RouterLosses {
 
   // The counts of the step's micro-batches so far lie in a leaf of the layer.
   Value of_all(Value q, Value n) {
-    const DType dtype = b_.type(n).dtype;
-    const Value all = counted(b_.add1(Sum{"be->e", dtype}, {n}), groups::stage);
+    const Value all = counted(over_rows(n), groups::stage);
     const Value before = b_.leaf({name_ + ".step_counts", b_.type(all), Role::scalar});
     const Value shares = b_.add1(CountShares{}, {b_.add1(Accumulate{1, true}, {before, all})});
     const double tokens = double(seq_ * p_.mode.batch);
-    const Value sum = einsum(b_, "e,e->", b_.add1(Sum{"be->e", dtype}, {q}), shares);
+    const Value sum = einsum(b_, "e,e->", over_rows(q), shares);
     return b_.add1(Scale{0, double(m_.num_experts) / tokens}, {sum});
   }
 
@@ -118,10 +120,9 @@ Value tokens_of_micro_batch(Parts& p) {
   return p.b.relayout(p.b.relayout(sum, groups::data, kCopy), groups::context, kCopy);
 }
 
-// What each term is divided by: how many values were added up, counted by one rank.
-Value values_of_micro_batch(Parts& p) {
+// What a term is divided by: of how many values it is the sum, counted by one rank.
+Value number_of_values(Parts& p, double values) {
   const Type number{accum_of(p.mode.precision.activations), {}, whole(0)};
-  const double values = double(p.router.layers * p.b.mesh().n(groups::data));
   return p.b.relayout(p.b.add1(Scale{0, values}, {p.b.add1(Ones{number}, {})}), groups::data_context, kPartial);
 }
 
@@ -155,13 +156,13 @@ void add_router_terms(Parts& p) {
   if (p.router.layers == 0) return;
   p.b.set_module("router losses");
   const std::array<double, kRouterLosses> wanted = coefficients(p.config.moe);
-  const Value tokens = tokens_of_micro_batch(p), values = values_of_micro_batch(p);
-  const double dp = double(p.b.mesh().n(groups::data));
+  const Value tokens = tokens_of_micro_batch(p);
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == 0) continue;
+    const double each = i == kGlobal ? 1 : double(p.b.mesh().n(groups::data));  // values of a layer
     const Value sum = p.b.relayout(p.router.sums[i], groups::tensor, kSame);
-    const Value seed = p.b.add1(Scale{0, i == kGlobal ? wanted[i] : wanted[i] / dp}, {tokens});
-    p.out.terms.push_back({kLossNames[i], sum, values, seed});
+    const Value seed = p.b.add1(Scale{0, wanted[i] / each}, {tokens});
+    p.out.terms.push_back({kLossNames[i], sum, number_of_values(p, each * double(p.router.layers)), seed});
   }
 }
 
