@@ -1,4 +1,6 @@
 // Rules about mixtures of experts.
+#include <algorithm>
+
 #include "optim/optimizer.h"
 #include "settings/compatibility.h"
 
@@ -19,7 +21,9 @@ std::string enough_experts(const Options& o) {
 // A softmax over one logit is 1.
 std::string one_expert_learns(const Options& o) {
   const MoeConfig& m = o.model.moe;
-  if (!is_mixture(o) || m.router_topk > 1 || m.router_pre_softmax || m.router_score_function != RouterScore::softmax)
+  const bool sinkhorn = std::ranges::count(m.router_load_balancing_type, "sinkhorn") > 0;  // its weight is logistic(z)
+  if (!is_mixture(o) || sinkhorn || m.router_topk > 1 || m.router_pre_softmax ||
+      m.router_score_function != RouterScore::softmax)
     return {};
   return "--moe-router-topk 1 gives each expert the weight 1, and the router learns nothing: add "
          "--moe-router-pre-softmax";
