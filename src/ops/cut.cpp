@@ -1,5 +1,8 @@
 #include "ops/cut.h"
 
+#include "graph/relayout_op.h"
+#include "ops/scale.h"
+
 namespace megalith {
 
 // x's letters, with `to` for the one that is cut.
@@ -19,9 +22,14 @@ LayoutRule Cut::rule() const {
           .sizes = {{kFirst, first}, {kSecond, second}}};
 }
 
-std::vector<Value> Cut::grad(Builder& b, const Node&, std::span<const Value> dys) const {
-  check(dys[0] && dys[1], "the gradient of one of two parts alone is not handled");
-  return {b.add1(Join{x, at, first, second}, {dys[0], dys[1]})};
+Value or_zeros(Builder& b, Value cotangent, Value result) {
+  if (cotangent) return cotangent;
+  const Type type = b.type(result);  // by value: nodes are added
+  return b.add1(Scale{type.ndim(), 0}, {b.add1(Ones{type.dual(type.dtype)}, {})});
+}
+
+std::vector<Value> Cut::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
+  return {b.add1(Join{x, at, first, second}, {or_zeros(b, dys[0], n.outs[0]), or_zeros(b, dys[1], n.outs[1])})};
 }
 
 LayoutRule Join::rule() const {

@@ -1,5 +1,7 @@
 #include "ops/latent_keys.h"
 
+#include "ops/cut.h"
+
 namespace megalith {
 
 // j: own + value, p: shared, k: own + shared, v: value.
@@ -8,9 +10,8 @@ LayoutRule LatentKeys::rule() const {
       .spec = "sbgj,sbp->sbgk,sbgv", .linear = {{0, 1}}, .whole = "jp", .sizes = {{'k', own + shared}, {'v', value}}};
 }
 
-std::vector<Value> LatentKeys::grad(Builder& b, const Node&, std::span<const Value> dys) const {
-  check(dys[0] && dys[1], "the gradient of keys or values alone is not handled");
-  return b.add(LatentKeysGrad{own, shared, value}, {dys[0], dys[1]});
+std::vector<Value> LatentKeys::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
+  return b.add(LatentKeysGrad{own, shared, value}, {or_zeros(b, dys[0], n.outs[0]), or_zeros(b, dys[1], n.outs[1])});
 }
 
 LayoutRule LatentKeysGrad::rule() const {
