@@ -75,7 +75,7 @@ void time_all(const std::string& part) {
 }  // namespace
 }  // namespace megalith::cuda
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   using namespace megalith::cuda;
   const std::string what = argc > 1 ? argv[1] : "check";
   if (what == "check") return check_small(argc > 2 ? std::atoi(argv[2]) : 100) > 0;
@@ -86,4 +86,7 @@ int main(int argc, char** argv) {
     }
   if (what == "time") time_all(argc > 2 ? argv[2] : "");
   return 0;
+} catch (const megalith::Error& e) {
+  fprintf(stderr, "grouped-bench: %s\n", e.what());
+  return 1;
 }
