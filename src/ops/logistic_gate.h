@@ -7,7 +7,7 @@ namespace megalith {
 
 struct LogisticGate {
   static constexpr std::string_view name = "logistic_gate";
-  LayoutRule rule() const { return {.spec = "sbh,sbo->sbh", .linear = {{0}}, .whole = "o"}; }
+  LayoutRule rule() const { return {.spec = "sbh,sbo->sbh", .whole = "ho"}; }
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
   std::vector<Alias> aliases() const { return {{0, 0}}; }
