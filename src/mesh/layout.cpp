@@ -70,7 +70,10 @@ static std::string to_string(const AxisList& list, AxisSet used) {
     i += size_t(s.axes.size());
     const std::string names = to_string(s.axes, used);
     if (names.empty()) continue;
-    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", names, s.order == Order::zigzag ? "~" : s.order == Order::ragged ? "?" : "",
+    out += fmt::format("{}{}{}{}", out.empty() ? "" : " ", names,
+                       s.order == Order::zigzag   ? "~"
+                       : s.order == Order::ragged ? "?"
+                                                  : "",
                        s.rotated ? fmt::format("+{}", s.rotated) : "");
   }
   return out;
@@ -115,8 +118,9 @@ std::vector<Run> index_runs(const Mesh& mesh, const Shape& shape, const Layout& 
   for (size_t i = 0; i < list.size();) {
     const SplitOver s = list.split_from(i);
     i += size_t(s.axes.size());
-    check(s.order != Order::ragged, "dim {} of {} is ragged over {}: a rank's indices along it are known from data alone",
-          dim, to_string(shape), to_string(s.axes, mesh.used()));
+    check(s.order != Order::ragged,
+          "dim {} of {} is ragged over {}: a rank's indices along it are known from data alone", dim, to_string(shape),
+          to_string(s.axes, mesh.used()));
     const i64 n = mesh.n(s.axes), k = (mesh.place(coord, s.axes) + n - s.rotated) % n;
     if (s.order == Order::block || n == 1) {
       runs = sub_runs(runs, size * k / n, size * (k + 1) / n);

@@ -193,7 +193,8 @@ void list_fields(RecomputeConfig& c, config::FieldList& f) {
   f.add("recompute-method", c.method, {"none", "uniform", "block"},
         "full: every chunk of so many layers from its input, or the first layers one by one; left out: uniform.");
   f.add("recompute-num-layers", c.num_layers, "full: layers of a chunk (uniform), or how many (block); left out: 1.");
-  f.add("recompute-modules", c.modules, "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; left out: core_attn.")
+  f.add("recompute-modules", c.modules,
+        "selective: mlp, layernorm, core_attn, moe, moe_act, shared_experts; left out: core_attn.")
       .shown_as("PART ...");
 }
 
