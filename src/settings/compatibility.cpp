@@ -119,12 +119,13 @@ std::string bad_run_sizes(const Options& o) {
 
 std::string bad_parallel_sizes(const Options& o) {
   const ParallelConfig& p = o.parallel;
+  const i64 etp = p.expert_tensor_parallel_size == 0 ? 1 : p.expert_tensor_parallel_size;  // 0: not given
   std::string lines;
   for (const auto& [flag, size] : {std::pair("--tensor-model-parallel-size", p.tensor_model_parallel_size),
                                    {"--pipeline-model-parallel-size", p.pipeline_model_parallel_size},
                                    {"--context-parallel-size", p.context_parallel_size},
                                    {"--expert-model-parallel-size", p.expert_model_parallel_size},
-                                   {"--expert-tensor-parallel-size", p.expert_tensor_size()},
+                                   {"--expert-tensor-parallel-size", etp},
                                    {"--world-size", p.world_size}})
     if (size < 1 || size > 1 << 20)
       lines += fmt::format("{}{} {} is out of range: give 1 or more", lines.empty() ? "" : "\n", flag, size);

@@ -102,7 +102,7 @@ Examples examples_of_experts() {
       {"the ranks of experts fit those of attention",
        {ranks + "6 --tensor-model-parallel-size 2 --sequence-parallel --expert-tensor-parallel-size 3 --num-experts 4 "
                 "--moe-ffn-hidden-size 12",
-        "expert parallelism etp 3 x ep 1 cuts across tp 2 x cp 1 x dp 3: etp 2 or 6 would fit with ep 1"}},
+        "expert parallelism etp 3 x ep 1 cuts across tp 2 x cp 1 x dp 3: etp 2 or 6 with ep 1 would fit"}},
       {"the optimizer takes experts",
        {mixture + "--optimizer muon",
         "--optimizer muon is not built for experts yet, whose matrices lie in one weight: use adam"}},
