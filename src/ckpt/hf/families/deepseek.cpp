@@ -4,7 +4,8 @@
 
 #include "ckpt/hf/families/parts.h"
 
-namespace megalith {
+namespace megalith::families {
+namespace deepseek {
 
 using nlohmann::ordered_json;
 
@@ -127,18 +128,26 @@ static HfNames names(const ModelConfig&) {
           .module_output_norm = "shared_head.norm"};
 }
 
-extern const HfFamily k_deepseek_v2, k_deepseek_v3;
-const HfFamily k_deepseek_v2 = {.name = "deepseek_v2",
-                                .architecture = "DeepseekV2ForCausalLM",
-                                .ids = {.bos = 1, .eos = 2},
-                                .read = read_v2,
-                                .write = write_v2,
-                                .names = names};
-const HfFamily k_deepseek_v3 = {.name = "deepseek_v3",
-                                .architecture = "DeepseekV3ForCausalLM",
-                                .ids = {.bos = 0, .eos = 1},
-                                .read = read_v3,
-                                .write = write_v3,
-                                .names = names};
+}  // namespace deepseek
 
-}  // namespace megalith
+namespace deepseek_v2 {
+extern const HfFamily family;
+const HfFamily family = {.name = "deepseek_v2",
+                         .architecture = "DeepseekV2ForCausalLM",
+                         .ids = {.bos = 1, .eos = 2},
+                         .read = deepseek::read_v2,
+                         .write = deepseek::write_v2,
+                         .names = deepseek::names};
+}  // namespace deepseek_v2
+
+namespace deepseek_v3 {
+extern const HfFamily family;
+const HfFamily family = {.name = "deepseek_v3",
+                         .architecture = "DeepseekV3ForCausalLM",
+                         .ids = {.bos = 0, .eos = 1},
+                         .read = deepseek::read_v3,
+                         .write = deepseek::write_v3,
+                         .names = deepseek::names};
+}  // namespace deepseek_v3
+
+}  // namespace megalith::families
