@@ -19,8 +19,8 @@ struct RopeKeys {
   const char* base = "rope_theta";
   const char* part = "partial_rotary_factor";
   double default_part = 1;
-  double default_base = 10000;
   bool may_turn_part = false;  // of each head
+  double default_base = 10000;
 };
 // Each setting may stand in several places. The precedence is that of transformers 5: rope_scaling, if it is not empty,
 // then rope_parameters, then the keys at the top level.
