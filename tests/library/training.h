@@ -52,7 +52,7 @@ struct Setting {
 using Kept = std::map<std::string, std::vector<std::byte>>;
 using KeptTypes = std::map<std::string, DType>;  // of tensors that a model keeps
 
-struct Result {
+struct Outcome {
   std::vector<double> losses, largest;
   Kept kept;  // by the model, of what is not trained: as it is saved
 };
@@ -72,9 +72,9 @@ inline Kept kept_in(const std::string& dir, i64 iteration, const KeptTypes& type
 }
 
 // Trains from iteration `from` (of the checkpoint in `dir`, or new) to `to`, and saves.
-inline Result train(const std::shared_ptr<const Model>& model_type, const KeptTypes& kept, const Setting& setting,
-                    i64 from, i64 to, const std::string& dir) {
-  Result out;
+inline Outcome train(const std::shared_ptr<const Model>& model_type, const KeptTypes& kept, const Setting& setting,
+                     i64 from, i64 to, const std::string& dir) {
+  Outcome out;
   std::mutex mutex;
   std::vector<SaveTensor> blocks;  // of all ranks
   const auto on_rank = [&](Ranks& ranks) {
