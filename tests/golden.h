@@ -42,13 +42,44 @@ inline const char* const kGoldenModels[] = {"gpt2",
 
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
 inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};
-inline const std::vector<std::string> kSharedMegatron = {"mtp1",          "mtp1_tied",    "mtp2",    "mla",
-                                                         "mla_no_q_lora", "mla_no_norms", "mla_yarn"};
+inline const std::vector<std::string> kSharedMegatron = {"deepseek_v3",
+                                                         "mla",
+                                                         "mla_no_norms",
+                                                         "mla_no_q_lora",
+                                                         "mla_yarn",
+                                                         "moe_aux_loss",
+                                                         "moe_aux_z_loss_all_layers",
+                                                         "moe_capacity_padded",
+                                                         "moe_capacity_position",
+                                                         "moe_capacity_probs",
+                                                         "moe_gelu_bias_layernorm",
+                                                         "moe_global_aux_loss",
+                                                         "moe_group_limited",
+                                                         "moe_group_limited_pre_softmax",
+                                                         "moe_mtp1_aux",
+                                                         "moe_plain",
+                                                         "moe_pre_softmax",
+                                                         "moe_seq_aux_loss",
+                                                         "moe_shared_expert",
+                                                         "moe_shared_expert_gate",
+                                                         "moe_sigmoid",
+                                                         "moe_sigmoid_bias",
+                                                         "moe_sigmoid_bias_seq_aux",
+                                                         "moe_sinkhorn",
+                                                         "moe_sinkhorn_top1",
+                                                         "moe_sqrtsoftplus",
+                                                         "moe_three_aux_losses",
+                                                         "moe_top1",
+                                                         "moe_z_loss",
+                                                         "mtp1",
+                                                         "mtp1_tied",
+                                                         "mtp2"};
 
 // Of these a token's experts are chosen by comparing numbers: where two are nearly equal, other roundings make another
 // choice, and another result.
 inline bool chooses_experts(const std::string& model) {
-  return model == "mixtral" || model == "qwen2_moe" || model == "qwen3_moe" || model == "olmoe";
+  return model == "mixtral" || model == "qwen2_moe" || model == "qwen3_moe" || model == "olmoe" ||
+         model == "deepseek_v2" || model == "deepseek_v3";
 }
 
 inline std::string golden(const std::string& name) { return std::string(kSourceDir) + "/tests/golden/" + name; }

@@ -22,7 +22,8 @@ TEST(HfConfig, reads_the_fixtures_and_writes_them_back) {
     EXPECT_TRUE(c.model == again.model) << name << text;
     EXPECT_EQ(again.family, c.family);
     EXPECT_EQ(again.eos_token_ids, c.eos_token_ids);
-    EXPECT_EQ(&choose_hf_family(c.model), c.family) << name;
+    const bool is_v3_too = c.family->name == "deepseek_v2" && c.model.moe.num_experts == 0;  // they differ in routers
+    EXPECT_EQ(choose_hf_family(c.model).name, is_v3_too ? "deepseek_v3" : c.family->name) << name;
   }
 }
 
@@ -107,8 +108,8 @@ TEST(HfConfig, defaults_of_absent_and_null_keys) {
 
 TEST(HfConfig, refuses_by_name_and_value) {
   const auto refused = [](const json& j, const std::string& part) { expect_error([&] { (void)parse(j); }, part); };
-  refused(changed(kLlama, "architectures", {"MixtralForCausalLM"}),
-          "MixtralForCausalLM\" is not supported; we have GPT2LMHeadModel");
+  refused(changed(kLlama, "architectures", {"OPTForCausalLM"}),
+          "OPTForCausalLM\" is not supported; we have GPT2LMHeadModel");
   refused(family("opt"), "\"opt\" is not supported");
   refused(json::array(), "not a JSON object");
   refused(changed(kLlama, "hidden_act", "relu"), "hidden_act = \"relu\"");

@@ -84,7 +84,7 @@ TEST(HfWeights, maps_gradients_like_weights) {
   for (const std::string& model : all_fixtures()) {
     const HfConfig config = read_hf_config(model);
     const TensorFiles golden = TensorFiles::open_file(model + "/golden.safetensors");
-    const HfMapping mapping = hf_mapping(*config.family, config.model);
+    const HfMapping mapping = hf_parameter_mapping(*config.family, config.model);
     const auto gradients = read_hf_files(golden, [](const TensorInfo& t) { return t.name.starts_with("grad."); });
     const auto spell = [&](const std::string& n) {
       for (const std::string& spelling : spellings(mapping, n))

@@ -69,7 +69,7 @@ std::string line_of(const std::string& text) {
 }
 
 TEST_F(Scripts, TheLineThatIsLeftPlans) {
-  for (const char* name : {"gpt2-345m-fp16", "qwen3-30b-a3b", "deepseek-v2-lite", "gpt-6.7b-deepspeed"}) {
+  for (const char* name : {"gpt2-345m-fp16", "gpt-6.7b-deepspeed"}) {
     SCOPED_TRACE(name);
     const fs::path script = fs::path(kSourceDir) / "tests/cli/scripts" / (std::string(name) + ".sh");
     const bool counts_samples = std::string(name) == "gpt-6.7b-deepspeed";

@@ -25,9 +25,9 @@ class Training : public Workshop {};
 TEST_F(Training, LearnsAText) {
   const Ran ran = must(
       "pretrain-gpt --num-layers 2 --hidden-size 96 --num-attention-heads 3 --seq-length 64 --micro-batch-size 16 "
-      "--train-iters 150 --lr 4e-3 --lr-decay-style cosine --lr-warmup-iters 10 --init-method-std 0.05 "
+      "--train-iters 200 --lr 4e-3 --lr-decay-style cosine --lr-warmup-iters 10 --init-method-std 0.05 "
       "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear "
-      "--untie-embeddings-and-output-weights --tokenizer-type ByteTokenizer --split 90,10,0 --eval-interval 75 "
+      "--untie-embeddings-and-output-weights --tokenizer-type ByteTokenizer --split 90,10,0 --eval-interval 100 "
       "--eval-iters 2 --log-interval 50 --data-path " +
       data());
   const double entropy = unigram_entropy(text());

@@ -304,6 +304,8 @@ std::vector<AnyOp> ops_without_gradient() {
           ActivateGrad{},
           SwigluGrad{},
           AttentionGrad{},
+          Detach{},
+          Quotient{},
           LatentKeysGrad{},
           AttentionPart{},
           AttentionPartGrad{},

@@ -108,12 +108,15 @@ bool same(const config::Field& field, const std::string& there) {
                                                           {"null-tokenizer-eod-id", "-1"},
                                                           {"max-position-embeddings", "required"},
                                                           {"eval-interval", "1000"},  // as in older releases
-                                                          {"num-query-groups", "0"}};
+                                                          {"num-query-groups", "0"},
+                                                          {"yarn-beta-fast", "32.0"},
+                                                          {"yarn-beta-slow", "1.0"}};
   const std::vector<std::string> values = field.values();
   const std::string text = field.is_list() && values.size() == 1 ? values[0] : field.text();
   if (field.name == "exit-signal") return there == "15" && text == "SIGTERM";
   if (field.name == "num-query-groups")
     return there == "1" && text == "0";  // counts with --group-query-attention alone
+  if (field.name == "rope-scaling-factor") return there == "8.0" && text == "0.0";  // 0: 8 for Llama 3.1's scaling
   if (there == "None") {
     const auto known = none.find(field.name);
     return known != none.end() ? known->second == text

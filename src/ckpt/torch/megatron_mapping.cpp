@@ -72,12 +72,6 @@ class MegatronBuilder {
     flat(name + "weight", {n}, our + ".weight", {n});
     if (has_norm_bias() && n == m_.hidden_size) flat(name + "bias", {n}, our + ".bias", {n});
   }
-  // A mixture's is a module of its own in transformer-engine's layers too.
-  void norm_before_mlp() {
-    const std::string own = "pre_mlp_layernorm.", of_linear = "mlp.linear_fc1.layer_norm_";
-    norm_of_either(is_mixture() ? own : of_linear, is_mixture() ? of_linear : own, "pre_mlp_layernorm", m_.hidden_size);
-  }
-
   // Behind a block: Megatron has none, so the name is ours.
   void norm_of_output(const std::string& our) {
     if (!m_.norm_block_output) return;
@@ -176,7 +170,8 @@ void MegatronBuilder::add_layer() {
   m_.mla.on() ? add_latent_attention() : add_attention();
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !m_.norm_block_output) norm_before_mlp();
+  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !m_.norm_block_output)
+    norm_of_either("mlp.linear_fc1.layer_norm_", "pre_mlp_layernorm.", "pre_mlp_layernorm", h);
   if (is_mixture())
     add_experts();
   else

@@ -24,9 +24,11 @@ void list_fields(Flags& c, config::FieldList& f) {
 }
 
 bool holds(const std::string& dir, const Flags& flags) {
+  const bool is_megatron = is_megatron_case(dir);
+  check(!is_megatron || !flags.bf16, "--bf16: {} is of Megatron's form, which is held in f32 only: leave the flag out",
+        dir);
   const std::unique_ptr<Backend> backend = make_backend(flags.device);
-  if (!is_megatron_case(dir)) return holds_hf(dir, flags.bf16, *backend);
-  check(!flags.bf16, "--bf16: {} is of Megatron's form, which is held in f32 only: leave the flag out", dir);
+  if (!is_megatron) return holds_hf(dir, flags.bf16, *backend);
   return holds_megatron(dir, *backend);
 }
 

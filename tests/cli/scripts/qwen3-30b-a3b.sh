@@ -1,4 +1,4 @@
-# refused: --num-experts --moe-router-topk --expert-model-parallel-size --moe-grouped-gemm
+# plans
 # A mixture of experts, every flag of it at once.
 torchrun --nproc_per_node=8 --nnodes=2 pretrain_gpt.py \
   --num-layers 48 --hidden-size 2048 --ffn-hidden-size 6144 --num-attention-heads 32 --num-query-groups 4 \
