@@ -145,6 +145,7 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
     ffn_hidden_size =
         activation == Activation::swiglu ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
   if (num_query_groups == 0) num_query_groups = num_attention_heads;
+  if (moe.num_experts == 1) moe.num_experts = 0;  // one expert is the MLP
   if (kv_channels == 0 && mla.on()) kv_channels = mla.head();
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;

@@ -3,6 +3,7 @@
 // line a quantity with its error; exit 0 only if all are within their bounds. --device cpu|cuda; --bf16 computes in
 // bf16, within wider bounds.
 #include "base/one_line.h"
+#include "ckpt/tensors/safetensors.h"
 #include "cli/golden/hf_form.h"
 #include "cli/golden/megatron_form.h"
 #include "cli/own_flags.h"
@@ -27,6 +28,7 @@ bool holds(const std::string& dir, const Flags& flags) {
   const bool is_megatron = is_megatron_case(dir);
   check(!is_megatron || !flags.bf16, "--bf16: {} is of Megatron's form, which is held in f32 only: leave the flag out",
         dir);
+  TensorFiles::open_file(dir + "/golden.safetensors");  // what is not there is told before a device is
   const std::unique_ptr<Backend> backend = make_backend(flags.device);
   if (!is_megatron) return holds_hf(dir, flags.bf16, *backend);
   return holds_megatron(dir, *backend);
