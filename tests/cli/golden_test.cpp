@@ -1,6 +1,7 @@
 // golden-check against models made by another program; and that it can fail.
 #include <cstring>
 #include <filesystem>
+#include <sstream>
 
 #include <nlohmann/json.hpp>
 
@@ -41,9 +42,20 @@ TEST_P(Golden, Agrees) {
 }
 
 TEST_P(Golden, AgreesInBf16) {
-  if (chooses_experts(GetParam().name)) GTEST_SKIP() << "roundings to bf16 choose other experts for some tokens";
   const Ran ran = run_program("golden-check", {GetParam().folder, "--bf16", "--device", "cpu"});
-  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  if (!chooses_experts(GetParam().name)) {
+    EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+    return;
+  }
+  // Roundings to bf16 choose other experts for some tokens. The losses hold all the same, of all ten steps.
+  std::istringstream lines(ran.out);
+  int held = 0;
+  for (std::string line; std::getline(lines, line);)
+    if (line.find(" loss  ") != std::string::npos) {
+      ++held;
+      EXPECT_TRUE(line.starts_with("pass")) << line;
+    }
+  EXPECT_EQ(held, 11) << ran.out << ran.err;
 }
 
 // scripts/test counts the passed ones of Golden.Agrees.
