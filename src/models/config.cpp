@@ -145,7 +145,8 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
     ffn_hidden_size =
         activation == Activation::swiglu ? i64(double(4 * hidden_size) * 2 / 3 / 64) * 64 : 4 * hidden_size;
   if (num_query_groups == 0) num_query_groups = num_attention_heads;
-  if (moe.num_experts == 1) moe.num_experts = 0;  // one expert is the MLP
+  // Megatron-DeepSpeed's scripts say of a dense model that it has one expert. With other settings of experts it is one.
+  if (moe == MoeConfig{.num_experts = 1}) moe.num_experts = 0;
   if (kv_channels == 0 && mla.on()) kv_channels = mla.head();
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;
