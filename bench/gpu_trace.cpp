@@ -3,8 +3,10 @@
 // transfers between GPUs ran, for how much of that nothing was computed (they were exposed), and when nothing ran:
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
 // GPU_TRACE_MS: how many of the last milliseconds, 2000 if unset; whole steps of the end of a run, without evaluation
-// or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others.
+// or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others. Last come the
+// kernels that compute, by their time.
 #include <cupti.h>
+#include <cxxabi.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,16 +31,32 @@ struct Ran {
   bool transfer = false, copy = false;
 };
 
+void drop(std::string& text, const std::string& part) {
+  for (size_t at; (at = text.find(part)) != std::string::npos;) text.erase(at, part.size());
+}
+
+// A kernel's name as source has it, without its arguments and our namespaces.
+std::string readable(const std::string& mangled) {
+  int status = 0;
+  char* plain = abi::__cxa_demangle(mangled.c_str(), nullptr, nullptr, &status);
+  std::string text = status == 0 ? plain : mangled;
+  std::free(plain);
+  for (const char* part : {"(anonymous namespace)::", "megalith::", "cuda::", "void "}) drop(text, part);
+  if (text.ends_with(')')) text.erase(text.rfind('('));
+  return text;
+}
+
 struct Trace {
   std::mutex busy;
-  std::map<std::string, int> names;
+  std::map<std::string, std::string> names;  // as CUDA tells them, and readable
   std::vector<Ran> ran;
 
   void add(const char* name, Nanoseconds begin, Nanoseconds end, std::uint32_t stream, bool copy) {
     const std::string whole = name ? name : "?";
     if (whole.find("4markEPV") != std::string::npos) return;  // exec/cuda/mark.cu, one thread that notes the time
-    const std::string& kept = names.try_emplace(whole.substr(0, whole.find('('))).first->first;
-    ran.push_back({{begin, end}, &kept, stream, kept.find("nccl") != std::string::npos, copy});
+    const auto [at, fresh] = names.try_emplace(whole);
+    if (fresh) at->second = readable(whole);
+    ran.push_back({{begin, end}, &at->second, stream, whole.find("nccl") != std::string::npos, copy});
   }
 };
 
@@ -98,6 +116,21 @@ double alone(const Span& span, const std::vector<Span>& others) {
   return double(span.end - span.begin - covered) / 1e6;
 }
 
+// A line for each kernel that computes, of those above 0.2% of `length`.
+std::string computing_kernels(const std::vector<Ran>& ran, Nanoseconds length) {
+  std::map<std::string, std::pair<double, int>> kinds;  // ms, times
+  for (const Ran& r : ran)
+    if (!r.transfer && !r.copy) kinds[*r.name].first += milliseconds({r.span}), ++kinds[*r.name].second;
+  std::vector<std::pair<std::string, std::pair<double, int>>> sorted(kinds.begin(), kinds.end());
+  std::ranges::sort(sorted, [](const auto& a, const auto& b) { return a.second.first > b.second.first; });
+  std::string text;
+  for (const auto& [name, k] : sorted)
+    if (k.first > 0.002 * double(length) / 1e6)
+      text += fmt::format("  {:9.2f} ms {:5.1f}% {:6} times  {}\n", k.first, 100 * k.first * 1e6 / double(length),
+                          k.second, name.substr(0, 100));
+  return text;
+}
+
 void report() {
   cuptiActivityFlushAll(CUPTI_ACTIVITY_FLAG_FLUSH_FORCED);
   const std::lock_guard hold(trace().busy);
@@ -139,7 +172,7 @@ void report() {
   for (const auto& [key, k] : kinds)
     text += fmt::format("  stream {:3} {:<48} {:5} times, {:8.1f} ms, nothing computed for {:7.1f}\n", key.second,
                         key.first.substr(0, 48), k.times, k.busy, k.alone);
-  fmt::print(stderr, "{}", text);
+  fmt::print(stderr, "{}{}", text, computing_kernels(trace().ran, length));
 }
 
 }  // namespace
