@@ -9,7 +9,8 @@ struct Types3 {
 };
 const std::vector<Types3> kTypes = {{DType::f32, DType::f32, DType::f32},   {DType::bf16, DType::bf16, DType::bf16},
                                     {DType::bf16, DType::bf16, DType::f32}, {DType::f64, DType::f64, DType::f64},
-                                    {DType::f32, DType::bf16, DType::f32},  {DType::bf16, DType::f64, DType::f64}};
+                                    {DType::f32, DType::bf16, DType::f32},  {DType::f32, DType::bf16, DType::bf16},
+                                    {DType::bf16, DType::f64, DType::f64}};
 
 void check_spec(const std::string& spec, const std::map<char, i64>& sizes, Types3 t) {
   const auto [ins, outs] = split_spec(spec);

@@ -7,6 +7,7 @@
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
+#include "exec/cuda_needs/parts_product.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
@@ -34,8 +35,9 @@ i64 bytes(const Einsum& op, const Asked& a) {
   const EinsumPlan plan = plan_einsum(operands_of(op, a.node));
   if (plan.kind != EinsumPlan::kGemm) return 0;
   const auto problem = product_of(op, plan, a.node);
-  if (!problem || !is_library_kind(*problem)) return 0;
-  return a.library.product(*problem).value_or(0);
+  if (!problem) return 0;
+  if (const auto parts = parts_product(*problem)) return parts->bytes() + a.library.product(parts->product).value_or(0);
+  return is_library_kind(*problem) ? a.library.product(*problem).value_or(0) : 0;
 }
 
 i64 sum_bytes(const Sum& op, const LocalNode& node) {

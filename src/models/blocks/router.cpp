@@ -45,14 +45,14 @@ class Router {
   bool is_sinkhorn() const { return std::ranges::count(m_.router_load_balancing_type, "sinkhorn") > 0; }
   u64 seed(const char* of) const { return mix(p_.mode.seed, hash_name(name_ + of)); }
 
-  // In f32 at the least: the choice hangs on small differences.
+  // In f32 at the least: the choice hangs on small differences. Products of bf16 numbers are exact in f32.
   Value logits(Value x) {
     const DType dtype = accum_of(p_.mode.precision.activations);
     const i64 e = m_.num_experts, h = b_.type(x).dim(-1);
-    x = p_.cast(x, dtype);
-    if (m_.input_jitter_eps && p_.mode.train) x = b_.add1(Jitter{*m_.input_jitter_eps, seed(".jitter")}, {x, p_.rows});
+    if (m_.input_jitter_eps && p_.mode.train)
+      x = b_.add1(Jitter{*m_.input_jitter_eps, seed(".jitter")}, {p_.cast(x, dtype), p_.rows});
     const Value w = p_.matrix(name_ + ".weight", {e, h}, kOnStream, initial_of(c_, c_.init_method_std, e, h));
-    Value z = einsum(b_, "sbh,eh->sbe", x, p_.cast(w, dtype));
+    Value z = b_.add1(Einsum{"sbh,eh->sbe", dtype}, {x, w});
     if (c_.add_bias_linear) z = add(b_, "sbe,e->sbe", z, p_.cast(p_.vector(name_ + ".bias", {e}), dtype));
     if (!p_.rows) return z;  // new tokens after cached ones
     if (m_.router_force_load_balancing) return b_.add1(FakeLogits{0, seed(".fake")}, {z, p_.rows});

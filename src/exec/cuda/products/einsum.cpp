@@ -5,6 +5,8 @@
 
 #include "exec/cuda/kernel.h"
 #include "exec/cuda/products/gemm.h"
+#include "exec/cuda/products/parts.h"
+#include "exec/cuda_needs/parts_product.h"
 #include "ops/einsum_plan.h"
 
 namespace megalith::cuda {
@@ -58,6 +60,48 @@ std::optional<Kernel> by_library(const Einsum& op, const EinsumPlan& plan, Adds 
   return Kernel{gemm->workspace(), run, tune};
 }
 
+// Where b's copies stand one below the other.
+void copy_thrice(const std::byte* b, std::byte* to, i64 bytes, cudaStream_t stream) {
+  for (i64 at : {i64{0}, bytes, 2 * bytes})
+    check_cuda(cudaMemcpyAsync(to + at, b, size_t(bytes), cudaMemcpyDeviceToDevice, stream), "[einsum] copies");
+}
+
+// Of an f32 and a bf16 factor.
+std::optional<Kernel> by_parts(const Einsum& op, const EinsumPlan& plan, Adds adds, const Site& site) {
+  const std::optional<GemmProblem> problem = product_of(op, plan, site);
+  const std::optional<PartsProduct> parts = problem ? parts_product(*problem) : std::nullopt;
+  if (!parts) return {};
+  const PartsProduct p = *parts;
+  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, p.product);
+  if (!gemm->possible()) return {};
+  const GemmSpec& s = problem->spec;
+  const auto args = [=, copy = p.copies / 3 * size_of(DType::bf16)](const Args& a) {
+    std::byte *split = a.workspace, *beside = split + p.parts_bytes();
+    const std::byte *f = a.ins[plan.swapped ? 1 : 0], *b = a.ins[plan.swapped ? 0 : 1];
+    launch_split(p.rows, p.columns, reinterpret_cast<const float*>(f), split, a.stream);
+    if (!p.adds_parts) copy_thrice(b, beside, copy, a.stream);
+    GemmArgs g{split, p.adds_parts ? b : beside, p.adds_parts ? beside : a.outs[0]};
+    g.plus = p.adds_parts ? nullptr : adds(a), g.workspace = a.workspace + p.bytes(), g.stream = a.stream;
+    return g;
+  };
+  const auto run = [=, n = s.m * s.n, dtype = s.c.dtype](const Args& a) {
+    const GemmArgs g = args(a);
+    gemm->run(g);
+    if (p.adds_parts) launch_add_parts(n, reinterpret_cast<const float*>(g.y), adds(a), a.outs[0], dtype, a.stream);
+  };
+  const auto tune = [=, m = s.m * s.k, n = s.k * s.n, y = s.m * s.n, dtype = s.c.dtype](Args a) {
+    if (!gemm->chosen()) {
+      fill_normal(a.ins[plan.swapped ? 1 : 0], DType::f32, m, 1, a.stream);
+      fill_normal(a.ins[plan.swapped ? 0 : 1], DType::bf16, n, 2, a.stream);
+      fill_normal(a.outs[0], dtype, y, 3, a.stream);
+      if (adds.plus) fill_normal(a.ins[2], dtype, y, 4, a.stream);
+    }
+    a.first_micro_batch = false;
+    gemm->tune(args(a));
+  };
+  return Kernel{p.bytes() + gemm->workspace(), run, tune};
+}
+
 EinsumLoops loops_of(const std::vector<Loop>& loops) {
   check(loops.size() <= kMaxEinsumLoops, "[einsum] {} loops, more than the {} that there is room for", loops.size(),
         kMaxEinsumLoops);
@@ -88,8 +132,10 @@ Kernel prepare(const Einsum& op, const Site& site) {
   const EinsumPlan plan = plan_einsum(operands);
   const Adds adds{op.accumulate, op.starts, op.plus, op.bias};
   if (plan.kind == EinsumPlan::kNothing) return {0, [](const Args&) {}};
-  if (plan.kind == EinsumPlan::kGemm)
+  if (plan.kind == EinsumPlan::kGemm) {
     if (auto kernel = by_library(op, plan, adds, site)) return *kernel;
+    if (auto kernel = by_parts(op, plan, adds, site)) return *kernel;
+  }
   if (op.bias)
     check(site.ins.back().dtype == site.outs[0].dtype, "[einsum] a bias of {} for a result of {}: want the same",
           name_of(site.ins.back().dtype), name_of(site.outs[0].dtype));
