@@ -42,6 +42,7 @@ std::vector<Pass> standard_passes(bool with_ring) {
   std::vector<Pass> out = {{"erase-unit-axes", erase_unit_axes},
                            {"ring", ring},
                            {"remove-dead", remove_dead},
+                           {"keep-repeated", keep_repeated},
                            {"fuse-accumulate", fuse_accumulate},
                            {"fuse-bias", fuse_bias},
                            {"fuse-add", fuse_add},

@@ -43,6 +43,10 @@ bool fits(const PlannedStep& step, const StepSpec& spec, const Backend& backend)
   return step.plan.arena_bytes + host + backend.fixed_bytes() + copies + kSpare <= backend.available_bytes();
 }
 
+bool changed(const PlannedStep& step, std::string_view pass) {
+  return std::ranges::any_of(step.passes, [&](const PassReport& r) { return r.name == pass && r.changed; });
+}
+
 }  // namespace
 
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
@@ -51,10 +55,15 @@ PlannedStep plan_step(const StepSpec& spec, const Backend& backend) {
   passes_off.insert(spec.passes_off.begin(), spec.passes_off.end());
   const auto plan = [&] { return StepPlanner(spec, workspace, passes_off).plan(); };
   const bool saves_anyway = spec.mesh.num_ranks() > 1 || spec.offload.on;  // of two ways the cheaper one first
+  if (saves_anyway) passes_off.insert("keep-repeated");
   if (!spec.train || saves_anyway || passes_off.contains("remake")) return plan();
   passes_off.insert("remake");  // which costs time: unless memory needs it
   PlannedStep faster = plan();
   if (fits(faster, spec, backend)) return faster;
+  if (passes_off.insert("keep-repeated").second && changed(faster, "keep-repeated")) {
+    faster = plan();
+    if (fits(faster, spec, backend)) return faster;
+  }
   passes_off.erase("remake");
   return plan();
 }

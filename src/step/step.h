@@ -51,7 +51,8 @@ struct PlannedStep {
   OffloadReport offloaded;
 };
 // The pass remake costs time, and is left out where memory suffices without, for what a run takes beside its plan too:
-// it changes no result. (Several ranks must agree on a plan whatever memory each has, so there it stays.)
+// it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several ranks must
+// agree on a plan whatever memory each has, so there one stays, and the other is left out.)
 PlannedStep plan_step(const StepSpec& spec, const Backend& backend);
 
 // How often a program of the plan runs in a training step; how often an instruction of it is carried out.

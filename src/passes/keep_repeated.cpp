@@ -1,0 +1,25 @@
+// The backward makes again what ops that `repeats` made (graph/builder.h, saved()). Where both are made of the same
+// values, the forward's is kept and read instead: faster, for its memory. The results are the same.
+#include "passes/pass.h"
+
+namespace megalith {
+
+bool keep_repeated(Graph& g) {
+  std::map<std::pair<std::string, std::vector<Value>>, const Node*> made;  // by the forward
+  std::map<Value, Value> by;
+  std::vector<bool> drop(g.nodes.size());
+  for (size_t i = 0; i < g.nodes.size(); ++i) {
+    const Node& n = g.nodes[i];
+    if (!n.op.repeats()) continue;
+    const auto [it, is_first] = made.try_emplace({n.op.print(), n.ins}, &n);
+    if (is_first) continue;
+    drop[i] = true;
+    for (size_t k = 0; k < n.outs.size(); ++k) by[n.outs[k]] = it->second->outs[k];
+  }
+  if (by.empty()) return false;
+  replace_uses(g, by);
+  drop_nodes(g, drop);
+  return true;
+}
+
+}  // namespace megalith
