@@ -43,6 +43,20 @@ struct BuildMode {
   bool dropout = true;       // off for evaluation
   bool train = true;         // false: evaluation, where only the loss's first term counts
   u64 seed = 1234;           // of dropout
+  // What is tallied for its own sake, of models that can tell it.
+  bool tally_experts = false;  // how many tokens each expert of each layer has
+  bool tally_layers = false;   // the values of each layer's own losses
+};
+
+// Numbers that a step counts beside its loss. `value`, [] or [n], f32 or f64, is added up over the step's micro-batches
+// and over the axes where it is Partial; on all others it is Same or Copy. The sums are known on all ranks.
+struct Tally {
+  std::string name;
+  Value value;
+};
+struct TallySpec {
+  std::string name;
+  i64 size = 1;  // numbers
 };
 
 // A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is that
@@ -62,13 +76,13 @@ struct LossTerm {
 //            ranks is reduced before. A skipped step does not take it back. In a pipeline other micro-batches' forwards
 //            may stand between a forward that reads it and its update.
 //   at_end   an op, makes its new value in place at the end of each step:
-//            (tensor, total, scalars [4]) -> tensor. total is the sum of `seen` over the step's micro-batches and over
-//            the axes where that is Partial; scalars are StepScalars' (ops/update.h). Where those say that the step
-//            does not count, the op leaves the tensor as it is.
+//            (tensor, total, scalars [4]) -> tensor. total, f32, has the numbers of the tally `follows`; scalars are
+//            StepScalars' (ops/update.h). Where those say that the step does not count, the op leaves the tensor as it
+//            is.
 struct Untrained {
   Parameter tensor;
   Value update = {};
-  Value seen = {};
+  std::string follows = {};
   std::optional<AnyOp> at_end = {};
 };
 
@@ -76,9 +90,10 @@ struct Untrained {
 struct Built {
   std::vector<Parameter> parameters;
   std::vector<Untrained> untrained = {};
-  Value input = {};                           // from the piece before: a leaf, "in" and the suffix
-  Value output = {};                          // to the piece after
-  std::vector<LossTerm> terms = {};           // the first of the last piece is the loss
+  Value input = {};                  // from the piece before: a leaf, "in" and the suffix
+  Value output = {};                 // to the piece after
+  std::vector<LossTerm> terms = {};  // the first of the last piece is the loss
+  std::vector<Tally> tallies = {};
   std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits", "layer0.choice"
 
   Value loss() const { return terms.at(0).sum; }
@@ -99,7 +114,7 @@ constexpr bool can_be_untrained(DType t) {
   return t == DType::f32 || t == DType::bf16 || t == DType::f64 || t == DType::i32;
 }
 
-// Makes the leaf of a tensor that is not trained. Its update is set in `out.untrained`.
+// Makes the leaf of a tensor that is not trained. What changes it is set in `out.untrained`.
 inline Value add_untrained(Builder& b, Built& out, Parameter p) {
   check(can_be_untrained(p.type.dtype), "{} is not trained and {}: want f32, bf16, f64 or i32", p.name,
         name_of(p.type.dtype));
@@ -115,6 +130,7 @@ class Model {
   virtual std::vector<DataInput> inputs() const = 0;
   virtual std::string describe(const ModelPiece& piece) const = 0;  // "embedding, layers 0 to 3"
   virtual std::vector<std::string> terms() const = 0;               // the names of all terms that any piece may have
+  virtual std::vector<TallySpec> tallies(const BuildMode&) const { return {}; }  // all that any piece may have
   // Adds a piece. Its parameters are leaves by their own names; data leaves have the piece's suffix.
   virtual Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const = 0;
 

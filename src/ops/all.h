@@ -38,4 +38,5 @@
 #include "ops/state_window.h"
 #include "ops/sum.h"
 #include "ops/swiglu.h"
+#include "ops/tally.h"
 #include "ops/update.h"

@@ -16,12 +16,6 @@ static Value accumulate_scalar(Builder& b, const std::string& name, Value x) {
   return b.add1(Accumulate{0, true}, {acc, wide});
 }
 
-// The first term's leaves are known by these names to the update and to checkpoints of its numbers.
-static std::pair<std::string, std::string> names_of(const std::string& term, bool first, const std::string& suffix) {
-  if (first) return {"loss_sum", "token_sum"};
-  return {term + " sum" + suffix, term + " weight" + suffix};
-}
-
 // A given cotangent is none of the constants whose layout does not matter.
 static Value root_of(Builder& b, const LossTerm& term) {
   const Type want = b.type(term.sum).dual(b.grad_dtype(term.sum)), &type = b.type(term.cotangent);
@@ -41,24 +35,20 @@ std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms, 
   return out;
 }
 
-std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix,
-                                       bool has_loss) {
+// Known by these names to the update and to checkpoints of its numbers.
+constexpr const char *kLossSum = "loss_sum", *kTokenSum = "token_sum";
+
+LossSums accumulate_loss(Builder& b, const LossTerm& loss) {
   b.set_module("sums");
-  std::vector<TermSums> out;
-  for (const LossTerm& t : terms) {
-    const auto [sum, weight] = names_of(t.name, has_loss && out.empty(), suffix);
-    const Value total = accumulate_scalar(b, sum, t.sum);
-    out.push_back({t.name, total, accumulate_scalar(b, weight, t.weight)});
-  }
-  return out;
+  const Value sum = accumulate_scalar(b, kLossSum, loss.sum);
+  return {sum, accumulate_scalar(b, kTokenSum, loss.weight)};
 }
 
-TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes) {
+LossSums loss_leaves(Builder& b, const AxisSet& axes) {
   Type type{DType::f64, {}, whole(0)};
   type.layout.partial = axes;
-  const auto [sum, weight] = names_of(name, first, suffix);
-  const Value total = b.leaf({sum, type, Role::scalar});
-  return {name, total, b.leaf({weight, type, Role::scalar})};
+  const Value sum = b.leaf({kLossSum, type, Role::scalar});
+  return {sum, b.leaf({kTokenSum, type, Role::scalar})};
 }
 
 Value gradient_leaf(Builder& b, const Parameter& p, const Precision& precision) {
@@ -89,40 +79,6 @@ void update_untrained(Builder& b, const std::vector<Untrained>& untrained) {
   }
 }
 
-static std::string seen_name(const Parameter& tensor) { return tensor.name + ".seen"; }
-
-std::vector<SeenSum> accumulate_seen(Builder& b, const std::vector<Untrained>& untrained) {
-  b.set_phase(Phase::backward), b.set_module("untrained state");
-  std::vector<SeenSum> out;
-  for (const Untrained& u : untrained) {
-    if (!u.at_end) continue;
-    const Type type = b.type(u.seen);
-    const Value sum = b.leaf({seen_name(u.tensor), type, Role::scalar});
-    out.push_back({u.tensor, *u.at_end, type, b.add1(Accumulate{type.ndim(), true}, {sum, u.seen})});
-  }
-  return out;
-}
-
-SeenSum seen_leaves(Builder& b, const SeenSum& of) {
-  SeenSum out = of;
-  out.tensor.value = b.leaf({of.tensor.name, of.tensor.type, Role::cache});
-  out.sum = b.leaf({seen_name(of.tensor), of.type, Role::scalar});
-  return out;
-}
-
-// Summed, and Same on all axes.
-static Value same_everywhere(Builder& b, Value v) {
-  for (const AxisSet axes : {b.type(v).layout.partial, b.type(v).layout.copy})
-    if (!axes.empty()) v = b.relayout(v, axes, kSame);
-  return v;
-}
-
-void update_at_end(Builder& b, const std::vector<SeenSum>& seen, Value scalars) {
-  b.set_phase(Phase::update), b.set_module("untrained state");
-  for (const SeenSum& s : seen)
-    b.add1(s.at_end, {s.tensor.value, same_everywhere(b, s.sum), same_everywhere(b, scalars)});
-}
-
 bool updates_untrained(const Graph& g, const Node& n) {
   if (n.phase != Phase::backward) return false;
   const std::vector<Alias> aliases = n.op.aliases();
@@ -133,7 +89,7 @@ bool updates_untrained(const Graph& g, const Node& n) {
 Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms,
                            const Precision& precision) {
   const std::map<Value, Value> cot = backward(b, roots_of(b, terms));
-  Accumulators out{{}, accumulate_terms(b, terms)};
+  Accumulators out{{}, accumulate_loss(b, terms.at(0))};
   out.gradients = accumulate_gradients(b, parameters, cot, precision);
   return out;
 }

@@ -1,5 +1,5 @@
 // Turns a forward graph into what a micro-batch runs: the backward, and one accumulator for each parameter's gradient
-// and for the two sums of each of the loss's terms.
+// and for the two sums of the loss.
 #pragma once
 #include <string>
 #include <vector>
@@ -9,33 +9,19 @@
 
 namespace megalith {
 
-// A term's sums over the micro-batches so far, [] f64.
-struct TermSums {
-  std::string name;
+// The loss's sums over the micro-batches so far, [] f64.
+struct LossSums {
   Value sum, weight;
 };
 
 struct Accumulators {
   // One a parameter, after this micro-batch; of type dual(parameter).
   std::vector<Value> gradients;
-  std::vector<TermSums> terms;
+  LossSums loss;
 };
 
 // Adds each update to its tensor, behind what the graph has so far.
 void update_untrained(Builder& b, const std::vector<Untrained>& untrained);
-
-// What a tensor that is not trained follows at a step's end: the sum over the micro-batches so far.
-struct SeenSum {
-  Parameter tensor;
-  AnyOp at_end;
-  Type type;  // of the sum
-  Value sum;
-};
-std::vector<SeenSum> accumulate_seen(Builder& b, const std::vector<Untrained>& untrained);
-// The same leaves as another graph finds them.
-SeenSum seen_leaves(Builder& b, const SeenSum& of);
-// Reduces the sums, and makes the tensors' new values. scalars: of StepScalars.
-void update_at_end(Builder& b, const std::vector<SeenSum>& seen, Value scalars);
 
 // Whether the node is such an update. What reads the tensor stands before it, so passes leave it where it is.
 bool updates_untrained(const Graph& g, const Node& n);
@@ -51,14 +37,13 @@ std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>
 // An accumulator's leaf.
 Value gradient_leaf(Builder& b, const Parameter& parameter, const Precision& precision);
 
-// The accumulation of the terms' sums. `suffix`: of the piece, which the leaves of all terms but the loss have too.
-std::vector<TermSums> accumulate_terms(Builder& b, const std::vector<LossTerm>& terms, const std::string& suffix = "",
-                                       bool has_loss = true);
-
+// The accumulation of the loss. The sums of its other terms: passes/tally.h.
+LossSums accumulate_loss(Builder& b, const LossTerm& loss);
 // The same leaves as another graph finds them. `axes`: over which they are sums.
-TermSums term_leaves(Builder& b, const std::string& name, bool first, const std::string& suffix, const AxisSet& axes);
+LossSums loss_leaves(Builder& b, const AxisSet& axes);
 
-// Appends the backward of the terms and the accumulations. A parameter that they do not depend on is an Error.
+// Appends the backward of the terms and the accumulations of gradients and loss. A parameter that they do not depend on
+// is an Error.
 Accumulators add_gradients(Builder& b, const std::vector<Parameter>& parameters, const std::vector<LossTerm>& terms,
                            const Precision& precision = {});
 

@@ -63,8 +63,8 @@ class Interpreter {
   // Any output's bytes, likewise.
   virtual void read_output(int program, const std::string& output, void* data) = 0;
 
-  // Asks for a copy of an f64 output as the run queued last leaves it, at most 4 KiB, and returns a ticket for it. A
-  // few can be open at once.
+  // Asks for a copy of an f64 output as the run queued last leaves it, and returns a ticket for it. A few can be open
+  // at once.
   virtual int request(int program, const std::string& output) = 0;
   virtual bool ready(int ticket) = 0;                // take() will not wait
   virtual double arrived(int ticket) = 0;            // waits; when that was, by steady_seconds()

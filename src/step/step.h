@@ -9,6 +9,7 @@
 #include "optim/update.h"
 #include "passes/offload_activations.h"
 #include "passes/recompute.h"
+#include "passes/tally.h"
 #include "plan/interpreter.h"
 #include "step/stages.h"
 
@@ -18,9 +19,9 @@ struct StepSpec {
   Mesh mesh;
   std::shared_ptr<const Model> model;
   OptimizerConfig optimizer;
-  BuildMode mode;             // of a training micro-batch
-  bool evaluate = false;      // plan an evaluation program too, for micro-batches of the same size
-  bool train = true;          // false: only the evaluation program
+  BuildMode mode;                      // of a training micro-batch
+  bool evaluate = false;               // plan an evaluation program too, for micro-batches of the same size
+  bool train = true;                   // false: only the evaluation program
   bool keep_outputs = false;           // the model's outputs are those of the evaluation
   bool keep_training_outputs = false;  // and of the micro-batches' programs; without a pipeline
   RecomputeConfig recompute;
@@ -43,6 +44,7 @@ struct PlannedStep {
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model
   std::vector<std::string> terms;  // the names of the loss's terms; the first is trained on
+  TallyPlaces tallies;             // of the numbers that a training step counts beside its loss
   std::list<Graph> graphs;         // that the programs are of; the first is of a training step's first piece
   std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training
   Plan plan;

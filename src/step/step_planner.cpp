@@ -47,6 +47,7 @@ std::string own_name(const std::string& name) { return name; }
 StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off)
     : spec_(spec), workspace_(workspace), passes_off_(passes_off) {
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
+  if (spec.train) out_.tallies = tally_places(out_.terms, spec.model->tallies(spec.mode));
   if (spec.pipeline.schedule.stages > 1) out_.pipeline = stage_of(spec.pipeline);
   pieces_ = in_pipeline() ? out_.pipeline->pieces : std::vector<StagePiece>{{spec.model->whole()}};
   begun_ = in_pipeline() && spec.traffic.overlap_gradients && spec.mesh.n(groups::data_context) > 1;
@@ -60,7 +61,7 @@ PlannedStep StepPlanner::plan() {
     for (const TrainedPiece& built : built_) {
       if (begun_) begin_sums(built);
       pools = gather(*built.graph, pools);
-      if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums, built.seen);
+      if (!in_pipeline()) add_update_to(*built.graph, built.parameters, built.sums, {built.tally});
       verify(*built.graph);
       rewrite_training(built);
       add_programs(built);
@@ -97,17 +98,20 @@ void StepPlanner::build_training(const StagePiece& piece) {
   }
   const std::map<Value, Value> cotangents = backward(b, roots);
   if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
-  Accumulators sums{{}, accumulate_terms(b, model.terms, piece.suffix, has_loss)};
+  Accumulators sums;
+  if (has_loss) sums.loss = accumulate_loss(b, model.terms.at(0));
   sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
   if (spec_.keep_training_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   update_untrained(b, model.untrained);
   keep_untrained(model.untrained);
-  built_.push_back({piece, &g, model.parameters, sums, accumulate_seen(b, model.untrained), parameters_.size()});
+  const Value tally = accumulate_tallies(b, out_.tallies, model, has_loss, piece.suffix);
+  built_.push_back({piece, &g, model.parameters, sums, tally, parameters_.size()});
   parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
 }
 
 void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
   for (const Untrained& u : untrained) out_.untrained.push_back(u.tensor);
+  untrained_.insert(untrained_.end(), untrained.begin(), untrained.end());
 }
 
 // Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
@@ -133,38 +137,14 @@ std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) 
 }
 
 void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
-                                const std::vector<SeenSum>& seen) {
+                                const std::vector<Value>& tallies) {
   Builder b(g);
   const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
-  add_update(b, parameters, {sums.gradients, sums.terms.at(0).sum, sums.terms[0].weight}, spec_.optimizer,
-             spec_.mode.precision, out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{});
-  update_at_end(b, seen, g.outputs.at("step"));
-  b.set_module("loss terms");
-  for (size_t i = 1; i < sums.terms.size(); ++i) {
-    const TermSums& t = sums.terms[i];
-    g.outputs[t.name + " sum"] = reduced(b, stage_term(b, t.sum));
-    g.outputs[t.name + " weight"] = reduced(b, stage_term(b, t.weight));
-  }
-}
-
-// All of the rank's pieces together. Sums that a stage has no terms of stay zero.
-std::vector<TermSums> StepPlanner::sums_of_pieces(Builder& b) {
-  std::vector<TermSums> out;
-  constexpr AxisSet axes = groups::data_context;
-  for (const std::string& name : out_.terms) {
-    if (out.empty()) {
-      out.push_back(term_leaves(b, name, true, "", axes));
-      continue;
-    }
-    TermSums all{name, {}, {}};
-    for (const StagePiece& piece : pieces_) {
-      const TermSums t = term_leaves(b, name, false, piece.suffix, axes);
-      all.sum = all.sum ? b.add1(AddGrad{0}, {all.sum, t.sum}) : t.sum;
-      all.weight = all.weight ? b.add1(AddGrad{0}, {all.weight, t.weight}) : t.weight;
-    }
-    out.push_back(all);
-  }
-  return out;
+  add_update(b, parameters, {sums.gradients, sums.loss.sum, sums.loss.weight}, spec_.optimizer, spec_.mode.precision,
+             out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{});
+  if (out_.tallies.empty()) return;
+  const Value total = g.outputs[kTally] = total_of_tallies(b, tallies);
+  update_at_end(b, untrained_, out_.tallies, total, g.outputs.at("step"));
 }
 
 void StepPlanner::add_update_program() {
@@ -177,11 +157,10 @@ void StepPlanner::add_update_program() {
     p.value = b.leaf(leaf_of(p, own_name, p.type, Role::parameter));
     sums.gradients.push_back(gradient_leaf(b, p, spec_.mode.precision));
   }
-  sums.terms = sums_of_pieces(b);
-  std::vector<SeenSum> seen;
-  for (const TrainedPiece& built : built_)
-    for (const SeenSum& s : built.seen) seen.push_back(seen_leaves(b, s));
-  add_update_to(g, parameters, sums, seen);
+  sums.loss = loss_leaves(b, groups::data_context);
+  std::vector<Value> tallies;
+  for (const StagePiece& piece : pieces_) tallies.push_back(tally_leaf(b, out_.tallies, piece.suffix));
+  add_update_to(g, parameters, sums, tallies);
   verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
@@ -266,7 +245,7 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
     g.outputs["out" + piece.suffix] = model.output;
     program.sent = {"out" + piece.suffix};
   } else {
-    const TermSums sums = accumulate_terms(b, model.terms, piece.suffix).at(0);
+    const LossSums sums = accumulate_loss(b, model.terms.at(0));
     g.outputs["loss"] = reduced(b, sums.sum), g.outputs["tokens"] = reduced(b, sums.weight);
     if (spec_.keep_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   }

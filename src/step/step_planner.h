@@ -3,6 +3,7 @@
 // backward's.
 #pragma once
 #include "passes/gradients.h"
+#include "passes/tally.h"
 #include "step/step.h"
 
 namespace megalith {
@@ -20,7 +21,7 @@ class StepPlanner {
     Graph* graph;
     std::vector<Parameter> parameters;
     Accumulators sums;
-    std::vector<SeenSum> seen;
+    Value tally;
     size_t first;  // of its parameters among the rank's
   };
 
@@ -30,8 +31,7 @@ class StepPlanner {
   void begin_sums(const TrainedPiece& built);
   std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);
   void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
-                     const std::vector<SeenSum>& seen);
-  std::vector<TermSums> sums_of_pieces(Builder& b);
+                     const std::vector<Value>& tallies);
   void add_update_program();
   void rewrite_training(const TrainedPiece& built);
   void offload(Graph& g, const std::string& of, const std::string& suffix);
@@ -49,6 +49,7 @@ class StepPlanner {
   std::vector<ProgramSpec> programs_;
   std::vector<TrainedPiece> built_;  // by piece
   std::vector<Parameter> parameters_;
+  std::vector<Untrained> untrained_;
   bool begun_ = false;  // sums of gradients over ranks, by the pieces' last programs
   PlannedStep out_;
 };

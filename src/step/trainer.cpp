@@ -21,7 +21,8 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
     : plan_(step.plan),
       interpreter_(interpreter),
       rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
-      other_terms_(step.terms.begin() + 1, step.terms.end()),
+      terms_(step.terms),
+      tallies_(step.tallies),
       inputs_(step.inputs),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
@@ -77,9 +78,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   Started step{.samples = batches.consumed_samples() - before, .data_wait = batches.seconds_waited() - waited};
   const int program = plan_.index_of(updating());
   step.ticket = interpreter_.request(program, "step");
-  for (const std::string& term : other_terms_)
-    step.terms.push_back(
-        {interpreter_.request(program, term + " sum"), interpreter_.request(program, term + " weight")});
+  if (!tallies_.empty()) step.tally = interpreter_.request(program, kTally);
   started_.push_back(std::move(step));
 }
 
@@ -90,13 +89,23 @@ StepResult Trainer::finish_step(RunState& state) {
   r.finished = interpreter_.arrived(step.ticket);
   const std::vector<double> scalars = interpreter_.take(step.ticket);
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
-  for (size_t i = 0; i < other_terms_.size(); ++i) {
-    const double sum = interpreter_.take(step.terms[i].sum)[0], weight = interpreter_.take(step.terms[i].weight)[0];
-    r.terms.push_back({other_terms_[i], weight == 0 ? 0 : sum / weight});
-  }
+  if (step.tally) read_tallies(interpreter_.take(*step.tally), r);
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   state.advance(step.samples, r.counted);
   return r;
+}
+
+// The terms' sums come first, each with its weight.
+void Trainer::read_tallies(const std::vector<double>& numbers, StepResult& out) const {
+  const size_t others = terms_.size() - 1;
+  for (size_t i = 0; i < others; ++i) {
+    const double sum = numbers[2 * i], weight = numbers[2 * i + 1];
+    out.terms.push_back({terms_[i + 1], weight == 0 ? 0 : sum / weight});
+  }
+  for (size_t i = 2 * others; i < tallies_.size(); ++i) {
+    const auto first = numbers.begin() + tallies_[i].at;
+    out.tallies.push_back({tallies_[i].name, {first, first + tallies_[i].size}});
+  }
 }
 
 Trainer::Evaluation Trainer::evaluate(BatchSource& batches, i64 micro_batches) {

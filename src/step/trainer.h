@@ -37,6 +37,12 @@ struct Schedules {
   WdSchedule weight_decay;
 };
 
+// Numbers that a step has counted beside its loss (models/model.h, Tally).
+struct Tallied {
+  std::string name;
+  std::vector<double> numbers;
+};
+
 struct StepResult {
   double loss = 0;                  // mean over the tokens of the global batch
   double grad_norm = 0;             // before clipping
@@ -45,6 +51,7 @@ struct StepResult {
   double data_wait = 0;             // seconds that it waited for them
   double finished = 0;              // when, by steady_seconds()
   std::vector<NamedValue> terms{};  // the means of the loss's terms behind the first
+  std::vector<Tallied> tallies{};   // the model's
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
@@ -71,13 +78,10 @@ class Trainer {
 
  private:
   struct Started {
-    struct Term {
-      int sum, weight;
-    };
     int ticket = 0;
+    std::optional<int> tally = {};  // a ticket too
     i64 samples = 0;
     double data_wait = 0;
-    std::vector<Term> terms = {};  // tickets
   };
   // What makes a step's leaves of hyper_name().
   struct Rates {
@@ -88,13 +92,15 @@ class Trainer {
   };
   void write_hyper(const RunState& state);
   void write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
+  void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;
   Interpreter& interpreter_;
   Rates rates_;
-  std::vector<std::string> other_terms_;  // of the loss, behind the first
-  std::vector<DataInput> inputs_;         // of the model
+  std::vector<std::string> terms_;  // of the loss
+  TallyPlaces tallies_;
+  std::vector<DataInput> inputs_;  // of the model
   std::optional<Pipeline> pipeline_;
   std::optional<Feed> feed_;  // without a pipeline
   std::deque<Started> started_;

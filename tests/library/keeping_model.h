@@ -17,11 +17,13 @@ namespace megalith {
 
 struct KeepingModel final : Model {
   static constexpr i64 kSeq = ToyModel::kSeq, kVocab = ToyModel::kVocab, kHidden = 8, kFfn = 12;
+  static constexpr const char* kSeen = "words of the step";
 
   int blocks() const override { return 2; }
   std::string describe(const ModelPiece&) const override { return "toy"; }
   std::vector<DataInput> inputs() const override { return {{"tokens"}, {"labels"}, {"loss_mask"}}; }
   std::vector<std::string> terms() const override { return {"loss", "largest logit"}; }
+  std::vector<TallySpec> tallies(const BuildMode&) const override { return {{kSeen, kHidden}}; }
 
   Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const override {
     Built out;
@@ -81,8 +83,8 @@ struct KeepingModel final : Model {
     t.update(tokens);
     t.keep("balance", {DType::f32, {kHidden}, megalith::whole(1)});  // moved once a step
     Untrained& balance = t.out.untrained.back();
-    balance.seen = b.relayout(einsum(b, "sbh,sb->h", words, mask), groups::context, kSame);
-    balance.at_end = BalanceBias{0.01};
+    balance.follows = kSeen, balance.at_end = BalanceBias{0.01};
+    t.out.tallies.push_back({kSeen, b.relayout(einsum(b, "sbh,sb->h", words, mask), groups::context, kSame)});
     return b.relayout(y, tp, kSame);
   }
 

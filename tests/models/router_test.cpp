@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "base/rng.h"
 #include "ops/einsum.h"
@@ -70,6 +71,29 @@ TEST(Router, gradients_agree_with_differences_of_loss_and_terms) {
     const double slope = (8 * (loss(1) - loss(-1)) - (loss(2) - loss(-2))) / (12 * h);
     EXPECT_NEAR(have, slope, 1e-7 * std::max(1.0, std::abs(slope)));
     EXPECT_GT(std::abs(slope), 1e-3);
+  }
+}
+
+// Each token has topk experts; a loss is the mean of its layers'.
+TEST(Router, tallies_add_up) {
+  for (TrainingSpec spec : losses()) {
+    spec.tally = true;
+    const Batch batch = make_batch(spec.model, false);
+    Training t(spec, batch);
+    const StepResult r = t.step(initial_values(t.parameters()));
+    const char* const kNames[] = {"load_balancing_loss", "seq_load_balancing_loss", "global_load_balancing_loss",
+                                  "z_loss"};
+    for (i64 layer = 0; layer < spec.model.num_layers; ++layer) {
+      const Tensor& tokens = r.tallies.at(fmt::format("tokens_layer_{}", layer));
+      EXPECT_EQ(std::accumulate(tokens.v.begin(), tokens.v.end(), 0.0),
+                double(spec.samples * spec.model.seq_length * spec.model.moe.router_topk));
+    }
+    for (size_t i = 0; i < 4; ++i) {
+      double sum = 0;
+      for (i64 layer = 0; layer < spec.model.num_layers; ++layer)
+        sum += r.tallies.at(fmt::format("{}_layer_{}", kNames[i], layer)).v[0];
+      EXPECT_NEAR(sum / double(spec.model.num_layers * spec.micro_batches), r.terms[i], 1e-13) << kNames[i];
+    }
   }
 }
 

@@ -264,6 +264,7 @@ std::vector<Setting> settings() {
                    .style = r.style,
                    .micro_batches = r.micro};
     if (r.change) r.change(s);
+    s.tally = s.model.moe.num_experts > 0;
     const char* sp = r.style.sequence_parallel ? "_sp" : "";
     const char* cp = r.cp == 1                           ? ""
                      : r.style.cp_all_to_all             ? "_all_to_all"
@@ -296,7 +297,7 @@ const StepResult& one_rank_result(const TrainingSpec& spec) {
   static std::vector<std::unique_ptr<Known>> known;
   TrainingSpec one{.model = spec.model, .mesh = make_mesh({}), .style = kPlain};
   one.model.padded_vocab_size = one.model.vocab_size;
-  one.documents = spec.documents;
+  one.documents = spec.documents, one.tally = spec.tally;
   for (const auto& k : known)
     if (k->model == one.model && k->documents == one.documents) return k->result;
   const Batch batch = make_batch(one.model, one.documents);
@@ -314,6 +315,19 @@ double worst(const Tensors& got, const Tensors& want, bool key_biases) {
   return out;
 }
 
+// Tokens of experts are of the whole step, losses of layers sums over its micro-batches.
+double worst_tally(const Tensors& got, int micro_batches, const Tensors& want) {
+  double out = got.size() == want.size() ? 0 : 1;
+  for (const auto& [name, w] : want) {
+    if (name.find("_layer_") == std::string::npos) continue;  // sums of terms
+    Tensor mean = got.at(name);
+    if (!name.starts_with("tokens_"))
+      for (double& x : mean.v) x /= micro_batches;
+    out = std::max(out, max_difference(mean, w));
+  }
+  return out;
+}
+
 }  // namespace
 
 Difference compare_with_one_rank(const TrainingSpec& spec) {
@@ -325,7 +339,7 @@ Difference compare_with_one_rank(const TrainingSpec& spec) {
   check(got.terms.size() == want.terms.size(), "{} terms of the loss, want {}", got.terms.size(), want.terms.size());
   for (size_t i = 0; i < want.terms.size(); ++i) loss = std::max(loss, std::abs(got.terms[i] - want.terms[i]));
   return {loss, worst(got.gradients, want.gradients, true), std::abs(got.norm - want.norm),
-          worst(got.after, want.after, false)};
+          worst(got.after, want.after, false), worst_tally(got.tallies, spec.micro_batches, want.tallies)};
 }
 
 }  // namespace megalith::harness

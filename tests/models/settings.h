@@ -17,7 +17,8 @@ std::vector<Setting> settings();
 
 struct Difference {
   double loss = 0, gradients = 0, norm = 0, step = 0;
-  double worst() const { return std::max({loss, gradients, norm, step}); }
+  double tallies = 0;  // tokens of experts, losses of layers
+  double worst() const { return std::max({loss, gradients, norm, step, tallies}); }
 };
 // Against the same model on one rank: the whole batch at once, no padding. The step leaves out key biases: their
 // gradient is 0 in exact arithmetic, and Adam makes whole steps of the rounding.

@@ -28,6 +28,7 @@ TEST_P(Settings, equals_one_rank) {
   EXPECT_LT(d.gradients, 1e-10);
   EXPECT_LT(d.norm, 1e-10);
   EXPECT_LT(d.step, 1e-10);
+  EXPECT_LT(d.tallies, 1e-10);
 }
 
 INSTANTIATE_TEST_SUITE_P(Gpt, Settings, testing::ValuesIn(all()),

@@ -76,20 +76,26 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   BuildMode mode;
   mode.batch = spec.samples / spec.micro_batches;
   mode.precision = computing_in(DType::f64);
-  Built gpt = Gpt(spec.model, spec.style, {spec.documents, spec.documents}).build_whole(b, mode);
+  mode.tally_experts = mode.tally_layers = spec.tally;
+  const Gpt model(spec.model, spec.style, {spec.documents, spec.documents});
+  Built gpt = model.build_whole(b, mode);
   if (spec.edit_forward) {
     spec.edit_forward(t.g);
     verify(t.g);
   }
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  const std::vector<SeenSum> seen = accumulate_seen(b, gpt.untrained);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, optimizer(), mode.precision);
-  update_at_end(b, seen, t.g.outputs.at("step"));
+  t.places = tally_places(model.terms(), model.tallies(mode));
+  const Value tally = accumulate_tallies(b, t.places, gpt);
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, optimizer(), mode.precision);
+  if (tally) {
+    const Value total = t.g.outputs[kTally] = total_of_tallies(b, {tally});
+    update_at_end(b, gpt.untrained, t.places, total, t.g.outputs.at("step"));
+  }
   if (spec.edit_all) spec.edit_all(t.g);
   verify(t.g);
   t.parameters = std::move(gpt.parameters);
   for (const Untrained& u : gpt.untrained) t.untrained.push_back(u.tensor);
-  for (size_t i = 1; i < gpt.terms.size(); ++i) t.terms.push_back(gpt.terms[i].name);
+  t.terms = model.terms();
   return t;
 }
 
@@ -117,7 +123,8 @@ Tensors initial_values(const std::vector<Parameter>& parameters) {
 Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), batch_(batch) {
   TrainingGraph t = build_training(spec_);
   Plan plan = plan_training(spec_, t);
-  parameters_ = std::move(t.parameters), untrained_ = std::move(t.untrained), terms_ = std::move(t.terms);
+  parameters_ = std::move(t.parameters), untrained_ = std::move(t.untrained), terms_ = std::move(t.terms),
+  places_ = std::move(t.places);
   ranks_ = std::make_unique<RankSet>(std::move(plan), spec_.fault);
 }
 
@@ -147,9 +154,19 @@ void Training::run_micro_batches(const Tensors& values) {
 
 double Training::sum(const std::string& leaf) { return ranks_->read(leaf).v[0]; }
 
+Tensors Training::tallies() {
+  Tensors out;
+  if (places_.empty()) return out;
+  const std::vector<double> all = ranks_->read(kTally).v;
+  for (const TallyPlace& p : places_) out[p.name] = {{p.size}, {&all[size_t(p.at)], &all[size_t(p.at)] + p.size}};
+  return out;
+}
+
 std::vector<double> Training::terms() {
   std::vector<double> out;
-  for (const std::string& name : terms_) out.push_back(sum(name + " sum") / sum(name + " weight"));
+  const Tensors all = tallies();
+  for (size_t i = 1; i < terms_.size(); ++i)
+    out.push_back(all.at(terms_[i] + " sum").v[0] / all.at(terms_[i] + " weight").v[0]);
   return out;
 }
 
@@ -157,9 +174,8 @@ double Training::loss(const Tensors& values) {
   run_micro_batches(values);
   double mean = sum("loss_sum") / sum("token_sum");
   const MtpConfig& mtp = spec_.model.mtp;
-  for (i64 j = 1; j <= mtp.num_layers; ++j)
-    mean += mtp.loss_scaling_factor / double(mtp.num_layers) * sum(fmt::format("mtp_{} loss sum", j)) /
-            sum(fmt::format("mtp_{} loss weight", j));
+  const std::vector<double> others = terms();
+  for (i64 j = 0; j < mtp.num_layers; ++j) mean += mtp.loss_scaling_factor / double(mtp.num_layers) * others[size_t(j)];
   return mean;
 }
 
@@ -181,6 +197,7 @@ StepResult Training::step(const Tensors& values) {
   const Tensor scalars = ranks_->output("update", "step");
   out.loss = scalars.v[step_scalar::kLoss], out.norm = scalars.v[step_scalar::kGradNorm];
   check(scalars.v[step_scalar::kCounts] == 1, "the step does not count");
+  out.tallies = tallies();
   for (const auto* kept : {&parameters_, &untrained_})
     for (const Parameter& p : *kept) out.after[p.name] = ranks_->read(p.name);
   return out;

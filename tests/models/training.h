@@ -5,6 +5,7 @@
 
 #include "models/gpt/gpt.h"
 #include "passes/recompute.h"
+#include "passes/tally.h"
 #include "tests/harness/rank_set.h"
 
 namespace megalith::harness {
@@ -27,6 +28,7 @@ struct TrainingSpec {
   bool ring = false;
   std::set<std::string> passes_off = {};
   RecomputeConfig recompute = {};
+  bool tally = false;  // all that a mixture can tell
   // Deliberate mistakes: in the forward graph, in the whole graph before the passes, in the run.
   std::function<void(Graph&)> edit_forward = {}, edit_all = {};
   RankSet::Fault fault = {};
@@ -35,7 +37,8 @@ struct TrainingSpec {
 struct TrainingGraph {
   Graph g;
   std::vector<Parameter> parameters, untrained;
-  std::vector<std::string> terms;  // of the loss, behind the first
+  std::vector<std::string> terms;  // of the loss
+  TallyPlaces places;
 };
 // Forward, backward, accumulation, update; verified; no passes yet.
 TrainingGraph build_training(const TrainingSpec& spec);
@@ -52,6 +55,7 @@ struct StepResult {
   double loss = 0, norm = 0;  // as the step says
   Tensors gradients, after;   // of the mean loss; parameters, and what is not trained, after the step
   std::vector<double> terms;  // the means of the loss's others
+  Tensors tallies;            // by name
 };
 
 class Training {
@@ -65,11 +69,13 @@ class Training {
  private:
   void run_micro_batches(const Tensors& values);
   double sum(const std::string& leaf);
+  Tensors tallies();
 
   TrainingSpec spec_;
   const Batch& batch_;
   std::vector<Parameter> parameters_, untrained_;
   std::vector<std::string> terms_;
+  TallyPlaces places_;
   std::unique_ptr<RankSet> ranks_;
 };
 

@@ -270,6 +270,8 @@ class Table {
     plain(Normalize{}, {constant("abc")});
     plain(Accumulate{2, false}, {constant("ab"), value("ab")});
     plain(MultiAccumulate{2, false}, {constant("ab"), value("ab"), constant("c"), value("c")});
+    plain(AddInto{1, 2}, {constant("v"), value("n")});
+    plain(ReadFrom{1, 3}, {constant("v")});
     at_update(SumSquares{2}, {constant("ab")});
     at_update(MultiSumSquares{}, {constant("ab"), constant("c"), constant("abc")});
     at_update(StepScalars{1.0}, {positive("", false), positive("", false), positive("", false)});
@@ -335,6 +337,8 @@ std::vector<AnyOp> ops_without_gradient() {
           CachedAttention{},
           Accumulate{},
           MultiAccumulate{},
+          AddInto{},
+          ReadFrom{},
           SumSquares{},
           MultiSumSquares{},
           StepScalars{},

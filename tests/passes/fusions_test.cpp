@@ -26,7 +26,7 @@ Training training(const ModelConfig& c, const Mesh& mesh, const std::set<std::st
   mode.batch = 2;
   const Built gpt = Gpt(c).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   run_passes(t.g, standard_passes(), off);
   t.parameters = int(gpt.parameters.size());
   return t;

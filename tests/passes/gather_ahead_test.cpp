@@ -34,7 +34,7 @@ BuiltStep built(const ModelConfig& model, DType dtype, const std::set<std::strin
   gather_weights(b, out.pools, gpt.parameters);
   verify(out.g);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {}, mode.precision, out.pools,
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {}, mode.precision, out.pools,
              {true, true});
   run_passes(out.g, standard_passes(), off);
   run_passes(out.g, {{"gather-ahead", gather_ahead}});

@@ -22,7 +22,7 @@ inline Graph trained(ModelConfig config, i64 layers, const RecomputeConfig& reco
   mode.batch = 2, mode.precision = computing_in(DType::bf16);
   const Built gpt = Gpt(config, ParallelStyle{.pack_qkv = true}).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   run_passes(g, standard_passes(), {"multi-tensor"});  // it keeps small gradients, which are not small here
   run_passes(g, {recompute_pass(recompute)});
   return g;

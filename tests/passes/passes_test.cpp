@@ -32,7 +32,7 @@ Graph training_graph(const Mesh& mesh) {
   mode.batch = 2;
   const Built gpt = Gpt(c, ParallelStyle{true}).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   return g;
 }
 

@@ -33,7 +33,7 @@ Graph llama(i64 layers, const RecomputeConfig& recompute, const std::set<std::st
   mode.batch = kBatch;
   const Built gpt = Gpt(c).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   run_passes(g, standard_passes(), off);
   run_passes(g, {recompute_pass(recompute)});
   return g;

@@ -22,7 +22,7 @@ Graph training(const ModelConfig& c, const Mesh& mesh, const ParallelStyle& styl
   mode.batch = 2;
   const Built gpt = Gpt(c, style).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   run_passes(g, standard_passes(), off);
   return g;
 }

@@ -33,8 +33,7 @@ Made made(const OptimizerConfig& config, DType dtype, const Mesh& mesh = make_me
   std::vector<Pool> pools;
   if (cut) pools = make_pools(mesh, gpt.parameters, 3000, {}, mode.precision), place_on_host(pools, config);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, config, mode.precision, pools,
-             {true});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, config, mode.precision, pools, {true});
   run_passes(out.g, standard_passes());
   out.parameters = gpt.parameters;
   return out;

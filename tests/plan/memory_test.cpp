@@ -144,7 +144,7 @@ Graph small_gpt(const Mesh& mesh, bool passes) {
   mode.batch = 4;
   const Built gpt = Gpt(c).build_whole(b, mode);
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms);
-  add_update(b, gpt.parameters, {acc.gradients, acc.terms[0].sum, acc.terms[0].weight}, {});
+  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, {});
   if (passes) run_passes(g, standard_passes());
   return g;
 }

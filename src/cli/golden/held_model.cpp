@@ -80,6 +80,12 @@ double HeldModel::sum(const std::string& leaf) const {
   return value;
 }
 
+double HeldModel::tallied(const std::string& name) const {
+  std::vector<double> values(size_t(step_.tallies.numbers()));
+  interpreter_->read(step_.plan.leaf(kTally), values.data());
+  return values.at(size_t(step_.tallies.of(name).at));
+}
+
 template <class F>
 std::vector<float> HeldModel::packed(const TensorMapping& mapping, size_t theirs, F&& values_of) {
   std::vector<float> out(size_t(count(mapping.theirs[theirs].shape)));

@@ -33,7 +33,9 @@ class HeldModel {
   const Type* find_output(const std::string& program, const std::string& name) const;    // nullptr: there is none
   std::vector<float> output(const std::string& program, const std::string& name) const;  // row-major
   std::vector<float> logits(const std::string& program, i64 vocab_size) const;           // [b,s,v]
-  double sum(const std::string& leaf) const;  // a sum over the micro-batches so far, such as "loss_sum"
+  // Sums over the micro-batches so far: "loss_sum" and "token_sum"; and one number of the step's tally.
+  double sum(const std::string& leaf) const;
+  double tallied(const std::string& name) const;
 
   // Of our parameters and other tensors of the state, as one tensor of another program's file.
   std::vector<float> gradient(const TensorMapping& mapping, size_t theirs, double scale) const;

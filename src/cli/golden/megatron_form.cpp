@@ -98,9 +98,8 @@ class MegatronForm {
     report_.line(layer + " weights of the choice", relative(*our_probs, probs), kBounds.logits);
   }
 
-  // What a term's sums have gained with micro-batch `m`, as its mean.
-  static double gained(const HeldModel& model, const std::string& sum, const std::string& weight, TermSum& before) {
-    const TermSum now{model.sum(sum), model.sum(weight)};
+  // What a term's sums have gained with the last micro-batch, as its mean.
+  static double gained(const TermSum& now, TermSum& before) {
     const double mean = (now.sum - before.sum) / (now.weight - before.weight);
     before = now;
     return mean;
@@ -109,11 +108,11 @@ class MegatronForm {
   void losses(const HeldModel& model, size_t m, std::map<std::string, TermSum>& before) {
     const size_t M = size_t(case_.micro_batches);
     const std::vector<std::string>& terms = model.step().terms;
-    const double loss = gained(model, "loss_sum", "token_sum", before[terms.at(0)]);
+    const double loss = gained({model.sum("loss_sum"), model.sum("token_sum")}, before[terms.at(0)]);
     report_.line(fmt::format("micro-batch {} loss", m), std::abs(loss - golden_.floats("loss").at(m)), kBounds.loss);
     for (size_t i = 1; i < terms.size(); ++i) {
       const std::string& name = terms[i];
-      const double mean = gained(model, name + " sum", name + " weight", before[name]);
+      const double mean = gained({model.tallied(name + " sum"), model.tallied(name + " weight")}, before[name]);
       if (const auto theirs = golden_term(name, m, M))
         report_.line(fmt::format("micro-batch {} {}", m, name), std::abs(mean - *theirs), kBounds.loss);
     }

@@ -9,32 +9,39 @@
 namespace megalith::cuda {
 
 Requests::Requests(cudaStream_t stream) : stream_(stream) {
-  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&pinned_), size_t(kSlots * kSlotBytes), cudaHostAllocDefault),
-             "allocating pinned memory");
-  for (cudaEvent_t& e : done_) check_cuda(cudaEventCreateWithFlags(&e, cudaEventDisableTiming), "making an event");
+  for (Slot& s : slots_) check_cuda(cudaEventCreateWithFlags(&s.done, cudaEventDisableTiming), "making an event");
 }
 
 Requests::~Requests() {
   cudaStreamSynchronize(stream_);
-  for (cudaEvent_t e : done_) cudaEventDestroy(e);
-  cudaFreeHost(pinned_);
+  for (Slot& s : slots_) cudaEventDestroy(s.done);
+  for (double* p : pinned_) cudaFreeHost(p);
+}
+
+void Requests::make_room(Slot& slot, i64 bytes) {
+  if (bytes <= slot.room) return;
+  constexpr i64 kLeast = 4096;
+  slot.room = std::max(bytes, kLeast);
+  check_cuda(cudaHostAlloc(reinterpret_cast<void**>(&slot.pinned), size_t(slot.room), cudaHostAllocDefault),
+             "allocating pinned memory");
+  pinned_.push_back(slot.pinned);
 }
 
 int Requests::ask(const std::byte* device, i64 bytes) {
-  check(bytes > 0 && bytes <= kSlotBytes && bytes % 8 == 0,
-        "a result of {} bytes: numbers of 8 are read back by request, at most {}", bytes, kSlotBytes / 8);
-  const int slot = int(std::find(bytes_, bytes_ + kSlots, i64{0}) - bytes_);
-  check(slot < kSlots, "more than {} results are requested and not taken", kSlots);
-  launch_tell(reinterpret_cast<const double*>(device), pinned_ + slot * kSlotBytes / 8, bytes / 8, stream_);
+  check(bytes > 0 && bytes % 8 == 0, "a result of {} bytes: numbers of 8 are read back by request", bytes);
+  Slot* slot = std::ranges::find(slots_, i64{0}, &Slot::bytes);
+  check(slot != std::end(slots_), "more than {} results are requested and not taken", kSlots);
+  make_room(*slot, bytes);
+  launch_tell(reinterpret_cast<const double*>(device), slot->pinned, bytes / 8, stream_);
   const auto note = [](void* at) { *static_cast<double*>(at) = steady_seconds(); };
-  check_cuda(cudaLaunchHostFunc(stream_, note, &arrived_[slot]), "reading back a result");
-  check_cuda(cudaEventRecord(done_[slot], stream_), "reading back a result");
-  bytes_[slot] = bytes;
-  return slot;
+  check_cuda(cudaLaunchHostFunc(stream_, note, &slot->arrived), "reading back a result");
+  check_cuda(cudaEventRecord(slot->done, stream_), "reading back a result");
+  slot->bytes = bytes;
+  return int(slot - slots_);
 }
 
 bool Requests::ready(int ticket) {
-  const cudaError_t status = cudaEventQuery(done_[ticket]);
+  const cudaError_t status = cudaEventQuery(slots_[ticket].done);
   if (status == cudaErrorNotReady) {
     cudaGetLastError();  // no error, but the next launch's check would find it
     return false;
@@ -44,18 +51,18 @@ bool Requests::ready(int ticket) {
 }
 
 std::span<const double> Requests::place(int ticket) const {
-  return {pinned_ + ticket * kSlotBytes / 8, size_t(bytes_[ticket]) / 8};
+  return {slots_[ticket].pinned, size_t(slots_[ticket].bytes) / 8};
 }
 
 double Requests::arrived(int ticket) {
-  check_cuda(cudaEventSynchronize(done_[ticket]), "the step");
-  return arrived_[ticket];
+  check_cuda(cudaEventSynchronize(slots_[ticket].done), "the step");
+  return slots_[ticket].arrived;
 }
 
 std::vector<double> Requests::take(int ticket) {
-  check_cuda(cudaEventSynchronize(done_[ticket]), "the step");
+  check_cuda(cudaEventSynchronize(slots_[ticket].done), "the step");
   const auto values = place(ticket);
-  bytes_[ticket] = 0;
+  slots_[ticket].bytes = 0;
   return {values.begin(), values.end()};
 }
 

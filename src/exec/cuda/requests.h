@@ -24,12 +24,17 @@ class Requests {
 
  private:
   static constexpr int kSlots = 8;
-  static constexpr i64 kSlotBytes = 4096;
+  struct Slot {
+    double* pinned = nullptr;
+    i64 room = 0, bytes = 0;  // bytes 0: free
+    cudaEvent_t done = {};
+    double arrived = 0;
+  };
+  void make_room(Slot& slot, i64 bytes);
+
   cudaStream_t stream_;
-  double* pinned_ = nullptr;
-  cudaEvent_t done_[kSlots] = {};
-  i64 bytes_[kSlots] = {};  // 0: free
-  double arrived_[kSlots] = {};
+  Slot slots_[kSlots];
+  std::vector<double*> pinned_;  // all that was: what is enqueued may still read it
 };
 
 }  // namespace megalith::cuda

@@ -7,7 +7,8 @@ static __global__ void tell(const double* from, double* to, i64 n) {
 }
 
 void launch_tell(const double* device, double* host, i64 n, cudaStream_t stream) {
-  tell<<<1, 32, 0, stream>>>(device, host, n);
+  const int threads = n <= 32 ? 32 : 256;
+  tell<<<1, threads, 0, stream>>>(device, host, n);
   check_launch("reading back a result");
 }
 

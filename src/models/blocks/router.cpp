@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "models/blocks/router_losses.h"
+#include "models/moe_tallies.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
 #include "ops/expert_capacity.h"
@@ -20,7 +21,12 @@ namespace {
 class Router {
  public:
   Router(Parts& parts, const std::string& name)
-      : p_(parts), b_(parts.b), c_(parts.config), m_(parts.config.moe), name_(name + "router") {}
+      : p_(parts),
+        b_(parts.b),
+        c_(parts.config),
+        m_(parts.config.moe),
+        name_(name + "router"),
+        layer_(mixture_layer(parts.config, parts.b.origin())) {}
 
   RouterResult operator()(Value x) {
     const Value z = logits(x);
@@ -34,10 +40,7 @@ class Router {
     const Origin& at_layer = b_.origin();
     const std::string layer = fmt::format("{}{}", at_layer.stack.empty() ? "layer" : at_layer.stack, at_layer.layer);
     p_.out.outputs[layer + ".probs"] = out.p, p_.out.outputs[layer + ".choice"] = out.choice;
-    if (at.bias && p_.mode.train) {
-      Untrained& bias = p_.out.untrained.back();
-      bias.seen = count_choices(p_, out.choice), bias.at_end = BalanceBias{m_.router_bias_update_rate};
-    }
+    if (tallies_tokens(m_, p_.mode)) p_.out.tallies.push_back({tokens_tally(layer_), count_choices(p_, out.choice)});
     return out;
   }
 
@@ -78,7 +81,10 @@ class Router {
     Parameter p{.name = name_ + ".expert_bias", .kind = ParameterKind::vector};
     p.type = {DType::f32, {m_.num_experts}, whole(1)};
     p.true_rows = m_.num_experts;
-    return add_untrained(b_, p_.out, std::move(p));
+    const Value out = add_untrained(b_, p_.out, std::move(p));
+    Untrained& bias = p_.out.untrained.back();
+    if (p_.mode.train) bias.follows = tokens_tally(layer_), bias.at_end = BalanceBias{m_.router_bias_update_rate};
+    return out;
   }
 
   // What is chosen by scores alone.
@@ -99,6 +105,7 @@ class Router {
   const ModelConfig& c_;
   const MoeConfig& m_;
   const std::string name_;
+  const i64 layer_;  // mixture_layer()
 };
 
 }  // namespace

@@ -1,5 +1,6 @@
 #include "models/blocks/router_losses.h"
 
+#include "models/moe_tallies.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
 #include "ops/expert_counts.h"
@@ -45,6 +46,7 @@ class RouterLosses {
 
   // Values that are summed over tokens are of the layer, and recomputed with it; all else is kept.
   void add_all(Value choice) {
+    layer_ = mixture_layer(p_.config, b_.origin());
     const std::array<double, kRouterLosses> wanted = coefficients(m_);
     const DType dtype = b_.type(z_).dtype;
     Value q, chosen;
@@ -67,6 +69,9 @@ class RouterLosses {
   void keep(int loss, Value value) {
     Value& sum = p_.router.sums[size_t(loss)];
     sum = sum ? add(b_, ",->", sum, value) : value;
+    if (!p_.mode.tally_layers) return;
+    const double values = loss == kGlobal ? 1 : double(dp_);  // of which it is the sum
+    p_.out.tallies.push_back({loss_tally(kLossNames[loss], layer_), b_.add1(Scale{0, 1 / values}, {value})});
   }
 
   // What each rank counts of its own tokens, added up: over tp and cp, or over all that have others.
@@ -110,6 +115,7 @@ class RouterLosses {
   const std::string name_;
   const Value z_;
   const i64 seq_, dp_, each_;  // each: sequences of a dp rank
+  i64 layer_ = 0;              // mixture_layer()
 };
 
 // The loss's weight of a micro-batch as each dp rank has it, on all ranks: a mean over micro-batches (kStepTokens).

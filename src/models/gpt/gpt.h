@@ -3,7 +3,7 @@
 //   s sequence  b batch  h hidden  g KV group  r query heads of a group  d head width  f ffn  v padded vocabulary
 #pragma once
 #include "models/config.h"
-#include "models/model.h"
+#include "models/moe_tallies.h"
 #include "models/parallel_style.h"
 
 namespace megalith {
@@ -29,6 +29,7 @@ class Gpt final : public Model {
   std::string describe(const ModelPiece& piece) const override;
   std::vector<DataInput> inputs() const override;
   std::vector<std::string> terms() const override;
+  std::vector<TallySpec> tallies(const BuildMode& mode) const override { return mixture_tallies(config_, mode); }
   Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const override;
 
  private:

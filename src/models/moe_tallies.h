@@ -1,0 +1,17 @@
+// What a mixture's steps may tally (models/model.h), layer by layer. Layers are numbered from 0; the modules of
+// multi-token prediction follow the last one.
+#pragma once
+#include "models/config.h"
+#include "models/model.h"
+
+namespace megalith {
+
+std::vector<i64> mixture_layers(const ModelConfig& config);           // those with experts
+i64 mixture_layer(const ModelConfig& config, const Origin& at);       // the number of the one at this place
+bool tallies_tokens(const MoeConfig& config, const BuildMode& mode);  // whether experts' tokens are counted
+std::string tokens_tally(i64 layer);                                  // [experts]: tokens of each, after capacity
+std::string loss_tally(const std::string& loss, i64 layer);           // []: a mean over data-parallel ranks
+
+std::vector<TallySpec> mixture_tallies(const ModelConfig& config, const BuildMode& mode);
+
+}  // namespace megalith
