@@ -1,6 +1,7 @@
 // Gates of MLPs: act(x) = x s with s = logistic(u(x)), derivative s + x s (1 - s) u'(x).
 #pragma once
 #include "exec/cuda/kernels/device_math.cuh"
+#include "exec/cuda/kernels/pack.cuh"
 #include "exec/cuda/kernels/swiglu.h"
 
 namespace megalith::cuda {
@@ -22,6 +23,35 @@ struct GeluTanhGate {
   static __device__ float argument(float x) { return x * fmaf(kCubic, x * x, kTwiceRoot); }
   static __device__ float times_slope(float y, float x) { return y * fmaf(3 * kCubic, x * x, kTwiceRoot); }
 };
+
+// act(gate) up, of packs of T. F: the gate's function.
+template <class F, class T, int N>
+__device__ inline Numbers<float, N> gated(const Numbers<float, N>& gate, const Numbers<float, N>& up) {
+  Numbers<float, N> y;
+#pragma unroll
+  for (int k = 0; k < N; ++k) y.x[k] = gate.x[k] * logistic<kPrecise<T>>(F::argument(gate.x[k])).s * up.x[k];
+  return y;
+}
+
+// The same, and with d, the cotangent of y, those of gate and up.
+template <int N>
+struct GatedSlopes {
+  Numbers<float, N> dgate, dup, y;
+};
+template <class F, class T, int N>
+__device__ inline GatedSlopes<N> gated_slopes(const Numbers<float, N>& d, const Numbers<float, N>& gate,
+                                              const Numbers<float, N>& up) {
+  GatedSlopes<N> out;
+#pragma unroll
+  for (int k = 0; k < N; ++k) {
+    const float g = gate.x[k], v = up.x[k];
+    const Logistic l = logistic<kPrecise<T>>(F::argument(g));
+    out.dgate.x[k] = d.x[k] * v * (l.s + F::times_slope(g * (l.s * l.rest), g));
+    out.dup.x[k] = d.x[k] * (g * l.s);
+    out.y.x[k] = g * l.s * v;
+  }
+  return out;
+}
 
 // Calls g with the gate's function.
 template <class G>

@@ -2,7 +2,6 @@
 #include "exec/cuda/kernels/swiglu.h"
 
 #include "exec/cuda/kernels/gates.cuh"
-#include "exec/cuda/kernels/pack.cuh"
 
 namespace megalith::cuda {
 
@@ -32,11 +31,7 @@ static __global__ void __launch_bounds__(kThreads) swiglu_kernel(i64 rows, i64 f
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (at[u].y < 0) continue;
-    const Numbers<float, N> g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
-    Numbers<float, N> out;
-#pragma unroll
-    for (int k = 0; k < N; ++k) out.x[k] = g.x[k] * logistic<kPrecise<T>>(F::argument(g.x[k])).s * v.x[k];
-    store_pack(y + at[u].y, out);
+    store_pack(y + at[u].y, gated<F, T, N>(unpack<float>(gate[u]), unpack<float>(up[u])));
   }
 }
 
@@ -61,18 +56,10 @@ static __global__ void __launch_bounds__(kThreads) swiglu_grad_kernel(i64 rows, 
 #pragma unroll
   for (int u = 0; u < kPacksAThread; ++u) {
     if (at[u].y < 0) continue;
-    const Numbers<float, N> dk = unpack<float>(d[u]), g = unpack<float>(gate[u]), v = unpack<float>(up[u]);
-    Numbers<float, N> dgate, dup, y;
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const Logistic l = logistic<kPrecise<T>>(F::argument(g.x[k]));
-      dgate.x[k] = dk.x[k] * v.x[k] * (l.s + F::times_slope(g.x[k] * (l.s * l.rest), g.x[k]));
-      dup.x[k] = dk.x[k] * (g.x[k] * l.s);
-      y.x[k] = g.x[k] * l.s * v.x[k];
-    }
-    store_pack(p.dx + at[u].gate, dgate);
-    store_pack(p.dx + at[u].gate + f, dup);
-    if constexpr (kAgain) store_pack(p.y + at[u].y, y);
+    const GatedSlopes<N> s = gated_slopes<F, T, N>(unpack<float>(d[u]), unpack<float>(gate[u]), unpack<float>(up[u]));
+    store_pack(p.dx + at[u].gate, s.dgate);
+    store_pack(p.dx + at[u].gate + f, s.dup);
+    if constexpr (kAgain) store_pack(p.y + at[u].y, s.y);
   }
 }
 

@@ -15,24 +15,13 @@ template <class F, class T, int N>
 struct GatedRow {
   static constexpr int kWidth = 2;
   static __device__ Numbers<float, N> value(const T* u, i64 f, i64 i) {
-    const Numbers<float, N> x = unpack<float>(load_pack<N>(u + i)), up = unpack<float>(load_pack<N>(u + f + i));
-    Numbers<float, N> out;
-#pragma unroll
-    for (int k = 0; k < N; ++k) out.x[k] = x.x[k] * logistic<kPrecise<T>>(F::argument(x.x[k])).s * up.x[k];
-    return out;
+    return gated<F, T, N>(unpack<float>(load_pack<N>(u + i)), unpack<float>(load_pack<N>(u + f + i)));
   }
   static __device__ Numbers<float, N> slope(const T* u, i64 f, i64 i, const Numbers<float, N>& d, T* du) {
-    const Numbers<float, N> x = unpack<float>(load_pack<N>(u + i)), up = unpack<float>(load_pack<N>(u + f + i));
-    Numbers<float, N> dgate, dup, out;
-#pragma unroll
-    for (int k = 0; k < N; ++k) {
-      const Logistic l = logistic<kPrecise<T>>(F::argument(x.x[k]));
-      dgate.x[k] = d.x[k] * up.x[k] * (l.s + F::times_slope(x.x[k] * (l.s * l.rest), x.x[k]));
-      dup.x[k] = d.x[k] * (x.x[k] * l.s);
-      out.x[k] = x.x[k] * l.s * up.x[k];
-    }
-    store_pack(du + i, dgate), store_pack(du + f + i, dup);
-    return out;
+    const GatedSlopes<N> s =
+        gated_slopes<F, T, N>(d, unpack<float>(load_pack<N>(u + i)), unpack<float>(load_pack<N>(u + f + i)));
+    store_pack(du + i, s.dgate), store_pack(du + f + i, s.dup);
+    return s.y;
   }
 };
 
