@@ -134,7 +134,11 @@ std::string latent_norms(const Options& o) {
 }
 
 std::string latent_sizes_used(const Options& o) {
-  if (o.model.mla.on()) return {};
+  if (o.model.mla.on())
+    return o.given.has("kv-channels")
+               ? "--kv-channels has no effect with --multi-latent-attention: --qk-head-dim, --qk-pos-emb-head-dim and "
+                 "--v-head-dim say how wide heads are"
+               : "";
   for (const char* field :
        {"q-lora-rank", "kv-lora-rank", "qk-head-dim", "qk-pos-emb-head-dim", "v-head-dim", "mla-norm-epsilon"})
     if (o.given.has(field)) return fmt::format("--{} has no effect without --multi-latent-attention", field);

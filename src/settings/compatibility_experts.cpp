@@ -1,6 +1,7 @@
 // Rules about mixtures of experts.
 #include <algorithm>
 
+#include "config/field.h"
 #include "optim/optimizer.h"
 #include "settings/compatibility.h"
 
@@ -88,10 +89,23 @@ std::string layers_are_plain(const Options& o) {
   return {};
 }
 
-std::string gate_has_expert(const Options& o) {
-  const MoeConfig& m = o.model.moe;
-  if (!m.shared_expert_gate || m.shared_expert_intermediate_size > 0) return {};
-  return "--moe-shared-expert-gate has no effect without --moe-shared-expert-intermediate-size";
+std::string experts_to_speak_of(const Options& o) {
+  if (is_mixture(o)) return {};
+  MoeConfig moe;
+  config::FieldList fields;
+  list_fields(moe, fields);
+  std::vector<std::string> names = {"log-expert-load", "moe-per-layer-logging", "save-tokens-per-expert-interval",
+                                    "expert-tensor-parallel-size"};
+  for (const config::Field& field : fields.all())
+    if (field.name != "num-experts") names.push_back(field.name);
+  for (const std::string& name : names)
+    if (o.given.has(name)) return fmt::format("--{} has no effect without --num-experts", name);
+  return {};
+}
+
+std::string tokens_have_a_place(const Options& o) {
+  if (o.train.save_tokens_per_expert_interval == 0 || !o.train.save.empty()) return {};
+  return "--save-tokens-per-expert-interval writes below --save: give --save DIR";
 }
 
 std::string experts_to_share(const Options& o) {
@@ -135,6 +149,13 @@ std::string tokens_are_split(const Options& o) {
 std::string views_fit(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (!is_mixture(o) || p.world_size % p.model_parallel_size() != 0 || o.model.num_query_groups == 0) return {};
+  const i64 stage = p.world_size / p.pipeline_model_parallel_size,
+            share = p.expert_tensor_size() * p.expert_model_parallel_size;
+  if (stage % share != 0)
+    return fmt::format(
+        "--expert-model-parallel-size {} x {} ranks for each expert's matrices (--expert-tensor-parallel-size) are {} "
+        "ranks, and a pipeline stage has {}: start a multiple of {} ranks for each stage, or lower one",
+        p.expert_model_parallel_size, p.expert_tensor_size(), share, stage, share);
   try {
     const Mesh mesh = mesh_of(p, o.model);
     const AxisSet of_experts = groups::context & AxisSet{groups::expert, groups::expert_tensor};
@@ -144,7 +165,7 @@ std::string views_fit(const Options& o) {
         "sequence: choose sizes so that all or none of the context-parallel ranks share experts",
         p.expert_model_parallel_size, p.context_parallel_size);
   } catch (const Error& e) {
-    return e.what();
+    return fmt::format("--expert-model-parallel-size {}: {}", p.expert_model_parallel_size, e.what());
   }
 }
 
@@ -165,7 +186,8 @@ std::vector<Rule> expert_rules() {
       {"what is asked of a mixture is built", Topic::model, Action::refuse, parts_are_built},
       {"shared experts have no biases", Topic::model, Action::refuse, shared_experts_have_no_bias},
       {"layers with experts have one norm before them", Topic::model, Action::refuse, layers_are_plain},
-      {"the gate of a shared expert comes with one", Topic::model, Action::warn, gate_has_expert},
+      {"flags about experts come with some", Topic::run, Action::warn, experts_to_speak_of},
+      {"experts' tokens have a place to be written to", Topic::run, Action::refuse, tokens_have_a_place},
       {"expert parallelism comes with experts", Topic::run, Action::refuse, experts_to_share},
       {"num-experts is a multiple of the expert-parallel size", Topic::run, Action::refuse, experts_divide},
       {"an expert's width is a multiple of the expert-tensor-parallel size", Topic::run, Action::refuse,

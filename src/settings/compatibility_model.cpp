@@ -164,6 +164,13 @@ std::string prediction_in_pipelines(const Options& o) {
   return {};
 }
 
+std::string prediction_is_on(const Options& o) {
+  if (o.model.mtp.num_layers > 0) return {};
+  for (const char* field : {"mtp-loss-scaling-factor", "mtp-use-repeated-layer", "mtp-detach-heads"})
+    if (o.given.has(field)) return fmt::format("--{} has no effect without --mtp-num-layers", field);
+  return {};
+}
+
 std::string prediction_positions(const Options& o) {
   if (o.model.mtp.num_layers == 0 || o.model.position_embedding_type != PositionEmbedding::learned_absolute) return {};
   return fmt::format("--mtp-num-layers {} is not built with learned positions: give --position-embedding-type rope",
@@ -199,6 +206,7 @@ std::vector<Rule> model_rules() {
       {"mtp-num-layers comes without zero-bubble, mtp-use-repeated-layer without a pipeline", Topic::run,
        Action::refuse, prediction_in_pipelines},
       {"mtp-use-repeated-layer comes without experts", Topic::model, Action::refuse, prediction_by_experts},
+      {"flags about multi-token prediction come with mtp-num-layers", Topic::model, Action::warn, prediction_is_on},
       {"multi-token prediction comes without learned positions", Topic::model, Action::refuse, prediction_positions},
   };
 }

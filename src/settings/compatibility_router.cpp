@@ -45,10 +45,15 @@ std::string router_numbers(const Options& o) {
   want("--moe-z-loss-coeff", m.z_loss_coeff.value_or(0), kMost);
   want("--moe-input-jitter-eps", m.input_jitter_eps.value_or(0), 1);
   want("--moe-router-bias-update-rate", m.router_bias_update_rate, kMost);
-  const double capacity = m.expert_capacity_factor.value_or(1);
-  if (capacity == 0 || !std::isfinite(capacity))
-    lines += fmt::format("{}--moe-expert-capacity-factor {}: want a number above 0, or below it for no capacity",
-                         lines.empty() ? "" : "\n", capacity);
+  const double scaling = m.router_topk_scaling_factor.value_or(1), capacity = m.expert_capacity_factor.value_or(1);
+  if (!(scaling > 0 && scaling < kMost))
+    lines +=
+        fmt::format("{}--moe-router-topk-scaling-factor {}: want a number above 0", lines.empty() ? "" : "\n", scaling);
+  constexpr double kRoom = 1e6;  // for all tokens
+  if (capacity == 0 || capacity > kRoom)
+    lines +=
+        fmt::format("{}--moe-expert-capacity-factor {}: want a number above 0, up to {}, or below 0 for no capacity",
+                    lines.empty() ? "" : "\n", capacity, kRoom);
   return lines;
 }
 
@@ -80,6 +85,45 @@ std::string padding_has_capacity(const Options& o) {
   return "--moe-pad-expert-input-to-capacity comes with a capacity: add --moe-expert-capacity-factor";
 }
 
+// "none" says that nothing shall.
+std::string something_balances(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  const auto nonzero = [](double x) { return x != 0; };
+  if (!has_router(o) || m.router_enable_expert_bias || is_sinkhorn(m)) return {};
+  const bool none = std::ranges::count(m.router_load_balancing_type, "none") > 0;
+  if (none && m.aux_loss_coeff.size() == 1 && nonzero(m.aux_loss_coeff[0]))
+    return fmt::format("--moe-aux-loss-coeff {} has no effect with --moe-router-load-balancing-type none",
+                       m.aux_loss_coeff[0]);
+  if (none || std::ranges::any_of(m.aux_loss_coeff, nonzero)) return {};
+  return "nothing balances the experts: give --moe-aux-loss-coeff, --moe-router-enable-expert-bias, or "
+         "--moe-router-load-balancing-type none to say so";
+}
+
+// Lists that are wrong are told of elsewhere.
+std::string some_layer_has_them(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!has_router(o) || m.layer_freq.find('1') != std::string::npos || m.layer_freq.find('[') == std::string::npos)
+    return {};
+  return fmt::format("--num-experts {} has no effect: by --moe-layer-freq {} no layer is a mixture", m.num_experts,
+                     m.layer_freq);
+}
+
+std::string parts_are_on(const Options& o) {
+  const MoeConfig& m = o.model.moe;
+  if (!has_router(o)) return {};
+  struct Part {
+    const char *field, *needs;
+    bool on;
+  };
+  for (const Part& p :
+       {Part{"moe-token-drop-policy", "moe-expert-capacity-factor", m.expert_capacity_factor.has_value()},
+        {"moe-router-bias-update-rate", "moe-router-enable-expert-bias", m.router_enable_expert_bias},
+        {"moe-router-group-best", "moe-router-group-topk", m.router_group_topk > 0},
+        {"moe-shared-expert-gate", "moe-shared-expert-intermediate-size", m.shared_expert_intermediate_size > 0}})
+    if (o.given.has(p.field) && !p.on) return fmt::format("--{} has no effect without --{}", p.field, p.needs);
+  return {};
+}
+
 std::string global_loss_weighs_dp(const Options& o) {
   const MoeConfig& m = o.model.moe;
   if (!has_router(o) || std::ranges::count(m.router_load_balancing_type, "global_aux_loss") == 0) return {};
@@ -100,6 +144,9 @@ std::vector<Rule> router_rules() {
       {"a bias in the choice of experts comes with sigmoid scores", Topic::model, Action::refuse, bias_has_scores},
       {"sinkhorn balances alone", Topic::model, Action::refuse, sinkhorn_goes_alone},
       {"padding to a capacity comes with one", Topic::model, Action::refuse, padding_has_capacity},
+      {"something balances the experts", Topic::model, Action::warn, something_balances},
+      {"some layer is a mixture", Topic::model, Action::warn, some_layer_has_them},
+      {"flags about a part of a mixture come with it", Topic::model, Action::warn, parts_are_on},
       {"a global loss weighs the same on all meshes", Topic::run, Action::warn, global_loss_weighs_dp},
   };
 }

@@ -113,7 +113,7 @@ constexpr Row kAccepted[] = {
      "--log-validation-ppl-to-tensorboard --log-memory-to-tensorboard --log-world-size-to-tensorboard "
      "--log-memory-interval= --log-device-memory-used "
      "--log-energy --codecarbon-dir= --log-progress --log-max-attention-logit --dump-param-to-param-group-map= "
-     "--log-optimizer-states-to-tensorboard --moe-per-layer-logging"},
+     "--log-optimizer-states-to-tensorboard"},
     {"TensorBoard files are written event by event, and settings to the log",
      "--tensorboard-queue-size= --config-logger-dir="},
     {"nothing is sent to other services: --tensorboard-dir and --metrics-file are there",

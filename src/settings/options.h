@@ -85,6 +85,9 @@ struct TrainConfig {
   bool log_throughput = false;
   bool log_params_norm = false;
   bool log_num_zeros_in_grad = false;
+  bool log_expert_load = false;               // how evenly tokens lie over experts
+  bool moe_per_layer_logging = false;         // the same and the router's losses, of each layer
+  i64 save_tokens_per_expert_interval = 0;    // 0: never
   bool log_straggler = false;                 // with each line, which ranks are slow by themselves
   i64 straggler_minmax_count = 1;             // so many at either end
   bool disable_straggler_on_startup = false;  // and nothing switches it on later

@@ -99,6 +99,13 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
         "Print model TFLOP/s (causal attention at half of its square), tokens/s and MFU too.");
   f.add("log-params-norm", c.log_params_norm, "Print the norm of the parameters too.");
   f.add("log-num-zeros-in-grad", c.log_num_zeros_in_grad, "Print the number of zeros in the gradient too.");
+  f.add("log-expert-load", c.log_expert_load,
+        "Print how many tokens the fullest expert and the fullest rank have, over the mean. Not in Megatron.");
+  f.add("moe-per-layer-logging", c.moe_per_layer_logging,
+        "Write the router's losses and the load of experts of each layer to TensorBoard and the metrics file too.");
+  f.add("save-tokens-per-expert-interval", c.save_tokens_per_expert_interval,
+        "Every so many iterations, how many tokens each expert of each layer had goes to a file under --save; 0: "
+        "never.");
   f.add("log-straggler", c.log_straggler,
         "Name the slowest and the fastest ranks too, by the time that each computes without waiting for others.");
   f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");

@@ -16,13 +16,14 @@ namespace megalith {
 
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
   const i64 tk = std::gcd(p.tensor_model_parallel_size, model.groups());
+  const bool mixture = model.moe.num_experts > 0;  // else nothing asks for the expert view
   return make_mesh({.dp = int(p.data_parallel_size()),
                     .cp = int(p.context_parallel_size),
                     .tk = int(tk),
                     .tr = int(p.tensor_model_parallel_size / tk),
                     .pp = int(p.pipeline_model_parallel_size),
-                    .ep = int(p.expert_model_parallel_size),
-                    .etp = int(p.expert_tensor_parallel_size)});
+                    .ep = mixture ? int(p.expert_model_parallel_size) : 1,
+                    .etp = mixture ? int(p.expert_tensor_parallel_size) : 0});
 }
 
 // Shared out by what layers, the embedding, and head with loss cost a sequence: flops, and bytes as the flops that a

@@ -49,7 +49,11 @@ Examples examples_of_attention() {
            {latent + "--qk-layernorm --qk-layernorm-across-heads",
             "--qk-layernorm-across-heads with --multi-latent-attention: norms are of the latents, leave it out"}},
           {"sizes of latent attention come with multi-latent-attention",
-           {"--kv-lora-rank 512", "--kv-lora-rank has no effect without --multi-latent-attention"}}};
+           {"--kv-lora-rank 512", "--kv-lora-rank has no effect without --multi-latent-attention"}},
+          {"sizes of latent attention come with multi-latent-attention",
+           {"--position-embedding-type rope --multi-latent-attention --kv-channels 8",
+            "--kv-channels has no effect with --multi-latent-attention: --qk-head-dim, --qk-pos-emb-head-dim and "
+            "--v-head-dim say how wide heads are"}}};
 }
 
 }  // namespace megalith

@@ -91,6 +91,8 @@ Examples examples_of_model() {
           {"mtp-use-repeated-layer comes without experts",
            {"--position-embedding-type rope --mtp-num-layers 2 --mtp-use-repeated-layer --num-experts 4",
             "--mtp-use-repeated-layer is not built with --num-experts: leave it out"}},
+          {"flags about multi-token prediction come with mtp-num-layers",
+           {"--mtp-detach-heads", "--mtp-detach-heads has no effect without --mtp-num-layers"}},
           {"multi-token prediction comes without learned positions",
            {"--mtp-num-layers 2",
             "--mtp-num-layers 2 is not built with learned positions: give --position-embedding-type rope"}}};
