@@ -5,19 +5,24 @@
 #include "observe/sinks/metrics_file.h"
 #include "observe/sinks/progress.h"
 #include "observe/sinks/tensorboard.h"
+#include "observe/sinks/tokens_per_expert.h"
 
 namespace megalith {
 
 // The progress line first: it ends before the curves are said, and log lines are put above its latest state.
-Observers::Observers(const TrainConfig& t, i64 iteration, i64 train_iters, bool writes) {
-  std::unique_ptr<Sink> tensorboard, metrics;
+Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writes) {
+  const TrainConfig& t = o.train;
+  std::unique_ptr<Sink> tensorboard, metrics, tokens;
   if (writes && !t.tensorboard_dir.empty())
     tensorboard = std::make_unique<TensorBoard>(t.tensorboard_dir, t.tensorboard_log_interval);
   if (writes && !t.metrics_file.empty()) metrics = std::make_unique<MetricsFile>(t.metrics_file, iteration);
+  if (writes && t.save_tokens_per_expert_interval > 0 && o.model.moe.num_experts > 0)
+    tokens = std::make_unique<TokensPerExpert>(t.save, iteration, t.save_tokens_per_expert_interval, o.model);
   if (writes && t.progress) sinks_.push_back(std::make_unique<Progress>(iteration, train_iters));
   sinks_.push_back(std::make_unique<Console>(t));
   if (metrics) sinks_.push_back(std::move(metrics));
   if (tensorboard) sinks_.push_back(std::move(tensorboard));
+  if (tokens) sinks_.push_back(std::move(tokens));
   if (t.progress) sinks_.push_back(std::make_unique<Chart>());
 }
 

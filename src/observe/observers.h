@@ -11,7 +11,7 @@ class Observers {
  public:
   // Those that the flags ask for. The run begins behind `iteration` and ends at `train_iters`. `writes`: of several
   // ranks one writes files and the progress line. Error if a file cannot be opened.
-  Observers(const TrainConfig& train, i64 iteration, i64 train_iters, bool writes);
+  Observers(const Options& options, i64 iteration, i64 train_iters, bool writes);
 
   void take(const Record& record) const;
   void take_evaluation(const Evaluated& evaluated) const;

@@ -25,6 +25,7 @@ struct Record {
   bool ends_interval = false;         // a line is due
   bool is_first = false;              // of this process; its line is said even if none is due
   std::vector<MetricValue> values{};  // in the table's order
+  std::vector<Tallied> tallies{};     // of this iteration, as the model counts them
 };
 
 // The losses on a set that the model is not trained on.

@@ -72,6 +72,7 @@ const Record& Recorder::take(const RunState& state, const StepResult& step, doub
   record_.iteration = state.iteration, record_.consumed_samples = state.consumed_samples;
   record_.tokens = step.samples * options_.model.seq_length;
   record_.loss = step.loss;
+  record_.tallies = step.tallies;
   record_.values = values_of(seen);
   reduce_over_ranks(record_.values);
   reduce_over_interval(record_.values, step.counted);

@@ -71,6 +71,8 @@ StepSpec step_spec(const Options& o, int stage) {
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
   s.mode.precision = precision_of(o);
   s.mode.seed = u64(o.train.seed);
+  s.mode.tally_layers = o.train.moe_per_layer_logging;
+  s.mode.tally_experts = o.train.log_expert_load || s.mode.tally_layers || o.train.save_tokens_per_expert_interval > 0;
   s.recompute = o.recompute, s.offload = o.offload;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,

@@ -29,7 +29,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       datasets_(enough(run)),
       last_(train_iters(o_, state_)),
       recorder_(o_, start_.progress(), last_, peak(), model_, ranks),
-      observers_(t_, state_.iteration, last_, ranks.rank() == 0),
+      observers_(o_, state_.iteration, last_, ranks.rank() == 0),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
       places_(std::move(run.places)),

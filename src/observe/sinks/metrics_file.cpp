@@ -2,62 +2,14 @@
 
 #include <algorithm>
 #include <cmath>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
-#include "base/log.h"
+#include "observe/sinks/json_lines.h"
 
 namespace megalith {
 
-namespace fs = std::filesystem;
-
-static i64 iteration_of(const std::string& line, const fs::path& path, i64 number) {
-  const auto object = nlohmann::json::parse(line, nullptr, false);
-  const bool ok = object.is_object() && object.contains("iteration") && object["iteration"].is_number_integer();
-  check(ok, "metrics file {}: line {} is not a metrics line: name another file, or move this one away", path.string(),
-        number);
-  return object["iteration"].get<i64>();
-}
-
-// Bytes up to the first line of an iteration above the given one, or up to an unfinished last line.
-static u64 bytes_to_keep(const fs::path& path, i64 iteration) {
-  std::ifstream in(path, std::ios::binary);
-  check(in.good(), "metrics file {}: cannot read what it holds: check its permissions, or name another file",
-        path.string());
-  u64 keep = 0;
-  std::string line;
-  for (i64 number = 1; std::getline(in, line) && !in.eof(); ++number) {
-    if (iteration_of(line, path, number) > iteration) break;
-    keep += line.size() + 1;
-  }
-  return keep;
-}
-
-static void move_aside(const fs::path& path) {
-  fs::path old;
-  for (int n = 1; old.empty() || fs::exists(old); ++n) old = path.string() + fmt::format(".{}", n);
-  std::error_code error;
-  fs::rename(path, old, error);
-  check(!error, "metrics file {}: cannot move the earlier run's to {} ({}): name another file", path.string(),
-        old.string(), error.message());
-  log::info("metrics file {}: the earlier run's is kept as {}", path.string(), old.string());
-}
-
-static fs::path prepare(const fs::path& path, i64 iteration) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error) || fs::file_size(path, error) == 0) return path;
-  const u64 keep = bytes_to_keep(path, iteration);
-  if (iteration == 0) {
-    move_aside(path);
-  } else if (keep < fs::file_size(path, error)) {
-    fs::resize_file(path, keep, error);
-    check(!error, "metrics file {}: cannot cut off what follows iteration {} ({}): name another file", path.string(),
-          iteration, error.message());
-  }
-  return path;
-}
-
-MetricsFile::MetricsFile(const fs::path& path, i64 iteration) : file_(prepare(path, iteration), "metrics file") {}
+MetricsFile::MetricsFile(const std::filesystem::path& path, i64 iteration)
+    : file_(at_iteration(path, iteration, {"metrics file", "metrics", "iteration"}), "metrics file") {}
 
 void MetricsFile::write(i64 iteration, std::span<const JsonMember> members) {
   file_.append(metrics_line(iteration, members) + "\n");

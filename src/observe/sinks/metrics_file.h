@@ -23,10 +23,8 @@ struct JsonMember {
 
 class MetricsFile final : public Sink {
  public:
-  // Opens the file for a run that starts behind `iteration` (0: from the beginning). Lines of later iterations, left by
-  // a run that got further than the checkpoint resumed from, are cut off, as is a last line without its end. A run from
-  // the beginning keeps the file of an earlier one beside it, as NAME.1, NAME.2, ... Something that is not a regular
-  // file (a pipe) is just written to. Error if the file holds other things than metrics lines or cannot be opened.
+  // Opens the file for a run that starts behind `iteration` (json_lines.h). Error if it holds other things than metrics
+  // lines or cannot be opened.
   MetricsFile(const std::filesystem::path& path, i64 iteration);
 
   void take(const Record& record) override;  // a line for each interval
