@@ -33,7 +33,8 @@ std::string help_of(const Field& field, const Spelling& spelling) {
     const std::string text = field.text();
     const bool unset = text == "None" || text == "[]" || text == "0";  // what 0 stands for, the help says
     if (field.is_switch() || unset) return field.help;
-    return fmt::format("{} [{}]", field.help, text);
+    return fmt::format("{} [{}]", field.help,
+                       field.is_list() ? fmt::format("{}", fmt::join(field.values(), " ")) : text);
   }
   if (!spelling.help.empty()) return spelling.help;
   const bool opposite = field.is_switch() && spelling.constant != main.constant;
@@ -60,10 +61,11 @@ void write_entry(std::string& out, const std::string& flag, const std::string& h
   out += line + "\n";
 }
 
+// What Markdown would take for more than text.
 std::string escaped(const std::string& text) {
   std::string result;
   for (const char c : text) {
-    if (c == '|' || c == '<') result += '\\';
+    if (c == '*' || c == '<') result += '\\';
     result += c;
   }
   return result;
@@ -84,11 +86,9 @@ std::string help_text(const FieldList& fields) {
 std::string help_markdown(const FieldList& fields) {
   std::string out, group;
   for (const Field& field : fields.all()) {
-    if (field.group != group)
-      out += fmt::format("{}## {}\n\n| flag | meaning [default] |\n|---|---|\n", out.empty() ? "" : "\n",
-                         group = field.group);
+    if (field.group != group) out += fmt::format("{}## {}\n\n", out.empty() ? "" : "\n", group = field.group);
     for (const Spelling& spelling : field.spellings)
-      out += fmt::format("| `{}` | {} |\n", escaped(written(field, spelling)), escaped(help_of(field, spelling)));
+      out += fmt::format("- `{}`: {}\n", written(field, spelling), escaped(help_of(field, spelling)));
   }
   return out;
 }

@@ -105,6 +105,7 @@ std::string bad_run_sizes(const Options& o) {
                        {"--most-recent-k", t.most_recent_k, 0},
                        {"--ckpt-step", t.ckpt_step, 0},
                        {"--log-interval", t.log_interval, 1},
+                       {"--save-tokens-per-expert-interval", t.save_tokens_per_expert_interval, 0},
                        {"--straggler-minmax-count", t.straggler_minmax_count, 1},
                        {"--profile-step-start", t.profile_step_start, 0},
                        {"--profile-step-end", t.profile_step_end, 0},
@@ -214,10 +215,14 @@ void check_model(const ModelConfig& model) {
 }
 
 std::string compatibility_markdown() {
-  std::string out = "## Rules between flags\n\n| what must hold | if it does not |\n|---|---|\n";
-  for (const Rule& rule : compatibility_rules())
-    out += fmt::format("| {} | {} |\n", rule.what, rule.action == Action::warn ? "a warning" : "refused");
-  return out;
+  const auto list = [](Action action) {
+    std::string out;
+    for (const Rule& rule : compatibility_rules())
+      if (rule.action == action) out += fmt::format("- {}\n", rule.what);
+    return out;
+  };
+  return "## Rules between flags\n\nA run is refused unless:\n\n" + list(Action::refuse) + "\nA run warns unless:\n\n" +
+         list(Action::warn);
 }
 
 }  // namespace megalith

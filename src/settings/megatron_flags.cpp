@@ -101,9 +101,9 @@ std::string megatron_flags_markdown() {
   out += "\n## Megatron's flags that are refused\n\n";
   for (const megatron::Feature& feature : megatron::missing_of_model()) out += list_of(feature);
   for (const megatron::Feature& feature : megatron::missing_of_run()) out += list_of(feature);
-  out += "\n## Old spellings\n\n| flag | is read as |\n|---|---|\n";
+  out += "\n## Old spellings\n\n";
   for (const megatron::Spelling& spelling : megatron::old_spellings())
-    out += fmt::format("| `{}` | `{}` |\n", flag_of(spelling.flag, "").flag, spelling.today);
+    out += fmt::format("- `{}` is read as `{}`\n", flag_of(spelling.flag, "").flag, spelling.today);
   return out;
 }
 

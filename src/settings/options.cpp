@@ -1,6 +1,7 @@
 #include "settings/options.h"
 
 #include "base/mistakes.h"
+#include "base/wrap.h"
 #include "config/show.h"
 #include "settings/batch_sizes.h"
 #include "settings/compatibility.h"
@@ -121,12 +122,15 @@ std::string options_help() {
 }
 
 std::string options_page() {
+  constexpr size_t kColumns = 140;
   Options options;
-  return "# Flags\n\nFlags have Megatron's names and meanings. `--config FILE.yaml` reads them from a file (keys "
-         "without the "
-         "dashes); the command line overrides it.\n\n" +
-         config::help_markdown(config::fields_of(options)) + "\n" + compatibility_markdown() + "\n" +
-         megatron_flags_markdown();
+  const std::string page =
+      "# Flags\n\nFlags have Megatron's names and meanings. In [] stands the default. `--config FILE.yaml` reads them "
+      "from "
+      "a file (keys without the dashes); the command line overrides it.\n\n" +
+      config::help_markdown(config::fields_of(options)) + "\n" + compatibility_markdown() + "\n" +
+      megatron_flags_markdown();
+  return wrap_markdown(page, kColumns);
 }
 
 std::string arguments_text(Options options) { return config::arguments_text(config::fields_of(options)); }

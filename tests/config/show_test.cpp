@@ -22,7 +22,7 @@ TEST(Show, HelpAndPageMentionEverySpelling) {
   EXPECT_NE(help.find("  --num-layers N                  Layers of the sample. [12]\n"), std::string::npos) << help;
   EXPECT_NE(help.find("--colour {red,green,blue}"), std::string::npos) << help;
   EXPECT_NE(help.find("--window-size W,0"), std::string::npos) << help;
-  EXPECT_NE(page.find("## Sizes\n\n| flag | meaning [default] |\n|---|---|\n"), std::string::npos) << page;
+  EXPECT_NE(page.find("## Sizes\n\n- `--num-layers N`: Layers of the sample. [12]\n"), std::string::npos) << page;
 }
 
 TEST(Show, LongHelpIsWrapped) {
