@@ -1,5 +1,7 @@
 // What people do wrong with mixtures of experts, latent attention and further tokens: each row a command line, and what
 // is said of it.
+#include <span>
+
 #include "workshop.h"
 
 namespace megalith::test {
