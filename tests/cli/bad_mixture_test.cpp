@@ -28,7 +28,7 @@ class BadMixture : public Workshop {
     for (const auto& [flags, says] : rows) {
       SCOPED_TRACE(flags);
       const Ran ran = must(run(flags));
-      EXPECT_NE(ran.err.find(std::string("warning: ") + says), std::string::npos) << ran.err;
+      EXPECT_NE((ran.out + ran.err).find(std::string("warning: ") + says), std::string::npos) << ran.out << ran.err;
     }
   }
 };
@@ -165,8 +165,10 @@ TEST_F(BadMixture, WithoutEffect) {
       {"--moe-layer-freq [0,0]", "--num-experts 4 has no effect: by --moe-layer-freq [0,0] no layer is a mixture"},
       {"--moe-token-drop-policy position",
        "--moe-token-drop-policy has no effect without --moe-expert-capacity-factor"},
-      {"--moe-router-bias-update-rate 0.1", "has no effect without --moe-router-enable-expert-bias"},
-      {"--moe-shared-expert-gate", "has no effect without --moe-shared-expert-intermediate-size"},
+      {"--moe-router-bias-update-rate 0.1",
+       "--moe-router-bias-update-rate has no effect without --moe-router-enable-expert-bias"},
+      {"--moe-shared-expert-gate",
+       "--moe-shared-expert-gate has no effect without --moe-shared-expert-intermediate-size"},
       {"--mtp-loss-scaling-factor 0.3", "--mtp-loss-scaling-factor has no effect without --mtp-num-layers"},
       {"--q-lora-rank 8", "--q-lora-rank has no effect without --multi-latent-attention"},
       {"--multi-latent-attention --kv-channels 8", "--kv-channels has no effect with --multi-latent-attention"},
@@ -175,7 +177,7 @@ TEST_F(BadMixture, WithoutEffect) {
   for (const char* flag : {"--moe-router-topk 2", "--moe-aux-loss-coeff 0.1", "--moe-per-layer-logging",
                            "--expert-tensor-parallel-size 2"}) {
     const Ran ran = must(pretrain("--train-iters 1 --split 80,10,10 " + std::string(flag)));
-    EXPECT_NE(ran.err.find("has no effect without --num-experts"), std::string::npos) << flag << "\n" << ran.err;
+    EXPECT_NE((ran.out + ran.err).find("has no effect without --num-experts"), std::string::npos) << flag << ran.out;
   }
 }
 
