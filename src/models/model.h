@@ -61,8 +61,7 @@ struct TallySpec {
 
 // A term of the loss: its mean over the global batch is the sum of `sum` over the sum of `weight`. The gradient is that
 // of the first term's mean. Another term adds to it through `cotangent`: what the gradient of its `sum` starts from, in
-// units of the first term's sum. Both sums of another term are Partial over groups::data_context and Same elsewhere
-// where the model may be cut into stages.
+// units of the first term's sum. Both sums of another term are added up over ranks as a Tally is.
 struct LossTerm {
   std::string name;      // "lm loss"
   Value sum, weight;     // [] each
