@@ -55,15 +55,21 @@ Value gradient_leaf(Builder& b, const Parameter& p, const Precision& precision) 
   return b.leaf(leaf_of(p, gradient_name, p.type.dual(precision.gradients), Role::gradient));
 }
 
+// A stage may hold a tied parameter whose gradient another stage makes alone.
+static Value cotangent_of(Builder& b, const Parameter& p, const std::map<Value, Value>& cot, const Type& type) {
+  const auto found = cot.find(p.value);
+  if (found != cot.end()) return found->second;
+  check(p.tied, "the loss does not depend on parameter {}", p.name);
+  return b.add1(Scale{type.ndim(), 0}, {b.add1(Ones{type}, {})});
+}
+
 std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>& parameters,
                                         const std::map<Value, Value>& cot, const Precision& precision) {
   std::vector<Value> out;
   b.set_module("accumulate");
   for (const Parameter& p : parameters) {
-    const auto g = cot.find(p.value);
-    check(g != cot.end(), "the loss does not depend on parameter {}", p.name);
     const Value acc = gradient_leaf(b, p, precision);
-    out.push_back(b.add1(Accumulate{p.type.ndim(), true}, {acc, g->second}));
+    out.push_back(b.add1(Accumulate{p.type.ndim(), true}, {acc, cotangent_of(b, p, cot, b.type(acc))}));
   }
   return out;
 }

@@ -152,18 +152,6 @@ std::string prediction_by_experts(const Options& o) {
   return "--mtp-use-repeated-layer is not built with --num-experts: leave it out";
 }
 
-std::string prediction_in_pipelines(const Options& o) {
-  const MtpConfig& c = o.model.mtp;
-  if (c.num_layers == 0 || o.parallel.pipeline_model_parallel_size == 1) return {};
-  if (o.parallel.pipeline_schedule == PipelineSchedule::zero_bubble)
-    return fmt::format("--mtp-num-layers {} is not built with --pipeline-schedule zero-bubble: give 1f1b",
-                       c.num_layers);
-  if (c.use_repeated_layer && c.num_layers > 1)
-    return "--mtp-use-repeated-layer is not built with a pipeline: leave it out, or give "
-           "--pipeline-model-parallel-size 1";
-  return {};
-}
-
 std::string prediction_is_on(const Options& o) {
   if (o.model.mtp.num_layers > 0) return {};
   for (const char* field : {"mtp-loss-scaling-factor", "mtp-use-repeated-layer", "mtp-detach-heads"})
@@ -203,8 +191,6 @@ std::vector<Rule> model_rules() {
       {"padded-vocab-size is at least the vocabulary", Topic::model, Action::refuse, padding},
       {"mtp-num-layers is less than seq-length, and its loss has no negative factor", Topic::model, Action::refuse,
        prediction_depths},
-      {"mtp-num-layers comes without zero-bubble, mtp-use-repeated-layer without a pipeline", Topic::run,
-       Action::refuse, prediction_in_pipelines},
       {"mtp-use-repeated-layer comes without experts", Topic::model, Action::refuse, prediction_by_experts},
       {"flags about multi-token prediction come with mtp-num-layers", Topic::model, Action::warn, prediction_is_on},
       {"multi-token prediction comes without learned positions", Topic::model, Action::refuse, prediction_positions},

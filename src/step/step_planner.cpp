@@ -7,6 +7,7 @@
 #include "optim/optimizer.h"
 #include "passes/gather_ahead.h"
 #include "passes/stream_state.h"
+#include "step/split_weights.h"
 
 namespace megalith {
 
@@ -22,22 +23,6 @@ std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& p
   for (Pool& pool : pools)
     pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
   return pools;
-}
-
-// Gradients' products and sums that only add to accumulators: what may wait while the gradient of the input goes on.
-void split_weights(Graph& g) {
-  for (Node& n : g.nodes) {
-    if (n.phase != Phase::backward) continue;
-    bool adds = !n.outs.empty();
-    const auto aliases = n.op.aliases();
-    for (size_t k = 0; k < n.outs.size(); ++k) {
-      bool in_gradient = false;
-      for (const Alias& a : aliases)
-        in_gradient |= a.must && a.out == int(k) && g.info(n.ins[size_t(a.in)]).role == Role::gradient;
-      adds &= in_gradient;
-    }
-    if (adds) n.phase = Phase::weights;
-  }
 }
 
 std::string own_name(const std::string& name) { return name; }

@@ -83,11 +83,6 @@ Examples examples_of_model() {
           {"mtp-num-layers is less than seq-length, and its loss has no negative factor",
            {"--position-embedding-type rope --mtp-num-layers 1 --mtp-loss-scaling-factor -1",
             "--mtp-loss-scaling-factor -1 is negative: want 0 or more"}},
-          {"mtp-num-layers comes without zero-bubble, mtp-use-repeated-layer without a pipeline",
-           {"--dry-run --world-size 2 --position-embedding-type rope --mtp-num-layers 2 --mtp-use-repeated-layer "
-            "--pipeline-model-parallel-size 2",
-            "--mtp-use-repeated-layer is not built with a pipeline: leave it out, or give "
-            "--pipeline-model-parallel-size 1"}},
           {"mtp-use-repeated-layer comes without experts",
            {"--position-embedding-type rope --mtp-num-layers 2 --mtp-use-repeated-layer --num-experts 4",
             "--mtp-use-repeated-layer is not built with --num-experts: leave it out"}},

@@ -54,19 +54,21 @@ class GptBuilder {
     else
       p_.out.output = x;
     add_router_terms(p_);
+    if (predicts_on() && first_ != last_)  // the last stage embeds too
+      for (Parameter& p : p_.out.parameters) p.tied |= p.name.starts_with("embedding.");
     return std::move(p_.out);
   }
 
  private:
   bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
 
-  // `one_of_two`: another stage holds it too, as the head's weight or for multi-token prediction.
+  // `one_of_two`: another stage holds it too, as the head's weight.
   Value word_embeddings(bool one_of_two) {
     const i64 rows = c_.padded_vocab_size;
     Parameter p = p_.declare("embedding.word_embeddings.weight", {rows, c_.hidden_size}, split_along(0),
                              initial_of_table(c_, rows), ParameterKind::embedding);
     p.true_rows = c_.vocab_size;
-    p.tied = one_of_two && (!c_.untie_embeddings_and_output_weights || predicts_on());
+    p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
     return p_.add_parameter(std::move(p));
   }
 
