@@ -13,6 +13,7 @@ struct Case {
   i64 s, b, k, experts;
   int ep = 1, rank = 0;
   i64 (*expert)(i64 token, i64 slot, i64 k, i64 experts) = nullptr;  // ascending by slot, -1: none; null: any
+  std::vector<i64> given = {};                                       // the experts of all slots, before `expert`
 };
 
 // Any k experts of each token.
@@ -35,6 +36,7 @@ struct Dispatch {
     place.coord = place.mesh.coord(c.rank);
     choice = array(DType::i32, {c.s, c.b, c.k}, [&](i64 i) {
       const i64 token = i / c.k, slot = i % c.k;
+      if (!c.given.empty()) return double(c.given[size_t(i)]);
       if (c.expert) return double(c.expert(token, slot, c.k, c.experts));
       return double(some_experts(token, c.k, c.experts)[size_t(slot)]);
     });
