@@ -22,7 +22,6 @@
 #include "ops/host_copy.h"
 #include "ops/latent_keys.h"
 #include "ops/layer_norm.h"
-#include "ops/logistic_gate.h"
 #include "ops/multi_update.h"
 #include "ops/normalize.h"
 #include "ops/quotient.h"
@@ -39,4 +38,5 @@
 #include "ops/sum.h"
 #include "ops/swiglu.h"
 #include "ops/tally.h"
+#include "ops/token_gate.h"
 #include "ops/update.h"

@@ -65,28 +65,19 @@ std::string groups_fit(const Options& o) {
   return {};
 }
 
-// What is known by name and not there.
-std::string parts_are_built(const Options& o) {
+// Of several experts each would get the token times another number.
+std::string weighs_the_input(const Options& o) {
   const MoeConfig& m = o.model.moe;
-  if (!is_mixture(o)) return {};
-  std::string lines;
-  const auto refuse = [&](bool asked, const char* flag) {
-    if (asked) lines += fmt::format("{}{} is not built yet: leave it out", lines.empty() ? "" : "\n", flag);
-  };
-  refuse(m.apply_probs_on_input, "--moe-apply-probs-on-input");
-  return lines;
+  if (!is_mixture(o) || !m.apply_probs_on_input || m.router_topk == 1) return {};
+  return fmt::format(
+      "--moe-apply-probs-on-input is for one expert a token: leave it out, or give --moe-router-topk 1 "
+      "instead of {}",
+      m.router_topk);
 }
 
 std::string shared_experts_have_no_bias(const Options& o) {
   if (!is_mixture(o) || !o.model.mlp_bias() || o.model.moe.shared_expert_intermediate_size == 0) return {};
   return "--moe-shared-expert-intermediate-size: shared experts have no biases: add --disable-bias-linear";
-}
-
-std::string layers_are_plain(const Options& o) {
-  if (!is_mixture(o)) return {};
-  if (o.model.parallel_residual) return "--parallel-residual with --num-experts is not built yet: leave one out";
-  if (o.model.norm_block_output) return "--norm-block-output with --num-experts is not built yet: leave one out";
-  return {};
 }
 
 std::string experts_to_speak_of(const Options& o) {
@@ -157,13 +148,8 @@ std::string views_fit(const Options& o) {
         "ranks, and a pipeline stage has {}: start a multiple of {} ranks for each stage, or lower one",
         p.expert_model_parallel_size, p.expert_tensor_size(), share, stage, share);
   try {
-    const Mesh mesh = mesh_of(p, o.model);
-    const AxisSet of_experts = groups::context & AxisSet{groups::expert, groups::expert_tensor};
-    if (mesh.n(groups::context & groups::expert_data) == 1 || mesh.n(of_experts) == 1) return {};
-    return fmt::format(
-        "--expert-model-parallel-size {} cuts --context-parallel-size {} apart, whose ranks each hold two chunks of a "
-        "sequence: choose sizes so that all or none of the context-parallel ranks share experts",
-        p.expert_model_parallel_size, p.context_parallel_size);
+    mesh_of(p, o.model);
+    return {};
   } catch (const Error& e) {
     return fmt::format("--expert-model-parallel-size {}: {}", p.expert_model_parallel_size, e.what());
   }
@@ -183,9 +169,8 @@ std::vector<Rule> expert_rules() {
       {"the router of one expert a token learns", Topic::model, Action::refuse, one_expert_learns},
       {"moe-layer-freq tells of each layer", Topic::model, Action::refuse, layers_are_told},
       {"groups of experts fit", Topic::model, Action::refuse, groups_fit},
-      {"what is asked of a mixture is built", Topic::model, Action::refuse, parts_are_built},
+      {"weights on the input are of one expert a token", Topic::model, Action::refuse, weighs_the_input},
       {"shared experts have no biases", Topic::model, Action::refuse, shared_experts_have_no_bias},
-      {"layers with experts have one norm before them", Topic::model, Action::refuse, layers_are_plain},
       {"flags about experts come with some", Topic::run, Action::warn, experts_to_speak_of},
       {"experts' tokens have a place to be written to", Topic::run, Action::refuse, tokens_have_a_place},
       {"expert parallelism comes with experts", Topic::run, Action::refuse, experts_to_share},

@@ -3,7 +3,7 @@
 #include "ops/expert_bias.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
-#include "ops/logistic_gate.h"
+#include "ops/token_gate.h"
 #include "tests/kernels/dispatch.h"
 
 namespace megalith::kernel_tests {
@@ -231,26 +231,27 @@ TEST_P(Experts, BiasesAreThoseOfTheRowsExpert) {
     }
 }
 
-TEST(LogisticGate, IsItsDefinition) {
-  for (const DType dtype : tested_dtypes()) {
-    const DType wide = accum_of(dtype);
-    const Array x = normals(dtype, {5, 3, 19}, 1), dy = normals(dtype, {5, 3, 19}, 2),
-                g = normals(wide, {5, 3, 1}, 3, 3);
-    Numbers y, dx, dg;
-    for (i64 t = 0; t < 15; ++t) {
-      const double s = logistic_of(g[t]);
-      double sum = 0;
-      for (i64 h = 0; h < 19; ++h) {
-        y.push_back(x[t * 19 + h] * s), dx.push_back(dy[t * 19 + h] * s);
-        sum += x[t * 19 + h] * dy[t * 19 + h];
+TEST(TokenGate, IsItsDefinition) {
+  for (const DType dtype : tested_dtypes())
+    for (const bool logistic : {true, false}) {
+      const DType wide = accum_of(dtype);
+      const Array x = normals(dtype, {5, 3, 19}, 1), dy = normals(dtype, {5, 3, 19}, 2),
+                  g = normals(wide, {5, 3, 1}, 3, 3);
+      Numbers y, dx, dg;
+      for (i64 t = 0; t < 15; ++t) {
+        const double s = logistic ? logistic_of(g[t]) : g[t], slope = logistic ? s * (1 - s) : 1;
+        double sum = 0;
+        for (i64 h = 0; h < 19; ++h) {
+          y.push_back(x[t * 19 + h] * s), dx.push_back(dy[t * 19 + h] * s);
+          sum += x[t * 19 + h] * dy[t * 19 + h];
+        }
+        dg.push_back(sum * slope);
       }
-      dg.push_back(sum * s * (1 - s));
+      expect_near(run_checked(TokenGate{logistic}, {x, g})[0], y, {dtype, 8}, "gate");
+      const auto grads = run_checked(TokenGateGrad{logistic}, {dy, x, g});
+      expect_near(grads[0], dx, {dtype, 8}, "dx");
+      expect_near(grads[1], dg, {wide, 40, 2}, "dg");
     }
-    expect_near(run_checked(LogisticGate{}, {x, g})[0], y, {dtype, 8}, "gate");
-    const auto grads = run_checked(LogisticGateGrad{}, {dy, x, g});
-    expect_near(grads[0], dx, {dtype, 8}, "dx");
-    expect_near(grads[1], dg, {wide, 40, 2}, "dg");
-  }
 }
 
 }  // namespace megalith::kernel_tests

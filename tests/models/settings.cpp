@@ -130,6 +130,16 @@ void balanced_over_all(TrainingSpec& s) {
   m.router_score_function = RouterScore::sqrtsoftplus;
 }
 
+void weighed_inputs(TrainingSpec& s) {
+  one_expert(s);
+  s.model.moe.apply_probs_on_input = true, s.model.moe.latent_size = 6, s.model.add_mlp_bias = true;
+}
+void norms_behind(TrainingSpec& s) { s.model.norm_block_output = true; }
+void beside_attention(TrainingSpec& s) {
+  balanced(s);
+  s.model.parallel_residual = s.model.parallel_shared_norm = s.model.add_attention_bias = true;
+}
+
 struct Run {
   const char* name;
   ModelConfig (*model)();
@@ -243,6 +253,13 @@ const Run kRuns[] = {
     {"gpt2_mixture", gpt2_like, all_biases, kSpZigzag, 2, 2, 2, 1, 2, 4, 2},
     {"mixture_all_experts", mixture, all_experts, kPlain, 4, 1, 1, 1, 2, 4},
     {"mixture_one_expert", mixture, one_expert, kSp, 2, 1, 2, 1, 2, 4, 1},
+    {"mixture", mixture, nullptr, kZigzag, 1, 4, 1, 1, 2, 2, 1},    // cp in zigzag, cut by ep
+    {"mixture", mixture, nullptr, kSpZigzag, 2, 4, 2, 1, 2, 4, 1},  // tp and half of cp
+    {"mixture", mixture, nullptr, kSpZigzag, 1, 4, 2, 1, 2, 1, 4},  // etp over tp and half of cp
+    {"mixture_weighed_inputs", mixture, weighed_inputs, kSp, 2, 1, 2, 1, 2, 2, 2},
+    {"mixture_weighed_inputs", mixture, weighed_inputs, kZigzag, 2, 2, 1, 1, 2, 4, 1},
+    {"mixture_norms_behind", mixture, norms_behind, kSp, 2, 1, 2, 1, 2, 2, 1},
+    {"mixture_beside_attention", mixture, beside_attention, kSpZigzag, 1, 2, 2, 1, 2, 4, 1},
     {"mixture_grouped_sigmoid", mixture, grouped_sigmoid, kSp, 2, 1, 2, 1, 2, 2, 2},
     {"mixture_balanced", mixture, balanced, kPlain, 1, 1, 1, 1, 4},
     {"mixture_balanced", mixture, balanced, kSpZigzag, 2, 2, 2, 1, 2, 2, 1},

@@ -114,8 +114,10 @@ class Table {
       for (bool again : {false, true}) plain(SwigluGrad{again, act}, {value("sbf"), value("sbnf")});
     }
     CaseInput gate{random_tensor({size_.at('s'), size_.at('b'), 1}, seed()), true};
-    grad(LogisticGate{}, {value("sbh"), gate});
-    plain(LogisticGateGrad{}, {value("sbh"), value("sbh"), gate});
+    for (const bool logistic : {true, false}) {
+      grad(TokenGate{logistic}, {value("sbh"), gate});
+      plain(TokenGateGrad{logistic}, {value("sbh"), value("sbh"), gate});
+    }
     Rope rope{"sbgrd", {10000, size_.at('d') / 4 * 2}};  // half of the dims turn
     grad(rope, {value("sbgrd")});
     rope.x = "sbgd", rope.freq.dims = size_.at('d'), rope.positions = true;
@@ -327,7 +329,7 @@ std::vector<AnyOp> ops_without_gradient() {
           BalanceBias{},
           Ones{},
           AddGrad{},
-          LogisticGateGrad{},
+          TokenGateGrad{},
           GatherWeightsGrad{},
           ExpertRows{},
           ExpertActivationGrad{},

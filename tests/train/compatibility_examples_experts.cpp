@@ -38,8 +38,10 @@ Examples examples_of_experts() {
       {"groups of experts fit",
        {mixture + "--moe-router-num-groups 2 --moe-router-group-topk 2 --moe-router-group-best 3",
         "a group's score is of 3 experts, and --moe-router-num-groups 2 leaves 2 in a group: lower it"}},
-      {"what is asked of a mixture is built",
-       {mixture + "--moe-apply-probs-on-input", "--moe-apply-probs-on-input is not built yet: leave it out"}},
+      {"weights on the input are of one expert a token",
+       {mixture + "--moe-apply-probs-on-input",
+        "--moe-apply-probs-on-input is for one expert a token: leave it out, or give --moe-router-topk 1 instead of "
+        "2"}},
       {"shared experts have no biases",
        {"--num-experts 4 --moe-shared-expert-intermediate-size 8",
         "--moe-shared-expert-intermediate-size: shared experts have no biases: add --disable-bias-linear"}},
@@ -73,10 +75,6 @@ Examples examples_of_experts() {
        {ranks + "2 --moe-router-load-balancing-type global_aux_loss --moe-aux-loss-coeff 0.1",
         "global_aux_loss has its coefficient whatever the number of data-parallel ranks. In Megatron it is divided by "
         "them, here by 2: divide --moe-aux-loss-coeff for its weight"}},
-      {"layers with experts have one norm before them",
-       {mixture + "--parallel-residual", "--parallel-residual with --num-experts is not built yet: leave one out"}},
-      {"layers with experts have one norm before them",
-       {mixture + "--norm-block-output", "--norm-block-output with --num-experts is not built yet: leave one out"}},
       {"the ranks of experts fit those of attention",
        {mixture + "--expert-model-parallel-size 2",
         "--expert-model-parallel-size 2 x 1 ranks for each expert's matrices (--expert-tensor-parallel-size) are 2 "
@@ -121,10 +119,6 @@ Examples examples_of_experts() {
       {"experts with tensor parallelism come with sequence-parallel",
        {ranks + "2 --tensor-model-parallel-size 2",
         "--num-experts with --tensor-model-parallel-size 2 needs each token on one rank: add --sequence-parallel"}},
-      {"the ranks of experts fit those of attention",
-       {ranks + "4 --context-parallel-size 4 --expert-model-parallel-size 2",
-        "--expert-model-parallel-size 2 cuts --context-parallel-size 4 apart, whose ranks each hold two chunks of a "
-        "sequence: choose sizes so that all or none of the context-parallel ranks share experts"}},
       {"the ranks of experts fit those of attention",
        {ranks + "6 --tensor-model-parallel-size 2 --sequence-parallel --expert-tensor-parallel-size 3 --num-experts 4 "
                 "--moe-ffn-hidden-size 12",

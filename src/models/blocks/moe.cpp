@@ -9,7 +9,7 @@
 #include "ops/expert_rows.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
-#include "ops/logistic_gate.h"
+#include "ops/token_gate.h"
 
 namespace megalith {
 
@@ -61,6 +61,13 @@ Value from_latent(Parts& p, const std::string& name, Value y) {
   return p.biased(name + "fc2_latent_proj", "sbh,h->sbh", einsum(p.b, "sbl,hl->sbh", y, w), {h}, c.add_bias_linear);
 }
 
+// Weights 1 for what is chosen, of p's type.
+Value ones_beside(Builder& b, Value choice, Value p) {
+  Type type = b.type(choice);
+  type.dtype = b.type(p).dtype;
+  return b.add1(Ones{type}, {});
+}
+
 // The MLP that every token goes through, with --moe-shared-expert-gate times logistic(x g).
 Value shared_expert(Parts& p, const std::string& name, Value x) {
   const ModelConfig& c = p.config;
@@ -68,7 +75,7 @@ Value shared_expert(Parts& p, const std::string& name, Value x) {
   if (!c.moe.shared_expert_gate) return y;
   const Value g =
       p.matrix(name + "gate_weight", {1, c.hidden_size}, kOnStream, initial_of(c, c.init_method_std, 1, c.hidden_size));
-  return p.b.add1(LogisticGate{}, {y, p.b.add1(Einsum{"sbh,oh->sbo", accum_of(p.b.type(x).dtype)}, {x, g})});
+  return p.b.add1(TokenGate{}, {y, p.b.add1(Einsum{"sbh,oh->sbo", accum_of(p.b.type(x).dtype)}, {x, g})});
 }
 
 }  // namespace
@@ -79,8 +86,14 @@ Value moe_block(Parts& p, const std::string& name, Value x) {
   p.b.set_origin({"moe", origin.layer, origin.stack});
   const RouterResult r = route(p, name, x);
   const TokensOfExperts tokens(p.b, x);
-  const RouterResult gathered{tokens.gather(r.p), tokens.gather(r.choice)};
-  const Value latent = tokens.gather(to_latent(p, name, x));
+  const bool on_input = c.moe.apply_probs_on_input;  // each token has one expert
+  RouterResult gathered;
+  if (!on_input) gathered.p = tokens.gather(r.p);
+  gathered.choice = tokens.gather(r.choice);
+  Value latent = to_latent(p, name, x);
+  if (on_input)
+    latent = p.b.add1(TokenGate{.logistic = false}, {latent, r.p}), gathered.p = ones_beside(p.b, gathered.choice, r.p);
+  latent = tokens.gather(latent);
   Value y = from_latent(p, name, tokens.give_back(experts(p, name + "experts.", latent, gathered)));
   if (c.moe.shared_expert_intermediate_size > 0) {
     p.b.set_origin({"shared_experts", origin.layer, origin.stack});

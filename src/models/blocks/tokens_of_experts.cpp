@@ -15,14 +15,20 @@ TokensOfExperts::TokensOfExperts(Builder& b, Value x) : b_(b) {
   constexpr AxisSet kExperts = {groups::expert, groups::expert_tensor};
   const Layout& l = b.type(x).layout;
   for (AxisSet dense : {groups::query_heads, groups::kv_heads, groups::context, groups::data}) {
-    const AxisSet axes = b.mesh().n(dense & groups::expert_data) == 1 ? dense : dense & kExperts;
-    const Axis first = *axes.begin();
-    parts_.push_back({axes, l.state(first), order_of(l, first)});
+    const AxisSet edp = dense & groups::expert_data;
+    const Order order = order_of(l, *dense.begin());
+    const bool cut = b.mesh().n(edp) > 1 && b.mesh().n(dense & kExperts) > 1;
+    const bool whole = b.mesh().n(edp) == 1 || (cut && order != Order::block);
+    const AxisSet axes = whole ? dense : dense & kExperts;
+    parts_.push_back({axes, whole && cut ? edp : AxisSet{}, l.state(*axes.begin()), order});
   }
 }
 
 Value TokensOfExperts::gather(Value v) const {
-  for (const Part& p : parts_) v = b_.relayout(v, p.axes, kCopy);
+  for (const Part& p : parts_) {
+    v = b_.relayout(v, p.axes, kCopy);
+    if (!p.cut.empty()) v = b_.relayout(v, p.cut, p.from);
+  }
   return v;
 }
 

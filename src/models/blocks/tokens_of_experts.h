@@ -17,9 +17,11 @@ class TokensOfExperts {
 
  private:
   // The axes of ep and etp that are of one dense axis. Where that has no part in edp, all of it: parts of one rank come
-  // and go with the others.
+  // and go with the others. All of it too where a part of its split can't go alone, as of a zigzag. Then each rank of
+  // edp keeps a share in block order.
   struct Part {
     AxisSet axes;
+    AxisSet cut;  // those of edp that are split anew
     State from;   // x's
     Order order;  // of a split
   };

@@ -129,11 +129,12 @@ class GptBuilder {
       x = give(name + "post_self_attn_layernorm", x, y, name + "attention");
     }
     at.module = "mlp", b_.set_origin(at);
+    const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
     if (mixture) {
-      y = moe_block(p_, name + "mlp.", p_.norm(name + "pre_mlp_layernorm", x));
+      const Value z = moe_block(p_, name + "mlp.", shared ? h : read(name + "pre_mlp_layernorm", x));
+      y = c_.parallel_residual ? add(b_, "sbh,sbh->sbh", attention_bias(p_.leave(y)), z) : z;
       return give(name + "post_mlp_layernorm", x, y, name + "mlp");
     }
-    const bool shared = c_.parallel_residual && c_.parallel_shared_norm;
     const Value z = mlp_block(p_, name + "mlp.", p_.enter(shared ? h : read(name + "pre_mlp_layernorm", x)),
                               c_.ffn_hidden_size, c_.mlp_bias());
     y = p_.leave(c_.parallel_residual ? add(b_, "sbh,sbh->sbh", y, z) : z);
