@@ -13,7 +13,7 @@ constexpr i64 kVocabulary = 100;  // padded to different sizes with different te
 
 const char* const kRun =
     "pretrain-gpt --device cpu --num-layers 4 --hidden-size 32 --num-attention-heads 8 --seq-length 16 "
-    "--micro-batch-size 1 --global-batch-size 8 --lr 1e-3 --lr-warmup-iters 2 --weight-decay 0.1 "
+    "--global-batch-size 8 --lr 1e-3 --lr-warmup-iters 2 --weight-decay 0.1 "
     "--vocab-size 100 --make-vocab-size-divisible-by 4 --tokenizer-type NullTokenizer --split 80,20,0 --num-workers 0 "
     "--log-interval 1 --eval-interval 5 --eval-iters 2 --no-progress --seed 7 "
     "--init-method-std 0.1";

@@ -25,8 +25,8 @@ struct Hall {
 };
 
 inline bool same_bits(const Outcome& a, const Outcome& b) {
-  return a.state == b.state && a.losses == b.losses && a.norms == b.norms && a.validation == b.validation &&
-         a.losses.size() == kIterations;
+  return a.state == b.state && a.losses == b.losses && a.terms == b.terms && a.norms == b.norms &&
+         a.validation == b.validation && a.losses.size() == kIterations;
 }
 
 }  // namespace megalith::parity

@@ -44,14 +44,16 @@ std::vector<Seat> seats(const std::vector<Job>& jobs, int ranks) {
 }
 
 json read_metrics(const std::string& path) {
-  json losses = json::array(), norms = json::array(), validation = json::array();
+  json losses = json::array(), norms = json::array(), validation = json::array(), terms = json::object();
   std::ifstream in(path);
   for (std::string text; std::getline(in, text);) {
     const json line = json::parse(text);
     if (line.contains("lm_loss")) losses.push_back(line["lm_loss"]), norms.push_back(line["grad_norm"]);
     if (line.contains("validation_loss")) validation.push_back(line["validation_loss"]);
+    for (const auto& [name, value] : line.items())
+      if (name.ends_with("_loss") && name != "lm_loss" && name != "validation_loss") terms[name].push_back(value);
   }
-  return {{"losses", losses}, {"norms", norms}, {"validation", validation}};
+  return {{"losses", losses}, {"norms", norms}, {"validation", validation}, {"terms", terms}};
 }
 
 // What this rank can tell of its part in a job.
@@ -109,15 +111,20 @@ std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const 
       if (!part.contains("losses")) continue;
       o.losses = numbers(part["losses"]), o.norms = numbers(part["norms"]);
       o.validation = numbers(part["validation"]), o.seconds = part["seconds"];
+      for (const auto& [name, values] : part["terms"].items()) o.terms[name] = numbers(values);
     }
   }
   return out;
 }
 
-double Distance::worst() const { return std::max({loss, norm, validation}); }
+double Distance::worst() const { return std::max({loss, terms, norm, validation}); }
 
 Distance distance(const Outcome& a, const Outcome& b) {
-  return {farthest(a.losses, b.losses), farthest(a.norms, b.norms), farthest(a.validation, b.validation)};
+  double terms = a.terms.size() == b.terms.size() ? 0 : std::numeric_limits<double>::infinity();
+  for (const auto& [name, values] : a.terms)
+    terms = std::max(
+        terms, b.terms.contains(name) ? farthest(values, b.terms.at(name)) : std::numeric_limits<double>::infinity());
+  return {farthest(a.losses, b.losses), terms, farthest(a.norms, b.norms), farthest(a.validation, b.validation)};
 }
 
 }  // namespace megalith::parity

@@ -1,5 +1,6 @@
 // Trainings on parts of the ranks, several at once, and what they come to.
 #pragma once
+#include <map>
 #include <string>
 #include <vector>
 
@@ -17,19 +18,20 @@ struct Job {
 
 // By the metrics file that the run wrote.
 struct Outcome {
-  std::vector<double> losses, norms;  // of each step
-  std::vector<double> validation;     // of each evaluation
-  std::vector<u64> state;             // of each rank: a hash of parameters and optimizer state
+  std::vector<double> losses, norms;                 // of each step
+  std::map<std::string, std::vector<double>> terms;  // the loss's other terms, by name
+  std::vector<double> validation;                    // of each evaluation
+  std::vector<u64> state;                            // of each rank: a hash of parameters and optimizer state
   double seconds = 0;
 };
 
 // All ranks call it. Jobs are packed side by side onto the ranks. On every rank the outcomes of all.
 std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const std::string& folder);
 
-// The largest relative distance of losses, gradient norms and validation losses; infinite where one is missing or not
-// finite.
+// The largest relative distance of losses, of their other terms, of gradient norms and of validation losses; infinite
+// where one is missing or not finite.
 struct Distance {
-  double loss = 0, norm = 0, validation = 0;
+  double loss = 0, terms = 0, norm = 0, validation = 0;
   double worst() const;
 };
 Distance distance(const Outcome& a, const Outcome& b);

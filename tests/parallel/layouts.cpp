@@ -9,137 +9,62 @@
 #include <set>
 #include <sstream>
 
+#include "tests/parallel/dimensions.h"
 #include "tests/parallel/flags.h"
 
 namespace megalith::parity {
 namespace {
 
-struct Value {
-  const char* name;
-  const char* flags;
-  int ranks = 1;  // the mesh grows by this factor
-};
-struct Dimension {
-  bool model;  // one rank gets these flags too
-  std::vector<Value> values;
-};
-
-// A new way to share the work is a new row here.
-const std::vector<Dimension>& dimensions() {
-  static const std::vector<Dimension> all = {
-      {false,
-       {{"tp1", ""},
-        {"tp2", "--tensor-model-parallel-size 2", 2},
-        {"tp4", "--tensor-model-parallel-size 4", 4},
-        {"tp8", "--tensor-model-parallel-size 8", 8}}},
-      {false,
-       {{"cp1", ""},
-        {"cp2", "--context-parallel-size 2", 2},
-        {"cp2-a2a", "--context-parallel-size 2 --cp-comm-type a2a", 2},
-        {"cp4", "--context-parallel-size 4", 4},
-        {"cp4-a2a", "--context-parallel-size 4 --cp-comm-type a2a", 4},
-        {"cp2-ring", "--context-parallel-size 2 --cp-comm-type p2p", 2},
-        {"cp4-ring", "--context-parallel-size 4 --cp-comm-type p2p", 4},
-        {"cp8-ring", "--context-parallel-size 8 --cp-comm-type p2p", 8}}},
-      {false,
-       {{"pp1", ""},
-        {"pp2", "--pipeline-model-parallel-size 2", 2},
-        {"pp2-zb", "--pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble", 2},
-        {"pp2-vp2", "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2", 2},
-        {"pp2-vp2-zb",
-         "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 --pipeline-schedule zero-bubble",
-         2},
-        {"pp2-uneven", "--pipeline-model-parallel-size 2 --decoder-first-pipeline-num-layers 1", 2},
-        {"pp2-vp2-group4",
-         "--pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 "
-         "--microbatch-group-size-per-virtual-pipeline-stage 4",
-         2},
-        {"pp2-drawn", "--pipeline-model-parallel-size 2 --pipeline-model-parallel-layout E|tt|(t|)*2|L", 2},
-        {"pp4-drawn", "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout Et|t*2|t|L", 4},
-        {"pp4-auto", "--pipeline-model-parallel-size 4 --pipeline-model-parallel-layout auto", 4},
-        {"pp4", "--pipeline-model-parallel-size 4", 4},
-        {"pp4-zb", "--pipeline-model-parallel-size 4 --pipeline-schedule zero-bubble", 4}}},
-      {false, {{"dp1", ""}, {"dp2", "", 2}, {"dp4", "", 4}}},
-      {false, {{"sp-off", ""}, {"sp", "--sequence-parallel"}}},
-      {false,
-       {{"plain", ""},
-        {"overlap", "--overlap-grad-reduce"},
-        {"distopt", "--use-distributed-optimizer"},
-        {"distopt-small", "--use-distributed-optimizer --ddp-bucket-size 4000"},
-        {"distopt-overlap",
-         "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000"}}},
-      {false, {{"micro1", "--micro-batch-size 1"}, {"micro2", "--micro-batch-size 2"}}},
-      {false,
-       {{"keep", ""},
-        {"again-parts", "--recompute-granularity selective --recompute-modules mlp layernorm"},
-        {"again-layers", "--recompute-granularity full --recompute-method uniform --recompute-num-layers 2"},
-        {"again-block", "--recompute-granularity full --recompute-method block --recompute-num-layers 3"}}},
-      {true,
-       {{"groups8", ""},
-        {"groups4", "--num-query-groups 4"},
-        {"groups2", "--num-query-groups 2"},
-        {"groups1", "--num-query-groups 1"}}},
-      {true, {{"tied", ""}, {"untied", "--untie-embeddings-and-output-weights"}}},
-      {true,
-       {{"no-drop", ""},
-        {"hidden-drop", "--hidden-dropout 0.1"},
-        {"both-drop", "--hidden-dropout 0.1 --attention-dropout 0.1"}}},
-      {true,
-       {{"stream", ""},
-        {"documents", "--reset-position-ids --reset-attention-mask --eod-mask-loss"},
-        {"eod-mask", "--eod-mask-loss"}}},
-      {true,
-       {{"gpt2", ""},
-        {"llama", "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear"},
-        {"qwen",
-         "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --add-qkv-bias "
-         "--qk-layernorm"},
-        {"mtp",
-         "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --mtp-num-layers 2 "
-         "--mtp-loss-scaling-factor 0.5"},
-        {"mtp-again",
-         "--position-embedding-type alibi --embedding-layernorm --mtp-num-layers 2 --mtp-use-repeated-layer "
-         "--mtp-loss-scaling-factor 0.5"},
-        {"neox", "--position-embedding-type rope --rotary-percent 0.5 --parallel-residual --sliding-window 5"},
-        {"bloom", "--position-embedding-type alibi --embedding-layernorm"},
-        {"gemma",
-         "--position-embedding-type rope --geglu --normalization RMSNorm --disable-bias-linear --apply-layernorm-1p "
-         "--scale-embedding"},
-        // With the usual seed a gradient is a difference of nearly equal numbers: rounding alone makes 1e-5 of its
-        // norm.
-        {"olmo2",
-         "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --qk-layernorm "
-         "--qk-layernorm-across-heads --norm-block-output --seed 8"}}},
-  };
-  return all;
-}
-
+using Table = std::vector<Dimension>;
 using Row = std::vector<int>;  // a value of each dimension
 
-int ranks_of(const Row& row) {
+int ranks_of(const Table& table, const Row& row) {
   int ranks = 1;
-  for (size_t d = 0; d < row.size(); ++d) ranks *= dimensions()[d].values[size_t(row[d])].ranks;
+  for (size_t d = 0; d < row.size(); ++d) ranks *= table[d].values[size_t(row[d])].ranks;
   return ranks;
 }
 
-Layout layout_of(const Row& row) {
+bool has(const std::string& flags, const char* part) { return flags.find(part) != flags.npos; }
+
+// What depends on how samples lie in micro-batches: of a rank of dp, or of all of them.
+bool by_micro_batch(const Layout& l) { return has(l.model, " aux_loss") || has(l.model, "capacity-factor"); }
+bool by_step(const Layout& l) { return has(l.model, "global_aux_loss"); }
+
+// A capacity is of the tokens that a rank has, so with others than whole samples one rank has no such thing. Documents
+// that begin alike have tokens of equal weights, of which rounding chooses.
+bool is_comparable(const Layout& l) {
+  const bool split = has(l.ranks, "tensor-model-parallel") || has(l.ranks, "context-parallel");
+  const bool equal = has(l.model, "reset-attention-mask") && !has(l.model, "token-drop-policy position");
+  if (has(l.model, "capacity-factor") && (split || equal)) return false;
+  return !by_micro_batch(l) || !by_step(l) || l.data_ranks == 1;
+}
+
+Layout layout_of(const Table& table, const Row& row) {
   Layout out;
-  out.size = ranks_of(row);
+  out.size = ranks_of(table, row);
+  i64 micro_batch = 1;
   for (size_t d = 0; d < row.size(); ++d) {
-    const Value& v = dimensions()[d].values[size_t(row[d])];
-    out.name += std::string(d ? " " : "") + v.name;
-    std::string& flags = dimensions()[d].model ? out.model : out.ranks;
+    const Word& v = table[d].values[size_t(row[d])];
+    const std::string name = v.name;
+    if (!name.empty()) out.name += (out.name.empty() ? "" : " ") + name;
+    if (name == "micro2") micro_batch = 2;
+    if (name.starts_with("dp")) out.data_ranks = v.ranks;
+    std::string& flags = table[d].model ? out.model : out.ranks;
     if (*v.flags) flags += std::string(" ") + v.flags;
   }
+  const i64 alone = by_step(out) ? micro_batch * out.data_ranks : by_micro_batch(out) ? micro_batch : 8;
+  out.reference = out.model + fmt::format(" --micro-batch-size {}", alone);
   return out;
 }
 
 // Asked of the program's own table: a warning is no obstacle, but for flags that have no effect.
 bool is_allowed(const Layout& l, int most_ranks) {
-  if (l.size < 2 || l.size > most_ranks) return false;
+  if (l.size < 2 || l.size > most_ranks || !is_comparable(l)) return false;
   try {
     const Options o = options_of(l.model + l.ranks, l.size);
-    return std::none_of(o.notes.begin(), o.notes.end(), [](const std::string& n) { return n.starts_with("warning"); });
+    return std::ranges::none_of(o.notes, [](const std::string& n) {
+      return n.starts_with("warning") && !has(n, "global_aux_loss has its coefficient");
+    });
   } catch (const Error&) {
     return false;
   }
@@ -149,8 +74,8 @@ using Pair = std::array<int, 4>;  // dimension, value, dimension, value
 
 class Chooser {
  public:
-  explicit Chooser(int most_ranks) : most_ranks_(most_ranks) {
-    const auto& d = dimensions();
+  Chooser(const Table& table, int most_ranks) : table_(table), most_ranks_(most_ranks) {
+    const auto& d = table;
     for (int a = 0; a < int(d.size()); ++a)
       for (int b = a + 1; b < int(d.size()); ++b)
         for (int x = 0; x < int(d[size_t(a)].values.size()); ++x)
@@ -166,18 +91,19 @@ class Chooser {
       for (int draw = 0; draw < kDraws && found.size() < kRefusals; ++draw) {
         Row row = random_row();
         row[size_t(pair[0])] = pair[1], row[size_t(pair[2])] = pair[3];
-        const int size = ranks_of(row);
+        const int size = ranks_of(table_, row);
         if (size >= 2 && size <= most_ranks_) found.push_back({open_pairs(row).size(), std::move(row)});
       }
       std::sort(found.rbegin(), found.rend());
-      const auto best = std::find_if(found.begin(), found.end(),
-                                     [&](const auto& f) { return is_allowed(layout_of(f.second), most_ranks_); });
+      const auto best = std::find_if(found.begin(), found.end(), [&](const auto& f) {
+        return is_allowed(layout_of(table_, f.second), most_ranks_);
+      });
       if (best == found.end()) {
         open_.erase(pair), ++impossible_;
         continue;
       }
       for (const Pair& p : open_pairs(best->second)) open_.erase(p), ++covered_;
-      return layout_of(best->second);
+      return layout_of(table_, best->second);
     }
     return {};
   }
@@ -187,7 +113,7 @@ class Chooser {
  private:
   Row random_row() {
     Row row;
-    for (const Dimension& d : dimensions()) row.push_back(int(random_() % d.values.size()));
+    for (const Dimension& d : table_) row.push_back(int(random_() % d.values.size()));
     return row;
   }
   std::vector<Pair> open_pairs(const Row& row) const {
@@ -198,33 +124,41 @@ class Chooser {
     return out;
   }
 
-  int most_ranks_;
+  const Table& table_;
+  const int most_ranks_;
   std::set<Pair> open_;
   std::mt19937 random_{1};
   int covered_ = 0, impossible_ = 0;
 };
 
+// The row of these words; none where one is no value.
+std::optional<Row> row_of(const Table& table, const std::string& words) {
+  Row row(table.size());
+  std::istringstream in(words);
+  for (std::string word; in >> word;) {
+    bool known = false;
+    for (size_t d = 0; d < row.size(); ++d)
+      for (size_t v = 0; v < table[d].values.size(); ++v)
+        if (word == table[d].values[v].name) row[d] = int(v), known = true;
+    if (!known) return {};
+  }
+  return row;
+}
+
 }  // namespace
 
-Matrix matrix_of_layouts(int most_ranks) {
+Matrix matrix_of_layouts(int most_ranks, Kind kind) {
   Matrix out;
-  Chooser chooser(most_ranks);
+  Chooser chooser(kind == Kind::dense ? dense_dimensions() : expert_dimensions(), most_ranks);
   while (auto layout = chooser.next()) out.layouts.push_back(std::move(*layout));
   out.covered = chooser.covered(), out.impossible = chooser.impossible();
   return out;
 }
 
 Layout layout_of(const std::string& words) {
-  Row row(dimensions().size());
-  std::istringstream in(words);
-  for (std::string word; in >> word;) {
-    bool known = false;
-    for (size_t d = 0; d < row.size(); ++d)
-      for (size_t v = 0; v < dimensions()[d].values.size(); ++v)
-        if (word == dimensions()[d].values[v].name) row[d] = int(v), known = true;
-    check(known, "a layout's word '{}' is no value of a dimension", word);
-  }
-  return layout_of(row);
+  for (const Table* table : {&dense_dimensions(), &expert_dimensions()})
+    if (const auto row = row_of(*table, words)) return layout_of(*table, *row);
+  fail("a layout of '{}': not all of these words are values of dimensions of one kind", words);
 }
 
 }  // namespace megalith::parity

@@ -7,10 +7,13 @@
 namespace megalith::parity {
 
 struct Layout {
-  std::string name;   // the values, " "-joined
-  std::string model;  // flags that one rank gets too
-  std::string ranks;  // flags about how ranks share the work, and what changes no result
-  int size = 1;       // ranks
+  std::string name;       // the values, " "-joined
+  std::string model;      // flags that one rank gets too
+  std::string ranks;      // flags about how ranks share the work, and what changes no result
+  std::string reference;  // flags of the run on one rank that has the same numbers
+  int reference_size = 1;
+  int size = 1;        // ranks
+  int data_ranks = 1;  // of dp
 };
 
 // Pairwise rows for up to `most_ranks` ranks: always the same ones. Every row keeps the compatibility rules.
@@ -18,10 +21,11 @@ struct Matrix {
   std::vector<Layout> layouts;
   int covered = 0, impossible = 0;  // pairs of values; those that no allowed row was found for
 };
-Matrix matrix_of_layouts(int most_ranks);
+enum class Kind { dense, experts };
+Matrix matrix_of_layouts(int most_ranks, Kind kind);
 
-// The row of these words, one of a dimension; the dimensions that are not named take their first value. Error if it
-// breaks a rule or a word is no value.
+// The row of these words, one of a dimension; the dimensions that are not named take their first value. It is dense if
+// all words are. Error if a word is no value.
 Layout layout_of(const std::string& words);
 
 }  // namespace megalith::parity

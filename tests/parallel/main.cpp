@@ -1,6 +1,7 @@
 // parity MODE, under mpirun: trains a small model under a matrix of layouts, in one set of processes, and holds each
 // against one rank.
 //   layouts   every layout of the matrix against one rank, at every step
+//   experts   the same for mixtures of experts, latent attention and further tokens
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
@@ -28,6 +29,8 @@
 #include "tests/parallel/activations.h"
 #include "tests/parallel/ahead.h"
 #include "tests/parallel/checkpoints.h"
+#include "tests/parallel/compare.h"
+#include "tests/parallel/experts.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
 #include "tests/parallel/offload.h"
@@ -58,6 +61,12 @@ const char* const kAgain[] = {
     "pp4-zb dp2 distopt neox both-drop",
     "pp2-zb tp2 cp2 again-layers qwen",
     "pp2-uneven dp2 distopt-overlap bloom micro2",
+    "pp2-vp2-zb dp2 mtp-again distopt-small",
+    "dp4 ep4 many aux both-drop distopt-overlap",
+    "tp2 dp4 etp1 ep8 bias all-aux gated mtp2 again-moe",
+    "tp2 cp2 dp2 etp2 ep2 few two-aux mla documents distopt",
+    "pp2-vp2-zb dp2 tp2 etp1 ep4 grouped mla-plain mtp1 both-drop distopt",
+    "cp2-ring pp2 dp2 ep4 many cap-probs sigmoid z shared",
 };
 const char* const kBeside[] = {
     "dp4 distopt-small llama",
@@ -70,6 +79,8 @@ const char* const kBeside[] = {
     "pp2-vp2-group4 dp2 distopt-small",
     "pp2-drawn dp2 distopt-small sp tp2",
     "pp4-zb dp2 again-parts",
+    "pp2-zb dp4 mtp distopt-small",
+    "pp2-zb dp2 tp2 etp1 ep2 eight mtp2 bias distopt-small",
 };
 const char* const kNarrow[] = {"dp4", "dp4 distopt-overlap llama", "cp2 dp2 overlap",
                                "tp2 dp2 pp2 sp distopt llama groups2", "pp2-vp2 dp2 overlap untied"};
@@ -82,53 +93,14 @@ const char* const kMistaken[] = {
     "cp4-ring tp2 llama groups2",
     "tp2 dp2 pp2 sp groups2 llama distopt",
     "dp4 pp2-vp2 distopt-overlap gpt2",
+    "tp2 cp2 dp2 etp1 ep4 eight bias all-aux gated mtp1 mla distopt",
+    "tp2 dp2 pp2 etp2 ep2 few aux seq-aux z",
 };
 
-// Each against the run of its model on one rank; how many differ.
-int compare(const Hall& at, const std::vector<Layout>& all) {
-  std::vector<Job> jobs;
-  std::map<std::string, size_t> references;  // by the model's flags
-  for (const Layout& l : all) {
-    jobs.push_back({l.name, l.model + l.ranks, l.size});
-    references.emplace(l.model, 0);
-  }
-  for (auto& [model, at_job] : references) {
-    at_job = jobs.size();
-    jobs.push_back({"one rank:" + model, model + " --micro-batch-size 8", 1});
-  }
-  const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
-  int bad = 0;
-  double worst = 0;
-  for (size_t i = 0; i < all.size(); ++i) {
-    const Outcome& reference = outcomes[references.at(all[i].model)];
-    check(reference.losses.size() == kIterations && reference.validation.size() == 2, "one rank:{}: has {} losses",
-          all[i].model, reference.losses.size());
-    const Distance d = distance(outcomes[i], reference);
-    const bool good = d.worst() <= kTolerance;
-    bad += !good, worst = std::max(worst, d.worst());
-    at.say("{} {:3}  {} ranks  loss {:.0e}  norm {:.0e}  validation {:.0e}  {:4.1f} s  {}", good ? "ok  " : "FAIL",
-           i + 1, all[i].size, d.loss, d.norm, d.validation, outcomes[i].seconds, all[i].name);
-  }
-  at.say("{} layouts against {} runs on one rank: {} differ by more than {}; the worst by {:.1e}", all.size(),
-         references.size(), bad, kTolerance, worst);
-  return bad;
-}
-
-// Chosen on one rank, which takes a while, and told to the others.
 int layouts(const Hall& at) {
-  Matrix matrix;
-  std::string names;
-  if (at.ranks.rank() == 0) matrix = matrix_of_layouts(at.ranks.size());
-  for (const Layout& l : matrix.layouts) names += l.name + "\n";
-  std::istringstream told(at.ranks.all_gather(names)[0]);
   std::vector<Layout> all;
   for (const char* words : kPlain) all.push_back(layout_of(words));
-  for (std::string words; std::getline(told, words);) all.push_back(layout_of(words));
-  const int bad = compare(at, all);
-  at.say("pairs of values: {} covered, {} that no layout on {} ranks can have", matrix.covered, matrix.impossible,
-         at.ranks.size());
-  check(all.size() >= 60, "{} layouts: at least 60 are wanted", all.size());
-  return bad;
+  return compare_matrix(at, Kind::dense, std::move(all));
 }
 
 // Neighbours are to have the same bits; how many pairs have not.
@@ -221,10 +193,12 @@ int mistakes(const Hall& at) {
 }
 
 int list() {
-  const Matrix matrix = matrix_of_layouts(kRanks);
-  for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
-  fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
-             matrix.impossible);
+  for (const Kind kind : {Kind::dense, Kind::experts}) {
+    const Matrix matrix = matrix_of_layouts(kRanks, kind);
+    for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
+    fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
+               matrix.impossible);
+  }
   return 0;
 }
 
@@ -243,6 +217,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
     std::vector<Layout> named;
     for (const std::string& w : words) named.push_back(layout_of(w));
     const int bad = mode == "layouts"       ? layouts(at)
+                    : mode == "experts"     ? experts(at)
                     : mode == "again"       ? again(at)
                     : mode == "ahead"       ? ahead(at)
                     : mode == "offload"     ? offload(at)
@@ -267,11 +242,12 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts",  "again",       "ahead", "offload", "beside",     "bf16",
-                                       "mistakes", "checkpoints", "one",   "list",    "activations"};
+  const std::set<std::string> modes = {"layouts", "experts",  "again",       "ahead", "offload", "beside",
+                                       "bf16",    "mistakes", "checkpoints", "one",   "list",    "activations"};
   if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
     fmt::print(stderr,
-               "usage: mpirun -n 8 parity layouts | again | ahead | offload | activations | beside | bf16 | mistakes | "
+               "usage: mpirun -n 8 parity layouts | experts | again | ahead | offload | activations | beside | bf16 | "
+               "mistakes | "
                "checkpoints | one LAYOUT..., or parity list\n");
     return 2;
   }
