@@ -120,6 +120,12 @@ Tensors initial_values(const std::vector<Parameter>& parameters) {
   return out;
 }
 
+Tensor untrained_values(const std::string& name, const Shape& shape) {
+  Tensor t = random_tensor(shape, hash_name(name));
+  for (double& x : t.v) x *= 0.1;
+  return t;
+}
+
 Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), batch_(batch) {
   TrainingGraph t = build_training(spec_);
   Plan plan = plan_training(spec_, t);
@@ -130,11 +136,7 @@ Training::Training(const TrainingSpec& spec, const Batch& batch) : spec_(spec), 
 
 void Training::run_micro_batches(const Tensors& values) {
   for (const auto& [name, t] : values) ranks_->write(name, t);
-  for (const Parameter& p : untrained_) {  // biases of experts: too small to choose alone
-    Tensor t = random_tensor(p.type.shape, hash_name(p.name));
-    for (double& x : t.v) x *= 0.1;
-    ranks_->write(p.name, t);
-  }
+  for (const Parameter& p : untrained_) ranks_->write(p.name, untrained_values(p.name, p.type.shape));
   const i64 n = spec_.samples / spec_.micro_batches;
   for (int m = 0; m < spec_.micro_batches; ++m) {
     const std::pair<std::string, const Tensor*> data[] = {

@@ -50,6 +50,8 @@ using Tensors = std::map<std::string, Tensor>;  // by parameter
 
 // Initial values, keyed by name and element; the padding of a vocabulary is 0.
 Tensors initial_values(const std::vector<Parameter>& parameters);
+// Of what is not trained. Biases of experts are too small to choose alone.
+Tensor untrained_values(const std::string& name, const Shape& shape);
 
 struct StepResult {
   double loss = 0, norm = 0;  // as the step says
