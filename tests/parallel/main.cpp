@@ -94,7 +94,7 @@ const char* const kMistaken[] = {
     "tp2 dp2 pp2 sp groups2 llama distopt",
     "dp4 pp2-vp2 distopt-overlap gpt2",
     "tp2 cp2 dp2 etp1 ep4 eight bias all-aux gated mtp1 mla distopt",
-    "tp2 dp2 pp2 etp2 ep2 few aux seq-aux z",
+    "tp2 dp2 pp2 etp2 ep2 eight aux",
 };
 
 int layouts(const Hall& at) {
