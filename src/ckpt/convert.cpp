@@ -39,6 +39,19 @@ std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const Conv
   return weights;
 }
 
+bool is_trained(const ModelConfig& model, const std::string& name) {
+  const TensorMapping weights = megatron_mapping(model, MegatronLayers::stacked, megatron_rows(model));
+  const auto is_it = [&](const NamedShape& w) { return w.name == name; };
+  return is_optimizer_tensor(name) || std::ranges::any_of(weights.ours, is_it);
+}
+
+// What nothing computes with is carried for architectures that we don't have. What is not trained may count.
+void check_types(const AnyCheckpoint& c) {
+  for (const TensorSpec& t : c.tensors->tensors())
+    check(c.foreign() || is_float(t.dtype) || (t.dtype == DType::i32 && !is_trained(*c.model, t.name)),
+          "[load] {}: tensor \"{}\" has type {}: want a floating-point type", c.path, t.name, name_of(t.dtype));
+}
+
 struct Target {
   std::string dir;
   SaveOptions saving;
@@ -198,6 +211,7 @@ i64 convert_checkpoint(const AnyCheckpoint& from, CkptFormat to, const std::stri
         "--dtype {} would cut the main values that the optimizer's state belongs to: leave it out, or give "
         "--no-load-optim",
         name_of(options.type.value_or(DType::f32)));
+  check_types(from);
   check_no_checkpoint_around(dir, dir);
   const MadeDirectories made(dir);
   const SaveLock lock(dir);

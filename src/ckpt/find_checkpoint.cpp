@@ -41,7 +41,7 @@ std::optional<CkptFormat> format_of_one(const std::string& dir) {
 
 // `dir` itself, or what is opened first of the checkpoints in it; none if that is of no format.
 static std::optional<CheckpointPlace> find_first(const std::string& dir, std::optional<i64> iteration) {
-  if (const auto format = format_of_one(dir)) return CheckpointPlace{*format, dir, dir};
+  if (const auto format = format_of_one(dir)) return CheckpointPlace{*format, dir, dir, {}, true};
   const SaveDirectory save = read_save_directory(dir, {.exactly = iteration});
   if (save.candidates.empty()) return std::nullopt;
   const std::string& path = save.first().path;
@@ -49,13 +49,28 @@ static std::optional<CheckpointPlace> find_first(const std::string& dir, std::op
   return format ? std::optional(CheckpointPlace{*format, dir, path, save.tracker_problem}) : std::nullopt;
 }
 
-std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::optional<i64> iteration) {
+static std::optional<CheckpointPlace> find_any(const std::string& dir, std::optional<i64> iteration) {
   if (const auto place = find_first(dir, iteration)) return place;
   // A native directory may have lost its tracker file, or the checkpoint that it names.
   if (has_checkpoint(dir)) return CheckpointPlace{CkptFormat::native, dir, dir};
   // Last: a run that began with a model may save beside it, and then goes on from what it saved.
   if (is_hf_directory(dir)) return CheckpointPlace{CkptFormat::hf, dir, dir};
   return std::nullopt;
+}
+
+// Error unless the place can be of the iteration.
+static void check_iteration(const CheckpointPlace& place, i64 iteration) {
+  check(place.format != CkptFormat::hf,
+        "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", place.asked, iteration);
+  check(!place.is_one || fs::path(canonical_path(place.asked)).filename() == iteration_name(iteration),
+        "[load] {} is one checkpoint: --ckpt-step {} wants the directory above it, or is to be left out", place.asked,
+        iteration);
+}
+
+std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::optional<i64> iteration) {
+  const auto place = find_any(dir, iteration);
+  if (place && iteration) check_iteration(*place, *iteration);
+  return place;
 }
 
 // Of the format that is asked for, whatever else is there: a model may be beside checkpoints.
@@ -68,22 +83,12 @@ static CheckpointPlace place_of(const std::string& dir, CkptFormat format, std::
   return *first;
 }
 
-void check_iteration(const CheckpointPlace& place, std::optional<i64> iteration) {
-  if (!iteration) return;
-  check(place.format != CkptFormat::hf,
-        "[load] {} is a Hugging Face model, which has no iterations: leave out --ckpt-step {}", place.asked,
-        *iteration);
-  check(!format_of_one(place.asked) || fs::path(canonical_path(place.asked)).filename() == iteration_name(*iteration),
-        "[load] {} is one checkpoint: --ckpt-step {} wants the directory above it, or is to be left out", place.asked,
-        *iteration);
-}
-
 CheckpointPlace checkpoint_to_open(const std::string& dir, std::optional<CkptFormat> format,
                                    std::optional<i64> iteration) {
   check(!fs::exists(dir) || fs::is_directory(dir), "[load] {} is a file: want a directory", dir);
   const auto place = format ? std::optional(place_of(dir, *format, iteration)) : find_checkpoint(dir, iteration);
   if (!place) fail("[load] {}", why_not_loadable(dir));
-  check_iteration(*place, iteration);
+  if (format && iteration) check_iteration(*place, *iteration);
   return *place;
 }
 

@@ -19,16 +19,14 @@ struct CheckpointPlace {
   std::string asked{};            // a --save directory, one iter_NNNNNNN of it, or a model directory
   std::string path{};             // of the checkpoint itself; in a --save directory of the first that is tried
   std::string tracker_problem{};  // why the tracker file does not name it; "" if it does, or isn't asked
+  bool is_one = false;            // `asked` is one checkpoint, not a directory of them
 };
 
 // What `dir` itself is one checkpoint of; none if of nothing, as a --save directory.
 std::optional<CkptFormat> format_of_one(const std::string& dir);
 
-// What `dir` holds; none if nothing that we read.
+// What `dir` holds; none if nothing that we read. Error unless it can be of the iteration, where one is asked for.
 std::optional<CheckpointPlace> find_checkpoint(const std::string& dir, std::optional<i64> iteration = {});
-
-// Error unless the place can be of the iteration, where one is asked for.
-void check_iteration(const CheckpointPlace& place, std::optional<i64> iteration);
 
 // The one to open: of the format, or found by what is there; of the iteration, or the latest. Error if there is none,
 // or if `dir` is a file.
