@@ -56,7 +56,7 @@ std::vector<Value> Builder::add(AnyOp op, const std::vector<Value>& ins) {
     g_.values.push_back({std::move(t), "", int(g_.nodes.size()), differentiable, dtype, Role::activation});
     outs.push_back({int(g_.values.size()) - 1});
   }
-  g_.nodes.push_back({std::move(op), ins, outs, phase_, origin_});
+  g_.nodes.push_back({std::move(op), ins, outs, phase_, origin_, repeats && phase_ == Phase::forward});
   return outs;
 }
 
@@ -115,15 +115,14 @@ Value Builder::reduce_in_place(Value leaf, AxisSet axes, int lane) {
 Value Builder::saved(Value v) {
   const int node = g_.info(v).node;
   if (!regather || node < 0) return v;
-  if (g_.nodes[node].op.repeats()) {
-    const auto [it, is_first] = repeated_.try_emplace(v);
-    if (is_first) {
-      const AnyOp op = g_.nodes[node].op;
-      std::vector<Value> ins = g_.nodes[node].ins;
-      for (Value& in : ins) in = saved(in);
-      it->second = add1(op, ins);
-    }
-    return it->second;
+  if (g_.nodes[node].op.repeats() || g_.nodes[node].repeats) {
+    if (const auto it = repeated_.find(v); it != repeated_.end()) return it->second;
+    const Node n = g_.nodes[node];  // a copy: nodes are appended
+    std::vector<Value> ins = n.ins;
+    for (Value& in : ins) in = saved(in);
+    const std::vector<Value> outs = add(n.op, ins);
+    for (size_t i = 0; i < outs.size(); ++i) repeated_[n.outs[i]] = outs[i];
+    return repeated_.at(v);
   }
   const auto* r = g_.nodes[node].op.get_if<Relayout>();
   if (!r || r->transfer != Transfer::all_gather) return v;

@@ -59,11 +59,12 @@ class Builder {
   // The sum of a leaf over ranks, in its memory; nobody may read the leaf afterwards.
   Value reduce_in_place(Value leaf, AxisSet axes, int lane = 0);
 
-  // A forward value as the backward may read it: what came out of an all-gather is gathered again, and what an op that
-  // `repeats` made is made again; neither is kept.
+  // A forward value as the backward may read it: what came out of an all-gather is gathered again, and what an op or a
+  // node that `repeats` made is made again; neither is kept.
   Value saved(Value v);
 
   bool regather = true;  // what saved() does
+  bool repeats = false;  // what the forward adds meanwhile is not kept for the backward, but made again by saved()
 
  private:
   RelayoutPlan plan_of(Value v, AxisSet axes, State to, Order order, int rotated = 0) const;

@@ -47,6 +47,7 @@ struct Node {
   std::vector<Value> ins, outs;
   Phase phase;
   Origin origin = {};
+  bool repeats = false;  // the backward makes its results again from its inputs rather than keep them (Builder::saved)
 };
 
 struct Graph {

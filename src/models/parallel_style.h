@@ -1,5 +1,7 @@
 // The layout choices of a run that a model's text does not show.
 #pragma once
+#include <optional>
+
 #include "mesh/layout.h"
 
 namespace megalith {
@@ -9,6 +11,8 @@ struct ParallelStyle {
   Order cp_order = Order::zigzag;  // of the sequence over cp
   bool cp_all_to_all = false;      // attention over cp: heads split (all-to-all) instead of keys and values gathered
   bool pack_qkv = false;           // one weight for q, k and v, where neither heads nor sequence are split
+  // Rows of experts that buffers have room for, times those of balanced routing; none: as many as there can be.
+  std::optional<double> expert_rows = {};
 };
 
 }  // namespace megalith

@@ -16,6 +16,7 @@
 #include "ops/expert_bias.h"
 #include "ops/expert_capacity.h"
 #include "ops/expert_counts.h"
+#include "ops/expert_parts.h"
 #include "ops/expert_rows.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"

@@ -14,7 +14,8 @@ std::vector<Type> ExpertActivation::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> ExpertActivation::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  const std::vector<Value> d = b.add(ExpertActivationGrad{act}, {dys[0], n.ins[0], n.ins[1], n.ins[2]});
+  const std::vector<Value> ins = {dys[0], b.saved(n.ins[0]), b.saved(n.ins[1]), b.saved(n.ins[2])};
+  const std::vector<Value> d = b.add(ExpertActivationGrad{act}, ins);
   return {d[0], d[1], {}};
 }
 

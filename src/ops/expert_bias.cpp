@@ -24,10 +24,10 @@ std::vector<Type> ExpertBias::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> ExpertBias::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  const Value bias = n.ins[1], ends = n.ins[2];
+  const Value bias = n.ins[1], ends = b.saved(n.ins[2]);
   Value db, dw;
   std::vector<Value> ins = {dys[0], ends};
-  if (weighted) ins.push_back(n.ins[3]);
+  if (weighted) ins.push_back(b.saved(n.ins[3]));
   if (b.wants_grad(bias)) db = b.add1(SumExpertRows{b.grad_dtype(bias), weighted}, ins);
   if (!weighted) return {dys[0], db, {}};
   if (b.wants_grad(n.ins[3])) dw = b.add1(DotExpertBias{}, {dys[0], bias, ends});

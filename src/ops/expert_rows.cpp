@@ -18,10 +18,12 @@ std::vector<Type> ExpertRows::infer(const InferArgs& a) const {
   for (AxisUse& use : groups_of_tokens) use.order = Order::block;
   const Type ends{DType::i32, {a.mesh.n(tokens.axes()), experts}, {{groups_of_tokens, {{ep}}}, {}, copy, {}}};
 
-  const i64 rows = choice.dim(0) * choice.dim(1) * std::min(choice.dim(2), experts / ranks) * ranks;
+  check(a.ins.size() == 1u + (rows > 0), "got {} inputs", a.ins.size());
+  const i64 worst = choice.dim(0) * choice.dim(1) * std::min(choice.dim(2), experts / ranks);  // of all ranks of edp
+  const i64 all = (rows ? rows * a.mesh.n(tokens.axes()) : worst) * ranks;
   AxisList n = tokens;
   n.add({ep, Order::ragged});
-  const Type source{DType::i32, {rows}, {{n}, {}, copy, {}}};
+  const Type source{DType::i32, {all}, {{n}, {}, copy, {}}};
 
   Type slots{DType::i32, choice.shape, {l.dims, {}, copy, {}}};
   slots.shape.insert(slots.shape.begin(), ranks);
@@ -31,6 +33,11 @@ std::vector<Type> ExpertRows::infer(const InferArgs& a) const {
 
 ExpertPlan expert_rows(Builder& b, Value choice, i64 experts) {
   const std::vector<Value> out = b.add(ExpertRows{experts}, {choice});
+  return {out[0], out[1], out[2]};
+}
+
+ExpertPlan expert_rows(Builder& b, Value choice, Value cuts, const ExpertRows& of) {
+  const std::vector<Value> out = b.add(of, {choice, cuts});
   return {out[0], out[1], out[2]};
 }
 

@@ -6,7 +6,7 @@ namespace {
 
 // The plan's types as letters, of inputs 1 to 3: "ne", "en", "enk".
 std::vector<Type> plan_as_letters(const InferArgs& a) {
-  check(a.ins.size() == 4, "want a value and the plan, got {} inputs", a.ins.size());
+  check(a.ins.size() >= 4, "want a value and the plan, got {} inputs", a.ins.size());
   const i64 e = a.ins[1].dim(1), n = a.ins[2].dim(0);
   return {ends_as_letters(a.ins[1], n), rows_as_letters(a.ins[2], e), slots_as_letters(a.ins[3], e, n)};
 }
@@ -14,7 +14,8 @@ std::vector<Type> plan_as_letters(const InferArgs& a) {
 Type infer_with_plan(const InferArgs& a, const Type& value, const LayoutRule& rule) {
   std::vector<Type> ins = plan_as_letters(a);
   ins.insert(ins.begin(), value);
-  return infer_letters(rule, a, std::move(ins), {})[0];
+  const InferArgs four{a.mesh, {}, {a.wants_grad.begin(), a.wants_grad.begin() + 4}};
+  return infer_letters(rule, four, std::move(ins), {})[0];
 }
 
 void check_tokens(const InferArgs& a) {
@@ -30,7 +31,9 @@ void check_rows(const InferArgs& a) {
     fail("rows are {}, and those of the plan {}", to_string(rows), to_string(source));
 }
 
-std::vector<Value> with_plan(Value v, const Node& n) { return {v, n.ins[1], n.ins[2], n.ins[3]}; }
+std::vector<Value> with_plan(Builder& b, Value v, const Node& n) {
+  return {v, b.saved(n.ins[1]), b.saved(n.ins[2]), b.saved(n.ins[3])};
+}
 
 }  // namespace
 
@@ -41,18 +44,22 @@ std::vector<Type> GatherRows::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> GatherRows::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  return {b.add1(CombineRows{}, with_plan(dys[0], n)), {}, {}, {}};
+  return {b.add1(CombineRows{}, with_plan(b, dys[0], n)), {}, {}, {}};
 }
 
 std::vector<Type> CombineRows::infer(const InferArgs& a) const {
   check_rows(a);
   const Type rows = rows_as_letters(a.ins[0], a.ins[1].dim(1));
   const Type y = infer_with_plan(a, rows, {.spec = "enh,ne,en,enk->nh", .linear = {{0}}, .whole = "k"});
-  return {tokens_of_letters(y, a.ins[3])};
+  const Type out = tokens_of_letters(y, a.ins[3]);
+  check(a.ins.size() == 4u + adds, "got {} inputs", a.ins.size());
+  if (adds) check(a.ins[4] == out, "adds {} and {}", to_string(out), to_string(a.ins[4]));
+  return {out};
 }
 
 std::vector<Value> CombineRows::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  return {b.add1(GatherRows{}, with_plan(dys[0], n)), {}, {}, {}};
+  check(!adds, "the gradient of a fused sum");
+  return {b.add1(GatherRows{}, with_plan(b, dys[0], n)), {}, {}, {}};
 }
 
 std::vector<Type> GatherWeights::infer(const InferArgs& a) const {
@@ -64,7 +71,7 @@ std::vector<Type> GatherWeights::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> GatherWeights::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  return {b.add1(GatherWeightsGrad{}, with_plan(dys[0], n)), {}, {}, {}};
+  return {b.add1(GatherWeightsGrad{}, with_plan(b, dys[0], n)), {}, {}, {}};
 }
 
 std::vector<Type> GatherWeightsGrad::infer(const InferArgs& a) const {

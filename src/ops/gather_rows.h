@@ -17,12 +17,21 @@ struct GatherRows {
 };
 
 // rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at the least and rounded
-// once; 0 without rows. Partial over ep, and over etp where the rows are.
+// once; 0 without rows. Partial over ep, and over etp where the rows are. With `adds`, which a pass makes, a last input
+// of y's type is added; of tokens without rows the result is that.
 struct CombineRows {
   static constexpr std::string_view name = "combine_rows";
+  bool adds = false;
+  void fields(auto&& v) const {
+    if (adds) v("adds", adds);
+  }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
   Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins.first(1), outs)}; }
+  std::vector<Alias> aliases() const {
+    if (adds) return {{0, 4}};
+    return {};
+  }
 };
 
 // p [s,b,k], plan -> [n]: the weight of each row.

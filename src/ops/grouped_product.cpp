@@ -34,7 +34,7 @@ std::vector<Value> GroupedProduct::grad(Builder& b, const Node& n, std::span<con
   check(!sums_rows() && !accumulate, "{}: the gradient of a gradient", spec);
   const auto [ins, outs] = split_spec(spec);
   const std::string &A = ins[0], &B = ins[1], &C = outs[0];
-  const Value x = n.ins[0], w = n.ins[1], ends = n.ins[2];
+  const Value x = n.ins[0], w = n.ins[1], ends = b.saved(n.ins[2]);
   const auto product = [&](const std::string& spec, DType dtype, Value l, Value r) {
     return b.add1(GroupedProduct{.spec = spec, .dtype = dtype, .filled = filled}, {l, r, ends});
   };

@@ -1,12 +1,14 @@
 // Additions that their last operand's producer does on the way:
-//   add(x w, bias)     -> an einsum with `bias`
-//   add(c, x w)        -> an einsum with `plus`: residual additions, sums of gradients through q, k and v
-//   add(c, norm's dx)  -> a norm's gradient with `residual`
+//   add(x w, bias)       -> an einsum with `bias`
+//   add(c, x w)          -> an einsum with `plus`: residual additions, sums of gradients through q, k and v
+//   add(c, norm's dx)    -> a norm's gradient with `residual`
+//   add(rows, rows)      -> sums of experts' rows of two parts of the tokens: the second adds
 // The producer's result must have no other use, and stand after the other operand: then the fused node can take the
 // producer's place. All types are equal, so a partial sum never meets a whole value.
 #include "graph/relayout_op.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
+#include "ops/gather_rows.h"
 #include "ops/layer_norm.h"
 #include "ops/rms_norm.h"
 #include "passes/pass.h"
@@ -56,6 +58,16 @@ bool fuse_sums(Graph& g, F&& fuse) {
   return changed;
 }
 
+bool add_to_rows(const Graph& g, Node& n, const Addition& s) {
+  const auto* rows = n.op.get_if<CombineRows>();
+  const int before = g.info(s.other).node;
+  if (!rows || rows->adds || before < 0 || !g.nodes[before].op.get_if<CombineRows>()) return false;
+  n.op = CombineRows{true};
+  n.ins.push_back(s.other);
+  n.outs[0] = s.out;
+  return true;
+}
+
 bool add_to_product(Node& n, const Addition& s) {
   const auto* e = n.op.get_if<Einsum>();
   if (!e || e->accumulate || e->plus) return false;
@@ -92,7 +104,9 @@ bool add_bias(Node& n, const Addition& s) {
 
 }  // namespace
 
-bool fuse_add(Graph& g) { return fuse_sums(g, add_to_product); }
+bool fuse_add(Graph& g) {
+  return fuse_sums(g, [&](Node& n, const Addition& s) { return add_to_product(n, s) || add_to_rows(g, n, s); });
+}
 
 bool fuse_residual(Graph& g) {
   return fuse_sums(g, [](Node& n, const Addition& s) {

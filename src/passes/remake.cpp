@@ -3,7 +3,8 @@
 // gradients read that: the forward's ends in the forward. They move behind the gradient if they stood before it:
 //   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y
 // Results are the same to the bit; the price is that y is written twice. Between y and the products there may be a
-// relayout that moves nothing; it is repeated.
+// relayout that moves nothing; it is repeated. Of experts' rows in parts the backward repeats the activation itself,
+// and so does its gradient instead.
 #include <algorithm>
 #include <optional>
 
@@ -43,8 +44,10 @@ std::optional<AnyOp> again_of(const Node& forward, const Node& gradient) {
 class Remaking {
  public:
   explicit Remaking(Graph& g) : g_(g) {
-    for (size_t i = 0; i < g.nodes.size(); ++i)
-      if (const Node& n = g.nodes[i]; n.phase == Phase::forward && !n.ins.empty()) readers_[n.ins[0]].push_back(int(i));
+    for (const Node& n : g.nodes) {
+      const bool repeated = n.phase == Phase::backward && n.op.get_if<ExpertActivation>();
+      if ((n.phase == Phase::forward || repeated) && !n.ins.empty()) readers_[n.ins[0]].push_back(n.outs[0]);
+    }
     for (auto& [name, v] : g.outputs) outputs_.push_back(v);
   }
 
@@ -52,6 +55,7 @@ class Remaking {
     bool changed = false;
     for (size_t i = 0; i < g_.nodes.size(); ++i)
       if (g_.nodes[i].phase == Phase::backward && g_.nodes[i].ins.size() > 1) changed |= remake(i);
+    if (changed) remove_dead(g_);  // what the backward had repeated
     return changed;
   }
 
@@ -60,8 +64,8 @@ class Remaking {
   bool remake(size_t i) {
     const auto forwards = readers_.find(g_.nodes[i].ins[1]);
     if (forwards == readers_.end()) return false;
-    for (int f : forwards->second) {
-      const Node& forward = g_.nodes[f];
+    for (const Value made : forwards->second) {
+      const Node& forward = g_.nodes[size_t(g_.info(made).node)];
       const std::optional<AnyOp> op = again_of(forward, g_.nodes[i]);
       if (!op) continue;
       const Value y = forward.outs[0];
@@ -76,8 +80,10 @@ class Remaking {
   std::vector<int> relayouts_of(Value y) const {
     std::vector<int> out;
     if (const auto it = readers_.find(y); it != readers_.end())
-      for (int r : it->second)
+      for (const Value made : it->second) {
+        const int r = g_.info(made).node;
         if (const auto* op = g_.nodes[r].op.get_if<Relayout>(); op && op->transfer == Transfer::none) out.push_back(r);
+      }
     return out;
   }
 
@@ -151,7 +157,7 @@ class Remaking {
   }
 
   Graph& g_;
-  std::map<Value, std::vector<int>> readers_;  // of the forward, by their first input
+  std::map<Value, std::vector<Value>> readers_;  // of the forward, and what repeats it: first results by first input
   std::vector<Value> outputs_;
   size_t at_ = 0;
 };

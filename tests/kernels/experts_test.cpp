@@ -1,6 +1,7 @@
 // Experts' rows: their plan, tokens on the way to them and back, products, activations; against plain definitions.
 #include "ops/expert_activation.h"
 #include "ops/expert_bias.h"
+#include "ops/expert_parts.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
 #include "ops/token_gate.h"
@@ -35,6 +36,61 @@ TEST_P(Experts, PlanIsThatOfItsDefinition) {
   Numbers source = d_.want_source;
   source.resize(out[1].x.size(), 0);  // behind the rows nothing is written
   EXPECT_EQ(out[1].x, source);
+}
+
+namespace {
+
+// Where tokens are cut if a part takes as many as have at most `room` rows.
+Numbers cuts_of(const Dispatch& d, i64 room, i64 parts) {
+  Numbers cuts(size_t(parts) + 1, double(d.tokens()));
+  cuts[0] = 0;
+  i64 part = 0, filled = 0;
+  for (i64 t = 0; t < d.tokens(); ++t) {
+    i64 rows = 0;
+    for (i64 j = 0; j < d.c.k; ++j) rows += d.want_slots[size_t(t * d.c.k + j)] >= 0;
+    if (filled + rows > room) cuts.at(size_t(++part)) = double(t), filled = 0;
+    filled += rows;
+  }
+  return cuts;
+}
+
+}  // namespace
+
+// Of each part the plan is that of its tokens, as if all others had chosen nothing.
+TEST_P(Experts, PartsHaveTheirOwnPlans) {
+  const i64 each = d_.c.experts / d_.c.ep, most = std::min(d_.c.k, each);
+  for (const i64 room : {most, 2 * most + 1, d_.rows + most, d_.bound()}) {
+    const i64 parts = (d_.tokens() + room / most - 1) / (room / most);
+    const Array cuts = run(ExpertParts{d_.c.experts, room, parts}, {d_.choice})[0];
+    EXPECT_EQ(cuts.x, cuts_of(d_, room, parts)) << room;
+    for (i64 part = 0; part < parts; ++part) {
+      Array masked = d_.choice;
+      for (i64 i = 0; i < i64(masked.x.size()); ++i)
+        if (i / d_.c.k < i64(cuts[part]) || i / d_.c.k >= i64(cuts[part + 1])) masked.x[size_t(i)] = -1;
+      const auto want = run(ExpertRows{d_.c.experts}, {masked});
+      const auto got = run(ExpertRows{d_.c.experts, room, part}, {d_.choice, cuts});
+      EXPECT_EQ(got[0].x, want[0].x);
+      EXPECT_EQ(got[2].x, want[2].x);
+      ASSERT_EQ(i64(got[1].x.size()), room);
+      for (i64 r = 0; r < i64(got[0].x.back()); ++r) ASSERT_EQ(got[1][r], want[1][r]);
+    }
+  }
+}
+
+// Tokens without rows keep what was there; NaN elsewhere does no harm.
+TEST_P(Experts, RowsAreAddedToWhatIsThere) {
+  for (const DType dtype : tested_dtypes()) {
+    const Array rows = d_.rows_of(dtype, {kWidth}, 2);
+    Array plus = d_.tokens_of(dtype, kWidth, 21);
+    plus.type.layout.copy = {}, plus.type.layout.partial = groups::expert;
+    Numbers want = plus.x;
+    for (i64 r = 0; r < d_.rows; ++r)
+      for (i64 h = 0; h < kWidth; ++h)
+        want[size_t(i64(d_.want_source[size_t(r)]) * kWidth + h)] += rows[r * kWidth + h];
+    std::vector<Array> ins = d_.with_plan(rows);
+    ins.push_back(plus);
+    expect_near(run(CombineRows{true}, ins)[0], want, {dtype, double(d_.c.k) + 1}, "added");
+  }
 }
 
 TEST_P(Experts, TokensGoToRowsAndBack) {

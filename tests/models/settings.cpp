@@ -105,6 +105,13 @@ void one_expert(TrainingSpec& s) {
   s.model.moe.router_topk = 1, s.model.moe.router_score_function = RouterScore::sigmoid;
   s.model.activation = Activation::gelu_tanh;
 }
+void in_parts(TrainingSpec& s) { s.style.expert_rows = 0.7; }
+void all_in_parts(TrainingSpec& s) { s.style.expert_rows = 1e-3, s.regather = false; }
+void biases_in_parts(TrainingSpec& s) { expert_biases(s), in_parts(s); }
+void to_one_expert_in_parts(TrainingSpec& s) {
+  s.style.expert_rows = 1, s.model.moe.router_force_biased = 1e3, s.model.moe.router_topk = 1;
+  s.model.moe.router_score_function = RouterScore::sigmoid;
+}
 void grouped_sigmoid(TrainingSpec& s) {
   s.model.moe.router_score_function = RouterScore::sigmoid, s.model.moe.router_topk_scaling_factor = 2.5;
   s.model.moe.router_num_groups = 4, s.model.moe.router_group_topk = 2, s.model.moe.router_topk = 4;
@@ -251,6 +258,13 @@ const Run kRuns[] = {
     {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 2, 2},
     {"mixture_biases", mixture, expert_biases, kSp, 2, 1, 2, 1, 2, 4, 1},
     {"gpt2_mixture", gpt2_like, all_biases, kSpZigzag, 2, 2, 2, 1, 2, 4, 2},
+    {"mixture_in_parts", mixture, in_parts, kPlain, 1, 1, 1, 1, 2},
+    {"mixture_in_parts", mixture, in_parts, kPlain, 4, 1, 1, 1, 2, 2},
+    {"mixture_in_parts", mixture, in_parts, kSp, 2, 1, 2, 2, 2, 2, 2},
+    {"mixture_in_parts", mixture, in_parts, kSpZigzag, 2, 2, 2, 1, 2, 2, 1},
+    {"mixture_in_parts_of_a_token", mixture, all_in_parts, kPlain, 2, 1, 1, 1, 4, 2},
+    {"mixture_biases_in_parts", mixture, biases_in_parts, kSp, 2, 1, 2, 1, 2, 4, 1},
+    {"mixture_to_one_expert_in_parts", mixture, to_one_expert_in_parts, kSp, 2, 1, 2, 1, 2, 4, 1},
     {"mixture_all_experts", mixture, all_experts, kPlain, 4, 1, 1, 1, 2, 4},
     {"mixture_one_expert", mixture, one_expert, kSp, 2, 1, 2, 1, 2, 4, 1},
     {"mixture", mixture, nullptr, kZigzag, 1, 4, 1, 1, 2, 2, 1},    // cp in zigzag, cut by ep

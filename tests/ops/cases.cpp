@@ -331,6 +331,7 @@ std::vector<AnyOp> ops_without_gradient() {
           AddGrad{},
           TokenGateGrad{},
           GatherWeightsGrad{},
+          ExpertParts{},
           ExpertRows{},
           ExpertActivationGrad{},
           SumExpertRows{},

@@ -18,13 +18,30 @@ std::set<std::string> listed_ops() {
   // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
   // tests/kernels. Which rows of experts a rank has is known from data alone: ragged_test.cpp, tests/kernels and
   // tests/models. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels.
-  for (const std::string_view other :
-       {Relayout::name,          Wait::name,           JoinPool::name,         PutBack::name,
-        StageTerm::name,         FetchState::name,     StoreState::name,       WindowUpdate::name,
-        SplitMain::name,         HostStore::name,      HostFetch::name,        Sinkhorn::name,
-        ExpertRows::name,        GatherRows::name,     CombineRows::name,      GatherWeights::name,
-        GatherWeightsGrad::name, GroupedProduct::name, ExpertActivation::name, ExpertActivationGrad::name,
-        ExpertBias::name,        SumExpertRows::name,  DotExpertBias::name})
+  for (const std::string_view other : {Relayout::name,
+                                       Wait::name,
+                                       JoinPool::name,
+                                       PutBack::name,
+                                       StageTerm::name,
+                                       FetchState::name,
+                                       StoreState::name,
+                                       WindowUpdate::name,
+                                       SplitMain::name,
+                                       HostStore::name,
+                                       HostFetch::name,
+                                       Sinkhorn::name,
+                                       ExpertParts::name,
+                                       ExpertRows::name,
+                                       GatherRows::name,
+                                       CombineRows::name,
+                                       GatherWeights::name,
+                                       GatherWeightsGrad::name,
+                                       GroupedProduct::name,
+                                       ExpertActivation::name,
+                                       ExpertActivationGrad::name,
+                                       ExpertBias::name,
+                                       SumExpertRows::name,
+                                       DotExpertBias::name})
     out.erase(std::string(other));
   return out;
 }

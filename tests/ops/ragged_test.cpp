@@ -1,6 +1,7 @@
 // The types of experts' rows.
 #include <gtest/gtest.h>
 
+#include "ops/expert_parts.h"
 #include "ops/expert_rows.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
@@ -47,6 +48,43 @@ TEST(Ragged, BoundIsTheWorstCase) {
   EXPECT_EQ(local_type(r.g.mesh, r.b.type(r.rows)).shape, (Shape{32, 6}));
   EXPECT_EQ(local_type(r.g.mesh, r.b.type(r.plan.ends)).shape, (Shape{1, 4}));
   EXPECT_EQ(local_type(r.g.mesh, r.b.type(r.plan.slots)).shape, (Shape{1, 4, 4, 2}));
+}
+
+// With fewer rows the types are the same but for n.
+TEST(Ragged, RowsOfAPartAreAsManyAsAsked) {
+  Rows r;
+  const Value choice = r.b.find_leaf("choice");
+  const Value cuts = r.b.add1(ExpertParts{8, 10, 4}, {choice});
+  EXPECT_EQ(local_type(r.g.mesh, r.b.type(cuts)).shape, (Shape{1, 1, 5}));
+  const ExpertPlan part = expert_rows(r.b, choice, cuts, {8, 10, 2});
+  EXPECT_EQ(r.b.type(part.ends), r.b.type(r.plan.ends));
+  EXPECT_EQ(r.b.type(part.slots), r.b.type(r.plan.slots));
+  EXPECT_EQ(r.b.type(part.source).layout, r.b.type(r.plan.source).layout);
+  EXPECT_EQ(local_type(r.g.mesh, r.b.type(gather_rows(r.b, r.x, part))).shape, (Shape{10, 6}));
+  EXPECT_TRUE(has(error_of([&] { r.b.add1(ExpertParts{8, 1, 32}, {choice}); }), "32 parts of 1 rows"));
+}
+
+// The figures of the Mixtral, Qwen3 and DeepSeek-V3 rows of a GPU with 4096 tokens.
+TEST(Ragged, RoomForRows) {
+  const auto worst = [](i64 ep, i64 k, i64 experts) { return expert_room(ep * 4096, k, experts, ep, {}).worst; };
+  EXPECT_EQ(worst(8, 2, 8), 32'768);
+  EXPECT_EQ(worst(8, 8, 128), 262'144);
+  EXPECT_EQ(worst(64, 8, 256), 1'048'576);
+  const ExpertRoom all = expert_room(8 * 4096, 8, 128, 8, {}), twice = expert_room(8 * 4096, 8, 128, 8, 2.0);
+  EXPECT_EQ(all.balanced, 32'768);
+  EXPECT_EQ(all.rows, all.worst);
+  EXPECT_EQ(all.parts, 1);
+  EXPECT_EQ(twice.rows, 65'536);
+  EXPECT_EQ(twice.parts, 4);
+  EXPECT_EQ(expert_room(8 * 4096, 8, 128, 8, 100.0).parts, 1);
+  const ExpertRoom least = expert_room(10, 3, 4, 1, 1e-9);
+  EXPECT_EQ(least.rows, 3);
+  EXPECT_EQ(least.parts, 10);
+  for (const double factor : {0.11, 0.3, 0.5, 0.77, 0.99, 1.4}) {  // however tokens choose, the parts are enough
+    const ExpertRoom room = expert_room(101, 3, 8, 2, factor);
+    EXPECT_GE(room.parts * (room.rows / 3), 101) << factor;
+    EXPECT_EQ(room.parts == 1, room.rows == room.worst) << factor;
+  }
 }
 
 TEST(Ragged, StatesOfTheAxes) {

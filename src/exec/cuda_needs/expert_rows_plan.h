@@ -1,4 +1,5 @@
 // ExpertRows on a GPU: choices are cut into chunks, and what each chunk has of each expert is counted apart.
+// ExpertParts: tokens are cut into chunks, whose rows are added up apart.
 #pragma once
 #include "base/dtype.h"
 
@@ -10,5 +11,10 @@ inline i64 expert_rows_chunks(i64 choices) { return (choices + kExpertRowsChunk 
 inline i64 expert_rows_workspace(i64 choices, i64 experts) {
   return expert_rows_chunks(choices) * experts * i64(sizeof(i32));
 }
+
+constexpr i64 kExpertPartsChunk = 256;  // tokens
+
+inline i64 expert_parts_chunks(i64 tokens) { return (tokens + kExpertPartsChunk - 1) / kExpertPartsChunk; }
+inline i64 expert_parts_workspace(i64 tokens) { return (expert_parts_chunks(tokens) + tokens) * i64(sizeof(i32)); }
 
 }  // namespace megalith::cuda

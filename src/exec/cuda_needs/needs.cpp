@@ -135,6 +135,11 @@ i64 bytes(const EmbeddingGrad&, const Asked& a) {
   return list_sizes(embedding_shape(a.node, 1, 2), embedding_chunk(a.node.outs[0].dtype)).all();
 }
 
+i64 bytes(const ExpertParts&, const Asked& a) {
+  const Shape choice = a.node.in_shape(0);
+  return expert_parts_workspace(choice[0] * choice[1]);
+}
+
 i64 bytes(const ExpertRows&, const Asked& a) {
   return expert_rows_workspace(count(a.node.in_shape(0)), a.node.out_shape(0)[1]);
 }

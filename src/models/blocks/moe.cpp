@@ -1,11 +1,13 @@
 // A layer with experts. Ranks of ep x etp gather their tokens, compute each expert's rows where the expert is, and
-// reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). docs/layouts.md, section 9.
+// reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). Rows that are too many for a buffer are
+// computed in parts. docs/layouts.md, section 9.
 #include "models/blocks/router.h"
 #include "models/blocks/tokens_of_experts.h"
 #include "ops/add.h"
 #include "ops/einsum.h"
 #include "ops/expert_activation.h"
 #include "ops/expert_bias.h"
+#include "ops/expert_parts.h"
 #include "ops/expert_rows.h"
 #include "ops/gather_rows.h"
 #include "ops/grouped_product.h"
@@ -15,35 +17,63 @@ namespace megalith {
 
 namespace {
 
-// x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
-Value experts(Parts& p, const std::string& name, Value x, const RouterResult& r) {
-  Builder& b = p.b;
-  const ModelConfig& c = p.config;
-  const i64 n = c.moe.num_experts, f = c.expert_width(), h = b.type(x).dim(-1), k = c.moe.router_topk;
-  const i64 ep = b.mesh().n(groups::expert);
-  const double filled = double(k) / double(ep * std::min(k, n / ep)), std = c.init_method_std;
-  const ExpertPlan plan = expert_rows(b, r.choice, n);
-  const Value rows = gather_rows(b, x, plan), weights = gather_weights(b, r.p, plan);
-  const bool gated = c.gated();
-  const Value w1 =
-      gated ? p.matrix(name + "linear_fc1.weight", {n, 2, f, h}, by_expert(0, 2), initial_of(c, std, 2 * f, h))
-            : p.matrix(name + "linear_fc1.weight", {n, f, h}, by_expert(0, 1), initial_of(c, std, f, h));
-  Value u = grouped_product(b, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1, plan.ends, filled);
-  if (c.mlp_bias())
-    u = expert_bias(
-        b, u, p.vector(name + "linear_fc1.bias", gated ? Shape{n, 2, f} : Shape{n, f}, by_expert(0, gated ? 2 : 1)),
-        plan.ends);
-  const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c.activation)}
-                              : ExpertAct{.gated = false, .act = act_of(c.activation)};
-  const Value a = expert_activation(b, act, u, weights, plan.ends);
-  const Value w2 = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c, h, f));
-  Value y = grouped_product(b, "nf,ehf->nh", a, w2, plan.ends, filled);
-  if (c.mlp_bias()) {  // of a sum over etp one rank adds it
-    const Value bias = p.vector(name + "linear_fc2.bias", {n, h}, by_expert(0));
-    y = expert_bias(b, y, b.relayout(bias, groups::expert_tensor, kPartial), plan.ends, weights);
+// The experts of a layer.
+class Experts {
+ public:
+  // `h`: width of what they get and give.
+  Experts(Parts& p, const std::string& name, i64 h) : p_(p), b_(p.b), c_(p.config) {
+    const i64 n = c_.moe.num_experts, f = c_.expert_width();
+    const double std = c_.init_method_std;
+    const bool gated = c_.gated(), biased = c_.mlp_bias();
+    w1_ = gated ? p.matrix(name + "linear_fc1.weight", {n, 2, f, h}, by_expert(0, 2), initial_of(c_, std, 2 * f, h))
+                : p.matrix(name + "linear_fc1.weight", {n, f, h}, by_expert(0, 1), initial_of(c_, std, f, h));
+    if (biased)
+      b1_ = p.vector(name + "linear_fc1.bias", gated ? Shape{n, 2, f} : Shape{n, f}, by_expert(0, gated ? 2 : 1));
+    w2_ = p.matrix(name + "linear_fc2.weight", {n, h, f}, by_expert(0, 2), initial_of_output(c_, h, f));
+    if (!biased) return;
+    const Value b2 = p.vector(name + "linear_fc2.bias", {n, h}, by_expert(0));
+    b2_ = b_.relayout(b2, groups::expert_tensor, kPartial);  // of a sum over etp one rank adds it
   }
-  return combine_rows(b, y, plan);
-}
+
+  // x [s,b,h], p and choice [s,b,k], all of the tokens of a group -> y [s,b,h], partial over ep and etp.
+  Value operator()(Value x, const RouterResult& r) const {
+    const i64 n = c_.moe.num_experts, k = c_.moe.router_topk, ep = b_.mesh().n(groups::expert);
+    const Shape local = local_type(b_.mesh(), b_.type(x)).shape;
+    const ExpertRoom room = expert_room(local[0] * local[1], k, n, ep, p_.style.expert_rows);
+    const double filled = double(room.balanced) / double(room.rows * room.parts);
+    if (room.parts == 1) return of_plan(expert_rows(b_, r.choice, n), x, r.p, filled);
+    const Value cuts = b_.add1(ExpertParts{n, room.rows, room.parts}, {r.choice});
+    b_.repeats = true;  // so that no part's rows are kept
+    Value y;
+    for (i64 part = 0; part < room.parts; ++part) {
+      const ExpertPlan plan = expert_rows(b_, r.choice, cuts, {n, room.rows, part});
+      const Value of_part = of_plan(plan, x, r.p, filled);
+      y = part == 0 ? of_part : add(b_, "sbh,sbh->sbh", y, of_part);
+    }
+    b_.repeats = false;
+    return y;
+  }
+
+ private:
+  // filled: how much of the rows there is on average.
+  Value of_plan(const ExpertPlan& plan, Value x, Value p, double filled) const {
+    const bool gated = c_.gated();
+    const Value rows = gather_rows(b_, x, plan), weights = gather_weights(b_, p, plan);
+    Value u = grouped_product(b_, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1_, plan.ends, filled);
+    if (b1_) u = expert_bias(b_, u, b1_, plan.ends);
+    const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c_.activation)}
+                                : ExpertAct{.gated = false, .act = act_of(c_.activation)};
+    const Value a = expert_activation(b_, act, u, weights, plan.ends);
+    Value y = grouped_product(b_, "nf,ehf->nh", a, w2_, plan.ends, filled);
+    if (b2_) y = expert_bias(b_, y, b2_, plan.ends, weights);
+    return combine_rows(b_, y, plan);
+  }
+
+  Parts& p_;
+  Builder& b_;
+  const ModelConfig& c_;
+  Value w1_, w2_, b1_, b2_;  // no biases: none
+};
 
 // With --moe-latent-size experts see and give fewer numbers than the stream has. x [s,b,h] -> [s,b,l], and back.
 Value to_latent(Parts& p, const std::string& name, Value x) {
@@ -94,7 +124,8 @@ Value moe_block(Parts& p, const std::string& name, Value x) {
   if (on_input)
     latent = p.b.add1(TokenGate{.logistic = false}, {latent, r.p}), gathered.p = ones_beside(p.b, gathered.choice, r.p);
   latent = tokens.gather(latent);
-  Value y = from_latent(p, name, tokens.give_back(experts(p, name + "experts.", latent, gathered)));
+  const Experts experts(p, name + "experts.", p.b.type(latent).dim(-1));
+  Value y = from_latent(p, name, tokens.give_back(experts(latent, gathered)));
   if (c.moe.shared_expert_intermediate_size > 0) {
     p.b.set_origin({"shared_experts", origin.layer, origin.stack});
     const Value shared = shared_expert(p, name + "shared_experts.", x);

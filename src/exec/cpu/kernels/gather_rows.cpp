@@ -14,16 +14,18 @@ constexpr int kEnds = 1, kSource = 2, kSlots = 3;
 // How many rows there are.
 i64 rows_of(const Args& a, i64 experts) { return a.in<i32>(kEnds)[experts - 1]; }
 
-// y of a token: the sum of its rows.
+// y of a token: the sum of its rows, and `plus` if there is one.
 template <class T>
 struct TokenSum {
   const T* rows;
   i64 h, k;
 
-  void operator()(const i32* slots, T* y) const {
+  void operator()(const i32* slots, const T* plus, T* y) const {
     using A = accum_t<T>;
+    if (plus == y && std::all_of(slots, slots + k, [](i32 slot) { return slot < 0; })) return;
     each_vector<A>(0, h, [&](i64 i, auto part) {
       Vec<A> sum = {};
+      if (plus) sum = load(plus + i, part);
       for (i64 j = 0; j < k; ++j)
         if (slots[j] >= 0) sum += load(rows + slots[j] * h + i, part);
       store(y + i, sum, part);
@@ -43,13 +45,15 @@ Kernel prepare(const GatherRows&, const Site& site) {
           }};
 }
 
-Kernel prepare(const CombineRows&, const Site& site) {
+Kernel prepare(const CombineRows& op, const Site& site) {
   const Shape y = site.out_shape(0);
   const i64 tokens = y[0] * y[1], h = y[2], k = site.in_shape(kSlots)[3];
   return dispatch_float(site.ins[0].dtype, [&]<class T>() -> Kernel {
-    return {0, [=](const Args& a) {
+    return {0, [=, adds = op.adds](const Args& a) {
               const TokenSum<T> sum{a.in<T>(0), h, k};
-              parallel_for(tokens, 4, [&](i64 t) { sum(a.in<i32>(kSlots) + t * k, a.out<T>(0) + t * h); });
+              parallel_for(tokens, 4, [&](i64 t) {
+                sum(a.in<i32>(kSlots) + t * k, adds ? a.in<T>(4) + t * h : nullptr, a.out<T>(0) + t * h);
+              });
             }};
   });
 }

@@ -1,4 +1,4 @@
-// Kernel of ExpertRows.
+// Kernels of ExpertRows and ExpertParts.
 #include "exec/cuda/kernels/experts/expert_rows.h"
 
 #include "exec/cuda/kernel.h"
@@ -6,14 +6,26 @@
 
 namespace megalith::cuda {
 
-Kernel prepare(const ExpertRows&, const Site& site) {
+Kernel prepare(const ExpertParts& op, const Site& site) {
+  const Shape choice = site.in_shape(0);
+  const Type& cuts = site.outs[0];
+  const i64 each = op.experts / cuts.shape[1];
+  const i64 rank = index_runs(site.mesh, cuts.shape, cuts.layout, site.coord, 1).at(0).start;
+  const ExpertPartsLaunch l{choice[0] * choice[1], choice[2], int(each * rank), int(each), op.rows, op.parts};
+  return {expert_parts_workspace(l.tokens), [l](const Args& a) {
+            launch(l, {a.in<i32>(0), a.out<i32>(0), reinterpret_cast<i32*>(a.workspace)}, a.stream);
+          }};
+}
+
+Kernel prepare(const ExpertRows& op, const Site& site) {
   const Shape choice = site.in_shape(0);
   const std::vector<Run> experts = index_runs(site.mesh, site.outs[0].shape, site.outs[0].layout, site.coord, 1);
   check(experts.size() == 1, "[expert_rows] a rank's experts must be one block");
   const ExpertRowsLaunch l{count(choice), choice[2], int(experts[0].start), int(experts[0].length)};
-  return {expert_rows_workspace(l.choices, l.experts), [l](const Args& a) {
-            launch(l, {a.in<i32>(0), a.out<i32>(0), a.out<i32>(1), a.out<i32>(2), reinterpret_cast<i32*>(a.workspace)},
-                   a.stream);
+  return {expert_rows_workspace(l.choices, l.experts), [l, op](const Args& a) {
+            const i32* part = op.rows ? a.in<i32>(1) + op.part : nullptr;
+            i32* counts = reinterpret_cast<i32*>(a.workspace);
+            launch(l, {a.in<i32>(0), part, a.out<i32>(0), a.out<i32>(1), a.out<i32>(2), counts}, a.stream);
           }};
 }
 

@@ -18,7 +18,9 @@ Kernel prepare(const CombineRows& op, const Site& site) {
   const Shape y = site.out_shape(0);
   check_activation(op.name, site.ins[0].dtype);
   const CombineRowsLaunch l{site.ins[0].dtype, y[0] * y[1], y[2], site.in_shape(3)[3]};
-  return {0, [l](const Args& a) { launch_combine(l, a.in<i32>(3), a.ins[0], a.outs[0], a.stream); }};
+  return {0, [l, adds = op.adds](const Args& a) {
+            launch_combine(l, a.in<i32>(3), a.ins[0], adds ? a.ins[4] : nullptr, a.outs[0], a.stream);
+          }};
 }
 
 Kernel prepare(const GatherWeights& op, const Site& site) {

@@ -37,13 +37,20 @@ void launch_words(const GatherRowsLaunch& l, const i32* count, const i32* source
 
 // kSlots rows are on their way at once.
 template <class T, int N>
-__global__ void __launch_bounds__(kThreads) combine_kernel(CombineRowsLaunch l, const i32* slots, const T* rows, T* y) {
+__global__ void __launch_bounds__(kThreads)
+    combine_kernel(CombineRowsLaunch l, const i32* slots, const T* rows, const T* plus, T* y) {
   constexpr int kSlots = 4;
   const i64 token = i64(blockIdx.x) * blockDim.y + threadIdx.y;
   if (token >= l.tokens) return;
   const i32* of_token = slots + token * l.k;
+  if (plus == y) {
+    bool any = false;
+    for (i64 j = 0; j < l.k; ++j) any |= of_token[j] >= 0;
+    if (!any) return;
+  }
   for (i64 i = i64(threadIdx.x) * N; i < l.h; i += blockDim.x * N) {
     Numbers<float, N> sum{};
+    if (plus) sum = unpack<float>(load_pack<N>(plus + token * l.h + i));
     for (i64 j = 0; j < l.k; j += kSlots) {
       Pack<T, N> row[kSlots];
       i32 slot[kSlots];
@@ -88,13 +95,14 @@ void launch_gather(const GatherRowsLaunch& l, const i32* count, const i32* sourc
   check_launch("[gather_rows] launch");
 }
 
-void launch_combine(const CombineRowsLaunch& l, const i32* slots, const void* rows, void* y, cudaStream_t stream) {
+void launch_combine(const CombineRowsLaunch& l, const i32* slots, const void* rows, const void* plus, void* y,
+                    cudaStream_t stream) {
   if (l.tokens * l.h == 0) return;
   dispatch_activation(l.dtype, [&]<class T>() {
     const auto run = [&]<int N>() {
       const dim3 block = block_along(l.h / N);
-      combine_kernel<T, N><<<blocks_for(l.tokens, block.y), block, 0, stream>>>(l, slots, static_cast<const T*>(rows),
-                                                                                static_cast<T*>(y));
+      combine_kernel<T, N><<<blocks_for(l.tokens, block.y), block, 0, stream>>>(
+          l, slots, static_cast<const T*>(rows), static_cast<const T*>(plus), static_cast<T*>(y));
     };
     if (l.h % kPackSize<T> == 0)
       run.template operator()<kPackSize<T>>();

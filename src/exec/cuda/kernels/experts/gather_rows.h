@@ -11,12 +11,13 @@ struct GatherRowsLaunch {
 void launch_gather(const GatherRowsLaunch& l, const i32* count, const i32* source, const void* x, void* rows,
                    cudaStream_t stream);
 
-// y [tokens, h]: the sum of each token's rows, f32 or bf16.
+// y [tokens, h]: the sum of each token's rows and of `plus`, unless that is null; f32 or bf16. plus may be y.
 struct CombineRowsLaunch {
   DType dtype;
   i64 tokens, h, k;
 };
-void launch_combine(const CombineRowsLaunch& l, const i32* slots, const void* rows, void* y, cudaStream_t stream);
+void launch_combine(const CombineRowsLaunch& l, const i32* slots, const void* rows, const void* plus, void* y,
+                    cudaStream_t stream);
 
 // w[slots[i]] = p[i] and dp[i] = dw[slots[i]], or 0 where there is no row; f32, n slots.
 void launch_gather_weights(i64 n, const i32* slots, const float* p, float* w, cudaStream_t stream);
