@@ -1,5 +1,6 @@
 // Rules about mixtures of experts.
 #include <algorithm>
+#include <cmath>
 
 #include "config/field.h"
 #include "optim/optimizer.h"
@@ -155,6 +156,27 @@ std::string views_fit(const Options& o) {
   }
 }
 
+std::string rows_have_room(const Options& o) {
+  constexpr double kLeast = 0.1;  // parts of the tokens are nodes of the plan
+  const double factor = o.parallel.moe_expert_rank_capacity_factor.value_or(1);
+  if (factor >= kLeast && std::isfinite(factor)) return {};
+  return fmt::format("--moe-expert-rank-capacity-factor {} is out of range: give {} or more", factor, kLeast);
+}
+
+std::string room_is_of_experts(const Options& o) {
+  if (is_mixture(o) || !o.parallel.moe_expert_rank_capacity_factor) return {};
+  return "--moe-expert-rank-capacity-factor has no effect without --num-experts";
+}
+
+std::string overlap_has_both(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!p.moe_shared_expert_overlap) return {};
+  if (!is_mixture(o) || o.model.moe.shared_expert_intermediate_size == 0)
+    return "--moe-shared-expert-overlap has no effect without --moe-shared-expert-intermediate-size";
+  if (p.expert_model_parallel_size * p.expert_tensor_size() > 1) return {};
+  return "--moe-shared-expert-overlap has no effect where no ranks share experts";
+}
+
 std::string optimizer_takes_experts(const Options& o) {
   if (!is_mixture(o) || o.optimizer.chosen().granularity() != Granularity::matrix) return {};
   return fmt::format("--optimizer {} is not built for experts yet, whose matrices lie in one weight: use adam",
@@ -181,6 +203,9 @@ std::vector<Rule> expert_rules() {
        shared_width_divides},
       {"experts with tensor parallelism come with sequence-parallel", Topic::run, Action::refuse, tokens_are_split},
       {"the ranks of experts fit those of attention", Topic::run, Action::refuse, views_fit},
+      {"experts' rows have room", Topic::run, Action::refuse, rows_have_room},
+      {"room for experts' rows comes with experts", Topic::run, Action::warn, room_is_of_experts},
+      {"transfers beside the shared expert come with both", Topic::run, Action::warn, overlap_has_both},
       {"the optimizer takes experts", Topic::run, Action::refuse, optimizer_takes_experts},
   };
 }

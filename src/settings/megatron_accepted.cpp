@@ -16,7 +16,7 @@ constexpr Row kAccepted[] = {
      "--moe-hybridep-pad-uneven-dispatch-inputs --moe-permute-fusion-into-hybridep --moe-ncclep-static-shape "
      "--moe-ncclep-zero-copy --moe-dispatch-fwd-dtype= --moe-combine-bwd-dtype= --moe-use-grouped-tensor "
      "--moe-use-legacy-grouped-gemm --moe-single-grouped-bias --moe-single-grouped-weight "
-     "--use-grouped-gemm-for-shared-expert --moe-shared-expert-overlap --overlap-moe-expert-parallel-comm "
+     "--use-grouped-gemm-for-shared-expert --overlap-moe-expert-parallel-comm "
      "--overlap-dispatch-backward-with-experts-wgrad --high-priority-a2a-comm-stream "
      "--ep-overlap-early-attn-memory-release --enable-expert-tensor-parallelism --disable-moe-token-dropping"},
     {"attention never holds the s x s matrix here",

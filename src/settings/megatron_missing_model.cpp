@@ -21,7 +21,7 @@ constexpr Feature kOfModel[] = {
     {"this part of a mixture of experts is not built yet",
      "--moe-use-upcycling --moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
      "--moe-routing-trace-path= --moe-extended-tp "
-     "--moe-mlp-glu-interleave-size= --moe-shared-expert-glu-interleave-size= --moe-expert-rank-capacity-factor= "
+     "--moe-mlp-glu-interleave-size= --moe-shared-expert-glu-interleave-size= "
      "--moe-pad-experts-for-cuda-graph-inference --create-moe-param-group "
      "--moe-router-quantile-balancing-ema=0|0.0 --moe-expert-int-list=* --moe-expert-per-list=* --topk= --mlp-type= "
      "--moe-token-dropping --moe-train-capacity-factor= --moe-eval-capacity-factor= --moe-min-capacity= "

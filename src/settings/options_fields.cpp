@@ -150,6 +150,9 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
       .also("--moe-expert-parallel-size");
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size,
         "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.");
+  f.add("moe-expert-rank-capacity-factor", c.moe_expert_rank_capacity_factor,
+        "Room for experts' rows on a rank, times those of balanced experts; what is more is computed in parts, and none "
+        "is dropped. None: room for the worst case.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
@@ -179,6 +182,8 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
   f.add("tp-comm-overlap", c.tp_comm_overlap,
         "Transfers between tensor-parallel ranks in the backward beside products that do not need them.");
+  f.add("moe-shared-expert-overlap", c.moe_shared_expert_overlap,
+        "Tokens go to experts and back beside the work of the shared expert.");
   f.add("overlap-grad-reduce", c.overlap_grad_reduce, "Reduce gradients while the backward goes on.");
   f.add("overlap-param-gather", c.overlap_param_gather, "Gather updated weights beside the next forward.");
   f.add("grad-reduce-in-bf16", c.grad_reduce_in_bf16,

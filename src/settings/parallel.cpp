@@ -82,7 +82,8 @@ PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int 
 ParallelStyle style_of(const ParallelConfig& p) {
   return {.sequence_parallel = p.sequence_parallel && p.tensor_model_parallel_size > 1,
           .cp_all_to_all = p.cp_comm_type == CpCommType::a2a,
-          .pack_qkv = true};
+          .pack_qkv = true,
+          .expert_rows = p.moe_expert_rank_capacity_factor};
 }
 
 std::string rank_map(const Mesh& mesh) {

@@ -1,6 +1,7 @@
 // How a run's ranks share the work: sizes of the mesh's axes and what the flags choose about them.
 #pragma once
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "base/dtype.h"
@@ -25,6 +26,7 @@ struct ParallelConfig {
   i64 context_parallel_size = 1;
   i64 expert_model_parallel_size = 1;   // ranks that share a layer's experts
   i64 expert_tensor_parallel_size = 0;  // ranks that share an expert's matrices; 0: the tensor-parallel ones
+  std::optional<double> moe_expert_rank_capacity_factor{};  // room for experts' rows; none: for the worst case
   bool sequence_parallel = false;
   CpCommType cp_comm_type = CpCommType::all_gather;
   PipelineSchedule pipeline_schedule = PipelineSchedule::one_f_one_b;
@@ -38,6 +40,7 @@ struct ParallelConfig {
   bool account_for_loss_in_pipeline_split = false;
   bool use_distributed_optimizer = false;  // optimizer state cut over the data-parallel ranks
   bool tp_comm_overlap = false;            // transfers of the backward beside its products
+  bool moe_shared_expert_overlap = false;  // tokens to experts and back, beside the shared expert
   bool overlap_grad_reduce = false;        // beside the backward
   bool overlap_param_gather = false;       // beside the next forward
   bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums: main_grads_dtype

@@ -76,7 +76,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.recompute = o.recompute, s.offload = o.offload;
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
-               o.parallel.cp_comm_type == CpCommType::p2p};
+               o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole

@@ -26,6 +26,7 @@ struct TrainingSpec {
   bool documents = false;  // positions and document starts come with the data
   bool regather = true;
   bool ring = false;
+  bool overlap_experts = false;
   std::set<std::string> passes_off = {};
   RecomputeConfig recompute = {};
   bool tally = false;  // all that a mixture can tell
