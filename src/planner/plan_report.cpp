@@ -4,10 +4,12 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/mib.h"
 #include "facts/facts_file.h"
 #include "planner/communication.h"
+#include "planner/expert_report.h"
 #include "planner/offload_report.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
@@ -49,8 +51,12 @@ static std::string remake_line(const Plan& plan) {
                                      [](const Program& p) { return p.name == "micro-batch"; });
   if (training == plan.programs.end()) return {};
   const Program& p = *training;
-  for (const Instruction& in : p.instructions)
-    if (const int y = made_again(in.op); y >= 0) bytes += p.buffers[in.outs[size_t(y)]].bytes;
+  std::set<int> repeated;  // buffers: what the backward makes is not kept anyway
+  for (const Instruction& in : p.instructions) {
+    const int y = made_again(in.op);
+    if (y >= 0 && !repeated.count(in.ins[1])) bytes += p.buffers[in.outs[size_t(y)]].bytes;
+    if (in.phase == Phase::backward && !in.origin.recomputed) repeated.insert(in.outs.begin(), in.outs.end());
+  }
   if (bytes == 0) return {};
   return fmt::format("  made again in gradients: {:.1f} MiB of activations that need not be kept\n", mib(bytes));
 }
@@ -84,7 +90,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   for (const Program& p : step.plan.programs)
     out += fmt::format("  {:<28} {:>16} instructions\n", "program " + p.name, p.instructions.size());
   out += fmt::format("  model flops per iteration    {:>16.4g}\n", size.flops() * double(BatchSizes(o).largest()));
-  out += memory_table(step.plan);
+  out += expert_lines(o) + memory_table(step.plan);
   out += offload_line(step.plan) + activation_offload_lines(o.offload, step);
   out += remake_line(step.plan);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
