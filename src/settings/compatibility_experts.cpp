@@ -163,6 +163,16 @@ std::string rows_have_room(const Options& o) {
   return fmt::format("--moe-expert-rank-capacity-factor {} is out of range: give {} or more", factor, kLeast);
 }
 
+// Weight gradients that wait need the rows of all parts.
+std::string parts_end_in_the_backward(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  if (!is_mixture(o) || !p.moe_expert_rank_capacity_factor || p.pipeline_model_parallel_size == 1 ||
+      p.pipeline_schedule != PipelineSchedule::zero_bubble)
+    return {};
+  return "--moe-expert-rank-capacity-factor does not go with --pipeline-schedule zero-bubble, whose weight gradients "
+         "keep all rows: leave one out";
+}
+
 std::string room_is_of_experts(const Options& o) {
   if (is_mixture(o) || !o.parallel.moe_expert_rank_capacity_factor) return {};
   return "--moe-expert-rank-capacity-factor has no effect without --num-experts";
@@ -204,6 +214,7 @@ std::vector<Rule> expert_rules() {
       {"experts with tensor parallelism come with sequence-parallel", Topic::run, Action::refuse, tokens_are_split},
       {"the ranks of experts fit those of attention", Topic::run, Action::refuse, views_fit},
       {"experts' rows have room", Topic::run, Action::refuse, rows_have_room},
+      {"parts of experts' rows end in the backward", Topic::run, Action::refuse, parts_end_in_the_backward},
       {"room for experts' rows comes with experts", Topic::run, Action::warn, room_is_of_experts},
       {"transfers beside the shared expert come with both", Topic::run, Action::warn, overlap_has_both},
       {"the optimizer takes experts", Topic::run, Action::refuse, optimizer_takes_experts},

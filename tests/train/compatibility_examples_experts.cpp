@@ -45,6 +45,11 @@ Examples examples_of_experts() {
       {"experts' rows have room",
        {mixture + "--moe-expert-rank-capacity-factor 0.05",
         "--moe-expert-rank-capacity-factor 0.05 is out of range: give 0.1 or more"}},
+      {"parts of experts' rows end in the backward",
+       {ranks + "2 --pipeline-model-parallel-size 2 --pipeline-schedule zero-bubble "
+                "--moe-expert-rank-capacity-factor 2",
+        "--moe-expert-rank-capacity-factor does not go with --pipeline-schedule zero-bubble, whose weight gradients "
+        "keep all rows: leave one out"}},
       {"room for experts' rows comes with experts",
        {"--moe-expert-rank-capacity-factor 2",
         "--moe-expert-rank-capacity-factor has no effect without --num-experts"}},
