@@ -151,8 +151,8 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add("expert-tensor-parallel-size", c.expert_tensor_parallel_size,
         "Ranks that share each expert's matrices; 0: --tensor-model-parallel-size.");
   f.add("moe-expert-rank-capacity-factor", c.moe_expert_rank_capacity_factor,
-        "Room for experts' rows on a rank, times those of balanced experts; what is more is computed in parts, and none "
-        "is dropped. None: room for the worst case.");
+        "Room for experts' rows on a rank, times those of balanced experts; what is more is computed in parts, and "
+        "none is dropped. None: room for the worst case.");
   f.add("sequence-parallel", c.sequence_parallel, "Split norms and dropout over the tensor-parallel ranks.");
   f.add("cp-comm-type", c.cp_comm_type, {"all_gather", "a2a", "p2p"},
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
