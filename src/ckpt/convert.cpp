@@ -121,19 +121,23 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   const TensorMapping mapping = megatron_mapping(m, megatron_layers(m), rows);
   const std::optional<DType> type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
+  const TensorMapping trained = trained_part(m, mapping), untrained = untrained_part(m, mapping);
   const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {
     const auto spell = [ours](const std::string& name) { return ours + name; };
     const auto has = [&](const std::string& name) { return tensors->find(ours + name).has_value(); };
-    const TensorMapping kept = ours.empty() ? mapping : part_of(mapping, has);  // of weights none may be missing
+    const TensorMapping kept = ours.empty() ? trained : part_of(trained, has);  // of weights none may be missing
     all.join(std::make_shared<MappedTensors>(tensors, kept, MapTo::theirs,
                                              MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
   };
   add("", "", type);
+  if (!untrained.ours.empty())
+    all.join(
+        std::make_shared<MappedTensors>(tensors, untrained, MapTo::theirs, MappedTensors::Options{.type = DType::f32}));
   std::set<std::string> mapped;
   for (const NamedShape& t : mapping.ours) mapped.insert(t.name);
   all.join(tensors, [&](const std::string& name) { return !is_optimizer_tensor(name) && !mapped.contains(name); });
   const std::string state = kMegatronState;
-  const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, mapping.ours);
+  const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, trained.ours);
   if (!kinds.empty()) add("", state + "param.", DType::f32);
   for (const std::string& kind : kinds) add(kOptimizerState + kind + ".", state + kind + ".", DType::f32);
   const std::string common = pickle_common({.manifest = from.manifest,

@@ -18,11 +18,26 @@ constexpr const char* kMtp =
     "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --mtp-num-layers 2 "
     "--mtp-loss-scaling-factor 0.3 ";
 
+// Mixtures of experts; their router is in f32 here.
+constexpr const char* kMoe =
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear --num-query-groups 2 "
+    "--untie-embeddings-and-output-weights --num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 96 "
+    "--moe-router-dtype fp32 --moe-router-load-balancing-type aux_loss --moe-aux-loss-coeff 1e-2 ";
+constexpr const char* kDeepseek =
+    "--swiglu --normalization RMSNorm --position-embedding-type rope --disable-bias-linear "
+    "--untie-embeddings-and-output-weights --multi-latent-attention --q-lora-rank 24 --kv-lora-rank 16 --qk-head-dim "
+    "16 --qk-pos-emb-head-dim 8 --v-head-dim 24 --qk-layernorm --rope-type rope --num-experts 8 --moe-layer-freq [0,1] "
+    "--moe-router-topk 2 --moe-ffn-hidden-size 48 --moe-router-dtype fp32 --moe-router-score-function sigmoid "
+    "--moe-router-topk-scaling-factor 2.5 --moe-router-enable-expert-bias --moe-router-load-balancing-type "
+    "seq_aux_loss --moe-aux-loss-coeff 1e-3 --moe-shared-expert-intermediate-size 40 --mtp-num-layers 1 "
+    "--mtp-loss-scaling-factor 0.3 ";
+
 struct Case {
   const char *name, *model, *type;
-  const char* ranks;  // Megatron's: tensor, pipeline, data
+  const char* ranks;  // Megatron's: tensor, pipeline, data, and of experts
   const char* kind;   // what they write: see megatron_core.py
   int steps;          // that they train, before and after
+  int ours = 1;       // our ranks, that share experts out
 };
 
 // Names of tests, not pointers and flags.
@@ -36,6 +51,16 @@ constexpr Case kCases[] = {
     {"llama_bf16_old", kLlama, "--bf16", "1,1,1", "torch_plain", 2},
     {"mtp", kMtp, "", "1,1,1", "fully_reshardable", 3},
     {"mtp_bf16_old", kMtp, "--bf16", "1,1,1", "torch_plain", 2},
+    {"experts", kMoe, "", "1,1,1", "fully_reshardable+local", 3},
+    {"experts_bf16", kMoe, "--bf16", "1,1,1", "fully_reshardable", 3},
+    {"experts_apart", kMoe, "", "1,1,1", "fully_reshardable+singleton", 3},
+    {"experts_old", kMoe, "", "1,1,1", "torch", 3},
+    {"experts_bf16_old", kMoe, "--bf16", "1,1,1", "torch_plain", 2},
+    {"deepseek", kDeepseek, "", "1,1,1", "fully_reshardable", 3},
+    {"deepseek_old", kDeepseek, "", "1,1,1", "torch", 3},
+    {"expert_data", kMoe, "", "1,1,2,2", "fully_reshardable+chained", 0, 2},
+    {"expert_data_old", kMoe, "--bf16", "1,1,2,2", "torch", 0, 2},
+    {"expert_tensor", kMoe, "", "2,1,2,2", "fully_reshardable", 0, 2},
     {"tensor_data", kLlama, "", "2,1,2", "fully_reshardable", 0},
     {"tensor_pipeline_bf16", "--add-qkv-bias", "--bf16", "2,2,1", "dp_reshardable", 0},
     {"tensor_pipeline_old", "", "--bf16", "2,2,1", "torch", 0},
@@ -62,13 +87,17 @@ TEST_P(MegatronCore, GoesOnWithOurRunsAndWeWithItsRuns) {
   must("preprocess-data --tokenizer-type NullTokenizer --vocab-size 512 --input " + *this / "one.jsonl" +
        " --output-prefix " + *this / "one");
   // 512 is a multiple of 128: padded rows would count in Megatron's loss.
+  if (c.ours > 1 && !has_mpirun()) GTEST_SKIP() << "there is no mpirun here";
+  const std::string ranks = c.ours > 1 ? fmt::format("--expert-model-parallel-size {}", c.ours) : "";
   const auto run = [&](const std::string& more) {
-    must(
+    const Ran ran = megalith(
         fmt::format("pretrain-gpt --tokenizer-type NullTokenizer --vocab-size 512 --data-path {} --split 1,0,0 {} {} "
                     "--num-layers 2 --hidden-size 64 --num-attention-heads 4 --seq-length 32 --micro-batch-size 1 "
                     "--global-batch-size 2 --lr 1e-2 --lr-decay-style constant --lr-decay-iters 100 --weight-decay "
-                    "0.1 --eval-iters 0 --log-interval 1 --no-progress {}",
-                    *this / "one_text_document", c.model, c.type, more));
+                    "0.1 --eval-iters 0 --log-interval 1 --no-progress {} {}",
+                    *this / "one_text_document", c.model, c.type, ranks, more),
+        {.ranks = c.ours});
+    ASSERT_TRUE(ran.ok()) << ran.err;
   };
   run("--train-iters 3 --save-interval 3 --ckpt-format torch_dist --save " + *this / "ours");
   run("--train-iters 9 --metrics-file " + *this / "whole.jsonl");

@@ -13,7 +13,6 @@ namespace megalith {
 namespace {
 
 using Kind = PickleValue::Kind;
-using Params = std::vector<RankParam*>;
 
 const std::vector<const PickleValue*>& list_of(const PickleValue* v, const char* what) {
   want(v != nullptr && v->sequence() != nullptr, "its optimizer has no list of {}", what);
@@ -58,8 +57,8 @@ std::vector<Group> groups_of(const PickleValue* list) {
   return groups;
 }
 
-Params members(const Params& params, const Group& group, bool any_decoupled) {
-  Params out;
+RankParams members(const RankParams& params, const Group& group, bool any_decoupled) {
+  RankParams out;
   for (RankParam* p : params) {
     const bool vector = p->weight.tensor.shape.size() == 1 || p->name.ends_with(".bias");
     const bool table = p->name.ends_with("word_embeddings.weight") || p->name.ends_with("output_layer.weight");
@@ -69,9 +68,10 @@ Params members(const Params& params, const Group& group, bool any_decoupled) {
 }
 
 // The buffer's parameters, and those that Megatron gives a bucket of their own.
-std::vector<BucketParam> bucket_params(const RankModel& model, const RankPlace& place, bool first, bool last) {
+std::vector<BucketParam> bucket_params(const RankParams& model, const RankPlace& place, bool first, bool last) {
   std::vector<BucketParam> params;
-  for (const RankParam& p : model) {
+  for (const RankParam* param : model) {
+    const RankParam& p = *param;
     const bool shared = (first && place.first_stage && p.name.ends_with("word_embeddings.weight")) ||
                         (last && place.last_stage && p.name.ends_with("output_layer.weight"));
     params.push_back({count(p.weight.tensor.shape), place.shared_embedding && shared});
@@ -98,10 +98,9 @@ std::vector<i64> starts_in(const std::vector<BucketParam>& params, i64 bucket_si
 
 }  // namespace
 
-void add_grouped_state(const RankFile& model, const PickleValue& optimizer, std::vector<RankModel*> chunks) {
-  Params params;
-  for (RankModel* chunk : chunks)
-    for (RankParam& p : *chunk) params.push_back(&p);
+void add_grouped_state(const RankFile& model, const PickleValue& optimizer, const std::vector<RankParams>& chunks) {
+  RankParams params;
+  for (const RankParams& chunk : chunks) params.insert(params.end(), chunk.begin(), chunk.end());
   const PickleValue* mains = optimizer.find("fp32_from_fp16_params");
   const PickleValue* inner = mains == nullptr ? &optimizer : optimizer.find("optimizer");
   want(inner != nullptr && inner->is_dict(), "its optimizer is none of Megatron's that are read");
@@ -110,7 +109,7 @@ void add_grouped_state(const RankFile& model, const PickleValue& optimizer, std:
   const bool any_decoupled = std::ranges::any_of(groups, &Group::decoupled);
   std::size_t placed = 0;
   for (std::size_t g = 0; g < groups.size(); ++g) {
-    const Params members_of = members(params, groups[g], any_decoupled);
+    const RankParams members_of = members(params, groups[g], any_decoupled);
     want(members_of.size() == groups[g].numbers.size(),
          "its group {} has {} parameters, by its settings {} belong there", g, groups[g].numbers.size(),
          members_of.size());
@@ -134,14 +133,14 @@ void add_grouped_state(const RankFile& model, const PickleValue& optimizer, std:
   want(placed == params.size(), "its groups have {} of {} parameters", placed, params.size());
 }
 
-void add_bucketed_state(const RankFile& from, const RankPlace& place, std::vector<RankModel*> chunks) {
-  const PickleValue& root = from.file.root();
+void add_bucketed_state(const RankFile& from, const PickleValue& root, const RankPlace& place,
+                        const std::vector<RankParams>& chunks) {
   want(root.is_dict(), "its distrib_optim.pt is of several optimizers");
   want(is_set(root.find("buckets_coalesced")), "its distrib_optim.pt is in the form of before February 2024");
   const auto buffers = by_number(&root, "buffers");
   want(buffers.size() == chunks.size(),
        "its distrib_optim.pt has {} buffers for {} model chunks: parameters of several "
-       "types, or experts, are not read",
+       "types are not read",
        buffers.size(), chunks.size());
   for (std::size_t c = 0; c < chunks.size(); ++c) {
     const PickleValue* buffer = nullptr;
@@ -149,7 +148,7 @@ void add_bucketed_state(const RankFile& from, const RankPlace& place, std::vecto
     want(types.is_dict() && types.items.size() == 2, "its distrib_optim.pt has parameters of several types");
     buffer = types.items[1];
     const PickleValue* unpadded = buffer->find("numel_unpadded");
-    const auto params = bucket_params(*chunks[c], place, c == 0, c + 1 == chunks.size());
+    const auto params = bucket_params(chunks[c], place, c == 0, c + 1 == chunks.size());
     std::vector<i64> starts;
     for (std::size_t k = 0; k < std::size(kStateKinds); ++k) {
       const PickleValue* v = buffer->find(kStateKinds[k]);
@@ -159,8 +158,8 @@ void add_bucketed_state(const RankFile& from, const RankPlace& place, std::vecto
       want(elements <= t->shape[0], "its {} has {} elements of {}", kStateKinds[k], t->shape[0], elements);
       if (k == 0) starts = starts_in(params, c == 0 ? place.bucket_size : 0, elements);
       for (std::size_t i = 0; i < params.size(); ++i) {
-        RankTensor& part = (*chunks[c])[i].state[k].emplace(RankTensor{*t, from.number});
-        part.tensor.shape = (*chunks[c])[i].weight.tensor.shape;
+        RankTensor& part = chunks[c][i]->state[k].emplace(RankTensor{*t, from.number});
+        part.tensor.shape = chunks[c][i]->weight.tensor.shape;
         part.tensor.strides = row_major_strides(part.tensor.shape);
         part.tensor.position += starts[i] * size_of(t->dtype());
       }

@@ -23,7 +23,8 @@ struct RankParam {
   RankTensor weight;
   std::array<std::optional<RankTensor>, 3> state{};  // main value and both moments, as far as they are there
 };
-using RankModel = std::vector<RankParam>;  // a model chunk's, in the model's order
+using RankModel = std::vector<RankParam>;    // a model chunk's, in the model's order
+using RankParams = std::vector<RankParam*>;  // those of them that one optimizer updates
 
 struct RankFile {
   const TorchFile& file;
@@ -37,8 +38,10 @@ struct RankPlace {
   i64 bucket_size;        // of the first chunk's buckets, at least; 0: it has one
 };
 
-// Fills in the chunks' state. UnplacedState if it fits not exactly.
-void add_grouped_state(const RankFile& model, const PickleValue& optimizer, std::vector<RankModel*> chunks);
-void add_bucketed_state(const RankFile& state, const RankPlace& place, std::vector<RankModel*> chunks);
+// Fills in the state of one optimizer's parameters, of each chunk. UnplacedState if it fits not exactly.
+void add_grouped_state(const RankFile& model, const PickleValue& optimizer, const std::vector<RankParams>& chunks);
+// `root`: of the optimizer in the file.
+void add_bucketed_state(const RankFile& state, const PickleValue& root, const RankPlace& place,
+                        const std::vector<RankParams>& chunks);
 
 }  // namespace megalith

@@ -9,6 +9,7 @@
 #include "base/check.h"
 #include "ckpt/native/model_json.h"
 #include "ckpt/torch/megatron_arg_values.h"
+#include "ckpt/torch/megatron_mixture.h"
 #include "ckpt/torch/unbuilt_args.h"
 
 namespace megalith {
@@ -144,6 +145,7 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   refuse_unbuilt(args);
   ModelConfig m;
   read_latent_attention(a, m.mla);
+  read_mixture(a, m.moe);
   read_sizes(a, m, rows, vocab_size);
   read_positions(a, has, m);
   read_layers(a, has, m);
@@ -173,8 +175,15 @@ static std::optional<i64> steps_in(const PickleValue* v, const char* name) {
   return pickle_count(step, fmt::format("[megatron] the optimizer's {}", name));
 }
 
+const PickleValue& first_optimizer(const PickleValue& optimizer) {
+  if (const auto* chain = optimizer.sequence(); chain != nullptr && !chain->empty()) return *chain->front();
+  const bool numbered = optimizer.is_dict() && !optimizer.items.empty() && optimizer.items[0]->kind == Kind::integer;
+  return numbered ? *optimizer.items[1] : optimizer;
+}
+
 std::optional<i64> optimizer_steps(const PickleValue* optimizer) {
   if (optimizer == nullptr) return std::nullopt;
+  optimizer = &first_optimizer(*optimizer);
   const PickleValue* inner = optimizer->find("optimizer");
   if (inner == nullptr) inner = optimizer;
   const PickleValue* state = inner->find("state");

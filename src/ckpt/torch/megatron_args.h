@@ -11,13 +11,17 @@
 namespace megalith {
 
 // The model that the arguments describe, resolved; tensors tell what they leave open (biases, tied output). `rows`: of
-// the embedding; the vocabulary's size where they don't give it, unless `vocab_size` (0: unknown) does. Error, naming
-// it, for a setting that our models don't have.
+// the embedding; the vocabulary's size where they don't give it, unless `vocab_size` (0: unknown) does. `has`: by names
+// without layers' numbers, as "decoder.layers.mlp.linear_fc1.bias". Error, naming it, for a setting that our models
+// don't have.
 ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 rows, i64 vocab_size);
 
 // Error if `common`, at `where`, says that it is of another version than those that are read. Without one it is of
 // `usual`.
 void check_version(const PickleValue& common, const std::string& where, double usual);
+
+// Of a chain of optimizers, a list or a dict by number, the first; all have taken as many steps. Another one itself.
+const PickleValue& first_optimizer(const PickleValue& optimizer);
 
 // Adam's count of steps, which Megatron's optimizer settings give: of all, or of the first group of parameters that has
 // one. Error if that is none.

@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parse_json.h"
+#include "ckpt/torch/megatron_mixture.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
 
@@ -137,7 +138,7 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.entry("mtp_loss_scaling_factor", m.mtp.loss_scaling_factor);
   p.flag("mtp_use_repeated_layer", m.mtp.use_repeated_layer);
   p.flag("mtp_detach_heads", m.mtp.detach_heads);
-  p.text("num_experts"), p.none();
+  put_mixture(p, m);
   put_latent_attention(p, m);
 }
 
@@ -184,23 +185,28 @@ double number(const ordered_json& j, const char* key, double fallback) {
 // Two groups: matrices decay, vectors don't. Before them a third one, of the word embeddings and the output layer,
 // where these have rates of their own: newer Megatron tells groups apart by their rates, older takes the last. The
 // schedule is the one in effect, which need not be the flags': each group goes on with its own in Megatron, whatever
-// opt_param_scheduler says.
-void put_param_groups(PickleWriter& p, const ordered_json& config, const ordered_json& schedules, i64 steps) {
+// opt_param_scheduler says. Experts' are another optimizer's: of the two groups those that have parameters.
+struct GroupsOf {
+  bool experts, vectors;  // whether they are experts', and whether any of them is a vector
+};
+void put_param_groups(PickleWriter& p, const ordered_json& config, const ordered_json& schedules, i64 steps,
+                      const GroupsOf& of) {
   const double lr = number(schedules, "lr", number(config, "lr", 0));
   const double min_lr = number(schedules, "min_lr", number(config, "min_lr", 0));
   const double weight_decay = number(schedules, "end_weight_decay", number(config, "weight_decay", 0.01));
   struct Group {
     double decay, max_lr, min_lr;
   };
-  std::vector<Group> groups = {{1, lr, min_lr}, {0, lr, min_lr}};
-  if (schedules.contains("decoupled_lr"))
+  std::vector<Group> groups = {{1, lr, min_lr}};
+  if (of.vectors) groups.push_back({0, lr, min_lr});
+  if (schedules.contains("decoupled_lr") && !of.experts)
     groups.insert(groups.begin(),
                   {1, number(schedules, "decoupled_lr", lr), number(schedules, "decoupled_min_lr", min_lr)});
   p.list([&] {
     for (const auto& [decay, max_lr, least_lr] : groups)
       p.dict([&] {
         p.entry("wd_mult", decay), p.entry("lr_mult", 1.0);
-        p.flag("is_expert_parallel", false), p.flag("is_decoupled_lr", false), p.flag("default_config", true);
+        p.flag("is_expert_parallel", of.experts), p.flag("is_decoupled_lr", false), p.flag("default_config", true);
         p.entry("max_lr", max_lr), p.entry("min_lr", least_lr), p.entry("lr", max_lr);
         p.entry("weight_decay", decay * weight_decay);
         p.text("betas");
@@ -229,15 +235,25 @@ void put_scheduler(PickleWriter& p, const ordered_json& s, i64 samples) {
   });
 }
 
-void put_optimizer(PickleWriter& p, const ordered_json& config, const ordered_json& state) {
+// A chain of two where the run's experts are shared out: so has Megatron-LM with as many expert-parallel ranks.
+void put_optimizer(PickleWriter& p, const ModelConfig& m, const ordered_json& config, const ordered_json& state) {
   const auto steps = i64(number(state, "optimizer_steps", 0));
-  p.text("optimizer");
-  p.dict([&] {
-    p.text("optimizer");
+  const auto put_one = [&](const GroupsOf& of) {
     p.dict([&] {
-      p.text("param_groups"), put_param_groups(p, config, state.value("schedules", ordered_json::object()), steps);
+      p.text("optimizer");
+      p.dict([&] {
+        p.text("param_groups");
+        put_param_groups(p, config, state.value("schedules", ordered_json::object()), steps, of);
+      });
+      p.entry("param_state_sharding_type", std::string_view("fully_reshardable"));
     });
-    p.entry("param_state_sharding_type", std::string_view("fully_reshardable"));
+  };
+  p.text("optimizer");
+  const bool chain = has_experts(m) && number(config, "expert_model_parallel_size", 1) > 1;
+  if (!chain) return put_one({.experts = false, .vectors = true});
+  p.dict([&] {
+    p.integer(0), put_one({.experts = false, .vectors = true});
+    p.integer(1), put_one({.experts = true, .vectors = m.mlp_bias()});
   });
 }
 
@@ -253,7 +269,7 @@ std::string pickle_common(const MegatronState& s) {
     p.object("argparse", "Namespace", [&] { p.dict([&] { put_args(p, s, config); }); });
     p.entry("checkpoint_version", 3.0);
     p.entry("iteration", s.manifest.iteration);
-    if (s.has_optimizer) put_optimizer(p, config, state);
+    if (s.has_optimizer) put_optimizer(p, s.model, config, state);
     if (state.contains("schedules")) put_scheduler(p, state["schedules"], i64(number(state, "schedule_samples", 0)));
     p.entry("num_floating_point_operations_so_far", i64{0});
     p.text("content_metadata");

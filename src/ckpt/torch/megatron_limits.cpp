@@ -1,4 +1,4 @@
-// What of a model Megatron's arguments cannot say, and which objects its modules look for.
+// What of a model Megatron's arguments cannot say.
 #include <fmt/ranges.h>
 
 #include "ckpt/torch/megatron_common.h"
@@ -24,7 +24,6 @@ static std::string rope_unknown_to_megatron(const ModelConfig& m) {
 std::string unknown_to_megatron(const ModelConfig& m) {
   std::vector<std::string> parts;
   if (m.position_embedding_type == PositionEmbedding::alibi) parts.push_back("ALiBi");
-  if (m.moe.num_experts > 0) parts.push_back("mixtures of experts (its arguments of them are not written yet)");
   if (m.parallel_residual) parts.push_back("attention and MLP side by side");
   if (!m.add_bias_linear && (m.add_attention_bias || m.add_mlp_bias)) parts.push_back("biases in some linears only");
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
@@ -34,37 +33,15 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   if (m.qk_layernorm && m.qk_layernorm_across_heads) parts.push_back("norms of queries and keys across heads");
   if (m.qk_layernorm && m.normalization == Normalization::layer_norm)
     parts.push_back("RMS norms of queries and keys beside LayerNorm");
+  const MoeConfig& moe = m.moe;
+  if (moe.num_experts > 0 && moe.router_num_groups > 0 && moe.router_group_topk > 0 &&
+      moe.group_best() != moe.router_topk / moe.router_group_topk)
+    parts.push_back(fmt::format("groups of experts by the sum of {} best beside {} of {} experts", moe.group_best(),
+                                moe.router_topk, moe.router_group_topk));
   if (const std::string rope = rope_unknown_to_megatron(m); !rope.empty()) parts.push_back(rope);
   if (m.mla.on() && m.qk_layernorm && m.mla.norm_epsilon > 0 && m.mla.norm_epsilon != m.norm_epsilon)
     parts.push_back(fmt::format("norms of latents with epsilon {} beside {}", m.mla.norm_epsilon, m.norm_epsilon));
   return fmt::format("{}", fmt::join(parts, ", "));
-}
-
-std::vector<std::string> extra_state_names(const ModelConfig& m) {
-  std::vector<std::string> modules = {"self_attention.linear_qkv"};
-  if (m.mla.on()) {
-    modules = {"input_layernorm", "self_attention.linear_kv_down_proj", "self_attention.linear_kv_up_proj"};
-    if (m.mla.q_lora_rank)
-      modules.insert(modules.end(), {"self_attention.linear_q_down_proj", "self_attention.linear_q_up_proj"});
-    else
-      modules.push_back("self_attention.linear_q_proj");
-  }
-  modules.insert(modules.end(), {"self_attention.linear_proj", "mlp.linear_fc1", "mlp.linear_fc2"});
-  if (m.qk_layernorm && !m.mla.on())
-    modules.insert(modules.end(), {"self_attention.q_layernorm", "self_attention.k_layernorm"});
-  std::vector<std::string> names;
-  for (const std::string& module : modules)
-    for (i64 n = 0; n < m.num_layers; ++n)
-      names.push_back(fmt::format("decoder.layers.{}._extra_state/shard_{}_{}", module, n, m.num_layers));
-  names.push_back("decoder.final_layernorm._extra_state/shard_0_1");
-  for (i64 n = 0; n < m.mtp.modules(); ++n) {
-    const std::string place = fmt::format("mtp.layers.{}.", n);
-    for (const char* own : {"enorm", "hnorm", "eh_proj", "final_layernorm"})
-      names.push_back(place + own + "._extra_state/shard_0_1");
-    for (const std::string& module : modules)
-      names.push_back(place + "transformer_layer." + module + "._extra_state/shard_0_1");
-  }
-  return names;
 }
 
 }  // namespace megalith

@@ -6,6 +6,7 @@
 //   mlp.linear_fc1 [2f, h] (gates, then ups)          linear_fc1 [2, f, h]                   flat
 //   mlp.experts.experts.linear_fc1 [e, 2f, h]         mlp.experts.linear_fc1 [e, 2, f, h]    flat
 //   mlp.experts.local_experts.I.linear_fc1 [2f, h]    the same, of experts apart             flat, one of e
+//   mlp.experts.experts.I.linear_fc1.weight_w, _v     the same, of gates and ups apart too   flat, halves of one
 //   mtp.layers.J.eh_proj [h, 2h]                      eh_proj_embedding, eh_proj_hidden      halves of each row
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
 //   linear_q_up_proj [a*(dn+dr), rq] and so on        [a, 1, dn+dr, rq]                      flat: the same rows
@@ -22,18 +23,26 @@
 namespace megalith {
 
 enum class MegatronLayers { stacked, separate };
-enum class MegatronExperts { joined, apart };  // a layer's in one tensor, as in torch_dist, or each by itself
+// A layer's in one tensor, as in torch_dist; each by itself; or as torch_dist has them with singleton_local_shards:
+// each by itself, and gates and ups of every MLP apart.
+enum class MegatronExperts { joined, apart, singleton };
 
 // How torch_dist has a model's layers: side by side where all are alike.
 MegatronLayers megatron_layers(const ModelConfig& model);
 
-// Whether the checkpoint has a tensor, by Megatron's name without layer numbers: "decoder.layers.mlp.linear_fc1.bias".
+// Whether the checkpoint has a tensor, by Megatron's name.
 using HasTensor = std::function<bool(const std::string& name)>;
 
 // `rows`: of the embedding and the output layer there; at least model.vocab_size. Where layer implementations name a
-// tensor differently, the name that the files have counts; without `has` transformer-engine's.
+// tensor differently, the name that the files have counts; without `has` transformer-engine's. Experts that are not
+// joined need layers apart.
 TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has = {},
                                MegatronExperts experts = MegatronExperts::joined);
+
+// Of a mapping what the optimizer updates, and what a model keeps beside that: biases of routers, always f32.
+TensorMapping trained_part(const ModelConfig& model, const TensorMapping& mapping);
+TensorMapping untrained_part(const ModelConfig& model, const TensorMapping& mapping);
+inline constexpr std::string_view kRouterBias = ".router.expert_bias";
 
 // A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
 // Megatron Core, call some of them otherwise.

@@ -152,7 +152,7 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
   };
   const auto is_weight = [](const SaveTensor& t) { return t.is_trained && !is_optimizer_tensor(t.name); };
   for (const SaveTensor& t : ours)
-    if (!t.is_trained) blocks.push_back(t);
+    if (!t.is_trained) links.contains(t.name) ? add(t, t.name, "", t.dtype) : blocks.push_back(t);
   for (const SaveTensor& t : ours)
     if (is_weight(t)) add(t, t.name, "", run.params);
   for (const SaveTensor& t : ours)

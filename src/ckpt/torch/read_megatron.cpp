@@ -13,6 +13,7 @@
 namespace megalith {
 namespace {
 
+// By names without layers' numbers.
 HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
   return [&tensors, layers](const std::string& name) {
     constexpr std::string_view kLayers = "decoder.layers.";
@@ -67,15 +68,40 @@ TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefi
   return part_of(mapping, [&](const std::string& name) { return ours.contains(name); });
 }
 
+// The model's links with the files: all, and of those what the optimizer updates, and what it does not.
+struct Links {
+  TensorMapping all, trained, untrained;
+};
+
+MegatronExperts experts_in(const TensorReader& files) {
+  const auto any = [&](auto&& is_it) { return std::ranges::any_of(files.tensors(), is_it, &TensorSpec::name); };
+  if (any([](const std::string& n) { return n.ends_with(".linear_fc1.weight_w"); })) return MegatronExperts::singleton;
+  return any([](const std::string& n) { return n.find(".mlp.experts.local_experts.") != n.npos; })
+             ? MegatronExperts::apart
+             : MegatronExperts::joined;
+}
+
+Links links_of(const TensorReader& files, const ModelConfig& model, MegatronLayers layers, i64 rows) {
+  const MegatronExperts experts = experts_in(files);
+  check(experts == MegatronExperts::joined || layers == MegatronLayers::separate,
+        "[load] {}: experts have tensors of their own, and layers have not", files.where());
+  const HasTensor has = [&files](const std::string& name) { return files.find(name).has_value(); };
+  Links links{.all = megatron_mapping(model, layers, rows, has, experts)};
+  links.trained = trained_part(model, links.all), links.untrained = untrained_part(model, links.all);
+  return links;
+}
+
 // Main values where the optimizer has them, and its states. UnplacedState if any of them is not whole.
 std::shared_ptr<const TensorReader> logical_tensors(const std::shared_ptr<const TensorReader>& files,
-                                                    const TensorMapping& mapping, const std::set<std::string>& own) {
+                                                    const Links& links, const std::set<std::string>& own) {
+  const TensorMapping& mapping = links.trained;
   auto all = std::make_shared<JoinedTensors>(files->where());
   const std::string state = kMegatronState;
   std::string main;
   for (const char* kind : kMainKinds)
     if (has_state(*files, kind, mapping.theirs)) main = state + kind + ".";
   add_mapped(*all, files, mapping, main, "");
+  if (!links.untrained.ours.empty()) add_mapped(*all, files, links.untrained, "", "");
   all->join(files, [&](const std::string& name) { return own.contains(name); });
   for (const std::string& kind : kinds_of_state(*files, state, mapping.theirs)) {
     const TensorMapping kept = part_of_theirs(*files, state + kind + ".", mapping);
@@ -120,16 +146,16 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
-  const TensorMapping mapping = megatron_mapping(*c.model, layers, rows, tensor_finder(*files, layers));
-  const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, mapping) : std::set<std::string>();
-  check_weights(*files, mapping, own);
+  const Links links = links_of(*files, *c.model, layers, rows);
+  const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, links.all) : std::set<std::string>();
+  check_weights(*files, links.all, own);
   try {
-    c.tensors = logical_tensors(find_state(*c.model, layers), mapping, own);
+    c.tensors = logical_tensors(find_state(*c.model, layers), links, own);
   } catch (const DamagedFile&) {
     throw;
   } catch (const Error& e) {
     c.state_problem = e.what();
-    c.tensors = logical_tensors(without_state(files), mapping, own);
+    c.tensors = logical_tensors(without_state(files), links, own);
   }
 }
 

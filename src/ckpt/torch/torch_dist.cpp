@@ -7,6 +7,7 @@
 #include "base/check.h"
 #include "base/read_error.h"
 #include "ckpt/tensors/files.h"
+#include "ckpt/torch/optimizer_state.h"
 
 namespace megalith {
 namespace {
@@ -28,6 +29,15 @@ std::string type_of(const PickleValue* properties, const std::string& what) {
   check(type != nullptr && type->kind == PickleValue::Kind::global && type->text.starts_with("torch."),
         "{} has no dtype", what);
   return type->text.substr(std::string_view("torch.").size());
+}
+
+// Of a chain of optimizers each may have its number before the names of its state: chained_1.optimizer.state.NAME.
+// What the state is of tells one from the other.
+std::string without_chain(const std::string& name) {
+  if (!name.starts_with("chained_")) return name;
+  const auto at = name.find('.');
+  const bool named = at != name.npos && std::string_view(name).substr(at + 1).starts_with(kMegatronState);
+  return named ? name.substr(at + 1) : name;
 }
 
 }  // namespace
@@ -93,7 +103,7 @@ void TorchDist::add_tensor(const std::string& name, const PickleValue& entry) {
   const std::string type = type_of(entry.find("properties"), what);
   const auto dtype = dtype_of_torch(type);
   if (!dtype) return unread_.push_back(name + " (" + type + ")");
-  TensorSpec spec{name, *dtype, pickle_sizes(entry.find("size"), what + "'s size")};
+  TensorSpec spec{without_chain(name), *dtype, pickle_sizes(entry.find("size"), what + "'s size")};
   const PickleValue* chunks = entry.find("chunks");
   check(chunks != nullptr && chunks->sequence() != nullptr, "{} has no parts", what);
   std::vector<StoredBox> boxes;

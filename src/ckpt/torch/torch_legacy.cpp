@@ -8,8 +8,8 @@
 #include <set>
 
 #include "base/check.h"
-#include "base/parse_count.h"
-#include "ckpt/torch/legacy_optimizer.h"
+#include "ckpt/torch/legacy_experts.h"
+#include "ckpt/torch/legacy_ranks.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/megatron_mapping.h"
 #include "ckpt/torch/rank_parts.h"
@@ -19,133 +19,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kRankFolder = "mp_rank_";
-constexpr std::string_view kLegacyLayers = "decoder.layers.";
-constexpr int kMaxDictDepth = 8;           // of nested dicts
-constexpr i64 kMaxEntries = i64{1} << 20;  // of all a model's dicts, of which a file may name one many times
 constexpr std::size_t kFirstFile = 0;
-
-struct Rank {
-  i64 tensor = 0, pipeline = 0;
-  auto operator<=>(const Rank&) const = default;
-};
-
-std::optional<i64> read_number(std::string_view text) {
-  const auto value = parse_count(text);
-  return value < 100000 ? value : std::nullopt;
-}
-
-// mp_rank_TT or mp_rank_TT_PPP.
-std::optional<Rank> read_rank(const std::string& name, const std::string& dir) {
-  if (!name.starts_with(kRankFolder)) return std::nullopt;
-  const std::string rest = name.substr(kRankFolder.size());
-  const auto bar = rest.find('_');
-  const auto tensor = read_number(rest.substr(0, bar));
-  const auto pipeline = bar == std::string::npos ? std::optional<i64>(0) : read_number(rest.substr(bar + 1));
-  check(tensor && pipeline, "[load] {}/{}: only tensor and pipeline ranks are read, mp_rank_TT or mp_rank_TT_PPP", dir,
-        name);
-  return Rank{*tensor, *pipeline};
-}
-
-// "decoder.layers.3.mlp..." -> 3.
-std::optional<i64> layer_of(const std::string& name) {
-  if (!name.starts_with(kLegacyLayers)) return std::nullopt;
-  const std::string rest = name.substr(kLegacyLayers.size());
-  return read_number(rest.substr(0, rest.find('.')));
-}
-
-std::string renumber(const std::string& name, i64 layer) {
-  const auto dot = name.find('.', kLegacyLayers.size());
-  return fmt::format("{}{}{}", kLegacyLayers, layer, name.substr(dot));
-}
-
-// The parameters of all files by canonical name, with layers numbered as in the model.
-class Collector {
- public:
-  using Parts = std::map<i64, RankParam>;  // by tensor rank
-
-  Collector(const std::string& dir, TensorStore& store, ArchiveSums& sums) : dir_(dir), store_(store), sums_(sums) {}
-
-  std::unique_ptr<TorchFile> open(const std::string& path, std::size_t& number);
-  // The chunks of a rank's file: "model", or "model0", "model1", ... with virtual stages.
-  std::vector<RankModel*> read(const Rank& rank, const RankFile& file);
-  bool is_pipelined() const { return chunks_.size() > 1; }
-  std::map<std::string, Parts> finish() const;
-
- private:
-  struct Found {
-    RankModel& model;
-    i64 entries = 0;
-    std::set<std::string> names{};
-  };
-  void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth, Found& found) const;
-
-  const std::string& dir_;
-  TensorStore& store_;
-  ArchiveSums& sums_;
-  // By model chunk (virtual stage, pipeline rank), which is the order of the layers, then tensor rank.
-  std::map<std::pair<i64, i64>, std::map<i64, RankModel>> chunks_;
-};
-
-void Collector::flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth,
-                        Found& found) const {
-  check(depth < kMaxDictDepth, "{}: its model is nested too deep", file.file.zip().where());
-  value.for_entries([&](const PickleValue& key, const PickleValue& item) {
-    check(++found.entries <= kMaxEntries, "{}: its model has more than {} entries", file.file.zip().where(),
-          kMaxEntries);
-    if (key.kind != PickleValue::Kind::text || key.text.ends_with("_extra_state")) return;
-    const std::string full = name.empty() ? key.text : name + "." + key.text;
-    if (item.is_dict()) return flatten(file, item, full, depth + 1, found);
-    auto tensor = file.file.tensor(item, full);
-    if (!tensor) return;
-    // An encoder and a decoder, say: only one of them would be read.
-    const std::string known = canonical_megatron_name(full);
-    check(found.names.insert(known).second, "{}: its model has {} twice", file.file.zip().where(), known);
-    found.model.push_back({known, {std::move(*tensor), file.number}});
-  });
-}
-
-std::unique_ptr<TorchFile> Collector::open(const std::string& path, std::size_t& number) {
-  check(fs::exists(path), "[load] {} is missing", path);
-  number = store_.add_file(path);
-  auto file = std::make_unique<TorchFile>(FileRange(store_.file(number)), "[load] " + path);
-  sums_.add(file->zip());
-  return file;
-}
-
-std::vector<RankModel*> Collector::read(const Rank& rank, const RankFile& file) {
-  std::vector<RankModel*> chunks;
-  for (i64 stage = -1; stage < 1000; ++stage) {
-    const PickleValue* model = file.file.root().find(stage < 0 ? "model" : "model" + std::to_string(stage));
-    if (model == nullptr && stage >= 0) break;
-    if (model == nullptr) continue;
-    RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][rank.tensor];
-    Found found{chunk};
-    flatten(file, *model, "", 0, found);
-    chunks.push_back(&chunk);
-  }
-  check(!chunks.empty(), "{} holds no model", file.file.zip().where());
-  return chunks;
-}
-
-std::map<std::string, Collector::Parts> Collector::finish() const {
-  std::map<std::string, Parts> all;
-  i64 first_layer = 0;
-  for (const auto& [chunk, ranks] : chunks_) {
-    std::set<i64> layers;
-    for (const auto& [rank, params] : ranks)
-      for (const RankParam& p : params) {
-        const auto layer = layer_of(p.name);
-        if (layer) layers.insert(*layer);
-        // A stage's copy of what an earlier one has (a tied embedding) is not taken again.
-        all[layer ? renumber(p.name, first_layer + *layer) : p.name].emplace(rank, p);
-      }
-    const i64 last = layers.empty() ? -1 : *layers.rbegin();
-    check(last + 1 == i64(layers.size()), "[load] {}: a stage has layers up to {}, not {}", dir_, last, layers.size());
-    first_layer += last + 1;
-  }
-  return all;
-}
 
 // One tensor of what the ranks hold, each in its file.
 void add_joined(TensorStore& store, const std::string& name, const std::map<i64, const RankTensor*>& parts,
@@ -190,8 +64,30 @@ i64 bucket_size_of(const PickleValue& args) {
   return std::max<i64>(40'000'000, 1'000'000 * ranks);
 }
 
+// What an optimizer updates of each chunk: all, or of a chain of two the first all but experts, the second these.
+std::vector<RankParams> updated_by(const std::vector<RankModel*>& chunks, std::optional<bool> experts) {
+  std::vector<RankParams> out;
+  for (RankModel* chunk : chunks) {
+    RankParams& params = out.emplace_back();
+    for (RankParam& p : *chunk)
+      if (!p.name.ends_with(kRouterBias) && (!experts || is_of_expert(p.name) == *experts)) params.push_back(&p);
+  }
+  return out;
+}
+
+// f(optimizer, what it updates) for each of a chain, or for the one. A rank that is not the first of the expert ranks
+// has no state of the others' parameters in distrib_optim.pt.
+template <class F>
+void for_optimizers(const PickleValue& state, const std::vector<RankModel*>& chunks, F&& f) {
+  const auto* chain = state.sequence();
+  if (chain == nullptr) return f(state, updated_by(chunks, std::nullopt));
+  want(chain->size() == 2, "it is of {} optimizers, and only experts have one of their own", chain->size());
+  for (const bool experts : {false, true})
+    if (const PickleValue& own = *(*chain)[experts ? 1 : 0]; !own.is_none()) f(own, updated_by(chunks, experts));
+}
+
 // The optimizer's state of what a rank holds, if there is one.
-void add_state(Collector& collector, const std::string& place, const RankFile& model,
+void add_state(LegacyParams& collector, const std::string& place, const RankFile& model,
                const std::vector<RankModel*>& chunks, i64 stage, i64 last_stage) {
   const std::string path = place + "/distrib_optim.pt";
   const PickleValue* args = model.file.root().find("args");
@@ -199,7 +95,9 @@ void add_state(Collector& collector, const std::string& place, const RankFile& m
   if (args == nullptr || optimizer == nullptr || optimizer->is_none()) return;
   if (!fs::exists(path)) {
     if (flag(*args, "use_distributed_optimizer")) throw UnplacedState(path + " is missing");
-    return add_grouped_state(model, *optimizer, chunks);
+    return for_optimizers(*optimizer, chunks, [&](const PickleValue& own, const std::vector<RankParams>& params) {
+      add_grouped_state(model, own, params);
+    });
   }
   std::size_t number = 0;
   const auto file = collector.open(path, number);
@@ -208,11 +106,13 @@ void add_state(Collector& collector, const std::string& place, const RankFile& m
                        .last_stage = stage == last_stage,
                        .shared_embedding = tied && last_stage > 0,
                        .bucket_size = stage == 0 ? bucket_size_of(*args) : 0};
-  add_bucketed_state({*file, number}, rank, chunks);
+  for_optimizers(file->root(), chunks, [&](const PickleValue& own, const std::vector<RankParams>& params) {
+    add_bucketed_state({*file, number}, own, rank, params);
+  });
 }
 
 // A parameter and, if wanted, its state.
-void add_param(TensorStore& store, const std::string& name, const Collector::Parts& parts, const RankParts& cut,
+void add_param(TensorStore& store, const std::string& name, const LegacyParams::Parts& parts, const RankParts& cut,
                i64 ranks, bool with_state) {
   std::map<i64, const RankTensor*> weights;
   for (const auto& [rank, p] : parts) weights[rank] = &p.weight;
@@ -230,21 +130,17 @@ void add_param(TensorStore& store, const std::string& name, const Collector::Par
 
 TorchLegacy::TorchLegacy(const std::string& dir, bool past_cache)
     : store_(std::make_shared<TensorStore>(dir, past_cache)), sums_(std::make_shared<ArchiveSums>(store_)) {
-  std::map<Rank, std::string> places;
-  for (const std::string& name : list_directory(dir))
-    if (const auto rank = read_rank(name, dir)) places[*rank] = (fs::path(dir) / name).string();
-  check(!places.empty(), "[load] {} holds no mp_rank_* directory", dir);
-  Rank last;
-  for (const auto& [rank, path] : places)
-    last = {std::max(last.tensor, rank.tensor), std::max(last.pipeline, rank.pipeline)};
+  const std::map<LegacyRank, std::string> places = legacy_folders(dir);
+  const LegacyRank last = places.rbegin()->first;  // the folders of all ranks are there
   const i64 ranks = last.tensor + 1;
-  check(i64(places.size()) == ranks * (last.pipeline + 1), "[load] {} has files of {} of {} x {} ranks", dir,
-        places.size(), ranks, last.pipeline + 1);
-  Collector collector(dir, *store_, *sums_);
+  LegacyExperts experts;
+  LegacyParams collector(dir, *store_, *sums_);
   for (const auto& [rank, place] : places) {
     std::size_t number = 0;
-    auto file = collector.open(place + "/model_optim_rng.pt", number);
-    const std::vector<RankModel*> chunks = collector.read(rank, {*file, number});
+    auto file = collector.open(place + kLegacyFile, number);
+    if (const PickleValue* args = file->root().find("args"); args != nullptr && !common_)
+      experts = LegacyExperts(*args, ranks, last.expert + 1);
+    const std::vector<RankModel*> chunks = collector.read(rank, {*file, number}, experts);
     if (state_problem_.empty()) try {
         add_state(collector, place, {*file, number}, chunks, rank.pipeline, last.pipeline);
       } catch (const UnplacedState& e) {  // and not what a damaged file raises
@@ -268,6 +164,7 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
   const PickleValue* optimizer = common().find("optimizer");
   const auto steps = megalith::optimizer_steps(optimizer);
   if (steps || optimizer == nullptr) return steps;
+  optimizer = &first_optimizer(*optimizer);
   const PickleValue* inner = optimizer->find("optimizer");
   const PickleValue* states = (inner == nullptr ? optimizer : inner)->find("state");
   if (states == nullptr || !states->is_dict() || states->items.empty()) return std::nullopt;
@@ -284,7 +181,7 @@ std::optional<i64> TorchLegacy::optimizer_steps() const {
 }
 
 bool is_torch_legacy(const std::string& dir) {
-  return directory_has(dir, [](const std::string& name) { return name.starts_with(kRankFolder); });
+  return directory_has(dir, [](const std::string& name) { return name.starts_with("mp_rank_"); });
 }
 
 }  // namespace megalith

@@ -23,7 +23,6 @@ struct Argument {
 // only.
 constexpr Argument kArguments[] = {
     // Layers
-    {"num_experts"},
     {"heterogeneous_layers_config_path"},
     {"heterogeneous_layers_config_encoded_json"},
     {"enable_mhc_connections"},

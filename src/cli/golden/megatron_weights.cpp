@@ -9,11 +9,7 @@ namespace megalith {
 // By the names that the file has, where layer implementations differ.
 static TensorMapping mapping_of(const std::string& path, const ModelConfig& model) {
   const TensorFiles files = TensorFiles::open_file(path);
-  const auto has = [&](std::string name) {
-    constexpr std::string_view kLayers = "decoder.layers.";
-    if (name.starts_with(kLayers)) name.insert(kLayers.size(), "0.");
-    return files.find(name) != nullptr;
-  };
+  const auto has = [&](const std::string& name) { return files.find(name) != nullptr; };
   return megatron_mapping(model, MegatronLayers::separate, model.vocab_size, has, MegatronExperts::apart);
 }
 
