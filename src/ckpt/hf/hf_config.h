@@ -9,15 +9,17 @@
 #include <vector>
 
 #include "ckpt/hf/families/family.h"
+#include "ckpt/hf/fp8_weights.h"
 #include "models/config.h"
 
 namespace megalith {
 
 struct HfConfig {
   const HfFamily* family = nullptr;
-  ModelConfig model;           // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
-  DType dtype = DType::f32;    // of the weights, as config.json says
-  bool may_lack_head = false;  // read: the class is one without a head (LlamaModel), or none is named
+  ModelConfig model;               // resolved; seq_length = max_position_embeddings; padded_vocab_size 0
+  DType dtype = DType::f32;        // of the weights, as config.json says
+  std::optional<Fp8Blocks> fp8{};  // read: weights are codes of 8 bits with scales; never written
+  bool may_lack_head = false;      // read: the class is one without a head (LlamaModel), or none is named
   std::vector<i64> bos_token_ids{}, eos_token_ids{}, pad_token_ids{};  // empty: none
 };
 

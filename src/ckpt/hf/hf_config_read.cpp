@@ -68,10 +68,26 @@ DType read_dtype(const JsonFields& f) {
   fail("{}: dtype = \"{}\" is not supported; float32, bfloat16, float16 and float64 are", f.where(), name);
 }
 
+// DeepSeek's codes of 8 bits; nothing else that is quantized.
+std::optional<Fp8Blocks> read_quantization(const JsonFields& f) {
+  if (!f.has("quantization_config")) return std::nullopt;
+  const json& q = *f.find({"quantization_config"});
+  if (!q.is_object()) f.want({"quantization_config"}, q, "an object");
+  const JsonFields fields(q, f.where() + ": quantization_config");
+  const std::string method = fields.text({"quant_method"}, ""), format = fields.text({"fmt"}, "e4m3");
+  check(method == "fp8" && format == "e4m3",
+        "{}: quant_method is \"{}\" of \"{}\": only \"fp8\" of \"e4m3\" is read; dequantize the model first",
+        fields.where(), method, format);
+  const json* blocks = fields.find({"weight_block_size"});
+  const bool good = blocks != nullptr && blocks->is_array() && blocks->size() == 2 &&
+                    std::ranges::all_of(*blocks, [](const json& n) { return n.is_number_unsigned() && n != 0; });
+  check(good, "{}: weight_block_size is {}: want [rows, columns] of a block", fields.where(),
+        blocks == nullptr ? "missing" : blocks->dump());
+  return Fp8Blocks{blocks->at(0), blocks->at(1)};
+}
+
 // Settings that would make any of these models compute something else.
 void refuse_foreign_settings(const JsonFields& f) {
-  check(!f.has("quantization_config"), "{}: quantization_config is set: quantized weights are not supported",
-        f.where());
   f.require("add_cross_attention", false, false);
   check(!f.has("text_config"), "{}: text_config is set: models of text with other inputs are not supported", f.where());
   const json* pruned = f.find({"pruned_heads"});
@@ -114,6 +130,7 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
         m.ffn_hidden_size);
   m.seq_length = m.max_position_embeddings;
   c.dtype = read_dtype(f);
+  c.fp8 = read_quantization(f);
   c.may_lack_head = !names_head(f, *c.family);
   read_token_ids(f, c);
   return c;

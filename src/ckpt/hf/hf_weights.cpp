@@ -65,7 +65,7 @@ bool is_repeated_head(const TensorFiles& files, const HfMapping& mapping, const 
 }
 
 // All tensors of the files under the mapping's names, without those that carry no weights.
-std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping& mapping) {
+std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping& mapping, bool quantized) {
   std::unordered_map<std::string, std::string> name_of_spelling;
   for (const NamedShape& t : mapping.theirs)
     for (const std::string& spelling : spellings(mapping, t.name)) name_of_spelling.emplace(spelling, t.name);
@@ -74,6 +74,7 @@ std::vector<NamedShape> found_tensors(const TensorFiles& files, const HfMapping&
   std::set<std::string> used;  // a second spelling of the same tensor is unexpected
   std::vector<NamedShape> found;
   for (const TensorInfo& t : files.tensors()) {
+    if (quantized && t.name.ends_with(kFp8Scale)) continue;  // which read_fp8_weights accounts for
     const auto known = name_of_spelling.find(t.name);
     if (known != name_of_spelling.end() && used.insert(known->second).second)
       found.push_back({known->second, t.shape});
@@ -169,14 +170,16 @@ std::shared_ptr<const TensorReader> read_hf_files(const TensorFiles& files,
 
 std::shared_ptr<const TensorReader> read_hf_weights(const TensorFiles& files, const HfConfig& config, bool past_cache) {
   const HfMapping mapping = hf_mapping(*config.family, config.model);
-  check_same_tensors("[hf] " + files.where(), mapping.theirs, found_tensors(files, mapping));
+  check_same_tensors("[hf] " + files.where(), mapping.theirs, found_tensors(files, mapping, config.fp8.has_value()));
   std::unordered_map<std::string, std::string> spelled;  // the mapping's names in the files
   std::unordered_set<std::string> known;
   for (const NamedShape& t : mapping.theirs)
     if (const TensorInfo* stored = find_tensor(files, mapping, t.name))
       spelled.emplace(t.name, stored->name), known.insert(stored->name);
-  const auto weights = read_hf_files(
-      files, [&](const TensorInfo& t) { return known.contains(t.name); }, past_cache);
+  const auto is_scale = [&](const TensorInfo& t) { return config.fp8 && t.name.ends_with(kFp8Scale); };
+  auto weights = read_hf_files(
+      files, [&](const TensorInfo& t) { return known.contains(t.name) || is_scale(t); }, past_cache);
+  if (config.fp8) weights = read_fp8_weights(weights, *config.fp8);
   for (const TensorSpec& t : weights->tensors())
     check(is_float(t.dtype), "[hf] {}: tensor \"{}\" has type {}: want a floating-point type", files.where(), t.name,
           name_of(t.dtype));
