@@ -3,6 +3,7 @@
 #include <fstream>
 
 #include "ckpt/native/checkpoint.h"
+#include "sparse_model.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -151,37 +152,21 @@ TEST_F(Formats, FlagsWithoutEffectAreRefused) {
 TEST_F(Formats, ConversionsHoldPiecesOnly) {
   const i64 vocab = 60000, hidden = 1024;
   const auto bytes = vocab * hidden * 4;  // of the embedding; the output layer is as large
-  fs::create_directories(*this / "hf");
-  spit(*this / "hf/config.json", fmt::format(R"({{"model_type": "llama", "hidden_size": {}, "intermediate_size": 64,
-    "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": {}, "tie_word_embeddings": false}})",
-                                             hidden, vocab));
-  struct Tensor {
-    std::string name;
-    i64 rows, columns;
-  };
   const std::string at = "model.layers.0.";
-  std::vector<Tensor> tensors = {{"lm_head.weight", vocab, hidden},
-                                 {"model.embed_tokens.weight", vocab, hidden},
-                                 {"model.norm.weight", hidden, 0},
-                                 {at + "input_layernorm.weight", hidden, 0},
-                                 {at + "post_attention_layernorm.weight", hidden, 0}};
+  std::vector<SparseTensor> tensors = {{"lm_head.weight", vocab, hidden},
+                                       {"model.embed_tokens.weight", vocab, hidden},
+                                       {"model.norm.weight", hidden, 0},
+                                       {at + "input_layernorm.weight", hidden, 0},
+                                       {at + "post_attention_layernorm.weight", hidden, 0}};
   for (const char* p : {"q", "k", "v", "o"})
     tensors.push_back({at + "self_attn." + p + "_proj.weight", hidden, hidden});
   for (const char* p : {"gate", "up"}) tensors.push_back({at + "mlp." + p + "_proj.weight", 64, hidden});
   tensors.push_back({at + "mlp.down_proj.weight", hidden, 64});
-  std::string header = "{";
-  i64 end = 0;
-  for (const Tensor& t : tensors) {
-    const i64 begin = end;
-    end += t.rows * std::max<i64>(t.columns, 1) * 4;
-    header += fmt::format("{}\"{}\": {{\"dtype\": \"F32\", \"shape\": [{}{}], \"data_offsets\": [{}, {}]}}",
-                          header.size() > 1 ? ", " : "", t.name, t.rows,
-                          t.columns > 0 ? fmt::format(", {}", t.columns) : "", begin, end);
-  }
-  header += "}";
-  const u64 length = header.size();
-  spit(*this / "hf/model.safetensors", std::string(reinterpret_cast<const char*>(&length), 8) + header);
-  fs::resize_file(*this / "hf/model.safetensors", 8 + length + u64(end));  // zeros
+  const i64 end = write_sparse_model(*this / "hf",
+                                     fmt::format(R"({{"model_type": "llama", "hidden_size": {}, "intermediate_size": 64,
+    "num_hidden_layers": 1, "num_attention_heads": 4, "vocab_size": {}, "tie_word_embeddings": false}})",
+                                                 hidden, vocab),
+                                     tensors);
   for (const char* way : {"hf torch_dist", "torch_dist native", "native hf2"}) {
     const auto words = words_of(way);
     const Ran ran = must("convert --load " + *this / words[0] + " --to " + (words[1] == "hf2" ? "hf" : words[1]) +
@@ -189,6 +174,42 @@ TEST_F(Formats, ConversionsHoldPiecesOnly) {
     EXPECT_LT(ran.peak_bytes, bytes) << way << ": " << ran.peak_bytes << " bytes for a model of " << end;
   }
   EXPECT_GE(fs::file_size(*this / "hf2/model.safetensors"), u64(end));
+}
+
+// Hundreds of experts' tensors, in shards: never more of them than two shards hold.
+TEST_F(Formats, ExpertsAreHeldInPiecesOnly) {
+  const i64 hidden = 512, width = 1024, experts = 32, layers = 2, shard = i64{48} << 20;
+  std::vector<SparseTensor> tensors = {
+      {"lm_head.weight", 8, hidden}, {"model.embed_tokens.weight", 8, hidden}, {"model.norm.weight", hidden, 0}};
+  for (i64 n = 0; n < layers; ++n) {
+    const std::string at = fmt::format("model.layers.{}.", n), moe = at + "block_sparse_moe.";
+    for (const char* norm : {"input_layernorm", "post_attention_layernorm"})
+      tensors.push_back({at + norm + ".weight", hidden, 0});
+    for (const char* p : {"q", "k", "v", "o"})
+      tensors.push_back({at + "self_attn." + p + "_proj.weight", hidden, hidden});
+    tensors.push_back({moe + "gate.weight", experts, hidden});
+    for (i64 e = 0; e < experts; ++e)
+      for (const char* w : {"w1", "w2", "w3"}) {
+        const bool down = w[1] == '2';
+        tensors.push_back(
+            {fmt::format("{}experts.{}.{}.weight", moe, e, w), down ? hidden : width, down ? width : hidden});
+      }
+  }
+  const i64 end =
+      write_sparse_model(*this / "hf",
+                         fmt::format(R"({{"model_type": "mixtral", "hidden_size": {}, "intermediate_size": {},
+    "num_hidden_layers": {}, "num_attention_heads": 4, "num_key_value_heads": 4, "num_local_experts": {},
+    "vocab_size": 8, "tie_word_embeddings": false}})",
+                                     hidden, width, layers, experts),
+                         tensors);
+  EXPECT_GT(end, 8 * shard);
+  for (const char* way : {"hf torch_dist", "torch_dist native", "native hf2"}) {
+    const auto words = words_of(way);
+    const Ran ran = must("convert --load " + *this / words[0] + " --to " + (words[1] == "hf2" ? "hf" : words[1]) +
+                         (words[1] == "hf2" ? " --max-shard-size 48MiB" : "") + " --save " + *this / words[1]);
+    EXPECT_LT(ran.peak_bytes, 2 * shard) << way << ": " << ran.peak_bytes << " bytes for a model of " << end;
+  }
+  EXPECT_FALSE(fs::exists(*this / "hf2/model.safetensors")) << "several shards";
 }
 
 }  // namespace
