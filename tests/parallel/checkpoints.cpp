@@ -7,18 +7,50 @@
 
 namespace megalith::parity {
 
+namespace {
+
 // One model; each of these is saved, and loaded under each other.
-static const char* const kSaved[] = {"tp1",
-                                     "tp2",
-                                     "tp4 sp",
-                                     "cp2",
-                                     "dp4 distopt",
-                                     "tp2 dp2 sp distopt-overlap",
-                                     "pp2 micro2",
-                                     "pp4-zb",
-                                     "pp2-vp2 dp2 distopt-small",
-                                     "pp2-uneven tp2 cp2 distopt",
-                                     "cp2-a2a dp4"};
+const char* const kSaved[] = {"tp1",
+                              "tp2",
+                              "tp4 sp",
+                              "cp2",
+                              "dp4 distopt",
+                              "tp2 dp2 sp distopt-overlap",
+                              "pp2 micro2",
+                              "pp4-zb",
+                              "pp2-vp2 dp2 distopt-small",
+                              "pp2-uneven tp2 cp2 distopt",
+                              "cp2-a2a dp4"};
+
+// A mixture with all that one keeps: a dense layer, biases of routers, a shared expert, latents and a module of
+// multi-token prediction.
+constexpr const char* kMixture =
+    "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --num-experts 8 "
+    "--moe-router-topk 2 --moe-ffn-hidden-size 24 --moe-layer-freq [0]+[1]*3 --moe-router-score-function sigmoid "
+    "--moe-router-enable-expert-bias --moe-router-load-balancing-type seq_aux_loss --moe-aux-loss-coeff 1e-2 "
+    "--moe-shared-expert-intermediate-size 16 --multi-latent-attention --q-lora-rank 12 --kv-lora-rank 8 --qk-head-dim "
+    "4 --qk-pos-emb-head-dim 4 --v-head-dim 4 --qk-layernorm --rope-type rope --mtp-num-layers 1 ";
+constexpr const char* kTensor = "--tensor-model-parallel-size 2 --sequence-parallel ";
+constexpr const char* kOwn = "--expert-tensor-parallel-size 1 ";
+constexpr const char* kDistributed = "--use-distributed-optimizer ";
+
+std::vector<Layout> mixture_layouts() {
+  const std::string ep = "--expert-model-parallel-size ", tensor = kTensor, own = kOwn, distributed = kDistributed;
+  return {
+      {"one rank", kMixture, "", 1},
+      {"dp4 distopt", kMixture, distributed, 4},
+      {"ep2 edp2 distopt", kMixture, ep + "2 " + distributed, 4},
+      {"ep8", kMixture, ep + "8 ", 8},
+      {"tp2 etp2 ep2", kMixture, tensor + ep + "2 ", 4},
+      {"tp2 etp1 ep4 edp2 distopt", kMixture,
+       tensor + own + ep + "4 " + distributed + "--overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000 ",
+       8},
+      {"pp2 tp2 etp1 ep2", kMixture, tensor + own + ep + "2 --pipeline-model-parallel-size 2 ", 4},
+      {"pp2-vp2 ep2 edp2 distopt", kMixture,
+       ep + "2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 " + distributed, 8}};
+}
+
+}  // namespace
 
 // Each layout's checkpoint saved beside the training in Megatron's form too: the same bits as our own. Where all ranks
 // hold the same weights they share the writing evenly.
@@ -36,9 +68,10 @@ static int other_ways(const Hall& at, const std::vector<Layout>& all, const std:
   run_jobs(at.ranks, jobs, at.folder);
   int bad = 0;
   for (size_t a = 0; a < all.size() && at.ranks.rank() == 0; ++a) {
-    const std::string words = kSaved[a], mine = saved[a] + "/iter_0000003";
+    const std::string words = all[a].name, mine = saved[a] + "/iter_0000003";
     const int tensors = differing_tensors(mine, dir(a) + "/iter_0000003");
-    const bool replicas = words.find("tp") == std::string::npos && words.find("pp") == std::string::npos;
+    const bool replicas =
+        words.find("tp") == words.npos && words.find("pp") == words.npos && words.find("ep") == words.npos;
     const double more = replicas ? excess(mine, all[a].size) : 0;
     bad += tensors > 0 || more > 0.05;
     if (tensors > 0 || more > 0.05)
@@ -77,13 +110,12 @@ static int in_bf16(const Hall& at, const std::vector<Layout>& all, const std::st
   return bad;
 }
 
-int checkpoints(const Hall& at) {
+// Each saved, and loaded under each other; at least `least` pairs.
+static int every_pair(const Hall& at, const std::vector<Layout>& all, size_t least) {
   const std::string common = " --lr-decay-iters 4 --eval-iters 1 ";
   const auto saved = [&](size_t a) { return fmt::format("{}/saved-{}", at.folder, a); };
   const auto again = [&](size_t a, size_t b) { return fmt::format("{}/saved-{}-{}", at.folder, a, b); };
-  std::vector<Layout> all;
   std::vector<Job> whole, loads, steps;
-  for (const char* words : kSaved) all.push_back(layout_of(std::string(words) + " llama groups2"));
   for (size_t a = 0; a < all.size(); ++a)
     whole.push_back({all[a].name,
                      all[a].model + all[a].ranks + common +
@@ -121,8 +153,16 @@ int checkpoints(const Hall& at) {
   for (size_t a = 0; a < all.size(); ++a) places.push_back(saved(a));
   bad += other_ways(at, all, places, common) + in_bf16(at, all, common);
   at.say("{} ordered pairs of layouts: {} wrong; the next loss differs by {:.1e} at most", loads.size(), bad, worst);
-  check(loads.size() >= 100, "{} pairs: at least 100 are wanted", loads.size());
+  check(loads.size() >= least, "{} pairs: at least {} are wanted", loads.size(), least);
   return bad;
 }
+
+int checkpoints(const Hall& at) {
+  std::vector<Layout> all;
+  for (const char* words : kSaved) all.push_back(layout_of(std::string(words) + " llama groups2"));
+  return every_pair(at, all, 100);
+}
+
+int expert_checkpoints(const Hall& at) { return every_pair(at, mixture_layouts(), 30); }
 
 }  // namespace megalith::parity

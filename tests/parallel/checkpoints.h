@@ -8,5 +8,7 @@ namespace megalith::parity {
 // between, and the fourth step.
 // How many pairs and ways of saving are wrong.
 int checkpoints(const Hall& at);
+// The same of a mixture of experts, which ranks share otherwise than the rest of the model.
+int expert_checkpoints(const Hall& at);
 
 }  // namespace megalith::parity

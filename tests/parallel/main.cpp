@@ -10,8 +10,10 @@
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
+//   expert-checkpoints  the same of a mixture of experts
 //   one       the layouts that follow, in the matrix's words, one an argument
 //   list      the matrix
+#include <fmt/ranges.h>
 #include <omp.h>
 #include <unistd.h>
 
@@ -19,6 +21,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <ranges>
 #include <set>
 #include <sstream>
 
@@ -202,6 +205,20 @@ int list() {
   return 0;
 }
 
+const std::map<std::string, int (*)(const Hall&)> kModes = {
+    {"layouts", layouts},
+    {"experts", experts},
+    {"again", again},
+    {"ahead", ahead},
+    {"offload", offload},
+    {"activations", activations},
+    {"beside", beside},
+    {"bf16", bf16},
+    {"mistakes", mistakes},
+    {"checkpoints", checkpoints},
+    {"expert-checkpoints", expert_checkpoints},
+};
+
 int run(const std::string& mode, const std::vector<std::string>& words) {
   if (mode == "list") return list();
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
@@ -216,17 +233,7 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
   try {
     std::vector<Layout> named;
     for (const std::string& w : words) named.push_back(layout_of(w));
-    const int bad = mode == "layouts"       ? layouts(at)
-                    : mode == "experts"     ? experts(at)
-                    : mode == "again"       ? again(at)
-                    : mode == "ahead"       ? ahead(at)
-                    : mode == "offload"     ? offload(at)
-                    : mode == "activations" ? activations(at)
-                    : mode == "beside"      ? beside(at)
-                    : mode == "bf16"        ? bf16(at)
-                    : mode == "checkpoints" ? checkpoints(at)
-                    : mode == "one"         ? compare(at, named)
-                                            : mistakes(at);
+    const int bad = mode == "one" ? compare(at, named) : kModes.at(mode)(at);
     ranks->barrier();
     if (place.rank == 0) std::filesystem::remove_all(folder);
     return bad == 0 ? 0 : 1;
@@ -242,13 +249,10 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
-  const std::set<std::string> modes = {"layouts", "experts",  "again",       "ahead", "offload", "beside",
-                                       "bf16",    "mistakes", "checkpoints", "one",   "list",    "activations"};
-  if (!modes.count(mode) || (argc > 2) != (mode == "one")) {
-    fmt::print(stderr,
-               "usage: mpirun -n 8 parity layouts | experts | again | ahead | offload | activations | beside | bf16 | "
-               "mistakes | "
-               "checkpoints | one LAYOUT..., or parity list\n");
+  const auto& modes = megalith::parity::kModes;
+  if (!(modes.contains(mode) || mode == "one" || mode == "list") || (argc > 2) != (mode == "one")) {
+    fmt::print(stderr, "usage: mpirun -n 8 parity {} | one LAYOUT..., or parity list\n",
+               fmt::join(std::views::keys(modes), " | "));
     return 2;
   }
   try {
