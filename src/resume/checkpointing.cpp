@@ -17,6 +17,7 @@
 #include "ckpt/not_loadable.h"
 #include "config/file.h"
 #include "resume/resume.h"
+#include "resume/upcycling.h"
 #include "settings/schedules.h"
 #include "state/read_state.h"
 
@@ -166,13 +167,18 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
   checkpoint_ = open_any_checkpoint(*place, how);
   try {
     if (checkpoint_->format == CkptFormat::hf)
-      check_same_model(options.model, *checkpoint_->model, load_);
+      check_same_model(model_to_load(options), *checkpoint_->model, load_);
     else
       read_run(options);
   } catch (const Error& e) {
     refusal_ = e.what();
   }
-  progress_.hf_config = checkpoint_->hf_config;
+  if (!options.train.moe_use_upcycling) {
+    progress_.hf_config = checkpoint_->hf_config;
+  } else if (refusal_.empty()) {
+    const i64 granularity = options.train.moe_upcycling_granularity;
+    checkpoint_->tensors = upcycled(checkpoint_->tensors, options.model, granularity, seed_);
+  }
 }
 
 std::string RunStart::overwriting(const TrainConfig& t) const {
@@ -182,23 +188,26 @@ std::string RunStart::overwriting(const TrainConfig& t) const {
     const fs::path place = fs::path(path + "/").lexically_normal().parent_path();
     return canonical_path((place.parent_path() / ".").string()) == canonical_path(t.save);
   };
-  const bool goes_on =
-      checkpoint_ && !t.finetune && (is_in_save(checkpoint_->path) || is_in_save(canonical_path(checkpoint_->path)));
+  const bool goes_on = checkpoint_ && !t.finetune && !t.moe_use_upcycling &&
+                       (is_in_save(checkpoint_->path) || is_in_save(canonical_path(checkpoint_->path)));
   const std::vector<FoundCheckpoint> there = goes_on ? std::vector<FoundCheckpoint>() : list_checkpoints(t.save);
   if (there.empty()) return {};
   return fmt::format(
       "--save {0} holds checkpoints up to iteration {1}, which this run does not go on from: they would be written "
       "over; give --load {0}{2} to go on from them, or another --save",
-      t.save, there.back().iteration, t.finetune ? " without --finetune" : "");
+      t.save, there.back().iteration,
+      t.moe_use_upcycling ? " without --moe-use-upcycling"
+      : t.finetune        ? " without --finetune"
+                          : "");
 }
 
 void RunStart::read_run(const Options& options) {
   const TrainConfig& t = options.train;
   const AnyCheckpoint& c = *checkpoint_;
   const Options stored = stored_options(c);
-  check_same_model(options.model, *c.model, c.path);
+  check_same_model(model_to_load(options), *c.model, c.path);
   const bool weights_only = !c.has_optimizer();
-  from_zero_ = t.finetune || is_release(c.path) || (c.manifest.iteration == 0 && weights_only);
+  from_zero_ = t.finetune || t.moe_use_upcycling || is_release(c.path) || (c.manifest.iteration == 0 && weights_only);
   with_optimizer_ = !from_zero_ && !t.no_load_optim;
   if (from_zero_) return;
   check(!with_optimizer_ || c.state_problem.empty(), "[load] {}: {}, or give --no-load-optim, or --finetune", c.path,
@@ -226,12 +235,6 @@ void RunStart::check_accepted() const { check(refusal_.empty(), "{}", refusal_);
 
 std::optional<i64> RunStart::iteration() const {
   return checkpoint_ ? std::optional(checkpoint_->manifest.iteration) : std::nullopt;
-}
-
-// Megatron's line, for the rank that prints it: its place among the tensor- and pipeline-parallel ranks of this run.
-static std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration) {
-  return fmt::format("  successfully loaded checkpoint from {} [ t 1/{}, p 1/{} ] at iteration {}", dir,
-                     p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
 }
 
 std::string RunStart::passed_over() const { return checkpoint_ ? checkpoint_->passed_over : ""; }

@@ -148,7 +148,8 @@ static void tell_passed_over(const Options& options, int rank, i64 after) {
 }
 
 static bool goes_on(const TrainConfig& t) {
-  return !t.load.empty() && canonical_path(t.load) == canonical_path(t.save) && t.ckpt_step == 0 && !t.finetune;
+  return !t.load.empty() && canonical_path(t.load) == canonical_path(t.save) && t.ckpt_step == 0 && !t.finetune &&
+         !t.moe_use_upcycling;
 }
 
 std::string newest_copy_here(const TrainConfig& t) {

@@ -220,4 +220,9 @@ std::string layout_text(const ParallelConfig& p) {
                      p.context_parallel_size, p.data_parallel_size());
 }
 
+std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration) {
+  return fmt::format("  successfully loaded checkpoint from {} [ t 1/{}, p 1/{} ] at iteration {}", dir,
+                     p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
+}
+
 }  // namespace megalith

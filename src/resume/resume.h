@@ -32,4 +32,7 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
 
 std::string layout_text(const ParallelConfig& p);  // "tp 2, pp 1, cp 1, dp 4"
 
+// Megatron's line, for the rank that prints it: its place among the tensor- and pipeline-parallel ranks of this run.
+std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration);
+
 }  // namespace megalith

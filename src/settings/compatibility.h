@@ -49,6 +49,7 @@ std::string compatibility_markdown();
 std::vector<Rule> model_rules();
 std::vector<Rule> attention_rules();
 std::vector<Rule> expert_rules();
+std::vector<Rule> upcycling_rules();
 std::vector<Rule> router_rules();
 std::vector<Rule> batch_rules();
 std::vector<Rule> schedule_rules();

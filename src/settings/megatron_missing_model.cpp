@@ -19,7 +19,7 @@ constexpr Feature kOfModel[] = {
      "--fp16-lm-cross-entropy",
      ""},
     {"this part of a mixture of experts is not built yet",
-     "--moe-use-upcycling --moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
+     "--moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
      "--moe-routing-trace-path= --moe-extended-tp "
      "--moe-mlp-glu-interleave-size= --moe-shared-expert-glu-interleave-size= "
      "--moe-pad-experts-for-cuda-graph-inference --create-moe-param-group "
@@ -27,7 +27,7 @@ constexpr Feature kOfModel[] = {
      "--moe-token-dropping --moe-train-capacity-factor= --moe-eval-capacity-factor= --moe-min-capacity= "
      "--moe-loss-coeff= --num-experts-teacher=* --enable-shared-expert --shared-moe-ffn-hidden-size= "
      "--expert-tensor-parallel-num-weight-shards=",
-     "--moe-upcycling-granularity= --moe-paged-stash-buffer-size-factor-cpu= "
+     "--moe-paged-stash-buffer-size-factor-cpu= "
      "--moe-paged-stash-buffer-size-factor-cuda= --moe-paged-stash-page-size= "
      "--moe-routing-trace-capture-hidden-states "
      "--moe-routing-trace-capture-logits --moe-routing-trace-dump-weights --moe-routing-trace-max-training-iters=",

@@ -72,8 +72,10 @@ struct TrainConfig {
   CopyType non_persistent_ckpt_type = CopyType::none;
   std::string non_persistent_global_ckpt_dir;
   std::string non_persistent_local_ckpt_dir;
-  i64 ckpt_step = 0;      // load this iteration; 0: the latest
-  bool finetune = false;  // weights only, from iteration 0
+  i64 ckpt_step = 0;                  // load this iteration; 0: the latest
+  bool finetune = false;              // weights only, from iteration 0
+  bool moe_use_upcycling = false;     // what is loaded is a dense model, of which experts are made
+  i64 moe_upcycling_granularity = 1;  // pieces that its MLP is cut into
   bool no_load_optim = false;
   bool no_load_rng = false;
   bool no_save_optim = false;

@@ -68,6 +68,10 @@ void list_checkpoints(TrainConfig& c, config::FieldList& f) {
       .shown_as("DIR");
   f.add("ckpt-step", c.ckpt_step, "Iteration to load; 0: the latest.");
   f.add("finetune", c.finetune, "Load weights only and start from iteration 0.");
+  f.add("moe-use-upcycling", c.moe_use_upcycling,
+        "Load the weights of a dense model, and make each expert a copy of its MLP, from iteration 0.");
+  f.add("moe-upcycling-granularity", c.moe_upcycling_granularity,
+        "With --moe-use-upcycling: pieces that the MLP's width is cut into, each an expert's.");
   f.add("no-load-optim", c.no_load_optim, "Do not load the optimizer's state.");
   f.add("no-load-rng", c.no_load_rng,
         "Without effect here: random numbers follow from --seed and the iteration, and no state of them is kept.");

@@ -151,8 +151,8 @@ TEST(Options, RefusedFlagsSayWhy) {
   EXPECT_EQ(refused("--mtp-standalone"),
             "--mtp-standalone: of multi-token prediction only modules of the last layer's kind, trained with all else, "
             "are built");
-  EXPECT_EQ(refused("--moe-use-upcycling --moe-paged-stash"),
-            "--moe-use-upcycling, --moe-paged-stash: this part of a mixture of experts is not built yet");
+  EXPECT_EQ(refused("--moe-enable-routing-replay --moe-paged-stash"),
+            "--moe-enable-routing-replay, --moe-paged-stash: this part of a mixture of experts is not built yet");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
     EXPECT_EQ(refused(fp8), std::string(fp8).substr(0, std::string(fp8).find(' ')) +
                                 ": fp8 and fp4 are not built yet: train with --bf16 or in f32");

@@ -67,7 +67,7 @@ import megatron.core.optimizer as optimizers
 from megatron.core import dist_checkpointing, parallel_state
 from megatron.core.dist_checkpointing.mapping import ShardedObject
 from megatron.core.distributed import DistributedDataParallel, DistributedDataParallelConfig
-from megatron.core.distributed.finalize_model_grads import _update_router_expert_bias
+from megatron.core.distributed.finalize_model_grads import _update_router_expert_bias, reset_model_temporary_tensors
 from megatron.core.models.gpt.gpt_layer_specs import (
     get_gpt_decoder_block_spec, get_gpt_layer_local_spec, get_gpt_mtp_block_spec)
 from megatron.core.models.gpt.gpt_model import GPTModel
@@ -200,6 +200,7 @@ def train(ddp, optimizer, tokens):
     ddp.finish_grad_sync()
     if getattr(model.config, "moe_router_enable_expert_bias", False):
         _update_router_expert_bias([ddp], model.config)
+        reset_model_temporary_tensors(model.config, [ddp])
     optimizer.step()
     return loss.item()
 

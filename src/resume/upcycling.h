@@ -1,0 +1,20 @@
+// A mixture of experts that begins as a dense model (--moe-use-upcycling). Each expert is a copy of the dense MLP
+// (Komatsuzaki et al. 2022, arXiv 2212.05055), or with a granularity g one of g pieces of its width, beside the others
+// (He et al. 2024, arXiv 2410.07524). The router is drawn as without a checkpoint; the g pieces of a copy have one row
+// of it, and so are chosen together. Weights are scaled such that the mixture computes what the dense model does.
+#pragma once
+#include <memory>
+
+#include "ckpt/tensors/tensor_reader.h"
+#include "settings/options.h"
+
+namespace megalith {
+
+// What --load must hold: the dense model that such a mixture is made of, or the run's own.
+ModelConfig model_to_load(const Options& options);
+
+// The mixture's parameters from those of its dense model, read piece by piece. `seed`: of the routers.
+std::shared_ptr<const TensorReader> upcycled(std::shared_ptr<const TensorReader> dense, const ModelConfig& mixture,
+                                             i64 granularity, u64 seed);
+
+}  // namespace megalith
