@@ -58,12 +58,12 @@ std::string is_the_dense_model(const Options& o) {
   if (m.router_topk == 1 && m.router_score_function != RouterScore::softmax)
     return "--moe-use-upcycling with one expert a token: its weight is not known but for softmax: raise "
            "--moe-router-topk";
-  const i64 width = o.model.expert_width() * o.train.moe_upcycling_granularity;
-  if (has_dense_layers(o.model) && o.model.ffn_hidden_size != width)
+  const i64 g = o.train.moe_upcycling_granularity, dense = o.model.ffn_hidden_size, width = o.model.expert_width();
+  if (g >= 1 && has_dense_layers(o.model) && (dense % g != 0 || dense / g != width))
     return fmt::format(
-        "--ffn-hidden-size {} of dense layers is not that of the dense model, {} (an expert's width times "
-        "--moe-upcycling-granularity)",
-        o.model.ffn_hidden_size, width);
+        "--ffn-hidden-size {} of dense layers is not that of the dense model: an expert's width, {}, times "
+        "--moe-upcycling-granularity {}",
+        dense, width, g);
   return {};
 }
 

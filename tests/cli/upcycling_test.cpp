@@ -10,7 +10,7 @@ namespace {
 
 struct Case {
   const char *name, *layers, *dense, *mixture;
-  int pieces = 1;
+  int pieces = 1, ranks = 1;
 };
 void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
@@ -27,6 +27,8 @@ constexpr Case kCases[] = {
      "--num-experts 8 --moe-router-topk 4 --moe-ffn-hidden-size 48 --moe-router-score-function sigmoid "
      "--moe-router-enable-expert-bias --moe-router-topk-scaling-factor 2.5",
      2},
+    {"ranks", kGated, "--ffn-hidden-size 96",
+     "--num-experts 8 --moe-router-topk 2 --moe-ffn-hidden-size 48 --expert-model-parallel-size 2", 2, 2},
     {"some_layers", kGated, "--ffn-hidden-size 96 --mtp-num-layers 1",
      "--num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 96 --moe-layer-freq [0,1] --mtp-num-layers 1 "
      "--ffn-hidden-size 96"},
@@ -34,11 +36,14 @@ constexpr Case kCases[] = {
 
 class Upcycling : public Workshop, public ::testing::WithParamInterface<Case> {
  protected:
-  std::string line(const std::string& more) { return pretrain("--lr-decay-iters 20 --log-interval 1 " + more); }
+  std::string line(const std::string& more) {
+    return pretrain("--global-batch-size 4 --lr-decay-iters 20 --log-interval 1 " + more);
+  }
   // Of a run's first step.
-  double first_loss(const std::string& flags) {
+  double first_loss(const std::string& flags, int ranks) {
     const std::string metrics = *this / "metrics.jsonl";
-    must(line(flags + " --train-iters 1 --metrics-file " + metrics));
+    const Ran ran = megalith(line(flags + " --train-iters 1 --metrics-file " + metrics), {.ranks = ranks});
+    EXPECT_TRUE(ran.ok()) << ran.err;
     std::istringstream in(slurp(metrics));
     std::string first;
     std::getline(in, first);
@@ -48,13 +53,15 @@ class Upcycling : public Workshop, public ::testing::WithParamInterface<Case> {
 
 TEST_P(Upcycling, BeginsAsTheDenseModel) {
   const Case& c = GetParam();
+  if (c.ranks > 1 && !has_mpirun()) GTEST_SKIP() << "there is no mpirun here";
   const std::string dense = fmt::format("{} {} ", c.layers, c.dense), ck = *this / "dense";
   must(line(dense + "--train-iters 4 --save-interval 4 --save " + ck));
   const std::string load = "--load " + ck + " ";
-  const double want = first_loss(dense + load + "--finetune");
-  const double random = first_loss(fmt::format("{} {}", c.layers, c.mixture));
+  const double want = first_loss(dense + load + "--finetune", 1);
+  const double random = first_loss(fmt::format("{} {}", c.layers, c.mixture), c.ranks);
   const double got = first_loss(
-      fmt::format("{} {} {} --moe-use-upcycling --moe-upcycling-granularity {}", c.layers, c.mixture, load, c.pieces));
+      fmt::format("{} {} {} --moe-use-upcycling --moe-upcycling-granularity {}", c.layers, c.mixture, load, c.pieces),
+      c.ranks);
   EXPECT_NEAR(got, want, 1e-5 * want);
   EXPECT_GT(std::abs(random - want), 1e-3) << "a model that is drawn has another loss";
 }
