@@ -18,6 +18,8 @@ namespace {
 using Kind = PickleValue::Kind;
 using nlohmann::ordered_json;
 
+constexpr i64 kMostExperts = i64{1} << 22;  // of all layers
+
 void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
   m.num_layers = a.required("num_layers"), m.hidden_size = a.required("hidden_size");
   m.num_attention_heads = a.required("num_attention_heads");
@@ -149,6 +151,9 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   read_sizes(a, m, rows, vocab_size);
   read_positions(a, has, m);
   read_layers(a, has, m);
+  const i64 layers = m.num_layers + m.mtp.num_layers, experts = std::max<i64>(1, m.moe.num_experts);
+  check(layers <= kMostExperts / experts,
+        "[megatron] the saved arguments give {} layers of {} experts: no such model fits any machine", layers, experts);
   m.resolve();
   check(m.num_query_groups > 0 && m.kv_channels > 0 && m.num_attention_heads % m.num_query_groups == 0 &&
             m.ffn_hidden_size > 0,

@@ -135,6 +135,10 @@ TEST(MixtureFiles, refuses_arguments_that_are_not_known) {
   };
   refused("moe_router_score_function", "cosine",
           "[megatron] the argument moe_router_score_function is cosine: known are softmax, sigmoid, sqrtsoftplus");
+  write_megatron_files(dir.path(), {.more_args = [&](PickleWriter& p) {
+                         p.entry("num_experts", i64{1000000}), p.entry("num_layers", i64{100000});
+                       }});
+  expect_error([&] { open_any_checkpoint(dir.path()); }, "100000 layers of 1000000 experts: no such model fits any");
   refused("moe_token_drop_policy", "none", "the argument moe_token_drop_policy is none: known are probs, position");
 }
 
