@@ -99,8 +99,12 @@ TEST(Fp8Weights, are_read_in_parts) {
   write_model(dir / "products", small_config(kConfig), models.products);
   const AnyCheckpoint codes = open_any_checkpoint(dir / "codes"), products = open_any_checkpoint(dir / "products");
   const std::size_t at = codes.tensors->at("decoder.layers.0.mlp.linear_fc2.weight");  // [144, 136]
-  for (const auto& [offset, shape] : std::vector<std::pair<Shape, Shape>>{
-           {{0, 0}, {144, 136}}, {{127, 126}, {2, 4}}, {{130, 5}, {14, 1}}, {{3, 130}, {0, 2}}}) {
+  for (const auto& [offset, shape] : std::vector<std::pair<Shape, Shape>>{{{0, 0}, {144, 136}},
+                                                                          {{127, 126}, {2, 4}},
+                                                                          {{130, 5}, {14, 1}},
+                                                                          {{10, 129}, {3, 5}},
+                                                                          {{129, 130}, {2, 2}},
+                                                                          {{3, 130}, {0, 2}}}) {
     std::vector<float> a(std::size_t(count(shape))), b(a.size());
     codes.tensors->read_box_as(at, offset, shape, DType::f32, std::as_writable_bytes(std::span(a)));
     products.tensors->read_box_as(at, offset, shape, DType::f32, std::as_writable_bytes(std::span(b)));

@@ -159,6 +159,7 @@ TEST(MixtureFiles, experts_that_ranks_share_have_an_optimizer_of_their_own) {
   });
   optimizer(R"({"expert_model_parallel_size": 2})", [&](const PickleValue& o) {
     ASSERT_EQ(o.items.size(), 4u);
+    ASSERT_EQ(o.items[0]->kind, PickleValue::Kind::integer) << "numbered";
     EXPECT_EQ(groups(*o.items[1]).size(), 2u);
     ASSERT_EQ(groups(*o.items[3]).size(), 1u);  // no vectors
     EXPECT_EQ(groups(*o.items[3])[0]->find("is_expert_parallel")->integer, 1);
