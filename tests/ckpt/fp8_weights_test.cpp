@@ -15,8 +15,8 @@ namespace {
 // Sizes that are no multiples of a block, beside some that are less than one.
 constexpr const char* kConfig =
     R"({"model_type":"deepseek_v3","hidden_size":144,"intermediate_size":136,"num_hidden_layers":2,
-        "num_attention_heads":2,"q_lora_rank":6,"kv_lora_rank":4,"qk_nope_head_dim":3,"qk_rope_head_dim":2,"v_head_dim":5,
-        "rms_norm_eps":1e-6,"first_k_dense_replace":1,"moe_intermediate_size":130,"n_routed_experts":4,
+        "num_attention_heads":2,"q_lora_rank":6,"kv_lora_rank":4,"qk_nope_head_dim":3,"qk_rope_head_dim":2,
+        "v_head_dim":5,"rms_norm_eps":1e-6,"first_k_dense_replace":1,"moe_intermediate_size":130,"n_routed_experts":4,
         "n_shared_experts":1,"num_experts_per_tok":2,"n_group":2,"topk_group":1,"num_nextn_predict_layers":0,
         "vocab_size":5})";
 constexpr const char* kFp8 = R"({"quant_method":"fp8","fmt":"e4m3","activation_scheme":"dynamic",
