@@ -22,7 +22,6 @@
 #include <filesystem>
 #include <map>
 #include <ranges>
-#include <set>
 #include <sstream>
 
 #include "base/check.h"
