@@ -1,0 +1,23 @@
+// Delayed scaling: a tensor is cast with a scale of its past amax values. Source: Transformer Engine 2.20.
+#pragma once
+#include "quant/fp8_format.h"
+#include "quant/matrix.h"
+
+namespace megalith::quant {
+
+enum class AmaxAlgorithm { max, most_recent };
+
+struct DelayedRule {
+  Fp8 format = Fp8::e4m3;
+  AmaxAlgorithm algorithm = AmaxAlgorithm::most_recent;
+  int margin = 0;  // scales are divided by 2^margin
+};
+
+// One update of all tensors. amax [tensors] is of the casts since the last one, reduced over ranks. history [slots,
+// tensors] and scale [tensors] change in place; they start as zeros and ones. Slot i takes the amax of slot i + 1, the
+// last one the new amax, slot 0 becomes 0: it is where casts may collect theirs. The scale follows from the largest of
+// the window with the new amax (max), or from the new amax (most_recent). A tensor whose amax is 0 was not cast, and
+// keeps both.
+void update_delayed(const DelayedRule& rule, std::span<const float> amax, Out<float> history, std::span<float> scale);
+
+}  // namespace megalith::quant
