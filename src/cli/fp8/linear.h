@@ -1,0 +1,34 @@
+// One linear layer in a file of vectors: x [tokens, in], w [out, in], dy [tokens, out], in bf16, and its products
+// y = x w^T, dx = dy w, dw = dy^T x of the dequantized values.
+#pragma once
+#include "cli/fp8/vector_check.h"
+
+namespace megalith::fp8 {
+
+struct Values {
+  std::vector<bf16> at;
+  i64 rows = 0, cols = 0;
+
+  quant::In<bf16> matrix() const { return {at, rows, cols}; }
+  Values transposed() const;
+};
+
+struct Linear {
+  Values x, w, dy;
+};
+
+// Error if the shapes are not those of one layer, or `multiple` does not divide each.
+Linear read_linear(VectorFile& file, i64 multiple);
+
+// Codes [rows, cols] of fp8 and their scales, for blocks of height x width.
+struct Quantized {
+  quant::Fp8 format = quant::Fp8::e4m3;
+  std::vector<u8> codes;
+  i64 rows = 0, cols = 0, height = 1, width = 1;
+  std::vector<float> scale_inv;
+
+  quant::Operand operand() const;
+  Quantized transposed() const;
+};
+
+}  // namespace megalith::fp8
