@@ -68,6 +68,19 @@ TEST(Blocks, OfZerosOrOneSubnormalAreFinite) {
   EXPECT_EQ(codes[130], E4M3::encode(0x1p-6f));
 }
 
+// Where the quotient overflows the scale is the largest value of the input's type.
+TEST(Blocks, ScalesOfTinyValuesAreOfTheirType) {
+  const std::vector<float> wide = {1e-40f};
+  const std::vector<bf16> narrow = {bf16(1e-40f)};
+  u8 code = 0;
+  float inv = 0;
+  const BlockRule rule = {.power_of_two = false};
+  quantize_rows<float>(rule, {wide, 1, 1}, {{&code, 1}, 1, 1}, {{&inv, 1}, 1, 1});
+  EXPECT_EQ(inv, 1 / kF32Max);
+  quantize_squares<bf16>(rule, {narrow, 1, 1}, {{&code, 1}, 1, 1}, {{&inv, 1}, 1, 1});
+  EXPECT_EQ(inv, 1 / kBf16Max);
+}
+
 TEST(Mx, NothingSaturates) {
   const std::vector<bf16> x = values(16, 64);
   std::vector<u8> codes(x.size()), scales(32);
