@@ -36,18 +36,21 @@ constexpr const char* kDistributed = "--use-distributed-optimizer ";
 
 std::vector<Layout> mixture_layouts() {
   const std::string ep = "--expert-model-parallel-size ", tensor = kTensor, own = kOwn, distributed = kDistributed;
-  return {
-      {"one rank", kMixture, "", 1},
-      {"dp4 distopt", kMixture, distributed, 4},
-      {"ep2 edp2 distopt", kMixture, ep + "2 " + distributed, 4},
-      {"ep8", kMixture, ep + "8 ", 8},
-      {"tp2 etp2 ep2", kMixture, tensor + ep + "2 ", 4},
-      {"tp2 etp1 ep4 edp2 distopt", kMixture,
-       tensor + own + ep + "4 " + distributed + "--overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000 ",
-       8},
-      {"pp2 tp2 etp1 ep2", kMixture, tensor + own + ep + "2 --pipeline-model-parallel-size 2 ", 4},
-      {"pp2-vp2 ep2 edp2 distopt", kMixture,
-       ep + "2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 " + distributed, 8}};
+  const auto of = [](const char* name, const std::string& ranks, int size) {
+    return Layout{.name = name, .model = kMixture, .ranks = ranks, .size = size};
+  };
+  return {of("one rank", "", 1),
+          of("dp4 distopt", distributed, 4),
+          of("ep2 edp2 distopt", ep + "2 " + distributed, 4),
+          of("ep8", ep + "8 ", 8),
+          of("tp2 etp2 ep2", tensor + ep + "2 ", 4),
+          of("tp2 etp1 ep4 edp2 distopt",
+             tensor + own + ep + "4 " + distributed +
+                 "--overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000 ",
+             8),
+          of("pp2 tp2 etp1 ep2", tensor + own + ep + "2 --pipeline-model-parallel-size 2 ", 4),
+          of("pp2-vp2 ep2 edp2 distopt",
+             ep + "2 --pipeline-model-parallel-size 2 --num-virtual-stages-per-pipeline-rank 2 " + distributed, 8)};
 }
 
 }  // namespace
