@@ -97,9 +97,19 @@ TEST_F(Staged, ResultsDoNotWaitForCopiesOnAnotherLane) {
   cudaStreamSynchronize(lane.stream());
 }
 
-TEST_F(Staged, RefusesWhatDoesNotFit) {
+// Losses and what experts get are one result: as many numbers as a model has.
+TEST_F(Staged, ResultsAreOfAnySize) {
   std::byte* there = allocate(8192);
-  EXPECT_THROW(requests.ask(there, 8192), Error);
+  for (const size_t n : {size_t{2}, size_t{1024}, size_t{3}}) {
+    std::vector<double> values(n);
+    std::iota(values.begin(), values.end(), double(n));
+    staging.write(there, values.data(), i64(n) * 8);
+    EXPECT_EQ(requests.take(requests.ask(there, i64(n) * 8)), values);
+  }
+}
+
+TEST_F(Staged, RefusesWhatDoesNotFit) {
+  std::byte* there = allocate(8);
   EXPECT_THROW(staging.write_later(there, i64{5} << 20, [](std::byte*) {}), Error);
   for (int i = 0; i < 8; ++i) requests.ask(there, 8);
   EXPECT_THROW(requests.ask(there, 8), Error);
