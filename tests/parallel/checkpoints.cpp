@@ -25,7 +25,8 @@ const char* const kSaved[] = {"tp1",
 // A mixture with all that one keeps: a dense layer, biases of routers, a shared expert, latents and a module of
 // multi-token prediction.
 constexpr const char* kMixture =
-    "--position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear --num-experts 8 "
+    "--micro-batch-size 1 --position-embedding-type rope --swiglu --normalization RMSNorm --disable-bias-linear "
+    "--num-experts 8 "
     "--moe-router-topk 2 --moe-ffn-hidden-size 24 --moe-layer-freq [0]+[1]*3 --moe-router-score-function sigmoid "
     "--moe-router-enable-expert-bias --moe-router-load-balancing-type seq_aux_loss --moe-aux-loss-coeff 1e-2 "
     "--moe-shared-expert-intermediate-size 16 --multi-latent-attention --q-lora-rank 12 --kv-lora-rank 8 --qk-head-dim "
