@@ -2,26 +2,16 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
-#include <limits>
 
 #include "base/check.h"
+#include "quant/small_float.h"
 
 namespace megalith {
 namespace {
 
-// Sign, 4 bits of exponent, 3 of mantissa; neither has infinities (OCP 8-bit floating point, E4M3).
-float e4m3(unsigned code) {
-  const unsigned exponent = code >> 3 & 15, mantissa = code & 7;
-  if (exponent == 15 && mantissa == 7) return std::numeric_limits<float>::quiet_NaN();
-  const float size =
-      exponent == 0 ? std::ldexp(float(mantissa), -9) : std::ldexp(float(8 + mantissa), int(exponent) - 10);
-  return code & 128 ? -size : size;
-}
-
 std::array<float, 256> all_codes() {
   std::array<float, 256> values{};
-  for (unsigned code = 0; code < values.size(); ++code) values[code] = e4m3(code);
+  for (unsigned code = 0; code < values.size(); ++code) values[code] = quant::E4M3::decode(code);
   return values;
 }
 
