@@ -33,6 +33,14 @@ std::vector<int> sums_of_gradients(const Graph& g) {
   });
 }
 
+// The sum at a node, over other axes.
+void sum_over(Graph& g, int node, AxisSet axes) {
+  Node& n = g.nodes[size_t(node)];
+  Relayout r = *n.op.get_if<Relayout>();
+  r.axes = axes, n.op = r;
+  infer_again(g);
+}
+
 // The rows' weights without a gradient.
 struct DeafWeights {
   static constexpr std::string_view name = "deaf_weights";
@@ -84,12 +92,7 @@ TEST(ExpertMistakes, counts_not_summed) {
 
 TEST(ExpertMistakes, counts_summed_over_cp_alone) {
   TrainingSpec s = with_losses();
-  s.edit_forward = [](Graph& g) {
-    Node& n = g.nodes[size_t(sums_of_counts(g).at(0))];
-    Relayout r = *n.op.get_if<Relayout>();
-    r.axes = groups::context, n.op = r;
-    infer_again(g);
-  };
+  s.edit_forward = [](Graph& g) { sum_over(g, sums_of_counts(g).at(0), groups::context); };
   expect_found(s, "build: [einsum]");
 }
 
@@ -109,12 +112,7 @@ TEST(ExpertMistakes, losses_of_the_router_added_to_the_main_loss) {
 
 TEST(ExpertMistakes, gradients_summed_over_all_of_dp_and_cp) {
   TrainingSpec s = routed();
-  s.edit_all = [](Graph& g) {
-    Node& n = g.nodes[size_t(sums_of_gradients(g).at(0))];
-    Relayout r = *n.op.get_if<Relayout>();
-    r.axes = groups::data_context, n.op = r;
-    infer_again(g);
-  };
+  s.edit_all = [](Graph& g) { sum_over(g, sums_of_gradients(g).at(0), groups::data_context); };
   expect_found(s, "build: [relayout]");
 }
 

@@ -2,6 +2,18 @@
 
 namespace megalith::parity {
 
+Dimension sums_of_gradients() {
+  return {false,
+          {{"plain", ""},
+           {"overlap", "--overlap-grad-reduce"},
+           {"distopt", "--use-distributed-optimizer"},
+           {"distopt-small", "--use-distributed-optimizer --ddp-bucket-size 4000"},
+           {"distopt-overlap",
+            "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000"}}};
+}
+
+Dimension micro_batches() { return {false, {{"micro1", "--micro-batch-size 1"}, {"micro2", "--micro-batch-size 2"}}}; }
+
 const std::vector<Dimension>& dense_dimensions() {
   static const std::vector<Dimension> all = {
       {false,
@@ -38,14 +50,8 @@ const std::vector<Dimension>& dense_dimensions() {
         {"pp4-zb", "--pipeline-model-parallel-size 4 --pipeline-schedule zero-bubble", 4}}},
       {false, {{"dp1", ""}, {"dp2", "", 2}, {"dp4", "", 4}}},
       {false, {{"sp-off", ""}, {"sp", "--sequence-parallel"}}},
-      {false,
-       {{"plain", ""},
-        {"overlap", "--overlap-grad-reduce"},
-        {"distopt", "--use-distributed-optimizer"},
-        {"distopt-small", "--use-distributed-optimizer --ddp-bucket-size 4000"},
-        {"distopt-overlap",
-         "--use-distributed-optimizer --overlap-grad-reduce --overlap-param-gather --ddp-bucket-size 4000"}}},
-      {false, {{"micro1", "--micro-batch-size 1"}, {"micro2", "--micro-batch-size 2"}}},
+      sums_of_gradients(),
+      micro_batches(),
       {false,
        {{"keep", ""},
         {"again-parts", "--recompute-granularity selective --recompute-modules mlp layernorm"},

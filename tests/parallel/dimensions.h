@@ -18,4 +18,8 @@ struct Dimension {
 const std::vector<Dimension>& dense_dimensions();
 const std::vector<Dimension>& expert_dimensions();
 
+// Dimensions of both: how data-parallel ranks add up gradients, and the samples of a micro-batch.
+Dimension sums_of_gradients();
+Dimension micro_batches();
+
 }  // namespace megalith::parity
