@@ -1,4 +1,5 @@
-// What --dry-run says a run will take is what it takes, within 2 %; small runs may take a MiB less.
+// What --dry-run says a run will take is what it takes, within 2% or a MiB. The MiB is what the kernel's figure leaves
+// open: a touched page of the program's file brings along those around it that the page cache holds, 0.7 MiB in all.
 #include <sys/personality.h>
 
 #include <cmath>
@@ -64,9 +65,9 @@ class Memory : public Workshop, public ::testing::WithParamInterface<Case> {
     const std::string plan = must(line(more + " --dry-run")).out;
     const double said = last_number(plan, "\n  total "), pages = last_number(plan, "\n  pages of the data ");
     const Ran ran = must(line(more));
-    EXPECT_LE(double(ran.peak_bytes), 1.02 * said);
-    const double less = std::max(0.02 * said, double(1 << 20)) + (std::isnan(pages) ? 0 : pages);
-    EXPECT_GE(double(ran.peak_bytes), said - less) << "so few steps may not read all pages of the data, " << pages;
+    const double off = std::max(0.02 * said, double(1 << 20)), unread = std::isnan(pages) ? 0 : pages;
+    EXPECT_LE(double(ran.peak_bytes), said + off);
+    EXPECT_GE(double(ran.peak_bytes), said - off - unread) << "so few steps may not read all pages of the data";
   }
 };
 
