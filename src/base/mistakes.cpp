@@ -22,8 +22,8 @@ std::string told(const std::exception& error) {
   const size_t n = mistakes->lines.size();
   std::string text = n == 1 ? escape_controls(mistakes->lines[0]) : fmt::format("{} things stop this:", n);
   if (n > 1)
-    for (const std::string& line : mistakes->lines) text += "\n  " + escape_controls(line);
-  for (const std::string& line : mistakes->after) text += "\n" + escape_controls(line);
+    for (const std::string& line : mistakes->lines) text.append("\n  ").append(escape_controls(line));
+  for (const std::string& line : mistakes->after) text.append("\n").append(escape_controls(line));
   return text;
 }
 

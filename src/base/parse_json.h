@@ -35,4 +35,8 @@ Json parse_json(std::string_view text) {
   return j;
 }
 
+// Compiled once (parse_json.cpp): a parser takes the compiler a second.
+extern template nlohmann::json parse_json(std::string_view);
+extern template nlohmann::ordered_json parse_json(std::string_view);
+
 }  // namespace megalith

@@ -24,7 +24,7 @@ std::vector<std::string> words_of(std::string_view line) {
     if (i < line.size() && (line[i] != ' ' || code)) continue;
     const std::string_view word = line.substr(begin, i - begin);
     if (!out.empty() && is_mark(word))
-      out.back() += " " + std::string(word);
+      out.back().append(" ").append(word);
     else
       out.emplace_back(word);
     begin = i + 1;

@@ -5,7 +5,7 @@ namespace {
 
 u32 twisted(u32 high, u32 low) {
   const u32 y = (high & 0x80000000u) | (low & 0x7fffffffu);
-  return (y >> 1) ^ (0u - (low & 1u) & 0x9908b0dfu);
+  return (y >> 1) ^ ((0u - (low & 1u)) & 0x9908b0dfu);
 }
 
 u32 tempered(u32 y) {

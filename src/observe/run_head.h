@@ -23,9 +23,9 @@ struct RunFacts {
   i64 available_bytes = 0;                // to a rank
   i64 iteration = 0;                      // that it begins behind
   i64 consumed_samples = 0;
-  i64 train_iters = 0;    // that it ends at
-  std::string from;       // the checkpoint or model that it begins with; empty: random weights
-  std::string arguments;  // the file that holds all arguments; empty: none
+  i64 train_iters = 0;         // that it ends at
+  std::string from;            // the checkpoint or model that it begins with; empty: random weights
+  std::string arguments = {};  // the file that holds all arguments; empty: none
 };
 
 std::string run_head(const Options& options, const RunFacts& facts);

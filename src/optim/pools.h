@@ -22,10 +22,10 @@ namespace megalith {
 struct OptimizerState;
 
 struct Pool {
-  std::string name;             // "pool 3"
-  std::vector<size_t> members;  // parameters, in the order in which the backward ends
-  std::vector<i64> places;      // elements of a rank's memory before each
-  AxisSet reduced;              // over these gradients are sums; the optimizer's state is cut over them
+  std::string name;                  // "pool 3"
+  std::vector<size_t> members = {};  // parameters, in the order in which the backward ends
+  std::vector<i64> places = {};      // elements of a rank's memory before each
+  AxisSet reduced;                   // over these gradients are sums; the optimizer's state is cut over them
   bool decay = true;
   bool stacked = false;
   bool own_rate = false;             // has_own_rate

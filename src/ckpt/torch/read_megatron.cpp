@@ -70,7 +70,7 @@ TensorMapping part_of_theirs(const TensorReader& files, const std::string& prefi
 
 // The model's links with the files: all, and of those what the optimizer updates, and what it does not.
 struct Links {
-  TensorMapping all, trained, untrained;
+  TensorMapping all = {}, trained = {}, untrained = {};
 };
 
 MegatronExperts experts_in(const TensorReader& files) {
