@@ -75,6 +75,9 @@ static StoredModel stored_model(Options& o) {
   const std::optional<StoredModel> found = find_stored_model(o.train);
   if (!found || o.given.has("num-layers")) return found.value_or(StoredModel());
   const StoredModel& stored = *found;
+  const Architecture kind = stored.model.architecture;
+  check(!o.trains || *o.trains == kind, "--load {} holds a {}, and this command trains a {}: use the command for it",
+        o.train.load, name_of(kind), name_of(*o.trains));
   ModelConfig model = stored.model;
   model.padded_vocab_size = 0;
   model.make_vocab_size_divisible_by = o.model.make_vocab_size_divisible_by;

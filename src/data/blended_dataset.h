@@ -15,7 +15,7 @@ class BlendedDataset : public Dataset {
 
   i64 size() const override { return index_.size(); }
   i64 seq_length() const override { return parts_[0]->seq_length(); }
-  bool has_document_starts() const override { return parts_[0]->has_document_starts(); }
+  std::vector<SampleArray> arrays() const override { return parts_[0]->arrays(); }
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
 

@@ -67,13 +67,16 @@ std::vector<i32> GptDataset::text(i64 sample) const {
 
 // Loss mask, positions and document starts from the tokens and labels.
 void GptDataset::fill_marks(const SampleRow& row) const {
+  const std::span<const i32> tokens = row.ints("tokens"), labels = row.ints("labels");
+  const std::span<i32> position_ids = row.ints("position_ids"), starts = row.ints("document_starts");
+  const std::span<float> loss_mask = row.floats("loss_mask");
   i32 start = 0;
-  for (i64 t = 0; t < options_.seq_length; ++t) {
-    const bool eod = options_.eod >= 0 && row.tokens[t] == options_.eod;
-    const bool padding = row.labels[t] == kFill || row.labels[t] == options_.pad;
-    row.loss_mask[t] = (eod && options_.eod_mask_loss) || padding ? 0.0f : 1.0f;
-    row.position_ids[t] = i32(t) - (options_.reset_position_ids ? start : 0);
-    if (!row.document_starts.empty()) row.document_starts[t] = start;
+  for (std::size_t t = 0; t < tokens.size(); ++t) {
+    const bool eod = options_.eod >= 0 && tokens[t] == options_.eod;
+    const bool padding = labels[t] == kFill || labels[t] == options_.pad;
+    loss_mask[t] = (eod && options_.eod_mask_loss) || padding ? 0.0f : 1.0f;
+    position_ids[t] = i32(t) - (options_.reset_position_ids ? start : 0);
+    if (!starts.empty()) starts[t] = start;
     if (eod) start = i32(t) + 1;  // the eod itself still belongs to its document
   }
 }
@@ -84,12 +87,13 @@ void GptDataset::get(i64 i, const SampleRow& row) const {
   if (edit_) edit_(i, all);
   const auto length = std::ptrdiff_t(options_.seq_length);
   all.resize(std::size_t(options_.seq_length + (options_.add_extra_token ? 1 : 0)), kFill);
-  std::copy_n(all.begin(), length, row.tokens.begin());
-  std::copy(all.begin() + 1, all.end(), row.labels.begin());
-  if (!options_.add_extra_token) row.labels.back() = kFill;
+  const std::span<i32> tokens = row.ints("tokens"), labels = row.ints("labels");
+  std::copy_n(all.begin(), length, tokens.begin());
+  std::copy(all.begin() + 1, all.end(), labels.begin());
+  if (!options_.add_extra_token) labels.back() = kFill;
   fill_marks(row);
-  std::replace(row.tokens.begin(), row.tokens.end(), kFill, 0);  // the embedding has no row for it
-  std::replace(row.labels.begin(), row.labels.end(), kFill, 0);
+  std::ranges::replace(tokens, kFill, 0);  // the embedding has no row for it
+  std::ranges::replace(labels, kFill, 0);
 }
 
 }  // namespace megalith

@@ -33,7 +33,9 @@ class GptDataset : public Dataset {
 
   i64 size() const override { return index_.size(); }
   i64 seq_length() const override { return options_.seq_length; }
-  bool has_document_starts() const override { return options_.reset_attention_mask; }
+  std::vector<SampleArray> arrays() const override {
+    return decoder_arrays(options_.seq_length, options_.reset_attention_mask);
+  }
 
   // Error if the sample holds an id outside the vocabulary: names the source, the document and the token.
   void get(i64 i, const SampleRow& row) const override;

@@ -8,11 +8,6 @@
 namespace megalith {
 namespace {
 
-template <class T>
-std::span<T> row_of(std::vector<T>& values, i64 row, i64 length) {
-  return values.empty() ? std::span<T>{} : std::span(values).subspan(std::size_t(row * length), std::size_t(length));
-}
-
 SamplerConfig sampler_config(const Dataset* dataset, const LoaderConfig& c) {
   check(dataset != nullptr, "there is no data to read: the split has weight zero or no samples were asked for");
   return {.type = c.type,
@@ -52,25 +47,12 @@ std::vector<i64> DataLoader::draw(i64& first) {
 Batch DataLoader::read(i64 first, const std::vector<i64>& indices) const {
   Batch batch;
   batch.sequences = i64(indices.size()), batch.seq_length = dataset_->seq_length();
-  const auto elements = std::size_t(batch.sequences * batch.seq_length);
+  for (const SampleArray& array : dataset_->arrays()) batch.arrays[array.name] = empty_array(array, batch.sequences);
   std::vector<i64>& rows = batch.longs("rows");
-  const auto ints = [&](const char* name) -> std::vector<i32>& {
-    batch.ints(name).resize(elements);
-    return batch.ints(name);
-  };
-  std::vector<i32>&tokens = ints("tokens"), &labels = ints("labels"), &position_ids = ints("position_ids");
-  std::vector<float>& loss_mask = batch.floats("loss_mask");
-  loss_mask.resize(elements);
-  std::vector<i32> none, &starts = dataset_->has_document_starts() ? ints("document_starts") : none;
   for (i64 r = 0; r < batch.sequences; ++r) {
-    const i64 length = batch.seq_length;
     rows.push_back(first + r);
     if (indices[std::size_t(r)] < 0) continue;  // zeros, none of which counts
-    dataset_->get(indices[std::size_t(r)], {.tokens = row_of(tokens, r, length),
-                                            .labels = row_of(labels, r, length),
-                                            .loss_mask = row_of(loss_mask, r, length),
-                                            .position_ids = row_of(position_ids, r, length),
-                                            .document_starts = row_of(starts, r, length)});
+    dataset_->get(indices[std::size_t(r)], SampleRow(batch, r));
   }
   return batch;
 }

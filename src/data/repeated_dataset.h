@@ -13,7 +13,7 @@ class RepeatedDataset : public Dataset {
 
   i64 size() const override { return samples_; }
   i64 seq_length() const override { return part_->seq_length(); }
-  bool has_document_starts() const override { return part_->has_document_starts(); }
+  std::vector<SampleArray> arrays() const override { return part_->arrays(); }
   void get(i64 i, const SampleRow& row) const override { part_->get(i % part_->size(), row); }
   std::vector<DatasetUse> use(i64 samples) const override {
     std::vector<DatasetUse> whole = part_->use(part_->size()), rest = part_->use(samples % part_->size());

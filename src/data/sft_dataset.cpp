@@ -82,28 +82,31 @@ std::vector<DatasetUse> SftDataset::use(i64 samples) const {
 
 void SftDataset::get(i64 i, const SampleRow& row) const {
   check(i >= 0 && i < size(), "there are {} samples of conversations: there is no sample {}", size(), i);
+  const std::span<i32> tokens = row.ints("tokens"), labels = row.ints("labels");
+  const std::span<i32> position_ids = row.ints("position_ids"), starts = row.ints("document_starts");
+  const std::span<float> loss_mask = row.floats("loss_mask");
   i64 at = 0;
   const auto mark = [&](i64 count) {  // positions and start of a document at `at`
-    std::iota(row.position_ids.begin() + at, row.position_ids.begin() + at + count, 0);
-    if (!row.document_starts.empty()) std::fill_n(row.document_starts.begin() + at, count, i32(at));
+    std::iota(position_ids.begin() + at, position_ids.begin() + at + count, 0);
+    if (!starts.empty()) std::fill_n(starts.begin() + at, count, i32(at));
   };
   for (i64 c = begins_[std::size_t(i)]; c < begins_[std::size_t(i) + 1]; ++c) {
     const SftOrder::Pick p = contents_[std::size_t(c)];
     const SftPart& part = parts_[std::size_t(p.file)];
     const i64 which = part.range.begin + p.conversation, count = places(p);
-    const auto tokens = part.conversations->tokens_of(which);
+    const auto text = part.conversations->tokens_of(which);
     const auto trained = part.conversations->trained_of(which);
-    std::copy_n(tokens.begin(), count, row.tokens.begin() + at);
-    std::copy_n(tokens.begin() + 1, count, row.labels.begin() + at);
-    std::transform(trained.begin() + 1, trained.begin() + 1 + count, row.loss_mask.begin() + at,
+    std::copy_n(text.begin(), count, tokens.begin() + at);
+    std::copy_n(text.begin() + 1, count, labels.begin() + at);
+    std::transform(trained.begin() + 1, trained.begin() + 1 + count, loss_mask.begin() + at,
                    [](u8 t) { return t ? 1.0f : 0.0f; });
     mark(count);
     at += count;
   }
   const i64 rest = seq_length_ - at;
-  std::fill_n(row.tokens.begin() + at, rest, pad_);
-  std::fill_n(row.labels.begin() + at, rest, pad_);
-  std::fill_n(row.loss_mask.begin() + at, rest, 0.0f);
+  std::fill_n(tokens.begin() + at, rest, pad_);
+  std::fill_n(labels.begin() + at, rest, pad_);
+  std::fill_n(loss_mask.begin() + at, rest, 0.0f);
   mark(rest);
 }
 

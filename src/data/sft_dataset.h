@@ -40,7 +40,7 @@ class SftDataset : public Dataset {
 
   i64 size() const override { return i64(begins_.size()) - 1; }
   i64 seq_length() const override { return seq_length_; }
-  bool has_document_starts() const override { return true; }
+  std::vector<SampleArray> arrays() const override { return decoder_arrays(seq_length_, true); }
   void get(i64 i, const SampleRow& row) const override;
   // Files share samples: its `samples` are conversations here.
   std::vector<DatasetUse> use(i64 samples) const override;

@@ -25,8 +25,12 @@ std::string window_of_pair(std::string_view text) {
   return std::to_string(left + 1);
 }
 
+constexpr const char* kArchitectures[] = {"gpt"};
+
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
+  f.add("architecture", c.architecture, {std::begin(kArchitectures), std::end(kArchitectures)},
+        "What the model is; the training command says it. Not in Megatron.");
   f.add("num-layers", c.num_layers, "Transformer layers (required).");
   f.add("hidden-size", c.hidden_size, "Width of the residual stream (required).");
   f.add("ffn-hidden-size", c.ffn_hidden_size,
@@ -132,6 +136,12 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
 }
 
 }  // namespace
+
+std::string_view name_of(Architecture a) {
+  constexpr std::string_view names[] = {"GPT"};
+  static_assert(std::size(names) == std::size(kArchitectures));
+  return names[size_t(a)];
+}
 
 i64 padded_vocab(i64 vocab_size, i64 divisible_by, i64 tensor_model_parallel_size) {
   const i64 multiple = divisible_by * tensor_model_parallel_size;

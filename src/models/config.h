@@ -1,7 +1,8 @@
-// What a GPT is, in numbers. Names and meanings are Megatron's flags; 0 stands for "derived" until resolve() fills it
+// What a model is, in numbers. Names and meanings are Megatron's flags; 0 stands for "derived" until resolve() fills it
 // in.
 #pragma once
 #include <string>
+#include <string_view>
 
 #include "base/dtype.h"
 #include "models/mla_config.h"
@@ -11,6 +12,10 @@
 
 namespace megalith {
 
+// What a model is built of, and a training command trains: pretrain-gpt a gpt.
+enum class Architecture : u8 { gpt };
+std::string_view name_of(Architecture a);  // "GPT"
+
 // yarn: rope with that scaling, which resolve() makes of it.
 enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
@@ -19,6 +24,7 @@ enum class Activation { gelu, gelu_tanh, swiglu, squared_relu, geglu, quick_gegl
 enum class Normalization { layer_norm, rms_norm };
 
 struct ModelConfig {
+  Architecture architecture = Architecture::gpt;
   i64 num_layers = 0;
   i64 hidden_size = 0;
   i64 ffn_hidden_size = 0;  // 0: 4h, or int(4h * 2/3 / 64) * 64 with swiglu

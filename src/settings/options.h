@@ -4,6 +4,7 @@
 // The way of a command: read_options, then what only the command can know (the model of a hub directory, the vocabulary
 // of the tokenizer), then finish_options. parse_options does both where nothing lies between.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -118,6 +119,8 @@ struct Options {
   ParallelConfig parallel;
   RecomputeConfig recompute;
   OffloadConfig offload;  // of activations
+
+  std::optional<Architecture> trains{};  // what the command trains; none: it takes a model as it is
 
   config::Given given;             // what the user set, and by which flag
   config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/gpt/gpt.h"
+#include "models/make_model.h"
 #include "optim/optimizer.h"
 #include "settings/batch_sizes.h"
 #include "settings/precision.h"
@@ -65,7 +65,7 @@ StepSpec step_spec(const Options& o, int stage) {
   const GptData data{o.data.reset_position_ids, o.data.reset_attention_mask};
   ParallelStyle style = style_of(o.parallel);
   style.pack_qkv &= o.optimizer.chosen().takes_packed();
-  s.model = std::make_shared<Gpt>(o.model, style, data);
+  s.model = make_model(o.model, style, data);
   s.optimizer = o.optimizer;
   s.mesh = mesh_of(o.parallel, o.model);
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();

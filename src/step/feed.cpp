@@ -8,10 +8,10 @@ Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& 
   for (const DataInput& input : inputs) {
     const Leaf* leaf = plan.find_leaf(input.name + suffix);
     if (!leaf) continue;  // this piece has no use for it
-    Target to{input.name, leaf, input.required, input.make, {}};
+    Target to{input.name, leaf, input.required, input.make};
     const Type& type = leaf->type;
     if (type.ndim() > 1) {
-      seq_ = type.dim(0);
+      to.seq = type.dim(0);
       to.positions = indices(plan.mesh, type.shape, type.layout, coord, 0);
     }
     sequences_ = local_type(plan.mesh, type).dim(type.ndim() - 1);
@@ -20,25 +20,25 @@ Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& 
 }
 
 template <class T>
-void Feed::put(const Target& to, const std::vector<T>& values, i64 seq, int slot) {
+void Feed::put(const Target& to, const std::vector<T>& values, int slot) {
   check(to.leaf->type.dtype == dtype_of<T>::value, "array {} of a batch is {}: the model reads {}", to.array,
         name_of(dtype_of<T>::value), name_of(to.leaf->type.dtype));
+  check(i64(values.size()) == sequences_ * to.seq, "array {} of a batch has {} numbers: the plan reads {} x {}",
+        to.array, values.size(), sequences_, to.seq);
   if (to.positions.empty()) return interpreter_.write(*to.leaf, values.data(), slot);
   const i64 held = i64(to.positions.size());
   staging_.resize(size_t(held * sequences_) * sizeof(T));
   T* out = reinterpret_cast<T*>(staging_.data());
   for (i64 b = 0; b < sequences_; ++b)
-    for (i64 s = 0; s < held; ++s) out[s * sequences_ + b] = values[size_t(b * seq + to.positions[size_t(s)])];
+    for (i64 s = 0; s < held; ++s) out[s * sequences_ + b] = values[size_t(b * to.seq + to.positions[size_t(s)])];
   interpreter_.write(*to.leaf, out, slot);
 }
 
 void Feed::operator()(const Batch& batch, int slot) {
-  check(batch.sequences == sequences_ && (seq_ == 0 || batch.seq_length == seq_),
-        "a batch of {} x {} tokens for a plan of {} x {}", batch.sequences, batch.seq_length, sequences_, seq_);
   for (const Target& to : targets_) {
     const auto array = batch.arrays.find(to.array);
     const auto write = [&](const Batch::Array& from) {
-      std::visit([&](const auto& values) { put(to, values, batch.seq_length, slot); }, from);
+      std::visit([&](const auto& values) { put(to, values, slot); }, from);
     };
     if (array == batch.arrays.end() && to.make) {
       write(to.make(batch));

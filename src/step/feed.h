@@ -1,5 +1,5 @@
 // Moves a data-parallel rank's batch, row-major [b,s], into the plan's data leaves, [s,b]: of each sequence the
-// positions that this context-parallel rank holds.
+// positions that this context-parallel rank holds. Arrays may have sequences of different lengths.
 #pragma once
 #include "base/batch.h"
 #include "models/model.h"
@@ -12,7 +12,7 @@ class Feed {
   // `inputs`: what the model reads; `suffix`: of the leaves' names.
   Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& interpreter, const Coord& coord,
        std::string suffix = "");
-  // Into the leaves' copy `slot`. Error if the batch is not of the plan's size, or lacks an array.
+  // Into the leaves' copy `slot`. Error if an array is not of the plan's size, or is not there.
   void operator()(const Batch& batch, int slot = 0);
 
  private:
@@ -21,14 +21,15 @@ class Feed {
     const Leaf* leaf;
     bool required;
     std::function<Batch::Array(const Batch&)> make;
-    std::vector<i64> positions;  // of a sequence, that this rank holds; none: one value a sequence
+    i64 seq = 1;                 // positions of a sequence in this array
+    std::vector<i64> positions;  // of them those that this rank holds; none: one value a sequence
   };
   template <class T>
-  void put(const Target& to, const std::vector<T>& values, i64 seq, int slot);
+  void put(const Target& to, const std::vector<T>& values, int slot);
 
   Interpreter& interpreter_;
   std::vector<Target> targets_;
-  i64 seq_ = 0, sequences_ = 0;  // sequences: of this rank; seq: 0 if there is no leaf for positions
+  i64 sequences_ = 0;  // of this rank
   std::vector<std::byte> staging_;
 };
 

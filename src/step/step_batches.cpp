@@ -17,7 +17,8 @@ Batch::Array mask_of(const Batch& batch, const std::string& name, const std::vec
 // Of each row.
 void add_sums(const Batch& batch, const std::vector<float>& mask, std::vector<double>& sums) {
   sums.resize(size_t(batch.sequences));
-  for (size_t i = 0; i < mask.size(); ++i) sums[i / size_t(batch.seq_length)] += double(mask[i]);
+  const size_t length = mask.size() / size_t(batch.sequences);
+  for (size_t i = 0; i < mask.size(); ++i) sums[i / length] += double(mask[i]);
 }
 
 }  // namespace

@@ -53,9 +53,15 @@ static TextEdit fill_in_the_middle(const Options& o) {
                           .encode = [=](std::string_view text) { return tokenizer->encode(text); }});
 }
 
-Datasets open_datasets(const Options& o, const SampleCounts& counts) {
+static Datasets open_decoder_data(const Options& o, const SampleCounts& counts) {
   if (o.data.sft) return open_chats(o, counts);
   return build_datasets(o.data, counts, o.data.fim.on ? fill_in_the_middle(o) : TextEdit());
+}
+
+Datasets open_datasets(const Options& o, const SampleCounts& counts) {
+  using Open = Datasets (*)(const Options&, const SampleCounts&);
+  static constexpr Open kOpen[] = {open_decoder_data};  // by Architecture
+  return kOpen[size_t(o.model.architecture)](o, counts);
 }
 
 }  // namespace megalith

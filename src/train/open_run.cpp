@@ -50,7 +50,7 @@ static void settle_validation(const Options& o, Datasets& sets) {
 
 static Datasets open_data(const Options& o, const SampleCounts& counts) {
   Datasets sets = open_datasets(o, counts);
-  log::say("> finished creating GPT datasets ...");
+  log::say("> finished creating {} datasets ...", name_of(o.model.architecture));
   check(o.train.skip_train || sets.train, "there is nothing to train on: --split gives the training set no documents");
   settle_validation(o, sets);
   return sets;

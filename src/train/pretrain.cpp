@@ -10,7 +10,7 @@
 
 namespace megalith {
 
-int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks) {
+int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   say_notes(options);

@@ -8,6 +8,6 @@ namespace megalith {
 
 // What a run's end means for the process's exit code: 0 also for --exit-interval and --exit-duration-in-mins. All ranks
 // call it, with options that are the same but for what the launcher says of the place.
-int pretrain_gpt(Options options, const Backend& backend, Ranks& ranks);
+int pretrain(Options options, const Backend& backend, Ranks& ranks);
 
 }  // namespace megalith

@@ -95,11 +95,11 @@ struct OwnedRow {
 };
 
 inline OwnedRow get_row(const Dataset& dataset, i64 i) {
-  const std::size_t n = std::size_t(dataset.seq_length());
-  OwnedRow row{std::vector<i32>(n), std::vector<i32>(n), std::vector<float>(n), std::vector<i32>(n), {}};
-  if (dataset.has_document_starts()) row.document_starts.resize(n);
-  dataset.get(i, {row.tokens, row.labels, row.loss_mask, row.position_ids, row.document_starts});
-  return row;
+  Batch one{.sequences = 1, .seq_length = dataset.seq_length()};
+  for (const SampleArray& array : dataset.arrays()) one.arrays[array.name] = empty_array(array, 1);
+  dataset.get(i, SampleRow(one, 0));
+  return {one.ints("tokens"), one.ints("labels"), one.floats("loss_mask"), one.ints("position_ids"),
+          one.ints("document_starts")};
 }
 
 }  // namespace megalith

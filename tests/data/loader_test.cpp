@@ -82,10 +82,10 @@ class SlowDataset : public Dataset {
   explicit SlowDataset(std::chrono::milliseconds time) : time_(time) {}
   i64 size() const override { return 1000; }
   i64 seq_length() const override { return 4; }
-  bool has_document_starts() const override { return false; }
+  std::vector<SampleArray> arrays() const override { return decoder_arrays(4, false); }
   void get(i64 i, const SampleRow& row) const override {
     std::this_thread::sleep_for(time_);
-    std::ranges::fill(row.tokens, i32(i));
+    std::ranges::fill(row.ints("tokens"), i32(i));
   }
   std::vector<DatasetUse> use(i64) const override { return {}; }
 

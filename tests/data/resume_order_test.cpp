@@ -16,8 +16,8 @@ class Numbers final : public Dataset {
   explicit Numbers(i64 size) : size_(size) {}
   i64 size() const override { return size_; }
   i64 seq_length() const override { return 1; }
-  bool has_document_starts() const override { return false; }
-  void get(i64 i, const SampleRow& row) const override { row.tokens[0] = i32(i); }
+  std::vector<SampleArray> arrays() const override { return decoder_arrays(1, false); }
+  void get(i64 i, const SampleRow& row) const override { row.ints("tokens")[0] = i32(i); }
   std::vector<DatasetUse> use(i64 samples) const override { return {{"numbers", samples}}; }
 
  private:

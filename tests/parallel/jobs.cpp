@@ -62,7 +62,7 @@ json run_job(Ranks& ranks, const Job& job, int first, const std::string& metrics
   Part part(ranks, first, job.size);
   Watch watch{.fault = job.fault};
   const auto backend = watched(make_cpu_backend(&part), watch);
-  pretrain_gpt(options_of(job.flags + " --metrics-file " + metrics, job.size), *backend, part);
+  pretrain(options_of(job.flags + " --metrics-file " + metrics, job.size), *backend, part);
   check(job.fault.empty() || part.rank() > 0 || watch.left_out > 0, "{}: the plan has no {}", job.name, job.fault);
   json out = part.rank() == 0 ? read_metrics(metrics) : json::object();
   out["state"] = watch.state;

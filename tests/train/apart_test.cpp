@@ -44,7 +44,7 @@ Ended run_apart(const std::string& flags) {
       o.data.eod = 100, o.data.seq_length = 32, o.data.vocab_size = 101;
       o.parallel.world_size = 2;
       finish_options(o);
-      pretrain_gpt(o, UnevenBackend(ranks.rank()), ranks);
+      pretrain(o, UnevenBackend(ranks.rank()), ranks);
     });
   } catch (const std::exception& e) {
     ended.error = e.what();

@@ -237,7 +237,7 @@ TEST(BackgroundSave, that_one_rank_cannot_prepare_ends_no_run) {
   const std::string said = quietly([&] {
     harness::run_ranks(2, [&](Ranks& ranks) {
       const Options o = options_for(2, "--train-iters 5 --save-interval 1 --async-save --save " + dir);
-      EXPECT_EQ(pretrain_gpt(o, FailingBackend(ranks), ranks), 0);
+      EXPECT_EQ(pretrain(o, FailingBackend(ranks), ranks), 0);
     });
   });
   EXPECT_NE(said.find("checkpoint at iteration 3 was not saved, training goes on: rank 1: the host's memory ran out"),
@@ -258,7 +258,7 @@ TEST(BackgroundSave, into_a_path_that_is_no_utf8) {
             2, fmt::format("--train-iters 6 --save {0} --load {0} --save-interval 3 --non-persistent-save-interval 1 "
                            "--non-persistent-ckpt-type local --non-persistent-local-ckpt-dir {0}/copies {1}",
                            dir, more));
-        pretrain_gpt(o, *make_cpu_backend(&ranks), ranks);
+        pretrain(o, *make_cpu_backend(&ranks), ranks);
       });
     });
   };

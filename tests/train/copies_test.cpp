@@ -66,7 +66,7 @@ class Copies : public ::testing::Test {
                                        "--non-persistent-save-interval 1 --non-persistent-ckpt-type local "
                                        "--non-persistent-local-ckpt-dir {0}_copies --log-interval 1 {1}",
                                        at(name), more, optimizer_));
-        pretrain_gpt(o, *make_cpu_backend(&ranks), ranks);
+        pretrain(o, *make_cpu_backend(&ranks), ranks);
       });
     });
   }

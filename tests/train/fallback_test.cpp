@@ -27,7 +27,7 @@ namespace fs = std::filesystem;
 void save_run(const std::string& dir, int iterations) {
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
-    pretrain_gpt(options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --save {} --save-interval 2",
+    pretrain(options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --save {} --save-interval 2",
                                             iterations, dir)),
                  *make_cpu_backend(&ranks), ranks);
   });
@@ -223,7 +223,7 @@ TEST(Fallback, ranks_verify_a_checkpoint_of_megatron_together) {
   const std::string a = (folder.path / "a").string(), b = (folder.path / "b").string();
   testing::internal::CaptureStdout();
   harness::run_ranks(1, [&](Ranks& ranks) {
-    pretrain_gpt(
+    pretrain(
         options_for(1, "--train-iters 2 --global-batch-size 4 --save-interval 2 --ckpt-format torch_dist --save " + a),
         *make_cpu_backend(&ranks), ranks);
   });

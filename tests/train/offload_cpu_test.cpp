@@ -15,7 +15,7 @@ std::string told(const std::string& flags) {
   finish_options(options);
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
-  pretrain_gpt(options, *make_cpu_backend(), *join(Place{}));
+  pretrain(options, *make_cpu_backend(), *join(Place{}));
   return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
 }
 

@@ -57,7 +57,7 @@ void expect_all_ready(int ranks, int micro_batches, const std::string& more) {
     options.parallel.world_size = ranks;
     finish_options(options);
     const ReadyBackend backend(here);
-    pretrain_gpt(options, backend, here);
+    pretrain(options, backend, here);
     const Told& told = backend.told;
     EXPECT_FALSE(told.late);
     EXPECT_GT(told.ran.size(), 3u);

@@ -60,7 +60,7 @@ Said train(int ranks, const std::string& more, const AtStep& at_step) {
       const Options o = options_for(ranks, "--train-iters 6 --save-interval 1 --log-interval 1 " + more);
       const StepBackend backend(
           here, here.rank() == 0 ? at_step : [](int) {});
-      const int code = pretrain_gpt(o, backend, here);
+      const int code = pretrain(o, backend, here);
       if (here.rank() == 0) said.exit_code = code;
     });
   } catch (const std::exception& e) {

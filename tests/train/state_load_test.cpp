@@ -31,7 +31,7 @@ i64 train(const std::string& dir, int ranks, const char* flags) {
         fmt::format("--num-layers 1 --hidden-size 300 --max-position-embeddings 30000 --global-batch-size 4 --save {0} "
                     "--load {0} --save-interval 1 --train-iters 1 {1}",
                     dir, flags));
-    pretrain_gpt(o, *make_cpu_backend(&r), r);
+    pretrain(o, *make_cpu_backend(&r), r);
   });
   testing::internal::GetCapturedStdout();
   return bytes_read() - before;

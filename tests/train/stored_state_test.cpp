@@ -19,7 +19,7 @@ void train(const std::string& dir, int iterations) {
   testing::internal::CaptureStdout();
   const Options o =
       options_for(1, fmt::format("--save {0} --load {0} --save-interval 1 --train-iters {1}", dir, iterations));
-  const std::string error = error_of([&] { pretrain_gpt(o, *make_cpu_backend(), *join(Place{})); });
+  const std::string error = error_of([&] { pretrain(o, *make_cpu_backend(), *join(Place{})); });
   testing::internal::GetCapturedStdout();
   if (!error.empty()) throw Error(error);
 }

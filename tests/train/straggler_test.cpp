@@ -47,7 +47,7 @@ std::vector<std::string> reports(const std::string& flags, int slow) {
     options.data.eod = 100, options.data.seq_length = 32, options.data.vocab_size = 101;
     options.parallel.world_size = 4;
     finish_options(options);
-    pretrain_gpt(options, SlowBackend(ranks, ranks.rank() == slow ? 150 : 1), ranks);
+    pretrain(options, SlowBackend(ranks, ranks.rank() == slow ? 150 : 1), ranks);
   };
   try {
     harness::run_ranks(4, run);

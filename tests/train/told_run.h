@@ -39,7 +39,7 @@ inline Told run(const std::string& flags, const Backend& backend) {
   testing::internal::CaptureStdout();
   testing::internal::CaptureStderr();
   try {
-    pretrain_gpt(options, backend, *join(Place{}));
+    pretrain(options, backend, *join(Place{}));
   } catch (const Error& e) {
     told.error = e.what();
   }

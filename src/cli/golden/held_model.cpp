@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "models/gpt/gpt.h"
+#include "models/make_model.h"
 #include "ops/update.h"
 #include "optim/optimizer.h"
 #include "passes/gradients.h"
@@ -12,7 +12,7 @@ namespace megalith {
 
 HeldModel::HeldModel(const Backend& backend, const HeldSpec& held) : optimizer_(held.optimizer) {
   StepSpec spec;
-  spec.model = std::make_shared<Gpt>(held.model, ParallelStyle{.pack_qkv = true});
+  spec.model = make_model(held.model, ParallelStyle{.pack_qkv = true});
   spec.optimizer = held.optimizer;
   spec.mode.batch = held.batch;
   spec.mode.precision = held.precision;

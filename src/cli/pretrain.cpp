@@ -14,15 +14,18 @@
 
 namespace megalith {
 
-int command_pretrain_gpt(int argc, const char* const* argv) {
+// A command that trains a model of this kind.
+static int train_command(Architecture kind, int argc, const char* const* argv) {
   const EarlySignals signals;
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
   Options options;
   std::exception_ptr mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
   try {
-    if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
+    if (kind == Architecture::gpt)
+      if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
     options = read_options(argc, argv);
+    options.trains = options.model.architecture = kind;
   } catch (const Error&) {
     mistake = std::current_exception();
   }
@@ -44,9 +47,11 @@ int command_pretrain_gpt(int argc, const char* const* argv) {
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       backend = make_backend(options.train.device, ranks.get());
     });
-    return pretrain_gpt(std::move(options), *backend, *ranks);
+    return pretrain(std::move(options), *backend, *ranks);
   });
 }
+
+int command_pretrain_gpt(int argc, const char* const* argv) { return train_command(Architecture::gpt, argc, argv); }
 
 int command_flags(int argc, const char* const*) {
   check(argc == 1, "it takes no arguments: it prints the page of all training flags");

@@ -1,0 +1,22 @@
+#include "models/make_model.h"
+
+namespace megalith {
+namespace {
+
+using Made = std::shared_ptr<const Model>;
+using Make = Made (*)(const ModelConfig&, const ParallelStyle&, const GptData&);
+
+// By Architecture.
+constexpr Make kMakers[] = {
+    [](const ModelConfig& c, const ParallelStyle& style, const GptData& data) -> Made {
+      return std::make_shared<Gpt>(c, style, data);
+    },
+};
+
+}  // namespace
+
+std::shared_ptr<const Model> make_model(const ModelConfig& config, const ParallelStyle& style, const GptData& data) {
+  return kMakers[size_t(config.architecture)](config, style, data);
+}
+
+}  // namespace megalith
