@@ -8,7 +8,7 @@ Feed::Feed(const Plan& plan, const std::vector<DataInput>& inputs, Interpreter& 
   for (const DataInput& input : inputs) {
     const Leaf* leaf = plan.find_leaf(input.name + suffix);
     if (!leaf) continue;  // this piece has no use for it
-    Target to{input.name, leaf, input.required, input.make};
+    Target to{input.name, leaf, input.required, input.make, 1, {}};
     const Type& type = leaf->type;
     if (type.ndim() > 1) {
       to.seq = type.dim(0);

@@ -35,11 +35,8 @@ std::shared_ptr<const Conversations> made_up() {
 Batch batch_of(const Dataset& set, i64 i) {
   Batch b;
   b.sequences = 1, b.seq_length = kSeq, b.longs("rows") = {0};
-  b.ints("tokens").resize(kSeq), b.ints("labels").resize(kSeq), b.ints("position_ids").resize(kSeq),
-      b.ints("document_starts").resize(kSeq);
-  b.floats("loss_mask").resize(kSeq);
-  set.get(i, {b.ints("tokens"), b.ints("labels"), b.floats("loss_mask"), b.ints("position_ids"),
-              b.ints("document_starts")});
+  for (const SampleArray& array : set.arrays()) b.arrays[array.name] = empty_array(array, 1);
+  set.get(i, SampleRow(b, 0));
   return b;
 }
 

@@ -48,9 +48,10 @@ DataConfig config_of(i64 seq_length) {
 struct Sample {
   std::vector<i32> tokens, labels, positions, starts;
   std::vector<float> mask;
-  Sample(const Dataset& set, i64 i)
-      : tokens(set.seq_length()), labels(tokens), positions(tokens), starts(tokens), mask(tokens.size()) {
-    set.get(i, {tokens, labels, mask, positions, starts});
+  Sample(const Dataset& set, i64 i) {
+    const OwnedRow row = get_row(set, i);
+    tokens = row.tokens, labels = row.labels, positions = row.position_ids, starts = row.document_starts;
+    mask = row.loss_mask;
   }
   bool operator==(const Sample&) const = default;
 };

@@ -62,9 +62,10 @@ TEST(OpenData, FillsInTheMiddleOfRealText) {
   o.data.eod = eod;
   const auto train = open_datasets(o, {.train = 50}).train;
   for (i64 i = 0; i < 50; ++i) {
-    std::vector<i32> tokens(32), labels(32), positions(32);
-    std::vector<float> mask(32);
-    train->get(i, {tokens, labels, mask, positions, {}});
+    Batch one{.sequences = 1, .seq_length = 32};
+    for (const SampleArray& array : train->arrays()) one.arrays[array.name] = empty_array(array, 1);
+    train->get(i, SampleRow(one, 0));
+    const std::vector<i32>& tokens = one.ints("tokens");
     const std::string text =
         tokenizer->decode(std::span(tokens).first(std::ranges::find(tokens, eod) - tokens.begin()));
     EXPECT_EQ(text.find("<s>"), text.npos) << text;  // the bos belongs to no part
