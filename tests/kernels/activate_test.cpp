@@ -2,7 +2,7 @@
 
 namespace megalith::kernel_tests {
 
-constexpr Act kActs[] = {Act::gelu, Act::gelu_tanh, Act::squared_relu};
+constexpr Act kActs[] = {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh};
 
 // In long double: 1 + tanh cancels in the lower tail.
 using Wide = long double;
@@ -11,6 +11,7 @@ static Wide tanh_argument(Wide x) { return std::sqrt(2 / std::acos(Wide(-1))) * 
 static double plain(Act act, Wide x) {
   if (act == Act::gelu) return double(x / 2 * std::erfc(-x / std::sqrt(Wide(2))));
   if (act == Act::gelu_tanh) return double(x / 2 * (1 + std::tanh(tanh_argument(x))));
+  if (act == Act::tanh) return double(std::tanh(x));
   return x > 0 ? double(x * x) : 0;
 }
 static double slope(Act act, Wide x) {
@@ -18,6 +19,7 @@ static double slope(Act act, Wide x) {
   if (act == Act::gelu)
     return double(std::erfc(-x / std::sqrt(Wide(2))) / 2 + x * std::exp(-x * x / 2) / std::sqrt(2 * pi));
   if (act == Act::squared_relu) return x > 0 ? double(2 * x) : 0;
+  if (act == Act::tanh) return double(1 / (std::cosh(x) * std::cosh(x)));
   const Wide t = std::tanh(tanh_argument(x)), du = std::sqrt(2 / pi) * (1 + 3 * Wide(0.044715) * x * x);
   return double((1 + t) / 2 + x / 2 * (1 - t * t) * du);
 }

@@ -104,7 +104,7 @@ class Table {
     plain(Quotient{}, {constant(""), positive("", false)});
     plain(Detach{3}, {value("sbh")});
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
-    for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) {
+    for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh}) {
       grad(Activate{act, 3}, {value("sbf")});
       for (bool again : {false, true})
         for (bool bias : {false, true}) plain(ActivateGrad{act, 3, again, bias}, {value("sbf"), value("sbf")});

@@ -1,6 +1,7 @@
 // Activations and their derivatives.
 // gelu: x cdf(x), with the normal distribution; derivative cdf(x) + x density(x).
 // gelu_tanh: x (1 + tanh(u)) / 2 = x logistic(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+// tanh: derivative 1 - tanh(x)^2 = 4 logistic(2 x) logistic(-2 x).
 #pragma once
 #include "exec/cpu/vector_math.h"
 #include "ops/activate.h"
@@ -47,6 +48,20 @@ struct SquaredRelu {
   }
 };
 
+// Small tensors only: lane by lane.
+struct Tanh {
+  template <class A>
+  static Vec<A> value(Vec<A> x) {
+    for (int i = 0; i < kLanes<A>; ++i) x[i] = std::tanh(x[i]);
+    return x;
+  }
+  template <class A>
+  static Vec<A> slope(Vec<A> x) {
+    const Logistic<A> l = logistic<A>(x + x);
+    return A(4) * l.s * l.rest;
+  }
+};
+
 }  // namespace acts
 
 // Calls f with the functions of `act` and the C++ type of `dtype`.
@@ -55,7 +70,8 @@ auto dispatch_act(Act act, DType dtype, F&& f) {
   return dispatch_float(dtype, [&]<class T>() {
     if (act == Act::gelu) return f.template operator()<acts::Gelu, T>();
     if (act == Act::gelu_tanh) return f.template operator()<acts::GeluTanh, T>();
-    return f.template operator()<acts::SquaredRelu, T>();
+    if (act == Act::squared_relu) return f.template operator()<acts::SquaredRelu, T>();
+    return f.template operator()<acts::Tanh, T>();
   });
 }
 

@@ -8,12 +8,11 @@
 
 namespace megalith::cuda {
 
+static_assert(int(ActKind::gelu_tanh) == int(Act::gelu_tanh) && int(ActKind::tanh) == int(Act::tanh));
+
 static ActivateLaunch launch_of(std::string_view op, Act act, const Type& x, const Shape& shape) {
   check_activation(op, x.dtype);
-  const ActKind kind = act == Act::gelu        ? ActKind::gelu
-                       : act == Act::gelu_tanh ? ActKind::gelu_tanh
-                                               : ActKind::squared_relu;
-  return {kind, x.dtype, count(shape)};
+  return {ActKind(int(act)), x.dtype, count(shape)};
 }
 
 Kernel prepare(const Activate& op, const Site& site) {

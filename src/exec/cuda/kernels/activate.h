@@ -4,7 +4,7 @@
 
 namespace megalith::cuda {
 
-enum class ActKind { gelu, gelu_tanh, squared_relu };
+enum class ActKind { gelu, gelu_tanh, squared_relu, tanh };
 struct ActivateLaunch {
   ActKind act;
   DType dtype;

@@ -1,6 +1,7 @@
 // Activations and their derivatives.
 // gelu: x cdf(x), with the normal distribution; derivative cdf(x) + x density(x).
 // gelu_tanh: x (1 + tanh(u)) / 2 = x logistic(2 u), u = sqrt(2 / pi) (x + 0.044715 x^3).
+// tanh: derivative 1 - tanh(x)^2 = 4 logistic(2 x) logistic(-2 x).
 #pragma once
 #include "exec/cuda/kernels/activate.h"
 #include "exec/cuda/kernels/device_math.cuh"
@@ -39,6 +40,15 @@ struct SquaredRelu {
   static __device__ float slope(float x) { return x < 0 ? 0.0f : x + x; }
 };
 
+template <bool kPrecisely>
+struct Tanh {
+  static __device__ float value(float x) { return tanhf(x); }
+  static __device__ float slope(float x) {
+    const Logistic l = logistic<kPrecisely>(x + x);
+    return 4 * l.s * l.rest;
+  }
+};
+
 // Calls f with the function of `act` and the element type.
 template <class F>
 void with_act(ActKind act, DType dtype, F&& f) {
@@ -47,8 +57,10 @@ void with_act(ActKind act, DType dtype, F&& f) {
       f.template operator()<Gelu<kPrecise<T>>, T>();
     else if (act == ActKind::gelu_tanh)
       f.template operator()<GeluTanh<kPrecise<T>>, T>();
-    else
+    else if (act == ActKind::squared_relu)
       f.template operator()<SquaredRelu<kPrecise<T>>, T>();
+    else
+      f.template operator()<Tanh<kPrecise<T>>, T>();
   });
 }
 
