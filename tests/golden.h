@@ -40,6 +40,12 @@ inline const char* const kGoldenModels[] = {"gpt2",
                                             "qwen3_moe",
                                             "olmoe"};
 
+// BERT's, of masked text.
+inline const char* const kGoldenBert[] = {"bert", "bert_masked_lm", "megatron_bert"};
+// Of ../shared. bert and megatron_bert have text of which the padding is a part; see tests/cli/golden_test.cpp.
+inline const char* const kSharedBert[] = {"bert", "megatron_bert", "megatron_bert_strong"};
+inline const char* const kSharedEncoders[] = {"bert", "bert_plain"};  // by Megatron Core
+
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
 inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};
 inline const std::vector<std::string> kSharedMegatron = {"deepseek_v3",

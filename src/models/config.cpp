@@ -25,7 +25,7 @@ std::string window_of_pair(std::string_view text) {
   return std::to_string(left + 1);
 }
 
-constexpr const char* kArchitectures[] = {"gpt"};
+constexpr const char* kArchitectures[] = {"gpt", "bert"};
 
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
@@ -138,7 +138,7 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
 }  // namespace
 
 std::string_view name_of(Architecture a) {
-  constexpr std::string_view names[] = {"GPT"};
+  constexpr std::string_view names[] = {"GPT", "BERT"};
   static_assert(std::size(names) == std::size(kArchitectures));
   return names[size_t(a)];
 }
@@ -160,6 +160,7 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
   if (kv_channels == 0 && mla.on()) kv_channels = mla.head();
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;
+  if (architecture == Architecture::bert && bert.token_types == -1) bert.token_types = bert.binary_head() ? 2 : 0;
   if (max_position_embeddings == 0) max_position_embeddings = seq_length;
   if (position_embedding_type == PositionEmbedding::yarn)
     position_embedding_type = PositionEmbedding::rope, rope_scaling.kind = RopeScaling::Kind::yarn;
@@ -177,6 +178,7 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_fields(c.mla, f);
   list_fields(c.moe, f);
   list_fields(c.mtp, f);
+  list_fields(c.bert, f);
 }
 
 }  // namespace megalith

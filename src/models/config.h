@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "base/dtype.h"
+#include "models/bert_config.h"
 #include "models/mla_config.h"
 #include "models/moe_config.h"
 #include "models/mtp_config.h"
@@ -13,8 +14,8 @@
 namespace megalith {
 
 // What a model is built of, and a training command trains: pretrain-gpt a gpt.
-enum class Architecture : u8 { gpt };
-std::string_view name_of(Architecture a);  // "GPT"
+enum class Architecture : u8 { gpt, bert };
+std::string_view name_of(Architecture a);  // "GPT", "BERT"
 
 // yarn: rope with that scaling, which resolve() makes of it.
 enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn };
@@ -73,6 +74,7 @@ struct ModelConfig {
   MlaConfig mla = {};
   MoeConfig moe = {};
   MtpConfig mtp = {};
+  BertModelConfig bert = {};
 
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules

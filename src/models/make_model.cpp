@@ -1,5 +1,7 @@
 #include "models/make_model.h"
 
+#include "models/bert/bert.h"
+
 namespace megalith {
 namespace {
 
@@ -10,6 +12,9 @@ using Make = Made (*)(const ModelConfig&, const ParallelStyle&, const GptData&);
 constexpr Make kMakers[] = {
     [](const ModelConfig& c, const ParallelStyle& style, const GptData& data) -> Made {
       return std::make_shared<Gpt>(c, style, data);
+    },
+    [](const ModelConfig& c, const ParallelStyle& style, const GptData&) -> Made {
+      return std::make_shared<Bert>(c, style);
     },
 };
 

@@ -41,7 +41,7 @@ struct BuildMode {
   i64 batch = 1;             // sequences of the micro-batch over all data-parallel ranks
   Precision precision = {};  // of the parts that a model has
   bool dropout = true;       // off for evaluation
-  bool train = true;         // false: evaluation, where only the loss's first term counts
+  bool train = true;         // false: evaluation: terms have no cotangents
   u64 seed = 1234;           // of dropout
   // What is tallied for its own sake, of models that can tell it.
   bool tally_experts = false;  // how many tokens each expert of each layer has

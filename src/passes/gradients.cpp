@@ -44,6 +44,12 @@ LossSums accumulate_loss(Builder& b, const LossTerm& loss) {
   return {sum, accumulate_scalar(b, kTokenSum, loss.weight)};
 }
 
+LossSums accumulate_term(Builder& b, const LossTerm& term) {
+  b.set_module("sums");
+  const Value sum = accumulate_scalar(b, "evaluated " + term.name + " sum", term.sum);
+  return {sum, accumulate_scalar(b, "evaluated " + term.name + " weight", term.weight)};
+}
+
 LossSums loss_leaves(Builder& b, const AxisSet& axes) {
   Type type{DType::f64, {}, whole(0)};
   type.layout.partial = axes;

@@ -39,6 +39,8 @@ Value gradient_leaf(Builder& b, const Parameter& parameter, const Precision& pre
 
 // The accumulation of the loss. The sums of its other terms: passes/tally.h.
 LossSums accumulate_loss(Builder& b, const LossTerm& loss);
+// The same of another term, for a program that has no tally.
+LossSums accumulate_term(Builder& b, const LossTerm& term);
 // The same leaves as another graph finds them. `axes`: over which they are sums.
 LossSums loss_leaves(Builder& b, const AxisSet& axes);
 

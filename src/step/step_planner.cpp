@@ -233,6 +233,11 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
   } else {
     const LossSums sums = accumulate_loss(b, model.terms.at(0));
     g.outputs["loss"] = reduced(b, sums.sum), g.outputs["tokens"] = reduced(b, sums.weight);
+    for (size_t i = 1; i < model.terms.size(); ++i) {
+      const LossSums other = accumulate_term(b, model.terms[i]);
+      g.outputs[model.terms[i].name + " sum"] = reduced(b, other.sum);
+      g.outputs[model.terms[i].name + " weight"] = reduced(b, other.weight);
+    }
     if (spec_.keep_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
   }
   pools = gather(g, pools);

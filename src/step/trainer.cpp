@@ -112,16 +112,28 @@ Trainer::Evaluation Trainer::evaluate(BatchSource& batches, i64 micro_batches) {
   if (pipeline_) {
     pipeline_->evaluate([&] { return batches.next(); }, micro_batches);
     const StagePiece& last = pipeline_->last_piece();
-    if (last.sends) return {};
-    const int program = plan_.index_of("evaluate" + last.suffix);
-    return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
+    return evaluated(last.sends ? "" : "evaluate" + last.suffix);
   }
   const int program = plan_.index_of("evaluate");
   for (i64 m = 0; m < micro_batches; ++m) {
     (*feed_)(batches.next());
     interpreter_.run(program, m == 0);
   }
-  return {interpreter_.scalars(program, "loss")[0], interpreter_.scalars(program, "tokens")[0]};
+  return evaluated("evaluate");
+}
+
+Trainer::Evaluation Trainer::evaluated(const std::string& program) const {
+  Evaluation out;
+  for (size_t i = 1; i < terms_.size(); ++i) out.others.push_back({terms_[i]});
+  if (program.empty()) return out;
+  const int index = plan_.index_of(program);
+  const auto scalar = [&](const std::string& name) { return interpreter_.scalars(index, name)[0]; };
+  out.loss_sum = scalar("loss"), out.tokens = scalar("tokens");
+  for (TermSums& term : out.others) {
+    if (!plan_.program(program).outputs.contains(term.name + " sum")) continue;
+    term.sum = scalar(term.name + " sum"), term.weight = scalar(term.name + " weight");
+  }
+  return out;
 }
 
 }  // namespace megalith

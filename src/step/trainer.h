@@ -43,6 +43,12 @@ struct Tallied {
   std::vector<double> numbers;
 };
 
+// Of a term of the loss (models/model.h).
+struct TermSums {
+  std::string name;
+  double sum = 0, weight = 0;
+};
+
 struct StepResult {
   double loss = 0;                  // mean over the tokens of the global batch
   double grad_norm = 0;             // before clipping
@@ -71,9 +77,10 @@ class Trainer {
 
   struct Evaluation {
     double loss_sum = 0, tokens = 0;
+    std::vector<TermSums> others{};  // the loss's terms behind the first; weight 0: evaluation does not have it
     double mean() const { return loss_sum / std::max(tokens, 1.0); }  // 0 where no token counts
   };
-  // The loss over so many batches, without updates. Only the last stage of a pipeline knows it: zero on others.
+  // The losses over so many batches, without updates. Only the last stage of a pipeline knows them: zero on others.
   Evaluation evaluate(BatchSource& batches, i64 micro_batches);
 
  private:
@@ -93,6 +100,7 @@ class Trainer {
   void write_hyper(const RunState& state);
   void write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
+  Evaluation evaluated(const std::string& program) const;  // empty: nothing was
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;

@@ -15,7 +15,7 @@ LoaderConfig rank_loader_config(const Options& o, const Mesh& mesh, const Coord&
   return c;
 }
 
-double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
+std::vector<NamedValue> Evaluation::losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole) {
   const TrainConfig& t = o_.train;
   const Mesh& mesh = step_.plan.mesh;
   const i64 asked = whole ? set->size() : t.eval_iters * t.eval_batch(), samples = std::min(asked, set->size());
@@ -26,9 +26,15 @@ double Evaluation::loss(const std::shared_ptr<const Dataset>& set, i64 done, boo
   DataLoader loader(set, config);
   const i64 at_once = t.micro_batch_size * mesh.n(groups::data);
   auto e = trainer_.evaluate(loader, (samples + at_once - 1) / at_once);
-  if (step_.pipeline) e = {from_last_stage(e.loss_sum), from_last_stage(e.tokens)};
+  if (step_.pipeline) {
+    e.loss_sum = from_last_stage(e.loss_sum), e.tokens = from_last_stage(e.tokens);
+    for (TermSums& term : e.others) term.sum = from_last_stage(term.sum), term.weight = from_last_stage(term.weight);
+  }
   if (e.tokens == 0) log::warn("no label of the {} samples evaluated counts: the loss is 0", samples);
-  return e.mean();
+  std::vector<NamedValue> out = {{step_.terms[0], e.mean()}};
+  for (const TermSums& term : e.others)
+    if (term.weight != 0) out.push_back({term.name, term.sum / term.weight});
+  return out;
 }
 
 // What the first rank of the last stage has, where others have nothing or the same.

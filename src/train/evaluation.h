@@ -1,4 +1,4 @@
-// The samples that a rank reads, and the loss on a set that the model is not trained on.
+// The samples that a rank reads, and the losses on a set that the model is not trained on.
 #pragma once
 #include <memory>
 
@@ -17,9 +17,9 @@ class Evaluation {
   Evaluation(const Options& options, const PlannedStep& step, const Coord& coord, Ranks& ranks, Trainer& trainer)
       : o_(options), step_(step), coord_(coord), ranks_(ranks), trainer_(trainer) {}
 
-  // The mean loss over --eval-iters global batches, behind those of `done` evaluations before if the set has as many,
+  // The mean losses, by name, over --eval-iters global batches, behind those of `done` evaluations before if the set has as many,
   // or over the `whole` set. To be called by all ranks; the same on all.
-  double loss(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
+  std::vector<NamedValue> losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
 
  private:
   double from_last_stage(double x);

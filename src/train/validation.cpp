@@ -20,7 +20,7 @@ void Validation::on(const std::shared_ptr<const Dataset>& set, const RunState& s
   observers_.take_evaluation({.where = where,
                               .iteration = state.iteration,
                               .consumed_samples = state.consumed_samples,
-                              .losses = {{"lm loss", evaluation_.loss(set, done, whole)}},
+                              .losses = evaluation_.losses(set, done, whole),
                               .record = record,
                               .set = name});
 }

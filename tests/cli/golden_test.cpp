@@ -93,6 +93,39 @@ INSTANTIATE_TEST_SUITE_P(Tree, GoldenMegatron, ::testing::ValuesIn(megatron_case
 INSTANTIATE_TEST_SUITE_P(Shared, GoldenMegatron, ::testing::ValuesIn(shared_megatron_cases()),
                          [](const auto& info) { return info.param.name; });
 
+std::vector<Case> tree_encoders() {
+  std::vector<Case> cases;
+  for (const std::string name : kGoldenBert) cases.push_back({name, golden(name)});
+  return cases;
+}
+std::vector<Case> shared_encoders() {
+  std::vector<Case> cases;
+  const auto add = [&](const std::string& name, const std::string& folder) {
+    if (fs::exists(folder)) cases.push_back({name, folder});
+  };
+  for (const std::string name : kSharedBert) add("hf_" + name, shared_model(name));
+  for (const std::string name : kSharedEncoders) add("megatron_" + name, shared_megatron(name));
+  return cases;
+}
+
+class GoldenEncoder : public Workshop, public ::testing::WithParamInterface<Case> {};
+
+TEST_P(GoldenEncoder, Agrees) {
+  const Ran ran = run_program("golden-check", {GetParam().folder, "--device", "cpu"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  EXPECT_EQ(ran.out.find("FAIL"), std::string::npos);
+  const bool steps = ran.out.find("the padding is a part of the text") == std::string::npos;
+  EXPECT_EQ(steps, GetParam().name != "hf_bert" && GetParam().name != "hf_megatron_bert");
+  for (const char* line : {"logits", "loss", "gradient ", "step 10 ", "step 10 gradient norm"})
+    if (steps || !std::string_view(line).starts_with("step"))
+      EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << line;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tree, GoldenEncoder, ::testing::ValuesIn(tree_encoders()),
+                         [](const auto& info) { return info.param.name; });
+INSTANTIATE_TEST_SUITE_P(Shared, GoldenEncoder, ::testing::ValuesIn(shared_encoders()),
+                         [](const auto& info) { return info.param.name; });
+
 class GoldenCheck : public Workshop {};
 
 // One weight of the last tensor moved a little: the whole must fail.
@@ -128,7 +161,9 @@ TEST_F(GoldenCheck, NoticesAChangedSetting) {
                             {"gpt_neox", "/use_parallel_residual", false},
                             {"gpt_neox", "/rope_parameters/partial_rotary_factor", 0.75},
                             {"bloom_alibi", "/layer_norm_epsilon", 1e-3},
-                            {"falcon", "/rope_parameters/rope_theta", 9000.0}};
+                            {"falcon", "/rope_parameters/rope_theta", 9000.0},
+                            {"bert", "/layer_norm_eps", 1e-3},
+                            {"megatron_bert", "/layer_norm_eps", 1e-3}};
   for (const auto& [family, pointer, value] : changes) {
     const std::string copy = *this / "copy";
     fs::remove_all(copy);

@@ -37,7 +37,11 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   longrope.rope_scaling = {.kind = RopeScaling::Kind::longrope, .factor = 2, .original_length = 8};
   longrope.rope_scaling.short_factors = {1, 1}, longrope.rope_scaling.long_factors = {1.5, 3};
   dynamic.rope_scaling = {.kind = RopeScaling::Kind::dynamic, .factor = 2, .original_length = 8};
-  return {{"mtp", mtp},
+  ModelConfig bert = bert_like(), post_norm = bert_like();
+  post_norm.bert.post_norm = post_norm.embedding_layernorm = true, post_norm.activation = Activation::gelu;
+  return {{"bert", bert},
+          {"bert_post_norm", post_norm},
+          {"mtp", mtp},
           {"mtp_tied", mtp_tied},
           {"mla", mla},
           {"one_latent", one_latent},

@@ -28,6 +28,12 @@ ModelConfig gpt2_like() {
   return c;
 }
 
+ModelConfig bert_like() {
+  ModelConfig c = gpt2_like();
+  c.architecture = Architecture::bert, c.bert.token_types = 2;
+  return c;
+}
+
 ModelConfig mixture() {
   ModelConfig c = llama_like();
   c.moe.num_experts = 8, c.moe.ffn_hidden_size = 12;
@@ -76,6 +82,11 @@ void predict_apart(TrainingSpec& s) { predict_on(s), s.model.mtp.detach_heads = 
 void one_latent(TrainingSpec& s) {  // wide values, no norms
   s.model.mla.q_lora_rank = 0, s.model.mla.v_head_dim = 12, s.model.qk_layernorm = false;
   s.model.add_bias_linear = true, s.model.norm_block_output = true;
+}
+void post_norm(TrainingSpec& s) { s.model.bert.post_norm = s.model.embedding_layernorm = true; }
+void one_segment(TrainingSpec& s) {
+  s.model.bert = {.no_binary_head = true, .token_types = 0};
+  s.model.position_embedding_type = PositionEmbedding::rope, s.model.untie_embeddings_and_output_weights = true;
 }
 void mla_window(TrainingSpec& s) { s.documents = true, s.model.sliding_window = 5, s.model.apply_layernorm_1p = true; }
 void window(TrainingSpec& s) { s.model.sliding_window = 5, s.model.add_qkv_bias = true; }
@@ -216,6 +227,18 @@ const Run kRuns[] = {
     {"olmo2", llama_like, olmo2, kSpZigzag, 1, 2, 2, 2, 2},
     {"olmo2", llama_like, olmo2, kAllToAll, 1, 2, 1, 1, 2},
     {"gpt2_ring", gpt2_like, ring, kZigzag, 2, 2, 1, 1, 2},
+    {"bert", bert_like, nullptr, kPlain, 1, 1, 1, 1, 4},
+    {"bert", bert_like, nullptr, kPlain, 1, 1, 2, 1, 2},
+    {"bert", bert_like, nullptr, kSp, 1, 1, 4, 1, 2},
+    {"bert", bert_like, nullptr, kPlain, 2, 1, 1, 1, 2},
+    {"bert", bert_like, nullptr, kPlain, 1, 2, 1, 1, 2},
+    {"bert", bert_like, nullptr, kZigzag, 1, 2, 2, 1, 1},
+    {"bert", bert_like, nullptr, kSpAllToAll, 1, 2, 2, 1, 2},
+    {"bert", bert_like, nullptr, kSpZigzag, 2, 2, 2, 1, 2},
+    {"bert_post_norm", bert_like, post_norm, kSpZigzag, 2, 2, 2, 1, 2},
+    {"bert_post_norm", bert_like, post_norm, kPlain, 2, 1, 2, 1, 1},
+    {"bert_one_segment", bert_like, one_segment, kSpZigzag, 2, 2, 2, 1, 2},
+    {"bert_one_segment", bert_like, one_segment, kAllToAll, 1, 2, 1, 1, 2},
     {"mla", mla_like, nullptr, kPlain, 1, 1, 2, 1, 2},
     {"mla", mla_like, nullptr, kSp, 2, 1, 2, 1, 2},
     {"mla", mla_like, nullptr, kSp, 1, 1, 4, 1, 1},

@@ -7,6 +7,7 @@ namespace megalith::harness {
 ModelConfig llama_like();  // RMSNorm, rope, SwiGLU, 2 KV groups of 4 heads, no biases, untied, padded vocabulary
 ModelConfig mla_like();    // llama_like with multi-head latent attention: latents, their norms, yarn
 ModelConfig gpt2_like();   // LayerNorm, learned positions, gelu, biases, tied, dropout, padded vocabulary
+ModelConfig bert_like();   // gpt2_like with BERT's two heads
 ModelConfig mixture();     // llama_like with 8 experts, 2 a token
 
 struct Setting {

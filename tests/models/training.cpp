@@ -57,13 +57,21 @@ Batch make_batch(const ModelConfig& m, bool documents) {
             filled(shape, 0),
             filled(shape, 0),
             filled(shape, 0),
-            filled({kSamples}, 0)};
+            filled({kSamples}, 0),
+            filled(shape, 0),
+            filled(shape, 0),
+            filled({kSamples}, 0),
+            random_integers({kSamples}, 2, 4),
+            filled({kSamples}, 1)};
   for (i64 s = 0; s < shape[0]; ++s)
     for (i64 b = 0; b < kSamples; ++b) {
       const i64 at = s * kSamples + b, start = documents && b % 3 == 1 && s >= 5 ? 5 : 0;
       out.mask.v[at] = unit(mix_all(3, at)) < 0.1 + 0.85 * double(b) / (kSamples - 1);
       out.starts.v[at] = double(start), out.positions.v[at] = double(s - start);
       out.rows.v[b] = double(100 + b);
+      const i64 length = shape[0] - b % 3 * 2;
+      out.types.v[at] = s >= 4 + b % 2, out.first.v[at] = s == 0, out.lengths.v[b] = double(length);
+      if (m.architecture == Architecture::bert && s >= length) out.mask.v[at] = 0;
     }
   return out;
 }
@@ -77,14 +85,14 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   mode.batch = spec.samples / spec.micro_batches;
   mode.precision = computing_in(DType::f64);
   mode.tally_experts = mode.tally_layers = spec.tally;
-  const Gpt model(spec.model, spec.style, {spec.documents, spec.documents});
-  Built gpt = model.build_whole(b, mode);
+  const auto model = make_model(spec.model, spec.style, {spec.documents, spec.documents});
+  Built gpt = model->build_whole(b, mode);
   if (spec.edit_forward) {
     spec.edit_forward(t.g);
     verify(t.g);
   }
   const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
-  t.places = tally_places(model.terms(), model.tallies(mode));
+  t.places = tally_places(model->terms(), model->tallies(mode));
   const Value tally = accumulate_tallies(b, t.places, gpt);
   add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, optimizer(), mode.precision);
   if (tally) {
@@ -95,7 +103,7 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   verify(t.g);
   t.parameters = std::move(gpt.parameters);
   for (const Untrained& u : gpt.untrained) t.untrained.push_back(u.tensor);
-  t.terms = model.terms();
+  t.terms = model->terms();
   return t;
 }
 
@@ -140,9 +148,17 @@ void Training::run_micro_batches(const Tensors& values) {
   for (const Parameter& p : untrained_) ranks_->write(p.name, untrained_values(p.name, p.type.shape));
   const i64 n = spec_.samples / spec_.micro_batches;
   for (int m = 0; m < spec_.micro_batches; ++m) {
-    const std::pair<std::string, const Tensor*> data[] = {
-        {"tokens", &batch_.tokens},          {"labels", &batch_.labels},          {"loss_mask", &batch_.mask},
-        {"position_ids", &batch_.positions}, {"document_starts", &batch_.starts}, {"rows", &batch_.rows}};
+    const std::pair<std::string, const Tensor*> data[] = {{"tokens", &batch_.tokens},
+                                                          {"labels", &batch_.labels},
+                                                          {"loss_mask", &batch_.mask},
+                                                          {"position_ids", &batch_.positions},
+                                                          {"document_starts", &batch_.starts},
+                                                          {"rows", &batch_.rows},
+                                                          {"types", &batch_.types},
+                                                          {"first_token", &batch_.first},
+                                                          {"lengths", &batch_.lengths},
+                                                          {"is_random", &batch_.swapped},
+                                                          {"pair_mask", &batch_.pairs}};
     for (const auto& [name, t] : data)
       if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(*t, m * n, (m + 1) * n));
     const auto write_step = [&](const std::string& name, const Tensor& mask) {
@@ -182,6 +198,8 @@ double Training::loss(const Tensors& values) {
   double mean = sum("loss_sum") / sum("token_sum");
   const MtpConfig& mtp = spec_.model.mtp;
   const std::vector<double> others = terms();
+  if (spec_.model.architecture == Architecture::bert)
+    for (const double other : others) mean += other;
   for (i64 j = 0; j < mtp.num_layers; ++j) mean += mtp.loss_scaling_factor / double(mtp.num_layers) * others[size_t(j)];
   return mean;
 }

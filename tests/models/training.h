@@ -1,9 +1,9 @@
-// One training step of a small GPT on all ranks of a mesh, in f64: micro-batches, accumulation, reduction, norm,
+// One training step of a small model on all ranks of a mesh, in f64: micro-batches, accumulation, reduction, norm,
 // clipping, AdamW.
 #pragma once
 #include <set>
 
-#include "models/gpt/gpt.h"
+#include "models/make_model.h"
 #include "passes/recompute.h"
 #include "passes/tally.h"
 #include "tests/harness/rank_set.h"
@@ -13,6 +13,8 @@ namespace megalith::harness {
 struct Batch {
   Tensor tokens, labels, mask, positions, starts;  // [s, b]
   Tensor rows;                                     // [b]
+  // Of BERT: segments and the first position [s, b]; tokens before the padding, swapped or not, ones [b].
+  Tensor types, first, lengths, swapped, pairs;
 };
 // 8 samples with uneven loss masks. With `documents`, some samples hold two, whose positions begin at 0.
 Batch make_batch(const ModelConfig& model, bool documents);

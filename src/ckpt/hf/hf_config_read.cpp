@@ -44,7 +44,7 @@ const HfFamily* read_family(const JsonFields& f) {
     const json& first = list->front();
     if (!first.is_string()) f.want({"architectures"}, *list, "a list of names");
     for (const HfFamily* family : hf_families())
-      if (first == family->architecture || first == base_architecture(*family))
+      if (first == family->architecture || first == family->other_architecture || first == base_architecture(*family))
         return by_type != nullptr ? by_type : family;
     fail("{}: architecture {} is not supported; we have {}", f.where(), first.dump(), our_architectures());
   }
@@ -146,6 +146,12 @@ static bool lacks_modules(const HfConfig& c, const std::string& dir) {
   return files.find(name) == nullptr && files.find(std::string(names.prefix) + name) == nullptr;
 }
 
+// Files of bert-base-uncased have it, of whose class (BertForMaskedLM) it is no part.
+static bool has_binary_head(const HfConfig& c, const std::string& dir) {
+  const std::string name = std::string(c.family->names(c.model).binary_head) + ".weight";
+  return TensorFiles::open_directory(dir).find(name) != nullptr;
+}
+
 HfConfig read_hf_config(const std::string& dir) {
   const std::string path = dir + "/config.json";
   check(std::filesystem::exists(path), "[hf] {} has no config.json: not a Hugging Face model directory", dir);
@@ -156,6 +162,7 @@ HfConfig read_hf_config(const std::string& dir) {
         std::ranges::any_of(hf_head_names(), [&](const std::string& name) { return files.find(name) != nullptr; });
   }
   if (lacks_modules(c, dir)) c.model.mtp.num_layers = 0;
+  if (c.model.bert.no_binary_head && has_binary_head(c, dir)) c.model.bert.no_binary_head = false;
   return c;
 }
 

@@ -66,6 +66,7 @@ void describe_experts(const ModelConfig& m, std::vector<std::pair<std::string, s
 
 std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) {
   std::vector<std::pair<std::string, std::string>> list = {
+      {"architecture", std::string(name_of(m.architecture))},
       {"num_layers", fmt::to_string(m.num_layers)},
       {"hidden_size", fmt::to_string(m.hidden_size)},
       {"num_attention_heads", fmt::to_string(m.num_attention_heads)},
@@ -92,6 +93,10 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"sliding_window", fmt::to_string(m.sliding_window)}};
   describe_experts(m, list);
   if (m.mla.on()) describe_latent_attention(m, list);
+  if (m.architecture == Architecture::bert)
+    list.insert(list.end(), {{"bert_no_binary_head", fmt::to_string(m.bert.no_binary_head)},
+                             {"bert_post_norm", fmt::to_string(m.bert.post_norm)},
+                             {"bert_token_types", fmt::to_string(m.bert.token_types)}});
   if (m.position_embedding_type == PositionEmbedding::learned_absolute)
     list.emplace_back("max_position_embeddings", fmt::to_string(m.max_position_embeddings));
   if (m.position_embedding_type == PositionEmbedding::rope) describe_rope(m, list);

@@ -1,85 +1,12 @@
 #include "ckpt/hf/hf_mapping.h"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <unordered_map>
 
-#include "base/check.h"
+#include "ckpt/hf/hf_builder.h"
 
 namespace megalith {
-namespace {
 
-// Of one MLP, with what stands before.
-struct MlpNames {
-  std::string gate, up, fc2;
-};
-
-class Builder {
- public:
-  Builder(const HfNames& names, const ModelConfig& model)
-      : n_(names), m_(model), mixtures_(model.moe.pattern(model.num_layers)) {}
-
-  HfMapping build() {
-    add_embeddings();
-    for (i64 n = 0; n < m_.num_layers; ++n) add_layer(n, fmt::format("decoder.layers.{}.", n));
-    for (i64 n = 0; n < m_.mtp.modules(); ++n) add_module(n);
-    add_head();
-    return std::move(map_);
-  }
-
- private:
-  std::string with_prefix(std::string_view name) const { return std::string(n_.prefix) + std::string(name); }
-
-  std::size_t theirs(const std::string& name, const Shape& shape) {
-    const auto [it, added] = their_index_.emplace(name, map_.theirs.size());
-    if (added) map_.theirs.push_back({name, shape});
-    return it->second;
-  }
-  std::size_t ours(const std::string& name, const Shape& shape) {
-    const auto [it, added] = our_index_.emplace(name, map_.ours.size());
-    if (added) map_.ours.push_back({name, shape});
-    return it->second;
-  }
-  void link(std::size_t their, std::size_t our, const Strides& block) { map_.links.push_back({their, our, block}); }
-
-  // The same elements in the same order.
-  void flat(const std::string& their, const Shape& their_shape, const std::string& our, const Shape& our_shape) {
-    link(theirs(their, their_shape), ours(our, our_shape), Strides::flat(count(our_shape)));
-  }
-  // `our` as rows x columns; theirs is columns x rows for Conv1D.
-  void linear(const std::string& their, const std::string& our, const Shape& our_shape, i64 rows, i64 columns) {
-    if (!n_.transposed) return flat(their, {rows, columns}, our, our_shape);
-    link(theirs(their, {columns, rows}), ours(our, our_shape),
-         {.size = {1, rows, columns}, .ours = {0, columns, 1}, .theirs = {0, 1, rows}});
-  }
-  void norm(const std::string& their, const std::string& our) {
-    vector(their + ".weight", our + ".weight", m_.hidden_size);
-    if (m_.normalization == Normalization::layer_norm) vector(their + ".bias", our + ".bias", m_.hidden_size);
-  }
-  void vector(const std::string& their, const std::string& our, i64 n) { flat(their, {n}, our, {n}); }
-
-  void add_embeddings();
-  void add_layer(i64 n, const std::string& our);
-  void add_module(i64 n);
-  void add_attention(const std::string& layer, const std::string& our);
-  void add_latent_attention(const std::string& layer, const std::string& our);
-  void add_separate_qkv(const std::string& layer, const std::string& our);
-  void add_fused_qkv(const std::string& their, const std::string& our, bool bias);
-  void add_mlp(const std::string& layer, const std::string& our);
-  void add_gated_mlp(const MlpNames& their, const std::string& our, i64 f);
-  void add_experts(const std::string& layer, const std::string& our);
-  void add_fused_experts(const std::string& experts, const std::string& our);
-  void add_head();
-
-  const HfNames n_;
-  const ModelConfig& m_;
-  const std::vector<bool> mixtures_;
-  HfMapping map_;
-  std::unordered_map<std::string, std::size_t> their_index_, our_index_;
-};
-
-void Builder::add_embeddings() {
+void HfBuilder::add_embeddings() {
   const i64 h = m_.hidden_size;
   map_.prefix = n_.prefix;
   map_.embedding = with_prefix(n_.embedding) + ".weight";
@@ -88,13 +15,17 @@ void Builder::add_embeddings() {
   flat(map_.embedding, words, "embedding.word_embeddings.weight", words);
   if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
     flat(with_prefix(n_.positions) + ".weight", positions, "embedding.position_embeddings.weight", positions);
+  if (is_bert() && m_.bert.token_types > 0) {
+    const Shape types = {m_.bert.token_types, h};
+    flat(with_prefix(n_.token_types) + ".weight", types, "embedding.tokentype_embeddings.weight", types);
+  }
   if (m_.embedding_layernorm) norm(with_prefix(n_.embedding_norm), "embedding.layernorm");
 }
 
 // Layer `n` there.
-void Builder::add_layer(i64 n, const std::string& our) {
+void HfBuilder::add_layer(i64 n, const std::string& our) {
   const std::string layer = with_prefix(n_.layers) + std::to_string(n) + ".";
-  const bool behind = m_.norm_block_output;
+  const bool behind = m_.norm_block_output || m_.bert.post_norm;
   if (!behind) norm(layer + std::string(n_.input_norm), our + "input_layernorm");
   if (m_.mla.on())
     add_latent_attention(layer, our + "self_attention.");
@@ -111,7 +42,7 @@ void Builder::add_layer(i64 n, const std::string& our) {
 }
 
 // The projection has the embedding's half first.
-void Builder::add_module(i64 n) {
+void HfBuilder::add_module(i64 n) {
   check(!n_.input_projection.empty(), "[hf] this family has no modules of multi-token prediction: the model has {}",
         m_.mtp.modules());
   const i64 layer = m_.num_layers + n, h = m_.hidden_size;
@@ -126,7 +57,7 @@ void Builder::add_module(i64 n) {
   add_layer(layer, our + "transformer_layer.");
 }
 
-void Builder::add_attention(const std::string& layer, const std::string& our) {
+void HfBuilder::add_attention(const std::string& layer, const std::string& our) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = m_.hidden_size;
   if (n_.qkv.empty()) {
     add_separate_qkv(layer, our);
@@ -146,7 +77,7 @@ void Builder::add_attention(const std::string& layer, const std::string& our) {
 }
 
 // Rows in one order on both sides: of a head its own part, then the part that turns (or its values).
-void Builder::add_latent_attention(const std::string& layer, const std::string& our) {
+void HfBuilder::add_latent_attention(const std::string& layer, const std::string& our) {
   const MlaConfig& mla = m_.mla;
   const i64 h = m_.hidden_size, a = m_.num_attention_heads, rank = mla.q_lora_rank, latent = mla.kv_lora_rank;
   const auto matrix = [&](std::string_view their, const char* name, const Shape& shape) {
@@ -168,7 +99,7 @@ void Builder::add_latent_attention(const std::string& layer, const std::string& 
        {h, a, 1, mla.v_head_dim});
 }
 
-void Builder::add_separate_qkv(const std::string& layer, const std::string& our) {
+void HfBuilder::add_separate_qkv(const std::string& layer, const std::string& our) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = m_.hidden_size;
   const std::pair<std::string_view, const char*> parts[] = {{n_.q, "q"}, {n_.k, "k"}, {n_.v, "v"}};
   for (const auto& [their, part] : parts) {
@@ -182,7 +113,7 @@ void Builder::add_separate_qkv(const std::string& layer, const std::string& our)
 }
 
 // Rows of [g, r + 2, d]: each group's queries, its key, its value. Transposed: all queries, all keys, all values.
-void Builder::add_fused_qkv(const std::string& their, const std::string& our, bool bias) {
+void HfBuilder::add_fused_qkv(const std::string& their, const std::string& our, bool bias) {
   const i64 g = m_.groups(), r = m_.heads_per_group(), d = m_.kv_channels, h = bias ? 1 : m_.hidden_size;
   const bool thirds = n_.transposed;
   const i64 rows = g * (r + 2) * d;
@@ -204,7 +135,7 @@ void Builder::add_fused_qkv(const std::string& their, const std::string& our, bo
   }
 }
 
-void Builder::add_mlp(const std::string& layer, const std::string& our) {
+void HfBuilder::add_mlp(const std::string& layer, const std::string& our) {
   const i64 h = m_.hidden_size, f = m_.ffn_hidden_size;
   if (m_.gated()) {
     for (const i64 half : {0, 1}) {
@@ -225,67 +156,31 @@ void Builder::add_mlp(const std::string& layer, const std::string& our) {
   if (m_.mlp_bias()) vector(fc2 + ".bias", our + "linear_fc2.bias", h);
 }
 
-// A shared expert, which has no biases.
-void Builder::add_gated_mlp(const MlpNames& their, const std::string& our, i64 f) {
-  const i64 h = m_.hidden_size;
-  for (const i64 half : {0, 1}) {
-    Strides weight = Strides::flat(f * h);
-    weight.our_start = half * f * h;
-    link(theirs((half == 0 ? their.gate : their.up) + ".weight", {f, h}), ours(our + "linear_fc1.weight", {2, f, h}),
-         weight);
-  }
-  flat(their.fc2 + ".weight", {h, f}, our + "linear_fc2.weight", {h, f});
-}
-
-void Builder::add_experts(const std::string& layer, const std::string& our) {
-  check(m_.gated() && !m_.mlp_bias(), "[hf] experts that are not gated, or have biases, have no names here");
-  const i64 e = m_.moe.num_experts, f = m_.expert_width(), h = m_.hidden_size;
-  flat(layer + std::string(n_.router) + ".weight", {e, h}, our + "router.weight", {e, h});
-  if (m_.moe.router_enable_expert_bias) vector(layer + std::string(n_.router_bias), our + "router.expert_bias", e);
-  const std::string experts = layer + std::string(n_.experts);
-  if (n_.fused_experts) {
-    add_fused_experts(experts, our + "experts.");
-  } else {
-    const std::size_t fc1 = ours(our + "experts.linear_fc1.weight", {e, 2, f, h});
-    const std::size_t fc2 = ours(our + "experts.linear_fc2.weight", {e, h, f});
-    for (i64 i = 0; i < e; ++i) {
-      const std::string expert = experts + std::to_string(i) + ".";
-      const auto part = [&](std::string_view name, const Shape& shape, std::size_t our_tensor, i64 start) {
-        Strides block = Strides::flat(f * h);
-        block.our_start = start;
-        link(theirs(expert + std::string(name) + ".weight", shape), our_tensor, block);
-      };
-      part(n_.expert_gate, {f, h}, fc1, 2 * i * f * h);
-      part(n_.expert_up, {f, h}, fc1, (2 * i + 1) * f * h);
-      part(n_.expert_fc2, {h, f}, fc2, i * f * h);
-    }
-  }
-  const i64 shared = m_.moe.shared_expert_intermediate_size;
-  if (shared == 0) return;
-  const std::string name = layer + std::string(n_.shared_expert);
-  add_gated_mlp({name + "gate_proj", name + "up_proj", name + "down_proj"}, our + "shared_experts.", shared);
-  if (m_.moe.shared_expert_gate)
-    flat(layer + std::string(n_.shared_gate) + ".weight", {1, h}, our + "shared_experts.gate_weight", {1, h});
-}
-
-void Builder::add_fused_experts(const std::string& experts, const std::string& our) {
-  const i64 e = m_.moe.num_experts, f = m_.expert_width(), h = m_.hidden_size;
-  flat(experts + "gate_up_proj", {e, 2 * f, h}, our + "linear_fc1.weight", {e, 2, f, h});
-  flat(experts + "down_proj", {e, h, f}, our + "linear_fc2.weight", {e, h, f});
-}
-
-void Builder::add_head() {
-  norm(with_prefix(n_.final_norm), "decoder.final_layernorm");
+void HfBuilder::add_head() {
+  if (!m_.bert.post_norm) norm(with_prefix(n_.final_norm), stack() + ".final_layernorm");
   const Shape shape = {m_.vocab_size, m_.hidden_size};
   if (m_.untie_embeddings_and_output_weights) flat(map_.head, shape, "output_layer.weight", shape);
+  if (is_bert()) add_bert_heads();
 }
 
-}  // namespace
+void HfBuilder::add_bert_heads() {
+  const i64 h = m_.hidden_size;
+  const auto dense = [&](std::string_view their, const std::string& our, i64 rows) {
+    flat(std::string(their) + ".weight", {rows, h}, our + ".weight", {rows, h});
+    vector(std::string(their) + ".bias", our + ".bias", rows);
+  };
+  dense(n_.head_dense, "lm_head.dense", h);
+  norm(std::string(n_.head_norm), "lm_head.layer_norm");
+  vector(std::string(n_.head_bias) + ".bias", "output_layer.bias", m_.vocab_size);
+  if (!m_.bert.binary_head()) return;
+  dense(n_.pooler, "pooler.dense", h);
+  dense(n_.binary_head, "binary_head", 2);
+}
 
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[hf] a model with unresolved sizes has no mapping");
-  return Builder(family.names(model), model).build();
+  return HfBuilder(family.names(model), model).build();
 }
 
 HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model) {
@@ -294,7 +189,7 @@ HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model)
   names.router = usual.router, names.experts = usual.experts, names.fused_experts = true;
   ModelConfig trained = model;
   trained.moe.router_enable_expert_bias = false;
-  return Builder(names, trained).build();
+  return HfBuilder(names, trained).build();
 }
 
 }  // namespace megalith

@@ -1,9 +1,12 @@
 // Names that tensors go by in files, beside those of the mapping.
 #include <algorithm>
+#include <string_view>
 
 #include "ckpt/hf/hf_mapping.h"
 
 namespace megalith {
+
+static constexpr std::string_view kBertBias = "cls.predictions.bias", kBertHeadBias = "cls.predictions.decoder.bias";
 
 std::vector<std::string> hf_head_names() {
   std::vector<std::string> names;
@@ -23,11 +26,20 @@ std::vector<std::string> spellings(const HfMapping& mapping, const std::string& 
     for (std::size_t i = 0; i < bare; ++i) all.push_back(mapping.prefix + all[i]);
     return all;
   }
-  if (name.starts_with(mapping.prefix)) return {name, name.substr(mapping.prefix.size())};
-  return {name};
+  std::vector<std::string> all = {name};
+  if (name == kBertHeadBias) all.emplace_back(kBertBias);
+  for (const auto& [now, old] :
+       {std::pair(".LayerNorm.weight", ".LayerNorm.gamma"), {".LayerNorm.bias", ".LayerNorm.beta"}})
+    if (name.ends_with(now)) all.push_back(name.substr(0, name.size() - std::string_view(now).size()) + old);
+  const std::size_t full = all.size();
+  for (std::size_t i = 0; i < full && name.starts_with(mapping.prefix); ++i)
+    all.push_back(all[i].substr(mapping.prefix.size()));
+  return all;
 }
 
 bool is_ignored_buffer(const std::string& name) {
+  // Of BERT: the other name of the logits' bias, and numbers 0, 1, ...
+  if (name == kBertBias || name == kBertHeadBias || name.ends_with("embeddings.position_ids")) return true;
   // Of DeepSeek-V3's modules of multi-token prediction: copies of the embedding and the head.
   if (name.find(".layers.") != std::string::npos &&
       (name.ends_with(".embed_tokens.weight") || name.ends_with(".shared_head.head.weight")))

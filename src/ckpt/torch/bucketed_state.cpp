@@ -266,6 +266,9 @@ bool has_bucketed_state(const TensorReader& files) {
 
 std::shared_ptr<const TensorReader> read_bucketed_state(const TensorStore& files, const PickleValue& args,
                                                         const ModelConfig& model, MegatronLayers layers) {
+  if (model.architecture != Architecture::gpt)
+    throw UnplacedState(
+        fmt::format("the order of a {}'s parameters in buckets is not known", name_of(model.architecture)));
   Placer placer(files, args, model, layers);
   std::string problem;
   for (const bool norm_first : {false, true}) try {

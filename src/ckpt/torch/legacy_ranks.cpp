@@ -135,6 +135,17 @@ std::vector<RankModel*> LegacyParams::read(const LegacyRank& rank, const RankFil
   return chunks;
 }
 
+// Names have become those of a decoder, as old files of one say "encoder".
+template <class Parts>
+static std::map<std::string, Parts> with_own_stack(std::map<std::string, Parts> all) {
+  constexpr std::string_view kDecoder = "decoder.";
+  if (!all.contains(kBertHead)) return all;
+  std::map<std::string, Parts> out;
+  for (auto& [name, parts] : all)
+    out.emplace(name.starts_with(kDecoder) ? "encoder." + name.substr(kDecoder.size()) : name, std::move(parts));
+  return out;
+}
+
 std::map<std::string, LegacyParams::Parts> LegacyParams::finish() const {
   std::map<std::string, Parts> all;
   i64 first_layer = 0;
@@ -151,7 +162,7 @@ std::map<std::string, LegacyParams::Parts> LegacyParams::finish() const {
     check(last + 1 == i64(layers.size()), "[load] {}: a stage has layers up to {}, not {}", dir_, last, layers.size());
     first_layer += last + 1;
   }
-  return all;
+  return with_own_stack(std::move(all));
 }
 
 }  // namespace megalith

@@ -39,6 +39,14 @@ void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
         rows);
 }
 
+// Which program made it is not among the arguments.
+void read_bert(const HasTensor& has, ModelConfig& m) {
+  if (!has(kBertHead)) return;
+  m.architecture = Architecture::bert;
+  m.bert.no_binary_head = !has("binary_head.weight");
+  m.bert.token_types = has("embedding.tokentype_embeddings.weight") ? 2 : 0;
+}
+
 void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   // Its fused kernel and transformer-engine's operation are tanh's approximation.
   const bool gelu = !a.flag("bias_gelu_fusion").value_or(true) && !a.flag("openai_gelu").value_or(false) &&
@@ -146,6 +154,7 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   const Args a(args);
   refuse_unbuilt(args);
   ModelConfig m;
+  read_bert(has, m);
   read_latent_attention(a, m.mla);
   read_mixture(a, m.moe);
   read_sizes(a, m, rows, vocab_size);

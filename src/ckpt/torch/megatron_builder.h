@@ -26,13 +26,18 @@ class MegatronBuilder {
   };
 
   bool has_norm_bias() const { return m_.normalization == Normalization::layer_norm; }
+  bool is_bert() const { return m_.architecture == Architecture::bert; }
+  std::string stack() const { return is_bert() ? "encoder" : "decoder"; }
+  bool norms_outputs() const { return m_.norm_block_output || m_.bert.post_norm; }
   bool in_module() const { return module_ >= 0; }
   std::string mtp_name() const { return fmt::format("mtp.layers.{}.", module_); }
   std::string place() const {
-    return in_module() ? mtp_name() + "transformer_layer." : fmt::format("decoder.layers.{}.", layer_);
+    return in_module() ? mtp_name() + "transformer_layer." : fmt::format("{}.layers.{}.", stack(), layer_);
   }
   bool is_stacked() const { return layers_ == MegatronLayers::stacked && !in_module(); }
-  std::string full_name(const std::string& their) const { return (is_stacked() ? "decoder.layers." : place()) + their; }
+  std::string full_name(const std::string& their) const {
+    return (is_stacked() ? stack() + ".layers." : place()) + their;
+  }
   bool is_mixture() const {  // a module's layer is as the last one
     return !mixtures_.empty() && (in_module() ? mixtures_.back() : mixtures_[size_t(layer_)]);
   }
@@ -48,6 +53,7 @@ class MegatronBuilder {
   void norm_of_output(const std::string& our);
 
   void add_layer();
+  void add_bert_heads();
   void add_attention();
   void add_latent_attention();
   void add_qkv(bool bias);

@@ -138,6 +138,7 @@ void put_layers(PickleWriter& p, const ModelConfig& m) {
   p.entry("mtp_loss_scaling_factor", m.mtp.loss_scaling_factor);
   p.flag("mtp_use_repeated_layer", m.mtp.use_repeated_layer);
   p.flag("mtp_detach_heads", m.mtp.detach_heads);
+  if (m.architecture == Architecture::bert) p.flag("bert_binary_head", m.bert.binary_head());
   put_mixture(p, m);
   put_latent_attention(p, m);
 }

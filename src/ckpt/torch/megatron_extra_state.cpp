@@ -70,15 +70,18 @@ std::vector<std::string> extra_state_names(const ModelConfig& m) {
   const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
   const bool last = !mixtures.empty() && mixtures.back();
   ExtraStates all(m);
+  const bool bert = m.architecture == Architecture::bert;
+  const std::string stack = bert ? "encoder." : "decoder.";
   if (megatron_layers(m) == MegatronLayers::stacked) {
     for (const Module& module : modules_of(m, last))
-      for (i64 n = 0; n < m.num_layers; ++n) all.add("decoder.layers.", module, n);
+      for (i64 n = 0; n < m.num_layers; ++n) all.add(stack + "layers.", module, n);
   } else {
     for (i64 n = 0; n < m.num_layers; ++n)
       for (const Module& module : modules_of(m, mixtures[std::size_t(n)]))
-        all.add(fmt::format("decoder.layers.{}.", n), module, -1);
+        all.add(fmt::format("{}layers.{}.", stack, n), module, -1);
   }
-  all.add("decoder.", {"final_layernorm"}, -1);
+  all.add(stack, {"final_layernorm"}, -1);
+  if (bert) all.add("", {"output_layer"}, -1);
   for (i64 n = 0; n < m.mtp.modules(); ++n) {
     const std::string place = fmt::format("mtp.layers.{}.", n);
     for (const char* own : {"enorm", "hnorm", "eh_proj", "final_layernorm"}) all.add(place, {own}, -1);

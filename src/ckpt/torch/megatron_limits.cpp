@@ -29,6 +29,10 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   if (m.embedding_layernorm) parts.push_back("a norm behind the embedding");
   if (m.scale_embedding) parts.push_back("a scaled embedding");
   if (m.activation == Activation::geglu) parts.push_back("an MLP gated by GELU");
+  if (m.bert.post_norm) parts.push_back("norms behind attention and MLP, of the stream");
+  if (m.architecture == Architecture::bert && m.bert.token_types != (m.bert.binary_head() ? 2 : 0))
+    parts.push_back(fmt::format("{} token types {} a binary head", m.bert.token_types,
+                                m.bert.binary_head() ? "beside" : "without"));
   if (m.norm_block_output) parts.push_back("norms behind attention and MLP");
   if (m.qk_layernorm && m.qk_layernorm_across_heads) parts.push_back("norms of queries and keys across heads");
   if (m.qk_layernorm && m.normalization == Normalization::layer_norm)

@@ -10,15 +10,32 @@ TensorMapping MegatronBuilder::build() {
   whole("embedding.word_embeddings.weight", {rows_, h}, {m_.vocab_size, h});
   if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
     whole("embedding.position_embeddings.weight", {m_.max_position_embeddings, h}, {m_.max_position_embeddings, h});
+  if (is_bert() && m_.bert.token_types > 0)
+    whole("embedding.tokentype_embeddings.weight", {m_.bert.token_types, h}, {m_.bert.token_types, h});
   if (m_.embedding_layernorm)
     for (const char* part : {"weight", "bias"}) whole(std::string("embedding.layernorm.") + part, {h}, {h});
   mixtures_ = m_.moe.pattern(m_.num_layers);
   for (layer_ = 0; layer_ < m_.num_layers; ++layer_) add_layer();
-  whole("decoder.final_layernorm.weight", {h}, {h});
-  if (has_norm_bias()) whole("decoder.final_layernorm.bias", {h}, {h});
+  if (!m_.bert.post_norm) {
+    whole(stack() + ".final_layernorm.weight", {h}, {h});
+    if (has_norm_bias()) whole(stack() + ".final_layernorm.bias", {h}, {h});
+  }
   for (module_ = 0; module_ < m_.mtp.modules(); ++module_) add_mtp_module();
   if (m_.untie_embeddings_and_output_weights) whole("output_layer.weight", {rows_, h}, {m_.vocab_size, h});
+  if (is_bert()) add_bert_heads();
   return std::move(map_);
+}
+
+void MegatronBuilder::add_bert_heads() {
+  const i64 h = m_.hidden_size;
+  const auto same = [&](const std::string& name, const Shape& shape) { whole(name, shape, shape); };
+  same("lm_head.dense.weight", {h, h}), same("lm_head.dense.bias", {h});
+  same("lm_head.layer_norm.weight", {h});
+  if (has_norm_bias()) same("lm_head.layer_norm.bias", {h});
+  whole("output_layer.bias", {rows_}, {m_.vocab_size});
+  if (!m_.bert.binary_head()) return;
+  same("pooler.dense.weight", {h, h}), same("pooler.dense.bias", {h});
+  same("binary_head.weight", {2, h}), same("binary_head.bias", {2});
 }
 
 std::size_t MegatronBuilder::theirs(const std::string& name, const Shape& shape) {
@@ -62,7 +79,7 @@ void MegatronBuilder::runs(const std::vector<Run>& runs, const std::string& our,
 }
 
 void MegatronBuilder::norm(const std::string& linear, const std::string& our) {
-  if (m_.norm_block_output) return;
+  if (norms_outputs()) return;
   flat(linear + ".layer_norm_weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
   if (has_norm_bias()) flat(linear + ".layer_norm_bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
 }
@@ -78,7 +95,7 @@ void MegatronBuilder::norm_of_either(const std::string& own, const std::string& 
 
 // Behind a block: Megatron has none, so the name is ours.
 void MegatronBuilder::norm_of_output(const std::string& our) {
-  if (!m_.norm_block_output) return;
+  if (!norms_outputs()) return;
   flat(our + ".weight", {m_.hidden_size}, our + ".weight", {m_.hidden_size});
   if (has_norm_bias()) flat(our + ".bias", {m_.hidden_size}, our + ".bias", {m_.hidden_size});
 }
@@ -114,7 +131,7 @@ void MegatronBuilder::add_latent_attention() {
     const std::string part = "self_attention.linear_" + which + "_up_proj.layer_norm_";
     if (m_.qk_layernorm) norm_of_either(own + ".", part, false, own, n);
   };
-  if (!m_.norm_block_output)
+  if (!norms_outputs())
     norm_of_either("input_layernorm.", "self_attention.linear_qkv.layer_norm_", true, "input_layernorm", h);
   if (rank > 0) {
     matrix("q_down_proj", h, {rank, h}), latent_norm("q", rank);
@@ -147,7 +164,7 @@ void MegatronBuilder::add_layer() {
   m_.mla.on() ? add_latent_attention() : add_attention();
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !m_.norm_block_output)
+  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !norms_outputs())
     norm_of_either("pre_mlp_layernorm.", "mlp.linear_fc1.layer_norm_", is_mixture(), "pre_mlp_layernorm", h);
   if (is_mixture())
     add_experts();

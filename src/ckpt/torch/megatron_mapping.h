@@ -44,6 +44,8 @@ TensorMapping trained_part(const ModelConfig& model, const TensorMapping& mappin
 TensorMapping untrained_part(const ModelConfig& model, const TensorMapping& mapping);
 inline constexpr std::string_view kRouterBias = ".router.expert_bias";
 
+inline constexpr const char* kBertHead = "lm_head.dense.weight";  // which BERT has, and nothing else that is read
+
 // A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
 // Megatron Core, call some of them otherwise.
 std::string canonical_megatron_name(const std::string& name);

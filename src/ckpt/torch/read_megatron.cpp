@@ -1,5 +1,7 @@
 #include "ckpt/torch/read_megatron.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 
@@ -13,12 +15,16 @@
 namespace megalith {
 namespace {
 
-// By names without layers' numbers.
+// What its one stack is called: BERT's is an encoder. That it is BERT its tensors alone tell.
+std::string_view stack_of(const TensorReader& tensors) { return tensors.find(kBertHead) ? "encoder" : "decoder"; }
+
+// By names of a decoder, without layers' numbers.
 HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
   return [&tensors, layers](const std::string& name) {
-    constexpr std::string_view kLayers = "decoder.layers.";
+    constexpr std::string_view kStack = "decoder", kLayers = "decoder.layers.";
     std::string full = name;
     if (layers == MegatronLayers::separate && name.starts_with(kLayers)) full.insert(kLayers.size(), "0.");
+    if (name.starts_with(kStack)) full.replace(0, kStack.size(), stack_of(tensors));
     return tensors.find(full).has_value();
   };
 }
@@ -26,7 +32,7 @@ HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
 i64 embedding_rows(const TensorReader& tensors) {
   const auto i = tensors.find("embedding.word_embeddings.weight");
   check(i && tensors.tensors()[*i].shape.size() == 2,
-        "[load] {} holds no embedding.word_embeddings.weight: not a GPT of Megatron Core", tensors.where());
+        "[load] {} holds no embedding.word_embeddings.weight: not a GPT or BERT of Megatron Core", tensors.where());
   return tensors.tensors()[*i].shape[0];
 }
 
@@ -137,8 +143,8 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.tensors = files;
     return;
   }
-  const auto layers = files->find("decoder.layers.0.self_attention.linear_proj.weight") ? MegatronLayers::separate
-                                                                                        : MegatronLayers::stacked;
+  const std::string first = fmt::format("{}.layers.0.self_attention.linear_proj.weight", stack_of(*files));
+  const auto layers = files->find(first) ? MegatronLayers::separate : MegatronLayers::stacked;
   const i64 rows = embedding_rows(*files);
   if (!c.model) {
     const PickleValue* args = common.find("args");

@@ -193,8 +193,10 @@ void add_chunks(const TensorReader& tensors, std::size_t i, std::vector<SaveTens
   };
   if (t.shape.empty() || count(t.shape) == 0) return add(0, t.shape.empty() ? 1 : t.shape[0], 0);
   const i64 row = count(t.shape) / t.shape[0];
-  const auto at = t.name.find("decoder.layers.");
-  const bool stacked = at != std::string::npos && std::isdigit(static_cast<unsigned char>(t.name[at + 15])) == 0;
+  constexpr std::string_view kLayers = "coder.layers.";  // of a decoder or an encoder
+  const auto at = t.name.find(kLayers);
+  const bool stacked =
+      at != std::string::npos && std::isdigit(static_cast<unsigned char>(t.name[at + kLayers.size()])) == 0;
   const i64 rows = stacked ? 1 : std::max<i64>(1, kChunkLimit / (row * size_of(t.dtype)));
   for (i64 first = 0; first < t.shape[0]; first += rows) add(first, std::min(rows, t.shape[0] - first), row);
 }

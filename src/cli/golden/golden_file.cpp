@@ -31,13 +31,20 @@ std::vector<float> GoldenFile::floats(const std::string& name) {
   return files_.read_f32(name);
 }
 
+std::vector<i32> GoldenFile::ints(const std::string& name) {
+  const TensorInfo& t = files_.at(name);
+  read_.insert(name);
+  check(t.stored_type == "I32", "{} is {}, want I32", t.name, t.stored_type);
+  return values_of<i32>(files_, t);
+}
+
+void GoldenFile::skip(const std::string& prefix) {
+  for (const TensorInfo& t : files_.tensors())
+    if (t.name.starts_with(prefix)) read_.insert(t.name);
+}
+
 Batch GoldenFile::batch(int i) {
-  const auto ids = [&](const char* what) {
-    const TensorInfo& t = files_.at(fmt::format("batch{}.{}", i, what));
-    read_.insert(t.name);
-    check(t.stored_type == "I32", "{} is {}, want I32", t.name, t.stored_type);
-    return values_of<i32>(files_, t);
-  };
+  const auto ids = [&](const char* what) { return ints(fmt::format("batch{}.{}", i, what)); };
   Batch b;
   const Shape& shape = files_.at(fmt::format("batch{}.input_ids", i)).shape;
   b.sequences = shape.at(0), b.seq_length = shape.at(1);

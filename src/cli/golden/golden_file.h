@@ -14,8 +14,10 @@ class GoldenFile {
   bool has(const std::string& name) const { return files_.find(name) != nullptr; }
   const Shape& shape(const std::string& name) const { return files_.at(name).shape; }
   std::vector<float> floats(const std::string& name);  // of any float type, and of whole numbers
+  std::vector<i32> ints(const std::string& name);      // of i32
   Batch batch(int i);                                  // batchI.input_ids and batchI.targets [b,s]; all count
   std::vector<std::string> unread() const;             // names that nobody has asked for
+  void skip(const std::string& prefix);                // what begins so need not be asked for
   std::vector<std::string> names(const std::string& prefix) const;  // that begin so, without it
 
  private:

@@ -4,6 +4,7 @@
 // bf16, within wider bounds.
 #include "base/one_line.h"
 #include "ckpt/tensors/safetensors.h"
+#include "cli/golden/encoder_form.h"
 #include "cli/golden/hf_form.h"
 #include "cli/golden/megatron_form.h"
 #include "cli/own_flags.h"
@@ -31,6 +32,7 @@ bool holds(const std::string& dir, const Flags& flags) {
   TensorFiles::open_file(dir + "/golden.safetensors");  // what is not there is told before a device is
   const std::unique_ptr<Backend> backend = make_backend(flags.device);
   if (!is_megatron) return holds_hf(dir, flags.bf16, *backend);
+  if (is_encoder_case(dir)) return holds_encoder(dir, *backend);
   return holds_megatron(dir, *backend);
 }
 

@@ -2,7 +2,8 @@
 
 #include "base/json_field.h"
 #include "base/parse_json.h"
-#include "base/read_file.h"
+#include "ckpt/tensors/files.h"
+#include "cli/golden/encoder_form.h"
 #include "settings/options.h"
 
 namespace megalith {
@@ -13,6 +14,9 @@ using nlohmann::json;
 // The one that the generators use; as they write it, and as flags.
 constexpr const char* kOptimizer =
     "AdamW lr 1e-3 betas 0.9,0.95 eps 1e-8 weight_decay 0.1 on matrices and 0 on vectors, clip 1.0";
+constexpr const char* kEncoderOptimizer =
+    "AdamW lr 1e-3 betas 0.9,0.95 eps 1e-8, weight_decay 0.1 on tensors of 2 dims and more, 0 on vectors, gradients "
+    "clipped to norm 1.0";
 constexpr const char* kOptimizerFlags[] = {"--lr",       "1e-3", "--adam-beta1",   "0.9", "--adam-beta2", "0.95",
                                            "--adam-eps", "1e-8", "--weight-decay", "0.1", "--clip-grad",  "1.0"};
 // Asked for in every run; the check has batches of its own.
@@ -39,7 +43,41 @@ void add_words(const std::string& name, const json& value, std::vector<std::stri
   }
 }
 
+Options options_of(std::vector<std::string> words) {
+  words.insert(words.end(), std::begin(kOptimizerFlags), std::end(kOptimizerFlags));
+  words.insert(words.end(), std::begin(kRunFlags), std::end(kRunFlags));
+  std::vector<const char*> argv;
+  for (const std::string& word : words) argv.push_back(word.c_str());
+  return parse_options(int(argv.size()), argv.data());
+}
+
+// What the generator of these cases writes beside plain flags.
+void add_encoder_words(const std::string& name, const json& value, std::vector<std::string>& words) {
+  if (name == "--spec" || name == "--transformer-impl") return;  // who computed it
+  if (name.starts_with("position_embedding_type"))
+    words.insert(words.end(), {"--position-embedding-type", value.get<std::string>()});
+  else if (name.starts_with("--padded-vocab-size"))
+    words.insert(words.end(), {"--vocab-size", value.dump()});
+  else
+    add_words(name.substr(2), value, words);
+}
+
 }  // namespace
+
+EncoderCase read_encoder_case(const std::string& dir) {
+  const json j = read_config(dir);
+  const std::string model = field_as<std::string>(j, "model");
+  check(model == "bert", "{}/config.json: model is {}: only bert is held", dir, shown(j["model"]));
+  const std::string optimizer = field_as<std::string>(j, "optimizer");
+  check(optimizer.starts_with(kEncoderOptimizer), "{}/config.json: the optimizer is {}: want {}", dir,
+        shown(j["optimizer"]), kEncoderOptimizer);
+  std::vector<std::string> words = {"golden-check", "--architecture", model, "--micro-batch-size", "1"};
+  for (const auto& [name, value] : field(j, "flags").items()) add_encoder_words(name, value, words);
+  const Options options = options_of(std::move(words));
+  return {options.model, options.optimizer, field_as<std::vector<std::string>>(j, "after10_sumsq_order")};
+}
+
+bool is_encoder_case(const std::string& dir) { return read_config(dir).contains("after10_sumsq_order"); }
 
 bool is_megatron_case(const std::string& dir) { return read_config(dir).contains("flags"); }
 
@@ -50,11 +88,7 @@ MegatronCase read_megatron_case(const std::string& dir) {
         kOptimizer);
   std::vector<std::string> words = {"golden-check"};
   for (const auto& [name, value] : field(j, "flags").items()) add_words(name, value, words);
-  words.insert(words.end(), std::begin(kOptimizerFlags), std::end(kOptimizerFlags));
-  words.insert(words.end(), std::begin(kRunFlags), std::end(kRunFlags));
-  std::vector<const char*> argv;
-  for (const std::string& word : words) argv.push_back(word.c_str());
-  const Options options = parse_options(int(argv.size()), argv.data());
+  const Options options = options_of(std::move(words));
   MegatronCase out;
   out.model = options.model, out.optimizer = options.optimizer;
   out.micro_batches = int(count_field(j, "micro_batches"));

@@ -15,8 +15,16 @@ struct MegatronCase {
   std::vector<std::string> moe_layers;  // "layer1", "mtp0": in the order of the files' rows
 };
 
+// Of a model with an encoder (encoder_form.h).
+struct EncoderCase {
+  ModelConfig model;  // resolved
+  OptimizerConfig optimizer;
+  std::vector<std::string> squares_order;  // parameters, in the order of after10.sumsq
+};
+
 bool is_megatron_case(const std::string& dir);
 // Error if a flag asks for what is not built, naming it.
 MegatronCase read_megatron_case(const std::string& dir);
+EncoderCase read_encoder_case(const std::string& dir);
 
 }  // namespace megalith

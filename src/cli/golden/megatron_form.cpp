@@ -38,7 +38,11 @@ double squares(const std::vector<float>& values) {
 class MegatronForm {
  public:
   MegatronForm(const std::string& dir, const Backend& backend)
-      : dir_(dir), backend_(backend), case_(read_megatron_case(dir)), golden_(dir), names_(dir, case_.model) {}
+      : dir_(dir),
+        backend_(backend),
+        case_(read_megatron_case(dir)),
+        golden_(dir),
+        names_(dir + "/model.safetensors", case_.model) {}
 
   bool run() {
     fmt::print("{}: Megatron Core ({} parameters)\n", dir_, names_.mapping().theirs.size());

@@ -13,8 +13,8 @@ static TensorMapping mapping_of(const std::string& path, const ModelConfig& mode
   return megatron_mapping(model, MegatronLayers::separate, model.vocab_size, has, MegatronExperts::apart);
 }
 
-MegatronNames::MegatronNames(const std::string& dir, const ModelConfig& model)
-    : path_(dir + "/model.safetensors"), mapping_(mapping_of(path_, model)) {
+MegatronNames::MegatronNames(const std::string& path, const ModelConfig& model)
+    : path_(path), mapping_(mapping_of(path_, model)) {
   const TensorFiles files = TensorFiles::open_file(path_);
   std::map<std::string, size_t> known;
   for (size_t i = 0; i < mapping_.theirs.size(); ++i) known[mapping_.theirs[i].name] = i;

@@ -1,4 +1,4 @@
-// Tensors of a case of Megatron Core, by the names of its modules (model.safetensors), and ours.
+// Tensors of a case of Megatron Core, by the names of its modules, and ours.
 #pragma once
 #include <map>
 
@@ -10,8 +10,8 @@ namespace megalith {
 
 class MegatronNames {
  public:
-  // Error if the file's tensors are not those of the model.
-  MegatronNames(const std::string& dir, const ModelConfig& model);
+  // Error if the tensors of the file `path` are not those of the model.
+  MegatronNames(const std::string& path, const ModelConfig& model);
 
   void load(ModelState& model) const;
   const TensorMapping& mapping() const { return mapping_; }

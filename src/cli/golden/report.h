@@ -24,7 +24,7 @@ class Report {
   bool ok_ = true;
 };
 
-// |a - b| / |b|, of vectors of one size; infinite if they are not.
-double relative(const std::vector<float>& a, const std::vector<float>& b);
+// |a - b| / |b|, of vectors of one size; infinite if they are not. 0 if |a - b| is at most `noise`.
+double relative(const std::vector<float>& a, const std::vector<float>& b, double noise = 0);
 
 }  // namespace megalith

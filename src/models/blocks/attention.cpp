@@ -54,6 +54,7 @@ class AttentionBlock {
     // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
     std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
     if (op.at.starts) ins.push_back(b_.relayout(p_.data("document_starts", DType::i32), groups::context, kSame));
+    if (op.at.lengths) ins.push_back(p_.lengths);
     Value o = b_.relayout(b_.add1(op, ins), groups::context, split(0), p_.style.cp_order);
     o = b_.relayout(o, groups::kv_heads, split(2));
     return b_.relayout(o, groups::query_heads, split(3));

@@ -19,6 +19,7 @@ AttentionSpec attention_spec(const Parts& p, const std::string& name, double sca
   at.dropout = p.mode.dropout ? c.attention_dropout : 0;
   at.seed = mix(p.mode.seed, hash_name(p.site + name));
   at.starts = p.document_starts;
+  at.causal = p.causal, at.lengths = bool(p.lengths);
   return at;
 }
 
@@ -44,6 +45,7 @@ Value core_attention(Parts& p, const std::string& name, double scale, Value q, V
     const Value starts = p.data("document_starts", DType::i32);
     ins.push_back(all_to_all ? b.relayout(starts, cp, kSame) : starts);
   }
+  if (op.at.lengths) ins.push_back(p.lengths);
   const Value o = b.add1(op, ins);
   return all_to_all ? b.relayout(o, cp, split(0), p.style.cp_order) : o;
 }

@@ -6,6 +6,7 @@
 #include "ops/layer_norm.h"
 #include "ops/rms_norm.h"
 #include "ops/scale.h"
+#include "ops/sum.h"
 
 namespace megalith {
 
@@ -31,6 +32,23 @@ Value Parts::data(const std::string& name, DType dtype) {
     return b.leaf({fmt::format("{}/{}", name, seq), {dtype, {seq, mode.batch}, {{{}, {{groups::data}}}, {}, {}, {}}}});
   return b.leaf({name + suffix,
                  {dtype, {seq, mode.batch}, {{{{groups::context, style.cp_order}}, {{groups::data}}}, {}, {}, {}}}});
+}
+
+Value Parts::sequence_data(const std::string& name, DType dtype) {
+  return b.leaf({name + suffix, {dtype, {mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
+}
+
+Value Parts::received() {
+  Layout l{{{{groups::context, style.cp_order}}, {{groups::data}}, {}}, {}, {}, {}};
+  if (style.sequence_parallel) l.dims[0].add({groups::tensor});
+  const Type type{mode.precision.residual, {seq, mode.batch, config.hidden_size}, l};
+  return out.input = b.leaf({"in" + suffix, type, Role::input, true});
+}
+
+Value Parts::step_tokens() {
+  const DType dtype = accum_of(mode.precision.activations);
+  const Value sum = b.add1(Sum{"b->", dtype}, {sequence_data(kStepTokens, dtype)});
+  return b.relayout(b.relayout(sum, groups::data, kCopy), groups::context, kCopy);
 }
 
 Value Parts::enter(Value x) { return b.relayout(x, groups::tensor, kCopy); }

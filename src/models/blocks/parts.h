@@ -31,8 +31,10 @@ struct Parts {
   i64 seq = 0;                                         // of the data
   bool position_ids = false, document_starts = false;  // see GptData
   i64 cache_length = 0;                                // 0: training or evaluation
-  std::string site = {};   // before the names that key dropout, where one layer stands in several places
-  Value rows{}, length{};  // the data of all layers: sample numbers; how many tokens the caches hold
+  std::string site = {};  // before the names that key dropout, where one layer stands in several places
+  // The data of all layers: sample numbers; how many tokens the caches hold; how many tokens each sequence has.
+  Value rows{}, length{}, lengths{};
+  bool causal = true;  // of attention
   RouterSums router{};
   Built out{};
 
@@ -41,7 +43,12 @@ struct Parts {
   Value add_parameter(Parameter p) { return megalith::add_parameter(b, out, std::move(p)); }
   Value matrix(const std::string& name, const Shape& dims, const Placement& placement, const Initial& initial);
   Value vector(const std::string& name, const Shape& dims, const Placement& placement = kOnStream, double value = 0);
-  Value data(const std::string& name, DType dtype);  // [s,b]
+  Value data(const std::string& name, DType dtype);           // [s,b]
+  Value sequence_data(const std::string& name, DType dtype);  // [b]
+  Value received();                                           // the residual stream as the stage before sends it
+  // The weight of the loss's first term as each micro-batch has it, as mean over the step's (kStepTokens): [], on all
+  // ranks.
+  Value step_tokens();
 
   Value enter(Value x);
   Value leave(Value y);

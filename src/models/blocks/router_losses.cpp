@@ -118,14 +118,6 @@ class RouterLosses {
   i64 layer_ = 0;              // mixture_layer()
 };
 
-// The loss's weight of a micro-batch as each dp rank has it, on all ranks: a mean over micro-batches (kStepTokens).
-Value tokens_of_micro_batch(Parts& p) {
-  const DType dtype = accum_of(p.mode.precision.activations);
-  const Value rows = p.b.leaf({kStepTokens + p.suffix, {dtype, {p.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
-  const Value sum = p.b.add1(Sum{"b->", dtype}, {rows});
-  return p.b.relayout(p.b.relayout(sum, groups::data, kCopy), groups::context, kCopy);
-}
-
 // What a term is divided by: of how many values it is the sum, counted by one rank.
 Value number_of_values(Parts& p, double values) {
   const Type number{accum_of(p.mode.precision.activations), {}, whole(0)};
@@ -162,7 +154,7 @@ void add_router_terms(Parts& p) {
   if (p.router.layers == 0) return;
   p.b.set_module("router losses");
   const std::array<double, kRouterLosses> wanted = coefficients(p.config.moe);
-  const Value tokens = tokens_of_micro_batch(p);
+  const Value tokens = p.step_tokens();
   for (size_t i = 0; i < wanted.size(); ++i) {
     if (wanted[i] == 0) continue;
     const double each = i == kGlobal ? 1 : double(p.b.mesh().n(groups::data));  // values of a layer

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "models/blocks/router.h"
+#include "models/blocks/vocabulary.h"
 #include "models/gpt/mtp.h"
 #include "ops/add.h"
-#include "ops/cross_entropy.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/scale.h"
@@ -32,20 +32,20 @@ class GptBuilder {
 
   Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
-    const Value table = word_embeddings(false);
+    const Value table = word_embeddings(p_, false);
     Value x = embed(p_.data("tokens", DType::i32), table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
     x = final_norm(x);
-    p_.out.outputs["logits"] = logits(x, head(table));
+    p_.out.outputs["logits"] = logits(x, head_weight(p_, table));
     return std::move(p_.out);
   }
 
   Built build() {
-    p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
+    p_.rows = p_.sequence_data("rows", DType::i64);
     Value table;
     if (first_ || (last_ && (!c_.untie_embeddings_and_output_weights || predicts_on())))
-      table = word_embeddings(first_ != last_);
-    Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : received();
+      table = word_embeddings(p_, first_ != last_);
+    Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : p_.received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
     if (!first_ && !last_ && begin == end) x = b_.add1(Scale{3, 1}, {x});  // passed on
@@ -61,16 +61,6 @@ class GptBuilder {
 
  private:
   bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
-
-  // `one_of_two`: another stage holds it too, as the head's weight.
-  Value word_embeddings(bool one_of_two) {
-    const i64 rows = c_.padded_vocab_size;
-    Parameter p = p_.declare("embedding.word_embeddings.weight", {rows, c_.hidden_size}, split_along(0),
-                             initial_of_table(c_, rows), ParameterKind::embedding);
-    p.true_rows = c_.vocab_size;
-    p.tied = one_of_two && !c_.untie_embeddings_and_output_weights;
-    return p_.add_parameter(std::move(p));
-  }
 
   // tokens [s,b] -> the stream [s,b,h]
   Value embed(Value tokens, Value table) {
@@ -90,14 +80,6 @@ class GptBuilder {
     x = p_.cast(x, p_.mode.precision.residual);
     if (c_.embedding_layernorm) x = p_.cast(p_.norm("embedding.layernorm", x), p_.mode.precision.residual);
     return p_.dropout("embedding", x);
-  }
-
-  // The residual stream as the stage before sends it.
-  Value received() {
-    Layout l{{{{groups::context, p_.style.cp_order}}, {{groups::data}}, {}}, {}, {}, {}};
-    if (p_.style.sequence_parallel) l.dims[0].add({groups::tensor});
-    const Type type{p_.mode.precision.residual, {p_.seq, p_.mode.batch, c_.hidden_size}, l};
-    return p_.out.input = b_.leaf({"in" + p_.suffix, type, Role::input, true});
   }
 
   // What a block reads, as the stream lies, and what it gives to the stream: a norm stands at one of the two places.
@@ -148,37 +130,17 @@ class GptBuilder {
     return p_.norm("decoder.final_layernorm", x);
   }
 
-  // Its weight [v,h].
-  Value head(Value table) {
-    if (c_.untie_embeddings_and_output_weights) {
-      const i64 rows = c_.padded_vocab_size, h = c_.hidden_size;
-      Parameter p = p_.declare("output_layer.weight", {rows, h}, split_along(0),
-                               initial_of(c_, c_.init_method_std, rows, h), ParameterKind::output);
-      p.true_rows = c_.vocab_size;
-      table = p_.add_parameter(std::move(p));
-    }
-    return table;
-  }
-
   Value logits(Value x, Value weight) {
     b_.set_module("head");
     return einsum(b_, "sbh,vh->sbv", p_.enter(x), weight);
   }
 
-  // logits [s,b,v], labels [s,b] -> [s,b]
-  Value losses(Value l, Value labels) {
-    b_.set_module("loss");
-    constexpr AxisSet tp = groups::tensor;
-    const Value m = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
-    return b_.add1(CrossEntropy{}, {b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, m}), tp, kSame)});
-  }
-
   void loss(Value x, Value table) {
-    const Value h = final_norm(x), weight = head(table);
+    const Value h = final_norm(x), weight = head_weight(p_, table);
     const Value l = p_.out.outputs["logits"] = logits(h, weight);
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
-    const Value sum = einsum(b_, "sb,sb->", losses(l, labels), mask);
+    const Value sum = einsum(b_, "sb,sb->", vocabulary_losses(p_, l, labels), mask);
     p_.out.terms.push_back({"lm loss", sum, b_.add1(Sum{"sb->", accum}, {mask})});
     if (predicts_on()) predict_on(h, table, weight);
   }
@@ -190,7 +152,7 @@ class GptBuilder {
       return layer(name, {{}, b_.origin().layer, b_.origin().stack}, mixture, stream);
     };
     const auto losses_of = [this](Value stream, Value weight, Value labels) {
-      return losses(logits(stream, weight), labels);
+      return vocabulary_losses(p_, logits(stream, weight), labels);
     };
     add_mtp(p_, {head, embed_again, layer_of, losses_of}, h);
   }

@@ -39,6 +39,11 @@ void read_llama_like(const JsonFields& f, ModelConfig& m, const LlamaDefaults& d
 void require_silu(const JsonFields& f);
 void write_llama_like(const ModelConfig& m, nlohmann::ordered_json& j);
 
+// BERT's, with norms behind the blocks and without.
+void read_bert(const JsonFields& f, ModelConfig& m, bool post_norm);
+void write_bert(const ModelConfig& m, nlohmann::ordered_json& j);
+HfNames bert_names(const ModelConfig& m);
+
 // Experts of a descendant of qwen2_moe, where its class has these for absent keys.
 struct ExpertDefaults {
   i64 experts = 0, topk = 0, width = 0;

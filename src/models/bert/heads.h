@@ -1,0 +1,16 @@
+// BERT's two heads, as parts of a graph.
+#pragma once
+#include "models/blocks/parts.h"
+
+namespace megalith {
+
+// x [s,b,h] behind the last norm, table [v,h] -> logits [s,b,v], split over tp.
+Value bert_logits(Parts& parts, Value x, Value table);
+
+// x as the residual stream lies -> [b,1,2]: which of two segments came first.
+Value binary_logits(Parts& parts, Value x);
+
+// Adds the term of those.
+void add_order_loss(Parts& parts, Value logits);
+
+}  // namespace megalith

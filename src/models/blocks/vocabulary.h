@@ -1,0 +1,16 @@
+// The two ends of a model: the table of words, the weight that makes logits, and their losses.
+#pragma once
+#include "models/blocks/parts.h"
+
+namespace megalith {
+
+// [v,h]. `one_of_two`: another stage holds it too, as the head's weight.
+Value word_embeddings(Parts& parts, bool one_of_two);
+
+// [v,h]: one of its own, or the table.
+Value head_weight(Parts& parts, Value table);
+
+// logits [s,b,v], split over tp, labels [s,b] -> cross entropies [s,b]
+Value vocabulary_losses(Parts& parts, Value logits, Value labels);
+
+}  // namespace megalith
