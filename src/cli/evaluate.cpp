@@ -51,8 +51,11 @@ int command_evaluate(int argc, const char* const* argv) {
   Trainer trainer(step, *interpreter, Coord{}, o.optimizer, make_schedules(o));
   const auto e = trainer.evaluate(loader, (samples + config.micro_batch_size - 1) / config.micro_batch_size);
   if (e.tokens == 0) log::warn("no label of the {} samples counts: the loss is 0", samples);
-  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}", samples, e.tokens, e.mean(),
-           perplexity(e.mean()));
+  std::string others;
+  for (const TermSums& term : e.others)
+    if (term.weight != 0) others += fmt::format(" | {} {:.6E}", term.name, term.sum / term.weight);
+  log::say("samples {} | tokens {:.0f} | lm loss {:.6E} | perplexity {:.6E}{}", samples, e.tokens, e.mean(),
+           perplexity(e.mean()), others);
   return 0;
 }
 

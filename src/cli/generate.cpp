@@ -2,6 +2,7 @@
 #include <cstdio>
 
 #include "cli/command.h"
+#include "cli/fill_masks.h"
 #include "cli/generate_others.h"
 #include "cli/hub_names.h"
 #include "cli/model_source.h"
@@ -12,6 +13,8 @@
 namespace megalith {
 
 namespace {
+
+constexpr i64 kGuesses = 5;  // for each [MASK]
 
 struct GenerateFlags {
   std::string load, prompt;
@@ -27,10 +30,10 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.group("Generation");
   f.add("load", c.load, "Checkpoint directory or Hugging Face model directory.").shown_as("DIR");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
-  f.add("prompt", c.prompt, "Text to continue; without a tokenizer: token ids.");
+  f.add("prompt", c.prompt, "Text to continue; without a tokenizer: token ids. BERT: a text with [MASK].");
   f.add("tokens-to-generate", c.tokens_to_generate, "Most tokens to add.");
   f.add("temperature", c.sampling.temperature, "Divides the logits; 0: greedy.");
-  f.add("top-k", c.sampling.top_k, "Only the k likeliest tokens; 0: all.").also("--top_k");
+  f.add("top-k", c.sampling.top_k, "Only the k likeliest tokens; 0: all. BERT: tells so many; 0: 5.").also("--top_k");
   f.add("top-p", c.sampling.top_p, "Only the likeliest tokens that reach this probability; 0: all.").also("--top_p");
   f.add("greedy", c.greedy, "Always the likeliest token.");
   f.add("seed", c.seed, "Of sampling.");
@@ -57,7 +60,17 @@ int command_generate(int argc, const char* const* argv) {
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();
+  const bool is_bert = stored.model.architecture == Architecture::bert;
+  if (is_bert) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
+  if (is_bert) {
+    check(tokenizer != nullptr, "{} names no tokenizer: give --tokenizer-type BertWordPieceLowerCase --vocab-file FILE",
+          c.load);
+    const i64 guesses = c.sampling.top_k > 0 ? c.sampling.top_k : kGuesses;
+    fill_masks({c.load, c.prompt, c.ckpt_step, c.bf16 ? DType::bf16 : DType::f32, guesses}, stored.model, *tokenizer,
+               *make_backend(c.device));
+    return 0;
+  }
   if (!tokenizer) {
     check(c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
           "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);

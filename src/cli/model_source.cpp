@@ -137,6 +137,8 @@ static void choose_type(Options& o, const StoredModel& stored) {
   TokenizerConfig& t = o.tokenizer;
   if (t.type.empty() && !stored.tokenizer.type.empty()) t = stored.tokenizer;
   if (t.type.empty() && !t.vocab_file.empty() && !t.merge_file.empty()) t.type = "GPT2BPETokenizer";
+  const bool is_bert = o.model.architecture == Architecture::bert;  // pretrain_bert.py
+  if (t.type.empty() && !t.vocab_file.empty() && is_bert) t.type = "BertWordPieceLowerCase";
 }
 
 // A plan of a tokenizer whose files are not here: true if its vocabulary is known all the same.
@@ -165,7 +167,8 @@ static void take_tokenizer(Options& o, const StoredModel& stored) {
   if (plan_without_files(o)) return;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;
-  if (o.data.sft || o.data.fim.on)  // the run itself tokenizes texts
+  const bool knows_words = o.model.architecture == Architecture::bert;  // of which whole ones are masked
+  if (o.data.sft || o.data.fim.on || knows_words)                       // the run itself asks the tokenizer
     o.tokenizer = choose_tokenizer(o.tokenizer, stored, o.train.load);
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();

@@ -191,11 +191,13 @@ class SplitBuilder {
   IndexKey key_;
 };
 
+}  // namespace
+
 const std::vector<std::string>& own_path(const DataConfig& c, Split split) {
   return split == Split::train ? c.train_data_path : split == Split::valid ? c.valid_data_path : c.test_data_path;
 }
 
-void check_config(const DataConfig& c) {
+void check_data_config(const DataConfig& c) {
   check(c.ways_to_name_data() > 0,
         "there is no training data: give --data-path PREFIX (made by preprocess-data) or --mock-data");
   check(c.ways_to_name_data() == 1,
@@ -206,6 +208,8 @@ void check_config(const DataConfig& c) {
   check(c.seq_length > 0 && c.seq_length < i64{1} << 31, "--seq-length is {}: want 1 to 2147483647", c.seq_length);
   check(c.seed >= 0 && c.seed < i64{1} << 32, "--seed is {}: the order of the data needs 0 to 4294967295", c.seed);
 }
+
+namespace {
 
 std::shared_ptr<const Dataset> build_split(const DataConfig& c, Sources& sources, const TextEdit& edit, Split split,
                                            std::optional<i64> samples) {
@@ -247,7 +251,7 @@ std::vector<std::shared_ptr<const Dataset>> build_each_valid(const DataConfig& c
 }  // namespace
 
 Datasets build_datasets(const DataConfig& given, const SampleCounts& counts, const TextEdit& edit) {
-  check_config(given);
+  check_data_config(given);
   const DataConfig config = with_paths_from_files(given);
   Sources sources;
   const auto build = [&](Split split) { return build_split(config, sources, edit, split, counts.of(split)); };

@@ -19,4 +19,9 @@ struct Datasets {
 // number among those of its own prefix and split.
 Datasets build_datasets(const DataConfig& config, const SampleCounts& counts, const TextEdit& edit = {});
 
+// Error if the config names data in no way, or in several at once, or --seq-length or --seed is out of range.
+void check_data_config(const DataConfig& config);
+// What --train-, --valid- or --test-data-path has.
+const std::vector<std::string>& own_path(const DataConfig& config, Split split);
+
 }  // namespace megalith

@@ -58,6 +58,9 @@ struct DataConfig {
 
   FimConfig fim = {};
 
+  double mask_prob = 0.15;      // of a token of a masked sample to be predicted
+  double short_seq_prob = 0.1;  // of such a sample to be a shorter one
+
   SamplerType dataloader_type = SamplerType::single;
   bool data_sharding = true;
   std::string data_order_file = {};  // external only: a .npy of sample numbers

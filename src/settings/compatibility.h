@@ -47,6 +47,7 @@ std::string compatibility_markdown();
 
 // Parts of the table.
 std::vector<Rule> model_rules();
+std::vector<Rule> bert_rules();
 std::vector<Rule> attention_rules();
 std::vector<Rule> expert_rules();
 std::vector<Rule> upcycling_rules();

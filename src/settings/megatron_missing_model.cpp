@@ -70,8 +70,8 @@ constexpr Feature kOfModel[] = {
      "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
      "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
      ""},
-    {"encoders, and decoders that read them (BERT, T5), are not built yet",
-     "--bert-no-binary-head --mask-prob= --short-seq-prob= --decoder-num-layers= --decoder-seq-length= "
+    {"encoders with decoders that read them (T5) are not built yet",
+     "--decoder-num-layers= --decoder-seq-length= "
      "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
      "--pipeline-model-parallel-split-rank= --vocab-extra-ids=0",
      "", ""},

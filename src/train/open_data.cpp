@@ -4,6 +4,7 @@
 #include "data/fim.h"
 #include "data/sft_datasets.h"
 #include "tokens/chat/chat_file.h"
+#include "train/open_bert_data.h"
 
 namespace megalith {
 
@@ -60,7 +61,7 @@ static Datasets open_decoder_data(const Options& o, const SampleCounts& counts) 
 
 Datasets open_datasets(const Options& o, const SampleCounts& counts) {
   using Open = Datasets (*)(const Options&, const SampleCounts&);
-  static constexpr Open kOpen[] = {open_decoder_data};  // by Architecture
+  static constexpr Open kOpen[] = {open_decoder_data, open_bert_data};  // by Architecture
   return kOpen[size_t(o.model.architecture)](o, counts);
 }
 

@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <numeric>
 
-#include "data/bert_dataset.h"
+#include "data/bert_samples.h"
+#include "data/loader.h"
+#include "data/masked_datasets.h"
 #include "data/t5_dataset.h"
 #include "tests/data/data_test_util.h"
 
@@ -106,6 +108,65 @@ TEST(BertDataset, equals_megatron) {
     }
     EXPECT_NE(error_of([&] { dataset.get(dataset.size()); }), "");
   }
+}
+
+// The way of a run: a loader's batches.
+TEST(BertSamples, batches_equal_megatron) {
+  for (const std::string& file : golden_vectors("bert_t5.json")) {
+    SCOPED_TRACE(file);
+    const Json all = read_json(file), v = all["bert"], special = all["special"];
+    const BertConfig config{.seq_length = v["sequence_length"],
+                            .seed = v["config"]["random_seed"],
+                            .sentence_order = v["classification_head"],
+                            .cls = special["cls"],
+                            .sep = special["sep"],
+                            .mask = special["mask"],
+                            .pad = special["pad"],
+                            .vocab_size = 50,
+                            .masking = masking_of(v["config"])};
+    const auto samples =
+        std::make_shared<BertSamples>(sentences_of(all), all["build_mapping_docs"], v["sample_index"].size(), config);
+    DataLoader loader(samples, {.num_workers = 2});
+    for (const Json& s : v["samples"]) {
+      const Batch got = loader.next();
+      const auto mask = s["padding_mask"].get<Ints>();
+      const i64 length = std::ranges::count(mask, 1);
+      EXPECT_EQ(got.ints("tokens"), s["text"].get<Ints>());
+      EXPECT_EQ(got.ints("labels"), s["labels"].get<Ints>());
+      EXPECT_EQ(got.floats("loss_mask"), s["loss_mask"].get<std::vector<float>>());
+      EXPECT_EQ(got.ints("lengths"), Ints{i32(length)});
+      EXPECT_EQ(got.ints("is_random"), Ints{s["is_random"].get<i32>()});
+      EXPECT_EQ(got.floats("pair_mask"), std::vector<float>{1});
+      auto types = s["types"].get<Ints>();
+      std::fill(types.begin() + length, types.end(), 0);  // of padding, which nothing reads
+      EXPECT_EQ(got.ints("types"), types);
+    }
+    const std::vector<DatasetUse> use = samples->use(samples->size());
+    EXPECT_EQ(use.at(0).samples, samples->size());
+    EXPECT_GT(use.at(0).epochs, 0);
+  }
+}
+
+TEST(BertSamples, refuses_tokens_outside_the_vocabulary) {
+  const auto sentences = std::make_shared<Sentences>(std::vector<Ints>{{5, 6, 7}, {8, 70, 9}, {5, 5}});
+  const BertSamples samples(sentences, {0, 3}, 1, {.seq_length = 16, .cls = 1, .sep = 2, .mask = 3, .vocab_size = 60});
+  DataLoader loader(std::make_shared<BertSamples>(samples), {.num_workers = 0});
+  EXPECT_NE(error_of([&] { loader.next(); }).find("token 70, outside the vocabulary of 60"), std::string::npos);
+}
+
+TEST(MaskedDatasets, mock_data_has_splits_of_its_own) {
+  DataConfig config;
+  config.mock_data = true, config.seq_length = 32;
+  const MakeMasked make = [&](std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& documents,
+                              std::optional<i64> samples) {
+    return std::make_shared<BertSamples>(
+        std::move(sentences), documents, samples,
+        BertConfig{.seq_length = 32, .cls = 96, .sep = 97, .mask = 98, .pad = 99, .vocab_size = 100});
+  };
+  const Datasets sets = build_masked_datasets(config, {.train = 50, .valid = 20, .test = 0}, 96, make);
+  EXPECT_GE(sets.train->size(), 50);
+  EXPECT_GE(sets.valid->size(), 20);
+  EXPECT_EQ(sets.test, nullptr);
 }
 
 TEST(BertDataset, truncates_to_the_target_and_masks_about_a_share) {

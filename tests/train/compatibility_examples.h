@@ -17,5 +17,6 @@ Examples examples_of_schedule();
 Examples examples_of_parallel();
 Examples examples_of_run();
 Examples examples_of_experts();
+Examples examples_of_bert();
 
 }  // namespace megalith
