@@ -17,6 +17,7 @@ struct Dimension {
 // A new way to share the work is a new row. The first value of a dimension is what a layout has that does not name it.
 const std::vector<Dimension>& dense_dimensions();
 const std::vector<Dimension>& expert_dimensions();
+const std::vector<Dimension>& bert_dimensions();
 
 // Dimensions of both: how data-parallel ranks add up gradients, and the samples of a micro-batch.
 Dimension sums_of_gradients();

@@ -2,6 +2,7 @@
 // against one rank.
 //   layouts   every layout of the matrix against one rank, at every step
 //   experts   the same for mixtures of experts, latent attention and further tokens
+//   bert      the same for BERT
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
@@ -69,6 +70,9 @@ const char* const kAgain[] = {
     "tp2 cp2 dp2 etp2 ep2 few two-aux mla documents distopt",
     "pp2-vp2-zb dp2 tp2 etp1 ep4 grouped mla-plain mtp1 both-drop distopt",
     "cp2-ring pp2 dp2 ep4 many cap-probs sigmoid z shared",
+    "tp2 cp2 dp2 sp distopt-overlap bert both-drop",
+    "pp2-vp2-zb dp2 tp2 sp bert-post distopt both-drop",
+    "cp2-a2a pp2 dp2 bert-one untied",
 };
 const char* const kBeside[] = {
     "dp4 distopt-small llama",
@@ -103,6 +107,17 @@ int layouts(const Hall& at) {
   std::vector<Layout> all;
   for (const char* words : kPlain) all.push_back(layout_of(words));
   return compare_matrix(at, Kind::dense, std::move(all));
+}
+
+// One way to share the work at a time.
+const char* const kPlainBert[] = {"tp2 bert",     "tp2 sp bert",       "tp8 bert-post",   "cp2 bert",
+                                  "cp4 bert-one", "cp2-a2a bert",      "dp2 bert",        "pp2 bert",
+                                  "pp2-zb bert",  "pp2-vp2 bert-post", "dp4 distopt bert"};
+
+int bert(const Hall& at) {
+  std::vector<Layout> all;
+  for (const char* words : kPlainBert) all.push_back(layout_of(words));
+  return compare_matrix(at, Kind::bert, std::move(all));
 }
 
 // Neighbours are to have the same bits; how many pairs have not.
@@ -195,7 +210,7 @@ int mistakes(const Hall& at) {
 }
 
 int list() {
-  for (const Kind kind : {Kind::dense, Kind::experts}) {
+  for (const Kind kind : {Kind::dense, Kind::experts, Kind::bert}) {
     const Matrix matrix = matrix_of_layouts(kRanks, kind);
     for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
     fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
@@ -207,6 +222,7 @@ int list() {
 const std::map<std::string, int (*)(const Hall&)> kModes = {
     {"layouts", layouts},
     {"experts", experts},
+    {"bert", bert},
     {"again", again},
     {"ahead", ahead},
     {"offload", offload},
