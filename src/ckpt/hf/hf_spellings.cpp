@@ -39,7 +39,8 @@ std::vector<std::string> spellings(const HfMapping& mapping, const std::string& 
 
 bool is_ignored_buffer(const std::string& name) {
   // Of BERT: the other name of the logits' bias, and numbers 0, 1, ...
-  if (name == kBertBias || name == kBertHeadBias || name.ends_with("embeddings.position_ids")) return true;
+  if (name.ends_with(kBertBias) || name.ends_with(kBertHeadBias) || name.ends_with("embeddings.position_ids"))
+    return true;
   // Of DeepSeek-V3's modules of multi-token prediction: copies of the embedding and the head.
   if (name.find(".layers.") != std::string::npos &&
       (name.ends_with(".embed_tokens.weight") || name.ends_with(".shared_head.head.weight")))
