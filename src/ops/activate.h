@@ -1,13 +1,13 @@
 // Elementwise activations. gelu: x * Phi(x) (erf); gelu_tanh: its tanh approximation (Hendrycks, Gimpel 2016);
-// squared_relu: max(x, 0)^2. tanh: BERT's pooler.
+// squared_relu: max(x, 0)^2. tanh: BERT's pooler. relu: max(x, 0) (on CPUs).
 #pragma once
 #include "graph/relayout_op.h"
 
 namespace megalith {
 
-enum class Act : u8 { gelu, gelu_tanh, squared_relu, tanh };
+enum class Act : u8 { gelu, gelu_tanh, squared_relu, tanh, relu };
 constexpr std::string_view name_of(Act a) {
-  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "squared_relu", "tanh"};
+  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "squared_relu", "tanh", "relu"};
   return names[int(a)];
 }
 

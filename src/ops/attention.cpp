@@ -3,6 +3,8 @@
 #include <bit>
 #include <cmath>
 
+#include "ops/relative_positions.h"
+
 namespace megalith {
 
 std::vector<double> alibi_slopes(i64 heads) {
@@ -27,7 +29,11 @@ static std::string behind(const AttentionSpec& at) {
   check(at.causal || (at.window == 0 && !at.alibi && !at.starts),
         "[attention] a window, ALiBi and documents need a causal mask: {}", AnyOp(Attention{at}).print());
   check(!at.alibi || !at.lengths, "[attention] ALiBi is not there with lengths: {}", AnyOp(Attention{at}).print());
-  return std::string(",b") + (at.starts ? ",sb" : "") + (at.lengths ? ",b" : "");
+  check(!at.buckets || !(at.alibi || at.packed()),
+        "[attention] a table of relative positions is not there with ALiBi or packed inputs: {}",
+        AnyOp(Attention{at}).print());
+  if (at.buckets) check_relative_buckets(!at.causal, at.buckets, at.max_distance);
+  return std::string(",b") + (at.starts ? ",sb" : "") + (at.lengths ? ",b" : "") + (at.buckets ? ",grk" : "");
 }
 
 LayoutRule Attention::rule() const {
@@ -35,7 +41,7 @@ LayoutRule Attention::rule() const {
     return {.spec = "sbjd" + behind(at) + "->sbgrd,sbgr",
             .whole = "sjd",
             .sizes = {{'g', at.groups}, {'r', at.heads_per_group}}};
-  return {.spec = "sbgrd,tbgd,tbge" + behind(at) + "->sbgre,sbgr", .whole = "tde"};
+  return {.spec = "sbgrd,tbgd,tbge" + behind(at) + "->sbgre,sbgr", .whole = at.buckets ? "tdek" : "tde"};
 }
 
 std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
@@ -49,8 +55,11 @@ std::vector<Value> Attention::grad(Builder& b, const Node& n, std::span<const Va
   }
   std::vector<Value> ins = {dys[0], n.ins[0], b.saved(n.ins[1]), b.saved(n.ins[2]), n.outs[0], n.outs[1]};
   ins.insert(ins.end(), n.ins.begin() + 3, n.ins.end());
-  std::vector<Value> out = b.add(AttentionGrad{at}, ins);
-  out.resize(n.ins.size());
+  const DType dtable = at.buckets ? b.grad_dtype(n.ins.back()) : DType::f32;
+  std::vector<Value> out = b.add(AttentionGrad{at, dtable}, ins);
+  const Value of_table = at.buckets ? out.back() : Value{};
+  out.resize(3), out.resize(n.ins.size());
+  out.back() = of_table;
   return out;
 }
 
@@ -72,8 +81,15 @@ Cost Attention::cost(Types ins, Types outs) const {
 
 LayoutRule AttentionGrad::rule() const {
   if (at.packed()) return {.spec = "sbgrd,sbjd,sbgrd,sbgr" + behind(at) + "->sbjd", .linear = {{0}}, .whole = "sjdgr"};
-  return {
-      .spec = "sbgre,sbgrd,tbgd,tbge,sbgre,sbgr" + behind(at) + "->sbgrd,tbgd,tbge", .linear = {{0}}, .whole = "tde"};
+  return {.spec = "sbgre,sbgrd,tbgd,tbge,sbgre,sbgr" + behind(at) + "->sbgrd,tbgd,tbge" + (at.buckets ? ",grk" : ""),
+          .linear = {{0}},
+          .whole = at.buckets ? "tdek" : "tde"};
+}
+
+std::vector<DType> AttentionGrad::dtypes(Types ins) const {
+  std::vector<DType> out(at.packed() ? 1 : 3, ins[0].dtype);
+  if (at.buckets) out.push_back(dtable);
+  return out;
 }
 
 // The scores once more, dq and dk; do v^T and dv.

@@ -45,7 +45,8 @@ AttentionSpec shared(AttentionSpec at, int parts) {
 
 std::vector<Type> AttentionPart::infer(const InferArgs& a) const {
   const DType dtype = a.ins.at(0).dtype, wide = accum_of(dtype);
-  check(at.causal && !at.lengths, "a part of an attention that is not causal, or has lengths");
+  check(at.causal && !at.lengths && !at.buckets,
+        "a part of an attention that is not causal, or has lengths or relative positions");
   LayoutRule rule = Attention{at}.rule();
   if (continues) rule.spec.insert(rule.spec.find("->"), ",sbgre,sbgr");
   std::vector<Type> out = infer_part(rule, a, {last ? dtype : wide, wide});

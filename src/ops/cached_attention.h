@@ -19,7 +19,10 @@ struct CachedAttention {
   static constexpr std::string_view name = "cached_attention";
   AttentionSpec at;  // no dropout, no starts
   void fields(auto&& v) const { at.fields(v); }
-  LayoutRule rule() const { return {.spec = "sbgrd,tbgd,tbge,->sbgre", .whole = "stde"}; }
+  LayoutRule rule() const {
+    check(!at.buckets, "[cached_attention] a table of relative positions is not built here");
+    return {.spec = "sbgrd,tbgd,tbge,->sbgre", .whole = "stde"};
+  }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const {
     return {2.0 * double(ins[0].elements() + outs[0].elements()) * double(ins[1].dim(0)), total_bytes(ins, outs)};

@@ -24,7 +24,7 @@ constexpr int kRingLane = 4;
 using Block = std::vector<Value>;  // keys and values, or their gradients
 
 // Other attentions read their keys gathered.
-bool goes_round(const AttentionSpec& at) { return at.causal && !at.lengths && !at.packed(); }
+bool goes_round(const AttentionSpec& at) { return at.causal && !at.lengths && !at.buckets && !at.packed(); }
 
 class Ring {
  public:

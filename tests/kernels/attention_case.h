@@ -1,5 +1,6 @@
 // One problem of attention, and the definition in float64 that kernels are held to.
 #pragma once
+#include "ops/relative_positions.h"
 #include "tests/kernels/alibi.h"
 #include "tests/kernels/run_op.h"
 
@@ -15,18 +16,16 @@ struct Case {
   AttentionSpec at;
   Sizes n;
   DType dtype;
-  Array q, k, v, rows, starts, lengths, dout;
+  Array q, k, v, rows, starts, lengths, dout, table;
 
-  std::vector<Array> forward_ins() const {
-    std::vector<Array> ins = {q, k, v, rows};
-    if (at.starts) ins.push_back(starts);
-    if (at.lengths) ins.push_back(lengths);
-    return ins;
-  }
+  std::vector<Array> forward_ins() const { return with_others({q, k, v, rows}); }
   std::vector<Array> backward_ins(const Array& o, const Array& lse) const {
-    std::vector<Array> ins = {dout, q, k, v, o, lse, rows};
+    return with_others({dout, q, k, v, o, lse, rows});
+  }
+  std::vector<Array> with_others(std::vector<Array> ins) const {
     if (at.starts) ins.push_back(starts);
     if (at.lengths) ins.push_back(lengths);
+    if (at.buckets) ins.push_back(table);
     return ins;
   }
 };
@@ -41,13 +40,13 @@ inline Case make_case(DType t, const Sizes& n, AttentionSpec at = {}) {
                [&](i64 i) { return std::max<double>(0, double(i / n.b - (i / n.b + i % n.b) % (7 + i % n.b))); }),
          // The first sequence is whole, the next has no key, the others end somewhere.
          array(DType::i32, {n.b}, [&](i64 i) { return double(i == 0 ? n.keys() : (i - 1) * n.keys() * 2 / 3); }),
-         normals(t, {n.s, n.b, n.g, n.r, n.values()}, 4)};
+         normals(t, {n.s, n.b, n.g, n.r, n.values()}, 4), normals(t, {n.g, n.r, at.buckets}, 5)};
   return c;
 }
 
 // The plain definition, in double, over the whole s x s matrix.
 struct Plain {
-  std::vector<double> o, lse, dq, dk, dv;
+  std::vector<double> o, lse, dq, dk, dv, dtable;
 };
 inline Plain plain(const Case& c) {
   const auto [s, b, g, r, d, _, __] = c.n;
@@ -55,7 +54,10 @@ inline Plain plain(const Case& c) {
   const std::vector<double> slopes = alibi_slopes(g * r);
   Plain out;
   out.o.assign(c.dout.x.size(), 0), out.lse.assign(size_t(s * b * g * r), 0), out.dq.assign(c.q.x.size(), 0);
-  out.dk.assign(c.k.x.size(), 0), out.dv.assign(c.v.x.size(), 0);
+  out.dk.assign(c.k.x.size(), 0), out.dv.assign(c.v.x.size(), 0), out.dtable.assign(c.table.x.size(), 0);
+  const auto in_table = [&](i64 head, i64 delta) {
+    return head * c.at.buckets + relative_bucket(delta, !c.at.causal, c.at.buckets, c.at.max_distance);
+  };
   const auto key_row = [&](i64 j, i64 bi, i64 gi) { return ((j * b + bi) * g + gi) * d; };
   const auto value_row = [&](i64 j, i64 bi, i64 gi) { return ((j * b + bi) * g + gi) * of_v; };
   for (i64 i = 0; i < s; ++i)
@@ -68,6 +70,7 @@ inline Plain plain(const Case& c) {
       double sum = 0, mean = 0;
       for (i64 j = lo; j < hi; ++j) {
         double x = c.at.alibi ? alibi_bias(c.at, slopes[gi * r + ri], j, i) : 0;
+        if (c.at.buckets) x += c.table[in_table(gi * r + ri, j - i)];
         for (i64 e = 0; e < d; ++e) x += c.at.scale * c.q[row * d + e] * c.k[key_row(j, bi, gi) + e];
         sum += p[j] = std::exp(x);
         const u64 h = mix_all(c.at.seed, i64(c.rows[bi]), gi, ri, i, j);
@@ -84,6 +87,7 @@ inline Plain plain(const Case& c) {
         }
         mean += p[j] * dp[j];
       }
+      for (i64 j = lo; c.at.buckets && j < hi; ++j) out.dtable[in_table(gi * r + ri, j - i)] += p[j] * (dp[j] - mean);
       for (i64 j = lo; j < hi; ++j)
         for (i64 e = 0; e < d; ++e) {
           const i64 kr = key_row(j, bi, gi);

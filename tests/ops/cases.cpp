@@ -104,7 +104,7 @@ class Table {
     plain(Quotient{}, {constant(""), positive("", false)});
     plain(Detach{3}, {value("sbh")});
     grad(Dropout{"sbh,b->sbh", 0.4, 3}, {value("sbh"), rows()});
-    for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh}) {
+    for (Act act : {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::tanh, Act::relu}) {
       grad(Activate{act, 3}, {value("sbf")});
       for (bool again : {false, true})
         for (bool bias : {false, true}) plain(ActivateGrad{act, 3, again, bias}, {value("sbf"), value("sbf")});
@@ -190,6 +190,7 @@ class Table {
     grad(Attention{both}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), lengths()});
     plain(AttentionGrad{both},
           {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows(), lengths()});
+    relative_positions();
     const Shape q = shape("bgrd"), k = shape("bgd");
     CaseInput length{filled({}, 1), false, DType::i32};
     CaseInput new_q{random_tensor({2, q[0], q[1], q[2], q[3]}, seed())},
@@ -197,6 +198,20 @@ class Table {
     plain(CacheWrite{}, {constant("tbgd"), new_k, length});
     plain(CachedAttention{AttentionSpec{.scale = 0.5, .alibi = true}},
           {new_q, constant("tbgd"), constant("tbgd"), length});
+  }
+
+  // Buckets of both sides, with lengths; of one side. The table is not split: its buckets are few.
+  void relative_positions() {
+    CaseInput o = constant("sbgrd"), lse = positive("sbgr", false);
+    o.like = lse.like = 1;
+    const CaseInput table{random_tensor({size_.at('g'), size_.at('r'), 4}, seed()), true};
+    const AttentionSpec both{
+        .scale = 0.5, .causal = false, .dropout = 0.2, .seed = 5, .lengths = true, .buckets = 4, .max_distance = 4};
+    const AttentionSpec back{.scale = 1, .buckets = 4, .max_distance = 5};
+    grad(Attention{both}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), lengths(), table});
+    grad(Attention{back}, {value("sbgrd"), value("tbgd"), value("tbgd"), rows(), table});
+    plain(AttentionGrad{both, DType::f64},
+          {value("sbgrd"), value("sbgrd"), value("tbgd"), value("tbgd"), o, lse, rows(), lengths(), table});
   }
 
   // Values of another size than queries and keys.

@@ -8,6 +8,7 @@ namespace megalith::cuda {
 
 Form::Form(const AttentionSpec& spec, const LocalNode& where, int first, const Type& result)
     : at(spec), site(where), q(first), o(result), sizes(local_shape(where.mesh, result.shape, result.layout)) {
+  check(!at.buckets, "[attention] has no CUDA kernel for relative positions: use --device cpu");
   t = site.in_shape(at.packed() ? q : q + 1)[0];
   check(!at.packed() || (site.in_shape(q)[2] == heads() + 2 * groups() && sizes[0] == t),
         "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[size_t(q)]), heads(),

@@ -62,6 +62,17 @@ struct Tanh {
   }
 };
 
+struct Relu {
+  template <class A>
+  static Vec<A> value(Vec<A> x) {
+    return x < A(0) ? Vec<A>{} : x;
+  }
+  template <class A>
+  static Vec<A> slope(Vec<A> x) {
+    return x > A(0) ? fill(A(1)) : x == x ? Vec<A>{} : x;  // of NaN: NaN
+  }
+};
+
 }  // namespace acts
 
 // Calls f with the functions of `act` and the C++ type of `dtype`.
@@ -71,7 +82,8 @@ auto dispatch_act(Act act, DType dtype, F&& f) {
     if (act == Act::gelu) return f.template operator()<acts::Gelu, T>();
     if (act == Act::gelu_tanh) return f.template operator()<acts::GeluTanh, T>();
     if (act == Act::squared_relu) return f.template operator()<acts::SquaredRelu, T>();
-    return f.template operator()<acts::Tanh, T>();
+    if (act == Act::tanh) return f.template operator()<acts::Tanh, T>();
+    return f.template operator()<acts::Relu, T>();
   });
 }
 

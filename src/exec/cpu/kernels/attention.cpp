@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/threads.h"
-#include "exec/cpu/kernels/attention_tile.h"
+#include "exec/cpu/kernels/attention_bias.h"
 #include "exec/cpu/vector_math.h"
 
 namespace megalith::cpu {
@@ -20,6 +20,12 @@ struct Pass {
   const A *o_before, *lse_before;  // of keys seen before, or null
   O* o;
   A* lse;
+  const T* table;  // of relative positions, or null
+  A* bias;         // by distance, [g,r,distances]
+
+  Distances<A> bias_of(const Item& it) const {
+    return {table ? bias + (it.g * p.r + it.r) * p.distances() : nullptr, p.origin};
+  }
 };
 
 template <class A>
@@ -103,6 +109,8 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
   const AttentionPlan& p = pass.p;
   const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.limits);
   const Alibi<A> alibi = alibi_of<A>(p, it, run);
+  const Distances<A> bias = pass.bias_of(it);
+  const i64 query = p.positions[p.tiles[it.tile].first];
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile) {
     const Rects rects = live_rects(bounds, first, std::min(first + kTile, run.length));
@@ -121,6 +129,7 @@ void attend(const Pass<T, O>& pass, const Item& it, const KeyRun& run, Scratch<a
                      .n = r.c1 - r.c0,
                      .k = p.d,
                      .add = false});
+      if (bias.at) add_distances(bias, r, query, run.position + first, w.scores);
       if (r.masked || alibi.slope != 0) bias_and_mask(bounds, r, first, alibi, w.scores);
     }
     softmax_step(p, rects, w);
@@ -184,6 +193,7 @@ template <class T, class O>
 void run(const Pass<T, O>& pass, std::byte* workspace, i64 bytes) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
+  if (pass.table) spread_table(p, pass.table, pass.bias);
   parallel_for(p.threads, 1, [&](i64 part) {
     Scratch<A> w(p, reinterpret_cast<A*>(workspace + part * bytes));
     const ItemRange mine = share(p, {0, p.b * p.g * p.r}, part, p.threads);
@@ -207,7 +217,8 @@ Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
   using A = accum_t<T>;
   const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 0, site.outs[0]));
   const i64 bytes = (Scratch<A>::elements(*plan) * i64(sizeof(A)) + 63) / 64 * 64;
-  return {plan->threads * bytes, [plan, continues, bytes](const Args& a) {
+  const i64 bias_bytes = plan->g * plan->r * plan->distances() * i64(sizeof(A));
+  return {plan->threads * bytes + bias_bytes, [plan, continues, bytes](const Args& a) {
             const AttentionPlan& p = *plan;
             const bool packed = p.at.packed();
             const T *q = a.in<T>(0), *k = packed ? q + p.packed_keys() : a.in<T>(1),
@@ -215,7 +226,10 @@ Kernel attention(const AttentionSpec& at, bool continues, const Site& site) {
             const int rows = packed ? 1 : 3, before = rows + (p.at.starts ? 2 : 1);
             const Limits limits = limits_of(p.at, a, rows);
             const A *o = continues ? a.in<A>(before) : nullptr, *lse = continues ? a.in<A>(before + 1) : nullptr;
-            run(Pass<T, O>{p, q, k, v, a.in<i64>(rows), limits, o, lse, a.out<O>(0), a.out<A>(1)}, a.workspace, bytes);
+            const T* table = p.at.buckets ? a.in<T>(rows + p.at.table_at()) : nullptr;
+            A* bias = reinterpret_cast<A*>(a.workspace + p.threads * bytes);
+            const Pass<T, O> pass{p, q, k, v, a.in<i64>(rows), limits, o, lse, a.out<O>(0), a.out<A>(1), table, bias};
+            run(pass, a.workspace, bytes);
           }};
 }
 

@@ -5,7 +5,7 @@
 // atomics. When there are fewer (b, g) than the threads want, the tiles of one are split into several jobs, whose dk
 // and dv are added up in order at the end.
 #include "base/threads.h"
-#include "exec/cpu/kernels/attention_tile.h"
+#include "exec/cpu/kernels/attention_bias.h"
 #include "exec/cpu/vector_math.h"
 
 namespace megalith::cpu {
@@ -20,6 +20,9 @@ struct Pass {
   const i64* rows;
   Limits limits;
   G *dq, *dk, *dv;
+  const T* table = nullptr;  // of relative positions, and its gradient, if there is one
+  std::byte* dtable = nullptr;
+  DType dtable_type = DType::f32;
 };
 
 // Of one thread. Tiles of queries: rows [kTile, dp], transposed [dp, kTile]; of do with ep.
@@ -89,7 +92,7 @@ void dsoftmax(const AttentionPlan& p, const DropKeys& keys, const Rect& r, i64 f
 
 template <class T, class G>
 void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const Rect& r, i64 first,
-              const Bounds<accum_t<T>>& bounds, Scratch<accum_t<T>>& w) {
+              const Bounds<accum_t<T>>& bounds, const Distances<accum_t<T>>& bias, Scratch<accum_t<T>>& w) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   const Alibi<A> alibi = alibi_of<A>(p, it, run);
@@ -106,6 +109,7 @@ void key_tile(const Pass<T, G>& pass, const Item& it, const KeyRun& run, const R
                  .k = p.d,
                  .add = false};
   small_gemm(g);
+  if (bias.at) add_distances(bias, r, p.positions[p.tiles[it.tile].first], run.position + first, w.probabilities);
   if (r.masked || alibi.slope != 0) bias_and_mask(bounds, r, first, alibi, w.probabilities);
   g.a = w.v + key * p.ep, g.a_row = p.ep, g.k = p.e, g.b = w.dout_t + x, g.c = w.dscores + at;
   small_gemm(g);
@@ -142,17 +146,21 @@ void add_grads(const AttentionPlan& p, const Rect& r, i64 first_key, Scratch<A>&
 }
 
 template <class T, class G>
-void run_item(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w, const KeyGrads<accum_t<T>>& to) {
+void run_item(const Pass<T, G>& pass, const Item& it, Scratch<accum_t<T>>& w, const KeyGrads<accum_t<T>>& to,
+              const BiasGrads<accum_t<T>>& relative, i64 part) {
   using A = accum_t<T>;
   const AttentionPlan& p = pass.p;
   load_tile(pass, it, w);
+  const Distances<A> bias = relative.bias_of(p, it), dbias = relative.grads_of(p, it, part);
+  const i64 query = p.positions[p.tiles[it.tile].first];
   const DropKeys keys = p.at.dropout > 0 ? drop_keys(p, it, pass.rows[it.b]) : DropKeys{};
   for (const KeyRun& run : p.key_runs) {
     const Bounds<A> bounds = bounds_of<A>(p, it, run, pass.limits);
     for (i64 first = bounds.first / kTile * kTile; first <= bounds.last; first += kTile)
       for (const Rect& r : live_rects(bounds, first, std::min(first + kTile, run.length))) {
-        key_tile(pass, it, run, r, first, bounds, w);
+        key_tile(pass, it, run, r, first, bounds, bias, w);
         dsoftmax(p, keys, r, run.position + first, w);
+        if (dbias.at) gather_distances(w.dscores, r, query, run.position + first, dbias);
         add_grads(p, r, run.local + first, w, to);
       }
   }
@@ -180,6 +188,9 @@ struct Jobs {
   i64 pairs, splits;
   i64 scratch_bytes, grads_bytes;  // of one thread, of one accumulator
   i64 accumulators;
+
+  i64 count() const { return pairs * splits; }
+  i64 bytes(int threads) const { return threads * scratch_bytes + accumulators * grads_bytes; }
 };
 template <class A>
 Jobs cut_jobs(const AttentionPlan& p) {
@@ -207,7 +218,9 @@ void run(const Pass<T, G>& pass, const Jobs& jobs, std::byte* workspace) {
     A* at = reinterpret_cast<A*>(grads + i * jobs.grads_bytes);
     return KeyGrads<A>{at, at + p.t * p.dp};
   };
-  const i64 count = jobs.pairs * jobs.splits;
+  const i64 count = jobs.count();
+  const BiasGrads<A> relative(p, reinterpret_cast<A*>(workspace + jobs.bytes(p.threads)));
+  if (pass.table) spread_table(p, pass.table, relative.bias);
   parallel_for(p.threads, 1, [&](i64 part) {
     Scratch<A> w(p, reinterpret_cast<A*>(workspace + part * jobs.scratch_bytes));
     for (i64 job = count * part / p.threads; job < count * (part + 1) / p.threads; ++job) {
@@ -216,11 +229,14 @@ void run(const Pass<T, G>& pass, const Jobs& jobs, std::byte* workspace) {
       pack_rows(pass.k + p.key_at(pair), p.key_stride(), p.t, p.d, A(1), w.k);
       pack_rows(pass.v + p.value_at(pair), p.value_stride(), p.t, p.e, A(1), w.v);
       std::fill(to.dk, to.dk + p.t * (p.dp + p.ep), A(0));
+      relative.begin(p, part);
       const ItemRange mine = share(p, {pair * p.r, (pair + 1) * p.r}, job % jobs.splits, jobs.splits);
-      for (i64 i = mine.begin; i < mine.end; ++i) run_item(pass, item_of(p, i), w, to);
+      for (i64 i = mine.begin; i < mine.end; ++i) run_item(pass, item_of(p, i), w, to, relative, part);
+      relative.end(p, part, job);
       for (i64 key = 0; jobs.splits == 1 && key < p.t; ++key) write_keys(pass, pair, key, to, jobs);
     }
   });
+  if (pass.table) write_table(p, relative, jobs.splits, pass.dtable_type, pass.dtable);
   if (jobs.splits == 1) return;
   parallel_for(jobs.pairs * p.t, 64,
                [&](i64 i) { write_keys(pass, i / p.t, i % p.t, grads_at(i / p.t * jobs.splits), jobs); });
@@ -231,15 +247,21 @@ Kernel attention_grad(const AttentionSpec& at, const Site& site) {
   using A = accum_t<T>;
   const auto plan = std::make_shared<AttentionPlan>(plan_attention(at, site, 1, site.ins[0]));
   const Jobs jobs = cut_jobs<A>(*plan);
-  return {plan->threads * jobs.scratch_bytes + jobs.accumulators * jobs.grads_bytes, [plan, jobs](const Args& a) {
+  const DType dtable = at.buckets ? site.outs.back().dtype : DType::f32;
+  const i64 relative = BiasGrads<A>::elements(*plan, jobs.count()) * i64(sizeof(A));
+  return {jobs.bytes(plan->threads) + relative, [plan, jobs, dtable](const Args& a) {
             const bool packed = plan->at.packed();
             const i64 keys = plan->packed_keys(), values = plan->packed_values();
             const T *q = a.in<T>(1), *k = packed ? q + keys : a.in<T>(2), *v = packed ? q + values : a.in<T>(3);
             G *dq = a.out<G>(0), *dk = packed ? dq + keys : a.out<G>(1), *dv = packed ? dq + values : a.out<G>(2);
             const int o = packed ? 2 : 4;
             const Limits limits = limits_of(plan->at, a, o + 2);
-            const Pass<T, G> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
-                                  a.in<A>(o + 1), a.in<i64>(o + 2), limits, dq, dk, dv};
+            Pass<T, G> pass{*plan,          a.in<T>(0),       q,      k,  v,  a.in<T>(o),
+                            a.in<A>(o + 1), a.in<i64>(o + 2), limits, dq, dk, dv};
+            if (plan->at.buckets) {
+              pass.table = a.in<T>(o + 2 + plan->at.table_at());
+              pass.dtable = a.outs.back(), pass.dtable_type = dtable;
+            }
             run(pass, jobs, a.workspace);
           }};
 }

@@ -4,6 +4,7 @@
 
 #include "base/rng.h"
 #include "base/threads.h"
+#include "ops/relative_positions.h"
 
 namespace megalith::cpu {
 
@@ -53,6 +54,11 @@ AttentionPlan plan_attention(const AttentionSpec& at, const Site& site, int q, c
     const std::vector<double> all = alibi_slopes(at, o.dim(2) * logical_r);
     for (i64 g : p.groups)
       for (i64 r : p.heads) p.slopes.push_back(all[g * logical_r + r]);
+  }
+  if (at.buckets) {
+    p.origin = keys.dim(0) - 1;
+    for (i64 key = p.origin; key > -(o.dim(0) + kTile); --key)  // as seen from position 0
+      p.bucket_of.push_back(relative_bucket(key, !at.causal, at.buckets, at.max_distance));
   }
   p.threads = num_threads();
   p.drop_below = u64(std::ceil(at.dropout * 0x1p53));

@@ -58,6 +58,12 @@ struct AttentionPlan {
   i64 value_at(i64 pair) const { return (pair / g * key_heads + pair % g) * e; }
   i64 packed_keys() const { return g * r * d; }  // where they begin, if packed
   i64 packed_values() const { return g * (r + 1) * d; }
+
+  // With a table of relative positions: the bucket of each distance query - key + origin, a tile's lanes past the end
+  // of all queries too.
+  std::vector<int> bucket_of = {};
+  i64 origin = 0;  // the last key's position
+  i64 distances() const { return i64(bucket_of.size()); }
 };
 
 // Items are numbered in the order b, g, r, tile; a head is one (b, g, r). The items of `heads` that part number `part`
