@@ -25,7 +25,7 @@ std::string window_of_pair(std::string_view text) {
   return std::to_string(left + 1);
 }
 
-constexpr const char* kArchitectures[] = {"gpt", "bert"};
+constexpr const char* kArchitectures[] = {"gpt", "bert", "t5"};
 
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
@@ -60,8 +60,10 @@ std::string positions_today(std::string_view name) {
 
 void list_positions(ModelConfig& c, config::FieldList& f) {
   f.group("Positions");
-  f.add("position-embedding-type", c.position_embedding_type, {"learned_absolute", "rope", "alibi", "none", "yarn"},
-        "How positions enter the model; yarn: rope with --rope-scaling-type yarn.")
+  f.add("position-embedding-type", c.position_embedding_type,
+        {"learned_absolute", "rope", "alibi", "none", "yarn", "relative"},
+        "How positions enter the model; yarn: rope with --rope-scaling-type yarn; relative: of a T5, a bias of "
+        "attention's scores by the bucket of the distance.")
       .means("--use-rotary-position-embeddings", "rope")
       .also(config::Spelling{.flag = "--no-position-embedding",
                              .constant = "none",
@@ -86,7 +88,7 @@ void list_positions(ModelConfig& c, config::FieldList& f) {
 
 void list_layers(ModelConfig& c, config::FieldList& f) {
   f.group("Layers");
-  f.add("activation", c.activation, {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu"},
+  f.add("activation", c.activation, {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu", "relu"},
         "Activation of the MLP: gelu is exact (erf), gelu_tanh its tanh approximation, which Megatron's fused default "
         "is too.")
       .means("--swiglu", "swiglu", "gated MLP with SiLU; also changes the default of --ffn-hidden-size")
@@ -138,7 +140,7 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
 }  // namespace
 
 std::string_view name_of(Architecture a) {
-  constexpr std::string_view names[] = {"GPT", "BERT"};
+  constexpr std::string_view names[] = {"GPT", "BERT", "T5"};
   static_assert(std::size(names) == std::size(kArchitectures));
   return names[size_t(a)];
 }
@@ -161,7 +163,8 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
   if (kv_channels == 0 && usable(num_attention_heads) && hidden_size % num_attention_heads == 0)
     kv_channels = hidden_size / num_attention_heads;
   if (architecture == Architecture::bert && bert.token_types == -1) bert.token_types = bert.binary_head() ? 2 : 0;
-  if (max_position_embeddings == 0) max_position_embeddings = seq_length;
+  if (is_t5() && t5.decoder_num_layers == 0) t5.decoder_num_layers = num_layers;
+  if (max_position_embeddings == 0) max_position_embeddings = std::max(seq_length, t5.decoder_seq_length);
   if (position_embedding_type == PositionEmbedding::yarn)
     position_embedding_type = PositionEmbedding::rope, rope_scaling.kind = RopeScaling::Kind::yarn;
   megalith::resolve(rope_scaling, mla.on(), max_position_embeddings);
@@ -179,6 +182,7 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_fields(c.moe, f);
   list_fields(c.mtp, f);
   list_fields(c.bert, f);
+  list_fields(c.t5, f);
 }
 
 }  // namespace megalith

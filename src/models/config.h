@@ -10,18 +10,19 @@
 #include "models/moe_config.h"
 #include "models/mtp_config.h"
 #include "models/rope_config.h"
+#include "models/t5_config.h"
 
 namespace megalith {
 
 // What a model is built of, and a training command trains: pretrain-gpt a gpt.
-enum class Architecture : u8 { gpt, bert };
-std::string_view name_of(Architecture a);  // "GPT", "BERT"
+enum class Architecture : u8 { gpt, bert, t5 };
+std::string_view name_of(Architecture a);  // "GPT", "BERT", "T5"
 
-// yarn: rope with that scaling, which resolve() makes of it.
-enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn };
+// yarn: rope with that scaling, which resolve() makes of it. relative: T5's buckets.
+enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn, relative };
 // gelu: exact (erf); gelu_tanh: its tanh approximation.
 // Gated: swiglu by SiLU, geglu by gelu_tanh, quick_geglu by x * logistic(1.702 x).
-enum class Activation { gelu, gelu_tanh, swiglu, squared_relu, geglu, quick_geglu };
+enum class Activation { gelu, gelu_tanh, swiglu, squared_relu, geglu, quick_geglu, relu };
 enum class Normalization { layer_norm, rms_norm };
 
 struct ModelConfig {
@@ -75,12 +76,14 @@ struct ModelConfig {
   MoeConfig moe = {};
   MtpConfig mtp = {};
   BertModelConfig bert = {};
+  T5ModelConfig t5 = {};
 
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
   // refuse it.
   void resolve(i64 tensor_model_parallel_size = 1);
 
+  bool is_t5() const { return architecture == Architecture::t5; }
   i64 groups() const { return num_query_groups; }
   i64 heads_per_group() const { return num_attention_heads / num_query_groups; }
   bool gated() const {

@@ -1,6 +1,7 @@
 #include "models/make_model.h"
 
 #include "models/bert/bert.h"
+#include "models/t5/t5.h"
 
 namespace megalith {
 namespace {
@@ -15,6 +16,9 @@ constexpr Make kMakers[] = {
     },
     [](const ModelConfig& c, const ParallelStyle& style, const GptData&) -> Made {
       return std::make_shared<Bert>(c, style);
+    },
+    [](const ModelConfig& c, const ParallelStyle& style, const GptData&) -> Made {
+      return std::make_shared<T5>(c, style);
     },
 };
 

@@ -50,6 +50,7 @@ std::vector<Rule> model_rules();
 std::vector<Rule> bert_rules();
 std::vector<Rule> attention_rules();
 std::vector<Rule> expert_rules();
+std::vector<Rule> encoder_decoder_rules();
 std::vector<Rule> upcycling_rules();
 std::vector<Rule> router_rules();
 std::vector<Rule> batch_rules();

@@ -70,8 +70,7 @@ constexpr Feature kOfModel[] = {
      "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
      "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
      ""},
-    {"encoders with decoders that read them (T5) are not built yet",
-     "--decoder-num-layers= --decoder-seq-length= "
+    {"T5's training and pipelines of its stacks are not built yet",
      "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
      "--pipeline-model-parallel-split-rank= --vocab-extra-ids=0",
      "", ""},

@@ -34,6 +34,29 @@ ModelConfig bert_like() {
   return c;
 }
 
+ModelConfig t5_megatron() {
+  ModelConfig c = gpt2_like();
+  c.architecture = Architecture::t5, c.t5.decoder_seq_length = 8, c.t5.decoder_num_layers = 2;
+  return c;
+}
+
+ModelConfig t5_v10() {
+  ModelConfig c = t5_megatron();
+  c.position_embedding_type = PositionEmbedding::relative, c.activation = Activation::relu;
+  c.normalization = Normalization::rms_norm, c.add_bias_linear = false;
+  c.attention_dropout = c.hidden_dropout = 0;
+  c.t5.relative_attention_num_buckets = 8, c.t5.relative_attention_max_distance = 10;
+  c.t5.unscaled_attention = c.t5.scale_decoder_outputs = c.t5.no_head_bias = true;
+  return c;
+}
+
+ModelConfig t5_v11() {
+  ModelConfig c = t5_v10();
+  c.activation = Activation::geglu, c.untie_embeddings_and_output_weights = true;
+  c.t5.scale_decoder_outputs = false, c.t5.decoder_num_layers = 3;
+  return c;
+}
+
 ModelConfig mixture() {
   ModelConfig c = llama_like();
   c.moe.num_experts = 8, c.moe.ffn_hidden_size = 12;
@@ -97,6 +120,8 @@ void ring_of_everything(TrainingSpec& s) {
 void three_query_heads(TrainingSpec& s) {  // tp 6 = tk 2 x tr 3
   s.model.seq_length = 18, s.model.num_attention_heads = 6, s.model.padded_vocab_size = 54;
 }
+void rope(TrainingSpec& s) { s.model.position_embedding_type = PositionEmbedding::rope; }
+void rope_ring(TrainingSpec& s) { rope(s), ring(s); }
 void three_groups(TrainingSpec& s) {
   s.model.seq_length = s.model.max_position_embeddings = 18;
   s.model.num_attention_heads = s.model.num_query_groups = 3, s.model.padded_vocab_size = 51;
@@ -258,6 +283,31 @@ const Run kRuns[] = {
     {"llama_ring", llama_like, ring, kZigzag, 1, 4, 1, 1, 2, 2, 1},  // cp 2 | cp 2
     {"llama_four_groups", llama_like, four_groups, kAllToAll, 1, 4, 1, 1, 2, 2, 1},
     {"olmo2", llama_like, olmo2, kSpZigzag, 1, 4, 2, 1, 2, 2, 2},  // tk | cp 2 | cp 2
+    {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 1, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 2, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kPlain, 1, 1, 4, 1, 1},
+    {"t5_v10", t5_v10, nullptr, kSp, 1, 1, 2, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kSp, 2, 1, 2, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kPlain, 4, 1, 1, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kPlain, 1, 2, 1, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kZigzag, 1, 2, 2, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kAllToAll, 1, 2, 2, 1, 2},
+    {"t5_v10", t5_v10, nullptr, kSpZigzag, 2, 2, 2, 1, 2},
+    {"t5_v10_ring", t5_v10, ring, kZigzag, 1, 2, 1, 1, 2},
+    {"t5_v10_keep_gathered", t5_v10, keep_gathered, kSpZigzag, 1, 2, 2, 1, 2},
+    {"t5_v11", t5_v11, nullptr, kPlain, 1, 1, 4, 1, 2},
+    {"t5_v11", t5_v11, nullptr, kSp, 2, 1, 2, 1, 4},
+    {"t5_v11", t5_v11, nullptr, kSp, 1, 1, 4, 1, 2},
+    {"t5_v11", t5_v11, nullptr, kSpAllToAll, 1, 2, 2, 1, 1},
+    {"t5_v11", t5_v11, nullptr, kSpZigzag, 2, 2, 2, 1, 2},
+    {"t5_megatron", t5_megatron, nullptr, kPlain, 1, 1, 1, 1, 4},
+    {"t5_megatron", t5_megatron, nullptr, kPlain, 2, 1, 2, 1, 2},
+    {"t5_megatron", t5_megatron, nullptr, kSp, 1, 1, 4, 1, 2},
+    {"t5_megatron", t5_megatron, nullptr, kPlain, 1, 2, 1, 1, 2},
+    {"t5_megatron", t5_megatron, nullptr, kSpZigzag, 2, 2, 2, 1, 2},
+    {"t5_rope", t5_megatron, rope, kPlain, 1, 1, 2, 1, 2},
+    {"t5_rope", t5_megatron, rope, kSpZigzag, 1, 2, 2, 1, 2},
+    {"t5_rope_ring", t5_megatron, rope_ring, kSpZigzag, 1, 2, 2, 1, 2},
     {"mixture", mixture, nullptr, kPlain, 1, 1, 1, 1, 2},
     {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2},
     {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2, 2},

@@ -8,7 +8,10 @@ ModelConfig llama_like();  // RMSNorm, rope, SwiGLU, 2 KV groups of 4 heads, no 
 ModelConfig mla_like();    // llama_like with multi-head latent attention: latents, their norms, yarn
 ModelConfig gpt2_like();   // LayerNorm, learned positions, gelu, biases, tied, dropout, padded vocabulary
 ModelConfig bert_like();   // gpt2_like with BERT's two heads
-ModelConfig mixture();     // llama_like with 8 experts, 2 a token
+ModelConfig t5_v10();      // RMSNorm, relative positions, relu, no biases, tied with scaled outputs, unscaled attention
+ModelConfig t5_v11();      // the same with GeGLU and a head of its own, more layers in the decoder
+ModelConfig t5_megatron();  // LayerNorm, learned positions, gelu, biases, tied with a bias of the head, dropout
+ModelConfig mixture();      // llama_like with 8 experts, 2 a token
 
 struct Setting {
   std::string name;

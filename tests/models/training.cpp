@@ -1,6 +1,7 @@
 #include "tests/models/training.h"
 
 #include "base/rng.h"
+#include "models/make_model.h"
 #include "ops/update.h"
 #include "optim/optimizer.h"
 #include "optim/update.h"
@@ -48,13 +49,33 @@ Tensor shifted(const Tensor& t, const Tensor& starts, i64 by) {
   return out;
 }
 
+// Some of the samples lack a label, none all of them.
+Tensor uneven_mask(const Shape& shape) {
+  Tensor out = filled(shape, 0);
+  const i64 samples = shape[1];
+  for (size_t i = 0; i < out.v.size(); ++i)
+    out.v[i] = unit(mix_all(3, i64(i))) < 0.1 + 0.85 * double(i64(i) % samples) / double(samples - 1);
+  return out;
+}
+
+void add_decoder_text(const ModelConfig& m, Batch& to) {
+  const Shape shape = {m.t5.decoder_seq_length, kSamples};
+  to.labels = random_integers(shape, m.vocab_size, 5), to.mask = uneven_mask(shape);
+  Tensor positions = filled(shape, 0), lengths = filled({kSamples}, 0);
+  for (size_t i = 0; i < positions.v.size(); ++i) positions.v[i] = double(i64(i) / kSamples);
+  for (i64 b = 0; b < kSamples; ++b) lengths.v[size_t(b)] = double(m.seq_length - b);
+  to.others = {{"decoder_tokens", random_integers(shape, m.vocab_size, 4)},
+               {"decoder_position_ids", positions},
+               {"lengths", lengths}};
+}
+
 }  // namespace
 
 Batch make_batch(const ModelConfig& m, bool documents) {
   const Shape shape = {m.seq_length, kSamples};
   Batch out{random_integers(shape, m.vocab_size, 1),
             random_integers(shape, m.vocab_size, 2),
-            filled(shape, 0),
+            uneven_mask(shape),
             filled(shape, 0),
             filled(shape, 0),
             filled({kSamples}, 0),
@@ -66,13 +87,13 @@ Batch make_batch(const ModelConfig& m, bool documents) {
   for (i64 s = 0; s < shape[0]; ++s)
     for (i64 b = 0; b < kSamples; ++b) {
       const i64 at = s * kSamples + b, start = documents && b % 3 == 1 && s >= 5 ? 5 : 0;
-      out.mask.v[at] = unit(mix_all(3, at)) < 0.1 + 0.85 * double(b) / (kSamples - 1);
       out.starts.v[at] = double(start), out.positions.v[at] = double(s - start);
       out.rows.v[b] = double(100 + b);
       const i64 length = shape[0] - b % 3 * 2;
       out.types.v[at] = s >= 4 + b % 2, out.first.v[at] = s == 0, out.lengths.v[b] = double(length);
       if (m.architecture == Architecture::bert && s >= length) out.mask.v[at] = 0;
     }
+  if (m.is_t5()) add_decoder_text(m, out);
   return out;
 }
 
@@ -86,23 +107,23 @@ TrainingGraph build_training(const TrainingSpec& spec) {
   mode.precision = computing_in(DType::f64);
   mode.tally_experts = mode.tally_layers = spec.tally;
   const auto model = make_model(spec.model, spec.style, {spec.documents, spec.documents});
-  Built gpt = model->build_whole(b, mode);
+  Built built = model->build_whole(b, mode);
   if (spec.edit_forward) {
     spec.edit_forward(t.g);
     verify(t.g);
   }
-  const Accumulators acc = add_gradients(b, gpt.parameters, gpt.terms, mode.precision);
+  const Accumulators acc = add_gradients(b, built.parameters, built.terms, mode.precision);
   t.places = tally_places(model->terms(), model->tallies(mode));
-  const Value tally = accumulate_tallies(b, t.places, gpt);
-  add_update(b, gpt.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, optimizer(), mode.precision);
+  const Value tally = accumulate_tallies(b, t.places, built);
+  add_update(b, built.parameters, {acc.gradients, acc.loss.sum, acc.loss.weight}, optimizer(), mode.precision);
   if (tally) {
     const Value total = t.g.outputs[kTally] = total_of_tallies(b, {tally});
-    update_at_end(b, gpt.untrained, t.places, total, t.g.outputs.at("step"));
+    update_at_end(b, built.untrained, t.places, total, t.g.outputs.at("step"));
   }
   if (spec.edit_all) spec.edit_all(t.g);
   verify(t.g);
-  t.parameters = std::move(gpt.parameters);
-  for (const Untrained& u : gpt.untrained) t.untrained.push_back(u.tensor);
+  t.parameters = std::move(built.parameters);
+  for (const Untrained& u : built.untrained) t.untrained.push_back(u.tensor);
   t.terms = model->terms();
   return t;
 }
@@ -161,6 +182,8 @@ void Training::run_micro_batches(const Tensors& values) {
                                                           {"pair_mask", &batch_.pairs}};
     for (const auto& [name, t] : data)
       if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(*t, m * n, (m + 1) * n));
+    for (const auto& [name, t] : batch_.others)
+      if (ranks_->plan().find_leaf(name)) ranks_->write(name, columns(t, m * n, (m + 1) * n));
     const auto write_step = [&](const std::string& name, const Tensor& mask) {
       if (ranks_->plan().find_leaf(name)) ranks_->write(name, step_tokens(mask, n));
     };

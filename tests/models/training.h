@@ -15,8 +15,10 @@ struct Batch {
   Tensor rows;                                     // [b]
   // Of BERT: segments and the first position [s, b]; tokens before the padding, swapped or not, ones [b].
   Tensor types, first, lengths, swapped, pairs;
+  std::map<std::string, Tensor> others = {};  // of an encoder-decoder: by leaf
 };
-// 8 samples with uneven loss masks. With `documents`, some samples hold two, whose positions begin at 0.
+// 8 samples with uneven loss masks. With `documents`, some samples hold two, whose positions begin at 0. Of an
+// encoder-decoder labels and mask are the decoder's, and samples are of different lengths.
 Batch make_batch(const ModelConfig& model, bool documents);
 
 struct TrainingSpec {

@@ -18,5 +18,6 @@ Examples examples_of_parallel();
 Examples examples_of_run();
 Examples examples_of_experts();
 Examples examples_of_bert();
+Examples examples_of_encoder_decoders();
 
 }  // namespace megalith

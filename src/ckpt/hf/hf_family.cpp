@@ -10,11 +10,11 @@ namespace megalith {
 namespace {
 
 std::string_view name_of(PositionEmbedding p) {
-  constexpr std::string_view names[] = {"learned_absolute", "rope", "alibi", "none"};
+  constexpr std::string_view names[] = {"learned_absolute", "rope", "alibi", "none", "yarn", "relative"};
   return names[int(p)];
 }
 std::string_view name_of(Activation a) {
-  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu"};
+  constexpr std::string_view names[] = {"gelu", "gelu_tanh", "swiglu", "squared_relu", "geglu", "quick_geglu", "relu"};
   return names[int(a)];
 }
 
@@ -34,6 +34,17 @@ void describe_latent_attention(const ModelConfig& m, std::vector<std::pair<std::
   list.emplace_back("v_head_dim", fmt::to_string(m.mla.v_head_dim));
   if (m.qk_layernorm)
     list.emplace_back("mla_norm_epsilon", fmt::to_string(m.mla.norm_epsilon > 0 ? m.mla.norm_epsilon : m.norm_epsilon));
+}
+
+void describe_encoder_decoder(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
+  const T5ModelConfig& t = m.t5;
+  list.emplace_back("decoder_num_layers", fmt::to_string(t.decoder_num_layers));
+  list.emplace_back("unscaled_attention", fmt::to_string(t.unscaled_attention));
+  list.emplace_back("scale_decoder_outputs", fmt::to_string(t.scale_decoder_outputs));
+  list.emplace_back("a bias of the head", fmt::to_string(!m.untie_embeddings_and_output_weights && !t.no_head_bias));
+  if (m.position_embedding_type != PositionEmbedding::relative) return;
+  list.emplace_back("relative_attention_num_buckets", fmt::to_string(t.relative_attention_num_buckets));
+  list.emplace_back("relative_attention_max_distance", fmt::to_string(t.relative_attention_max_distance));
 }
 
 void describe_experts(const ModelConfig& m, std::vector<std::pair<std::string, std::string>>& list) {
@@ -92,6 +103,7 @@ std::vector<std::pair<std::string, std::string>> describe(const ModelConfig& m) 
       {"parallel_shared_norm", fmt::to_string(m.parallel_residual && m.parallel_shared_norm)},
       {"sliding_window", fmt::to_string(m.sliding_window)}};
   describe_experts(m, list);
+  if (m.is_t5()) describe_encoder_decoder(m, list);
   if (m.mla.on()) describe_latent_attention(m, list);
   if (m.architecture == Architecture::bert)
     list.insert(list.end(), {{"bert_no_binary_head", fmt::to_string(m.bert.no_binary_head)},

@@ -1,8 +1,5 @@
-#include <cmath>
-
 #include "models/blocks/parts.h"
 #include "ops/add.h"
-#include "ops/attention.h"
 #include "ops/einsum.h"
 #include "ops/reshape.h"
 #include "ops/rms_norm.h"
@@ -25,13 +22,7 @@ class AttentionBlock {
         d_(c_.kv_channels),
         h_(c_.hidden_size) {}
 
-  Value operator()(Value x) {
-    const Value o = packs_qkv() ? packed(x) : split_up(x);
-    Parameter projection = p_.declare(name_ + "linear_proj.weight", {h_, g_, r_, d_}, by_group(1, 2),
-                                      initial_of_output(c_, h_, g_ * r_ * d_));
-    projection.row_dims = 1;
-    return einsum(b_, "sbgrd,hgrd->sbh", o, p_.add_parameter(std::move(projection)));
-  }
+  Value operator()(Value x) { return attention_output(p_, name_, packs_qkv() ? packed(x) : split_up(x)); }
 
  private:
   static constexpr Placement kQueries = by_group(0, 1), kKeys = by_group(0);
@@ -41,7 +32,8 @@ class AttentionBlock {
 
   bool packs_qkv() const {
     const Mesh& m = b_.mesh();
-    return p_.style.pack_qkv && !p_.cache_length && !c_.qk_layernorm && m.n({groups::tensor, groups::context}) == 1;
+    return p_.style.pack_qkv && !p_.cache_length && !p_.positions_table && !c_.qk_layernorm &&
+           m.n({groups::tensor, groups::context}) == 1;
   }
 
   // x [s,b,h] -> o [s,b,g,r,d], with q, k and v in one tensor [s,b,j,d]
@@ -49,7 +41,7 @@ class AttentionBlock {
     Value qkv = einsum(b_, "sbh,jdh->sbjd", x, packed_parameter(".weight", {d_, h_}, initial(), ParameterKind::matrix));
     if (c_.qkv_bias()) qkv = add(b_, "sbjd,jd->sbjd", qkv, packed_parameter(".bias", {d_}, {}, ParameterKind::vector));
     qkv = turn("sbjd", qkv, g_ * (r_ + 1));
-    Attention op{attention_spec(p_, name_, scale())};
+    Attention op{attention_spec(p_, name_, attention_scale(c_))};
     op.at.groups = g_, op.at.heads_per_group = r_;
     // Over axes of one rank: the types say what the rest of the model expects, and no data moves.
     std::vector<Value> ins = {b_.relayout(qkv, groups::context, kSame), p_.rows};
@@ -85,7 +77,7 @@ class AttentionBlock {
     v = p_.biased(name_ + "linear_v", "sbgd,gd->sbgd", v, {g_, d_}, bias, kKeys);
     q = turn("sbgrd", qk_norm("q_layernorm", "sbgrd", q));
     k = turn("sbgd", qk_norm("k_layernorm", "sbgd", k));
-    return core_attention(p_, name_, scale(), q, k, v);
+    return core_attention(p_, name_, attention_scale(c_), q, k, v);
   }
 
   Value qk_norm(const std::string& name, const std::string& letters, Value x) {
@@ -123,8 +115,6 @@ class AttentionBlock {
     return rope(p_, op, x);
   }
 
-  double scale() const { return 1 / std::sqrt(double(d_)); }
-
   Parts& p_;
   Builder& b_;
   const ModelConfig& c_;
@@ -133,6 +123,15 @@ class AttentionBlock {
 };
 
 }  // namespace
+
+Value attention_output(Parts& p, const std::string& name, Value o) {
+  const ModelConfig& c = p.config;
+  const i64 h = c.hidden_size, g = c.groups(), r = c.heads_per_group(), d = c.kv_channels;
+  Parameter weight =
+      p.declare(name + "linear_proj.weight", {h, g, r, d}, by_group(1, 2), initial_of_output(c, h, g * r * d));
+  weight.row_dims = 1;
+  return einsum(p.b, "sbgrd,hgrd->sbh", o, p.add_parameter(std::move(weight)));
+}
 
 Value attention_block(Parts& parts, const std::string& name, Value x) { return AttentionBlock(parts, name)(x); }
 

@@ -8,6 +8,10 @@
 
 namespace megalith {
 
+double attention_scale(const ModelConfig& c) {
+  return c.t5.unscaled_attention ? 1 : 1 / std::sqrt(double(c.kv_channels));
+}
+
 AttentionSpec attention_spec(const Parts& p, const std::string& name, double scale) {
   const ModelConfig& c = p.config;
   AttentionSpec at;
@@ -20,6 +24,8 @@ AttentionSpec attention_spec(const Parts& p, const std::string& name, double sca
   at.seed = mix(p.mode.seed, hash_name(p.site + name));
   at.starts = p.document_starts;
   at.causal = p.causal, at.lengths = bool(p.lengths);
+  if (p.positions_table)
+    at.buckets = c.t5.relative_attention_num_buckets, at.max_distance = c.t5.relative_attention_max_distance;
   return at;
 }
 
@@ -46,6 +52,7 @@ Value core_attention(Parts& p, const std::string& name, double scale, Value q, V
     ins.push_back(all_to_all ? b.relayout(starts, cp, kSame) : starts);
   }
   if (op.at.lengths) ins.push_back(p.lengths);
+  if (op.at.buckets) ins.push_back(all_to_all ? b.relayout(p.positions_table, cp, split(0)) : p.positions_table);
   const Value o = b.add1(op, ins);
   return all_to_all ? b.relayout(o, cp, split(0), p.style.cp_order) : o;
 }

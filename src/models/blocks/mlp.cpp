@@ -9,6 +9,8 @@ Act act_of(Activation a) {
       return Act::gelu;
     case Activation::squared_relu:
       return Act::squared_relu;
+    case Activation::relu:
+      return Act::relu;
     default:
       return Act::gelu_tanh;
   }

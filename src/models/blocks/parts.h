@@ -34,7 +34,8 @@ struct Parts {
   std::string site = {};  // before the names that key dropout, where one layer stands in several places
   // The data of all layers: sample numbers; how many tokens the caches hold; how many tokens each sequence has.
   Value rows{}, length{}, lengths{};
-  bool causal = true;  // of attention
+  bool causal = true;       // of attention
+  Value positions_table{};  // [g,r,k], of attention by relative positions
   RouterSums router{};
   Built out{};
 
@@ -71,14 +72,21 @@ Value rope(Parts& parts, Rope op, Value x);
 // x [s,b,g,d] of new tokens in the leaf `name` -> the whole cache [t,b,g,d].
 Value cached(Parts& parts, const std::string& name, Value x);
 
+// Of the scores of ordinary attention.
+double attention_scale(const ModelConfig& config);
 // `name`: of the layer's attention, the key of its dropout. `scale`: of the scores.
 AttentionSpec attention_spec(const Parts& parts, const std::string& name, double scale);
 // q [s,b,g,r,d], k [s,b,g,d], v [s,b,g,e] -> o [s,b,g,r,e]. Over cp: keys and values gathered, or (all-to-all) the
 // sequence whole and the groups split once more. In generation over the caches of keys and values, too.
 Value core_attention(Parts& parts, const std::string& name, double scale, Value q, Value k, Value v);
 
+// o [s,b,g,r,e] -> [s,b,h], a sum still partial over tp.
+Value attention_output(Parts& parts, const std::string& name, Value o);
+
 // x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
 Value attention_block(Parts& parts, const std::string& name, Value x);
+// Queries of x [s,b,h], keys and values of memory [t,b,h] -> [s,b,h], a sum still partial over tp.
+Value cross_attention_block(Parts& parts, const std::string& name, Value x, Value memory);
 // The same of x as the residual stream lies, before enter().
 Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.
