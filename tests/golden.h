@@ -45,6 +45,8 @@ inline const char* const kGoldenBert[] = {"bert", "bert_masked_lm", "megatron_be
 // Of ../shared. bert and megatron_bert have text of which the padding is a part; see tests/cli/golden_test.cpp.
 inline const char* const kSharedBert[] = {"bert", "megatron_bert", "megatron_bert_strong"};
 inline const char* const kSharedEncoders[] = {"bert", "bert_plain"};  // by Megatron Core
+// Encoder-decoders.
+inline const char* const kGoldenT5[] = {"t5_v10", "t5_v11"};
 
 // Made by Megatron Core. Of ../shared only those that ask for nothing that is not built.
 inline const char* const kGoldenMegatron[] = {"megatron_llama", "megatron_gpt", "megatron_mtp"};

@@ -122,14 +122,15 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   const std::optional<DType> type = parameter_type(from, *tensors, options);
   JoinedTensors all(from.path);
   const TensorMapping trained = trained_part(m, mapping), untrained = untrained_part(m, mapping);
-  const auto add = [&](const std::string& ours, const std::string& theirs, std::optional<DType> as) {
+  const auto add = [&](const TensorMapping& part, const std::string& ours, const std::string& theirs,
+                       std::optional<DType> as) {
     const auto spell = [ours](const std::string& name) { return ours + name; };
     const auto has = [&](const std::string& name) { return tensors->find(ours + name).has_value(); };
-    const TensorMapping kept = ours.empty() ? trained : part_of(trained, has);  // of weights none may be missing
+    const TensorMapping kept = ours.empty() ? part : part_of(part, has);  // of weights none may be missing
     all.join(std::make_shared<MappedTensors>(tensors, kept, MapTo::theirs,
                                              MappedTensors::Options{.type = as, .spell = spell, .prefix = theirs}));
   };
-  add("", "", type);
+  add(with_second_names(m, trained), "", "", type);
   if (!untrained.ours.empty())
     all.join(
         std::make_shared<MappedTensors>(tensors, untrained, MapTo::theirs, MappedTensors::Options{.type = DType::f32}));
@@ -138,8 +139,8 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   all.join(tensors, [&](const std::string& name) { return !is_optimizer_tensor(name) && !mapped.contains(name); });
   const std::string state = kMegatronState;
   const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, trained.ours);
-  if (!kinds.empty()) add("", state + "param.", DType::f32);
-  for (const std::string& kind : kinds) add(kOptimizerState + kind + ".", state + kind + ".", DType::f32);
+  if (!kinds.empty()) add(trained, "", state + "param.", DType::f32);
+  for (const std::string& kind : kinds) add(trained, kOptimizerState + kind + ".", state + kind + ".", DType::f32);
   const std::string common = pickle_common({.manifest = from.manifest,
                                             .model = m,
                                             .rows = rows,

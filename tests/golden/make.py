@@ -135,7 +135,7 @@ def forward(model, batch):
     return torch.nn.functional.cross_entropy(logits.flatten(0, 1), batch["targets"].flatten()), logits
 
 
-def first_step(model, batch):
+def first_step(model, batch, forward=forward):
     loss, logits = forward(model, batch)
     model.zero_grad()
     loss.backward()
@@ -143,7 +143,7 @@ def first_step(model, batch):
     return dict(found, logits=logits.detach().contiguous(), loss=loss.detach().reshape(1))
 
 
-def train(model, batches):
+def train(model, batches, forward=forward):
     matrices = [p for p in model.parameters() if p.dim() > 1]
     vectors = [p for p in model.parameters() if p.dim() == 1]
     groups = [dict(params=matrices, weight_decay=0.1), dict(params=vectors, weight_decay=0.0)]
@@ -169,10 +169,14 @@ def make(name, config, folder):
     folder.mkdir(parents=True, exist_ok=True)
     model.save_pretrained(folder)
     (folder / "generation_config.json").unlink(missing_ok=True)
-    tensors = first_step(model, batches[0])
+    write(name, folder, model, batches)
+
+
+def write(name, folder, model, batches, forward=forward):
+    tensors = first_step(model, batches[0], forward)
     for i, batch in enumerate(batches):
         tensors.update({f"batch{i}.{key}": ids.to(torch.int32) for key, ids in batch.items()})
-    tensors.update(train(model, batches))
+    tensors.update(train(model, batches, forward))
     save_file(tensors, folder / "golden.safetensors")
     size = sum(file.stat().st_size for file in folder.iterdir())
     print(f"{name:12} {size / 1024:6.1f} KiB  loss {float(tensors['loss']):.4f}"
@@ -180,11 +184,15 @@ def make(name, config, folder):
     assert size <= 150 * 1024, f"{name} is too large to keep in the tree"
 
 
-def main():
+def settle():
     torch.set_num_threads(1)  # sums in one order: the same bytes on any number of cores
     torch.use_deterministic_algorithms(True)
     hf.logging.set_verbosity_error()
     hf.logging.disable_progress_bar()
+
+
+def main():
+    settle()
     here = pathlib.Path(__file__).parent
     for name in sys.argv[1:] or CASES:
         make(name, CASES[name], here / name)

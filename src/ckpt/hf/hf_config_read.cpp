@@ -124,9 +124,9 @@ HfConfig parse_hf_config(std::string_view json_text, const std::string& where) {
   m.init_method_std = f.number({"initializer_range"}, 0.02);
   c.family->read(f, m);
   constexpr i64 kMaxLayers = 100000, kMaxWidth = 1 << 24, kMaxExperts = 1 << 22;  // the last of all layers
-  check(m.num_layers <= kMaxLayers && m.hidden_size <= kMaxWidth && m.ffn_hidden_size <= 4 * kMaxWidth &&
-            m.kv_channels <= kMaxWidth && m.num_layers * m.moe.num_experts <= kMaxExperts &&
-            m.expert_width() <= 4 * kMaxWidth,
+  check(std::max(m.num_layers, m.t5.decoder_num_layers) <= kMaxLayers && m.hidden_size <= kMaxWidth &&
+            m.ffn_hidden_size <= 4 * kMaxWidth && m.kv_channels <= kMaxWidth &&
+            m.num_layers * m.moe.num_experts <= kMaxExperts && m.expert_width() <= 4 * kMaxWidth,
         "{}: {} layers of width {} and {}: no such model fits any machine", where, m.num_layers, m.hidden_size,
         m.ffn_hidden_size);
   m.seq_length = m.max_position_embeddings;

@@ -180,12 +180,12 @@ void HfBuilder::add_bert_heads() {
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model) {
   check(model.num_query_groups > 0 && model.kv_channels > 0 && model.ffn_hidden_size > 0 && model.vocab_size > 0,
         "[hf] a model with unresolved sizes has no mapping");
-  return HfBuilder(family.names(model), model).build();
+  return model.is_t5() ? hf_t5_mapping(model) : HfBuilder(family.names(model), model).build();
 }
 
 HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model) {
-  HfNames names = family.names(model);
-  const HfNames usual;
+  if (model.is_t5()) return hf_t5_mapping(model);
+  HfNames names = family.names(model), usual;
   names.router = usual.router, names.experts = usual.experts, names.fused_experts = true;
   ModelConfig trained = model;
   trained.moe.router_enable_expert_bias = false;

@@ -28,6 +28,9 @@ struct HfMapping : TensorMapping {
 // Names and shapes for a resolved model; vocabulary rows are the true ones.
 HfMapping hf_mapping(const HfFamily& family, const ModelConfig& model);
 
+// Of an encoder-decoder (t5_mapping.cpp), which the other two ask.
+HfMapping hf_t5_mapping(const ModelConfig& model);
+
 // The same as transformers 5 names its parameters in memory, and so their gradients: experts are fused.
 HfMapping hf_parameter_mapping(const HfFamily& family, const ModelConfig& model);
 

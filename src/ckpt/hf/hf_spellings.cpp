@@ -45,6 +45,10 @@ bool is_ignored_buffer(const std::string& name) {
   if (name.find(".layers.") != std::string::npos &&
       (name.ends_with(".embed_tokens.weight") || name.ends_with(".shared_head.head.weight")))
     return true;
+  // Of old files of T5: copies of the embedding, and a table that nothing reads.
+  if (name == ".encoder.embed_tokens.weight" || name == ".decoder.embed_tokens.weight" ||
+      name.ends_with(".EncDecAttention.relative_attention_bias.weight"))
+    return true;
   for (const char* end :
        {".attn.bias", ".attn.masked_bias", ".attention.bias", ".attention.masked_bias", ".rotary_emb.inv_freq"})
     if (name.ends_with(end)) return true;

@@ -103,8 +103,7 @@ void LegacyParams::flatten(const RankFile& file, const PickleValue& value, const
     if (item.is_dict()) return flatten(file, item, full, depth + 1, found);
     auto tensor = file.file.tensor(item, full);
     if (!tensor) return;
-    // An encoder and a decoder, say: only one of them would be read.
-    const std::string known = canonical_megatron_name(full), where = file.file.zip().where();
+    const std::string known = canonical_megatron_name(full, found.has_encoder), where = file.file.zip().where();
     for (NamedTorchTensor& t : found.experts.split(known, *tensor, found.expert_rank, where)) {
       check(found.names.insert(t.name).second, "{}: its model has {} twice", where, t.name);
       found.model.push_back({std::move(t.name), {std::move(t.tensor), file.number}});
@@ -128,6 +127,9 @@ std::vector<RankModel*> LegacyParams::read(const LegacyRank& rank, const RankFil
     if (model == nullptr) continue;
     RankModel& chunk = chunks_[{std::max<i64>(stage, 0), rank.pipeline}][{rank.tensor, rank.expert}];
     Found found{chunk, experts, rank.expert};
+    model->for_entries([&](const PickleValue& key, const PickleValue&) {
+      found.has_encoder |= key.text.find(".cross_attention.linear_q.") != std::string::npos;
+    });
     flatten(file, *model, "", 0, found);
     chunks.push_back(&chunk);
   }

@@ -41,6 +41,7 @@ class LegacyParams {
     RankModel& model;
     const LegacyExperts& experts;
     i64 expert_rank = 0, entries = 0;
+    bool has_encoder = false;  // beside the decoder
     std::set<std::string> names{};
   };
   void flatten(const RankFile& file, const PickleValue& value, const std::string& name, int depth, Found& found) const;

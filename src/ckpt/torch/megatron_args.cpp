@@ -39,12 +39,23 @@ void read_sizes(const Args& a, ModelConfig& m, i64 rows, i64 vocab_size) {
         rows);
 }
 
-// Which program made it is not among the arguments.
+// Which program made it is not among the arguments: its tensors tell.
 void read_bert(const HasTensor& has, ModelConfig& m) {
   if (!has(kBertHead)) return;
   m.architecture = Architecture::bert;
   m.bert.no_binary_head = !has("binary_head.weight");
   m.bert.token_types = has("embedding.tokentype_embeddings.weight") ? 2 : 0;
+}
+
+void read_encoder_decoder(const Args& a, const HasTensor& has, ModelConfig& m) {
+  if (!has("decoder.layers.cross_attention.linear_q.weight")) return;
+  m.architecture = Architecture::t5;
+  T5ModelConfig& t = m.t5;
+  t.decoder_num_layers = a.size("decoder_num_layers").value_or(0);
+  t.decoder_seq_length = a.required("decoder_seq_length");
+  t.relative_attention_num_buckets = a.size("relative_attention_num_buckets").value_or(32);
+  t.relative_attention_max_distance = a.size("relative_attention_max_distance").value_or(128);
+  t.no_head_bias = !has("lm_head.output_layer.bias");
 }
 
 void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
@@ -73,7 +84,8 @@ void read_layers(const Args& a, const HasTensor& has, ModelConfig& m) {
   m.add_bias_linear = has("decoder.layers.self_attention.linear_proj.bias");
   m.add_qkv_bias = has("decoder.layers.self_attention.linear_qkv.bias") && !m.add_bias_linear;
   m.untie_embeddings_and_output_weights =
-      a.flag("untie_embeddings_and_output_weights").value_or(has("output_layer.weight"));
+      a.flag("untie_embeddings_and_output_weights")
+          .value_or(has(m.is_t5() ? "lm_head.output_layer.weight" : "output_layer.weight"));
   m.attention_dropout = a.number("attention_dropout").value_or(0);
   m.hidden_dropout = a.number("hidden_dropout").value_or(0);
   m.fp32_residual_connection = a.flag("fp32_residual_connection").value_or(false);
@@ -158,6 +170,7 @@ ModelConfig model_of_args(const PickleValue& args, const HasTensor& has, i64 row
   read_latent_attention(a, m.mla);
   read_mixture(a, m.moe);
   read_sizes(a, m, rows, vocab_size);
+  read_encoder_decoder(a, has, m);
   read_positions(a, has, m);
   read_layers(a, has, m);
   const i64 layers = m.num_layers + m.mtp.num_layers, experts = std::max<i64>(1, m.moe.num_experts);

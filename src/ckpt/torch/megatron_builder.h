@@ -27,16 +27,15 @@ class MegatronBuilder {
 
   bool has_norm_bias() const { return m_.normalization == Normalization::layer_norm; }
   bool is_bert() const { return m_.architecture == Architecture::bert; }
-  std::string stack() const { return is_bert() ? "encoder" : "decoder"; }
   bool norms_outputs() const { return m_.norm_block_output || m_.bert.post_norm; }
   bool in_module() const { return module_ >= 0; }
   std::string mtp_name() const { return fmt::format("mtp.layers.{}.", module_); }
   std::string place() const {
-    return in_module() ? mtp_name() + "transformer_layer." : fmt::format("{}.layers.{}.", stack(), layer_);
+    return in_module() ? mtp_name() + "transformer_layer." : fmt::format("{}.layers.{}.", stack_, layer_);
   }
   bool is_stacked() const { return layers_ == MegatronLayers::stacked && !in_module(); }
   std::string full_name(const std::string& their) const {
-    return (is_stacked() ? stack() + ".layers." : place()) + their;
+    return (is_stacked() ? stack_ + ".layers." : place()) + their;
   }
   bool is_mixture() const {  // a module's layer is as the last one
     return !mixtures_.empty() && (in_module() ? mixtures_.back() : mixtures_[size_t(layer_)]);
@@ -52,6 +51,10 @@ class MegatronBuilder {
   void norm_of_either(const std::string& own, const std::string& part, bool is_own, const std::string& our, i64 n);
   void norm_of_output(const std::string& our);
 
+  TensorMapping build_t5();
+  void add_stack(const std::string& stack, i64 layers);
+  void add_cross_attention();
+  void add_relative_positions();
   void add_layer();
   void add_bert_heads();
   void add_attention();
@@ -70,7 +73,9 @@ class MegatronBuilder {
   i64 rows_;
   const HasTensor& has_;
   MegatronExperts experts_;
-  i64 layer_ = 0, module_ = -1;  // of multi-token prediction; -1: a layer of the decoder
+  std::string stack_ = is_bert() ? "encoder" : "decoder";  // whose layers are being added
+  i64 layers_of_stack_ = m_.num_layers;
+  i64 layer_ = 0, module_ = -1;  // of multi-token prediction; -1: a layer of the stack
   std::vector<bool> mixtures_;   // by layer; none: no layer is one
   TensorMapping map_;
   std::unordered_map<std::string, std::size_t> index_;

@@ -47,6 +47,11 @@ void put_sizes(PickleWriter& p, const MegatronState& s) {
   p.entry("vocab_size", m.vocab_size);
   p.entry("padded_vocab_size", s.rows);
   p.entry("make_vocab_size_divisible_by", m.make_vocab_size_divisible_by);
+  if (!m.is_t5()) return;
+  p.entry("encoder_num_layers", m.num_layers), p.entry("decoder_num_layers", m.t5.decoder_num_layers);
+  p.entry("encoder_seq_length", m.seq_length), p.entry("decoder_seq_length", m.t5.decoder_seq_length);
+  p.entry("relative_attention_num_buckets", m.t5.relative_attention_num_buckets);
+  p.entry("relative_attention_max_distance", m.t5.relative_attention_max_distance);
 }
 
 // Of ordinary attention; that of multi-head latent attention has names of its own.
@@ -79,7 +84,7 @@ void put_latent_attention(PickleWriter& p, const ModelConfig& m) {
 }
 
 void put_positions(PickleWriter& p, const ModelConfig& m) {
-  constexpr const char* kTypes[] = {"learned_absolute", "rope", "alibi", "none"};
+  constexpr const char* kTypes[] = {"learned_absolute", "rope", "alibi", "none", "yarn", "relative"};
   const bool rope = m.position_embedding_type == PositionEmbedding::rope;
   const RopeScaling& scaling = m.rope_scaling;
   const bool yarn = scaling.kind == RopeScaling::Kind::yarn;

@@ -46,23 +46,41 @@ class ExtraStates {
  public:
   explicit ExtraStates(const ModelConfig& m) : m_(m) {}
 
-  // `layer`: -1 where it is in the module's name.
+  // `layer`: of layers stacked; -1 where it is in the module's name.
+  void stack(i64 layers) { layers_ = layers; }
   void add(const std::string& place, const Module& module, i64 layer) {
     const std::string name = place + module.name + "._extra_state/shard_";
     const bool stacked = layer >= 0;
     if (!module.of_experts)
-      return names_.push_back(stacked ? fmt::format("{}{}_{}", name, layer, m_.num_layers) : name + "0_1");
+      return names_.push_back(stacked ? fmt::format("{}{}_{}", name, layer, layers_) : name + "0_1");
     const i64 e = m_.moe.num_experts;
     for (i64 i = 0; i < e; ++i)
-      names_.push_back(stacked ? fmt::format("{}{}.{}_{}.{}", name, layer, i, m_.num_layers, e)
+      names_.push_back(stacked ? fmt::format("{}{}.{}_{}.{}", name, layer, i, layers_, e)
                                : fmt::format("{}{}_{}", name, i, e));
   }
   std::vector<std::string> take() { return std::move(names_); }
 
  private:
   const ModelConfig& m_;
+  i64 layers_ = m_.num_layers;
   std::vector<std::string> names_;
 };
+
+void add_encoder_decoder(const ModelConfig& m, ExtraStates& all) {
+  std::vector<Module> modules = modules_of(m, false);
+  const auto add_stack = [&](const std::string& stack, i64 layers) {
+    all.stack(layers);
+    for (const Module& module : modules)
+      for (i64 n = 0; n < layers; ++n) all.add(stack + ".layers.", module, n);
+    all.add(stack + ".", {"final_layernorm"}, -1);
+  };
+  add_stack("encoder", m.num_layers);
+  for (const char* name : {"pre_cross_attn_layernorm", "cross_attention.linear_q", "cross_attention.linear_kv",
+                           "cross_attention.linear_proj"})
+    modules.push_back({name});
+  add_stack("decoder", m.t5.decoder_num_layers);
+  for (const char* name : {"lm_head.output_layer", "output_layer"}) all.add("", {name}, -1);
+}
 
 }  // namespace
 
@@ -72,6 +90,10 @@ std::vector<std::string> extra_state_names(const ModelConfig& m) {
   ExtraStates all(m);
   const bool bert = m.architecture == Architecture::bert;
   const std::string stack = bert ? "encoder." : "decoder.";
+  if (m.is_t5()) {
+    add_encoder_decoder(m, all);
+    return all.take();
+  }
   if (megatron_layers(m) == MegatronLayers::stacked) {
     for (const Module& module : modules_of(m, last))
       for (i64 n = 0; n < m.num_layers; ++n) all.add(stack + "layers.", module, n);

@@ -33,6 +33,11 @@ std::string unknown_to_megatron(const ModelConfig& m) {
   if (m.architecture == Architecture::bert && m.bert.token_types != (m.bert.binary_head() ? 2 : 0))
     parts.push_back(fmt::format("{} token types {} a binary head", m.bert.token_types,
                                 m.bert.binary_head() ? "beside" : "without"));
+  if (m.activation == Activation::relu) parts.push_back("an MLP with relu");
+  if (m.is_t5() && m.t5.unscaled_attention) parts.push_back("attention that does not scale its scores");
+  if (m.is_t5() && m.t5.scale_decoder_outputs) parts.push_back("a head that reads scaled outputs");
+  if (m.is_t5() && m.t5.no_head_bias && !m.untie_embeddings_and_output_weights)
+    parts.push_back("a tied head without a bias");
   if (m.norm_block_output) parts.push_back("norms behind attention and MLP");
   if (m.qk_layernorm && m.qk_layernorm_across_heads) parts.push_back("norms of queries and keys across heads");
   if (m.qk_layernorm && m.normalization == Normalization::layer_norm)

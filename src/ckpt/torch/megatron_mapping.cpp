@@ -6,6 +6,7 @@
 namespace megalith {
 
 TensorMapping MegatronBuilder::build() {
+  if (m_.is_t5()) return build_t5();
   const i64 h = m_.hidden_size;
   whole("embedding.word_embeddings.weight", {rows_, h}, {m_.vocab_size, h});
   if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
@@ -17,8 +18,8 @@ TensorMapping MegatronBuilder::build() {
   mixtures_ = m_.moe.pattern(m_.num_layers);
   for (layer_ = 0; layer_ < m_.num_layers; ++layer_) add_layer();
   if (!m_.bert.post_norm) {
-    whole(stack() + ".final_layernorm.weight", {h}, {h});
-    if (has_norm_bias()) whole(stack() + ".final_layernorm.bias", {h}, {h});
+    whole(stack_ + ".final_layernorm.weight", {h}, {h});
+    if (has_norm_bias()) whole(stack_ + ".final_layernorm.bias", {h}, {h});
   }
   for (module_ = 0; module_ < m_.mtp.modules(); ++module_) add_mtp_module();
   if (m_.untie_embeddings_and_output_weights) whole("output_layer.weight", {rows_, h}, {m_.vocab_size, h});
@@ -58,7 +59,7 @@ void MegatronBuilder::add(const std::string& their, Shape their_shape, const std
                           Strides block) {
   if (is_stacked()) {
     block.their_start += layer_ * count(their_shape);
-    their_shape.insert(their_shape.begin(), m_.num_layers);
+    their_shape.insert(their_shape.begin(), layers_of_stack_);
   }
   map_.links.push_back({theirs(full_name(their), their_shape), ours(place() + our, our_shape), block});
 }

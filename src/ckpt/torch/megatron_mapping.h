@@ -10,9 +10,11 @@
 //   mtp.layers.J.eh_proj [h, 2h]                      eh_proj_embedding, eh_proj_hidden      halves of each row
 //   embedding.word_embeddings [padded V, h]           [V, h]                                 the first V rows
 //   linear_q_up_proj [a*(dn+dr), rq] and so on        [a, 1, dn+dr, rq]                      flat: the same rows
+//   cross_attention.linear_kv [g*2*d, h]              linear_k, linear_v                     slices of each group
+//   relative_attention_bias [k, g*r]                  [g, r, k]                              transposed
 //
 // Layers stand side by side in one tensor, decoder.layers.REST [L, ...], or each has its own, decoder.layers.N.REST.
-// Modules of multi-token prediction always have their own, mtp.layers.J.REST.
+// Modules of multi-token prediction always have their own, mtp.layers.J.REST. A T5 has encoder.layers beside them.
 // What Megatron has no word for (BLOOM's norm of the embedding) keeps our name.
 #pragma once
 #include <functional>
@@ -39,6 +41,12 @@ using HasTensor = std::function<bool(const std::string& name)>;
 TensorMapping megatron_mapping(const ModelConfig& model, MegatronLayers layers, i64 rows, const HasTensor& has = {},
                                MegatronExperts experts = MegatronExperts::joined);
 
+// A T5's class holds some parameters twice, and so its checkpoints have them under two names: the other one of a
+// mapping's name; "": there is none.
+std::string second_megatron_name(const ModelConfig& model, const std::string& name);
+// For writing: with these tensors too.
+TensorMapping with_second_names(const ModelConfig& model, TensorMapping mapping);
+
 // Of a mapping what the optimizer updates, and what a model keeps beside that: biases of routers, always f32.
 TensorMapping trained_part(const ModelConfig& model, const TensorMapping& mapping);
 TensorMapping untrained_part(const ModelConfig& model, const TensorMapping& mapping);
@@ -47,7 +55,8 @@ inline constexpr std::string_view kRouterBias = ".router.expert_bias";
 inline constexpr const char* kBertHead = "lm_head.dense.weight";  // which BERT has, and nothing else that is read
 
 // A parameter's name as transformer-engine layers have it: other layer implementations, and versions of before
-// Megatron Core, call some of them otherwise.
-std::string canonical_megatron_name(const std::string& name);
+// Megatron Core, call some of them otherwise. `has_encoder`: an encoder stands beside the decoder; else it is another
+// name of that.
+std::string canonical_megatron_name(const std::string& name, bool has_encoder = false);
 
 }  // namespace megalith

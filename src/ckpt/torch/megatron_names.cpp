@@ -28,10 +28,10 @@ constexpr Rename kBegins[] = {{"language_model.", ""},
 
 }  // namespace
 
-std::string canonical_megatron_name(const std::string& name) {
+std::string canonical_megatron_name(const std::string& name, bool has_encoder) {
   std::string result = name;
   for (const Rename& r : kBegins)
-    if (result.starts_with(r.from)) result.replace(0, r.from.size(), r.to);
+    if (result.starts_with(r.from) && !(has_encoder && r.from == "encoder.")) result.replace(0, r.from.size(), r.to);
   for (const Rename& r : kEnds)
     if (const auto at = result.find(r.from); at != std::string::npos) result.replace(at, r.from.size(), r.to);
   return result;

@@ -49,9 +49,11 @@ void read_positions(const Args& a, const HasTensor& has, ModelConfig& m) {
   const std::string type = a.text("position_embedding_type");
   const bool yarn = type == "yarn";
   const bool rope = type == "rope" || yarn || a.flag("use_rotary_position_embeddings").value_or(false);
-  check(type.empty() || rope || type == "learned_absolute" || type == "none",
+  const bool relative = type == "relative" && m.is_t5();
+  check(type.empty() || rope || relative || type == "learned_absolute" || type == "none",
         "[megatron] position_embedding_type {} is not built; rope, yarn, learned_absolute and none are", type);
   m.position_embedding_type = rope                                          ? PositionEmbedding::rope
+                              : relative                                    ? PositionEmbedding::relative
                               : has("embedding.position_embeddings.weight") ? PositionEmbedding::learned_absolute
                                                                             : PositionEmbedding::none;
   m.rotary_base = a.number("rotary_base").value_or(10000);

@@ -96,6 +96,12 @@ void read_within(const SaveTensor& t, const Pair& p, i64 begin, i64 n, float* ou
   });
 }
 
+// Whether it has a row a token, which is padded there: a table, or the head's bias.
+bool is_vocabulary(const SaveTensor& ours, const Shape& theirs, const ModelConfig& m, i64 rows) {
+  const Shape whole = global_shape(ours);
+  return whole.size() == theirs.size() && whole[0] == m.vocab_size && theirs[0] == rows;
+}
+
 // Rows of padding, which nobody has: zeros.
 SaveTensor padding(const std::string& name, const Shape& shape, i64 rows, DType type) {
   SaveTensor t{name, shape, type};
@@ -137,18 +143,23 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
   for (const TensorLink& link : mapping.links) links[mapping.ours[link.ours].name] = &link;
   const std::string state = kMegatronState;
   std::vector<SaveTensor> blocks;
-  const auto add = [&](const SaveTensor& t, const std::string& name, const std::string& prefix, DType type) {
-    const auto link = links.find(name);
-    check(link != links.end(), "[save] {} is no parameter that Megatron-LM knows", name);
-    NamedShape theirs = mapping.theirs[link->second->theirs];
-    theirs.name = prefix + theirs.name;
-    for (SaveTensor& block : megatron_blocks(t, theirs, link->second->block, type)) {
+  const auto add_as = [&](const SaveTensor& t, const NamedShape& theirs, const Strides& link, DType type) {
+    for (SaveTensor& block : megatron_blocks(t, theirs, link, type)) {
       const i64 end = block.offset[0] + block.shape[0];
-      const bool last_rows = global_shape(t).size() == 2 && theirs.shape[0] == rows && end == run.model.vocab_size &&
-                             global_shape(t)[0] == run.model.vocab_size && block.offset[1] == 0;
+      const bool last_rows = is_vocabulary(t, theirs.shape, run.model, rows) && end == run.model.vocab_size &&
+                             (block.offset.size() == 1 || block.offset[1] == 0);
       blocks.push_back(std::move(block));
       if (last_rows && rows > run.model.vocab_size) blocks.push_back(padding(theirs.name, theirs.shape, end, type));
     }
+  };
+  const auto add = [&](const SaveTensor& t, const std::string& name, const std::string& prefix, DType type) {
+    const auto link = links.find(name);
+    check(link != links.end(), "[save] {} is no parameter that Megatron-LM knows", name);
+    const auto& [their, our, block] = *link->second;
+    const NamedShape& theirs = mapping.theirs[their];
+    add_as(t, {prefix + theirs.name, theirs.shape}, block, type);
+    const std::string second = prefix.empty() ? second_megatron_name(run.model, theirs.name) : "";
+    if (!second.empty()) add_as(t, {second, theirs.shape}, block, type);
   };
   const auto is_weight = [](const SaveTensor& t) { return t.is_trained && !is_optimizer_tensor(t.name); };
   for (const SaveTensor& t : ours)

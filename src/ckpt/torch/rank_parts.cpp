@@ -11,7 +11,8 @@ namespace {
 int cut_axis(const std::string& name) {
   for (const char* end : {".word_embeddings.weight", "output_layer.weight", ".linear_qkv.weight", ".linear_qkv.bias",
                           ".linear_fc1.weight", ".linear_fc1.bias", ".eh_proj.weight", ".linear_q_proj.weight",
-                          ".linear_q_up_proj.weight", ".linear_kv_up_proj.weight"})
+                          ".linear_q_up_proj.weight", ".linear_kv_up_proj.weight", ".linear_q.weight", ".linear_q.bias",
+                          ".linear_kv.weight", ".linear_kv.bias", "output_layer.bias"})
     if (name.ends_with(end)) return 0;
   return name.ends_with(".linear_proj.weight") || name.ends_with(".linear_fc2.weight") ? 1 : -1;
 }

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 #include "base/read_error.h"
 #include "ckpt/formats.h"
@@ -21,9 +23,10 @@ std::string_view stack_of(const TensorReader& tensors) { return tensors.find(kBe
 // By names of a decoder, without layers' numbers.
 HasTensor tensor_finder(const TensorReader& tensors, MegatronLayers layers) {
   return [&tensors, layers](const std::string& name) {
-    constexpr std::string_view kStack = "decoder", kLayers = "decoder.layers.";
+    constexpr std::string_view kStack = "decoder", kLayers = ".layers.";
     std::string full = name;
-    if (layers == MegatronLayers::separate && name.starts_with(kLayers)) full.insert(kLayers.size(), "0.");
+    const size_t at = name.find(kLayers);
+    if (layers == MegatronLayers::separate && at != name.npos) full.insert(at + kLayers.size(), "0.");
     if (name.starts_with(kStack)) full.replace(0, kStack.size(), stack_of(tensors));
     return tensors.find(full).has_value();
   };
@@ -34,6 +37,18 @@ i64 embedding_rows(const TensorReader& tensors) {
   check(i && tensors.tensors()[*i].shape.size() == 2,
         "[load] {} holds no embedding.word_embeddings.weight: not a GPT or BERT of Megatron Core", tensors.where());
   return tensors.tensors()[*i].shape[0];
+}
+
+// A T5's, of which the arguments may say anything.
+void count_layers(const TensorReader& files, MegatronLayers layers, ModelConfig& m) {
+  const auto of = [&](const std::string& stack) -> i64 {
+    const std::string before = stack + ".layers.", rest = "self_attention.linear_proj.weight";
+    if (layers == MegatronLayers::stacked) return files.tensors()[files.at(before + rest)].shape.at(0);
+    i64 n = 0;
+    while (files.find(fmt::format("{}{}.{}", before, n, rest))) ++n;
+    return n;
+  };
+  m.num_layers = of("encoder"), m.t5.decoder_num_layers = of("decoder");
 }
 
 // Megatron keeps all but weights as objects, but for the optimizer's state, and rotary frequencies, which versions of
@@ -52,10 +67,13 @@ std::set<std::string> own_tensors(const TensorReader& files, const TensorMapping
 }
 
 // Error unless the files' weights are those of the model, none more but for `own`, and none less.
-void check_weights(const TensorReader& files, const TensorMapping& mapping, const std::set<std::string>& own) {
+void check_weights(const TensorReader& files, const ModelConfig& model, const TensorMapping& mapping,
+                   const std::set<std::string>& own) {
+  std::set<std::string> seconds;
+  for (const NamedShape& t : mapping.theirs) seconds.insert(second_megatron_name(model, t.name));
   std::vector<NamedShape> found;
   for (const TensorSpec& t : files.tensors())
-    if (is_weight(t) && !own.contains(t.name)) found.push_back({t.name, t.shape});
+    if (is_weight(t) && !own.contains(t.name) && !seconds.contains(t.name)) found.push_back({t.name, t.shape});
   check_same_tensors("[load] " + files.where(), mapping.theirs, found);
 }
 
@@ -150,11 +168,12 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     const PickleValue* args = common.find("args");
     check(args != nullptr, "[load] {} holds no arguments of Megatron", c.path);
     c.model = model_of_args(*args, tensor_finder(*files, layers), rows, vocab_size);
+    if (c.model->is_t5()) count_layers(*files, layers, *c.model);
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
   const Links links = links_of(*files, *c.model, layers, rows);
   const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, links.all) : std::set<std::string>();
-  check_weights(*files, links.all, own);
+  check_weights(*files, *c.model, links.all, own);
   try {
     c.tensors = logical_tensors(find_state(*c.model, layers), links, own);
   } catch (const DamagedFile&) {

@@ -21,6 +21,7 @@ class GoldenFile {
   std::vector<std::string> names(const std::string& prefix) const;  // that begin so, without it
 
  private:
+  std::vector<i32> ids(int batch, const char* what);
   TensorFiles files_;
   std::set<std::string> read_;
 };

@@ -11,6 +11,7 @@
 #include "cli/golden/golden_file.h"
 #include "cli/golden/held_model.h"
 #include "cli/golden/report.h"
+#include "cli/golden/t5_batch.h"
 #include "config/field.h"
 #include "models/bert/bert.h"
 #include "models/gpt/gpt.h"
@@ -27,9 +28,10 @@ constexpr int kHfSteps = 10;
 // around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave sqrt(n) u. A
 // gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at least: signs
 // cancel, and four times the error of a mean of independent ones is left for those that are not.
+// A decoder's layer with cross-attention has half as many again.
 Bounds bf16_bounds(const ModelConfig& m, i64 tokens) {
-  const double logits = 0x1p-8 * std::sqrt(15.0 * double(m.num_layers) + 5),
-               mean = 4 * logits / std::sqrt(double(tokens));
+  const double layers = double(m.num_layers) + (m.is_t5() ? 1.5 * double(m.t5.decoder_num_layers) : 0);
+  const double logits = 0x1p-8 * std::sqrt(15.0 * layers + 5), mean = 4 * logits / std::sqrt(double(tokens));
   return {logits, mean, 2 * logits, mean, mean, logits};
 }
 
@@ -53,6 +55,7 @@ class HfForm {
     spec.model.padded_vocab_size = 0;
     spec.model.moe.router_bias_update_rate = 0;  // transformers leaves it as it is
     spec.model.seq_length = first.seq_length;
+    if (hf_.model.is_t5()) spec.model.t5.decoder_seq_length = golden_.shape("batch0.labels").at(1);
     spec.model.resolve();
     model_ = std::make_unique<HeldModel>(backend, spec);
     load_weights(dir, 0, model_->state());
@@ -112,7 +115,10 @@ class HfForm {
 
   bool is_bert() const { return hf_.model.architecture == Architecture::bert; }
   bool has_pairs() const { return is_bert() && hf_.model.bert.binary_head(); }
-  Batch batch(int i) { return is_bert() ? hf_bert_batch(golden_, i) : golden_.batch(i); }
+  Batch batch(int i) {
+    if (hf_.model.is_t5()) return hf_t5_batch(golden_, i);
+    return is_bert() ? hf_bert_batch(golden_, i) : golden_.batch(i);
+  }
 
   // transformers' classes of BERT give the row of the padding no gradient where it is looked up.
   bool drops_padding(const Batch& first) const {

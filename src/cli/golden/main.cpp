@@ -32,8 +32,7 @@ bool holds(const std::string& dir, const Flags& flags) {
   TensorFiles::open_file(dir + "/golden.safetensors");  // what is not there is told before a device is
   const std::unique_ptr<Backend> backend = make_backend(flags.device);
   if (!is_megatron) return holds_hf(dir, flags.bf16, *backend);
-  if (is_encoder_case(dir)) return holds_encoder(dir, *backend);
-  return holds_megatron(dir, *backend);
+  return is_encoder_case(dir) ? holds_encoder(dir, *backend) : holds_megatron(dir, *backend);
 }
 
 }  // namespace

@@ -27,4 +27,13 @@ bool is_megatron_case(const std::string& dir);
 MegatronCase read_megatron_case(const std::string& dir);
 EncoderCase read_encoder_case(const std::string& dir);
 
+// Of a case of Megatron's T5 (megatron_t5_form.h).
+bool is_megatron_t5_case(const std::string& dir);
+struct MegatronT5Case {
+  ModelConfig model;  // resolved
+  OptimizerConfig optimizer;
+  std::vector<std::string> sums_of;  // the parameters of after10.sumsq, in its order
+};
+MegatronT5Case read_megatron_t5_case(const std::string& dir);
+
 }  // namespace megalith
