@@ -38,11 +38,12 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
   longrope.rope_scaling.short_factors = {1, 1}, longrope.rope_scaling.long_factors = {1.5, 3};
   dynamic.rope_scaling = {.kind = RopeScaling::Kind::dynamic, .factor = 2, .original_length = 8};
   ModelConfig bert = bert_like(), post_norm = bert_like(), t5_rope = t5_megatron();
+  ModelConfig t5_smooth = t5_v10();  // relu has a corner, where differences are none
   post_norm.bert.post_norm = post_norm.embedding_layernorm = true, post_norm.activation = Activation::gelu;
-  t5_rope.position_embedding_type = PositionEmbedding::rope;
+  t5_rope.position_embedding_type = PositionEmbedding::rope, t5_smooth.activation = Activation::gelu_tanh;
   return {{"bert", bert},
           {"bert_post_norm", post_norm},
-          {"t5_v10", t5_v10()},
+          {"t5_smooth", t5_smooth},
           {"t5_v11", t5_v11()},
           {"t5_megatron", t5_megatron()},
           {"t5_rope", t5_rope},

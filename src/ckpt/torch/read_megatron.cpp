@@ -58,9 +58,9 @@ bool is_weight(const TensorSpec& t) {
 }
 
 // Of our own checkpoints: tensors that are not trained have our names.
-std::set<std::string> own_tensors(const TensorReader& files, const TensorMapping& mapping) {
+std::set<std::string> own_tensors(const TensorReader& files, const ModelConfig& model, const TensorMapping& mapping) {
   std::set<std::string> theirs, own;
-  for (const NamedShape& t : mapping.theirs) theirs.insert(t.name);
+  for (const NamedShape& t : mapping.theirs) theirs.insert({t.name, second_megatron_name(model, t.name)});
   for (const TensorSpec& t : files.tensors())
     if (is_weight(t) && !theirs.contains(t.name)) own.insert(t.name);
   return own;
@@ -172,7 +172,8 @@ void read_megatron(const std::shared_ptr<const TensorReader>& files, const Pickl
     c.manifest = manifest_of_common(common, *c.model, steps);
   }
   const Links links = links_of(*files, *c.model, layers, rows);
-  const std::set<std::string> own = common.find("megalith") ? own_tensors(*files, links.all) : std::set<std::string>();
+  const std::set<std::string> own =
+      common.find("megalith") ? own_tensors(*files, *c.model, links.all) : std::set<std::string>();
   check_weights(*files, *c.model, links.all, own);
   try {
     c.tensors = logical_tensors(find_state(*c.model, layers), links, own);
