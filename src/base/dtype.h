@@ -30,6 +30,32 @@ struct bf16 {
   operator float() const { return std::bit_cast<float>(u32(bits) << 16); }  // NOLINT
 };
 
+// IEEE half precision.
+struct f16 {
+  u16 bits = 0;
+  f16() = default;
+  constexpr f16(float f) : bits(nearest(std::bit_cast<u32>(f))) {}  // NOLINT: rounds as bf16; what is too large is inf
+  constexpr operator float() const {                                // NOLINT
+    const u32 sign = u32(bits & 0x8000) << 16, exponent = (bits >> 10) & 0x1f, fraction = bits & 0x3ff;
+    if (exponent == 0) return std::bit_cast<float>(sign | std::bit_cast<u32>(float(fraction) * 0x1p-24f));
+    return std::bit_cast<float>(sign | ((exponent == 31 ? 255 : exponent + 112) << 23) | (fraction << 13));
+  }
+
+ private:
+  static constexpr u16 nearest(u32 u) {
+    const u32 magnitude = u & 0x7fffffff;
+    const u16 sign = u16((u >> 16) & 0x8000);
+    if (magnitude > 0x7f800000) return u16(sign | 0x7e00 | ((magnitude >> 13) & 0x3ff));
+    if (magnitude >= 0x47800000) return u16(sign | 0x7c00);
+    if (magnitude < 0x38800000) {  // below 2^-14: adding 0.5 leaves the rounded multiple of 2^-24 in the low bits
+      const float shifted = std::bit_cast<float>(magnitude) + 0.5f;
+      return u16(sign | (std::bit_cast<u32>(shifted) - 0x3f000000));
+    }
+    const u32 rounded = magnitude + 0xfff + ((magnitude >> 13) & 1);
+    return u16(sign | ((rounded - 0x38000000) >> 13));
+  }
+};
+
 constexpr i64 size_of(DType t) {
   constexpr i64 sizes[kDTypes] = {4, 8, 2, 2, 4, 8, 1, 2, 2, 4, 8, 1, 1, 1, 1};
   return sizes[int(t)];
@@ -54,6 +80,10 @@ struct dtype_of<double> {
 template <>
 struct dtype_of<bf16> {
   static constexpr DType value = DType::bf16;
+};
+template <>
+struct dtype_of<f16> {
+  static constexpr DType value = DType::f16;
 };
 template <>
 struct dtype_of<i32> {
@@ -95,8 +125,10 @@ decltype(auto) dispatch_float(DType t, F&& f) {
       return f.template operator()<double>();
     case DType::bf16:
       return f.template operator()<bf16>();
+    case DType::f16:
+      return f.template operator()<f16>();
     default:
-      fail("dtype {} is not one the CPU computes in (f32, bf16, f64)", name_of(t));
+      fail("dtype {} is not one the CPU computes in (f32, bf16, f16, f64)", name_of(t));
   }
 }
 

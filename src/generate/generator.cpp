@@ -53,8 +53,9 @@ std::vector<float> Generator::run_chunk(int program, std::span<const i32> tokens
   std::vector<float> last(size_t(model_.vocab_size));
   const i64 row = (type.dim(0) - 1) * type.dim(1) * type.dim(2);
   for (i64 v = 0; v < model_.vocab_size; ++v)
-    last[v] = type.dtype == DType::bf16 ? float(reinterpret_cast<const bf16*>(bytes.data())[row + v])
-                                        : reinterpret_cast<const float*>(bytes.data())[row + v];
+    last[v] = type.dtype == DType::f16    ? float(reinterpret_cast<const f16*>(bytes.data())[row + v])
+              : type.dtype == DType::bf16 ? float(reinterpret_cast<const bf16*>(bytes.data())[row + v])
+                                          : reinterpret_cast<const float*>(bytes.data())[row + v];
   return last;
 }
 

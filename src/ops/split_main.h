@@ -4,7 +4,8 @@
 
 namespace megalith {
 
-// Takes f32 values apart, in place. Inputs: x, near, and with `rest` the rest -> near, (rest): bf16 and u16.
+// Takes f32 values apart, in place. Inputs: x, near, and with `rest` the rest -> near, (rest): bf16 and u16;
+// without the rest also f16.
 struct SplitMain {
   static constexpr std::string_view name = "split_main";
   int ndim = 0;

@@ -56,8 +56,11 @@ namespace {
 // Bytes of a copy of an element: of the leaf, and of what it is joined with.
 i64 copied_element(const Leaf& leaf) { return leaf.type.dtype == DType::u16 ? 4 : size_of(leaf.type.dtype); }
 
-void widen(const std::byte* near, std::span<float> out) {
-  std::copy_n(reinterpret_cast<const bf16*>(near), out.size(), out.begin());
+void widen(DType type, const std::byte* near, std::span<float> out) {
+  if (type == DType::bf16)
+    std::copy_n(reinterpret_cast<const bf16*>(near), out.size(), out.begin());
+  else
+    std::copy_n(reinterpret_cast<const f16*>(near), out.size(), out.begin());
 }
 
 }  // namespace
@@ -93,10 +96,10 @@ StateBlocks::StateBlocks(const ModelState& model, const StateShare& share, bool 
     if (copied && piece.leaf->type.dtype == piece.dtype) {
       out.data = memory + at;
       copy(*piece.leaf, memory + at);
-    } else if (copied && piece.leaf->type.dtype == DType::bf16) {
+    } else if (const DType type = piece.leaf->type.dtype; copied && (type == DType::bf16 || type == DType::f16)) {
       copy(*piece.leaf, memory + at);
-      out.fill = [near = memory + at](i64 first, i64 elements, std::byte* to) {
-        widen(near + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
+      out.fill = [type, near = memory + at](i64 first, i64 elements, std::byte* to) {
+        widen(type, near + 2 * first, {reinterpret_cast<float*>(to), size_t(elements)});
       };
     } else if (copied) {
       copy(*piece.beside, memory + at), copy(*piece.leaf, memory + at + 2 * n);

@@ -104,7 +104,9 @@ class ModelState {
   void run(const std::string& program) const;
   void initialise_untrained(const Parameter& p, u64 seed);
   void initialise_parts(u64 seed);  // of pools whose weights cannot be drawn into the gradients' memory
-  void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;  // what lies in bf16 alone
+  // What lies in T alone: bf16 or f16.
+  template <class T>
+  void read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const;
   void write_elements(const Leaf& leaf, i64 begin, std::span<const float> values);
   i64 true_elements(const Leaf& leaf, i64 true_rows) const;
 

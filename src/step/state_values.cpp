@@ -28,16 +28,18 @@ std::span<const std::byte> as_elements(std::span<const float> values, std::vecto
 // What is written is made beside the other threads; only the device's queue has turns.
 void ModelState::write_elements(const Leaf& leaf, i64 begin, std::span<const float> values) {
   const DType type = leaf.type.dtype;
-  check(type == DType::f32 || type == DType::bf16 || type == DType::u16,
-        "{} is {}: weights and state are f32, bf16 or what that lacks", leaf.name, name_of(type));
+  check(type == DType::f32 || type == DType::bf16 || type == DType::f16 || type == DType::u16,
+        "{} is {}: weights and state are f32, bf16, what that lacks, or f16", leaf.name, name_of(type));
   const bool to_even = leaf.role == Role::optimizer;
   std::vector<bf16> near;
+  std::vector<f16> half;
   std::vector<u16> rest;
   while (!values.empty()) {
     const std::span<const float> some = values.first(std::min(values.size(), kWrittenAtOnce));
     const std::span<const std::byte> bytes =
         type == DType::f32    ? std::as_bytes(some)
         : type == DType::bf16 ? as_elements(some, near, [&](float x) { return to_even ? bf16(x) : near_of(x); })
+        : type == DType::f16  ? as_elements(some, half, [](float x) { return f16(x); })
                               : as_elements(some, rest, [](float x) { return rest_of(x); });
     {
       const std::lock_guard turn(writing_);
@@ -65,18 +67,20 @@ void ModelState::read(const StatePiece& piece, i64 begin, std::span<std::byte> o
   interpreter_.read_part(*piece.leaf, (piece.begin + begin) * size_of(piece.dtype), out);
 }
 
+template <class T>
 void ModelState::read_narrow(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  std::vector<bf16> near(size_t(std::min(i64(out.size()), kJoinedAtOnce)));
+  std::vector<T> near(size_t(std::min(i64(out.size()), kJoinedAtOnce)));
   while (!out.empty()) {
     const std::span some = std::span(near).first(std::min(near.size(), out.size()));
-    interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(bf16)), std::as_writable_bytes(some));
+    interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(T)), std::as_writable_bytes(some));
     std::ranges::copy(some, out.begin());
     begin += i64(some.size()), out = out.subspan(some.size());
   }
 }
 
 void ModelState::read(const StatePiece& piece, i64 begin, std::span<float> out) const {
-  if (piece.leaf->type.dtype == DType::bf16) return read_narrow(piece, begin, out);
+  if (piece.leaf->type.dtype == DType::bf16) return read_narrow<bf16>(piece, begin, out);
+  if (piece.leaf->type.dtype == DType::f16) return read_narrow<f16>(piece, begin, out);
   if (piece.leaf->type.dtype == DType::f32)
     return interpreter_.read_part(*piece.leaf, (piece.begin + begin) * i64(sizeof(float)), std::as_writable_bytes(out));
   if (const SplitView seen = split_view(piece)) return join_floats(seen.near + 2 * begin, seen.rest + 2 * begin, out);

@@ -7,7 +7,6 @@
 
 #include "ckpt/convert.h"
 #include "ckpt/inspect.h"
-#include "ckpt/tensors/half.h"
 #include "tests/ckpt/small_models.h"
 #include "tests/ckpt/torch/python.h"
 

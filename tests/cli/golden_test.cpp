@@ -41,13 +41,13 @@ TEST_P(Golden, Agrees) {
     EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << line;
 }
 
-TEST_P(Golden, AgreesInBf16) {
-  const Ran ran = run_program("golden-check", {GetParam().folder, "--bf16", "--device", "cpu"});
-  if (!chooses_experts(GetParam().name)) {
+void agrees_in(const Case& golden, const std::string& precision) {
+  const Ran ran = run_program("golden-check", {golden.folder, precision, "--device", "cpu"});
+  if (!chooses_experts(golden.name)) {
     EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
     return;
   }
-  // Roundings to bf16 choose other experts for some tokens. The losses hold all the same, of all ten steps.
+  // Roundings choose other experts for some tokens. The losses hold all the same, of all ten steps.
   std::istringstream lines(ran.out);
   int held = 0;
   for (std::string line; std::getline(lines, line);)
@@ -57,6 +57,9 @@ TEST_P(Golden, AgreesInBf16) {
     }
   EXPECT_EQ(held, 11) << ran.out << ran.err;
 }
+
+TEST_P(Golden, AgreesInBf16) { agrees_in(GetParam(), "--bf16"); }
+TEST_P(Golden, AgreesInFp16) { agrees_in(GetParam(), "--fp16"); }
 
 // scripts/test counts the passed ones of Golden.Agrees.
 INSTANTIATE_TEST_SUITE_P(Tree, Golden, ::testing::ValuesIn(tree_cases()),

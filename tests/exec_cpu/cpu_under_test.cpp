@@ -11,7 +11,7 @@ TestedKernel prepare_tested(const AnyOp& op, const Site& site) {
 }
 
 const std::vector<DType>& tested_dtypes() {
-  static const std::vector<DType> all = {DType::f32, DType::bf16, DType::f64};
+  static const std::vector<DType> all = {DType::f32, DType::bf16, DType::f16, DType::f64};
   return all;
 }
 

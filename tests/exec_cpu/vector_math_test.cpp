@@ -96,4 +96,22 @@ TEST(Vector, bf16_stores_as_the_scalar_type_does) {
   }
 }
 
+TEST(Vector, f16_loads_and_stores_as_the_scalar_type_does) {
+  constexpr int n = kLanes<float>;
+  for (u32 i = 0; i < 0x10000; i += u32(n)) {
+    f16 x[n];
+    for (int k = 0; k < n; ++k) x[k].bits = u16(i + u32(k));
+    const Vec<float> y = load(x);
+    for (int k = 0; k < n; ++k)
+      ASSERT_TRUE(y[k] == float(x[k]) || (std::isnan(y[k]) && std::isnan(float(x[k])))) << x[k].bits;
+  }
+  for (u32 i = 0; i < 2000000; i += u32(n)) {
+    Vec<float> x;
+    for (int k = 0; k < n; ++k) x[k] = std::bit_cast<float>((i + u32(k)) * 2147u);
+    f16 y[n];
+    store(y, x);
+    for (int k = 0; k < n; ++k) ASSERT_EQ(y[k].bits, f16(x[k]).bits) << x[k];
+  }
+}
+
 }  // namespace megalith::cpu

@@ -123,6 +123,8 @@ std::vector<double> from_bytes(DType dtype, const std::byte* data, i64 n) {
       return numbers<i64>(data, n);
     case DType::bf16:
       return numbers<bf16>(data, n);
+    case DType::f16:
+      return numbers<f16>(data, n);
     default:
       fail("the harness does not read {}", name_of(dtype));
   }
@@ -140,6 +142,8 @@ void to_bytes(DType dtype, const std::vector<double>& v, std::byte* data) {
       return store<i64>(v, data);
     case DType::bf16:
       return store<bf16>(v, data);
+    case DType::f16:
+      return store<f16>(v, data);
     default:
       fail("the harness does not write {}", name_of(dtype));
   }

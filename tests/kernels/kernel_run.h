@@ -20,7 +20,7 @@ struct Tensor {
 };
 
 inline double epsilon(DType t) {
-  return t == DType::bf16 ? 1.0 / 256 : t == DType::f32 ? 6e-8 : 1.2e-16;
+  return t == DType::bf16 ? 1.0 / 256 : t == DType::f16 ? 1.0 / 2048 : t == DType::f32 ? 6e-8 : 1.2e-16;
 }  // half a unit in the last place
 
 template <class F>

@@ -4,19 +4,11 @@
 
 #include "base/check.h"
 #include "base/threads.h"
-#include "ckpt/tensors/half.h"
 
 namespace megalith {
 namespace {
 
 constexpr i64 kGrain = 1 << 16;  // elements a thread
-
-struct F16 {
-  u16 bits = 0;
-  F16() = default;
-  F16(float f) : bits(float_to_half(f)) {}                // NOLINT: as the other element types
-  operator float() const { return half_to_float(bits); }  // NOLINT
-};
 
 template <class T>
 float load(const std::byte* p, i64 i) {
@@ -68,7 +60,7 @@ void unpack(const Strides& s, DType type, const std::byte* theirs, float* ours) 
     case DType::bf16:
       return unpack_as<bf16>(s, theirs, ours);
     case DType::f16:
-      return unpack_as<F16>(s, theirs, ours);
+      return unpack_as<f16>(s, theirs, ours);
     default:
       fail("[ckpt] a weight has type {}: want f32, f64, bf16 or f16", name_of(type));
   }
@@ -83,7 +75,7 @@ void pack(const Strides& s, DType type, const float* ours, std::byte* theirs) {
     case DType::bf16:
       return pack_as<bf16>(s, ours, theirs);
     case DType::f16:
-      return pack_as<F16>(s, ours, theirs);
+      return pack_as<f16>(s, ours, theirs);
     default:
       fail("[ckpt] cannot write weights as {}: want f32, f64, bf16 or f16", name_of(type));
   }

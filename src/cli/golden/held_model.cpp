@@ -58,8 +58,9 @@ std::vector<float> HeldModel::output(const std::string& program, const std::stri
   };
   if (type->dtype == DType::f32) return read(float());
   if (type->dtype == DType::bf16) return read(bf16());
+  if (type->dtype == DType::f16) return read(f16());
   if (type->dtype == DType::i32) return read(i32());
-  fail("output {} is {}: want f32, bf16 or i32", name, name_of(type->dtype));
+  fail("output {} is {}: want f32, bf16, f16 or i32", name, name_of(type->dtype));
 }
 
 std::vector<float> HeldModel::logits(const std::string& program, i64 vocab_size) const {

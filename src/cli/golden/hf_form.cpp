@@ -23,15 +23,16 @@ namespace {
 
 constexpr int kHfSteps = 10;
 
-// A bf16 number is off by at most u = 2^-8 of itself (half of epsilon, 2^-7), u / sqrt(3) in the quadratic mean. A
-// logit has behind it about 15 roundings a layer (weights, norms, products, attention, activation, residuals) and 5
-// around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave sqrt(n) u. A
-// gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at least: signs
-// cancel, and four times the error of a mean of independent ones is left for those that are not.
+// A number is off by at most u of itself: in bf16 2^-8, half of epsilon, in f16 2^-11; u / sqrt(3) in the quadratic
+// mean. A logit has behind it about 15 roundings a layer (weights, norms, products, attention, activation, residuals)
+// and 5 around the layers; independent, they add up in squares: sqrt(n) u / sqrt(3), and sqrt(3) of margin leave
+// sqrt(n) u. A gradient goes the way twice, forth and back. Losses and norms are means, over the batch's tokens at
+// least: signs cancel, and four times the error of a mean of independent ones is left for those that are not.
 // A decoder's layer with cross-attention has half as many again.
-Bounds bf16_bounds(const ModelConfig& m, i64 tokens) {
+Bounds narrow_bounds(DType compute, const ModelConfig& m, i64 tokens) {
   const double layers = double(m.num_layers) + (m.is_t5() ? 1.5 * double(m.t5.decoder_num_layers) : 0);
-  const double logits = 0x1p-8 * std::sqrt(15.0 * layers + 5), mean = 4 * logits / std::sqrt(double(tokens));
+  const double logits = (compute == DType::bf16 ? 0x1p-8 : 0x1p-11) * std::sqrt(15.0 * layers + 5),
+               mean = 4 * logits / std::sqrt(double(tokens));
   return {logits, mean, 2 * logits, mean, mean, logits};
 }
 
@@ -45,13 +46,13 @@ OptimizerConfig golden_optimizer() {
 
 class HfForm {
  public:
-  HfForm(const std::string& dir, bool bf16, const Backend& backend)
+  HfForm(const std::string& dir, DType compute, const Backend& backend)
       : dir_(dir), golden_(dir), hf_(read_hf_config(dir)) {
     const Batch first = batch(0);
     tokens_ = counted_tokens(first);
     HeldSpec spec{.model = hf_.model, .optimizer = golden_optimizer(), .batch = first.sequences};
-    spec.precision = precision_of(hf_.model, bf16 ? DType::bf16 : DType::f32);
-    if (bf16) bounds_ = bf16_bounds(hf_.model, i64(tokens_));
+    spec.precision = precision_of(hf_.model, compute);
+    if (compute != DType::f32) bounds_ = narrow_bounds(compute, hf_.model, i64(tokens_));
     spec.model.padded_vocab_size = 0;
     spec.model.moe.router_bias_update_rate = 0;  // transformers leaves it as it is
     spec.model.seq_length = first.seq_length;
@@ -170,6 +171,8 @@ class HfForm {
 
 }  // namespace
 
-bool holds_hf(const std::string& dir, bool bf16, const Backend& backend) { return HfForm(dir, bf16, backend).run(); }
+bool holds_hf(const std::string& dir, DType compute, const Backend& backend) {
+  return HfForm(dir, compute, backend).run();
+}
 
 }  // namespace megalith

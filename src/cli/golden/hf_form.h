@@ -8,6 +8,6 @@
 namespace megalith {
 
 // Prints a line a quantity; whether all are within their bounds.
-bool holds_hf(const std::string& dir, bool bf16, const Backend& backend);
+bool holds_hf(const std::string& dir, DType compute, const Backend& backend);
 
 }  // namespace megalith

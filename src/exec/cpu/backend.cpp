@@ -62,12 +62,15 @@ class CpuInterpreter final : public Interpreter {
   void draw(const Leaf& leaf, const Draw& d) override {
     const auto fill = [&](float* to) { megalith::draw(d, leaf.type, executor_.plan().mesh, executor_.coord(), to); };
     if (leaf.type.dtype == DType::f32) return fill(reinterpret_cast<float*>(executor_.leaf(leaf.name)));
-    check(leaf.type.dtype == DType::bf16 || leaf.type.dtype == DType::u16,
-          "{} is {}: f32, bf16 or what that lacks (u16) can be drawn", leaf.name, name_of(leaf.type.dtype));
+    const DType type = leaf.type.dtype;
+    check(type == DType::bf16 || type == DType::f16 || type == DType::u16,
+          "{} is {}: f32, bf16, what that lacks (u16) or f16 can be drawn", leaf.name, name_of(type));
     std::vector<float> wide(size_t(leaf.bytes) / sizeof(bf16));
     fill(wide.data());
-    if (leaf.type.dtype == DType::u16)
+    if (type == DType::u16)
       std::ranges::transform(wide, reinterpret_cast<u16*>(executor_.leaf(leaf.name)), rest_of);
+    else if (type == DType::f16)
+      std::ranges::copy(wide, reinterpret_cast<f16*>(executor_.leaf(leaf.name)));
     else
       std::ranges::transform(wide, reinterpret_cast<bf16*>(executor_.leaf(leaf.name)), near_of);
   }

@@ -1,6 +1,6 @@
 // Short vectors as GCC and Clang offer them: as wide as the widest register of the machine that is built for. Storage
-// types (bf16) widen to float when loaded. Loops over n elements run whole vectors and one part at the end, through
-// each_vector().
+// types (bf16, f16) widen to float when loaded. Loops over n elements run whole vectors and one part at the end,
+// through each_vector().
 #pragma once
 #include <cstring>
 
@@ -53,6 +53,22 @@ inline Vec<float> load(const bf16* p, Full) {
   std::memcpy(&half, p, sizeof half);
   return Vec<float>(__builtin_convertvector(half, Vec<u32>) << 16);
 }
+// The f32 numbers, as bits, of f16 numbers in the low halves of words. By integers, as the compiler has no fast way.
+template <class W>
+[[gnu::always_inline]] inline W widen_half(W half) {
+  using F = typename VectorOf<float, int(sizeof(W))>::type;
+  using I = typename VectorOf<i32, int(sizeof(W))>::type;
+  const W magnitude = half & 0x7fffu, fraction = half & 0x3ffu;
+  const W small = W(__builtin_convertvector(I(fraction), F) * 0x1p-24f);
+  const W wide = (magnitude << 13) + (magnitude >= 0x7c00u ? W{} + (224u << 23) : W{} + (112u << 23));
+  return (magnitude < 0x400u ? small : wide) | ((half & 0x8000u) << 16);
+}
+template <>
+inline Vec<float> load(const f16* p, Full) {
+  VectorOf<u16, kVectorBytes / 2>::type half;
+  std::memcpy(&half, p, sizeof half);
+  return Vec<float>(widen_half(__builtin_convertvector(half, Vec<u32>)));
+}
 template <class T>
 Vec<accum_t<T>> load(const T* p, Part part) {
   T lanes[kLanes<accum_t<T>>] = {};
@@ -68,6 +84,15 @@ inline void store(bf16* p, Vec<float> v, Full = {}) {  // rounds to nearest even
   const Vec<u32> u = Vec<u32>(v), high = u >> 16;
   const Vec<u32> bits = (u & 0x7fffffffu) > 0x7f800000u ? (high | 0x40u) : ((u + 0x7fffu + (high & 1u)) >> 16);
   const auto half = __builtin_convertvector(bits, VectorOf<u16, kVectorBytes / 2>::type);
+  std::memcpy(static_cast<void*>(p), &half, sizeof half);
+}
+inline void store(f16* p, Vec<float> v, Full = {}) {  // as f16 rounds
+  const Vec<u32> u = Vec<u32>(v), magnitude = u & 0x7fffffffu;
+  const Vec<u32> normal = (magnitude + 0xfffu + ((magnitude >> 13) & 1u) - 0x38000000u) >> 13;
+  const Vec<u32> small = Vec<u32>(Vec<float>(magnitude) + 0.5f) - 0x3f000000u;
+  const Vec<u32> special = magnitude > 0x7f800000u ? (0x7e00u | ((magnitude >> 13) & 0x3ffu)) : Vec<u32>{} + 0x7c00u;
+  const Vec<u32> bits = magnitude >= 0x47800000u ? special : magnitude < 0x38800000u ? small : normal;
+  const auto half = __builtin_convertvector(bits | ((u >> 16) & 0x8000u), VectorOf<u16, kVectorBytes / 2>::type);
   std::memcpy(static_cast<void*>(p), &half, sizeof half);
 }
 template <class T>

@@ -218,6 +218,7 @@ template void drop_factors(const AttentionPlan&, const DropKeys&, i64, float*);
 template void drop_factors(const AttentionPlan&, const DropKeys&, i64, double*);
 template void pack_rows(const float*, i64, i64, i64, float, float*);
 template void pack_rows(const bf16*, i64, i64, i64, float, float*);
+template void pack_rows(const f16*, i64, i64, i64, float, float*);
 template void pack_rows(const double*, i64, i64, i64, double, double*);
 template void transpose_tile(const float*, i64, i64, float*);
 template void transpose_tile(const double*, i64, i64, double*);

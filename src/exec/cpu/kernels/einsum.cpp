@@ -96,6 +96,10 @@ Kernel by_number(const EinsumPlan& plan, Adds adds) {
   }
 }
 
+// Whether T is among the types.
+template <class T, class... X>
+constexpr bool kHas = (std::is_same_v<T, X> || ...);
+
 // y = x * w, or y + x * w.
 Kernel product(const Einsum& op, const Site& site, Adds adds) {
   const auto [ins, outs] = split_spec(op.spec);
@@ -107,7 +111,12 @@ Kernel product(const Einsum& op, const Site& site, Adds adds) {
     return by_gemm(plan, adds, {size_of(types[0]), size_of(types[1]), size_of(types[2])});
   return dispatch_float(types[0], [&]<class X>() {
     return dispatch_float(types[1], [&]<class W>() {
-      return dispatch_float(types[2], [&]<class Y>() { return by_number<X, W, Y>(plan, adds); });
+      return dispatch_float(types[2], [&]<class Y>() -> Kernel {
+        if constexpr (kHas<bf16, X, W, Y> && kHas<f16, X, W, Y>)
+          fail("[einsum] {}: bf16 and f16 in one product", op.spec);
+        else
+          return by_number<X, W, Y>(plan, adds);
+      });
     });
   });
 }

@@ -1,6 +1,6 @@
-// c = a b, or c + a b: matrices with any strides, of f32, bf16 or f64 each, summed in f32 (f64 if one of them is). The
-// operands are converted while they are packed, so bf16 costs no more than f32. Every element is summed in one fixed
-// order: results do not depend on the threads.
+// c = a b, or c + a b: matrices with any strides, of f32, bf16, f16 or f64 each, summed in f32 (f64 if one of them is).
+// The operands are converted while they are packed, so 16-bit ones cost no more than f32. Every element is summed in
+// one fixed order: results do not depend on the threads.
 #pragma once
 #include <memory>
 

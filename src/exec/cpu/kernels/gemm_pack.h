@@ -38,7 +38,8 @@ template <class V, size_t... I>
 // Rows j .. j + N of a panel of W, dense along k: kSteps of k at a time.
 template <class S, class X, i64 W>
 struct Transposer {
-  static constexpr bool kPairs = std::is_same_v<X, bf16> && sizeof(S) == 4;  // two steps in a word
+  static constexpr bool kHalf = std::is_same_v<X, f16>;
+  static constexpr bool kPairs = sizeof(X) == 2 && sizeof(S) == 4;  // two steps in a word
   static constexpr bool kWorks = kPairs || std::is_same_v<X, S>;
   static constexpr int N = int(std::min<i64>(kLanes<S>, W)), E = 16 / int(sizeof(S));  // words in 16 bytes
   static constexpr int kSteps = kPairs ? 2 * E : E;
@@ -70,7 +71,8 @@ struct Transposer {
 #pragma GCC unroll 4
     for (int i = 0; i < E; ++i) {
       if constexpr (kPairs) {
-        const Words even = Words(rows[i]) << 16, odd = Words(rows[i]) & 0xFFFF0000u;
+        Words even = Words(rows[i]) << 16, odd = Words(rows[i]) & 0xFFFF0000u;
+        if constexpr (kHalf) even = widen_half(even >> 16), odd = widen_half(odd >> 16);
         std::memcpy(out + 2 * i * W, &even, sizeof even);
         std::memcpy(out + (2 * i + 1) * W, &odd, sizeof odd);
       } else {
@@ -105,7 +107,10 @@ void copy(const X* x, i64 along, i64 panels, i64 k, S* out) {
   for (i64 p0 = 0; p0 < k; p0 += kSteps)
     for (i64 q = 0; q < panels; ++q)
       for (i64 p = p0; p < std::min(k, p0 + kSteps); ++p)
-        for (i64 j = 0; j < W; ++j) out[(q * k + p) * W + j] = S(x[p * along + q * W + j]);
+        if constexpr (std::is_same_v<X, f16> && sizeof(S) == 4)
+          map(W, kSame, out + (q * k + p) * W, x + p * along + q * W);
+        else
+          for (i64 j = 0; j < W; ++j) out[(q * k + p) * W + j] = S(x[p * along + q * W + j]);
 }
 
 // Panels of W of a block of `rows` rows.

@@ -1,6 +1,6 @@
 // Relayouts between CPU ranks: every row of the table as one exchange of pieces (comm/ranks.h), cut by the blocks that
 // ranks hold (mesh/pieces.h). Sums add the terms in the ranks' order, so all ranks have the same bits, and each run the
-// same ones; terms in bf16 are added in f32.
+// same ones; terms of 16 bits are added in f32.
 #include <algorithm>
 #include <cstring>
 
