@@ -80,16 +80,19 @@ DType embedding_type(const TensorReader& tensors) {
   return tensors.tensors()[tensors.at("embedding.word_embeddings.weight")].dtype;
 }
 
-// The type of all parameters: what is wanted, or bf16 where the run computed so and has main values beside them; none:
-// each as it is stored.
+// The type of all parameters: what is wanted, or the 16 bits that the run computed in and has main values beside them;
+// none: each as it is stored.
 std::optional<DType> parameter_type(const AnyCheckpoint& from, const TensorReader& tensors,
                                     const ConvertOptions& options) {
   if (options.type) return options.type;
   const auto config = parse_json<ordered_json>(from.manifest.config_json);
-  const bool bf16 = config.is_object() && config.contains("bf16") && config["bf16"] == true;
+  const auto is_on = [&](const char* flag) {
+    return config.is_object() && config.contains(flag) && config[flag] == true;
+  };
   const bool state =
       std::ranges::any_of(tensors.tensors(), [](const TensorSpec& t) { return is_optimizer_tensor(t.name); });
-  return bf16 && state ? std::optional(DType::bf16) : std::nullopt;
+  if (!state) return std::nullopt;
+  return is_on("bf16") ? std::optional(DType::bf16) : is_on("fp16") ? std::optional(DType::f16) : std::nullopt;
 }
 
 void check_copied_as_is(const ConvertOptions& options) {
@@ -141,13 +144,14 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   const std::vector<std::string> kinds = kinds_of_state(*tensors, kOptimizerState, trained.ours);
   if (!kinds.empty()) add(trained, "", state + "param.", DType::f32);
   for (const std::string& kind : kinds) add(trained, kOptimizerState + kind + ".", state + kind + ".", DType::f32);
-  const std::string common = pickle_common({.manifest = from.manifest,
-                                            .model = m,
-                                            .rows = rows,
-                                            .has_optimizer = !kinds.empty(),
-                                            .params = type.value_or(embedding_type(*tensors))});
+  const MegatronState common{.manifest = from.manifest,
+                             .model = m,
+                             .rows = rows,
+                             .has_optimizer = !kinds.empty(),
+                             .params = type.value_or(embedding_type(*tensors))};
   target.copy_side_files();
-  save_torch_dist(target.dir, from.manifest.iteration, {common, extra_state_names(m)}, all, target.saving);
+  save_torch_dist(target.dir, from.manifest.iteration,
+                  {pickle_common(common), extra_state_names(m), common_storage(common)}, all, target.saving);
   return i64(all.tensors().size());
 }
 

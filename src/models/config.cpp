@@ -120,7 +120,7 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
   f.add("untie-embeddings-and-output-weights", c.untie_embeddings_and_output_weights,
         "The output layer has weights of its own.");
   f.add("fp32-residual-connection", c.fp32_residual_connection,
-        "With --bf16: what the layers add to is kept in f32, and so are its gradients.");
+        "With --bf16 or --fp16: what the layers add to is kept in f32, and so are its gradients.");
   f.add("parallel-residual", c.parallel_residual,
         "x + attention(norm1(x)) + mlp(norm2(x)), as in GPT-NeoX. Not in Megatron.");
   f.add("parallel-shared-norm", c.parallel_shared_norm,

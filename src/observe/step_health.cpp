@@ -7,6 +7,7 @@
 namespace megalith {
 
 void StepHealth::look(i64 iteration, const StepResult& r) {
+  if (r.may_scale_down) return;  // what a falling loss scale is for
   skipped_in_a_row_ = r.counted ? 0 : skipped_in_a_row_ + 1;
   if (r.counted && r.is_empty())
     log::warn("iteration {}: no label of its {} samples counts: its loss and its gradient are 0", iteration, r.samples);

@@ -1,7 +1,10 @@
 // Ops of the step's end: gradient accumulation over micro-batches, the gradient norm, and the optimizers. None has a
 // gradient.
 #pragma once
+#include <optional>
+
 #include "graph/relayout_op.h"
+#include "ops/loss_scaling.h"
 #include "ops/update_rules.h"
 
 namespace megalith {
@@ -41,14 +44,24 @@ struct SumSquares {
 // and tokens [] -> [4] f64: the mean loss, the gradient norm (of the mean loss), the factor each gradient is multiplied
 // by (clipping included), and 1 if the step counts or 0 if loss or norm are not finite. Means are over one token at
 // least: none has loss and norm 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+// With `scaling` the gradients are those of a scaled loss. The last input is then the loss scale's state [3] f64, which
+// the step leaves as the next one takes it: a second result, in place. Norm and factor are without the scale.
 struct StepScalars {
   static constexpr std::string_view name = "step_scalars";
   double clip = 0;  // 0: off
-  void fields(auto&& v) const { v("clip", clip); }
-  LayoutRule rule() const { return {.spec = ",,->n", .sizes = {{'n', 4}}}; }
-  std::vector<DType> dtypes(Types) const { return {DType::f64}; }
+  std::optional<LossScaling> scaling = {};
+  void fields(auto&& v) const {
+    v("clip", clip);
+    if (!scaling) return;
+    const quant::LossScaleRule& r = scaling->rule;
+    v("unit", scaling->unit), v("scale", r.initial), v("constant", scaling->constant);
+    v("least", r.least), v("window", r.window), v("hysteresis", r.hysteresis);
+  }
+  LayoutRule rule() const { return {.spec = scaling ? ",,,s->n,s" : ",,->n", .sizes = {{'n', 4}}}; }
+  std::vector<DType> dtypes(Types) const { return std::vector(scaling ? 2 : 1, DType::f64); }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const { return {10, total_bytes(ins, outs)}; }
+  std::vector<Alias> aliases() const { return scaling ? std::vector<Alias>{{1, 3, true}} : std::vector<Alias>{}; }
 };
 namespace step_scalar {
 constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;

@@ -32,10 +32,21 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
       .also(config::Spelling{.flag = "--use-checkpoint-opt_param-scheduler", .constant = "true"});
 }
 
+void list_loss_scale(OptimizerConfig& c, config::FieldList& f) {
+  f.group("Loss scale");
+  f.add("loss-scale", c.loss_scale, "With --fp16 or --bf16: the loss's gradient is always scaled by this.");
+  f.add("initial-loss-scale", c.initial_loss_scale, "With --fp16, without --loss-scale: the scale at first.");
+  f.add("min-loss-scale", c.min_loss_scale, "The scale never falls below this.")
+      .also(config::Spelling{.flag = "--min-scale"});
+  f.add("loss-scale-window", c.loss_scale_window, "Steps without overflow until the scale doubles.");
+  f.add("hysteresis", c.hysteresis, "Steps with overflow until the scale halves.");
+}
+
 }  // namespace
 
 void list_fields(OptimizerConfig& c, config::FieldList& f) {
   list_learning_rate(c, f);
+  list_loss_scale(c, f);
   f.group("Optimizer");
   f.add("optimizer",
         config::EnumRef{&c.optimizer, [](const void* m) { return *static_cast<const i64*>(m); },

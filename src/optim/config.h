@@ -46,6 +46,12 @@ struct OptimizerConfig {
 
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
 
+  // What the loss is multiplied by for its backward: always the first if it is given; else with --fp16 by the rule of
+  // quant/loss_scale.h.
+  std::optional<double> loss_scale;
+  double initial_loss_scale = 0x1p32, min_loss_scale = 1;
+  i64 loss_scale_window = 1000, hysteresis = 2;
+
   // What is kept beside the weights: first moments (means of gradients), second ones (of their squares), and gradients.
   StateDType exp_avg_dtype = StateDType::fp32, exp_avg_sq_dtype = StateDType::fp32;
   GradientDType main_grads_dtype = GradientDType::fp32;

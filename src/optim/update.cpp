@@ -1,5 +1,8 @@
 #include "optim/update.h"
 
+#include "ops/einsum.h"
+#include "ops/scale.h"
+#include "ops/tally.h"
 #include "ops/update.h"
 #include "optim/offload.h"
 #include "optim/optimizer.h"
@@ -55,6 +58,21 @@ LeafSpec leaf_beside(const Parameter& p, const std::string& suffix, DType dtype,
   return leaf;
 }
 
+Value loss_scale_leaf(Builder& b) {
+  return b.leaf({kLossScale, {DType::f64, {loss_scale_state::kSize}, whole(1)}, Role::scalar, false});
+}
+
+// The output `step`, and with a scaled loss that of its scale.
+Value decide(Builder& b, double clip, Value squares, const GradientSums& sums,
+             const std::optional<LossScaling>& scaling) {
+  std::vector<Value> ins = {reduced(b, squares), reduced(b, stage_term(b, sums.loss)),
+                            reduced(b, stage_term(b, sums.tokens))};
+  if (scaling) ins.push_back(loss_scale_leaf(b));
+  const std::vector<Value> outs = b.add(StepScalars{clip, scaling}, ins);
+  if (scaling) b.graph().outputs[kLossScale] = outs[1];
+  return b.graph().outputs["step"] = outs[0];
+}
+
 // The new weights of a parameter, or of a rank's part of a pool.
 Value add_optimizer(Builder& b, const Parameter& p, Value gradient, Value scalars, const OptimizerConfig& c,
                     const Precision& precision, bool host) {
@@ -84,9 +102,16 @@ Value add_optimizer(Builder& b, const Pool& pool, const Parameter& like, Value g
 
 }  // namespace
 
+void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& scaling) {
+  b.set_phase(Phase::backward), b.set_module("loss scale");
+  const Value scale = b.add1(ReadFrom{loss_scale_state::kScale, 1}, {loss_scale_leaf(b)});
+  const Value scaled = b.add1(Scale{1, scaling.unit}, {scale});
+  for (auto& [sum, root] : roots) root = einsum(b, ",o->", root, scaled);
+}
+
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const Precision& precision, const std::vector<Pool>& pools,
-                const Traffic& traffic, const StageEnd& stage) {
+                const Traffic& traffic, const StageEnd& stage, const std::optional<LossScaling>& scaling) {
   b.set_phase(Phase::update);
   b.set_module("gradient norm");
   if (!pools.empty()) place_members(b, pools, parameters);
@@ -102,10 +127,7 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;
   }
-  const Value scalars =
-      b.add1(StepScalars{config.clip_grad},
-             {reduced(b, squares), reduced(b, stage_term(b, sums.loss)), reduced(b, stage_term(b, sums.tokens))});
-  b.graph().outputs["step"] = scalars;
+  const Value scalars = decide(b, config.clip_grad, squares, sums, scaling);
   b.set_module("optimizer");
   const std::vector<bool> host = on_host(parameters, config);
   if (pools.empty())

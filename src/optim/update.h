@@ -1,10 +1,13 @@
 // The end of a step as graph: gradients reduced over the ranks, their norm by ownership, clipping, the optimizer.
 // docs/layouts.md, section 6.
 #pragma once
+#include <map>
+#include <optional>
 #include <vector>
 
 #include "graph/builder.h"
 #include "models/parameter.h"
+#include "ops/loss_scaling.h"
 #include "optim/config.h"
 #include "optim/pools.h"
 #include "optim/reduce.h"
@@ -29,6 +32,10 @@ struct GradientSums {
   Value loss, tokens;
 };
 
+inline constexpr const char* kLossScale = "loss_scale";  // the state's leaf, and the output of the step's end
+// What the backward starts from, of each term of the loss, is multiplied by the loss scale.
+void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& scaling);
+
 // Of a pipeline's stage.
 struct StageEnd {
   bool last = false;   // of the stages: what it shares with the first is counted there
@@ -42,9 +49,11 @@ Value stage_term(Builder& b, Value v);
 
 // Appends the update phase. Its input leaves (hyper_name) f64 are filled by the host before each step (ops/update.h);
 // its output `step` [4] f64 tells loss, gradient norm, factor and whether the step counted. `pools`: the distributed
-// optimizer's; none: every rank updates all that it holds.
+// optimizer's; none: every rank updates all that it holds. `scaling`: the gradients are those of a scaled loss; the
+// output kLossScale is the scale's state behind the step.
 void add_update(Builder& b, const std::vector<Parameter>& parameters, const GradientSums& sums,
                 const OptimizerConfig& config, const Precision& precision = {}, const std::vector<Pool>& pools = {},
-                const Traffic& traffic = {}, const StageEnd& stage = {});
+                const Traffic& traffic = {}, const StageEnd& stage = {},
+                const std::optional<LossScaling>& scaling = {});
 
 }  // namespace megalith

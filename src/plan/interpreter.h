@@ -53,7 +53,7 @@ class Interpreter {
   virtual void begin_copies(std::span<const Copy> copies) = 0;
   virtual void wait_for_copies() = 0;  // until they are made; on any thread
 
-  // Fills a leaf's local block with random numbers: f32, the nearest bf16, or what that lacks (u16,
+  // Fills a leaf's local block with random numbers: f32, the nearest bf16 or f16, or what that lacks (u16,
   // base/split_float.h).
   virtual void draw(const Leaf& leaf, const Draw& draw) = 0;
   // A leaf's memory itself where the host can see it, so that saving copies nothing; nullptr elsewhere.
@@ -96,6 +96,7 @@ class Backend {
   virtual ~Backend() = default;
   virtual std::string name() const = 0;                                  // "cpu", "cuda"
   virtual std::string device_name() const = 0;                           // "NVIDIA H200"
+  virtual bool has_f16() const { return true; }                          // kernels of f16, and of a scaled loss
   virtual std::string bf16_products() const { return {}; }               // how, where that depends on the machine
   virtual i64 workspace_bytes(const Graph& g, const Node& n) const = 0;  // beside the node's buffers
   // Of the memory that plans live in, which is the device's own if it has one:

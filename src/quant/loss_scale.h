@@ -9,6 +9,7 @@ struct LossScaleRule {
   float initial = 0x1p32f, least = 1;
   i32 window = 1000;   // steps without overflow until the scale doubles
   i32 hysteresis = 2;  // steps with overflow until it halves
+  bool operator==(const LossScaleRule&) const = default;
 };
 
 struct LossScale {
@@ -17,6 +18,8 @@ struct LossScale {
   i32 left;       // overflows until the scale halves; goes on below 0, and is set anew only when the scale grows
 
   constexpr explicit LossScale(const LossScaleRule& rule) : scale(rule.initial), left(rule.hysteresis) {}
+
+  bool operator==(const LossScale&) const = default;
 
   // What gradients are multiplied with.
   constexpr float inverse() const { return float(1.0 / double(scale)); }

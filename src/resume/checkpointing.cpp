@@ -16,6 +16,7 @@
 #include "ckpt/native/save_directory.h"
 #include "ckpt/not_loadable.h"
 #include "config/file.h"
+#include "resume/loss_scale_json.h"
 #include "resume/resume.h"
 #include "resume/upcycling.h"
 #include "settings/schedules.h"
@@ -51,6 +52,7 @@ std::string state_json(const RunProgress& p, const Schedules& schedules) {
             {"data", data_json(p.data)},
             {"schedules", schedules_to_json(schedules)}};
   if (!p.hf_config.empty()) j["hf_config"] = p.hf_config;
+  if (p.state.loss_scale) j["loss_scale"] = to_json(*p.state.loss_scale);
   return j.dump(2, ' ', false, json::error_handler_t::replace);
 }
 
@@ -69,6 +71,7 @@ RunProgress read_progress(const AnyCheckpoint& c, const json& j) {
                .optimizer_steps = count_field(j, "optimizer_steps"),
                .skipped_iterations = count_field(j, "skipped_iterations"),
                .skipped_samples = j.contains("skipped_samples") ? count_field(j, "skipped_samples") : 0};
+    if (j.contains("loss_scale")) p.state.loss_scale = read_loss_scale(j["loss_scale"]);
     const json& i = field(j, "interval");
     for (const auto& [name, sum] : field(i, "losses").items())
       p.interval.sums.push_back({name, sum.is_number() ? sum.get<double>() : std::nan("")});
@@ -219,7 +222,7 @@ void RunStart::read_run(const Options& options) {
         "{} was saved with another --optimizer: give the same one, or --no-load-optim", c.path);
   const json state = parse_state(c);
   progress_ = read_progress(c, state);
-  if (t.no_load_optim) progress_.state.optimizer_steps = 0;
+  if (t.no_load_optim) progress_.state.optimizer_steps = 0, progress_.state.loss_scale.reset();
   schedules_ = choose_schedules(options, state.contains("schedules") ? state["schedules"] : json(), c.path);
   const std::set<std::string> told = names_in(c.manifest.config_json);
   const std::string changed = changed_settings(options, stored, told);

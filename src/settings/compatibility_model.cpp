@@ -121,7 +121,7 @@ std::string numbers(const Options& o) {
 
 std::string residual_precision(const Options& o) {
   if (!o.model.fp32_residual_connection || precision_of(o).activations != DType::f32) return {};
-  return "--fp32-residual-connection has no effect without --bf16: all is computed in f32";
+  return "--fp32-residual-connection has no effect without --bf16 or --fp16: all is computed in f32";
 }
 
 std::string alibi_scale(const Options& o) {
@@ -186,7 +186,7 @@ std::vector<Rule> model_rules() {
       {"dropout is from 0 to below 1", Topic::model, Action::refuse, dropout},
       {"norm-epsilon is positive, deviations of initial weights are not negative", Topic::model, Action::refuse,
        numbers},
-      {"fp32-residual-connection comes with bf16", Topic::model, Action::warn, residual_precision},
+      {"fp32-residual-connection comes with bf16 or fp16", Topic::model, Action::warn, residual_precision},
       {"scale-alibi comes with alibi", Topic::model, Action::warn, alibi_scale},
       {"padded-vocab-size is at least the vocabulary", Topic::model, Action::refuse, padding},
       {"mtp-num-layers is less than seq-length, and its loss has no negative factor", Topic::model, Action::refuse,

@@ -25,7 +25,7 @@ constexpr Row kAccepted[] = {
      "--no-scaled-masked-softmax-fusion --scaled-upper-triang-masked-softmax-fusion="},
     {"softmax, norms' statistics and the loss are in f32 always",
      "--attention-softmax-in-fp32 --disable-bf16-reduced-precision-matmul --apply-query-key-layer-scaling "
-     "--no-query-key-layer-scaling"},
+     "--no-query-key-layer-scaling --fp16-lm-cross-entropy"},
     {"gradients are accumulated in f32 always",
      "--no-gradient-accumulation-fusion --fp32-allreduce --ddp-param-name-patterns-for-fp32-local-accumulation=*"},
     {"loss and gradients are normalised per token over the global batch always",

@@ -14,10 +14,6 @@ constexpr Feature kOfModel[] = {
      "--keep-fp8-transpose-cache-when-using-custom-fsdp --kitchen-attention-backend= "
      "--moe-router-padding-for-quantization --moe-router-padding-for-fp8",
      ""},
-    {"fp16 is not built yet: train with --bf16 or in f32", "--fp16",
-     "--loss-scale= --initial-loss-scale= --min-loss-scale= --min-scale= --loss-scale-window= --hysteresis= "
-     "--fp16-lm-cross-entropy",
-     ""},
     {"this part of a mixture of experts is not built yet",
      "--moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
      "--moe-routing-trace-path= --moe-extended-tp "

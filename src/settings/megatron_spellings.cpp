@@ -40,7 +40,6 @@ constexpr Spelling kSpellings[] = {
 };
 
 constexpr Spelling kNearest[] = {
-    {"--fp16", "--bf16"},
     {"--pretrained-checkpoint", "--finetune --load"},
     {"--patch-tokenizer-type", "--tokenizer-type HuggingFaceTokenizer"},
     {"--zero-stage", "--use-distributed-optimizer=true"},

@@ -44,7 +44,7 @@ struct TrainConfig {
   double exit_duration_in_mins = 0;  // leave after this time; 0: never
   ExitSignal exit_signal = ExitSignal::term;
   i64 seed = 1234;
-  bool bf16 = false;
+  bool bf16 = false, fp16 = false;
   DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
   i64 max_skipped_in_a_row = 10;  // iterations, then the run ends by an error; 0: never

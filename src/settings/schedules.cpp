@@ -70,6 +70,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.mesh = mesh_of(o.parallel, o.model);
   s.mode.batch = o.train.micro_batch_size * o.parallel.data_parallel_size();
   s.mode.precision = precision_of(o);
+  s.loss_scaling = loss_scaling_of(o);
   s.mode.seed = u64(o.train.seed);
   s.mode.tally_layers = o.train.moe_per_layer_logging;
   s.mode.tally_experts = o.train.log_expert_load || s.mode.tally_layers || o.train.save_tokens_per_expert_interval > 0;

@@ -30,6 +30,7 @@ struct StepSpec {
   i64 pool_size = 0;             // then; 0: by Megatron's rule
   Traffic traffic;
   PipelineSpec pipeline;
+  std::optional<LossScaling> loss_scaling = {};
   bool copies_state = false;         // for saves beside the training
   std::set<std::string> passes_off;  // beside the backend's own
 };
@@ -44,6 +45,7 @@ struct PlannedStep {
   std::optional<PipelineStage> pipeline;
   std::vector<DataInput> inputs;   // of the model
   std::vector<std::string> terms;  // the names of the loss's terms; the first is trained on
+  std::optional<LossScaling> loss_scaling;
   TallyPlaces tallies;             // of the numbers that a training step counts beside its loss
   std::list<Graph> graphs;         // that the programs are of; the first is of a training step's first piece
   std::vector<PassReport> passes;  // of a training step; evaluation's too in a pipeline, or where there is no training

@@ -32,6 +32,7 @@ std::string own_name(const std::string& name) { return name; }
 StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const std::set<std::string>& passes_off)
     : spec_(spec), workspace_(workspace), passes_off_(passes_off) {
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
+  if (spec.train) out_.loss_scaling = spec.loss_scaling;
   if (spec.train) out_.tallies = tally_places(out_.terms, spec.model->tallies(spec.mode));
   if (spec.pipeline.schedule.stages > 1) out_.pipeline = stage_of(spec.pipeline);
   pieces_ = in_pipeline() ? out_.pipeline->pieces : std::vector<StagePiece>{{spec.model->whole()}};
@@ -76,6 +77,7 @@ void StepPlanner::build_training(const StagePiece& piece) {
   const Built model = spec_.model->build(b, piece, spec_.mode);
   const bool has_loss = !piece.sends;
   std::map<Value, Value> roots = roots_of(b, model.terms, has_loss);
+  if (spec_.loss_scaling && !roots.empty()) scale_roots(b, roots, *spec_.loss_scaling);
   if (piece.sends) {
     const Type type = b.type(model.output).dual(b.grad_dtype(model.output));
     roots[model.output] = b.leaf({"dout" + piece.suffix, type, Role::input, true});
@@ -126,7 +128,7 @@ void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& paramete
   Builder b(g);
   const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
   add_update(b, parameters, {sums.gradients, sums.loss.sum, sums.loss.weight}, spec_.optimizer, spec_.mode.precision,
-             out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{});
+             out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{}, spec_.loss_scaling);
   if (out_.tallies.empty()) return;
   const Value total = g.outputs[kTally] = total_of_tallies(b, tallies);
   update_at_end(b, untrained_, out_.tallies, total, g.outputs.at("step"));

@@ -23,6 +23,7 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
       rates_{schedules, std::make_shared<OptimizerConfig>(optimizer)},
       terms_(step.terms),
       tallies_(step.tallies),
+      scaling_(step.loss_scaling),
       inputs_(step.inputs),
       pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
@@ -63,6 +64,7 @@ void Trainer::write_hyper(const RunState& state, const Leaf& leaf, const Optimiz
 void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState& state) {
   check(started_.size() < 2, "a third step is started before the first is finished");
   write_hyper(state);
+  if (started_.empty()) write_loss_scale(state);
   const i64 before = batches.consumed_samples();
   const double waited = batches.seconds_waited();
   StepBatches all(batches, micro_batches, inputs_);
@@ -79,6 +81,7 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   const int program = plan_.index_of(updating());
   step.ticket = interpreter_.request(program, "step");
   if (!tallies_.empty()) step.tally = interpreter_.request(program, kTally);
+  if (scaling_) step.loss_scale = interpreter_.request(program, kLossScale);
   started_.push_back(std::move(step));
 }
 
@@ -91,8 +94,28 @@ StepResult Trainer::finish_step(RunState& state) {
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
   if (step.tally) read_tallies(interpreter_.take(*step.tally), r);
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
+  read_loss_scale(step, state, r);
   state.advance(step.samples, r.counted);
   return r;
+}
+
+// Where no step is under way the device has what the last one left, or what a run before has.
+void Trainer::write_loss_scale(const RunState& state) {
+  if (!scaling_) return;
+  const quant::LossScale start(scaling_->rule), scale = scaling_->constant ? start : state.loss_scale.value_or(start);
+  double numbers[loss_scale_state::kSize];
+  loss_scale_state::write(scale, numbers);
+  interpreter_.write(plan_.leaf(kLossScale), numbers);
+}
+
+void Trainer::read_loss_scale(const Started& step, RunState& state, StepResult& out) {
+  state.loss_scale.reset();
+  if (!step.loss_scale) return;
+  const quant::LossScale scale = loss_scale_state::read(scaling_->rule, interpreter_.take(*step.loss_scale).data());
+  out.loss_scale = scale.scale;
+  if (scaling_->constant) return;
+  out.may_scale_down = !out.counted && scale.scale > scaling_->rule.least;
+  state.loss_scale = scale;
 }
 
 // The terms' sums come first, each with its weight.

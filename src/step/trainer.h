@@ -26,8 +26,9 @@ struct RunState {
   i64 schedule_samples = 0;  // of the steps that counted: where the schedules are
   i64 optimizer_steps = 0;   // that counted: Adam's t
   i64 skipped_iterations = 0;
-  i64 skipped_samples = 0;                  // by which steps were made smaller (--decrease-batch-size-if-needed)
-  void advance(i64 samples, bool counted);  // by one step
+  std::optional<quant::LossScale> loss_scale{};  // of the next step; none: as it starts, or there is none
+  i64 skipped_samples = 0;                       // by which steps were made smaller (--decrease-batch-size-if-needed)
+  void advance(i64 samples, bool counted);       // by one step
   bool operator==(const RunState&) const = default;
 };
 
@@ -52,6 +53,8 @@ struct TermSums {
 struct StepResult {
   double loss = 0;                  // mean over the tokens of the global batch
   double grad_norm = 0;             // before clipping
+  double loss_scale = 1;            // behind the step
+  bool may_scale_down = false;      // skipped, and the loss scale can still fall
   bool counted = true;              // false: loss or norm were not finite and nothing was updated
   i64 samples = 0;                  // read for it
   double data_wait = 0;             // seconds that it waited for them
@@ -86,7 +89,7 @@ class Trainer {
  private:
   struct Started {
     int ticket = 0;
-    std::optional<int> tally = {};  // a ticket too
+    std::optional<int> tally = {}, loss_scale = {};  // tickets too
     i64 samples = 0;
     double data_wait = 0;
   };
@@ -101,6 +104,8 @@ class Trainer {
   void write_hyper(const RunState& state, const Leaf& leaf, const Optimizer& optimizer, bool own_rate);
   void read_tallies(const std::vector<double>& numbers, StepResult& out) const;
   Evaluation evaluated(const std::string& program) const;  // empty: nothing was
+  void write_loss_scale(const RunState& state);
+  void read_loss_scale(const Started& step, RunState& state, StepResult& out);
   const char* updating() const { return pipeline_ ? "update" : "last-micro-batch"; }  // the program
 
   const Plan& plan_;
@@ -108,6 +113,7 @@ class Trainer {
   Rates rates_;
   std::vector<std::string> terms_;  // of the loss
   TallyPlaces tallies_;
+  std::optional<LossScaling> scaling_;
   std::vector<DataInput> inputs_;  // of the model
   std::optional<Pipeline> pipeline_;
   std::optional<Feed> feed_;  // without a pipeline

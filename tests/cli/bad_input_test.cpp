@@ -42,7 +42,7 @@ TEST_F(BadInput, Flags) {
   refuses("--vocab-size 100", "257 tokens");
   refuses("--device gpu", "--device gpu: want auto, cpu or cuda");
   refuses("--device h100", "--device h100: want auto, cpu or cuda");
-  tells("--fp16", "--fp16");
+  tells("--use-bnb-optimizer", "--use-bnb-optimizer");
   refuses("--tensor-model-parallel-size 2", "start a multiple of 2 ranks");
   refuses("--expert-model-parallel-size 2", "--expert-model-parallel-size 2 shares out experts and there are none");
   refuses("--world-size 2", "--world-size is for --dry-run");

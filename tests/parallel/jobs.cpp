@@ -45,15 +45,19 @@ std::vector<Seat> seats(const std::vector<Job>& jobs, int ranks) {
 
 json read_metrics(const std::string& path) {
   json losses = json::array(), norms = json::array(), validation = json::array(), terms = json::object();
+  json scales = json::array(), skipped = json::array();
   std::ifstream in(path);
   for (std::string text; std::getline(in, text);) {
     const json line = json::parse(text);
     if (line.contains("lm_loss")) losses.push_back(line["lm_loss"]), norms.push_back(line["grad_norm"]);
+    if (line.contains("loss_scale"))
+      scales.push_back(line["loss_scale"]), skipped.push_back(line["skipped_iterations"]);
     if (line.contains("validation_loss")) validation.push_back(line["validation_loss"]);
     for (const auto& [name, value] : line.items())
       if (name.ends_with("_loss") && name != "lm_loss" && name != "validation_loss") terms[name].push_back(value);
   }
-  return {{"losses", losses}, {"norms", norms}, {"validation", validation}, {"terms", terms}};
+  return {{"losses", losses}, {"norms", norms},   {"validation", validation},
+          {"terms", terms},   {"scales", scales}, {"skipped", skipped}};
 }
 
 // What this rank can tell of its part in a job.
@@ -110,6 +114,7 @@ std::vector<Outcome> run_jobs(Ranks& ranks, const std::vector<Job>& jobs, const 
       o.state.push_back(part["state"].get<u64>());
       if (!part.contains("losses")) continue;
       o.losses = numbers(part["losses"]), o.norms = numbers(part["norms"]);
+      o.scales = numbers(part["scales"]), o.skipped = numbers(part["skipped"]);
       o.validation = numbers(part["validation"]), o.seconds = part["seconds"];
       for (const auto& [name, values] : part["terms"].items()) o.terms[name] = numbers(values);
     }

@@ -20,6 +20,7 @@ struct Job {
 struct Outcome {
   std::vector<double> losses, norms;                 // of each step
   std::map<std::string, std::vector<double>> terms;  // the loss's other terms, by name
+  std::vector<double> scales, skipped;               // of each step: the loss scale, and 1 if it did not count
   std::vector<double> validation;                    // of each evaluation
   std::vector<u64> state;                            // of each rank: a hash of parameters and optimizer state
   double seconds = 0;

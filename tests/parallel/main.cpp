@@ -9,6 +9,7 @@
 //   activations  layers' values in the host's memory: the same bits and checkpoints as without
 //   beside    gradients reduced beside the backward, and at the end: the same bits
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
+//   fp16      computed in fp16, with a loss scale that moves: the same steps skipped as on one rank
 //   mistakes  with one relayout left out, of each kind in turn: it must be noticed
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
 //   expert-checkpoints  the same of a mixture of experts
@@ -36,6 +37,7 @@
 #include "tests/parallel/experts.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
+#include "tests/parallel/halves.h"
 #include "tests/parallel/offload.h"
 #include "tests/parallel/watched.h"
 
@@ -229,6 +231,7 @@ const std::map<std::string, int (*)(const Hall&)> kModes = {
     {"activations", activations},
     {"beside", beside},
     {"bf16", bf16},
+    {"fp16", fp16},
     {"mistakes", mistakes},
     {"checkpoints", checkpoints},
     {"expert-checkpoints", expert_checkpoints},

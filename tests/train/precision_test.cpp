@@ -22,6 +22,13 @@ TEST(PrecisionRecipe, is_f32_or_with_bf16_the_model_alone_is_bf16) {
     EXPECT_EQ(part, DType::f32);
 }
 
+TEST(PrecisionRecipe, has_f16_in_the_place_of_bf16) {
+  EXPECT_EQ(recipe("--fp16"), computing_in(DType::f16));
+  Precision p = computing_in(DType::f16);
+  p.residual = DType::f32;
+  EXPECT_EQ(recipe("--fp16 --fp32-residual-connection"), p);
+}
+
 TEST(PrecisionRecipe, has_a_part_for_each_flag) {
   Precision p = computing_in(DType::bf16);
   p.residual = DType::f32;

@@ -112,6 +112,7 @@ void copy_settings(const PickleValue& args, ordered_json& config) {
     Kind kind;
   };
   constexpr Setting kSettings[] = {{"bf16", Kind::boolean},
+                                   {"fp16", Kind::boolean},
                                    {"global_batch_size", Kind::integer},
                                    {"micro_batch_size", Kind::integer},
                                    {"train_iters", Kind::integer},

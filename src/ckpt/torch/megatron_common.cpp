@@ -4,6 +4,7 @@
 
 #include "base/check.h"
 #include "base/parse_json.h"
+#include "ckpt/torch/grad_scaler.h"
 #include "ckpt/torch/megatron_mixture.h"
 #include "ckpt/torch/pickle_writer.h"
 #include "ckpt/torch/torch_file.h"
@@ -242,7 +243,7 @@ void put_scheduler(PickleWriter& p, const ordered_json& s, i64 samples) {
 }
 
 // A chain of two where the run's experts are shared out: so has Megatron-LM with as many expert-parallel ranks.
-void put_optimizer(PickleWriter& p, const ModelConfig& m, const ordered_json& config, const ordered_json& state) {
+void put_optimizer(PickleWriter& p, const MegatronState& s, const ordered_json& config, const ordered_json& state) {
   const auto steps = i64(number(state, "optimizer_steps", 0));
   const auto put_one = [&](const GroupsOf& of) {
     p.dict([&] {
@@ -251,19 +252,22 @@ void put_optimizer(PickleWriter& p, const ModelConfig& m, const ordered_json& co
         p.text("param_groups");
         put_param_groups(p, config, state.value("schedules", ordered_json::object()), steps, of);
       });
+      put_grad_scaler(p, s.manifest);
       p.entry("param_state_sharding_type", std::string_view("fully_reshardable"));
     });
   };
   p.text("optimizer");
-  const bool chain = has_experts(m) && number(config, "expert_model_parallel_size", 1) > 1;
+  const bool chain = has_experts(s.model) && number(config, "expert_model_parallel_size", 1) > 1;
   if (!chain) return put_one({.experts = false, .vectors = true});
   p.dict([&] {
     p.integer(0), put_one({.experts = false, .vectors = true});
-    p.integer(1), put_one({.experts = true, .vectors = m.mlp_bias()});
+    p.integer(1), put_one({.experts = true, .vectors = s.model.mlp_bias()});
   });
 }
 
 }  // namespace
+
+std::string common_storage(const MegatronState& s) { return s.has_optimizer ? grad_scaler_storage(s.manifest) : ""; }
 
 std::string pickle_common(const MegatronState& s) {
   const auto config = parse_json<ordered_json>(s.manifest.config_json);
@@ -275,7 +279,7 @@ std::string pickle_common(const MegatronState& s) {
     p.object("argparse", "Namespace", [&] { p.dict([&] { put_args(p, s, config); }); });
     p.entry("checkpoint_version", 3.0);
     p.entry("iteration", s.manifest.iteration);
-    if (s.has_optimizer) put_optimizer(p, s.model, config, state);
+    if (s.has_optimizer) put_optimizer(p, s, config, state);
     if (state.contains("schedules")) put_scheduler(p, state["schedules"], i64(number(state, "schedule_samples", 0)));
     p.entry("num_floating_point_operations_so_far", i64{0});
     p.text("content_metadata");

@@ -20,6 +20,9 @@ struct MegatronState {
 // The pickle. Our own settings and state go along as text under "megalith", so that reading it back loses nothing.
 std::string pickle_common(const MegatronState& state);
 
+// The bytes of the tensor in it, if there is one: fp16's loss scale.
+std::string common_storage(const MegatronState& state);
+
 // What the model has that Megatron-LM's arguments can't say, for a message; "" if nothing: it would load the weights
 // and compute something else.
 std::string unknown_to_megatron(const ModelConfig& model);

@@ -174,8 +174,9 @@ std::unique_ptr<PartWriter> megatron_writer(const MegatronRun& run, const std::v
     add(t, t.name.substr(end + 1), state + t.name.substr(kind, end + 1 - kind), DType::f32);
   }
   const MegatronState common{run.manifest, run.model, rows, run.has_optimizer, run.params};
-  return std::make_unique<DistcpWriter>(TorchDistContent{pickle_common(common), extra_state_names(run.model)},
-                                        std::move(blocks), rank, options);
+  return std::make_unique<DistcpWriter>(
+      TorchDistContent{pickle_common(common), extra_state_names(run.model), common_storage(common)}, std::move(blocks),
+      rank, options);
 }
 
 }  // namespace megalith

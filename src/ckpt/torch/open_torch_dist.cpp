@@ -7,6 +7,7 @@
 #include "ckpt/formats.h"
 #include "ckpt/tensors/joined_tensors.h"
 #include "ckpt/torch/bucketed_state.h"
+#include "ckpt/torch/grad_scaler.h"
 #include "ckpt/torch/megatron_args.h"
 #include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/read_megatron.h"
@@ -40,8 +41,9 @@ AnyCheckpoint open_torch_dist(const CheckpointPlace& place, const AnyOpenOptions
     return all;
   };
   const auto own = bucketed ? dist.object(kBucketedOptimizer) : nullptr;
-  const auto steps = optimizer_steps(own ? own->root() : common.find("optimizer"));
-  read_megatron(dist.share(), common, find_state, steps, options.vocab_size, c);
+  const PickleValue* optimizer = own ? own->root() : common.find("optimizer");
+  read_megatron(dist.share(), common, find_state, optimizer_steps(optimizer), options.vocab_size, c);
+  take_grad_scaler(optimizer, own ? own->file : dist.common_file(), c.manifest);
   const bool named = !bucketed && !pickled;
   if (!c.state_problem.empty())
     c.state_problem = fmt::format(

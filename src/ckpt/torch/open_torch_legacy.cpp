@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "ckpt/formats.h"
+#include "ckpt/torch/grad_scaler.h"
 #include "ckpt/torch/optimizer_state.h"
 #include "ckpt/torch/read_megatron.h"
 #include "ckpt/torch/torch_legacy.h"
@@ -23,6 +24,7 @@ AnyCheckpoint open_torch_legacy(const CheckpointPlace& place, const AnyOpenOptio
     return files.share();
   };
   read_megatron(files.share(), files.common(), find_state, files.optimizer_steps(), options.vocab_size, c);
+  take_grad_scaler(files.common().find("optimizer"), files.common_file(), c.manifest);
   if (!c.state_problem.empty())
     c.state_problem = fmt::format(
         "its optimizer state can't be placed for certain, as {}: save it with Megatron's --ckpt-format torch_dist "

@@ -30,6 +30,7 @@ class TorchDist {
   const std::vector<std::string>& unread() const { return unread_; }  // tensors of types that we don't have
   // The dict that Megatron keeps beside the tensors (common.pt, or the object common_state); nullptr if there is none.
   const PickleValue* common() const { return common_ ? common_root_ : nullptr; }
+  const TorchFile& common_file() const { return *common_; }  // where there is one
 
  private:
   struct Item {

@@ -227,7 +227,7 @@ std::string DistcpWriter::write(const std::string& at) {
 void DistcpWriter::describe(const std::string& at, const std::vector<std::string>& accounts) {
   Item object;
   const std::vector<DistTensor> tensors = join_accounts(accounts, object);
-  write_text(at + "/common.pt", torch_archive(content_.common, "common"), options_.hook);
+  write_text(at + "/common.pt", torch_archive(content_.common, "common", content_.storage), options_.hook);
   write_text(at + "/.metadata", pickle_metadata(content_.empty_objects, object, tensors), options_.hook);
   write_text(at + "/metadata.json", R"({"sharded_backend": "torch_dist", "sharded_backend_version": 1})",
              options_.hook);

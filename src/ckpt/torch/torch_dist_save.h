@@ -11,6 +11,7 @@ namespace megalith {
 struct TorchDistContent {
   std::string common;                        // the pickle of common.pt
   std::vector<std::string> empty_objects{};  // names of objects that hold one empty tensor each (_extra_state)
+  std::string storage{};                     // of the tensor in common.pt
 };
 
 // Each rank writes its tensors and blocks into files of its own, __RANK_N.distcp, each block as a chunk; the first rank

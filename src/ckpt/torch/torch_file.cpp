@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstring>
 #include <iterator>
 
 #include "base/check.h"
@@ -100,6 +101,21 @@ std::optional<TorchTensor> TorchFile::tensor(const PickleValue& value, const std
                          value.text.starts_with("torch._utils._rebuild_parameter") && !value.args->items.empty();
   const auto call = tensor_call(parameter ? *value.args->items[0] : value);
   return call ? std::optional(place(*call, name)) : std::nullopt;
+}
+
+std::optional<double> TorchFile::number(const PickleValue& value) const {
+  if (value.kind == PickleValue::Kind::integer) return double(value.integer);
+  if (value.kind == PickleValue::Kind::real) return value.real;
+  const auto t = tensor(value);
+  if (!t || t->type != "float32" || count(t->shape) != 1 || t->swapped) return std::nullopt;
+  for (const ZipRecord& r : zip_.records()) {
+    if (t->position < r.begin || t->position >= r.begin + r.size) continue;
+    const std::vector<std::byte> bytes = zip_.bytes(r);
+    float out = 0;
+    std::memcpy(&out, bytes.data() + t->position - r.begin, sizeof out);  // place() has seen that it fits
+    return double(out);
+  }
+  return std::nullopt;
 }
 
 TorchTensor TorchFile::place(const TensorCall& call, const std::string& name) const {

@@ -37,6 +37,8 @@ class TorchFile {
   // nullopt if the value is no tensor; Error, which tells `name`, if it is one that leaves its storage, or whose
   // numbers are not those that are stored.
   std::optional<TorchTensor> tensor(const PickleValue& value, const std::string& name = "") const;
+  // A number, or what a tensor of one f32 holds; nullopt for all else.
+  std::optional<double> number(const PickleValue& value) const;
 
  private:
   TorchTensor place(const TensorCall& call, const std::string& name) const;

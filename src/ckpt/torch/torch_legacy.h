@@ -26,6 +26,7 @@ class TorchLegacy {
   const std::string& state_problem() const { return state_problem_; }  // why the state is not there; or empty
   std::optional<i64> optimizer_steps() const;                          // of Adam, if the files say
   const PickleValue& common() const { return common_->root(); }        // the first rank's file
+  const TorchFile& common_file() const { return *common_; }
 
  private:
   std::shared_ptr<TensorStore> store_;

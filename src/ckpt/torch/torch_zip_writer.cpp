@@ -35,7 +35,13 @@ class Fields {
 
 u16 flags_of(i64 size) { return size == 0 ? 0x0800 : 0x0808; }  // UTF-8 name; sizes behind the data
 
-// A contiguous tensor whose storage is the record data/0.
+void write_ends(TorchZipWriter& zip) {
+  zip.record("version", "3\n");
+  zip.record(".data/serialization_id", std::string(40, '0'));
+}
+
+}  // namespace
+
 void pickle_tensor(PickleWriter& p, DType type, const Shape& shape) {
   const std::string storage(torch_storage_of(type));
   const bool untyped = storage.empty();
@@ -57,13 +63,6 @@ void pickle_tensor(PickleWriter& p, DType type, const Shape& shape) {
     p.none();
   });
 }
-
-void write_ends(TorchZipWriter& zip) {
-  zip.record("version", "3\n");
-  zip.record(".data/serialization_id", std::string(40, '0'));
-}
-
-}  // namespace
 
 void TorchZipWriter::put(const std::string& bytes) {
   sink_(std::as_bytes(std::span(bytes)));
@@ -153,12 +152,13 @@ i64 TorchTensorWriter::finish() {
   return zip_.finish();
 }
 
-std::string torch_archive(std::string_view pickle, const std::string& folder) {
+std::string torch_archive(std::string_view pickle, const std::string& folder, std::string_view storage) {
   std::string out;
   TorchZipWriter zip(
       [&](std::span<const std::byte> b) { out.append(reinterpret_cast<const char*>(b.data()), b.size()); }, folder);
   zip.record("data.pkl", pickle);
   zip.record("byteorder", "little");
+  if (!storage.empty()) zip.record("data/0", storage);
   write_ends(zip);
   zip.finish();
   return out;

@@ -10,6 +10,8 @@
 
 namespace megalith {
 
+class PickleWriter;
+
 class TorchZipWriter {
  public:
   using Sink = std::function<void(std::span<const std::byte>)>;
@@ -50,8 +52,10 @@ class TorchTensorWriter {
   TorchZipWriter zip_;
 };
 
-// A whole archive of a pickle without tensors.
-std::string torch_archive(std::string_view pickle, const std::string& folder);
+// Writes a contiguous tensor whose storage is the record data/0.
+void pickle_tensor(PickleWriter& p, DType type, const Shape& shape);
+// A whole archive of a pickle. `storage`: the record data/0, of the tensor in it, if there is one.
+std::string torch_archive(std::string_view pickle, const std::string& folder, std::string_view storage = {});
 // A whole archive of a list that holds one empty tensor of bytes.
 std::string torch_archive_of_empty_tensor();
 

@@ -77,7 +77,8 @@ constexpr NemoRow kIdle[] = {
      "model.optim.contiguous_param_buffer model.optim.dtype model.optim.param_sync_dtype model.fsdp_* "
      "model.optim.sched.monitor model.optim.sched.reduce_on_plateau model.use_te_rng_tracker "
      "model.deterministic_mode model.attention_backend"},
-    {"there is no fp16 here", "model.native_amp_* model.hysteresis model.fp16_lm_cross_entropy"},
+    {"--fp16 has Megatron's loss scale; --initial-loss-scale, --loss-scale-window and --hysteresis set it",
+     "model.native_amp_* model.hysteresis model.fp16_lm_cross_entropy"},
     {"no fp8 is used", "model.fp8_* model.first_last_layers_bf16"},
     {"--sft reads lines with \"messages\", and --sft-tokenizer-prompt-format says how they become text",
      "model.data.train_ds.label_key model.data.train_ds.add_* model.data.train_ds.truncation_* "

@@ -24,9 +24,8 @@ i64 number_of(const NemoValues& values, const char* key) {
 void take_precision(const NemoValues& values, NemoFlags& flags) {
   const NemoValue* v = values.find("trainer.precision");
   if (!v) return;
-  if (is_among(v->text(), "16 16-mixed 16-true fp16") && v->by_user())
-    flags.refuse("fp16 is not built: --bf16 stands for it", "trainer.precision", *v);
-  if (!v->text().starts_with("32")) flags.put("--bf16", {}, v->by_user());
+  const bool half = is_among(v->text(), "16 16-mixed 16-true fp16");
+  if (!v->text().starts_with("32")) flags.put(half ? "--fp16" : "--bf16", {}, v->by_user());
 }
 
 void take_time(const NemoValue& v, NemoFlags& flags) {  // days:hours:minutes:seconds

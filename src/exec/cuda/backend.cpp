@@ -127,6 +127,7 @@ class CudaBackend final : public Backend, public TellsFacts {
   }
   std::string name() const override { return "cuda"; }
   std::string device_name() const override { return device_.name(); }
+  bool has_f16() const override { return false; }
   i64 workspace_bytes(const Graph& g, const Node& n) const override { return cuda::workspace_bytes(device_, g, n); }
   // What the context and the libraries hold on the GPU; their kernels' code is loaded at first use.
   i64 fixed_bytes() const override {

@@ -12,6 +12,9 @@ import sys
 import torch
 from megatron_model import Model, buckets_of, flat, is_shared, make_state
 
+# As Megatron's DynamicGradScaler.state_dict().
+SCALER = {"scale": torch.tensor([65536.0]), "growth_tracker": 7, "hysteresis_tracker": 1}
+
 
 def write(words):
     model = Model(words[0], words[2])
@@ -45,7 +48,7 @@ def write(words):
         if kind == "float32":
             return adam.state_dict()
         mains = [[p.detach() for p in group] for group in groups.values()]
-        return {"optimizer": adam.state_dict(), "fp32_from_fp16_params": mains, "grad_scaler": None}
+        return {"optimizer": adam.state_dict(), "fp32_from_fp16_params": mains, "grad_scaler": SCALER}
 
     def distributed(rank, stage):
         out = {"buckets_coalesced": True}
@@ -72,7 +75,8 @@ def write(words):
             if kind in ("float16", "float32"):
                 content["optimizer"] = grouped(rank, stage)
             if kind == "distributed":
-                content["optimizer"] = {"optimizer": {"param_groups": [{"wd_mult": 1.0, "step": 2}, {"wd_mult": 0.0}]}}
+                content["optimizer"] = {"optimizer": {"param_groups": [{"wd_mult": 1.0, "step": 2}, {"wd_mult": 0.0}]},
+                                        "grad_scaler": SCALER}
                 torch.save(distributed(rank, stage), f"{directory}/distrib_optim.pt")
             torch.save(content, f"{directory}/model_optim_rng.pt")
     open(words[1] + "/latest_checkpointed_iteration.txt", "w").write("3")

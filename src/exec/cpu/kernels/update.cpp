@@ -43,14 +43,15 @@ double sum_of_squares(const float* x, i64 n) {
   return total;
 }
 
-void step_scalars(double clip, double squares, double loss, double tokens, double* out) {
+// inverse: of what the loss was scaled by.
+void step_scalars(double clip, double squares, double loss, double tokens, double inverse, double* out) {
   const double divisor = std::max(tokens, 1.0);  // no token counts: loss and gradients are 0, not 0 / 0
-  const double mean = loss / divisor, norm = std::sqrt(squares) / divisor;
+  const double mean = loss / divisor, norm = std::sqrt(squares) * inverse / divisor;
   const bool counts = std::isfinite(mean) && std::isfinite(norm);
   const double clipped = clip > 0 ? std::min(1.0, clip / (norm + 1e-6)) : 1.0;
   out[step_scalar::kLoss] = mean;
   out[step_scalar::kGradNorm] = norm;
-  out[step_scalar::kFactor] = counts ? clipped / divisor : 0;
+  out[step_scalar::kFactor] = counts ? clipped * inverse / divisor : 0;
   out[step_scalar::kCounts] = counts;
 }
 
@@ -103,9 +104,18 @@ Kernel prepare(const SumSquares& op, const Site& site) {
 
 Kernel prepare(const StepScalars& op, const Site& site) {
   const std::array<DType, 3> types = {site.ins[0].dtype, site.ins[1].dtype, site.ins[2].dtype};
-  return {0, [clip = op.clip, types](const Args& a) {
-            step_scalars(clip, number(types[0], a.ins[0]), number(types[1], a.ins[1]), number(types[2], a.ins[2]),
-                         a.out<double>(0));
+  const auto decide = [clip = op.clip, types](const Args& a, double inverse) {
+    step_scalars(clip, number(types[0], a.ins[0]), number(types[1], a.ins[1]), number(types[2], a.ins[2]), inverse,
+                 a.out<double>(0));
+  };
+  if (!op.scaling) return {0, [decide](const Args& a) { decide(a, 1); }};
+  return {0, [decide, s = *op.scaling](const Args& a) {
+            double* state = a.out<double>(1);
+            quant::LossScale scale = loss_scale_state::read(s.rule, state);
+            decide(a, double(scale.inverse()) / s.unit);
+            if (s.constant) return;
+            scale.update(s.rule, a.out<double>(0)[step_scalar::kCounts] == 0);
+            loss_scale_state::write(scale, state);
           }};
 }
 

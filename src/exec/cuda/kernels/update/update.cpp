@@ -45,6 +45,7 @@ Kernel prepare(const SumSquares& op, const Site& site) {
 }
 
 Kernel prepare(const StepScalars& op, const Site& site) {
+  check(!op.scaling, "[{}] a scaled loss is not built for GPUs", op.name);
   for (const Type& t : site.ins) check_number(op.name, t.dtype);
   const StepScalarsLaunch l{op.clip, site.ins[0].dtype, site.ins[1].dtype, site.ins[2].dtype};
   return {0, [l](const Args& a) {

@@ -1,0 +1,20 @@
+// fp16's loss scale as Megatron keeps it beside its optimizer's settings: `grad_scaler`, a dict of scale, a tensor [1]
+// of f32, growth_tracker and hysteresis_tracker. Ours: `loss_scale` of the training state, under the same names.
+#pragma once
+#include <string>
+
+#include "ckpt/native/checkpoint.h"
+#include "ckpt/torch/pickle_writer.h"
+#include "ckpt/torch/torch_file.h"
+
+namespace megalith {
+
+// The bytes of the scale, which go into data/0 of the pickle's archive; "" where the state has no loss scale.
+std::string grad_scaler_storage(const Manifest& manifest);
+// The entry of an optimizer's dict, if the state has a loss scale.
+void put_grad_scaler(PickleWriter& p, const Manifest& manifest);
+
+// Adds what the optimizer's dict says to the training state, unless that knows a loss scale. `file`: where it lies.
+void take_grad_scaler(const PickleValue* optimizer, const TorchFile& file, Manifest& manifest);
+
+}  // namespace megalith

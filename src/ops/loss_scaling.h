@@ -1,0 +1,30 @@
+// A scaled loss in a step: what its backward starts from is multiplied, so that small gradients do not vanish in f16.
+#pragma once
+#include "quant/loss_scale.h"
+
+namespace megalith {
+
+// Gradients are those of scale * unit * the loss's sum. `unit` is a power of two near 1 / the tokens of a global batch:
+// so the scale is that of a mean loss, as Megatron's, and scaling rounds nothing.
+struct LossScaling {
+  quant::LossScaleRule rule{};
+  bool constant = false;  // the scale stays rule.initial
+  double unit = 1;
+  bool operator==(const LossScaling&) const = default;
+};
+
+// A loss scale as the device keeps it: a leaf [3] f64.
+namespace loss_scale_state {
+constexpr int kScale = 0, kClean = 1, kLeft = 2, kSize = 3;
+
+inline quant::LossScale read(const quant::LossScaleRule& rule, const double* state) {
+  quant::LossScale out(rule);
+  out.scale = float(state[kScale]), out.clean = i32(state[kClean]), out.left = i32(state[kLeft]);
+  return out;
+}
+inline void write(const quant::LossScale& scale, double* state) {
+  state[kScale] = scale.scale, state[kClean] = scale.clean, state[kLeft] = scale.left;
+}
+}  // namespace loss_scale_state
+
+}  // namespace megalith
