@@ -1,6 +1,7 @@
 // Training in fp16: its losses beside those of f32 and bf16, its loss scale over saves and on several ranks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "workshop.h"

@@ -7,6 +7,7 @@
 #include "data/loader.h"
 #include "exec/cpu/backend.h"
 #include "passes/gradients.h"
+#include "settings/batch_sizes.h"
 #include "settings/precision.h"
 #include "settings/schedules.h"
 #include "small_run.h"
@@ -84,7 +85,8 @@ Steps train_rank(Ranks& ranks, const Options& options, i64 steps, const std::map
 
 // Of each rank. Numbers are injected on the last one.
 std::vector<Steps> train_ranks(int n, const std::string& flags, i64 steps, const std::map<i64, float>& injected = {}) {
-  const Options options = options_for(n, "--global-batch-size 4 --fp16 " + flags);
+  const Options options =
+      options_for(n, "--micro-batch-size 1 --global-batch-size 4 --lr-decay-style constant --fp16 " + flags);
   std::vector<Steps> out{size_t(n)};
   harness::run_ranks(n, [&](Ranks& ranks) {
     const bool last = ranks.rank() == n - 1;
