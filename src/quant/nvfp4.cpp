@@ -11,19 +11,6 @@ namespace {
 
 constexpr std::array<double, 16> kSigns = {1, 1, 1, -1, 1, -1, -1, -1, -1, -1, -1, 1, -1, 1, -1, -1};
 
-// The block's scale and what multiplies its values.
-struct NvScale {
-  u8 code;
-  float factor;
-};
-
-NvScale scale_of_block(float amax, float tensor_factor) {
-  const float sixth = 1.0f / 6.0f, wanted = std::min(amax * (tensor_factor * sixth), kF32Max);
-  const u8 code = E4M3::encode(wanted);
-  const float value = E4M3::decode(code) * inverse(tensor_factor);
-  return {code, std::min(inverse(value), kF32Max)};
-}
-
 template <class T>
 float amax_of_block(In<T> x, i64 first_row, i64 rows, i64 block) {
   float amax = 0;
@@ -44,12 +31,12 @@ void quantize_nv(NvBlocks blocks, In<T> x, float amax, Out<u8> codes, Out<u8> sc
   const float factor = nv_factor(amax);
   for (i64 first = 0; first < x.rows; first += height)
     for (i64 b = 0; b < scales.cols; ++b) {
-      const NvScale scale = scale_of_block(amax_of_block(x, first, height, b), factor);
+      const NvScale scale = nv_scale(amax_of_block(x, first, height, b), factor);
       for (i64 r = first; r < first + height; ++r) {
         scales(r, b) = scale.code;
         for (i64 c = b * kNvBlock; c < (b + 1) * kNvBlock; c += 2) {
-          const u8 low = E2M1::encode(float(x(r, c)) * scale.factor);
-          const u8 high = E2M1::encode(float(x(r, c + 1)) * scale.factor);
+          const u8 low = E2M1::encode(float(x(r, c)) * scale.scale);
+          const u8 high = E2M1::encode(float(x(r, c + 1)) * scale.scale);
           codes(r, c / 2) = u8(low | high << 4);
         }
       }

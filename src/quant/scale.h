@@ -6,6 +6,7 @@
 
 #include "base/dtype.h"
 #include "quant/e8m0.h"
+#include "quant/small_float.h"
 
 namespace megalith::quant {
 
@@ -55,6 +56,18 @@ constexpr float nv_factor(float amax) {
   if (magnitude_bits(amax) == 0 || is_infinite(amax)) return 1;
   const float factor = 2688.0f / amax;
   return is_infinite(factor) ? kF32Max : factor;
+}
+
+// Of a block: its ue4m3, what that stands for, and what the block's values are multiplied with before they are cast.
+struct NvScale {
+  u8 code;
+  float scale_inv, scale;
+};
+constexpr NvScale nv_scale(float amax, float tensor_factor) {
+  const float wanted = amax * (tensor_factor * (1.0f / 6.0f));
+  const u8 code = E4M3::encode(wanted > kF32Max ? kF32Max : wanted);
+  const float value = E4M3::decode(code) * inverse(tensor_factor), scale = inverse(value);
+  return {code, value, scale > kF32Max ? kF32Max : scale};
 }
 
 }  // namespace megalith::quant

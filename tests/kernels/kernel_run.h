@@ -27,7 +27,8 @@ template <class F>
 void with_element(DType t, F&& f) {
   if (t == DType::i32) return f(i32{});
   if (t == DType::u16) return f(u16{});
-  if (t == DType::u8) return f(u8{});
+  if (t == DType::i64) return f(i64{});
+  if (t == DType::u8 || t == DType::f8_e4m3 || t == DType::f8_e5m2) return f(u8{});
   dispatch_float(t, [&]<class T>() { f(T{}); });
 }
 

@@ -1,0 +1,150 @@
+// Kernel of Quantize, by bands of boxes: the boxes' amax, their scales, then the cast. With one scale a tensor the cast
+// is cut anywhere.
+#include <limits>
+
+#include "base/rng.h"
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/box_rows.h"
+#include "exec/cpu/kernels/magnitude.h"
+#include "exec/cpu/kernels/strided.h"
+#include "quant/fp8_format.h"
+#include "quant/stochastic.h"
+
+namespace megalith::cpu {
+namespace {
+
+struct BoxScale {
+  float scale, scale_inv;
+};
+
+float largest_code(CodeFormat f) {
+  return quant::largest_of(f == CodeFormat::e5m2 ? quant::Fp8::e5m2 : quant::Fp8::e4m3);
+}
+
+// amax: of the box; of_tensor: of the whole tensor, where the op reads it; state: the scale that is kept.
+BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_tensor, float state) {
+  const float seen = op.scaling == Scaling::nv ? std::max(amax, of_tensor) : amax;
+  const float no_inverse = std::numeric_limits<float>::quiet_NaN();
+  if (quant::is_infinite(seen)) return {1, no_inverse};
+  const float top = largest_code(op.format);
+  switch (op.scaling) {
+    case Scaling::mx: {
+      const u8 code = quant::mx_code(amax, top);
+      return {quant::E8M0::inverse(code), quant::E8M0::decode(code)};
+    }
+    case Scaling::nv: {
+      const quant::NvScale s = quant::nv_scale(amax, quant::nv_factor(of_tensor));
+      return {s.scale, s.scale_inv};
+    }
+    default: {
+      const bool power = op.scaling == Scaling::power_of_two;
+      const float at_overflow = power && bf16_values ? quant::kBf16Max : quant::kF32Max;
+      const float fresh = quant::current_scale(amax, top, {.power_of_two = power, .at_overflow = at_overflow});
+      const float scale = op.scaling == Scaling::kept && state > 0 ? state : fresh;
+      return {scale, quant::inverse(scale)};
+    }
+  }
+}
+
+template <class X>
+void cast_run(CodeFormat format, const X* x, i64 n, float scale, u8* codes) {
+  const auto all = [&](auto encode) {
+    for (i64 i = 0; i < n; ++i) codes[i] = encode(float(x[i]) * scale);
+  };
+  if (format == CodeFormat::e4m3) return all([](float v) { return quant::E4M3::encode(v); });
+  if (format == CodeFormat::e5m2) return all([](float v) { return quant::E5M2::encode(v); });
+  all([](float v) { return quant::E2M1::encode(v); });
+}
+
+// Random bits of an element: of the seed, its sample's number and its other global indices, as dropout's.
+class RandomBits {
+ public:
+  RandomBits(const Quantize& op, const Site& site) : seed_(op.seed) {
+    if (op.stochastic)
+      for (int d = 0; d < site.ins[0].ndim(); ++d) index_.push_back(site.in_indices(0, d));
+  }
+  explicit operator bool() const { return !index_.empty(); }
+
+  template <class X>
+  void cast_row(const X* x, i64 offset, i64 begin, i64 end, const i64* rows, float scale, u8* codes) const {
+    const u64 h = row_key(offset, rows);
+    const std::vector<i64>& last = index_.back();
+    for (i64 i = begin; i < end; ++i)
+      codes[i] = quant::encode_e2m1_stochastic(float(x[i]) * scale, u32(mix(h, u64(last[size_t(i)])) >> 32));
+  }
+
+ private:
+  u64 row_key(i64 offset, const i64* rows) const {
+    const size_t last = index_.size() - 1;
+    i64 at = offset / i64(index_[last].size());
+    std::vector<i64> place(last);
+    for (size_t d = last; d-- > 0;) place[d] = at % i64(index_[d].size()), at /= i64(index_[d].size());
+    u64 h = mix(seed_, u64(rows[place[1]]));
+    for (size_t d = 0; d < last; ++d)
+      if (d != 1) h = mix(h, u64(index_[d][size_t(place[d])]));
+    return h;
+  }
+
+  u64 seed_;
+  std::vector<std::vector<i64>> index_;  // global, of each dim; none: nothing is random
+};
+
+constexpr bool has_own_amax(Scaling s) { return s == Scaling::power_of_two || s == Scaling::mx || s == Scaling::nv; }
+
+// One scale for all that the rank has.
+template <class X>
+Kernel of_tensor(const Quantize& op, const BoxRows& rows) {
+  check(rows.boxes() == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name, rows.boxes());
+  return {0, [op, n = rows.elements()](const Args& a) {
+            const float state = op.scaling == Scaling::kept ? a.in<float>(2)[op.at] : 0, amax = *a.in<float>(1);
+            const BoxScale s = scale_of(op, false, amax, amax, state);
+            *a.out<float>(1) = s.scale_inv;
+            parallel_blocks(
+                n, [&](i64 b, i64 e) { cast_run(op.format, a.in<X>(0) + b, e - b, s.scale, a.out<u8>(0) + b); });
+          }};
+}
+
+template <class X>
+Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& random) {
+  const auto band = [op, rows, random](const Args& a, i64 i) {
+    const i64 first = i * rows.width();
+    auto* bits = reinterpret_cast<u32*>(a.workspace) + first;
+    std::fill_n(bits, rows.width(), 0);
+    rows.for_rows(i, [&](i64 at) {
+      rows.for_columns(
+          [&](i64 k, i64 b, i64 e) { bits[k] = std::max(bits[k], largest_bits(a.in<X>(0) + at + b, e - b)); });
+    });
+    auto* scales = reinterpret_cast<float*>(bits);
+    const float tensor = reads_amax(op.scaling) ? *a.in<float>(1) : 0;
+    for (i64 k = 0; k < rows.width(); ++k) {
+      const BoxScale s = scale_of(op, std::is_same_v<X, bf16>, amax_of_bits(bits[k]), tensor, 0);
+      scales[k] = s.scale, a.out<float>(1)[first + k] = s.scale_inv;
+    }
+    rows.for_rows(i, [&](i64 at) {
+      const X* x = a.in<X>(0) + at;
+      u8* codes = a.out<u8>(0) + at;
+      rows.for_columns([&](i64 k, i64 b, i64 e) {
+        if (random)
+          random.cast_row(x, at, b, e, a.in<i64>(2), scales[k], codes);
+        else
+          cast_run(op.format, x + b, e - b, scales[k], codes + b);
+      });
+    });
+  };
+  return {rows.boxes() * i64(sizeof(float)),
+          [band, n = rows.bands()](const Args& a) { parallel_for(n, 1, [&](i64 i) { band(a, i); }); }};
+}
+
+}  // namespace
+
+Kernel prepare(const Quantize& op, const Site& site) {
+  if (count(site.in_shape(0)) == 0) return {0, [](const Args&) {}};
+  const BoxRows rows(site.in_shape(0), op.box);
+  check(rows.boxes() == count(site.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),
+        count(site.out_shape(1)));
+  return dispatch_float(site.ins[0].dtype, [&]<class X>() {
+    return has_own_amax(op.scaling) ? of_boxes<X>(op, rows, RandomBits(op, site)) : of_tensor<X>(op, rows);
+  });
+}
+
+}  // namespace megalith::cpu

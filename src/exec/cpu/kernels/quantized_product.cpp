@@ -1,0 +1,75 @@
+// Kernel of QuantizedProduct: both operands decoded into the workspace, in f32 (f64 for f64 results), then Einsum's.
+#include <array>
+
+#include "exec/cpu/kernel.h"
+#include "exec/cpu/kernels/box_rows.h"
+#include "exec/cpu/kernels/strided.h"
+#include "quant/small_float.h"
+
+namespace megalith::cpu {
+namespace {
+
+std::array<float, 256> values_of(CodeFormat f) {
+  std::array<float, 256> out;
+  for (u32 code = 0; code < 256; ++code)
+    out[code] = f == CodeFormat::e4m3   ? quant::E4M3::decode(code)
+                : f == CodeFormat::e5m2 ? quant::E5M2::decode(code)
+                                        : quant::E2M1::decode(code & 0xf);
+  return out;
+}
+
+// codes, scale_inv -> values
+template <class V>
+class Decoder {
+ public:
+  Decoder(CodeFormat format, const Shape& shape, const Shape& box) : values_(values_of(format)), rows_(shape, box) {}
+
+  void run(const u8* codes, const float* scale_inv, V* out) const {
+    if (rows_.boxes() == 1)
+      return parallel_blocks(rows_.elements(), [&](i64 b, i64 e) { decode(codes + b, e - b, *scale_inv, out + b); });
+    parallel_for(rows_.bands(), 1, [&](i64 i) {
+      const float* scales = scale_inv + i * rows_.width();
+      rows_.for_rows(i, [&](i64 at) {
+        rows_.for_columns([&](i64 k, i64 b, i64 e) { decode(codes + at + b, e - b, scales[k], out + at + b); });
+      });
+    });
+  }
+
+ private:
+  void decode(const u8* codes, i64 n, float scale_inv, V* out) const {
+    for (i64 i = 0; i < n; ++i) out[i] = V(values_[codes[i]]) * V(scale_inv);
+  }
+
+  std::array<float, 256> values_;
+  BoxRows rows_;
+};
+
+constexpr i64 aligned(i64 bytes) { return (bytes + 63) / 64 * 64; }
+
+template <class V>
+Kernel decoded(const QuantizedProduct& op, const Site& site) {
+  constexpr DType dtype = dtype_of<V>::value;
+  std::vector<Type> ins = {site.ins[0], site.ins[2]};
+  ins[0].dtype = ins[1].dtype = dtype;
+  if (op.accumulate) ins.push_back(site.ins[4]);
+  const Kernel product = prepare(Einsum{op.spec, op.dtype, op.accumulate, op.starts},
+                                 Site{site.mesh, site.coord, ins, site.outs, site.ranks, site.tag});
+  const Decoder<V> x(op.x_format, site.in_shape(0), op.x_box), w(op.w_format, site.in_shape(2), op.w_box);
+  const i64 x_bytes = aligned(count(site.in_shape(0)) * i64(sizeof(V))),
+            w_bytes = aligned(count(site.in_shape(2)) * i64(sizeof(V)));
+  return {x_bytes + w_bytes + product.workspace, [=, adds = op.accumulate](const Args& a) {
+            std::byte *x_at = a.workspace, *w_at = x_at + x_bytes;
+            x.run(a.in<u8>(0), a.in<float>(1), reinterpret_cast<V*>(x_at));
+            w.run(a.in<u8>(2), a.in<float>(3), reinterpret_cast<V*>(w_at));
+            const std::array<std::byte*, 3> operands = {x_at, w_at, adds ? a.ins[4] : nullptr};
+            product.run({std::span(operands).first(adds ? 3 : 2), a.outs, w_at + w_bytes, a.first_micro_batch});
+          }};
+}
+
+}  // namespace
+
+Kernel prepare(const QuantizedProduct& op, const Site& site) {
+  return op.dtype == DType::f64 ? decoded<double>(op, site) : decoded<float>(op, site);
+}
+
+}  // namespace megalith::cpu

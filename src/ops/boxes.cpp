@@ -1,0 +1,55 @@
+#include "ops/boxes.h"
+
+#include <algorithm>
+
+namespace megalith {
+
+i64 run_length(const Mesh& mesh, const Type& x, int d) {
+  const AxisList& uses = x.layout.dims[size_t(d)];
+  i64 cuts = mesh.n(uses.axes());
+  for (const AxisUse& u : uses)
+    if (u.order == Order::zigzag && mesh.n(u.axis) > 1) return x.dim(d) / (2 * cuts);
+  return x.dim(d) / cuts;
+}
+
+Type grid_of(const Mesh& mesh, const Type& x, const Shape& box, bool over_ranks) {
+  check(box.size() == x.shape.size(), "boxes {} of {}", to_string(box), to_string(x));
+  check(mesh.used(x.layout.partial).empty() && x.layout.max.empty(), "boxes of {}, which is not summed", to_string(x));
+  Type out{DType::f32, {}, whole(x.shape.size())};
+  out.layout.copy = x.layout.copy, out.layout.partial = x.layout.partial;
+  for (int d = 0; d < x.ndim(); ++d) {
+    const AxisList& uses = x.layout.dims[size_t(d)];
+    const i64 size = box[size_t(d)];
+    check(size > 0 && std::ranges::find(uses, Order::ragged, &AxisUse::order) == uses.end(), "boxes {} of {}",
+          to_string(box), to_string(x));
+    out.shape.push_back((x.dim(d) + size - 1) / size);
+    if (mesh.n(uses.axes()) == 1 || run_length(mesh, x, d) % size == 0)
+      out.layout.dims[size_t(d)] = uses;
+    else if (over_ranks && size >= x.dim(d))
+      out.layout.max.insert(mesh.used(uses.axes()));
+    else
+      fail("boxes of {} along dim {} of {}: ranks hold runs of {} of them", size, d, to_string(x.shape),
+           run_length(mesh, x, d));
+  }
+  return out;
+}
+
+Shape tensor_box(const Mesh& mesh, const Type& x) {
+  Shape out = x.shape;
+  for (int d = 0; d < x.ndim(); ++d)
+    for (const AxisUse& u : x.layout.dims[size_t(d)])
+      if (groups::data.has(u.axis)) out[size_t(d)] /= mesh.n(u.axis);
+  return out;
+}
+
+Shape row_box(const Shape& shape, const std::vector<int>& dims, i64 n) {
+  Shape out(shape.size(), 1);
+  for (size_t i = dims.size(); i-- > 0 && n > 1;) {
+    const i64 size = shape[size_t(dims[i])];
+    out[size_t(dims[i])] = std::min(size, n);
+    n = size <= n && n % size == 0 ? n / size : 1;
+  }
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,76 @@
+#include "ops/quantize.h"
+
+#include "ops/einsum.h"
+
+namespace megalith {
+
+std::string_view name_of(CodeFormat f) {
+  constexpr std::string_view names[] = {"e4m3", "e5m2", "e2m1"};
+  return names[int(f)];
+}
+
+std::string_view name_of(Scaling s) {
+  constexpr std::string_view names[] = {"quotient", "power of two", "mx", "nv", "kept"};
+  return names[int(s)];
+}
+
+// Of scales. `alike`: a box that holds all of a dim may lie on several ranks, which then know its scale all the same.
+static Type scales_of(const Mesh& mesh, const Type& x, const Shape& box, bool alike) {
+  Type out = grid_of(mesh, x, box, alike);
+  out.layout.max = {};
+  return out;
+}
+
+std::vector<Type> Quantize::infer(const InferArgs& a) const {
+  const bool kept = scaling == Scaling::kept;
+  check(a.ins.size() == 1u + reads_amax(scaling) + kept + stochastic, "{} inputs for a scale by {}", a.ins.size(),
+        name_of(scaling));
+  check((format == CodeFormat::e2m1) == (scaling == Scaling::nv), "{} codes with a scale by {}", name_of(format),
+        name_of(scaling));
+  check(!stochastic || format == CodeFormat::e2m1, "stochastic rounding to {}: it is for e2m1", name_of(format));
+  const Type& x = a.ins[0];
+  const Type grid = scales_of(a.mesh, x, box, reads_amax(scaling) && scaling != Scaling::nv);
+  if (reads_amax(scaling)) {
+    const Type amax = scales_of(a.mesh, x, tensor_box(a.mesh, x), true);
+    check(a.ins[1] == amax, "the tensor's amax is {}: want {}", to_string(a.ins[1]), to_string(amax));
+  }
+  if (kept) check(a.ins[2].dtype == DType::f32 && at < a.ins[2].elements(), "scale {} of {}", at, to_string(a.ins[2]));
+  if (stochastic) {
+    const Type& rows = a.ins.back();
+    const bool fits = rows.ndim() == 1 && x.ndim() > 1 && rows.dim(0) == x.dim(1) &&
+                      local_type(a.mesh, rows).dim(0) == local_type(a.mesh, x).dim(1);
+    check(rows.dtype == DType::i64 && fits, "sample numbers {} of {}", to_string(rows), to_string(x));
+  }
+  return {{dtype_of_codes(format), x.shape, x.layout}, grid};
+}
+
+std::vector<Type> RotateTokens::infer(const InferArgs& a) const {
+  const Type& x = a.ins.at(0);
+  check(x.ndim() > 1 && run_length(a.mesh, x, 0) % kTokens == 0,
+        "{} tokens together are rotated: ranks hold runs of {} along dim 0 of {}", kTokens, run_length(a.mesh, x, 0),
+        to_string(x.shape));
+  return {x};
+}
+
+std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
+  check(a.ins.size() == 4u + accumulate, "{}: got {} inputs", spec, a.ins.size());
+  const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box) {
+    check(a.ins[i].dtype == dtype_of_codes(format), "{}: operand {} is not of {} codes", spec, to_string(a.ins[i]),
+          name_of(format));
+    const Type grid = scales_of(a.mesh, a.ins[i], box, true);
+    check(a.ins[i + 1] == grid, "{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
+  };
+  is_coded(0, x_format, x_box), is_coded(2, w_format, w_box);
+  // Codes take no gradient themselves, but what they stand for does: the rule is the plain product's.
+  const InferArgs two{a.mesh, {a.ins[0], a.ins[2]}, {true, true}};
+  std::vector<Type> out = infer_by_rule(Einsum{spec, dtype}.rule(), two, {dtype});
+  if (accumulate) check(a.ins[4] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));
+  return out;
+}
+
+Cost QuantizedProduct::cost(Types ins, Types outs) const {
+  const Type operands[] = {ins[0], ins[2]};
+  return {Einsum{spec, dtype}.cost(operands, outs).flops, total_bytes(ins, outs)};
+}
+
+}  // namespace megalith

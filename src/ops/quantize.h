@@ -1,0 +1,97 @@
+// Values as codes of 8 or 4 bits, a scale for each box (ops/boxes.h), and products of such codes. docs/fp8.md.
+//   amax               x -> [..] f32, for each box its largest |value|, as this rank knows it: Max over ranks that hold
+//                      other parts of the box. Infinite where a value is infinite or NaN.
+//   quantize           x, [amax], [state], [rows] -> codes of x's shape, scale_inv f32 of the grid of boxes. A value is
+//                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. A box that has an infinite
+//                      value or NaN gets the scale_inv NaN: what is multiplied with it is NaN too, and the step is
+//                      skipped. (A code alone would hide an infinity.)
+//   rotate_tokens      x [s, ..] -> x, each 16 neighbours along s rotated (quant/nvfp4.h); rounded to x's type
+//   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y as Einsum's, in f32 sums
+// x is f32 or bf16, of tests f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
+#pragma once
+#include "graph/relayout_op.h"
+#include "ops/boxes.h"
+
+namespace megalith {
+
+enum class CodeFormat : u8 { e4m3, e5m2, e2m1 };
+constexpr DType dtype_of_codes(CodeFormat f) {
+  return f == CodeFormat::e4m3 ? DType::f8_e4m3 : f == CodeFormat::e5m2 ? DType::f8_e5m2 : DType::u8;
+}
+std::string_view name_of(CodeFormat f);
+
+// What a box's scale is made of (quant/scale.h).
+enum class Scaling : u8 {
+  quotient,      // largest / amax, of the tensor: input amax
+  power_of_two,  // the same of the box, down to a power of two
+  mx,            // ue8m0 of the box
+  nv,            // ue4m3 of the box, and a factor of the tensor: input amax
+  kept,          // element `at` of the input `state`; where that is 0, of the input amax, as `quotient`
+};
+std::string_view name_of(Scaling s);
+constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Scaling::nv || s == Scaling::kept; }
+
+struct Amax {
+  static constexpr std::string_view name = "amax";
+  Shape box;
+  void fields(auto&& v) const { v("box", to_string(box)); }
+  std::vector<Type> infer(const InferArgs& a) const { return {grid_of(a.mesh, a.ins.at(0), box, true)}; }
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+struct Quantize {
+  static constexpr std::string_view name = "quantize";
+  CodeFormat format = CodeFormat::e4m3;
+  Scaling scaling = Scaling::quotient;
+  Shape box;
+  i64 at = 0;  // of Scaling::kept
+  // To e2m1 by random bits, keyed by seed, the sample numbers in `rows`, which x's dim 1 runs over, and x's other
+  // global indices. Else to the nearest.
+  bool stochastic = false;
+  u64 seed = 0;
+
+  void fields(auto&& v) const {
+    v("format", name_of(format)), v("scaling", name_of(scaling)), v("box", to_string(box));
+    if (scaling == Scaling::kept) v("at", at);
+    if (stochastic) v("seed", seed);
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {4 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+struct RotateTokens {
+  static constexpr std::string_view name = "rotate_tokens";
+  static constexpr i64 kTokens = 16;
+  void fields(auto&&) const {}
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const { return {5 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+};
+
+// As Einsum: with `accumulate` the fifth input is added to in place, or overwritten in a step's first micro-batch if
+// `starts`.
+struct QuantizedProduct {
+  static constexpr std::string_view name = "quantized_product";
+  std::string spec;
+  DType dtype = DType::f32;  // of y
+  CodeFormat x_format = CodeFormat::e4m3, w_format = CodeFormat::e4m3;
+  Shape x_box, w_box;
+  bool accumulate = false, starts = false;
+
+  void fields(auto&& v) const {
+    v("spec", spec), v("dtype", name_of(dtype)), v("x", name_of(x_format)), v("x_box", to_string(x_box));
+    v("w", name_of(w_format)), v("w_box", to_string(w_box));
+    if (accumulate) v("accumulate", starts ? "starts" : "adds");
+  }
+  std::vector<Type> infer(const InferArgs& a) const;
+  std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
+  Cost cost(Types ins, Types outs) const;  // 2 flops a product
+  std::vector<Alias> aliases() const {
+    if (accumulate) return {{0, 4, true}};
+    return {};
+  }
+};
+
+}  // namespace megalith
