@@ -105,6 +105,19 @@ std::string layout_text(const Options& o, const RunFacts& f) {
                      axes.empty() ? "" : fmt::format(" ({})", fmt::join(axes, " x ")), f.device, fmt::join(more, ", "));
 }
 
+// "; linear layers: hybrid by the recipe tensorwise, weight gradients in bf16".
+std::string quantize_text(const Options& o) {
+  const QuantizeConfig& c = o.quantize;
+  if (!c.on()) return {};
+  std::string out = fmt::format("; linear layers: {} by the recipe {}",
+                                value_of(o, c.is_fp4() ? "fp4-format" : "fp8-format"), name_of_recipe(c));
+  if (!c.weight_gradients) out += fmt::format(", weight gradients in {}", name_of(precision_of(o).products));
+  if (c.ends_in_bf16)
+    out += fmt::format(", the first {} and the last {} layers in {}", c.layers_at_start, c.layers_at_end,
+                       name_of(precision_of(o).products));
+  return out;
+}
+
 std::string memory_text(const RunFacts& f, i64 ranks) {
   const auto mib = [](i64 bytes) { return grouped((bytes + (1 << 20) - 1) >> 20); };
   const std::string who = ranks == 1        ? "it"
@@ -187,7 +200,7 @@ void say_notes(const Options& o) {
 
 std::string run_head(const Options& o, const RunFacts& f) {
   std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) +
-                    line("precision", to_string(precision_of(o))) +
+                    line("precision", to_string(precision_of(o)) + quantize_text(o)) +
                     line("memory", memory_text(f, o.parallel.world_size)) + line("data", data_text(o)) +
                     line("batch", batch_text(o)) + line("run", run_text(o, f)) + line("optimizer", optimizer_text(o)) +
                     line("save", save_text(o.train)) + line("arguments", arguments_line(f));

@@ -5,6 +5,7 @@
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/grouped_product.h"
+#include "ops/quantize.h"
 #include "ops/update.h"
 #include "passes/gradients.h"
 #include "passes/pass.h"
@@ -44,6 +45,14 @@ bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
   if (const auto* e = producer.op.get_if<Einsum>(); e && !e->accumulate) {
     fused.ins = {producer.ins[0], producer.ins[1], into};
     fused.op = Einsum{e->spec, e->dtype, true, acc->starts};
+    return true;
+  }
+  if (const auto* e = producer.op.get_if<QuantizedProduct>(); e && !e->accumulate) {
+    QuantizedProduct op = *e;
+    op.accumulate = true, op.starts = acc->starts;
+    fused.ins = producer.ins;
+    fused.ins.push_back(into);
+    fused.op = op;
     return true;
   }
   if (const auto* e = producer.op.get_if<GroupedProduct>(); e && !e->accumulate) {

@@ -61,6 +61,15 @@ static std::string remake_line(const Plan& plan) {
   return fmt::format("  made again in gradients: {:.1f} MiB of activations that need not be kept\n", mib(bytes));
 }
 
+static std::string quantize_lines(const Options& o, const PlannedStep& step) {
+  if (!o.quantize.on()) return {};
+  const QuantizeReport& q = step.quantized;
+  std::string out = fmt::format("  {}: {} products of {} linear layers read codes\n", name_of_recipe(o.quantize),
+                                q.products, q.layers);
+  if (!q.others.empty()) out += fmt::format("  as without it: {}\n", fmt::join(q.others, ", "));
+  return out;
+}
+
 // Of the stage that the rows below are of, and of the device.
 static std::string what_it_is_of(const Options& o, const PlannedStep& step, const MemoryNeed& need) {
   std::string out;
@@ -92,7 +101,7 @@ std::string plan_report(const Options& o, const PlannedStep& step, const MemoryN
   out += fmt::format("  model flops per iteration    {:>16.4g}\n", size.flops() * double(BatchSizes(o).largest()));
   out += expert_lines(o) + memory_table(step.plan);
   out += offload_line(step.plan) + activation_offload_lines(o.offload, step);
-  out += remake_line(step.plan);
+  out += remake_line(step.plan) + quantize_lines(o, step);
   if (step.unrecomputed_bytes > 0) out += recompute_line(o, step);
   for (const Sent& sent : sent_a_step(step, micro_batches(o)))
     out += row(fmt::format("sent a step over {}", sent.axes), i64(sent.bytes));

@@ -30,6 +30,7 @@ constexpr Row kAccepted[] = {
      "--no-gradient-accumulation-fusion --fp32-allreduce --ddp-param-name-patterns-for-fp32-local-accumulation=*"},
     {"loss and gradients are normalised per token over the global batch always",
      "--calculate-per-token-loss --ddp-average-in-collective --no-gradient-reduce-div-fusion"},
+    {"scales of fp8 move on once a step", "--fp8-interval="},
     {"runs are deterministic always", "--deterministic-mode"},
     {"initial weights and dropout are keyed by the element, the same under every layout",
      "--use-cpu-initialization --init-model-with-meta-device --te-rng-tracker "

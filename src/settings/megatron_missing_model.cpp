@@ -4,16 +4,13 @@
 namespace megalith::megatron {
 
 constexpr Feature kOfModel[] = {
-    {"fp8 and fp4 are not built yet: train with --bf16 or in f32",
-     "--fp8-format= --fp8=* --fp8-hybrid --fp8-e4m3 --fp4-format= --te-precision-config-file= --kitchen-config-file= "
-     "--kitchen-recipe-number= --use-kitchen-attention",
-     "--fp8-amax-compute-algo= --fp8-amax-history-len= --fp8-interval= --fp8-margin= --fp8-output-proj "
-     "--fp8-param-gather --fp8-quantizer-factory= --fp8-recipe= --fp4-param-gather --fp4-quantizer-factory= "
-     "--fp4-recipe= --no-fp8-wgrad --first-last-layers-bf16 --num-layers-at-start-in-bf16= "
-     "--num-layers-at-end-in-bf16= --reuse-grad-buf-for-mxfp8-param-ag --keep-fp8-transpose-cache "
+    {"of fp8 and fp4 this part is not built yet",
+     "--te-precision-config-file= --kitchen-config-file= --kitchen-recipe-number= --use-kitchen-attention",
+     "--fp8-output-proj --fp8-param-gather --fp4-param-gather --fp8-quantizer-factory= --fp4-quantizer-factory= "
+     "--reuse-grad-buf-for-mxfp8-param-ag --keep-fp8-transpose-cache "
      "--keep-fp8-transpose-cache-when-using-custom-fsdp --kitchen-attention-backend= "
      "--moe-router-padding-for-quantization --moe-router-padding-for-fp8",
-     ""},
+     "--fp8-format --fp4-format"},
     {"this part of a mixture of experts is not built yet",
      "--moe-paged-stash --moe-enable-routing-replay --moe-layer-recompute "
      "--moe-routing-trace-path= --moe-extended-tp "

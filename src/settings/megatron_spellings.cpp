@@ -36,6 +36,9 @@ constexpr Spelling kSpellings[] = {
     {"--enable-zbh1-pipeline", "--pipeline-schedule zero-bubble"},
     {"--tokenizer-name-or-path=", "--tokenizer-model"},
     {"--tokenizer-file=", "--tokenizer-model"},
+    {"--fp8=", "--fp8-format"},
+    {"--fp8-hybrid", "--fp8-format hybrid"},
+    {"--fp8-e4m3", "--fp8-format e4m3"},
     {"--use-alibi-mask", "--position-embedding-type alibi"},
 };
 

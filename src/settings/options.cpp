@@ -176,6 +176,9 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
                   o.train.max_skipped_in_a_row));
   add(precision_of(o).parameters == DType::f32,
       "gradients are accumulated in f32 always (there only with --bf16 or on request)");
+  add(o.quantize.is_delayed(),
+      "--fp8-recipe delayed moves scales once a step, and first casts a tensor by its own amax (there once a "
+      "micro-batch, and by 1)");
   add(o.parallel.grad_reduce_in_bf16 && precision_of(o).gradients == DType::f32,
       "--grad-reduce-in-bf16 is for sums over ranks, each rank's own stay f32 (there they are bf16 too)");
   add(o.model.padded_vocab_size > o.model.vocab_size,

@@ -13,6 +13,7 @@
 #include "models/config.h"
 #include "optim/config.h"
 #include "passes/offload_activations.h"
+#include "passes/quantize.h"
 #include "passes/recompute.h"
 #include "settings/device_options.h"
 #include "settings/parallel.h"
@@ -119,6 +120,7 @@ struct Options {
   ParallelConfig parallel;
   RecomputeConfig recompute;
   OffloadConfig offload;  // of activations
+  QuantizeConfig quantize;
 
   std::optional<Architecture> trains{};  // what the command trains; none: it takes a model as it is
 
@@ -132,6 +134,7 @@ void list_fields(TrainConfig& c, config::FieldList& f);
 void list_fields(ParallelConfig& c, config::FieldList& f);
 void list_fields(RecomputeConfig& c, config::FieldList& f);
 void list_fields(OffloadConfig& c, config::FieldList& f);
+void list_fields(QuantizeConfig& c, config::FieldList& f);
 // What the user says; the rest of the struct (seed, seq_length, the tokenizer's ids) is copied from elsewhere.
 void list_fields(DataConfig& c, config::FieldList& f);
 // Without --vocab-size, which is the model's: finish_options copies it. A command that has no model adds the flag

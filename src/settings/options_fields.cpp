@@ -238,6 +238,7 @@ void list_fields(Options& c, config::FieldList& f) {
   list_fields(c.parallel, f);
   list_fields(c.recompute, f);
   list_fields(c.offload, f);
+  list_fields(c.quantize, f);
 }
 
 }  // namespace megalith

@@ -64,7 +64,8 @@ StepSpec step_spec(const Options& o, int stage) {
   StepSpec s;
   const GptData data{o.data.reset_position_ids, o.data.reset_attention_mask};
   ParallelStyle style = style_of(o.parallel);
-  style.pack_qkv &= o.optimizer.chosen().takes_packed();
+  // With codes q, k and v have scales of their own, so that these are the same where ranks split the heads.
+  style.pack_qkv &= o.optimizer.chosen().takes_packed() && !o.quantize.on();
   s.model = make_model(o.model, style, data);
   s.optimizer = o.optimizer;
   s.mesh = mesh_of(o.parallel, o.model);
@@ -75,6 +76,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.mode.tally_layers = o.train.moe_per_layer_logging;
   s.mode.tally_experts = o.train.log_expert_load || s.mode.tally_layers || o.train.save_tokens_per_expert_interval > 0;
   s.recompute = o.recompute, s.offload = o.offload;
+  s.quantize = {o.quantize, o.model.num_layers, s.mode.seed};
   s.shard_optimizer = o.parallel.use_distributed_optimizer, s.pool_size = o.parallel.ddp_bucket_size;
   s.traffic = {o.parallel.overlap_grad_reduce, o.parallel.overlap_param_gather, o.parallel.tp_comm_overlap,
                o.parallel.cp_comm_type == CpCommType::p2p, o.parallel.moe_shared_expert_overlap};

@@ -5,10 +5,12 @@
 #include <unordered_map>
 
 #include "base/in_parallel.h"
+#include "base/log.h"
 #include "ckpt/any_checkpoint.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "ckpt/tensors/tensor_table.h"
 #include "mesh/block_copy.h"
+#include "passes/quantize.h"
 
 namespace megalith {
 
@@ -17,12 +19,28 @@ namespace {
 // Four reads under way are what a disk wants. On a device as many again hand on what they have read.
 int readers(bool on_host) { return on_host ? 4 : 8; }
 
+// Scales of fp8 that the checkpoint lacks, or has with a history of another length: they start anew.
+bool starts_anew(const TensorReader& tensors, const StateTensor& t) {
+  if (!t.name.ends_with(kScaleState)) return false;
+  const auto at = tensors.find(t.name);
+  return !at || tensors.tensors()[*at].shape != t.shape;
+}
+
+void tell_scales(const TensorReader& tensors, const ModelState& model) {
+  const bool anew = std::ranges::any_of(model.tensors(), [&](const StateTensor& t) { return starts_anew(tensors, t); });
+  if (anew) log::say("  the scales of fp8 start anew: {} has none for this recipe and history", tensors.where());
+  const bool unread = !model.is_stage() && std::ranges::any_of(tensors.tensors(), [&](const TensorSpec& t) {
+    return t.name.ends_with(kScaleState) && !model.has(t.name);
+  });
+  if (unread) log::say("  {} has scales of --fp8-recipe delayed, which are not read", tensors.where());
+}
+
 void check_tensors(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<NamedShape> expected, found;
   std::unordered_set<std::string> elsewhere;  // of which this rank holds nothing
   std::unordered_map<std::string, DType> wanted;
   for (const StateTensor& t : model.tensors()) {
-    if (!t.is_weight && !with_optimizer) continue;
+    if ((!t.is_weight && !with_optimizer) || starts_anew(tensors, t)) continue;
     if (model.pieces(t).empty())
       elsewhere.insert(t.name);
     else
@@ -31,6 +49,7 @@ void check_tensors(const TensorReader& tensors, bool with_optimizer, const Model
   for (const TensorSpec& t : tensors.tensors()) {
     if (!with_optimizer && is_optimizer_tensor(t.name)) continue;
     if (t.name.starts_with(kMtpPrefix) && !model.has(t.name)) continue;  // of training alone
+    if (t.name.ends_with(kScaleState) && !wanted.contains(t.name)) continue;
     if (elsewhere.contains(t.name) || (model.is_stage() && !model.has(t.name))) continue;
     found.push_back({t.name, t.shape});
     const auto of = wanted.find(t.name);
@@ -55,7 +74,7 @@ struct Part {
 std::vector<Part> parts_of(const TensorReader& tensors, bool with_optimizer, const ModelState& model) {
   std::vector<Part> parts;
   for (const StateTensor& t : model.tensors()) {
-    if (!t.is_weight && !with_optimizer) continue;
+    if ((!t.is_weight && !with_optimizer) || starts_anew(tensors, t)) continue;
     for (const StatePiece& piece : model.pieces(t)) {
       Part part{.stored = tensors.at(t.name), .piece = piece};
       part.seen = piece.beside ? nullptr : model.host_view(piece);
@@ -105,6 +124,7 @@ i64 state_reading_bytes(i64 largest, bool on_host, bool has_copies) {
 
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model) {
   check_tensors(tensors, with_optimizer, model);
+  tell_scales(tensors, model);
   const std::vector<Part> parts = parts_of(tensors, with_optimizer, model);
   std::atomic<size_t> next = 0;
   in_parallel(readers(model.on_host()), [&](int) {

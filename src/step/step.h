@@ -8,6 +8,7 @@
 #include "models/model.h"
 #include "optim/update.h"
 #include "passes/offload_activations.h"
+#include "passes/quantize.h"
 #include "passes/recompute.h"
 #include "passes/tally.h"
 #include "plan/interpreter.h"
@@ -26,6 +27,7 @@ struct StepSpec {
   bool keep_training_outputs = false;  // and of the micro-batches' programs; without a pipeline
   RecomputeConfig recompute;
   OffloadConfig offload;         // of activations
+  QuantizeSpec quantize;         // of linear layers; the suffix is each piece's
   bool shard_optimizer = false;  // over the data-parallel ranks
   i64 pool_size = 0;             // then; 0: by Megatron's rule
   Traffic traffic;
@@ -53,6 +55,7 @@ struct PlannedStep {
   i64 unrecomputed_bytes = 0;  // activations of a training program if nothing were done again; 0: nothing is
   i64 unoffloaded_bytes = 0;   // the same if none went to the host's memory; 0: none does
   OffloadReport offloaded;
+  QuantizeReport quantized;  // of a training step, else of an evaluation; in a pipeline of the stage
 };
 // The pass remake costs time, and is left out where memory suffices without, for what a run takes beside its plan too:
 // it changes no result. keep-repeated is the other way round: it is there where memory suffices. (Several ranks must

@@ -148,15 +148,47 @@ void StepPlanner::add_update_program() {
   std::vector<Value> tallies;
   for (const StagePiece& piece : pieces_) tallies.push_back(tally_leaf(b, out_.tallies, piece.suffix));
   add_update_to(g, parameters, sums, tallies);
+  for (const ScaleStates& states : scales_)
+    update_scales(b, spec_.quantize.config, states, b.leaf({states.seen_name, states.seen_type, Role::scalar}),
+                  g.outputs.at("step"));
   verify(g);
   run(g, "update", standard_passes(), passes_off_);
   if (spec_.optimizer.optimizer_cpu_offload) run(g, "update", {stream_state_pass(spec_.optimizer)});
   programs_.push_back({"update", &g, {Phase::update}});
 }
 
+void StepPlanner::keep_scales(const ScaleStates& states) {
+  if (states.names.empty()) return;
+  for (const std::string& name : states.names)
+    out_.untrained.push_back(
+        {.name = name, .kind = ParameterKind::vector, .type = states.type, .true_rows = states.type.dim(0)});
+  scales_.push_back(states);
+}
+
+QuantizeReport StepPlanner::quantize_products(Graph& g, const std::string& of, const std::string& suffix) {
+  if (!spec_.quantize.config.on()) return {};
+  QuantizeSpec spec = spec_.quantize;
+  spec.suffix = suffix;
+  QuantizeReport report;
+  run(g, of, {{"quantize", [&](Graph& graph) {
+                 report = quantize(graph, spec);
+                 return report.layers > 0;
+               }}});
+  check(report.layers > 0 || in_pipeline(), "--{} {} finds no linear layer to quantize: leave it out",
+        spec.config.is_fp4() ? "fp4-recipe" : "fp8-recipe", name_of_recipe(spec.config));
+  return report;
+}
+
 void StepPlanner::rewrite_training(const TrainedPiece& built) {
   Graph& g = *built.graph;
   const std::string of = in_pipeline() ? spec_.model->describe(built.piece) : "";
+  const QuantizeReport quantized = quantize_products(g, of, built.piece.suffix);
+  out_.quantized += quantized;
+  keep_scales(quantized.states);
+  if (quantized.states.seen && !in_pipeline()) {
+    Builder b(g);
+    update_scales(b, spec_.quantize.config, quantized.states, quantized.states.seen, g.outputs.at("step"));
+  }
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_experts) run(g, of, {{"overlap-experts", overlap_experts}});
   if (spec_.traffic.overlap_tensor) run(g, of, {{"overlap-tensor", overlap_tensor}});
@@ -246,6 +278,8 @@ void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& poo
   const bool told = in_pipeline() || !spec_.train;
   const size_t reports = out_.passes.size();
   const std::string of = in_pipeline() ? "evaluation of " + spec_.model->describe(piece) : "";
+  const QuantizeReport quantized = quantize_products(g, of, piece.suffix);
+  if (!spec_.train) out_.quantized += quantized, keep_scales(quantized.states);
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});
   if (!told) out_.passes.resize(reports);

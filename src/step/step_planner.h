@@ -33,6 +33,8 @@ class StepPlanner {
   void add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
                      const std::vector<Value>& tallies);
   void add_update_program();
+  void keep_scales(const ScaleStates& states);
+  QuantizeReport quantize_products(Graph& g, const std::string& of, const std::string& suffix);
   void rewrite_training(const TrainedPiece& built);
   void offload(Graph& g, const std::string& of, const std::string& suffix);
   void add_programs(const TrainedPiece& built);
@@ -50,7 +52,8 @@ class StepPlanner {
   std::vector<TrainedPiece> built_;  // by piece
   std::vector<Parameter> parameters_;
   std::vector<Untrained> untrained_;
-  bool begun_ = false;  // sums of gradients over ranks, by the pieces' last programs
+  std::vector<ScaleStates> scales_;  // of delayed scaling, by piece
+  bool begun_ = false;               // sums of gradients over ranks, by the pieces' last programs
   PlannedStep out_;
 };
 

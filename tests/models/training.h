@@ -72,6 +72,7 @@ class Training {
   double loss(const Tensors& values);  // forward and backward alone
   std::vector<double> terms();         // of the last micro-batches
   const std::vector<Parameter>& parameters() const { return parameters_; }
+  Tensor read(const std::string& leaf) { return ranks_->read(leaf); }
 
  private:
   void run_micro_batches(const Tensors& values);

@@ -154,8 +154,8 @@ TEST(Options, RefusedFlagsSayWhy) {
   EXPECT_EQ(refused("--moe-enable-routing-replay --moe-paged-stash"),
             "--moe-enable-routing-replay, --moe-paged-stash: this part of a mixture of experts is not built yet");
   for (const char* fp8 : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
-    EXPECT_EQ(refused(fp8), std::string(fp8).substr(0, std::string(fp8).find(' ')) +
-                                ": fp8 and fp4 are not built yet: train with --bf16 or in f32");
+    EXPECT_EQ(refused(std::string(fp8) + " --fp8-param-gather"),
+              "--fp8-param-gather: of fp8 and fp4 this part is not built yet");
   EXPECT_EQ(refused("--num-exprts 8"),
             "unknown flag --num-exprts: the nearest known one is --num-experts (--help lists all)");
 }
@@ -184,6 +184,10 @@ TEST(Options, OldSpellings) {
   }
   EXPECT_EQ(read("--checkpoint-activations --checkpoint-num-layers 2").recompute.num_layers, 2);
   EXPECT_EQ(read("--recompute-activations").recompute.granularity, Granularity::selective);
+  using Format = QuantizeConfig::Format;
+  for (const char* hybrid : {"--fp8 hybrid", "--fp8-hybrid", "--fp8-format hybrid"})
+    EXPECT_EQ(read(hybrid).quantize.format, Format::hybrid) << hybrid;
+  EXPECT_EQ(read("--fp8-e4m3").quantize.format, Format::e4m3);
 }
 
 TEST(Options, LearnedPositionsGoWhereAnotherKindIsGiven) {

@@ -1,0 +1,35 @@
+// The end of a step with delayed scaling.
+#include "ops/delayed_scale.h"
+#include "passes/quantize.h"
+
+namespace megalith {
+
+namespace {
+
+Value same_everywhere(Builder& b, Value v) {
+  const AxisSet copy = b.type(v).layout.copy;
+  return copy.empty() ? v : b.relayout(v, copy, kSame);
+}
+
+}  // namespace
+
+Type seen_type(const Mesh& mesh, size_t layers) {
+  Type out{DType::f32, {kTensorsOfLayer * i64(layers)}, whole(1)};
+  out.layout.max = mesh.used(groups::stage);
+  return out;
+}
+
+void update_scales(Builder& b, const QuantizeConfig& config, const ScaleStates& states, Value seen, Value scalars) {
+  b.set_phase(Phase::update), b.set_module("amax");
+  const AxisSet axes = b.type(seen).layout.max;
+  const Value total = axes.empty() ? seen : b.relayout(seen, axes, kSame);
+  scalars = same_everywhere(b, scalars);
+  DelayedScale op{.largest = config.amax_algorithm == QuantizeConfig::AmaxAlgorithm::max, .margin = int(config.margin)};
+  if (config.format == QuantizeConfig::Format::hybrid) op.gradients = CodeFormat::e5m2;
+  for (const std::string& name : states.names) {
+    b.add1(op, {b.leaf({name, states.type, Role::cache}), total, scalars});
+    op.at += kTensorsOfLayer;
+  }
+}
+
+}  // namespace megalith

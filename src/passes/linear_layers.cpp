@@ -1,0 +1,70 @@
+#include "passes/linear_layers.h"
+
+#include <algorithm>
+
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+const Einsum* plain_product(const Node& n) {
+  const auto* e = n.op.get_if<Einsum>();
+  return e && !e->accumulate && !e->plus && !e->bias ? e : nullptr;
+}
+
+namespace {
+
+// What a value was before it changed its layout.
+Value root_of(const Graph& g, Value v) {
+  while (g.info(v).node >= 0 && g.nodes[size_t(g.info(v).node)].op.get_if<Relayout>())
+    v = g.nodes[size_t(g.info(v).node)].ins[0];
+  return v;
+}
+
+// The nodes of the layer's backward, which Einsum::grad made: dx = dy w, and dw = dy x of the same dy.
+void find_backward(const Graph& g, LinearLayer& layer) {
+  std::vector<Value> dys, xs;
+  for (const int i : layer.forward) xs.push_back(root_of(g, g.nodes[size_t(i)].ins[0]));
+  const auto visit = [&](const std::string& spec, auto&& f) {
+    for (int i = 0; i < int(g.nodes.size()); ++i)
+      if (const Einsum* e = plain_product(g.nodes[size_t(i)]); e && g.nodes[size_t(i)].phase == Phase::backward)
+        if (e->spec == spec) f(i, g.nodes[size_t(i)]);
+  };
+  visit(layer.spec.data(), [&](int i, const Node& n) {
+    if (n.ins[1] == layer.weight) layer.data.push_back(i), dys.push_back(n.ins[0]);
+  });
+  const Shape& shape = g.type(layer.weight).shape;
+  visit(layer.spec.weight(), [&](int i, const Node& n) {
+    if (std::ranges::count(dys, n.ins[0]) && std::ranges::count(xs, root_of(g, n.ins[1])) &&
+        g.type(n.outs[0]).shape == shape)
+      layer.gradient.push_back(i);
+  });
+}
+
+}  // namespace
+
+bool is_linear_weight(const std::string& parameter) {
+  constexpr std::string_view kWeight = ".weight";
+  if (!parameter.ends_with(kWeight)) return false;
+  const std::string path = parameter.substr(0, parameter.size() - kWeight.size());
+  const std::string module = path.substr(path.rfind('.') + 1);
+  return module.starts_with("linear_") || module.starts_with("eh_proj") || module.ends_with("_latent_proj");
+}
+
+std::vector<LinearLayer> linear_layers(const Graph& g) {
+  std::vector<LinearLayer> out;
+  const auto at = [&](Value w) { return std::ranges::find(out, w, &LinearLayer::weight); };
+  for (int i = 0; i < int(g.nodes.size()); ++i) {
+    const Node& n = g.nodes[size_t(i)];
+    const Einsum* e = plain_product(n);
+    if (!e || n.phase != Phase::forward) continue;
+    const ValueInfo& w = g.info(n.ins[1]);
+    if (w.node >= 0 || w.role != Role::parameter || !is_linear_weight(w.name)) continue;
+    if (at(n.ins[1]) == out.end())
+      out.push_back({w.name, n.ins[1], LinearSpec(e->spec), n.origin.stack.empty() ? n.origin.layer : -1, {}, {}, {}});
+    at(n.ins[1])->forward.push_back(i);
+  }
+  for (LinearLayer& layer : out) find_backward(g, layer);
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,26 @@
+// The linear layers of a graph, before anything is fused: found by their parameters' names.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "ops/einsum.h"
+#include "passes/quantize_recipe.h"
+
+namespace megalith {
+
+// A linear layer's weight and the products that read it or make its gradient, by their nodes.
+struct LinearLayer {
+  std::string name;
+  Value weight;
+  LinearSpec spec;
+  i64 number = -1;  // in the stack of all layers; -1: in none, or in another stack
+  std::vector<int> forward, data, gradient;
+};
+
+// In the order of their first products.
+std::vector<LinearLayer> linear_layers(const Graph& g);
+
+// The node's op, if it is a product that nothing is fused with; else nullptr.
+const Einsum* plain_product(const Node& n);
+
+}  // namespace megalith

@@ -1,0 +1,258 @@
+#include "passes/quantize.h"
+
+#include <algorithm>
+#include <set>
+
+#include "base/rng.h"
+#include "ops/delayed_scale.h"
+#include "passes/linear_layers.h"
+
+namespace megalith {
+
+namespace {
+
+class Quantizing {
+ public:
+  Quantizing(Graph& g, const QuantizeSpec& spec) : g_(g), spec_(spec), config_(spec.config) {}
+
+  QuantizeReport run() {
+    const std::vector<LinearLayer> layers = linear_layers(g_);
+    std::vector<Job> jobs;
+    for (const LinearLayer& layer : layers)
+      if (stays(layer)) {
+        report_.others.push_back(layer.name);
+      } else {
+        check_sizes(layer);
+        ++report_.layers;
+        if (config_.is_delayed()) add_state(layer);
+        add_jobs(layer, jobs);
+      }
+    std::ranges::stable_sort(jobs, {}, &Job::node);  // so that codes are made before their first reader
+    for (const Job& job : jobs) rewrite(job);
+    if (config_.is_delayed()) collect_amax();
+    place_nodes();
+    return report_;
+  }
+
+ private:
+  struct Coded {
+    Value codes, scale_inv;
+    Coding coding;
+    Value amax;  // that the scale follows from; {}: those of boxes
+  };
+  struct State {
+    Value leaf;
+    int slot;  // of x's amax; those of w and dy follow
+  };
+  struct Job {  // a product to rewrite
+    const LinearLayer* layer;
+    int node;
+    Product product;
+  };
+
+  bool stays(const LinearLayer& layer) const {
+    if (!config_.ends_in_bf16 || layer.number < 0) return false;
+    return layer.number < config_.layers_at_start || layer.number >= spec_.num_layers - config_.layers_at_end;
+  }
+
+  void add_jobs(const LinearLayer& layer, std::vector<Job>& jobs) const {
+    for (const int i : layer.forward) jobs.push_back({&layer, i, Product::forward});
+    for (const int i : layer.data) jobs.push_back({&layer, i, Product::data});
+    if (config_.weight_gradients)
+      for (const int i : layer.gradient) jobs.push_back({&layer, i, Product::weight});
+  }
+
+  void rewrite(const Job& job) {
+    switch (job.product) {
+      case Product::forward:
+        product(job, Tensor::input, Tensor::weight);
+        if (config_.weight_gradients) code_for_gradient(*job.layer, job.node);
+        return;
+      case Product::data:
+        return product(job, Tensor::gradient, Tensor::weight);
+      case Product::weight:
+        return product(job, Tensor::gradient, Tensor::input);
+    }
+  }
+
+  void check_sizes(const LinearLayer& layer) const {
+    const i64 multiple = feature_multiple(config_);
+    const Shape& w = g_.type(layer.weight).shape;
+    i64 inputs = 1, outputs = 1;
+    for (size_t d = 0; d < w.size(); ++d)
+      (layer.spec.x.find(layer.spec.w[d]) != std::string::npos ? inputs : outputs) *= w[d];
+    check(inputs % multiple == 0 && outputs % multiple == 0,
+          "{} has {} inputs and {} outputs, and the recipe {} wants multiples of {}: change these sizes, or train in "
+          "bf16",
+          layer.name, inputs, outputs, name_of_recipe(config_), multiple);
+  }
+
+  // What the weight gradient reads of x is made where x is, so that the bytes are kept instead of the values.
+  void code_for_gradient(const LinearLayer& layer, int forward) {
+    const Value x = input_of(forward);
+    for (const int i : layer.gradient)
+      if (g_.nodes[size_t(i)].ins[1] == x) coded(layer, x, Product::weight, Tensor::input, forward);
+  }
+
+  void product(const Job& job, Tensor a, Tensor b) {
+    const Node n = g_.nodes[size_t(job.node)];
+    const Einsum* e = plain_product(n);
+    const Coded x = coded(*job.layer, n.ins[0], job.product, a, job.node),
+                w = coded(*job.layer, n.ins[1], job.product, b, job.node);
+    const QuantizedProduct op{e->spec, e->dtype, x.coding.format, w.coding.format, x.coding.box, w.coding.box};
+    const std::vector<Value> ins = {x.codes, x.scale_inv, w.codes, w.scale_inv};
+    const Type type = op.infer(infer_args(g_, ins, n.phase)).at(0), &was = g_.type(n.outs[0]);
+    check(type == was, "{}: the product of codes is {}, of values {}", job.layer->name, to_string(type),
+          to_string(was));
+    inputs_[job.node] = n.ins[0];
+    g_.nodes[size_t(job.node)].op = op, g_.nodes[size_t(job.node)].ins = ins;
+    ++report_.products;
+  }
+
+  // What a product multiplied before it was rewritten.
+  Value input_of(int node) const { return inputs_.at(node); }
+
+  // The codes of a value for a product, made before node `at` unless they are there. A weight is coded in each phase
+  // anew: its codes are not kept from a forward to its backward.
+  Coded coded(const LinearLayer& layer, Value v, Product product, Tensor t, int at) {
+    try {
+      const Coded out = made(layer, v, product, t, at);
+      if (config_.is_delayed()) seen_[states_.at(&layer).slot + int(t)].insert(out.amax);
+      return out;
+    } catch (const Error& e) {
+      fail("{} by the recipe {}: {}: give sizes that it divides on each rank, fewer ranks, or --fp8-recipe tensorwise",
+           layer.name, name_of_recipe(config_), e.what());
+    }
+  }
+  Coded made(const LinearLayer& layer, Value v, Product product, Tensor t, int at) {
+    const Coding coding = coding_of(config_, layer.spec, product, t, g_.mesh, g_.type(v));
+    const Phase phase = g_.nodes[size_t(at)].phase;
+    const Key key{v, coding, t == Tensor::weight ? phase : Phase::forward};
+    if (const auto it = made_.find(key); it != made_.end()) return it->second;
+    const Value x = coding.rotated ? add(RotateTokens{}, {v}, at).at(0) : v;
+    std::vector<Value> ins = {x};
+    const Value seen = reads_amax(coding.scaling) ? amax(x, at) : Value{};
+    if (seen) ins.push_back(seen);
+    if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer).leaf);
+    if (coding.stochastic) ins.push_back(sample_numbers());
+    const u64 seed = coding.stochastic ? mix(spec_.seed, hash_name(layer.name + (coding.rotated ? " dw" : " dx"))) : 0;
+    const std::vector<Value> outs =
+        add(Quantize{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed}, ins, at);
+    return made_[key] = {outs[0], outs[1], coding, seen};
+  }
+
+  // Of all ranks that hold a part of the tensor.
+  Value amax(Value x, int at) {
+    if (const auto it = amax_.find(x); it != amax_.end()) return it->second;
+    return amax_[x] = new_amax(x, at);
+  }
+  Value new_amax(Value x, int at) {
+    const Value local = add(Amax{tensor_box(g_.mesh, g_.type(x))}, {x}, at).at(0);
+    const Type& type = g_.type(local);
+    const AxisSet axes = type.layout.max;
+    if (axes.empty()) return local;
+    const RelayoutPlan plan = relayout_plan(g_.mesh, type.shape, type.layout, axes, kSame);
+    Relayout op{.axes = axes, .from = plan.from, .to = kSame};
+    op.from_order = plan.from_order, op.transfer = plan.transfer;
+    return add(op, {local}, at).at(0);
+  }
+
+  void add_state(const LinearLayer& layer) {
+    ScaleStates& states = report_.states;
+    states.type = {DType::f32, {1 + config_.amax_history_len, kTensorsOfLayer}, whole(2)};
+    states.names.push_back(layer.name.substr(0, layer.name.rfind('.')) + std::string(kScaleState));
+    const int slot = int(states_.size()) * int(kTensorsOfLayer);
+    states_[&layer] = {add_leaf(states.names.back(), states.type, Role::cache), slot};
+    trains_ |= !layer.data.empty();
+  }
+
+  Value add_leaf(const std::string& name, const Type& type, Role role) {
+    g_.values.push_back({.type = type, .name = name, .role = role});
+    return {int(g_.values.size()) - 1};
+  }
+
+  // What a micro-batch of training saw, behind its backward. (An evaluation leaves no trace.)
+  void collect_amax() {
+    if (!trains_) return;
+    ScaleStates& states = report_.states;
+    states.seen_name = "fp8_amax" + spec_.suffix, states.seen_type = seen_type(g_.mesh, states.names.size());
+    CollectAmax op;
+    std::vector<Value> ins = {add_leaf(states.seen_name, states.seen_type, Role::scalar)};
+    for (const auto& [slot, amaxes] : seen_)
+      for (const Value amax : amaxes) op.places.push_back(slot), ins.push_back(amax);
+    int last = 0;
+    for (int i = 0; i < int(g_.nodes.size()); ++i)
+      if (g_.nodes[size_t(i)].phase == Phase::backward) last = i;
+    Node n{op, ins, {add_leaf("", states.seen_type, Role::activation)}, Phase::backward, {"amax"}};
+    states.seen = n.outs[0];
+    behind_[last] = {n};
+  }
+
+  Value sample_numbers() const {
+    const Value rows = g_.find_leaf("rows" + spec_.suffix);
+    check(bool(rows), "no sample numbers among the data, which key stochastic rounding");
+    return rows;
+  }
+
+  // A node before node `at`, of its phase and origin.
+  std::vector<Value> add(AnyOp op, const std::vector<Value>& ins, int at) {
+    const Node& next = g_.nodes[size_t(at)];
+    Node n{std::move(op), ins, {}, next.phase, next.origin};
+    for (const Type& type : n.op.infer(infer_args(g_, ins, n.phase))) {
+      n.outs.push_back({int(g_.values.size())});
+      g_.values.push_back({.type = type, .node = at});
+    }
+    before_[at].push_back(n);
+    return n.outs;
+  }
+
+  void place_nodes() {
+    std::vector<Node> nodes;
+    for (int i = 0; i < int(g_.nodes.size()); ++i) {
+      if (const auto it = before_.find(i); it != before_.end())
+        std::ranges::move(it->second, std::back_inserter(nodes));
+      nodes.push_back(std::move(g_.nodes[size_t(i)]));
+      if (const auto it = behind_.find(i); it != behind_.end())
+        std::ranges::move(it->second, std::back_inserter(nodes));
+    }
+    set_nodes(g_, std::move(nodes));
+  }
+
+  struct Key {
+    Value v;
+    Coding coding;
+    Phase phase;
+    auto operator<=>(const Key&) const = default;
+  };
+
+  Graph& g_;
+  const QuantizeSpec& spec_;
+  const QuantizeConfig& config_;
+  std::map<Key, Coded> made_;
+  std::map<Value, Value> amax_;
+  std::map<int, Value> inputs_;  // by product
+  std::map<int, std::vector<Node>> before_;
+  std::map<int, std::vector<Node>> behind_;
+  std::map<const LinearLayer*, State> states_;  // of delayed scaling
+  std::map<int, std::set<Value>> seen_;         // by slot
+  bool trains_ = false;
+  QuantizeReport report_;
+};
+
+}  // namespace
+
+std::string_view name_of_recipe(const QuantizeConfig& c) {
+  constexpr std::string_view names[] = {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"};
+  if (c.is_fp4()) return c.fp4_recipe == QuantizeConfig::Fp4Recipe::nvfp4 ? "nvfp4" : "custom";
+  return names[int(c.recipe)];
+}
+
+QuantizeReport& QuantizeReport::operator+=(const QuantizeReport& o) {
+  layers += o.layers, products += o.products;
+  others.insert(others.end(), o.others.begin(), o.others.end());
+  return *this;
+}
+
+QuantizeReport quantize(Graph& g, const QuantizeSpec& spec) { return Quantizing(g, spec).run(); }
+
+}  // namespace megalith

@@ -1,0 +1,78 @@
+// Products of linear layers read codes of fp8 or fp4 instead of values (docs/fp8.md). Models know nothing of it: the
+// pass finds the layers by their parameters' names, once the backward is there and before anything is fused. Of each
+// layer y = x w^T it rewrites y, dx = dy w and dw = dy^T x.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "graph/builder.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+struct QuantizeConfig {
+  enum class Format { none, hybrid, e4m3, e5m2 };  // hybrid: e4m3, and e5m2 of gradients; e5m2 alone is refused
+  enum class Recipe { delayed, tensorwise, blockwise, mxfp8, custom };
+  enum class Fp4Format { none, e2m1 };
+  enum class Fp4Recipe { nvfp4, custom };
+  enum class AmaxAlgorithm { most_recent, max };
+  Format format = Format::none;
+  Recipe recipe = Recipe::delayed;
+  // Of delayed: a scale leaves room for values 2^margin times the history's amax.
+  i64 margin = 0, amax_history_len = 1;
+  AmaxAlgorithm amax_algorithm = AmaxAlgorithm::most_recent;
+  Fp4Format fp4_format = Fp4Format::none;
+  Fp4Recipe fp4_recipe = Fp4Recipe::nvfp4;
+  bool weight_gradients = true;  // false: dw is a product of values
+  bool ends_in_bf16 = false;     // the first and the last layers stay as they are: so many
+  i64 layers_at_start = 1, layers_at_end = 1;
+
+  bool on() const { return format != Format::none || fp4_format != Fp4Format::none; }
+  bool is_fp4() const { return fp4_format != Fp4Format::none; }
+  bool is_delayed() const { return format != Format::none && recipe == Recipe::delayed; }
+  bool operator==(const QuantizeConfig&) const = default;
+};
+std::string_view name_of_recipe(const QuantizeConfig& config);  // "tensorwise", "nvfp4"
+
+// What the pass needs to know beside the graph.
+struct QuantizeSpec {
+  QuantizeConfig config;
+  i64 num_layers = 0;       // of the model
+  u64 seed = 0;             // of stochastic rounding
+  std::string suffix = {};  // of the piece's data leaves
+};
+
+// Delayed scaling's state (ops/delayed_scale.h): of each linear layer, kept from step to step beside its weight, and
+// what the micro-batches of a step saw.
+struct ScaleStates {
+  std::vector<std::string> names;  // of the layers' leaves
+  Type type;                       // of each
+  Value seen;                      // [3 x layers], Max; {} without a backward
+  std::string seen_name;           // of its leaf
+  Type seen_type;
+};
+
+struct QuantizeReport {
+  i64 layers = 0, products = 0;                         // that read codes
+  std::vector<std::string> others;                      // linear layers that do not, by their weights' names
+  ScaleStates states;                                   // none: the recipe has none
+  QuantizeReport& operator+=(const QuantizeReport& o);  // the counts
+};
+
+// What a linear layer's state is called: its weight's name with this instead of ".weight". Checkpoints may lack it.
+inline constexpr std::string_view kScaleState = ".fp8_state";
+
+// Whether a parameter of this name is a linear layer's weight: not of the embedding, the head, a router or a gate.
+bool is_linear_weight(const std::string& parameter);
+
+// Error if a layer's sizes are no multiples of what the formats need, or a block of values lies on several ranks.
+QuantizeReport quantize(Graph& g, const QuantizeSpec& spec);
+
+// What the micro-batches of a step see, in a leaf: the largest of all ranks of the stage.
+Type seen_type(const Mesh& mesh, size_t layers);
+
+// The end of a step with delayed scaling: the states of a piece move on by what its micro-batches saw on all ranks of
+// the stage. seen: in b's graph. scalars: of StepScalars.
+void update_scales(Builder& b, const QuantizeConfig& config, const ScaleStates& states, Value seen, Value scalars);
+
+}  // namespace megalith

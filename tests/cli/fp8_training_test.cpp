@@ -1,0 +1,132 @@
+// Training in fp8 and fp4: each recipe saves and resumes to the same bits, takes the way to and from other recipes, and
+// on several ranks has the losses of one.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+struct Case {
+  const char* name;
+  const char* flags;
+};
+void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
+
+constexpr Case kCases[] = {{"tensorwise", "--fp8-format hybrid --fp8-recipe tensorwise"},
+                           {"delayed", "--fp8-format hybrid --fp8-amax-history-len 4 --fp8-amax-compute-algo max"},
+                           {"blockwise", "--fp8-format e4m3 --fp8-recipe blockwise"},
+                           {"mxfp8", "--fp8-format e4m3 --fp8-recipe mxfp8"},
+                           {"nvfp4", "--fp4-format e2m1"}};
+
+class Fp8 : public Workshop {
+ protected:
+  std::string line(const std::string& dir, const std::string& more) {
+    return pretrain(fmt::format(
+        "--bf16 --device cpu --save-interval 100 --save {0} --load {0} --metrics-file {0}.jsonl --lr-decay-iters 10 "
+        "--global-batch-size 4 --log-interval 1 --seed 5 {1}",
+        *this / dir, more));
+  }
+  void expect_same_tensors(const std::string& a, const std::string& b) {
+    const Ran diff = megalith("inspect --diff " + *this / a + " " + *this / b);
+    EXPECT_EQ(diff.exit_code, 0) << diff.out << diff.err;
+  }
+  void expect_said(const Ran& ran, const std::string& part) {
+    EXPECT_NE((ran.out + ran.err).find(part), std::string::npos) << ran.out << ran.err;
+  }
+};
+
+class Fp8Recipes : public Fp8, public ::testing::WithParamInterface<Case> {};
+
+}  // namespace
+
+// Two runs, one of them cut: the weights, the optimizer's state and the history of amax are the same bits.
+TEST_P(Fp8Recipes, ResumeToTheSameBits) {
+  const std::string flags = GetParam().flags;
+  must(line("whole", flags + " --train-iters 6"));
+  must(line("cut", flags + " --train-iters 3")), must(line("cut", flags + " --train-iters 6"));
+  expect_same_tensors("whole/iter_0000006", "cut/iter_0000006");
+  must(line("theirs", flags + " --train-iters 3 --ckpt-format torch_dist"));
+  must(line("theirs", flags + " --train-iters 6"));
+  expect_same_tensors("whole/iter_0000006", "theirs/iter_0000006");
+  must(line("again", flags + " --train-iters 6 --recompute-granularity full"));
+  expect_same_tensors("whole/iter_0000006", "again/iter_0000006");
+}
+
+// The loss falls as it does in bf16.
+TEST_P(Fp8Recipes, LearnAsInBf16) {
+  const std::string end = " --train-iters 20 --eval-iters 0";
+  must(line("wide", end)), must(line("narrow", GetParam().flags + end));
+  const auto wide = digits(*this / "wide.jsonl"), narrow = digits(*this / "narrow.jsonl");
+  const double first = std::stod(wide.at("1 lm_loss")), last = std::stod(wide.at("20 lm_loss")),
+               got = std::stod(narrow.at("20 lm_loss"));
+  EXPECT_NE(wide.at("20 lm_loss"), narrow.at("20 lm_loss"));
+  EXPECT_NEAR(got, last, 0.05 * (first - last)) << first;
+}
+
+INSTANTIATE_TEST_SUITE_P(, Fp8Recipes, ::testing::ValuesIn(kCases),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// Codes are the same under each layout but where bf16 sums that are rounded otherwise fall on another code.
+TEST_F(Fp8, TrainsOnRanksAsOnOne) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  for (const Case& c : {kCases[0], kCases[1]}) {
+    const std::string flags = std::string(c.flags) + " --train-iters 6 ", name = c.name;
+    must(line(name + "one", flags));
+    const auto one = digits(*this / (name + "one.jsonl"));
+    for (const std::string more : {"--tensor-model-parallel-size 2 --sequence-parallel", "--context-parallel-size 2",
+                                   "", "--pipeline-model-parallel-size 2",
+                                   "--use-distributed-optimizer --overlap-param-gather --overlap-grad-reduce"}) {
+      const Ran ran = megalith(line(name + "two", flags + more), {.ranks = 2});
+      ASSERT_TRUE(ran.ok()) << more << ran.err;
+      for (const auto& [key, value] : digits(*this / (name + "two.jsonl")))
+        if (key.find("lm_loss") != std::string::npos)
+          EXPECT_NEAR(std::stod(value), std::stod(one.at(key)), 0.02) << name << " " << more << " " << key;
+      must("inspect --load " + *this / (name + "two"));
+      std::filesystem::remove_all(*this / (name + "two"));
+      std::filesystem::remove(*this / (name + "two.jsonl"));
+    }
+  }
+}
+
+TEST_F(Fp8, GoesOnFromOtherRecipes) {
+  const std::string delayed = "--fp8-format hybrid ", tensorwise = delayed + "--fp8-recipe tensorwise ";
+  must(line("bf16", "--train-iters 2"));
+  expect_said(must(line("bf16", delayed + "--train-iters 4")), "the scales of fp8 start anew");
+  expect_said(must(line("bf16", delayed + "--fp8-amax-history-len 8 --train-iters 5")), "the scales of fp8 start anew");
+  const Ran other = must(line("bf16", tensorwise + "--train-iters 6"));
+  expect_said(other, "has scales of --fp8-recipe delayed, which are not read");
+  expect_said(other, "fp8_recipe delayed -> tensorwise");
+  expect_said(must(line("bf16", "--train-iters 7")), "fp8_format hybrid -> none");
+}
+
+TEST_F(Fp8, SaysWhatReadsCodes) {
+  const std::string plan = " --train-iters 2 --dry-run";
+  expect_said(must(line("x", kCases[0].flags + plan)), "tensorwise: 36 products of 12 linear layers read codes");
+  const Ran ends =
+      must(line("x", kCases[2].flags + std::string(" --num-layers 3 --first-last-layers-bf16 --no-fp8-wgrad") + plan));
+  expect_said(ends, "blockwise: 12 products of 6 linear layers read codes");
+  expect_said(ends, "as without it: decoder.layers.0.self_attention.linear_q.weight");
+  expect_said(must(line("x", kCases[3].flags + plan)), "--fp8-recipe mxfp8 is emulated");
+  expect_said(must(line("x", "--fp8 hybrid --fp8-recipe tensorwise" + plan)), "--fp8 is read as --fp8-format");
+}
+
+TEST_F(Fp8, RefusesWhatIsNotBuilt) {
+  for (const auto& [flags, said] : std::vector<std::pair<std::string, std::string>>{
+           {"--fp8-format hybrid --device cuda", "--fp8-format is not built for GPUs"},
+           {"--fp8-format e5m2", "--fp8-format e5m2 has too few bits"},
+           {"--fp8-format hybrid --fp4-format e2m1", "--fp8-format and --fp4-format exclude each other"},
+           {"--fp8-format hybrid --num-experts 4", "--fp8-format is not built for --num-experts 4"},
+           {"--fp8-format hybrid --fp8-recipe custom", "--fp8-recipe custom takes quantizers from Python"},
+           {"--fp8-format hybrid --fp8-param-gather", "--fp8-param-gather"},
+           {"--fp8-format hybrid --first-last-layers-bf16", "--first-last-layers-bf16 has no meaning with"},
+           {"--fp8-format hybrid --fp8-recipe tensorwise --first-last-layers-bf16", "leave none of --num-layers 2"},
+           {"--fp8-format hybrid --fp8-amax-history-len 0", "--fp8-amax-history-len 0 is out of range"},
+           {"--fp8-format hybrid --fp8-recipe tensorwise --ffn-hidden-size 72", "wants multiples of 16"}})
+    expect_refused(pretrain("--train-iters 2 --eval-iters 0 " + flags), said);
+}
+
+}  // namespace megalith::test

@@ -1,0 +1,150 @@
+// What the pass quantizes: which layers, in which format, and how often a value becomes codes.
+#include "passes/quantize.h"
+
+#include <gtest/gtest.h>
+
+#include "models/gpt/gpt.h"
+#include "ops/einsum.h"
+#include "ops/quantize.h"
+#include "passes/gradients.h"
+#include "small_models.h"
+
+namespace megalith {
+
+namespace {
+
+using Format = QuantizeConfig::Format;
+using Recipe = QuantizeConfig::Recipe;
+
+// Four layers, of sizes that the formats take.
+ModelConfig sized(ModelConfig c) {
+  c.num_layers = 4, c.hidden_size = 64, c.ffn_hidden_size = 96, c.kv_channels = 16;
+  c.seq_length = c.max_position_embeddings = 64;
+  return c;
+}
+
+struct Quantized {
+  Graph g;
+  QuantizeReport report;
+};
+
+Quantized quantized(const QuantizeConfig& config, const ModelConfig& model = sized(llama()), bool training = true) {
+  Quantized q;
+  q.g.mesh = make_mesh({});
+  Builder b(q.g);
+  BuildMode mode;
+  mode.batch = 2;
+  const Built gpt = Gpt(model).build_whole(b, mode);
+  if (training) add_gradients(b, gpt.parameters, gpt.terms);
+  q.report = quantize(q.g, {config, model.num_layers, 1});
+  verify(q.g);
+  return q;
+}
+
+template <class T, class F>
+int count_ops(const Graph& g, F&& is) {
+  int n = 0;
+  for (const Node& node : g.nodes)
+    if (const T* op = node.op.get_if<T>()) n += is(*op, node);
+  return n;
+}
+template <class T>
+int count_ops(const Graph& g) {
+  return count_ops<T>(g, [](const T&, const Node&) { return true; });
+}
+
+int coded(const Graph& g, CodeFormat x, CodeFormat w) {
+  return count_ops<QuantizedProduct>(
+      g, [&](const QuantizedProduct& p, const Node&) { return p.x_format == x && p.w_format == w; });
+}
+// Products of values with weights, but the head's three.
+int plain_of_layers(const Graph& g) {
+  return count_ops<Einsum>(
+      g, [](const Einsum& e, const Node& n) { return n.origin.layer >= 0 && split_spec(e.spec).first[1].size() > 2; });
+}
+
+constexpr int kLinears = 4 * 6;  // q, k, v, the projection, fc1, fc2
+
+}  // namespace
+
+TEST(QuantizePass, rewrites_three_products_of_each_linear_layer) {
+  const Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
+  EXPECT_EQ(q.report.layers, kLinears);
+  EXPECT_EQ(q.report.products, 3 * kLinears);
+  EXPECT_EQ(count_ops<QuantizedProduct>(q.g), 3 * kLinears);
+  EXPECT_TRUE(q.report.others.empty());
+  EXPECT_EQ(coded(q.g, CodeFormat::e4m3, CodeFormat::e4m3), kLinears);      // x w
+  EXPECT_EQ(coded(q.g, CodeFormat::e5m2, CodeFormat::e4m3), 2 * kLinears);  // dy w, dy x
+  const Quantized e4m3 = quantized({.format = Format::e4m3, .recipe = Recipe::tensorwise});
+  EXPECT_EQ(coded(e4m3.g, CodeFormat::e4m3, CodeFormat::e4m3), 3 * kLinears);
+}
+
+// With one scale a tensor x and dy become codes once, for both products that read them; a weight does in each phase.
+TEST(QuantizePass, shares_codes_of_one_scale) {
+  const Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
+  const int inputs = 4 * 4;  // q, k and v have one
+  EXPECT_EQ(count_ops<Quantize>(q.g), inputs + kLinears + 2 * kLinears);
+  EXPECT_EQ(count_ops<Amax>(q.g), inputs + kLinears + kLinears);
+}
+
+// Blocks run along what is summed: x and dy have two kinds of codes.
+TEST(QuantizePass, makes_blocks_along_what_is_summed) {
+  const Quantized q = quantized({.format = Format::e4m3, .recipe = Recipe::mxfp8});
+  EXPECT_EQ(count_ops<Quantize>(q.g), 2 * 4 * 4 + 2 * kLinears + 2 * kLinears);
+  EXPECT_EQ(count_ops<Amax>(q.g), 0);
+  for (const Node& n : q.g.nodes)
+    if (const auto* p = n.op.get_if<QuantizedProduct>()) {
+      const auto [ins, outs] = split_spec(p->spec);
+      const auto is_summed = [&](const std::string& letters, const Shape& box) {
+        for (size_t d = 0; d < letters.size(); ++d)
+          if (box[d] > 1 && outs[0].find(letters[d]) != std::string::npos) return false;
+        return true;
+      };
+      EXPECT_TRUE(is_summed(ins[0], p->x_box) && is_summed(ins[1], p->w_box)) << p->spec;
+    }
+}
+
+TEST(QuantizePass, rotates_what_fp4_sums_over_tokens) {
+  const Quantized q = quantized({.fp4_format = QuantizeConfig::Fp4Format::e2m1});
+  EXPECT_EQ(count_ops<RotateTokens>(q.g), 4 * 4 + kLinears);
+  const int random = count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.stochastic; });
+  EXPECT_EQ(random, 2 * kLinears);  // dy, in both its products
+}
+
+TEST(QuantizePass, leaves_what_it_is_told_to_leave) {
+  QuantizeConfig config{.format = Format::hybrid, .recipe = Recipe::blockwise};
+  config.ends_in_bf16 = true, config.layers_at_end = 2;
+  const Quantized ends = quantized(config);
+  EXPECT_EQ(ends.report.layers, kLinears / 4);
+  EXPECT_EQ(ends.report.others.size(), size_t(kLinears * 3 / 4));
+  for (const Node& n : ends.g.nodes) EXPECT_TRUE(!n.op.get_if<QuantizedProduct>() || n.origin.layer == 1);
+  config = {.format = Format::hybrid, .recipe = Recipe::blockwise, .weight_gradients = false};
+  const Quantized forward_and_data = quantized(config);
+  EXPECT_EQ(forward_and_data.report.products, 2 * kLinears);
+  EXPECT_EQ(plain_of_layers(forward_and_data.g), kLinears);
+}
+
+// Not the embedding, the head, the router; nothing of a graph without a backward but the forward.
+TEST(QuantizePass, knows_linear_layers_by_their_names) {
+  for (const char* linear :
+       {"decoder.layers.0.self_attention.linear_qkv.weight", "decoder.layers.3.mlp.linear_fc2.weight",
+        "mtp.layers.0.eh_proj_hidden.weight", "decoder.layers.1.mlp.fc1_latent_proj.weight"})
+    EXPECT_TRUE(is_linear_weight(linear)) << linear;
+  for (const char* other : {"embedding.word_embeddings.weight", "output_layer.weight",
+                            "decoder.layers.0.mlp.router.weight", "decoder.layers.0.mlp.linear_fc1.bias",
+                            "decoder.final_layernorm.weight", "decoder.layers.0.mlp.shared_experts.gate_weight"})
+    EXPECT_FALSE(is_linear_weight(other)) << other;
+  const Quantized forward = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise}, sized(gpt2()), false);
+  EXPECT_EQ(forward.report.products, kLinears);
+}
+
+// The weight gradient is added straight into its accumulator.
+TEST(QuantizePass, accumulates_in_the_product) {
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
+  run_passes(q.g, standard_passes());
+  EXPECT_EQ(
+      count_ops<QuantizedProduct>(q.g, [](const QuantizedProduct& p, const Node&) { return p.accumulate && p.starts; }),
+      kLinears);
+}
+
+}  // namespace megalith
