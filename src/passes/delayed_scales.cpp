@@ -6,7 +6,7 @@ namespace megalith {
 
 namespace {
 
-Value same_everywhere(Builder& b, Value v) {
+Value known_to_all(Builder& b, Value v) {
   const AxisSet copy = b.type(v).layout.copy;
   return copy.empty() ? v : b.relayout(v, copy, kSame);
 }
@@ -23,7 +23,7 @@ void update_scales(Builder& b, const QuantizeConfig& config, const ScaleStates& 
   b.set_phase(Phase::update), b.set_module("amax");
   const AxisSet axes = b.type(seen).layout.max;
   const Value total = axes.empty() ? seen : b.relayout(seen, axes, kSame);
-  scalars = same_everywhere(b, scalars);
+  scalars = known_to_all(b, scalars);
   DelayedScale op{.largest = config.amax_algorithm == QuantizeConfig::AmaxAlgorithm::max, .margin = int(config.margin)};
   if (config.format == QuantizeConfig::Format::hybrid) op.gradients = CodeFormat::e5m2;
   for (const std::string& name : states.names) {

@@ -14,7 +14,7 @@ const Einsum* plain_product(const Node& n) {
 namespace {
 
 // What a value was before it changed its layout.
-Value root_of(const Graph& g, Value v) {
+Value before_relayouts(const Graph& g, Value v) {
   while (g.info(v).node >= 0 && g.nodes[size_t(g.info(v).node)].op.get_if<Relayout>())
     v = g.nodes[size_t(g.info(v).node)].ins[0];
   return v;
@@ -23,7 +23,7 @@ Value root_of(const Graph& g, Value v) {
 // The nodes of the layer's backward, which Einsum::grad made: dx = dy w, and dw = dy x of the same dy.
 void find_backward(const Graph& g, LinearLayer& layer) {
   std::vector<Value> dys, xs;
-  for (const int i : layer.forward) xs.push_back(root_of(g, g.nodes[size_t(i)].ins[0]));
+  for (const int i : layer.forward) xs.push_back(before_relayouts(g, g.nodes[size_t(i)].ins[0]));
   const auto visit = [&](const std::string& spec, auto&& f) {
     for (int i = 0; i < int(g.nodes.size()); ++i)
       if (const Einsum* e = plain_product(g.nodes[size_t(i)]); e && g.nodes[size_t(i)].phase == Phase::backward)
@@ -34,7 +34,7 @@ void find_backward(const Graph& g, LinearLayer& layer) {
   });
   const Shape& shape = g.type(layer.weight).shape;
   visit(layer.spec.weight(), [&](int i, const Node& n) {
-    if (std::ranges::count(dys, n.ins[0]) && std::ranges::count(xs, root_of(g, n.ins[1])) &&
+    if (std::ranges::count(dys, n.ins[0]) && std::ranges::count(xs, before_relayouts(g, n.ins[1])) &&
         g.type(n.outs[0]).shape == shape)
       layer.gradient.push_back(i);
   });
