@@ -92,6 +92,23 @@ TEST_F(Fp8, TrainsOnRanksAsOnOne) {
   }
 }
 
+// Micro-batches in flight, recomputation and weight gradients apart leave the codes and the histories as they are.
+TEST_F(Fp8, PipelinesHaveTheSameBits) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  const std::string two = std::string(kCases[1].flags) + " --train-iters 4 --micro-batch-size 1 --num-layers 4 ";
+  const std::string pipeline = two + "--pipeline-model-parallel-size 2 ";
+  const auto on_two = [&](const std::string& dir, const std::string& flags) {
+    const Ran ran = megalith(line(dir, flags), {.ranks = 2});
+    ASSERT_TRUE(ran.ok()) << ran.err;
+  };
+  on_two("plain", pipeline);
+  on_two("again", pipeline + "--recompute-granularity full");
+  on_two("apart", pipeline + "--pipeline-schedule zero-bubble");
+  on_two("pieces", pipeline + "--num-layers-per-virtual-pipeline-stage 1");
+  for (const char* dir : {"again", "apart", "pieces"})
+    expect_same_tensors("plain/iter_0000004", std::string(dir) + "/iter_0000004");
+}
+
 TEST_F(Fp8, GoesOnFromOtherRecipes) {
   const std::string delayed = "--fp8-format hybrid ", tensorwise = delayed + "--fp8-recipe tensorwise ";
   must(line("bf16", "--train-iters 2"));
