@@ -85,15 +85,18 @@ TEST_F(BertRuns, ReadsWordsAndFillsMasks) {
                           "--train-iters 150 --save-interval 150 --save " +
                           *this / "ck";
   must(run);
-  const Ran filled = must("generate --device cpu --load " + *this / "ck" + words +
-                          " --prompt 'the green fox [MASK] . the blue cat eats .'");
+  const auto fill = [&](const std::string& prompt) {
+    return run_program("megalith", {"generate", "--device", "cpu", "--load", *this / "ck", "--tokenizer-type",
+                                    "BertWordPieceLowerCase", "--vocab-file", *this / "vocab.txt", "--prompt", prompt});
+  };
+  const Ran filled = fill("the green fox [MASK] . the blue cat eats .");
+  EXPECT_EQ(filled.exit_code, 0) << filled.err;
   EXPECT_NE(filled.out.find("[MASK] 1: "), std::string::npos) << filled.out;
   EXPECT_EQ(filled.out.find("the green fox "), 0u) << filled.out;
   const Ran judged = must("evaluate --device cpu --load " + *this / "ck" + words + " --data-path " + data +
                           " --split 0,100,0 --eval-iters 2 --micro-batch-size 4 --global-batch-size 4");
   EXPECT_NE(judged.out.find("| sop loss "), std::string::npos) << judged.out;
-  expect_refused("generate --device cpu --load " + *this / "ck" + words + " --prompt 'no mask'",
-                 "--prompt has no [MASK]");
+  expect_refused(fill("no mask"), "--prompt has no [MASK]");
 }
 
 TEST_F(BertRuns, GoesToOtherFormatsAndBack) {
