@@ -28,8 +28,8 @@ void save_run(const std::string& dir, int iterations) {
   testing::internal::CaptureStdout();
   harness::run_ranks(2, [&](Ranks& ranks) {
     pretrain(options_for(2, fmt::format("--use-distributed-optimizer --train-iters {} --save {} --save-interval 2",
-                                            iterations, dir)),
-                 *make_cpu_backend(&ranks), ranks);
+                                        iterations, dir)),
+             *make_cpu_backend(&ranks), ranks);
   });
   testing::internal::GetCapturedStdout();
 }
