@@ -6,6 +6,7 @@ namespace megalith {
 
 int command_pretrain_gpt(int argc, const char* const* argv);
 int command_pretrain_bert(int argc, const char* const* argv);
+int command_pretrain_t5(int argc, const char* const* argv);
 int command_preprocess_data(int argc, const char* const* argv);
 int command_merge_datasets(int argc, const char* const* argv);
 int command_generate(int argc, const char* const* argv);

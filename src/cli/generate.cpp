@@ -60,6 +60,8 @@ int command_generate(int argc, const char* const* argv) {
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();
+  check(!stored.model.is_t5(),
+        "{} holds a T5, for which no generation is built yet: GPTs continue texts, BERT fills masks", c.load);
   const bool is_bert = stored.model.architecture == Architecture::bert;
   if (is_bert) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);

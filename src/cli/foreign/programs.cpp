@@ -27,6 +27,7 @@ constexpr Script kScripts[] = {
      "pretrain_mcore_mistral pretrain_mcore_deepseek pretrain_llama pretrain_qwen pretrain_mistral pretrain_deepseek "
      "pretrain_deepseek_v2 pretrain_deepseek_v3 pretrain_falcon finetune"},
     {"pretrain-bert", "pretrain_bert"},
+    {"pretrain-t5", "pretrain_t5"},
     {"preprocess-data", "preprocess_data preprocess_data_fast"},
     {"merge-datasets", "merge_datasets"},
     {"convert",
@@ -42,8 +43,9 @@ constexpr Script kInstead[] = {
      "run_hybrid_text_generation_server_completions text_generation_cli gpt_static_inference gpt_dynamic_inference "
      "simple_gpt_batch_inference generate_samples_gpt megatron_gpt_eval megatron_gpt_generate megatron_gpt_inference "
      "hf_to_megatron_generate_text run_inference_performance_test serve server chat text_generation"},
-    {"T5 and other models with an encoder are not built yet: {} pretrain-gpt trains decoders, pretrain-bert BERT",
-     "pretrain_t5 pretrain_ict pretrain_retro pretrain_vlm pretrain_vision_classify "
+    {"other models with an encoder are not built yet: {} pretrain-gpt trains decoders, pretrain-bert BERT, pretrain-t5 "
+     "T5",
+     "pretrain_ict pretrain_retro pretrain_vlm pretrain_vision_classify "
      "megatron_bert_pretraining "
      "megatron_t5_pretraining pretrain_vision_dino pretrain_vision_inpaint preprocess_data_nmt preprocess_mmdata"},
     {"state-space and hybrid models are not built yet: {} pretrain-gpt trains transformers",
