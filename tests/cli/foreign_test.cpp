@@ -196,7 +196,8 @@ TEST_F(Foreign, ProgramsByTheirNames) {
   says(megalith("train --lr 1"), "megalith pretrain-gpt trains");
   says(megalith("--num-layers 2 --lr 1"), "the command comes first: ");
   says(megalith("pretrain_bert.py"), "missing required flags");
-  says(megalith("pretrain_t5.py"), "not built yet");
+  says(megalith("pretrain_t5.py"), "missing required flags");
+  says(megalith("pretrain_ict.py"), "not built yet");
   says(megalith("torchrun --nproc_per_node 8 pretrain_gpt.py"), "a launcher comes before this program: torchrun");
   says(megalith("tools/convert_checkpoint/deepspeed_to_megatron.py --input_folder a"), "of DeepSpeed is not read");
   says(megalith("toolkits/llama/hf2mcore_llama3_1.py --load a"), "convert --load DIR --to FORMAT --save DIR does this");
