@@ -63,7 +63,7 @@ constexpr Feature kOfModel[] = {
      "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
      "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
      ""},
-    {"T5's training and pipelines of its stacks are not built yet",
+    {"an encoder on ranks of its own is not built yet",
      "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
      "--pipeline-model-parallel-split-rank= --vocab-extra-ids=0",
      "", ""},

@@ -3,9 +3,8 @@
 #include <cmath>
 #include <numeric>
 
-#include "models/blocks/parts.h"
+#include "models/blocks/vocabulary.h"
 #include "ops/add.h"
-#include "ops/cross_entropy.h"
 #include "ops/einsum.h"
 #include "ops/embedding.h"
 #include "ops/scale.h"
@@ -30,26 +29,15 @@ class T5Builder {
   explicit T5Builder(Parts parts) : p_(std::move(parts)), b_(p_.b), c_(p_.config) {}
 
   Built build() {
-    const Layout by_sequence{{{{groups::data}}}, {}, {}, {}};
-    p_.rows = b_.leaf({"rows" + p_.suffix, {DType::i64, {p_.mode.batch}, by_sequence}});
-    lengths_ = b_.leaf({"lengths" + p_.suffix, {DType::i32, {p_.mode.batch}, by_sequence}});
-    table_ = vocabulary("embedding.word_embeddings.weight", ParameterKind::embedding);
+    p_.rows = p_.sequence_data("rows", DType::i64);
+    lengths_ = p_.sequence_data("lengths", DType::i32);
+    table_ = word_embeddings(p_, false);
     const Value memory = encode();
     loss(decode(memory));
     return std::move(p_.out);
   }
 
  private:
-  // [v,h]
-  Value vocabulary(const std::string& name, ParameterKind kind) {
-    const i64 rows = c_.padded_vocab_size, h = c_.hidden_size;
-    const bool head = kind == ParameterKind::output;
-    const Initial initial = head ? initial_of(c_, c_.init_method_std, rows, h) : initial_of_table(c_, rows);
-    Parameter p = p_.declare(name, {rows, h}, split_along(0), initial, kind);
-    p.true_rows = c_.vocab_size;
-    return p_.add_parameter(std::move(p));
-  }
-
   // The text of a stack as the stream [s,b,h]. Both texts read the same tables of words and positions.
   Value embed(const Stack& stack) {
     b_.set_module("embedding");
@@ -130,8 +118,7 @@ class T5Builder {
     b_.set_module("head");
     const bool tied = !c_.untie_embeddings_and_output_weights;
     if (c_.t5.scale_decoder_outputs) x = b_.add1(Scale{3, 1 / std::sqrt(double(c_.hidden_size))}, {x});
-    const Value weight = tied ? table_ : vocabulary("output_layer.weight", ParameterKind::output);
-    const Value l = einsum(b_, "sbh,vh->sbv", p_.enter(x), weight);
+    const Value l = einsum(b_, "sbh,vh->sbv", p_.enter(x), head_weight(p_, table_));
     if (!tied || c_.t5.no_head_bias) return l;
     Parameter bias = p_.declare("output_layer.bias", {c_.padded_vocab_size}, split_along(0), {}, ParameterKind::vector);
     bias.true_rows = c_.vocab_size;
@@ -140,13 +127,9 @@ class T5Builder {
 
   void loss(Value x) {
     const Value l = p_.out.outputs["logits"] = logits(x);
-    b_.set_module("loss");
-    constexpr AxisSet tp = groups::tensor;
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
-    const Value max = b_.relayout(b_.add1(VocabMax{c_.vocab_size}, {l}), tp, kSame);
-    const Value sums = b_.relayout(b_.add1(VocabSums{c_.vocab_size}, {l, labels, max}), tp, kSame);
-    const Value sum = einsum(b_, "sb,sb->", b_.add1(CrossEntropy{}, {sums}), mask);
+    const Value sum = einsum(b_, "sb,sb->", vocabulary_losses(p_, l, labels), mask);
     p_.out.terms.push_back({"lm loss", sum, b_.add1(Sum{"sb->", accum}, {mask})});
   }
 
