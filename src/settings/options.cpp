@@ -170,11 +170,11 @@ std::vector<std::string> differences_from_megatron(const Options& o) {
       "--fim-data draws each sample's random numbers by its number (there by the order in which a process reads)");
   add(o.optimizer.optimizer_cpu_offload,
       "--optimizer-cpu-offload: a GPU computes the update itself, on windows of the state (there the CPU does)");
-  add(o.train.check_for_nan_in_loss_and_grad && o.train.max_skipped_in_a_row > 0,
+  add(o.train.check_for_nan_in_loss_and_grad && o.train.max_skipped_in_a_row > 0 && !o.train.fp16,
       fmt::format("an iteration whose loss or gradient is not finite is skipped, {} in a row end the run (there the "
                   "first one does)",
                   o.train.max_skipped_in_a_row));
-  add(precision_of(o).parameters == DType::f32,
+  add(precision_of(o).parameters != DType::bf16,
       "gradients are accumulated in f32 always (there only with --bf16 or on request)");
   add(o.quantize.is_delayed(),
       "--fp8-recipe delayed moves scales once a step, and first casts a tensor by its own amax (there once a "

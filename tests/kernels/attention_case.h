@@ -109,7 +109,8 @@ inline Tolerances tolerances(const Case& c) {
   const double from_p = probability_error(c.dtype) / arithmetic_error(c.dtype);
   // The gradient gets exact o and lse, rounded to their types: o's rounding comes back through D = sum do * o, of d
   // terms.
-  const double from_o = c.dtype == DType::bf16 ? storage_error(DType::bf16) / arithmetic_error(DType::bf16) : 0;
+  const bool narrow = size_of(c.dtype) == 2;
+  const double from_o = narrow ? storage_error(c.dtype) / arithmetic_error(c.dtype) : 0;
   return {{c.dtype, roundings + 2 * from_p, 2},
           {c.dtype, roundings, 2},
           {c.dtype, 4 * (roundings + from_p) + from_o * std::sqrt(double(c.n.d)), 4 + std::sqrt(double(c.n.r))}};

@@ -80,7 +80,7 @@ struct Tolerances {
 // parts and the whole round probabilities, and parts may be stored before they are put together.
 Tolerances tolerances(const RingCase& c) {
   const double unit = arithmetic_error(c.dtype), from_p = 2 * probability_error(c.dtype) / unit;
-  const double stored = c.dtype == DType::bf16 ? storage_error(DType::bf16) / unit : 0;
+  const double stored = size_of(c.dtype) == 2 ? storage_error(c.dtype) / unit : 0;
   return {{c.dtype, 64 + stored + 2 * from_p, 2}, {c.dtype, 64, 2}, {c.dtype, 256 + 4 * from_p, 4}};
 }
 

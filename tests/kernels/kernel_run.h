@@ -22,6 +22,8 @@ struct Tensor {
 inline double epsilon(DType t) {
   return t == DType::bf16 ? 1.0 / 256 : t == DType::f16 ? 1.0 / 2048 : t == DType::f32 ? 6e-8 : 1.2e-16;
 }  // half a unit in the last place
+// Half of what subnormal numbers lie apart, where that matters.
+inline double least_step(DType t) { return t == DType::f16 ? 0x1p-25 : 0; }
 
 template <class F>
 void with_element(DType t, F&& f) {
@@ -173,6 +175,7 @@ struct Tolerance {
 };
 inline void expect_close(const Tensor& got, const std::vector<double>& want, Tolerance t, const std::string& what) {
   ASSERT_EQ(got.x.size(), want.size()) << what;
+  t.absolute += least_step(got.type.dtype);
   for (size_t i = 0; i < want.size(); ++i)
     ASSERT_LE(std::abs(got.x[i] - want[i]), t.relative * std::abs(want[i]) + t.absolute)
         << what << " at " << i << ": " << got.x[i] << ", not " << want[i];
