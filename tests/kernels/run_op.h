@@ -175,7 +175,9 @@ std::vector<Array> run_quick(const T& op, const std::vector<Array>& ins, const P
 }
 
 // Half a unit in the last place, relative: of what a dtype stores, and of what its arithmetic runs in.
-inline double storage_error(DType t) { return t == DType::f64 ? 0x1p-53 : t == DType::f32 ? 0x1p-24 : 0x1p-8; }
+inline double storage_error(DType t) {
+  return t == DType::f64 ? 0x1p-53 : t == DType::f32 ? 0x1p-24 : t == DType::f16 ? 0x1p-11 : 0x1p-8;
+}
 inline double arithmetic_error(DType t) { return t == DType::f64 ? 0x1p-53 : 0x1p-24; }
 
 // |got - want| <= roundings * arithmetic error * scale + what storing the result rounds. scale: the size of the terms
@@ -190,7 +192,8 @@ inline void expect_near(const Array& got, const std::vector<double>& want, const
   ASSERT_EQ(got.x.size(), want.size()) << what;
   for (size_t i = 0; i < want.size(); ++i) {
     const double limit = tol.roundings * arithmetic_error(tol.arithmetic) * (tol.scale + std::abs(want[i])) +
-                         1.01 * storage_error(got.type.dtype) * std::abs(want[i]);
+                         1.01 * storage_error(got.type.dtype) * std::abs(want[i]) +
+                         (got.type.dtype == DType::f16 ? 0x1p-25 : 0);  // its subnormal numbers lie 2^-24 apart
     ASSERT_LE(std::abs(got.x[i] - want[i]), limit)
         << what << " [" << i << "] of " << to_string(got.type) << ": got " << got.x[i] << ", want " << want[i];
   }
