@@ -9,6 +9,7 @@ namespace megalith {
 StagePlans::StagePlans(const Options& options, const Backend& backend, const PlannedStep* own, int own_stage)
     : options_(options), backend_(backend) {
   const int stages = int(options.parallel.pipeline_model_parallel_size);
+  mixtures_ = options.model.moe.pattern(options.model.num_layers);
   for (int stage = 0; stage < stages; ++stage) {
     specs_.push_back(step_spec(options, stage));
     kinds_.push_back(kind_of(stage));
@@ -16,12 +17,22 @@ StagePlans::StagePlans(const Options& options, const Backend& backend, const Pla
   if (own) plans_[kinds_.at(size_t(own_stage))] = own;
 }
 
+std::string StagePlans::mixtures_in(const ModelPiece& piece) const {
+  std::string out;
+  for (int block = piece.first; block < piece.last && !mixtures_.empty(); ++block) {
+    const bool is_layer = block >= 1 && block <= int(mixtures_.size());
+    out += is_layer && mixtures_[size_t(block - 1)] ? 'm' : '-';
+  }
+  return out;
+}
+
 StagePlans::Kind StagePlans::kind_of(int stage) const {
   const StepSpec& spec = specs_[size_t(stage)];
   if (spec.pipeline.schedule.stages == 1) return {};
   Kind kind;
   for (const StagePiece& p : stage_of(spec.pipeline).pieces) {
-    kind.pieces += fmt::format("{}{}{} ", p.receives ? "" : "first ", p.last - p.first, p.sends ? "" : " last");
+    kind.pieces += fmt::format("{}{}{}{} ", p.receives ? "" : "first ", p.last - p.first, mixtures_in(p),
+                               p.sends ? "" : " last");
     kind.slots.push_back(p.slots);
   }
   return kind;
@@ -31,6 +42,12 @@ const PlannedStep& StagePlans::at(int stage) {
   const auto [it, is_new] = plans_.try_emplace(kinds_.at(size_t(stage)));
   if (is_new) it->second = &made_.emplace_back(plan_step(specs_[size_t(stage)], backend_));
   return *it->second;
+}
+
+const PlannedStep& StagePlans::like(int stage) {
+  for (const auto& [kind, plan] : plans_)
+    if (kind.pieces == kinds_.at(size_t(stage)).pieces) return *plan;
+  return at(stage);
 }
 
 std::string StagePlans::describe(int stage) const {

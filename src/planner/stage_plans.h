@@ -21,6 +21,8 @@ class StagePlans {
   const Backend& backend() const { return backend_; }
   int stages() const { return int(kinds_.size()); }
   const PlannedStep& at(int stage);
+  // A plan of the same blocks, with whatever number of micro-batches it keeps: one that is made if there is any.
+  const PlannedStep& like(int stage);
   std::string describe(int stage) const;  // "layers 3 to 5"
   int in_flight(int stage) const;         // most micro-batches of one piece
 
@@ -31,14 +33,16 @@ class StagePlans {
  private:
   // Stages of one kind have the same plan.
   struct Kind {
-    std::string pieces;      // their blocks and neighbours
+    std::string pieces;      // their blocks and neighbours, and which layers are mixtures of experts
     std::vector<int> slots;  // of each
     auto operator<=>(const Kind&) const = default;
   };
   Kind kind_of(int stage) const;
+  std::string mixtures_in(const ModelPiece& piece) const;  // "--mm": which of its blocks are; empty without experts
 
   const Options& options_;
   const Backend& backend_;
+  std::vector<bool> mixtures_;   // by layer
   std::vector<StepSpec> specs_;  // by stage
   std::vector<Kind> kinds_;      // by stage
   std::list<PlannedStep> made_;

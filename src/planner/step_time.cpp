@@ -47,6 +47,7 @@ class Foretold {
     if (!p || times <= 0) return 0;
     const sim::Estimate e = sim::simulate(plan_, *p, clock_, first);
     for (const auto& [op, total] : e.by_op) out.by_op[op] += total.seconds * times;
+    out.exposed += e.exposed * times;
     return e.total.seconds * times;
   }
 
@@ -78,9 +79,11 @@ StageCosts costs_of(const PlannedStep& step, const sim::Clock& clock) {
     const auto each = [&](const std::string& program) {
       const std::string last = "last-" + program + piece.suffix;
       const bool has_last = step.plan.find_program(last) != nullptr;
-      const double others = n - (has_last ? 1 : 0), usual = f.run(program + piece.suffix, false, out.all, others);
-      const double one = others > 0 ? usual / others : 0;
-      if (has_last) out.end += f.run(last, false, out.all) - one;
+      const double others = n - (has_last ? 1 : 0);
+      const double usual = f.run(program + piece.suffix, false, out.all, others);
+      const double end = has_last ? f.run(last, false, out.all) : 0;
+      const double one = others > 0 ? usual / others : end;  // of a single micro-batch, the last one
+      if (has_last) out.end += end - one;
       out.all.seconds += n * one;
       return one;
     };
@@ -92,27 +95,36 @@ StageCosts costs_of(const PlannedStep& step, const sim::Clock& clock) {
   return out;
 }
 
-// The stages play their schedule against each other, so each waits for the slowest. Behind it comes the longest update.
-StepTime of_pipeline(StagePlans& plans, const sim::Clock& clock) {
-  sim::PipelineSpec spec{.schedule = plans.at(0).pipeline->spec.schedule, .costs = {}};
-  std::map<const PlannedStep*, StageCosts> known;  // stages that are alike share a plan
-  double end = 0;
-  StepTime slowest;
+struct TimedStages {
+  sim::PipelineSpec spec;
+  double end = 0;    // the longest update
+  StepTime slowest;  // what the slowest stage computes
+};
+TimedStages timed_stages(StagePlans& plans, const sim::Clock& clock) {
+  const PlannedStep& step0 = plans.at(0);
+  TimedStages out{{.schedule = step0.pipeline->spec.schedule, .costs = {}}, 0, {}};
+  std::map<const PlannedStep*, StageCosts> known;  // stages of the same blocks share a plan
   for (int stage = 0; stage < plans.stages(); ++stage) {
-    const PlannedStep& step = plans.at(stage);
+    const PlannedStep& step = plans.like(stage);
     const auto [it, is_new] = known.try_emplace(&step);
     if (is_new) it->second = costs_of(step, clock);
     const StageCosts& costs = it->second;
-    spec.costs.push_back(costs.chunks);
-    end = std::max(end, costs.end);
-    if (costs.all.seconds > slowest.seconds) slowest = costs.all;
+    out.spec.costs.push_back(costs.chunks);
+    out.end = std::max(out.end, costs.end);
+    if (costs.all.seconds > out.slowest.seconds) out.slowest = costs.all;
   }
-  const Plan& first = plans.at(0).plan;
-  const Coord next = first.mesh.at(Coord{}, groups::pipeline, 1);
-  const double sent = double(first.leaf("out" + plans.at(0).pipeline->pieces.front().suffix).bytes);
-  spec.transfer = clock.send(sent, first.mesh.rank(Coord{}), first.mesh.rank(next));
-  const sim::PipelineRun run = sim::run_pipeline(spec);
-  return {run.seconds + end, run.bubble, std::move(slowest.by_op)};
+  const Mesh& mesh = step0.plan.mesh;
+  const Coord next = mesh.at(Coord{}, groups::pipeline, 1);
+  const double sent = double(step0.plan.leaf("out" + step0.pipeline->pieces.front().suffix).bytes);
+  out.spec.transfer = clock.send(sent, mesh.rank(Coord{}), mesh.rank(next));
+  return out;
+}
+
+// The stages play their schedule against each other, so each waits for the slowest. Behind it comes the longest update.
+StepTime of_pipeline(StagePlans& plans, const sim::Clock& clock) {
+  TimedStages stages = timed_stages(plans, clock);
+  const sim::PipelineRun run = sim::run_pipeline(stages.spec);
+  return {run.seconds + stages.end, run.bubble, stages.slowest.exposed, std::move(stages.slowest.by_op)};
 }
 
 std::string shares(const StepTime& t) {
@@ -144,6 +156,10 @@ StepClock clock_of(const Backend& backend) {
 StepTime step_time(StagePlans& plans, const sim::Clock& clock) {
   if (plans.stages() > 1) return of_pipeline(plans, clock);
   return of_one_stage(plans.at(0).plan, clock, micro_batches(plans.options()));
+}
+
+std::string pipeline_drawing(StagePlans& plans, const sim::Clock& clock) {
+  return plans.stages() > 1 ? sim::draw(sim::run_pipeline(timed_stages(plans, clock).spec)) : "";
 }
 
 std::string time_report(StagePlans& plans) {

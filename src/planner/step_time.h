@@ -19,9 +19,14 @@ StepClock clock_of(const Backend& backend);
 struct StepTime {
   double seconds = 0;
   double bubble = 0;                    // idle time of a pipeline's stages over their work
+  double exposed = 0;                   // of one rank, seconds of transfers that no other work hides; likewise
   std::map<std::string, double> by_op;  // of one rank, seconds; of a pipeline's slowest stage
 };
+// Of a pipeline one plan is enough for all stages of the same blocks.
 StepTime step_time(StagePlans& plans, const sim::Clock& clock);
+
+// The tasks of a pipeline's stages in time (sim::draw); empty without a pipeline.
+std::string pipeline_drawing(StagePlans& plans, const sim::Clock& clock);
 
 // Two or three lines: seconds a step, tokens/s, whose facts; which workspaces were bounded. Empty without facts.
 std::string time_report(StagePlans& plans);

@@ -33,6 +33,8 @@ void settle_skipped_training(Options& options) {
   options.optimizer.override_opt_param_scheduler = !options.optimizer.use_checkpoint_opt_param_scheduler;
 }
 
+}  // namespace
+
 void derive(Options& options) {
   options.model.resolve(options.parallel.tensor_model_parallel_size);
   if (options.tokenizer.vocab_size == 0) options.tokenizer.vocab_size = options.model.vocab_size;
@@ -53,24 +55,25 @@ void derive(Options& options) {
   if (train.skip_train) settle_skipped_training(options);
 }
 
-}  // namespace
-
 Options read_options(int argc, const char* const* argv) {
   Options options;
   config::FieldList fields = config::fields_of(options);
   const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  config::ParseResult result = config::parse_all(fields, words, megatron_flags());
+  take_parsed(options, config::parse_all(fields, words, megatron_flags()), argc > 0 ? argv[0] : "");
+  return options;
+}
+
+void take_parsed(Options& options, config::ParseResult result, const std::string& command) {
   options.given = std::move(result.given);
   options.wrong = std::move(result.wrong);
-  if (!options.wrong.rest.empty() && argc > 0)
-    options.wrong.rest = fmt::format("megalith {} {}", argv[0], options.wrong.rest);
+  if (!options.wrong.rest.empty() && !command.empty())
+    options.wrong.rest = fmt::format("megalith {} {}", command, options.wrong.rest);
   options.notes = std::move(result.notes);
   if (options.given.has_flag("--no-position-embedding") &&
       options.model.position_embedding_type != PositionEmbedding::none)
     options.notes.push_back("--no-position-embedding has no effect: another kind of positions is given");
   for (const std::string& warning : result.warnings) options.notes.push_back("warning: " + warning);
   options.help = result.help;
-  return options;
 }
 
 void refuse_wrong(const Options& options, const std::string& missing) {

@@ -146,6 +146,12 @@ void list_fields(Options& c, config::FieldList& f);  // all of the above
 // what is wrong in `wrong`.
 Options read_options(int argc, const char* const* argv);
 
+// Takes what was read of a list that holds the options' fields among others. `command`: its name, for advice.
+void take_parsed(Options& options, config::ParseResult result, const std::string& command);
+
+// Fills in values that follow from others.
+void derive(Options& options);
+
 // Fills in derived values, then holds everything against the compatibility table. Throws Mistakes with all that is
 // wrong; else adds the warnings and the differences from Megatron to the notes. Does nothing if help is wanted.
 void finish_options(Options& options);

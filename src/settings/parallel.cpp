@@ -35,7 +35,7 @@ static double cost_of(const Model& model, int block) {
   return size.flops() + kFlopsPerByte * (kEmbeddingBytes * size.looked_up + kLossBytes * size.logits);
 }
 
-static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) {
+std::vector<i64> balanced_layers(const ParallelConfig& p, const ModelConfig& m) {
   check(p.num_virtual_stages_per_pipeline_rank >= 0 && p.num_virtual_stages_per_pipeline_rank <= m.num_layers + 2,
         "--num-virtual-stages-per-pipeline-rank {} with {} layers: 1 to {}, or leave it out",
         p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
@@ -55,7 +55,7 @@ static std::vector<i64> balanced(const ParallelConfig& p, const ModelConfig& m) 
 
 // Of each virtual stage.
 static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
-  if (p.pipeline_layout == "auto") return balanced(p, model);
+  if (p.pipeline_layout == "auto") return balanced_layers(p, model);
   if (!p.pipeline_layout.empty())
     return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size, model.mtp.num_layers);
   LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};

@@ -60,6 +60,9 @@ struct ParallelConfig {
 // The blocks of each virtual stage and the schedule, for the ranks of `stage`. Error where they can't be shared out.
 PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches);
 
+// Layers of each virtual stage as --pipeline-model-parallel-layout auto shares them out.
+std::vector<i64> balanced_layers(const ParallelConfig& p, const ModelConfig& model);
+
 // tk = gcd(tp, KV groups), tr = tp / tk.
 Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model);
 ParallelStyle style_of(const ParallelConfig& p);

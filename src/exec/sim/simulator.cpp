@@ -62,14 +62,17 @@ Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, 
       if (in.op.get_if<Wait>()) {
         const Begun& b = begun[size_t(in.ins[0])];
         const double hidden = std::max(0.0, std::min(now, b.end) - b.at);
-        t.seconds = std::max(0.0, b.end - now) + (b.slows ? hidden * (clock.overlap_slowdown() - 1) : 0);
+        const double waits = std::max(0.0, b.end - now);
+        t.seconds = waits + (b.slows ? hidden * (clock.overlap_slowdown() - 1) : 0);
+        e.exposed += waits;
       }
+      e.exposed += took.transfer;
       now += t.seconds;
     }
     e.total += t;
     e.by_op[name] += t;
   }
-  e.total.seconds = now * clock.together();
+  e.total.seconds = now * clock.together(), e.exposed *= clock.together();
   return e;
 }
 

@@ -42,6 +42,7 @@ struct Total {
 struct Estimate {
   Total total;                         // seconds: by the clock
   std::map<std::string, Total> by_op;  // "relayout, lane 2": the lane's own seconds
+  double exposed = 0;                  // seconds of transfers that no other work hides
 };
 
 // One run of a program on one rank; `first`: in a step's first micro-batch.
