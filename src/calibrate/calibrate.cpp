@@ -94,7 +94,7 @@ static void keep(DeviceFacts& to, const DeviceFacts& before) {
   to.nccl_bytes = before.nccl_bytes, to.nccl_bytes_each = before.nccl_bytes_each;
   to.peak_tflops = before.peak_tflops, to.launch_us = before.launch_us;
   to.overlap_slowdown = before.overlap_slowdown, to.memory_curve = before.memory_curve;
-  to.node_gpus = before.node_gpus, to.node = before.node, to.network = before.network;
+  to.node_gpus = before.node_gpus, to.watts = before.watts, to.node = before.node, to.network = before.network;
   to.pcie_gbps = before.pcie_gbps, to.host_bytes = before.host_bytes;
   to.product_workspaces.insert(before.product_workspaces.begin(), before.product_workspaces.end());
   to.attention_workspaces.insert(before.attention_workspaces.begin(), before.attention_workspaces.end());

@@ -23,7 +23,8 @@ using BandwidthCurve = std::vector<std::pair<double, double>>;
 
 struct LinkFacts {
   double gbps = 0;        // of one GPU, each way
-  double latency_us = 0;  // of a collective
+  double latency_us = 0;  // of a collective of two ranks
+  double hop_us = 0;      // more for each time that the ranks are doubled
   BandwidthCurve busbw;
 };
 
@@ -57,6 +58,7 @@ struct DeviceFacts {
   int node_gpus = 8;
   LinkFacts node, network;
   double pcie_gbps = 0;  // each way
+  double watts = 0;      // of one GPU at work; 0: not known
   i64 host_bytes = 0;
 };
 

@@ -86,6 +86,8 @@ class Section {
 void read_links(Section& s, DeviceFacts& f) {
   const auto link = [](Section& of, LinkFacts& l) {
     of.positive("gbps", l.gbps), of.positive("latency_us", l.latency_us), of.curve("busbw", l.busbw);
+    of.maybe("hop_us", l.hop_us);
+    check(l.hop_us >= 0, "hardware file {}: a hop_us is {}: want 0 or more", of.where(), l.hop_us);
     of.done();
   };
   if (s.has("node")) {
@@ -159,11 +161,14 @@ DeviceFacts read(Section& s) {
   s.positive("memory_bytes", f.memory_bytes), s.read("reserved_bytes", f.reserved_bytes);
   s.maybe("nccl_bytes", f.nccl_bytes), s.maybe("nccl_bytes_each", f.nccl_bytes_each);
   s.read("sms", f.sms), s.read("shared_memory", f.shared_memory), s.read("capability", f.capability);
+  if (s.has("peak_tflops")) f.peak_tflops.clear();
   for (const auto& item : s.find("peak_tflops"))
     f.peak_tflops[item.first.Scalar()] = s.as<double>(item.second, "peak_tflops");
   s.positive("hbm_gbps", f.hbm_gbps), s.read("launch_us", f.launch_us);
   s.positive("together", f.together), s.maybe("overlap_slowdown", f.overlap_slowdown);
   s.curve("memory_curve", f.memory_curve);
+  s.maybe("watts", f.watts);
+  check(f.watts >= 0, "hardware file {}: watts is {}: want 0 or more", s.where(), f.watts);
   read_links(s, f);
   if (!like.empty()) scale(f, other);
   read_kernels(s, "matmul", {"m", "n", "k"}, "tflops", 1e12, f.products);

@@ -23,7 +23,8 @@ std::string curve(const BandwidthCurve& points) {
 }
 
 std::string link(const LinkFacts& l) {
-  return fmt::format("gbps: {:g}, latency_us: {:g}, busbw: {}", l.gbps, l.latency_us, curve(l.busbw));
+  return fmt::format("gbps: {:g}, latency_us: {:g}, hop_us: {:g}, busbw: {}", l.gbps, l.latency_us, l.hop_us,
+                     curve(l.busbw));
 }
 
 double tera(const KernelFact& f) { return f.work / f.seconds / 1e12; }
@@ -66,6 +67,7 @@ std::string sizes(const DeviceFacts& f) {
   out += fmt::format("sms: {}\nshared_memory: {}\ncapability: {}\n", f.sms, f.shared_memory, f.capability);
   out += fmt::format("peak_tflops: {{{}}}\nhbm_gbps: {:g}\nlaunch_us: {:g}\ntogether: {:.4g}\noverlap_slowdown: {:g}\n",
                      fmt::join(peaks, ", "), f.hbm_gbps, f.launch_us, f.together, f.overlap_slowdown);
+  if (f.watts > 0) out += fmt::format("watts: {:g}\n", f.watts);
   return out + fmt::format("memory_curve: {}\n", curve(f.memory_curve));
 }
 

@@ -22,7 +22,7 @@ DeviceFacts some() {
   f.hbm_gbps = 3000, f.peak_tflops = {{"bf16", 900}};
   f.products = {product(8192, 4096, 4096, 700), product(1024, 1024, 1024, 300)};
   f.kernels = {{"add bf16 -> bf16", {1000000, 1024}, 1e6, 5e-6}, {"add bf16 -> bf16", {100000000, 1024}, 1e8, 5e-5}};
-  f.node_gpus = 8, f.node = {400, 10, {{1e6, 100}, {1e9, 400}}}, f.network = {50, 20, {}};
+  f.node_gpus = 8, f.node = {400, 10, 0, {{1e6, 100}, {1e9, 400}}}, f.network = {50, 20, 0, {}};
   return f;
 }
 
@@ -65,6 +65,31 @@ TEST(FactsClock, transfers_go_by_the_link_that_their_ranks_share) {
   EXPECT_NEAR(clock.transfer(4e8, 1e9, {0, 7}), 10e-6 + 1e-3, 1e-9);
   EXPECT_NEAR(clock.transfer(1e5, 1e6, {0, 1}), 10e-6 + 1e-6, 1e-9);
   EXPECT_NEAR(clock.transfer(5e7, 1e9, {7, 8}), 20e-6 + 1e-3, 1e-9);
+}
+
+// Two nodes of 4: the cards of a node's ranks carry a ring together, and a rank's own card what it sends in pairs.
+TEST(FactsClock, a_group_in_several_nodes_has_the_cards_of_all_its_ranks) {
+  DeviceFacts f = some();
+  f.node_gpus = 4, f.node = {400, 10, 2, {}}, f.network = {50, 20, 5, {}};
+  const FactsClock clock(f);
+  const std::vector<int> all = {0, 1, 2, 3, 4, 5, 6, 7};
+  EXPECT_NEAR(clock.transfer(7e8, 8e8, all), 24e-6 + 7e8 / 200e9, 1e-12);
+  EXPECT_NEAR(clock.transfer(7e8, 8e8, all, true), 24e-6 + 4e8 / 50e9, 1e-12);
+  EXPECT_NEAR(clock.transfer(3e8, 4e8, {0, 4, 8, 12}), 25e-6 + 3e8 / 50e9, 1e-12);
+  EXPECT_NEAR(clock.transfer(3e8, 4e8, {0, 1, 2, 3}), 12e-6 + 3e8 / 400e9, 1e-12);
+}
+
+TEST(FactsClock, more_bandwidth_is_never_slower) {
+  const std::vector<std::vector<int>> groups = {{0, 1}, {0, 8}, {0, 1, 2, 3, 8, 9, 10, 11}, {6, 7, 8}};
+  for (const auto& group : groups)
+    for (const bool pairs : {false, true})
+      for (double bytes = 1e3; bytes < 1e10; bytes *= 7) {
+        DeviceFacts slow = some();
+        const double before = FactsClock(slow).transfer(bytes, bytes, group, pairs);
+        slow.network.gbps *= 1.5;
+        for (auto& [size, rate] : slow.node.busbw) rate *= 1.5;
+        EXPECT_LE(FactsClock(slow).transfer(bytes, bytes, group, pairs), before);
+      }
 }
 
 }  // namespace megalith::sim

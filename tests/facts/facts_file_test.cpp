@@ -15,7 +15,7 @@ DeviceFacts some() {
   f.sms = 132, f.shared_memory = 232448, f.capability = 90;
   f.peak_tflops = {{"bf16", 989}}, f.hbm_gbps = 3000, f.launch_us = 2.5, f.together = 0.98, f.overlap_slowdown = 1.07;
   f.memory_curve = {{1e5, 0.2}, {1e8, 0.9}};
-  f.node = {450, 8, {{1e6, 60}, {1e9, 370}}}, f.network = {50, 15, {}};
+  f.node = {450, 8, 0.5, {{1e6, 60}, {1e9, 370}}}, f.network = {50, 15, 4, {}}, f.watts = 700;
   f.pcie_gbps = 50;
   f.products = {{"bf16 -> bf16, nt", {4096, 1024, 512}, 2.0 * 4096 * 1024 * 512, 1e-4}};
   f.attention = {{"attention bf16", {1024, 1024, 64, 12, 8}, 1e11, 3e-4}};
@@ -80,6 +80,20 @@ TEST(FactsFile, the_h200s_differ_from_the_h100s) {
   EXPECT_FALSE(h200.measured);
   EXPECT_GT(h200.memory_bytes, h100.memory_bytes);
   EXPECT_GT(h200.hbm_gbps, h100.hbm_gbps);
+}
+
+// Each file that the program brings along is of a GPU that plans can be made for; one like another has its own peaks.
+TEST(FactsFile, those_of_the_program_are_whole) {
+  for (const std::string& name : names_of_facts()) {
+    const DeviceFacts f = find_facts(name);
+    EXPECT_EQ(f.name, name);
+    EXPECT_GT(f.peak_tflops.at("bf16"), 0) << name;
+    EXPECT_TRUE(f.sms > 0 && f.capability > 0 && f.watts > 0) << name;
+    EXPECT_TRUE(f.node.gbps > 0 && f.network.gbps > 0 && f.node.hop_us > 0) << name;
+    EXPECT_EQ(f.measured, name == "h100-sxm") << name;
+  }
+  EXPECT_EQ(find_facts("a100-80g").name, "a100-80g-sxm");
+  EXPECT_FALSE(find_facts("a100").peak_tflops.contains("fp8")) << "an A100 has no fp8, though its file is like an H100's";
 }
 
 }  // namespace megalith

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "graph/relayout_op.h"
 #include "ops/host_copy.h"
@@ -112,12 +113,40 @@ double FactsClock::seconds(const KernelKind& kind) const {
   return facts_.launch_us * 1e-6 + (per_second > 0 ? kind.work / per_second : without_facts(kind));
 }
 
-double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks) const {
-  bool one_node = true;
-  for (int r : ranks) one_node = one_node && r / facts_.node_gpus == ranks[0] / facts_.node_gpus;
-  const LinkFacts& link = one_node ? facts_.node : facts_.network;
-  const double gbps = at(link.busbw, whole, link.gbps);
-  return gbps > 0 ? link.latency_us * 1e-6 + bytes / (gbps * 1e9) : 0;
+namespace {
+
+// How a group's ranks lie in nodes, which neighbouring ranks fill one after another.
+struct Placement {
+  int nodes = 1;
+  double each = 1;  // ranks of a node, the mean
+};
+Placement placement(const std::vector<int>& ranks, int node_gpus) {
+  std::set<int> nodes;
+  for (const int r : ranks) nodes.insert(r / node_gpus);
+  return {int(nodes.size()), double(ranks.size()) / double(nodes.size())};
+}
+
+double doublings(double ranks) { return std::max(0.0, std::ceil(std::log2(ranks))); }
+
+}  // namespace
+
+// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once, and no
+// faster than within the node. With pairs a rank sends to other nodes over its own card.
+double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs) const {
+  const Placement p = placement(ranks, facts_.node_gpus);
+  const LinkFacts &node = facts_.node, &network = facts_.network;
+  const double inside = at(node.busbw, whole, node.gbps), card = at(network.busbw, whole, network.gbps);
+  if (p.nodes == 1) {
+    const double latency = node.latency_us + node.hop_us * (doublings(double(ranks.size())) - 1);
+    return inside > 0 ? latency * 1e-6 + bytes / (inside * 1e9) : 0;
+  }
+  if (card <= 0) return 0;
+  const double n = double(ranks.size());
+  const double latency =
+      network.latency_us + network.hop_us * (doublings(p.nodes) - 1) + node.hop_us * doublings(p.each);
+  const double gbps = p.each > 1 && inside > 0 ? std::min(inside, p.each * card) : p.each * card;
+  const double wire = pairs ? bytes * (n - p.each) / (n - 1) / card : bytes / gbps;
+  return latency * 1e-6 + wire / 1e9;
 }
 
 double FactsClock::send(double bytes, int from, int to) const { return transfer(bytes, bytes, {from, to}); }
@@ -136,7 +165,8 @@ Took FactsClock::seconds(const Plan& plan, const Program& program, const Instruc
     for (const auto* side : {&in.ins, &in.outs})
       for (int b : *side) largest = std::max(largest, double(program.buffers[size_t(b)].bytes));
     t.wire_bytes = wire_bytes(r->transfer, largest, plan.mesh.n(r->axes));
-    t.transfer = transfer(t.wire_bytes, largest, r->group(plan.mesh, coord_));
+    const bool pairs = r->transfer == Transfer::all_to_all;
+    t.transfer = transfer(t.wire_bytes, largest, r->group(plan.mesh, coord_), pairs);
     return t;
   }
   t.work = seconds(kind_of(plan, program, in));

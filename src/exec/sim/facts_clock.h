@@ -18,8 +18,8 @@ class FactsClock final : public Clock {
   double overlap_slowdown() const override { return facts_.overlap_slowdown; }
 
   double seconds(const KernelKind& kind) const;
-  // Of `bytes` that one rank sends of a message of `whole` bytes among these ranks.
-  double transfer(double bytes, double whole, const std::vector<int>& ranks) const;
+  // Of `bytes` that one rank sends of a message of `whole` bytes among these ranks; pairs: each to each, not in a ring.
+  double transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs = false) const;
 
  private:
   using Forms = std::map<std::string, std::vector<const KernelFact*>>;
