@@ -182,7 +182,7 @@ static void take_tokenizer(Options& o, const StoredModel& stored) {
   }
 }
 
-void complete_options(Options& o) {
+void complete_model(Options& o) {
   StoredModel stored;
   const auto read = [&] {
     o.train.load = find_on_hub(o.train.load, "--load");
@@ -192,6 +192,10 @@ void complete_options(Options& o) {
   tell_seq_length(o);
   or_tell(o, [&] { take_tokenizer(o, stored); });
   o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
+}
+
+void complete_options(Options& o) {
+  complete_model(o);
   finish_options(o);
   malloc_trim(0);  // what the tokenizer took goes back to the system: training does not need it
 }

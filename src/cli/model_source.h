@@ -22,7 +22,11 @@ TokenizerConfig choose_tokenizer(const TokenizerConfig& flags, const StoredModel
 void load_named_weights(const std::string& dir, i64 step, ModelState& model);
 
 // Fills what the flags left open: the model from --load, or the run's copies, where they say what they hold, the
-// vocabulary and special tokens from the tokenizer; then finish_options().
+// vocabulary and special tokens from the tokenizer. What is wrong is added to the options' mistakes; Error where --load
+// can't be read.
+void complete_model(Options& options);
+
+// complete_model(), then finish_options().
 void complete_options(Options& options);
 
 }  // namespace megalith

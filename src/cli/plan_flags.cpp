@@ -1,0 +1,174 @@
+#include "cli/plan_flags.h"
+
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "base/log.h"
+#include "base/mistakes.h"
+#include "cli/model_source.h"
+#include "config/show.h"
+#include "facts/facts_file.h"
+#include "settings/compatibility.h"
+#include "settings/megatron_flags.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr i64 kFewest = 8, kMost = 16384;  // of a table without --gpus
+
+struct GpuRange {
+  i64 first = kFewest, last = kMost;
+};
+
+i64 count_of(const std::string& text, const std::string& all) {
+  constexpr i64 kCountable = 1 << 20;
+  i64 n = 0;
+  for (const char c : text) n = c >= '0' && c <= '9' && n <= kCountable ? 10 * n + (c - '0') : kCountable + 1;
+  check(!text.empty() && n >= 1 && n <= kCountable,
+        "--gpus {}: want a number of GPUs up to {}, or two with a colon between them, as in 64:1024", all, kCountable);
+  return n;
+}
+
+GpuRange range_of(const std::string& text) {
+  if (text.empty()) return {};
+  const size_t colon = text.find(':');
+  GpuRange r{count_of(text.substr(0, colon), text)};
+  r.last = colon == text.npos ? r.first : count_of(text.substr(colon + 1), text);
+  check(r.first <= r.last, "--gpus {}: the first number is the smaller one", text);
+  return r;
+}
+
+void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
+  const auto hold = [&](bool good, std::string line) {
+    if (!good) out.push_back(std::move(line));
+  };
+  try {
+    (void)range_of(c.gpus);
+  } catch (const Error& e) {
+    out.push_back(e.what());
+  }
+  hold(!c.gpus.empty() || c.max_days > 0,
+       "--gpus is required: the number of GPUs, or give --max-days for the least number of them");
+  const auto positive = [&](const char* flag, double value, bool zero_too) {
+    hold(std::isfinite(value) && (value > 0 || (zero_too && value == 0)),
+         fmt::format("{} {}: want {}", flag, value, zero_too ? "0 or more" : "more than 0"));
+  };
+  hold(c.top >= 1 && c.top <= 1000, fmt::format("--top {}: want 1 to 1000", c.top));
+  hold(c.memory_headroom >= 0 && c.memory_headroom < 1,
+       fmt::format("--memory-headroom {}: want a share, 0 to below 1", c.memory_headroom));
+  positive("--tokens", c.tokens, true), positive("--max-days", c.max_days, true);
+  positive("--gpu-hour-price", c.prices.gpu_hour, true), positive("--gpu-watts", c.prices.watts, true);
+  positive("--assume-tokens-per-second", c.assume_tokens_per_second, true);
+  hold(c.assume_tokens_per_second == 0 || !c.gpus.empty(), "--assume-tokens-per-second needs --gpus: give both");
+  positive("--gpu-mtbf-hours", c.prices.gpu_mtbf_hours, false);
+  positive("--save-stall-seconds", c.prices.save_stall_seconds, false);
+  positive("--restart-seconds", c.prices.restart_seconds, true);
+  positive("--detect-seconds", c.prices.detect_seconds, true);
+  const bool paper = !c.hardware.empty() && names_facts(c.hardware);
+  if (!c.gpus.empty() && c.gpus.find(':') != c.gpus.npos && !c.explain.empty())
+    out.push_back("--explain is of one number of GPUs: give --gpus one");
+  if (!paper)
+    out.push_back(fmt::format("--hardware {}: there are facts of {}: name one of them, or a file of facts (*.yaml)",
+                              c.hardware, fmt::join(names_of_facts(), ", ")));
+  try {
+    if (!c.explain.empty()) (void)search::parse_wanted(c.explain);
+  } catch (const Error& e) {
+    out.push_back(e.what());
+  }
+}
+
+// What any layout would break. Values out of range are told alone: nothing can be derived from them.
+void model_mistakes(const Options& o, std::vector<std::string>& out) {
+  const std::vector<std::string> ground = broken_ground(o);
+  out.insert(out.end(), ground.begin(), ground.end());
+  if (!ground.empty()) return;
+  if (o.train.global_batch_size == 0 && o.train.step_batch_size_schedule.empty())
+    out.push_back("--global-batch-size is required: a plan compares layouts of the same batch");
+  const auto need = [&](bool there, const char* flag) {
+    if (!there && !o.wrong.unread.contains(flag)) out.push_back(fmt::format("missing required flag: {}", flag));
+  };
+  const ModelConfig& m = o.model;
+  need(m.num_layers != 0, "--num-layers"), need(m.hidden_size != 0, "--hidden-size");
+  need(m.num_attention_heads != 0, "--num-attention-heads"), need(m.seq_length != 0, "--seq-length");
+  if (m.vocab_size == 0 && m.padded_vocab_size == 0)
+    out.push_back("the vocabulary's size is not known: give --vocab-size, or a tokenizer with --tokenizer-type");
+  constexpr i64 kMostLayers = 1024;
+  if (m.num_layers > kMostLayers)
+    out.push_back(fmt::format("--num-layers {}: at most {} can be planned", m.num_layers, kMostLayers));
+  if (!out.empty()) return;
+  const Options resolved = search::with(o, {.micro_batch = std::max<i64>(1, o.train.micro_batch_size)});
+  for (const Rule& rule : compatibility_rules()) {
+    if (rule.topic != Rule::Topic::model || rule.action != Rule::Action::refuse || rule.ground) continue;
+    if (std::string line = rule.broken(resolved); !line.empty()) out.push_back(std::move(line));
+  }
+}
+
+// What a run needs and a plan does not.
+void settle_training(Options& o, const std::string& hardware) {
+  if (o.train.train_iters == 0 && o.train.train_samples == 0) o.train.train_iters = 1;
+  if (o.optimizer.lr == 0) o.optimizer.lr = 1, o.optimizer.min_lr = 0;
+  o.train.dry_run = true, o.train.device.device = hardware;
+}
+
+}  // namespace
+
+void list_fields(PlanFlags& c, config::FieldList& f) {
+  f.group("Plan");
+  f.add("gpus", c.gpus,
+        "GPUs to plan for. FIRST:LAST: a table of the powers of two between them; left out, with --max-days: from 8 to "
+        "16384.")
+      .shown_as("N");
+  f.add("hardware", c.hardware, "Their kind: a device whose facts the program has, or a file of facts (*.yaml).")
+      .shown_as("NAME");
+  f.add("top", c.top, "Layouts in the table.");
+  f.add("memory-headroom", c.memory_headroom, "Share of a GPU's memory that a layout must leave free.");
+  f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: a million million of them.");
+  f.add("gpu-hour-price", c.prices.gpu_hour, "USD of a GPU for an hour; 0: no prices.").also("--price");
+  f.add("gpu-watts", c.prices.watts, "Watts of a GPU with its share of the host; 0: no energy.");
+  f.add("max-days", c.max_days, "The least number of GPUs that is through in so many days is named.");
+  f.add("assume-tokens-per-second", c.assume_tokens_per_second,
+        "Tokens a second of a GPU that days and prices are told by, without a search; refused above the GPU's peak.");
+  f.add("force", c.force, "Take an assumption above the peak all the same.");
+  f.add("gpu-mtbf-hours", c.prices.gpu_mtbf_hours,
+        "Hours between two failures of one GPU. The default is Llama 3's: 419 failures of 16,384 GPUs in 54 days.");
+  f.add("save-stall-seconds", c.prices.save_stall_seconds, "Seconds that a save holds the training up.");
+  f.add("restart-seconds", c.prices.restart_seconds, "Seconds from a failure that is known to the first step.");
+  f.add("detect-seconds", c.prices.detect_seconds, "Seconds until a failure is known.");
+  f.add("explain", c.explain,
+        "Show the best layout with these parts, as in \"tp8 pp4\": its memory by category and stage, where its time "
+        "goes, its pipeline.")
+      .shown_as("LAYOUT");
+  f.add("json", c.json, "File of the whole report for programs.").shown_as("FILE");
+  f.add("csv", c.csv, "File of the table.").shown_as("FILE");
+  list_fields(c.options, f);
+}
+
+bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
+  config::FieldList fields = config::fields_of(flags);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  Options& o = flags.options;
+  take_parsed(o, config::parse_all(fields, words, megatron_flags()), argv[0]);
+  if (o.help) {
+    log::say("{}", config::help_text(fields));
+    return false;
+  }
+  own_mistakes(flags, o.wrong.mistakes);
+  settle_training(o, flags.hardware);
+  complete_model(o);
+  model_mistakes(o, o.wrong.mistakes);
+  refuse_wrong(o);
+  return true;
+}
+
+std::vector<i64> gpu_counts(const PlanFlags& flags) {
+  const GpuRange r = range_of(flags.gpus);
+  if (r.first == r.last) return {r.first};
+  std::vector<i64> out;
+  for (i64 n = 1; n <= r.last; n *= 2)
+    if (n >= r.first) out.push_back(n);
+  return out;
+}
+
+}  // namespace megalith

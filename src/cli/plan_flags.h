@@ -1,0 +1,30 @@
+// The flags of `megalith plan`: those of pretrain-gpt, and its own.
+#pragma once
+#include "facts/device_facts.h"
+#include "search/report.h"
+
+namespace megalith {
+
+struct PlanFlags {
+  std::string gpus;  // "256", or "64:1024"
+  std::string hardware = "h100-sxm";
+  i64 top = 5;
+  double memory_headroom = 0.05;
+  double tokens = 0;
+  double max_days = 0;
+  double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
+  bool force = false;                   // an assumption above the peak
+  search::Prices prices{};
+  std::string explain, json, csv;
+  Options options;
+};
+void list_fields(PlanFlags& c, config::FieldList& f);
+
+// All that is wrong with the flags is thrown as Mistakes. Options are those that the user gave, of a dry run on the
+// hardware: nothing is derived yet. False: --help was asked for and is printed.
+bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv);
+
+// Numbers of GPUs that are asked for: one, or of a range and without --gpus the powers of two.
+std::vector<i64> gpu_counts(const PlanFlags& flags);
+
+}  // namespace megalith

@@ -1,0 +1,42 @@
+// One way to share a run out over GPUs: what the search chooses, and how it is told in words and flags.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "settings/options.h"
+
+namespace megalith::search {
+
+// parts: the MLP of each layer, or its mixture of experts. flags: what the user's own flags say.
+enum class Recompute { flags, none, parts, full };
+
+struct Choice {
+  i64 tp = 1, pp = 1, vpp = 1, cp = 1, ep = 1, etp = 1;
+  i64 micro_batch = 1;
+  CpCommType cp_comm = CpCommType::all_gather;
+  bool zero_bubble = false;
+  bool balanced = false;  // stages by cost (--pipeline-model-parallel-layout auto), else by the user's flags, or even
+  Recompute recompute = Recompute::none;
+  bool offload = false;  // of activations
+  bool sharded = true;   // the optimizer's state
+  auto operator<=>(const Choice&) const = default;
+};
+
+// "tp8 pp4 vpp5 cp1 mbs1 recompute-parts": sizes of 1 are left out, but for those of tp, pp and mbs.
+std::string to_string(const Choice& c);
+
+// Some of these words, as the user fixes them: "tp8 pp4". Error on a word of another form.
+struct Wanted {
+  std::vector<std::string> words;
+  bool holds(const Choice& c) const;
+};
+Wanted parse_wanted(const std::string& text);
+
+// The run with these sizes. `base` has all else, its derived values too; `layouts`: a balanced pipeline's stages as
+// text (stage_texts.h), empty for auto. The rules are not held.
+Options with(const Options& base, const Choice& c, const std::string& layout = {});
+
+// The flags that say it, as words of a command line.
+std::vector<std::string> flags_of(const Options& base, const Choice& c);
+
+}  // namespace megalith::search

@@ -1,0 +1,192 @@
+#include "search/estimate.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "exec/sim/facts_clock.h"
+#include "exec/sim/pipeline.h"
+#include "settings/batch_sizes.h"
+
+namespace megalith::search {
+
+namespace {
+
+// A rank of one stage, all its pieces.
+struct Stage {
+  double forward = 0, backward = 0, weights = 0;  // of a micro-batch
+  double dense_update = 0, expert_update = 0;
+  double dense = 0, experts = 0;
+  double kept = 0, working = 0;
+  BlockCost of_element{};  // bytes of each
+  double work() const { return forward + backward + weights; }
+};
+
+void add(Stage& stage, const BlockCost& block) {
+  stage.forward += block.forward, stage.backward += block.backward, stage.weights += block.weights;
+  const double all = std::max(1.0, block.dense + block.experts);
+  stage.dense_update += block.update * block.dense / all, stage.expert_update += block.update * block.experts / all;
+  stage.dense += block.dense, stage.experts += block.experts;
+  stage.kept += block.kept, stage.working = std::max(stage.working, block.working);
+  stage.of_element = block;
+}
+
+class Composition {
+ public:
+  Composition(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts)
+      : o_(o), c_(c), facts_(facts), in_flight_(in_flight), clock_(facts), n_(double(micro_batches(o))) {
+    const std::map<int, BlockCost>& known = costs.of(c);
+    std::vector<i64> blocks = {costs.blocks()};
+    if (c.pp > 1) blocks = pipeline_of(o.parallel, o.model, 0, int(n_)).blocks;
+    pieces_ = int(i64(blocks.size()) / c.pp);
+    stages_.resize(size_t(c.pp)), tasks_.resize(size_t(c.pp));
+    int block = 0;
+    for (size_t v = 0; v < blocks.size(); ++v) {
+      sim::TaskCost& task = tasks_[v % stages_.size()].emplace_back();
+      for (i64 i = 0; i < blocks[v]; ++i) {
+        const BlockCost& cost = known.at(costs.kind(block));
+        task.forward += cost.forward, task.backward += cost.backward, task.weights += cost.weights;
+        add(stages_[v % stages_.size()], cost), ++block;
+      }
+    }
+    sent_ = known.at(0).sent;
+    if (c.pp == 1) leave_out_tied(known.at(0));
+    if (c.pp == 1) stages_[0].kept -= known.at(costs.blocks() - 1).kept;  // it is of what the head works in
+  }
+
+  double seconds() const {
+    const Stage& slowest = *std::ranges::max_element(stages_, {}, &Stage::work);
+    double end = 0, all = 0;
+    for (const Stage& s : stages_) end = std::max(end, end_of(s)), all += s.work();
+    if (c_.pp == 1) return n_ * slowest.work() + end;
+    const double v = pieces_;
+    double out = (n_ - 1) * slowest.work() + all / v + (1 - 1 / v) * slowest.work();
+    if (c_.zero_bubble) {
+      const ScheduleSpec spec{.stages = int(c_.pp), .chunks = pieces_, .micro_batches = int(n_), .split_weights = true};
+      sim::TaskCost mean;
+      const double tasks = v * double(c_.pp);
+      for (const Stage& s : stages_)
+        mean.forward += s.forward / tasks, mean.backward += s.backward / tasks, mean.weights += s.weights / tasks;
+      out = n_ * (slowest.work() + all / double(c_.pp) * sim::bubble_formula(spec, mean));
+    }
+    const double send = clock_.send(sent_, 0, int(o_.parallel.world_size / c_.pp));
+    return out + 2 * double(c_.pp - 1) * send + end;
+  }
+
+  // Formulas of the pipeline are rough where there are few.
+  bool few_tasks() const { return double(c_.pp) * n_ * pieces_ <= 512; }
+
+  // The same with the stages' tasks played against each other.
+  double played() const {
+    if (c_.pp == 1) return seconds();
+    double end = 0;
+    for (const Stage& s : stages_) end = std::max(end, end_of(s));
+    const sim::PipelineSpec spec{.schedule = {.stages = int(c_.pp),
+                                              .chunks = pieces_,
+                                              .micro_batches = int(n_),
+                                              .group = int(o_.parallel.microbatch_group_size_per_vp_stage),
+                                              .split_weights = c_.zero_bubble},
+                                 .costs = tasks_,
+                                 .transfer = clock_.send(sent_, 0, int(o_.parallel.world_size / c_.pp))};
+    return sim::run_pipeline(spec).seconds + end;
+  }
+
+  double bytes() const {
+    double most = 0;  // later stages keep less
+    for (const int s : {0, std::min(1, int(c_.pp) - 1), int(c_.pp) - 1}) most = std::max(most, bytes_of(s));
+    return most + double(facts_.reserved_bytes) + link_bytes();
+  }
+
+ private:
+  // A table that both ends have is there once where one rank holds them.
+  void leave_out_tied(const BlockCost& embedding) {
+    stages_[0].dense -= embedding.tied;
+    if (embedding.dense > 0) stages_[0].dense_update -= embedding.update * embedding.tied / embedding.dense;
+  }
+
+  double dense_ranks() const { return double(o_.parallel.data_parallel_size() * c_.cp); }
+  double expert_ranks() const { return std::max(1.0, double(o_.parallel.world_size / c_.pp) / double(c_.ep * c_.etp)); }
+  double shards(double ranks) const { return c_.sharded ? ranks : 1; }
+
+  // Of a message of all these ranks, `apart` from one another.
+  double transfer(double bytes, double ranks, i64 apart, double times) const {
+    if (ranks < 2) return 0;
+    std::vector<int> group;
+    for (int i = 0; i < int(ranks); ++i) group.push_back(int(i * apart));
+    return times * clock_.transfer(bytes * (ranks - 1) / ranks, bytes, group);
+  }
+
+  // The update, and what of the sums and the gathering nothing hides.
+  double end_of(const Stage& s) const {
+    const double reduce = o_.parallel.grad_reduce_in_bf16 ? 2 : s.of_element.gradient_bytes;
+    const i64 expert_apart = c_.ep * c_.etp;
+    const double sums = transfer(s.dense * reduce, dense_ranks(), c_.tp, c_.sharded ? 1 : 2) +
+                        transfer(s.experts * reduce, expert_ranks(), expert_apart, c_.sharded ? 1 : 2);
+    const double weights = !c_.sharded
+                               ? 0
+                               : transfer(s.dense * s.of_element.weight_bytes, dense_ranks(), c_.tp, 1) +
+                                     transfer(s.experts * s.of_element.weight_bytes, expert_ranks(), expert_apart, 1);
+    const double slower = facts_.overlap_slowdown - 1;
+    const double hidden_sums = o_.parallel.overlap_grad_reduce ? std::min(sums, s.backward) : 0;
+    const double hidden_weights = o_.parallel.overlap_param_gather ? std::min(weights, s.forward) : 0;
+    return s.dense_update / shards(dense_ranks()) + s.expert_update / shards(expert_ranks()) + sums - hidden_sums +
+           weights - hidden_weights + slower * (hidden_sums + hidden_weights);
+  }
+
+  // Of the communicators that such a layout has at the least (exec/sim/paper_backend.cpp counts them).
+  double link_bytes() const {
+    if (o_.parallel.world_size == 1) return 0;
+    constexpr double kInLine = 32, kOnLane = 24, kLinks = 4;
+    double blocks = kInLine;
+    if (c_.tp > 1) blocks += kInLine;
+    if (c_.cp > 1) blocks += kInLine;
+    if (dense_ranks() > 1) blocks += kInLine + (o_.parallel.overlap_grad_reduce ? kOnLane : 0);
+    if (dense_ranks() > 1 && o_.parallel.overlap_param_gather) blocks += kOnLane;
+    if (c_.pp > 1) blocks += kLinks;
+    return double(facts_.nccl_bytes) + blocks * double(facts_.nccl_bytes_each);
+  }
+
+  double bytes_of(int stage) const {
+    constexpr double kEnds = 2;
+    const Stage& s = stages_[size_t(stage)];
+    const BlockCost& e = s.of_element;
+    const double each = e.weight_bytes + e.gradient_bytes;
+    // What comes and goes, of each piece.
+    const double ends = c_.pp == 1 ? 0 : kEnds * sent_ * pieces_;
+    return s.dense * (each + e.state_bytes / shards(dense_ranks())) +
+           s.experts * (each + e.state_bytes / shards(expert_ranks())) + s.kept * in_flight_.of(c_, stage, int(n_)) +
+           s.working;
+  }
+
+  const Options& o_;
+  const Choice& c_;
+  const DeviceFacts& facts_;
+  InFlight& in_flight_;
+  sim::FactsClock clock_;
+  double n_;
+  int pieces_ = 1;
+  std::vector<Stage> stages_;
+  std::vector<std::vector<sim::TaskCost>> tasks_;  // [stage][chunk]
+  double sent_ = 0;
+};
+
+}  // namespace
+
+double InFlight::of(const Choice& c, int stage, int micro_batches) {
+  if (c.pp == 1) return 1;
+  const auto [it, is_new] = known_.try_emplace({c.pp, c.vpp, c.zero_bubble, stage, micro_batches}, 0);
+  if (!is_new) return it->second;
+  const TaskList tasks = schedule(
+      {.stages = int(c.pp), .chunks = int(c.vpp), .micro_batches = micro_batches, .split_weights = c.zero_bubble},
+      stage);
+  for (int chunk = 0; chunk < int(c.vpp); ++chunk) it->second += slots(tasks, chunk);
+  return it->second /= double(c.vpp);
+}
+
+Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
+  const Composition whole(o, c, costs, in_flight, facts);
+  constexpr double kUsual = 0.01;
+  if (whole.few_tasks()) return {whole.played(), kError, whole.bytes()};
+  return {whole.seconds(), kUsual, whole.bytes()};
+}
+
+}  // namespace megalith::search

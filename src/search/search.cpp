@@ -1,0 +1,266 @@
+#include "search/search.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "base/in_parallel.h"
+#include "search/estimate.h"
+#include "settings/compatibility.h"
+
+namespace megalith::search {
+
+namespace {
+
+constexpr const char* kMemory = "memory";
+
+class Run {
+ public:
+  Run(Options base, const DeviceFacts& facts, BlockCosts& costs, InFlight& in_flight, StageTexts& texts,
+      const Request& request)
+      : base_(std::move(base)), facts_(facts), costs_(costs), in_flight_(in_flight), texts_(texts), request_(request) {
+    base_.parallel.world_size = request.gpus;
+    limit_ = double(facts.memory_bytes) * (1 - request.headroom);
+  }
+
+  Outcome all() {
+    std::vector<Choice> choices = choices_of(space(false), base_, request_.gpus, out_.reasons);
+    std::erase_if(choices, [&](const Choice& c) { return !request_.wanted.holds(c); });
+    pick(choices);
+    if (out_.best.empty() && out_.mistakes.empty() && !choices.empty() && !base_.offload.on) {
+      choices = choices_of(space(true), base_, request_.gpus, ignored_);
+      std::erase_if(choices, [&](const Choice& c) { return !request_.wanted.holds(c); });
+      pick(choices);
+    }
+    std::ranges::sort(out_.misses, {}, &Miss::bytes);
+    if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
+    if (out_.best.empty() && !any_legal_) out_.mistakes = {common_.begin(), common_.end()};
+    return std::move(out_);
+  }
+
+ private:
+  static constexpr size_t kMisses = 3, kAtOnce = 4;
+  static constexpr double kSurely = 0.85;  // of the memory: what an estimate must be for the layout to fit, as a rule
+
+  struct Bounded {
+    Choice choice;
+    Bound bound;
+  };
+  struct Guess {
+    Choice choice;
+    Estimate estimate;
+  };
+
+  Space space(bool offload) const {
+    Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
+    s.offload = offload;
+    return s;
+  }
+
+  void pick(const std::vector<Choice>& choices) {
+    out_.layouts += i64(choices.size());
+    if (choices.empty()) return;
+    if (request_.brute) {
+      for (const Choice& c : choices)
+        if (legal(c)) plan(std::vector{c});
+      return;
+    }
+    std::vector<Guess> guesses = guess(bounded(choices));
+    std::ranges::stable_sort(guesses, {}, [](const Guess& g) { return g.estimate.seconds; });
+    std::vector<Choice> next;
+    for (size_t i = 0; i < guesses.size(); ++i) {
+      const Estimate& e = guesses[i].estimate;
+      const bool left = out_.best.size() >= request_.top && slower_than_best(e.seconds * (1 - e.error));
+      if (left) ++out_.slower;
+      if (!left) next.push_back(guesses[i].choice);
+      if (next.size() < kAtOnce && i + 1 < guesses.size()) continue;
+      plan(next);
+      next.clear();
+    }
+  }
+
+  bool slower_than_best(double seconds) const { return seconds > out_.best[0].price.time.seconds; }
+
+  std::vector<Bounded> bounded(const std::vector<Choice>& choices) {
+    const Bounds bounds(base_, facts_, request_.gpus);
+    RoughCosts rough(base_, facts_, request_.gpus, costs_, in_flight_);
+    std::vector<Bounded> out;
+    for (const Choice& c : choices) {
+      Bound b = bounds.of(c);
+      if (b.bytes <= limit_ && can_be_scheduled(c)) b = rougher(rough, c, b);
+      if (b.bytes > limit_)
+        miss(c, b.bytes, false);
+      else
+        out.push_back({c, b});
+    }
+    std::ranges::stable_sort(out, {}, [](const Bounded& b) { return b.bound.seconds; });
+    return out;
+  }
+
+  // A model that can't be built is told by the rules.
+  static Bound rougher(RoughCosts& rough, const Choice& c, const Bound& bound) {
+    try {
+      return rough.of(c, bound);
+    } catch (const Error&) {
+      return bound;
+    }
+  }
+
+  // What a schedule of its micro-batches needs; the rules tell more of it.
+  bool can_be_scheduled(const Choice& c) const {
+    const i64 n = base_.train.global_batch_size * c.tp * c.pp * c.cp / (request_.gpus * c.micro_batch);
+    return c.vpp == 1 || n % c.pp == 0;
+  }
+
+  std::vector<Guess> guess(const std::vector<Bounded>& bounded) {
+    std::vector<Guess> out;
+    std::multiset<double> surely;  // seconds of those that surely fit
+    for (size_t i = 0; i < bounded.size(); ++i) {
+      if (surely.size() >= request_.top) {
+        const double worst = *std::next(surely.begin(), i64(request_.top) - 1);
+        if (bounded[i].bound.seconds > worst * (1 + kError)) {
+          out_.slower += i64(bounded.size() - i);
+          break;
+        }
+      }
+      const Choice& c = bounded[i].choice;
+      const std::optional<Estimate> e = estimated(c);
+      if (!e) continue;
+      if (e->bytes > limit_ * (1 + kMemoryError) + kMemorySlack) {
+        miss(c, e->bytes, false);
+        continue;
+      }
+      if (e->bytes < limit_ * kSurely) surely.insert(e->seconds);
+      out.push_back({c, *e});
+    }
+    return out;
+  }
+
+  std::optional<Estimate> estimated(const Choice& c) {
+    if (!legal(c)) return {};
+    try {
+      ++out_.estimated;
+      return estimate(with(base_, c, texts_.of(c)), c, costs_, in_flight_, facts_);
+    } catch (const Error& e) {
+      refuse("the planner refuses it", e.what());
+      return {};
+    }
+  }
+
+  // Rules do not look at what is cut of the optimizer's state, so layouts that differ in it alone are held once.
+  bool legal(const Choice& c) {
+    Choice key = c;
+    key.sharded = true;
+    const auto [it, is_new] = legal_.try_emplace(key, true);
+    if (is_new) it->second = keeps_rules(c);
+    return it->second;
+  }
+
+  bool keeps_rules(const Choice& c) {
+    std::vector<std::string> lines;
+    std::string_view reason;
+    try {
+      const Options o = with(base_, c, texts_.of(c));
+      for (const bool ground : {true, false})
+        for (const Rule& rule : compatibility_rules()) {
+          if (rule.ground != ground || rule.action == Rule::Action::warn || (!ground && !lines.empty() && any_legal_))
+            continue;
+          const std::string line = rule.broken(o);
+          if (line.empty()) continue;
+          if (lines.empty()) reason = rule.what;
+          lines.push_back(line);
+        }
+    } catch (const Error& e) {
+      lines.push_back(e.what()), reason = "the model and its stages can be built";
+    }
+    if (lines.empty()) return any_legal_ = true;
+    refuse(std::string(reason), lines[0]);
+    keep_common(lines);
+    return false;
+  }
+
+  void keep_common(const std::vector<std::string>& lines) {
+    if (any_legal_) return;
+    std::set<std::string> here(lines.begin(), lines.end());
+    if (!any_refused_) {
+      common_ = std::move(here), any_refused_ = true;
+      return;
+    }
+    std::erase_if(common_, [&](const std::string& line) { return !here.contains(line); });
+  }
+
+  void refuse(const std::string& reason, const std::string& example) {
+    Refused& r = out_.reasons[reason];
+    if (r.count++ == 0) r.example = example;
+  }
+
+  void miss(const Choice& c, double bytes, bool exact) {
+    ++out_.reasons[kMemory].count;
+    out_.misses.push_back({c, bytes, exact});
+    if (out_.misses.size() < 4096) return;
+    std::ranges::sort(out_.misses, {}, &Miss::bytes);
+    out_.misses.resize(kMisses);
+  }
+
+  // Side by side: what is found does not depend on how many cores there are.
+  void plan(const std::vector<Choice>& choices) {
+    struct Result {
+      std::optional<Price> price;
+      std::string error;
+    };
+    std::vector<Result> results(choices.size());
+    std::vector<std::string> layouts;
+    for (const Choice& c : choices) layouts.push_back(texts_.of(c));
+    if (choices.empty()) return;
+    in_parallel(int(choices.size()), [&](int i) {
+      try {
+        results[size_t(i)].price = price_of(base_, choices[size_t(i)], layouts[size_t(i)], facts_);
+      } catch (const Error& e) {
+        results[size_t(i)].error = e.what();
+      }
+    });
+    for (size_t i = 0; i < choices.size(); ++i) {
+      ++out_.planned;
+      if (results[i].price)
+        keep(choices[i], *results[i].price);
+      else
+        refuse("the planner refuses it", results[i].error);
+    }
+  }
+
+  void keep(const Choice& c, const Price& price) {
+    const double bytes = double(price.fullest.need.total());
+    if (bytes > limit_) return miss(c, bytes, true);
+    const auto at = std::ranges::upper_bound(out_.best, price.time.seconds, {},
+                                             [](const Found& f) { return f.price.time.seconds; });
+    out_.best.insert(at, {c, price});
+  }
+
+  Options base_;
+  const DeviceFacts& facts_;
+  BlockCosts& costs_;
+  InFlight& in_flight_;
+  StageTexts& texts_;
+  const Request& request_;
+  double limit_ = 0;
+  Outcome out_;
+  Reasons ignored_;
+  std::map<Choice, bool> legal_;
+  bool any_legal_ = false, any_refused_ = false;
+  std::set<std::string> common_;
+};
+
+}  // namespace
+
+Searcher::Searcher(const Options& base, const DeviceFacts& facts)
+    : base_(base), facts_(facts), costs_(base_, facts_), texts_(base_) {}
+
+Outcome Searcher::run(const Request& request) {
+  Outcome out = Run(base_, facts_, costs_, in_flight_, texts_, request).all();
+  if (!request.brute && out.best.size() > request.top) out.best.resize(request.top);
+  return out;
+}
+
+}  // namespace megalith::search

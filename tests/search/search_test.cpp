@@ -1,0 +1,132 @@
+// The search against planning every layout.
+#include "search/search.h"
+
+#include <gtest/gtest.h>
+
+#include "search/estimate.h"
+#include "search_case.h"
+
+namespace megalith::search {
+namespace {
+
+struct World {
+  const char* name;
+  std::string flags;
+  i64 gpus;
+  double gib;
+};
+
+const World kWorlds[] = {
+    {"all ranks", "--micro-batch-size 2 --cp-comm-type all_gather --recompute-granularity full ", 8, 8},
+    {"little memory", "--pipeline-schedule 1f1b --context-parallel-size 1 --use-distributed-optimizer ", 4, 0.8},
+    {"experts",
+     "--num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 512 --context-parallel-size 1 --micro-batch-size 1 "
+     "--pipeline-schedule 1f1b --recompute-granularity full --use-distributed-optimizer ",
+     8, 8},
+};
+
+std::vector<double> seconds_of(const Outcome& found, size_t most) {
+  std::vector<double> out;
+  for (const Found& f : found.best)
+    if (out.size() < most) out.push_back(f.price.time.seconds);
+  return out;
+}
+
+}  // namespace
+
+TEST(Search, finds_what_planning_every_layout_finds) {
+  constexpr size_t kTop = 5;
+  for (const World& w : kWorlds) {
+    SCOPED_TRACE(w.name);
+    Searcher searcher(base_of(kSmall + w.flags), small_device(w.gib));
+    const Outcome all = searcher.run({.gpus = w.gpus, .top = kTop, .brute = true});
+    const Outcome found = searcher.run({.gpus = w.gpus, .top = kTop});
+    ASSERT_FALSE(all.best.empty());
+    EXPECT_LT(found.planned, all.planned);
+    EXPECT_EQ(seconds_of(found, 1), seconds_of(all, 1));
+    for (size_t i = 0; i < kTop; ++i)  // the others are among the best but for the estimates' error
+      EXPECT_LE(found.best.at(i).price.time.seconds, all.best.at(i).price.time.seconds * (1 + kError));
+    for (const Found& f : found.best) {
+      const auto same = std::ranges::find(all.best, f.choice, &Found::choice);
+      ASSERT_NE(same, all.best.end());
+      EXPECT_EQ(f.price.fullest.need.total(), same->price.fullest.need.total()) << to_string(f.choice);
+    }
+  }
+}
+
+// What the search relies on: no layout is faster, or smaller, than the prices that it is left by allow.
+TEST(Search, bounds_and_estimates_never_leave_a_layout_that_is_among_the_best) {
+  for (const World& w : kWorlds) {
+    SCOPED_TRACE(w.name);
+    Options base = base_of(kSmall + w.flags);
+    base.parallel.world_size = w.gpus;
+    const DeviceFacts facts = small_device(1000);
+    const Bounds bounds(base, facts, w.gpus);
+    BlockCosts costs(base, facts);
+    StageTexts texts(base);
+    InFlight in_flight;
+    RoughCosts rough(base, facts, w.gpus, costs, in_flight);
+    Searcher searcher(base, facts);
+    for (const Found& f : searcher.run({.gpus = w.gpus, .brute = true}).best) {
+      const Bound bound = rough.of(f.choice, bounds.of(f.choice));
+      const Options o = with(base, f.choice, texts.of(f.choice));
+      const Estimate e = estimate(o, f.choice, costs, in_flight, facts);
+      const double seconds = f.price.time.seconds, bytes = double(f.price.fullest.need.total());
+      EXPECT_LE(bound.seconds, seconds) << to_string(f.choice);
+      EXPECT_LE(bound.bytes, bytes) << to_string(f.choice);
+      EXPECT_GE(seconds, e.seconds * (1 - e.error)) << to_string(f.choice);
+      EXPECT_GE(bytes * (1 + kMemoryError) + kMemorySlack, e.bytes) << to_string(f.choice);
+    }
+  }
+}
+
+TEST(Search, more_bandwidth_and_more_memory_are_never_slower) {
+  const Options base = base_of(std::string(kSmall) + "--cp-comm-type all_gather --pipeline-schedule 1f1b ");
+  DeviceFacts facts = small_device(1.2);
+  const auto best = [&] {
+    const Outcome found = Searcher(base, facts).run({.gpus = 8, .top = 1});
+    return found.best.empty() ? 1e9 : found.best[0].price.time.seconds;
+  };
+  double before = best();
+  for (int i = 0; i < 2; ++i) {
+    facts.network.gbps *= 2;
+    EXPECT_LE(best(), before);
+    before = best();
+    facts.memory_bytes *= 2;
+    EXPECT_LE(best(), before);
+    before = best();
+  }
+}
+
+TEST(Search, what_is_given_is_fixed) {
+  Searcher searcher(base_of(std::string(kSmall) + "--tensor-model-parallel-size 2 --micro-batch-size 4 "
+                                                  "--recompute-granularity full --pipeline-schedule zero-bubble"),
+                    small_device(80));
+  const Outcome found = searcher.run({.gpus = 8});
+  ASSERT_FALSE(found.best.empty());
+  for (const Found& f : found.best) {
+    EXPECT_EQ(f.choice.tp, 2);
+    EXPECT_EQ(f.choice.micro_batch, 4);
+    EXPECT_EQ(f.choice.recompute, Recompute::flags);
+    EXPECT_TRUE(f.choice.pp == 1 || f.choice.zero_bubble);
+  }
+}
+
+TEST(Search, what_nothing_can_hold_is_told_with_the_nearest_misses) {
+  Searcher searcher(base_of(kSmall), small_device(0.2));
+  const Outcome found = searcher.run({.gpus = 2});
+  EXPECT_TRUE(found.best.empty());
+  EXPECT_TRUE(found.mistakes.empty());
+  ASSERT_FALSE(found.misses.empty());
+  EXPECT_GT(found.misses[0].bytes, 0.2 * (1 << 30) * 0.95);
+  EXPECT_GT(found.reasons.at("memory").count, 0);
+}
+
+TEST(Search, a_rule_that_every_layout_breaks_is_a_mistake_of_the_flags) {
+  Searcher searcher(base_of(std::string(kSmall) + "--group-query-attention --num-query-groups 3"), small_device(80));
+  const Outcome found = searcher.run({.gpus = 2});
+  ASSERT_FALSE(found.mistakes.empty());
+  EXPECT_NE(found.mistakes[0].find("--num-query-groups 3"), std::string::npos);
+}
+
+}  // namespace megalith::search
