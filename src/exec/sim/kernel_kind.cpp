@@ -77,6 +77,13 @@ KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
   return {KernelKind::Table::memory, form, {i64(bytes), many || first.empty() ? 1 : first.back()}, bytes};
 }
 
+// Rows and columns of a grouped product's result, and what is summed over: as near as one size for all groups can be.
+std::vector<i64> largest_of(const Operands& o) {
+  const auto last = [](const Shape& s) { return s.empty() ? i64{1} : s.back(); };
+  const Shape &x = o.in.at(0), &y = o.out.at(0);
+  return {y.empty() ? 1 : y.front(), last(y), last(x)};
+}
+
 }  // namespace
 
 KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& in) {
@@ -87,10 +94,13 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
+  // A part of a ring is a whole attention of fewer keys to the kernels.
   if (const auto* a = in.op.get_if<AttentionPart>())
-    return attention(AttentionPart::name, a->at, o, o.out[0], 0, cost.flops);
+    return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionPartGrad>())
-    return attention(AttentionPartGrad::name, a->at, o, o.in[0], 1, cost.flops);
+    return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);
+  if (in.op.get_if<GroupedProduct>())
+    return {KernelKind::Table::product, fmt::format("{} {}", in.op.name(), dtypes(o.ins)), largest_of(o), cost.flops};
   return memory(in, o, cost.bytes);
 }
 
