@@ -56,6 +56,10 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   if (!rows.empty()) log::say("{}", search::run_text(base, rows[0], asked));
   write("--json", flags.json, search::rows_json(base, facts, asked, rows, found, commands));
   write("--csv", flags.csv, search::rows_csv(rows));
+  if (!flags.explain.empty() && !rows.empty()) {
+    const search::Choice& c = rows[0].choice;
+    log::say("\n{}", search::explained(base, c, searcher.texts().of(c), facts, asked));
+  }
   if (rows.empty())
     log::say("no layout fits {} x {}: use more GPUs, or a smaller model or --seq-length", gpus, facts.name);
   return rows.empty() ? kNothingFits : 0;
