@@ -20,7 +20,7 @@ const char* const kLayouts[] = {
 };
 
 // So that gradients overflow every few steps.
-constexpr const char* kMoving = " --fp16 --initial-loss-scale 268435456 --loss-scale-window 1 --hysteresis 2";
+constexpr const char* kMoving = " --fp16 --initial-loss-scale 4194304 --loss-scale-window 1 --hysteresis 2";
 
 // A number is off by u = 2^-11 of itself at most. As golden-check counts, a logit has 15 roundings a layer of four
 // behind it, and five more: sqrt(65) u. A loss is a mean over 128 tokens, and 4.6 at first; norms go the way twice.
@@ -65,8 +65,10 @@ int fp16(const Hall& at) {
     const Distance d = distance_of_counted(layout, one);
     const auto skips = std::ranges::count(one.skipped, 1);
     const bool same = runs_again(layout, outcomes[i + 1]);
+    // The terms of a mixture jump where a rounding sends a token to another expert.
+    const bool chooses = jobs[i].name.find(" eight ") != std::string::npos;
     const bool alike = layout.skipped == one.skipped && layout.scales == one.scales && skips >= 2 && skips <= 8;
-    const bool good = same && alike && d.loss <= kLoss && d.terms <= kNorm && d.norm <= kNorm;
+    const bool good = same && alike && d.loss <= kLoss && (chooses || d.terms <= kNorm) && d.norm <= kNorm;
     bad += !good;
     at.say(
         "{}  {} ranks  loss {:.0e} (at most {:.0e})  terms {:.0e}  norm {:.0e} (at most {:.0e})  {} of {} skipped{}{}  "
