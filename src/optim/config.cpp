@@ -34,7 +34,8 @@ void list_learning_rate(OptimizerConfig& c, config::FieldList& f) {
 
 void list_loss_scale(OptimizerConfig& c, config::FieldList& f) {
   f.group("Loss scale");
-  f.add("loss-scale", c.loss_scale, "With --fp16 or --bf16: the loss's gradient is always scaled by this.");
+  f.add("loss-scale", c.loss_scale,
+        "With --fp16 or --bf16: the loss's gradient is always scaled by this. 0: --fp16 has a dynamic scale.");
   f.add("initial-loss-scale", c.initial_loss_scale, "With --fp16, without --loss-scale: the scale at first.");
   f.add("min-loss-scale", c.min_loss_scale, "The scale never falls below this.")
       .also(config::Spelling{.flag = "--min-scale"});

@@ -46,9 +46,9 @@ struct OptimizerConfig {
 
   double clip_grad = 1;  // largest norm of the gradient; 0: no clipping
 
-  // What the loss is multiplied by for its backward: always the first if it is given; else with --fp16 by the rule of
+  // What the loss is multiplied by for its backward: always the first if it is not 0; else with --fp16 by the rule of
   // quant/loss_scale.h.
-  std::optional<double> loss_scale;
+  double loss_scale = 0;
   double initial_loss_scale = 0x1p32, min_loss_scale = 1;
   i64 loss_scale_window = 1000, hysteresis = 2;
 

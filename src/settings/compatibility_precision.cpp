@@ -41,9 +41,8 @@ bool is_scale(double x) { return x > 0 && x <= double(std::numeric_limits<float>
 std::string loss_scales(const Options& o) {
   const OptimizerConfig& c = o.optimizer;
   constexpr i64 kMost = std::numeric_limits<i32>::max();
-  if (c.loss_scale && !is_scale(*c.loss_scale))
-    return fmt::format("--loss-scale {} is no scale: give a positive number, or leave it out for a dynamic one",
-                       *c.loss_scale);
+  if (c.loss_scale && !is_scale(c.loss_scale))
+    return fmt::format("--loss-scale {} is no scale: give a positive number, or 0 for a dynamic one", c.loss_scale);
   if (!is_scale(c.initial_loss_scale))
     return fmt::format("--initial-loss-scale {} must be a positive number", c.initial_loss_scale);
   if (!is_scale(c.min_loss_scale))

@@ -16,8 +16,7 @@ std::string of_encoder_decoders(const Options& o) {
   if (m.position_embedding_type == PositionEmbedding::relative)
     return "--position-embedding-type relative is of encoder-decoders (--architecture t5): give rope";
   for (const char* field :
-       {"decoder-num-layers", "decoder-seq-length", "relative-attention-num-buckets", "relative-attention-max-distance",
-        "unscaled-attention", "scale-decoder-outputs", "no-head-bias"})
+       {"decoder-num-layers", "decoder-seq-length", "unscaled-attention", "scale-decoder-outputs", "no-head-bias"})
     if (o.given.has(field)) return fmt::format("--{} is of encoder-decoders (--architecture t5): leave it out", field);
   return {};
 }

@@ -65,7 +65,7 @@ constexpr Feature kOfModel[] = {
      ""},
     {"an encoder on ranks of its own is not built yet",
      "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
-     "--pipeline-model-parallel-split-rank= --vocab-extra-ids=0",
+     "--pipeline-model-parallel-split-rank=",
      "", ""},
     {"retrieval in the model (RETRO) is not built yet", "--retro-add-retriever",
      "--retro-attention-gate= --retro-cyclic-train-iters= --retro-encoder-attention-dropout= "

@@ -26,9 +26,9 @@ static double unit_of(const Options& o) {
 std::optional<LossScaling> loss_scaling_of(const Options& o) {
   const OptimizerConfig& c = o.optimizer;
   if (!o.train.fp16 && !(o.train.bf16 && c.loss_scale)) return std::nullopt;
-  const double initial = c.loss_scale.value_or(c.initial_loss_scale);
+  const double initial = c.loss_scale != 0 ? c.loss_scale : c.initial_loss_scale;
   return LossScaling{.rule = {float(initial), float(c.min_loss_scale), i32(c.loss_scale_window), i32(c.hysteresis)},
-                     .constant = c.loss_scale.has_value(),
+                     .constant = c.loss_scale != 0,
                      .unit = unit_of(o)};
 }
 

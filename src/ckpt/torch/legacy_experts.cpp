@@ -11,7 +11,7 @@
 namespace megalith {
 namespace {
 
-constexpr std::string_view kExperts = ".mlp.experts.", kLocal = "local_experts.";
+constexpr std::string_view kExperts = ".mlp.experts.", kLocalExperts = "local_experts.";
 
 i64 count_in(const PickleValue& args, const char* name, i64 otherwise) {
   const PickleValue* v = args.find(name);
@@ -25,8 +25,8 @@ struct ExpertName {
 
 // "local_experts.3.linear_fc1.weight" or "linear_fc1.weight3".
 std::optional<ExpertName> read_name(std::string_view name) {
-  const bool sequential = name.starts_with(kLocal);
-  if (sequential) name.remove_prefix(kLocal.size());
+  const bool sequential = name.starts_with(kLocalExperts);
+  if (sequential) name.remove_prefix(kLocalExperts.size());
   const std::size_t first = sequential ? 0 : name.find_last_not_of("0123456789") + 1;
   const std::size_t end = sequential ? name.find('.') : name.size();
   if (end == name.npos || first >= end) return std::nullopt;
@@ -57,7 +57,7 @@ std::vector<NamedTorchTensor> LegacyExperts::split(const std::string& name, cons
   const std::string begin = name.substr(0, at + kExperts.size()), end = name.substr(at + kExperts.size());
   check(local_ > 0, "{}: {} is of an expert, and num_experts is not set", where, name);
   const auto full = [&](i64 expert, std::string_view rest) {
-    return fmt::format("{}{}{}.{}", begin, kLocal, expert_rank * local_ + expert, rest);
+    return fmt::format("{}{}{}.{}", begin, kLocalExperts, expert_rank * local_ + expert, rest);
   };
   if (end != "weight1" && end != "weight2") {
     const auto one = read_name(end);

@@ -48,7 +48,7 @@ Batch GoldenFile::batch(int i) {
   Batch b;
   const Shape& shape = files_.at(fmt::format("batch{}.input_ids", i)).shape;
   b.sequences = shape.at(0), b.seq_length = shape.at(1);
-  b.ints("tokens") = ids(i, "input_ids"), b.ints("labels") = ids(i, "targets");
+  b.ints("tokens") = ids("input_ids"), b.ints("labels") = ids("targets");
   b.floats("loss_mask").assign(b.ints("tokens").size(), 1.0f);
   for (i64 k = 0; k < i64(b.ints("tokens").size()); ++k) b.ints("position_ids").push_back(i32(k % b.seq_length));
   for (i64 r = 0; r < b.sequences; ++r) b.longs("rows").push_back(r);

@@ -1,4 +1,4 @@
-# refused: --loss-scale
+# plans
 # The same in half precision, and the flags of 1.x.
 torchrun --nproc_per_node=2 pretrain_gpt.py \
        --model-parallel-size 2 --num-layers 24 --hidden-size 1024 --num-attention-heads 16 \

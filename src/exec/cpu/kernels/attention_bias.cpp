@@ -58,6 +58,7 @@ void write_table(const AttentionPlan& p, const BiasGrads<A>& from, i64 parts, DT
 
 template void spread_table(const AttentionPlan&, const float*, float*);
 template void spread_table(const AttentionPlan&, const bf16*, float*);
+template void spread_table(const AttentionPlan&, const f16*, float*);
 template void spread_table(const AttentionPlan&, const double*, double*);
 template void add_distances(const Distances<float>&, const Rect&, i64, i64, float*);
 template void add_distances(const Distances<double>&, const Rect&, i64, i64, double*);
