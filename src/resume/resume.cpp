@@ -140,7 +140,20 @@ bool may_blend(const DataConfig& c) {
 
 }  // namespace
 
+// A delayed scale is of one format and margin. A history of another length starts anew.
+static void check_delayed(const Options& flags, const Options& stored, const std::set<std::string>& told) {
+  const QuantizeConfig &now = flags.quantize, &then = stored.quantize;
+  if (!told.contains("fp8_format") || !now.is_delayed() || !then.is_delayed()) return;
+  if (now.amax_history_len != then.amax_history_len) return;
+  check(
+      now.format == then.format && now.margin == then.margin,
+      "the checkpoint has scales of --fp8-recipe delayed for another --fp8-format or --fp8-margin (there {}): give the "
+      "same, or --fp8-recipe tensorwise",
+      then.margin);
+}
+
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told) {
+  check_delayed(flags, stored, told);
   std::vector<std::string> watched = {"global_batch_size",
                                       "micro_batch_size",
                                       "bf16",

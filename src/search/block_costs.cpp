@@ -67,8 +67,7 @@ const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) {
   Choice key{.tp = c.tp, .cp = c.cp, .ep = c.ep, .etp = c.etp, .micro_batch = c.micro_batch};
   key.cp_comm = c.cp_comm, key.recompute = c.recompute, key.offload = c.offload, key.sharded = false;
   key.zero_bubble = c.zero_bubble;
-  const auto [it, is_new] = known_.try_emplace(key);
-  if (!is_new) return it->second;
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
   const i64 ranks = c.tp * c.cp, experts = c.ep * c.etp, dp = experts / std::gcd(experts, ranks);
   Options base = base_;
   base.parallel.world_size = ranks * dp, base.train.global_batch_size = c.micro_batch * dp;
@@ -77,18 +76,18 @@ const std::map<int, BlockCost>& BlockCosts::of(const Choice& c) {
   base.train.rampup_batch_size.clear(), base.train.step_batch_size_schedule.clear();
   Options o = with(base, key);
   o.parallel.overlap_grad_reduce = o.parallel.overlap_param_gather = false;
+  std::map<int, BlockCost> blocks;
   for (const int block : kinds_)
-    if (!it->second.contains(block))
-      it->second[block] = is_end(block) ? end_of_model(o, key, block) : plan(o, block, c.zero_bubble);
-  return it->second;
+    if (!blocks.contains(block))
+      blocks[block] = is_end(block) ? end_of_model(o, key, block) : plan(o, block, c.zero_bubble);
+  return known_.emplace(key, std::move(blocks)).first->second;
 }
 
 // The embedding, and head with loss, have no layers and no experts: less of the choice matters to them.
 const BlockCost& BlockCosts::end_of_model(const Options& o, const Choice& key, int block) {
   const Choice less{.tp = key.tp, .cp = key.cp, .micro_batch = key.micro_batch};
-  const auto [it, is_new] = ends_.try_emplace({less, block});
-  if (is_new) it->second = plan(o, block, false);
-  return it->second;
+  if (const auto it = ends_.find({less, block}); it != ends_.end()) return it->second;
+  return ends_.emplace(std::pair{less, block}, plan(o, block, false)).first->second;
 }
 
 BlockCost BlockCosts::plan(const Options& o, int block, bool zero_bubble) {

@@ -10,14 +10,14 @@ RoughCosts::RoughCosts(const Options& base, const DeviceFacts& facts, i64 gpus, 
 const RoughCosts::Whole& RoughCosts::whole(const Choice& c) {
   Choice one{.micro_batch = c.micro_batch};
   one.zero_bubble = c.zero_bubble, one.recompute = c.recompute, one.offload = c.offload;
-  const auto [it, is_new] = known_.try_emplace(one);
-  if (!is_new) return it->second;
+  if (const auto it = known_.find(one); it != known_.end()) return it->second;
   const std::map<int, BlockCost>& blocks = costs_.of(one);
+  Whole all;
   for (int block = 0; block < costs_.blocks(); ++block) {
     const BlockCost& b = blocks.at(costs_.kind(block));
-    it->second.work += b.forward + b.backward + b.weights, it->second.kept += b.kept;
+    all.work += b.forward + b.backward + b.weights, all.kept += b.kept;
   }
-  return it->second;
+  return known_.emplace(one, all).first->second;
 }
 
 // Into attention and the MLP, and out of them, forward and backward: of these eight, six at the least.

@@ -50,7 +50,20 @@ std::string delayed_for_all_layers(const Options& o) {
 std::string on_the_cpu(const Options& o) {
   const DeviceKind kind = o.train.device.kind();
   if (!o.quantize.on() || kind == DeviceKind::cpu || kind == DeviceKind::automatic) return {};
-  return fmt::format("{} is not built for GPUs: give --device cpu, or leave it out", format_flag(o));
+  return fmt::format("{} is not built for GPUs: give --device cpu", format_flag(o));
+}
+
+std::string delayed_without_loss_scale(const Options& o) {
+  if (!o.quantize.is_delayed() || (!o.train.fp16 && o.optimizer.loss_scale == 0)) return {};
+  return fmt::format(
+      "--fp8-recipe delayed is not built for {}: its history would be of gradients times a scale that moves: give "
+      "--fp8-recipe tensorwise, or --bf16 alone",
+      o.train.fp16 ? "--fp16" : "--loss-scale");
+}
+
+std::string one_stack(const Options& o) {
+  if (!o.quantize.on() || !o.quantize.ends_in_bf16 || !o.model.is_t5()) return {};
+  return "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out";
 }
 
 std::string no_experts(const Options& o) {
@@ -87,19 +100,20 @@ std::string layers_are_left(const Options& o) {
 
 std::string something_is_quantized(const Options& o) {
   const QuantizeConfig& c = o.quantize;
+  std::string lines;
+  const auto add = [&lines](const std::string& line) { lines += (lines.empty() ? "" : "\n") + line; };
   for (const char* flag : {"fp8-recipe", "fp4-recipe", "fp8-wgrad", "first-last-layers-bf16"}) {
     const bool of_fp4 = std::string_view(flag) == "fp4-recipe", of_fp8 = std::string_view(flag) == "fp8-recipe";
     if (o.given.has(flag) && !(of_fp4 ? c.is_fp4() : of_fp8 ? in_fp8(o) : c.on()))
-      return fmt::format("--{}{} has no effect without --{}", std::string_view(flag) == "fp8-wgrad" ? "no-" : "", flag,
-                         of_fp4 ? "fp4-format" : "fp8-format");
+      add(fmt::format("--{}{} has no effect without --{}", std::string_view(flag) == "fp8-wgrad" ? "no-" : "", flag,
+                      of_fp4 ? "fp4-format" : "fp8-format"));
   }
   for (const char* flag : {"fp8-amax-history-len", "fp8-amax-compute-algo", "fp8-margin"})
-    if (o.given.has(flag) && !c.is_delayed())
-      return fmt::format("--{} has no effect without --fp8-recipe delayed", flag);
+    if (o.given.has(flag) && !c.is_delayed()) add(fmt::format("--{} has no effect without --fp8-recipe delayed", flag));
   for (const char* flag : {"num-layers-at-start-in-bf16", "num-layers-at-end-in-bf16"})
     if (o.given.has(flag) && !c.ends_in_bf16)
-      return fmt::format("--{} has no effect without --first-last-layers-bf16", flag);
-  return {};
+      add(fmt::format("--{} has no effect without --first-last-layers-bf16", flag));
+  return lines;
 }
 
 std::string mx_in_e4m3(const Options& o) {
@@ -125,6 +139,8 @@ std::vector<Rule> quantize_rules() {
       {"the history of delayed scaling is in range", Topic::run, Action::refuse, a_history},
       {"first-last-layers-bf16 comes without delayed", Topic::run, Action::refuse, delayed_for_all_layers},
       {"fp8 and fp4 train on the CPU", Topic::run, Action::refuse, on_the_cpu},
+      {"delayed scaling comes without a loss scale", Topic::run, Action::refuse, delayed_without_loss_scale},
+      {"first-last-layers-bf16 is of models with one stack", Topic::run, Action::refuse, one_stack},
       {"fp8 and fp4 are for models without experts", Topic::run, Action::refuse, no_experts},
       {"fp8 and fp4 have a query group for each tensor-parallel rank", Topic::run, Action::refuse, groups_for_all},
       {"codes of fp8 and fp4 are not offloaded", Topic::run, Action::refuse, no_offload},

@@ -143,8 +143,7 @@ constexpr Row kAccepted[] = {
      "--no-flight-recorder-include-only-active --gpu-sniff-test-interval="},
     {"each rank updates whole matrices in one layout, and a product with itself is a product as others are",
      "--muon-use-syrk --no-use-layer-wise-param-layout"},
-    {"positions are not of the kind that it is for",
-     "--mrope-section=*"},
+    {"positions are not of the kind that it is for", "--mrope-section=*"},
     {"it is for serving: training does not read it",
      "--flash-decode --use-legacy-static-engine --max-tokens-to-oom= --enable-chunked-prefill "
      "--disable-chunked-prefill --num-speculative-tokens= --decode-only-cuda-graphs "

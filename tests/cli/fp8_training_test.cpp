@@ -114,6 +114,9 @@ TEST_F(Fp8, GoesOnFromOtherRecipes) {
   must(line("bf16", "--train-iters 2"));
   expect_said(must(line("bf16", delayed + "--train-iters 4")), "the scales of fp8 start anew");
   expect_said(must(line("bf16", delayed + "--fp8-amax-history-len 8 --train-iters 5")), "the scales of fp8 start anew");
+  for (const char* changed : {"--fp8-format e4m3", "--fp8-format hybrid --fp8-margin 1"})
+    expect_refused(line("bf16", fmt::format("{} --fp8-amax-history-len 8 --train-iters 6", changed)),
+                   "another --fp8-format or --fp8-margin");
   const Ran other = must(line("bf16", tensorwise + "--train-iters 6"));
   expect_said(other, "has scales of --fp8-recipe delayed, which are not read");
   expect_said(other, "fp8_recipe delayed -> tensorwise");

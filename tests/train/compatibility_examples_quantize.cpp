@@ -26,7 +26,15 @@ Examples examples_of_quantize() {
         "--first-last-layers-bf16 has no meaning with --fp8-recipe delayed, as in Megatron: give tensorwise or "
         "blockwise"}},
       {"fp8 and fp4 train on the CPU",
-       {"--fp4-format e2m1 --device cuda", "--fp4-format is not built for GPUs: give --device cpu, or leave it out"}},
+       {"--fp4-format e2m1 --device cuda", "--fp4-format is not built for GPUs: give --device cpu"}},
+      {"delayed scaling comes without a loss scale",
+       {"--fp8-format hybrid --fp16",
+        "--fp8-recipe delayed is not built for --fp16: its history would be of gradients times a scale that moves: "
+        "give --fp8-recipe tensorwise, or --bf16 alone"}},
+      {"first-last-layers-bf16 is of models with one stack",
+       {"--architecture t5 --decoder-seq-length 32 --fp8-format hybrid --fp8-recipe tensorwise "
+        "--first-last-layers-bf16",
+        "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out"}},
       {"fp8 and fp4 are for models without experts",
        {"--fp8-format hybrid --num-experts 4",
         "--fp8-format is not built for --num-experts 4: train experts without it"}},

@@ -79,7 +79,8 @@ constexpr NemoRow kIdle[] = {
      "model.deterministic_mode model.attention_backend"},
     {"--fp16 has Megatron's loss scale; --initial-loss-scale, --loss-scale-window and --hysteresis set it",
      "model.native_amp_* model.hysteresis model.fp16_lm_cross_entropy"},
-    {"no fp8 is used", "model.fp8_* model.first_last_layers_bf16"},
+    {"NeMo's settings of fp8 are not read: the --fp8-* flags are Megatron's",
+     "model.fp8_* model.first_last_layers_bf16"},
     {"--sft reads lines with \"messages\", and --sft-tokenizer-prompt-format says how they become text",
      "model.data.train_ds.label_key model.data.train_ds.add_* model.data.train_ds.truncation_* "
      "model.data.train_ds.prompt_template model.data.train_ds.hf_dataset model.data.train_ds.input_key "
@@ -95,7 +96,8 @@ constexpr NemoRow kIdle[] = {
 };
 
 constexpr NemoRow kRefused[] = {
-    {"fp8 is not built yet: --bf16", "model.fp8 model.fp8_hybrid model.fp8_e4m3 model.fp8_params"},
+    {"NeMo's settings of fp8 are not read: give --fp8-format hybrid and --fp8-recipe",
+     "model.fp8 model.fp8_hybrid model.fp8_e4m3 model.fp8_params"},
     {"Weights & Biases is not built: --tensorboard-dir and --metrics-file are there",
      "exp_manager.create_wandb_logger exp_manager.wandb_logger_kwargs.* logger.wandb*"},
     {"sharding of weights is not built yet: --use-distributed-optimizer shards the optimizer's state", "model.fsdp"},
