@@ -84,6 +84,10 @@ void model_mistakes(const Options& o, std::vector<std::string>& out) {
   const std::vector<std::string> ground = broken_ground(o);
   out.insert(out.end(), ground.begin(), ground.end());
   if (!ground.empty()) return;
+  if (o.model.architecture != Architecture::gpt) {
+    out.push_back(fmt::format("a {} can't be planned yet: give a GPT's flags", name_of(o.model.architecture)));
+    return;
+  }
   if (o.train.global_batch_size == 0 && o.train.step_batch_size_schedule.empty())
     out.push_back("--global-batch-size is required: a plan compares layouts of the same batch");
   const auto need = [&](bool there, const char* flag) {
@@ -168,6 +172,7 @@ std::vector<i64> gpu_counts(const PlanFlags& flags) {
   std::vector<i64> out;
   for (i64 n = 1; n <= r.last; n *= 2)
     if (n >= r.first) out.push_back(n);
+  if (out.empty()) out = {r.first, r.last};
   return out;
 }
 

@@ -25,6 +25,10 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     if (kind == Architecture::gpt)
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
     options = read_options(argc, argv);
+    const Architecture asked = options.model.architecture;
+    if (options.given.has("architecture") && asked != kind)
+      options.wrong.mistakes.push_back(fmt::format(
+          "--architecture asks for a {}, and this command trains a {}: leave it out", name_of(asked), name_of(kind)));
     options.trains = options.model.architecture = kind;
   } catch (const Error&) {
     mistake = std::current_exception();

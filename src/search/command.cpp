@@ -82,7 +82,8 @@ std::vector<std::string> words_of_run(const Options& base, const Choice& c, cons
 
 std::string command_of(const Options& base, const Choice& c, const Asked& asked) {
   constexpr i64 kNode = 8;
-  const i64 each = std::min(kNode, asked.gpus);
+  i64 each = std::min(kNode, asked.gpus);
+  while (asked.gpus % each != 0) --each;
   std::string out = asked.gpus == 1 ? "megalith"
                     : asked.gpus <= kNode
                         ? fmt::format("torchrun --no-python --nproc-per-node {} megalith", each)

@@ -64,8 +64,11 @@ std::string token_types_suffice(const Options& o) {
 
 std::string bert_is_on(const Options& o) {
   if (is_bert(o)) return {};
-  for (const char* field : {"bert-no-binary-head", "bert-post-norm", "bert-token-types", "mask-prob", "short-seq-prob"})
+  for (const char* field : {"bert-no-binary-head", "bert-post-norm", "bert-token-types"})
     if (o.given.has(field)) return fmt::format("--{} has no effect: it is for pretrain-bert", field);
+  if (o.model.is_t5()) return {};
+  for (const char* field : {"mask-prob", "short-seq-prob"})
+    if (o.given.has(field)) return fmt::format("--{} has no effect: it is for pretrain-bert and pretrain-t5", field);
   return {};
 }
 

@@ -14,10 +14,10 @@ std::string of_encoder_decoders(const Options& o) {
   const ModelConfig& m = o.model;
   if (m.is_t5()) return {};
   if (m.position_embedding_type == PositionEmbedding::relative)
-    return "--position-embedding-type relative is of encoder-decoders (--architecture t5): give rope";
+    return "--position-embedding-type relative is of encoder-decoders (pretrain-t5): give rope";
   for (const char* field :
        {"decoder-num-layers", "decoder-seq-length", "unscaled-attention", "scale-decoder-outputs", "no-head-bias"})
-    if (o.given.has(field)) return fmt::format("--{} is of encoder-decoders (--architecture t5): leave it out", field);
+    if (o.given.has(field)) return fmt::format("--{} is of encoder-decoders (pretrain-t5): leave it out", field);
   return {};
 }
 
@@ -59,15 +59,27 @@ std::string layers_of_both(const Options& o) {
   const PositionEmbedding p = m.position_embedding_type;
   if (p == PositionEmbedding::alibi || m.rope_scaling.kind == RopeScaling::Kind::yarn)
     return "--position-embedding-type alibi and yarn are not built for a T5: give relative, rope or learned_absolute";
-  const std::pair<bool, const char*> others[] = {
-      {m.moe.num_experts > 0, "--num-experts"},     {m.mtp.num_layers > 0, "--mtp-num-layers"},
-      {m.mla.on(), "--multi-latent-attention"},     {m.sliding_window > 0, "--sliding-window"},
-      {m.qk_layernorm, "--qk-layernorm"},           {m.parallel_residual, "--parallel-residual"},
-      {m.norm_block_output, "--norm-block-output"}, {m.embedding_layernorm, "--embedding-layernorm"},
-      {m.scale_embedding, "--scale-embedding"}};
+  const std::pair<bool, const char*> others[] = {{m.moe.num_experts > 0, "--num-experts"},
+                                                 {m.mtp.num_layers > 0, "--mtp-num-layers"},
+                                                 {m.mla.on(), "--multi-latent-attention"},
+                                                 {m.sliding_window > 0, "--sliding-window"},
+                                                 {m.qk_layernorm, "--qk-layernorm"},
+                                                 {m.parallel_residual, "--parallel-residual"},
+                                                 {m.norm_block_output, "--norm-block-output"},
+                                                 {m.embedding_layernorm, "--embedding-layernorm"},
+                                                 {m.scale_embedding, "--scale-embedding"},
+                                                 {o.data.reset_position_ids, "--reset-position-ids"},
+                                                 {o.data.reset_attention_mask, "--reset-attention-mask"},
+                                                 {o.data.eod_mask_loss, "--eod-mask-loss"}};
   for (const auto& [is_on, flag] : others)
     if (is_on) return fmt::format("{} is not built for a T5: leave it out", flag);
   return {};
+}
+
+std::string relu_on_the_cpu(const Options& o) {
+  const DeviceKind kind = o.train.device.kind();
+  if (o.model.activation != Activation::relu || kind == DeviceKind::cpu || kind == DeviceKind::automatic) return {};
+  return "--activation relu has no CUDA kernel yet: give --device cpu";
 }
 
 std::string stages(const Options& o) {
@@ -98,6 +110,7 @@ std::vector<Rule> encoder_decoder_rules() {
       {"a T5 has a decoder's length, within max-position-embeddings", Topic::model, Action::refuse, decoder_sizes},
       {"buckets of relative positions are enough for both sides", Topic::model, Action::refuse, buckets},
       {"a T5 has layers of the plain kind", Topic::model, Action::refuse, layers_of_both},
+      {"relu is computed on the CPU", Topic::model, Action::refuse, relu_on_the_cpu},
       {"a T5 comes without pipeline stages", Topic::run, Action::refuse, stages},
       {"decoder-seq-length is shared out evenly", Topic::run, Action::refuse, decoder_divides},
   };

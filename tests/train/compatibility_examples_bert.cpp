@@ -26,7 +26,7 @@ Examples examples_of_bert() {
           {"a sample of BERT has room for two segments",
            {bert + "--seq-length 4", "--seq-length 4: a sample of two segments takes 5 tokens or more"}},
           {"flags about BERT come with pretrain-bert",
-           {"--mask-prob 0.2", "--mask-prob has no effect: it is for pretrain-bert"}},
+           {"--mask-prob 0.2", "--mask-prob has no effect: it is for pretrain-bert and pretrain-t5"}},
           {"BERT has learned positions, as Megatron's script",
            {bert + "--position-embedding-type rope",
             "--position-embedding-type rope is honoured: Megatron's pretrain_bert.py would train learned positions"}}};

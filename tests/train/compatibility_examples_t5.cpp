@@ -8,9 +8,9 @@ Examples examples_of_encoder_decoders() {
   const std::string relative = t5 + "--position-embedding-type relative ";
   return {{"what encoder-decoders have comes with architecture t5",
            {"--position-embedding-type relative",
-            "--position-embedding-type relative is of encoder-decoders (--architecture t5): give rope"}},
+            "--position-embedding-type relative is of encoder-decoders (pretrain-t5): give rope"}},
           {"what encoder-decoders have comes with architecture t5",
-           {"--decoder-seq-length 8", "--decoder-seq-length is of encoder-decoders (--architecture t5): leave it out"}},
+           {"--decoder-seq-length 8", "--decoder-seq-length is of encoder-decoders (pretrain-t5): leave it out"}},
           {"a T5 has a decoder's length, within max-position-embeddings",
            {"--architecture t5", "--decoder-seq-length 0: a T5 needs the length of the decoder's text, 1 or more"}},
           {"a T5 has a decoder's length, within max-position-embeddings",
@@ -35,6 +35,10 @@ Examples examples_of_encoder_decoders() {
             "learned_absolute"}},
           {"a T5 has layers of the plain kind",
            {t5 + "--sliding-window 4", "--sliding-window is not built for a T5: leave it out"}},
+          {"a T5 has layers of the plain kind",
+           {t5 + "--eod-mask-loss", "--eod-mask-loss is not built for a T5: leave it out"}},
+          {"relu is computed on the CPU",
+           {"--activation relu --device cuda", "--activation relu has no CUDA kernel yet: give --device cpu"}},
           {"a T5 comes without pipeline stages",
            {t5 + "--pipeline-model-parallel-size 2 --world-size 2 --dry-run",
             "--pipeline-model-parallel-size 2: a T5 is not cut into pipeline stages yet: split it by "
