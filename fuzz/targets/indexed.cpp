@@ -34,10 +34,10 @@ void read_samples(const std::shared_ptr<const IndexedDataset>& data) {
   const GptIndexRequest request{.sequences = {0, data->sequences()}, .samples = 20, .seq_length = kLength};
   if (data->tokens() > 0) expect(data->sequences() > 0, "tokens without sequences");
   const GptDataset samples(data, build_gpt_index(*data, request), {.seq_length = kLength, .vocab_size = 1000});
-  std::vector<i32> tokens(kLength), labels(kLength), positions(kLength);
-  std::vector<float> mask(kLength);
-  for (i64 i = 0; i < std::min<i64>(samples.size(), 100); ++i)
-    samples.get(i, {.tokens = tokens, .labels = labels, .loss_mask = mask, .position_ids = positions});
+  Batch row;
+  row.sequences = 1;
+  for (const SampleArray& array : samples.arrays()) row.arrays[array.name] = empty_array(array, row.sequences);
+  for (i64 i = 0; i < std::min<i64>(samples.size(), 100); ++i) samples.get(i, {row, 0});
 }
 
 std::string text_of(const std::string& file) {

@@ -113,7 +113,7 @@ TEST(CudaLoads, RunsGoOnAsIfNeverInterrupted) {
                                                    at(name), often, flags, more));
       testing::internal::CaptureStdout();
       testing::internal::CaptureStderr();
-      EXPECT_NO_THROW(pretrain_gpt(o, *gpu, *join(Place{})));
+      EXPECT_NO_THROW(pretrain(o, *gpu, *join(Place{})));
       return testing::internal::GetCapturedStdout() + testing::internal::GetCapturedStderr();
     };
     const auto expect_end_of_whole = [&] {
