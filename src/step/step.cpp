@@ -54,7 +54,7 @@ void check_built(const StepSpec& spec, const Backend& backend) {
         "{} is not built for {} yet: add --device cpu, or train with --bf16{}", half ? "--fp16" : "--loss-scale",
         backend.device_name(), half ? "" : " alone");
   // What has no f16 has no codes of fp8 and fp4 either.
-  check(backend.has_f16() || !spec.quantize.on(), "fp8 and fp4 are not built for {} yet: add --device cpu",
+  check(backend.has_f16() || !spec.quantize.config.on(), "fp8 and fp4 are not built for {} yet: add --device cpu",
         backend.device_name());
 }
 
