@@ -19,8 +19,7 @@ constexpr Vocabulary kTypes[] = {{"GPT2BPETokenizer", 50257},
                                  {"Llama2Tokenizer", 32000},
                                  {"Llama3Tokenizer", 128256},
                                  {"TikTokenizer", 131072},
-                                 {"BertWordPieceLowerCase", 30522},
-                                 {"BertWordPieceCase", 28996}};
+                                 {"BertWordPieceLowerCase", 30522}};
 
 // By a model's name, in small letters. Configurations hold padded sizes; those of Qwen and GPT-NeoX are their
 // tokenizers' lengths, by QwenLM/Qwen3 issue 29, QwenLM/Qwen3-VL issue 1402 and EleutherAI/pythia issue 68. Qwen3's:

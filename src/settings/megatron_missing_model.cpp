@@ -4,7 +4,7 @@
 namespace megalith::megatron {
 
 constexpr Feature kOfModel[] = {
-    {"of fp8 and fp4 this part is not built yet",
+    {"this part of fp8 and fp4 is not built yet",
      "--te-precision-config-file= --kitchen-config-file= --kitchen-recipe-number= --use-kitchen-attention",
      "--fp8-output-proj --fp8-param-gather --fp4-param-gather --fp8-quantizer-factory= --fp4-quantizer-factory= "
      "--reuse-grad-buf-for-mxfp8-param-ag --keep-fp8-transpose-cache "

@@ -52,17 +52,19 @@ std::vector<Along> directions(const Shape& ours, const Shape& theirs, const Stri
   return out;
 }
 
-// Ours in boxes that are boxes there too: dimensions that leave gaps there are taken one index at a time.
+// Ours in boxes that are boxes there too, in the same order of elements: dimensions that leave gaps there, or that lie
+// further in there than one within them here, are taken one index at a time.
 std::vector<Pair> pairs(const SaveTensor& ours, const Shape& theirs, const Strides& link) {
   const Shape whole = global_shape(ours), begin = block_offset(ours);
   const std::vector<Along> along = directions(whole, theirs, link);
   Pair like{Shape(whole.size(), 0), ours.shape, Shape(theirs.size(), 0), Shape(theirs.size(), 1)};
   std::vector<std::size_t> alone;
+  std::size_t outermost = theirs.size();  // of the dimensions there that are taken
   for (std::size_t i = whole.size(); i-- > 0;) {
     if (ours.shape[i] == 1) continue;
     i64& extent = like.their_shape[along[i].dim];
-    if (along[i].step == extent)
-      extent *= ours.shape[i];
+    if (along[i].step == extent && along[i].dim <= outermost)
+      extent *= ours.shape[i], outermost = along[i].dim;
     else
       alone.push_back(i), like.shape[i] = 1;
   }
