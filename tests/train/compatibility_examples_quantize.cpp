@@ -33,7 +33,8 @@ Examples examples_of_quantize() {
         "give --fp8-recipe tensorwise, or --bf16 alone"}},
       {"first-last-layers-bf16 is of models with one stack",
        {"--architecture t5 --decoder-seq-length 32 --fp8-format hybrid --fp8-recipe tensorwise "
-        "--first-last-layers-bf16",
+        "--first-last-layers-bf16 "
+        "--num-layers-at-end-in-bf16 0",
         "--first-last-layers-bf16 is not built for a T5, which has two stacks: leave it out"}},
       {"fp8 and fp4 are for models without experts",
        {"--fp8-format hybrid --num-experts 4",
