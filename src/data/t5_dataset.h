@@ -12,7 +12,7 @@ struct T5Config {
   i64 seq_length = 0, seq_length_decoder = 0;
   u32 seed = 1234;
   i32 bos = 0, eos = 0, pad = 0;
-  std::vector<i32> sentinels;  // one for each masked run of a sample
+  std::vector<i32> sentinels = {};  // one for each masked run of a sample
   MaskingConfig masking{.max_ngram = 10, .geometric = true};
 };
 

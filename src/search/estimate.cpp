@@ -146,12 +146,9 @@ class Composition {
   }
 
   double bytes_of(int stage) const {
-    constexpr double kEnds = 2;
     const Stage& s = stages_[size_t(stage)];
     const BlockCost& e = s.of_element;
     const double each = e.weight_bytes + e.gradient_bytes;
-    // What comes and goes, of each piece.
-    const double ends = c_.pp == 1 ? 0 : kEnds * sent_ * pieces_;
     return s.dense * (each + e.state_bytes / shards(dense_ranks())) +
            s.experts * (each + e.state_bytes / shards(expert_ranks())) + s.kept * in_flight_.of(c_, stage, int(n_)) +
            s.working;
