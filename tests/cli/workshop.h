@@ -1,4 +1,4 @@
-// A folder of its own for each test, with a small corpus in it: the repository's documents as bytes.
+// A folder of its own for each test, with a small corpus in it: lines of the license's words, as bytes.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -18,9 +18,9 @@ class Workshop : public ::testing::Test {
   ~Workshop() override;
 
   std::string operator/(const std::string& name) const { return dir_ + "/" + name; }
-  // --data-path of the documents, one a line of text, made on first use.
+  // --data-path of a document for each line, made on first use.
   const std::string& data();
-  const std::string& text();  // the same as text
+  const std::string& text();  // the lines themselves
 
   // The words of a small training run: the model and the data, and `more`.
   std::string pretrain(const std::string& more);
