@@ -80,6 +80,7 @@ Value Builder::relayout(Value v, AxisSet axes, State to, Order order, int rotate
   const auto key = std::tuple(v.id, axes, int(to.kind), to.dim, int(order), rotated, int(phase_));
   if (auto it = relayouts_.find(key); it != relayouts_.end()) return it->second;
   const Value out = add1(op_of(p, axes, to, order, rotated), {v});
+  g_.values[out.id].grad_dtype = grad_dtype(v);  // a parameter's gradient keeps its precision on its way back
   relayouts_.emplace(key, out);
   return out;
 }
