@@ -39,16 +39,20 @@ std::shared_ptr<const TensorReader> chosen(const AnyCheckpoint& from, const Conv
   return weights;
 }
 
-bool is_trained(const ModelConfig& model, const std::string& name) {
-  const TensorMapping weights = megatron_mapping(model, MegatronLayers::stacked, megatron_rows(model));
-  const auto is_it = [&](const NamedShape& w) { return w.name == name; };
-  return is_optimizer_tensor(name) || std::ranges::any_of(weights.ours, is_it);
+std::set<std::string> weights_of(const ModelConfig& model) {
+  std::set<std::string> names;
+  for (const NamedShape& w : megatron_mapping(model, MegatronLayers::stacked, megatron_rows(model)).ours)
+    names.insert(w.name);
+  return names;
 }
 
 // What nothing computes with is carried for architectures that we don't have. What is not trained may count.
 void check_types(const AnyCheckpoint& c) {
+  if (c.foreign()) return;
+  const std::set<std::string> weights = weights_of(*c.model);
+  const auto is_trained = [&](const std::string& name) { return is_optimizer_tensor(name) || weights.contains(name); };
   for (const TensorSpec& t : c.tensors->tensors())
-    check(c.foreign() || is_float(t.dtype) || (t.dtype == DType::i32 && !is_trained(*c.model, t.name)),
+    check(is_float(t.dtype) || (t.dtype == DType::i32 && !is_trained(t.name)),
           "[load] {}: tensor \"{}\" has type {}: want a floating-point type", c.path, t.name, name_of(t.dtype));
 }
 
@@ -63,10 +67,11 @@ struct Target {
 
 i64 write_native(const AnyCheckpoint& from, const Target& target, const ConvertOptions& options) {
   const auto tensors = chosen(from, options);
+  const std::set<std::string> weights = options.type ? weights_of(*from.model) : std::set<std::string>{};
   std::vector<SaveTensor> list;
   for (std::size_t i = 0; i < tensors->tensors().size(); ++i) {
     const TensorSpec& t = tensors->tensors()[i];
-    const DType type = options.type && is_float(t.dtype) && !is_optimizer_tensor(t.name) ? *options.type : t.dtype;
+    const DType type = weights.contains(t.name) ? *options.type : t.dtype;  // other state keeps its own
     SaveTensor& out = list.emplace_back(SaveTensor{t.name, t.shape, type});
     out.fill = [&tensors, i, type](i64 begin, i64 n, std::byte* to) { tensors->read_range_as(i, begin, n, type, to); };
   }

@@ -4,6 +4,7 @@
 
 #include <cmath>
 #include <filesystem>
+#include <regex>
 
 #include "workshop.h"
 
@@ -121,6 +122,19 @@ TEST_F(Fp8, GoesOnFromOtherRecipes) {
   expect_said(other, "has scales of --fp8-recipe delayed, which are not read");
   expect_said(other, "fp8_recipe delayed -> tensorwise");
   expect_said(must(line("bf16", "--train-iters 7")), "fp8_format hybrid -> none");
+}
+
+// --dtype is of the weights: scales and histories keep their own.
+TEST_F(Fp8, AConversionToBf16KeepsTheScales) {
+  must(line("delayed", "--fp8-format hybrid --train-iters 3"));
+  must("convert --load " + *this / "delayed" + " --to native --dtype bf16 --no-load-optim --save " + *this / "bf16");
+  const std::string tensors = must("inspect " + *this / "bf16").out;
+  EXPECT_TRUE(std::regex_search(tensors, std::regex("word_embeddings\\.weight +bf16"))) << tensors;
+  const std::regex state("fp8_state[^\n]*");
+  size_t found = 0;
+  for (std::sregex_iterator it(tensors.begin(), tensors.end(), state), end; it != end; ++it, ++found)
+    EXPECT_NE(it->str().find("f32"), std::string::npos) << it->str();
+  EXPECT_GT(found, 0u) << tensors;
 }
 
 TEST_F(Fp8, SaysWhatReadsCodes) {
