@@ -11,7 +11,7 @@ std::unique_ptr<Ranks> make_alone(const Place& place);
 std::unique_ptr<Ranks> make_joined(const Place& place, const JoinOptions& options,
                                    std::unique_ptr<Transport> transport);
 
-// join(), with pieces above chunk_bytes sent in chunks of that size.
-std::unique_ptr<Ranks> join_in_chunks(const Place& place, const JoinOptions& options, i64 chunk_bytes);
+// join(), with pieces sent in these ways.
+std::unique_ptr<Ranks> join_by(const Place& place, const JoinOptions& options, const LinkWays& ways);
 
 }  // namespace megalith

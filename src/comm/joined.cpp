@@ -86,7 +86,7 @@ class Joined final : public Ranks {
     Patience patience(options_.timeout_seconds);
     while (!is_done(ticket)) {
       if (patience.is_over()) fail_waiting(ticket);
-      patience.pause();
+      patience.pause(transport_->wake_fd());
     }
   }
 

@@ -1,11 +1,13 @@
-// The control plane where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are all there is: each rank has a connection to
-// rank 0. For texts only. A rank greets with the run's size and its number; rank 0 welcomes it, or says what is wrong.
+// Ranks where RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT are all there is: for texts each rank has a connection to
+// rank 0. A rank greets with the run's size and its number; rank 0 welcomes it, or says what is wrong. Pieces have
+// links of their own.
 #include <charconv>
 #include <list>
 
 #include "base/check.h"
 #include "comm/connection.h"
 #include "comm/gather.h"
+#include "comm/links.h"
 #include "comm/patience.h"
 #include "comm/transport.h"
 
@@ -19,11 +21,14 @@ std::string greeting(int size) { return fmt::format("megalith star 1: {} ranks, 
 
 class Star final : public Transport {
  public:
-  Star(const Place& place, double timeout_seconds) : place_(place), ranks_(size_t(place.size)) {
+  Star(const Place& place, double timeout_seconds, const LinkWays& ways) : place_(place), ranks_(size_t(place.size)) {
     if (place.rank == 0)
       welcome_all(timeout_seconds);
     else
       greet_hub(timeout_seconds);
+    links_.emplace(place, ways, [&](const std::string& mine) {
+      return gather_texts(*this, place, mine, timeout_seconds, "joining the run");
+    });
   }
 
   void send(int peer, std::string text) override {
@@ -35,8 +40,8 @@ class Star final : public Transport {
     Connection& c = at(peer);
     c.flush();
     std::optional<std::string> frame = c.next();
-    check(frame || !c.is_closed(), "rank {} closed its connection: see its own message", peer);
     if (frame) text = std::move(*frame);
+    if (!frame && c.is_closed()) check_watched(peer);
     return frame.has_value();
   }
 
@@ -50,17 +55,25 @@ class Star final : public Transport {
     return all;
   }
 
-  int exchange(int, std::span<const Piece>, std::span<const Piece>) override {
-    fail("RANK and WORLD_SIZE in the environment serve GPU ranks only: start CPU ranks with mpirun or srun");
+  int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) override {
+    return links_->exchange(tag, sends, receives);
   }
-  bool done(int) override { return true; }
-  std::vector<int> missing(int) const override { return {}; }
+  bool done(int ticket) override { return links_->done(ticket); }
+  std::vector<int> missing(int ticket) const override { return links_->missing(ticket); }
+  int wake_fd() const override { return links_->wake_fd(); }
   void close() override {}
 
  private:
   Connection& at(int peer) {
     check(ranks_.at(size_t(peer)).has_value(), "ranks {} and {} have no connection", place_.rank, peer);
     return *ranks_[size_t(peer)];
+  }
+
+  // The watch ends this rank sooner, and names a rank that is gone better.
+  void check_watched(int peer) {
+    constexpr double kWatchSeconds = 5;
+    if (!closed_) closed_.emplace(kWatchSeconds);
+    check(!closed_->is_over(), "rank {} closed its connection: see its own message", peer);
   }
 
   void greet_hub(double timeout_seconds) {
@@ -149,12 +162,14 @@ class Star final : public Transport {
 
   const Place place_;
   std::vector<std::optional<Connection>> ranks_;
+  std::optional<Links> links_;
+  std::optional<Patience> closed_;  // since the first of these connections was
 };
 
 }  // namespace
 
-std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds) {
-  return std::make_unique<Star>(place, timeout_seconds);
+std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds, const LinkWays& ways) {
+  return std::make_unique<Star>(place, timeout_seconds, ways);
 }
 
 }  // namespace megalith

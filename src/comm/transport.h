@@ -28,6 +28,9 @@ class Transport : public Mail {
   virtual bool done(int ticket) = 0;                       // moves things on; a ticket that is done is forgotten
   virtual std::vector<int> missing(int ticket) const = 0;  // the ranks that a ticket's pieces wait for, ascending
 
+  // Readable once a look may help: something has come, or can leave. -1: nothing can be waited for.
+  virtual int wake_fd() const { return -1; }
+
   // Gives the library back. Only where all ranks end well: it may wait for the others.
   virtual void close() = 0;
 };
@@ -37,7 +40,14 @@ inline constexpr i64 kChunkBytes = i64{1} << 30;  // larger pieces travel as sev
 // By MPI, started here. Error if MPI sees other ranks than the launcher says, or if this build has no MPI.
 std::unique_ptr<Transport> make_mpi_transport(const Place& place, i64 chunk_bytes);
 
-// By TCP through rank 0 at the place's master address. For mail only. Error if ranks are missing after the timeout.
-std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds);
+// How pieces travel by TCP; other values than these are for tests.
+struct LinkWays {
+  i64 chunk_bytes = kChunkBytes;
+  bool reads_near = true;  // reads large pieces out of the memory of ranks of the same host
+};
+
+// By TCP: mail through rank 0 at the place's master address, pieces straight between two ranks. Error if ranks are
+// missing after the timeout.
+std::unique_ptr<Transport> make_star_transport(const Place& place, double timeout_seconds, const LinkWays& ways);
 
 }  // namespace megalith

@@ -2,7 +2,6 @@
 
 #include <poll.h>
 #include <signal.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include <sstream>
@@ -10,16 +9,11 @@
 #include "base/check.h"
 #include "base/one_line.h"
 #include "comm/patience.h"
+#include "comm/token.h"
 #include "comm/watch_posts.h"
 
 namespace megalith {
 namespace {
-
-std::string random_token() {
-  u64 words[2] = {};
-  check(getrandom(words, sizeof words, 0) == sizeof words, "the system gives no random numbers");
-  return fmt::format("{:016x}{:016x}", words[0], words[1]);
-}
 
 bool share_network(const std::vector<Member>& members) {
   bool all = true;

@@ -52,12 +52,6 @@ TEST(Star, OnAllInterfaces) {
     }));
 }
 
-TEST(Star, HasNoDataPlane) {
-  const Ran ran = run_by_environment({.size = 2, .words = {"random"}});
-  EXPECT_TRUE(ran.all_failed());
-  expect_errors(ran, 1, "start CPU ranks with mpirun or srun");
-}
-
 TEST(Star, NamesTheRanksThatDoNotCome) {
   const Variables soon = {{"COMM_TIMEOUT", "1"}};
   const auto of_rank = [](int rank) { return rank == 2 ? Variables{{"WORLD_SIZE", "1"}, {"RANK", "0"}} : Variables{}; };

@@ -77,8 +77,10 @@ int run(const std::string& mode, i64 number) {
   const Place place = find_place(std::getenv);
   JoinOptions options;
   if (const char* seconds = std::getenv("COMM_TIMEOUT")) options.timeout_seconds = std::atof(seconds);
-  const char* chunk = std::getenv("COMM_CHUNK");
-  const std::unique_ptr<Ranks> ranks = join_in_chunks(place, options, chunk ? std::atoll(chunk) : kChunkBytes);
+  LinkWays ways;
+  if (const char* chunk = std::getenv("COMM_CHUNK")) ways.chunk_bytes = std::atoll(chunk);
+  if (std::getenv("COMM_FAR")) ways.reads_near = false;
+  const std::unique_ptr<Ranks> ranks = join_by(place, options, ways);
   try {
     kModes.at(mode)(*ranks, number);
   } catch (const Error& e) {

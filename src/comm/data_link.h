@@ -1,0 +1,79 @@
+// A socket between two ranks that carries pieces of host memory. A message is a header, and behind some kinds so many
+// bytes. Pieces leave from where they lie, and large ones arrive where they belong: nothing is copied on the way. Never
+// waits.
+#pragma once
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "comm/socket.h"
+
+namespace megalith {
+
+struct DataHeader {
+  enum Kind : u32 {
+    hello = 0x4d4c4831,  // tag: the sender's rank; the token follows
+    welcome,             // the answer
+    whole,               // a small piece; its bytes follow
+    offer,               // a large piece of so many bytes waits, under this number
+    wanted,              // the answer, when its place is known
+    body,                // the bytes of an offer follow
+    taken,               // the answer of one who has read them out of the sender's memory by itself
+  };
+  u32 kind = 0;
+  i32 tag = 0;
+  u64 number = 0, bytes = 0;
+  u64 address = 0;  // of an offer, in the sender's memory
+};
+
+inline constexpr i64 kLargestWhole = i64{1} << 16;  // larger pieces are offered first
+
+class DataLink {
+ public:
+  // What the user of a link does with what arrives.
+  class Taker {
+   public:
+    virtual ~Taker() = default;
+    virtual void take(const DataHeader& h, const std::byte* bytes) = 0;  // all kinds but body
+    virtual std::byte* place(const DataHeader& body) = 0;                // where so many bytes belong
+    virtual void placed(const DataHeader& body) = 0;                     // they have arrived
+  };
+
+  // No call moves more than a chunk of one piece.
+  DataLink(Socket socket, i64 chunk_bytes) : socket_(std::move(socket)), chunk_(u64(chunk_bytes)) {}
+
+  // `bytes` stay where they are until their ticket comes back from write(). A ticket of -1 does not.
+  void send(const DataHeader& h, const void* bytes = nullptr, int ticket = -1);
+  void write(std::vector<int>& left);  // what the socket takes
+  void read(Taker& taker);             // what has come
+  bool has_more() const { return !out_.empty(); }
+  bool is_closed() const { return is_closed_; }
+  int fd() const { return socket_.fd(); }
+
+ private:
+  struct Out {
+    DataHeader header;
+    const void* bytes;
+    int ticket;
+    u64 size() const { return sizeof header + (bytes ? header.bytes : 0); }
+  };
+
+  void take_messages(Taker& taker);
+  bool read_body(Taker& taker);
+  bool read_some();
+  i64 receive(void* to, u64 bytes);  // 0: nothing is there now
+
+  Socket socket_;
+  const u64 chunk_;
+  std::deque<Out> out_;
+  u64 written_ = 0;  // of the first
+  std::vector<std::byte> in_;
+  size_t begin_ = 0, end_ = 0;  // what of it is not taken yet
+  DataHeader arriving_;         // a body, of which so much is still to come
+  std::byte* body_ = nullptr;
+  u64 body_left_ = 0;
+  bool is_closed_ = false;
+};
+
+}  // namespace megalith
