@@ -15,6 +15,7 @@ int command_convert(int argc, const char* const* argv);
 int command_inspect(int argc, const char* const* argv);
 int command_plan(int argc, const char* const* argv);
 int command_calibrate(int argc, const char* const* argv);
+int command_launch(int argc, const char* const* argv);
 int command_flags(int argc, const char* const* argv);
 
 }  // namespace megalith

@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/dtype.h"
 #include "base/parse_count.h"
+#include "comm/srun_task.h"
 
 namespace megalith {
 namespace {
@@ -52,11 +53,18 @@ Place from_environment(const Variables& v) {
           p.size);
     p.master_address = v.env("MASTER_ADDR");
     const i64 port = v.number("MASTER_PORT");
-    const bool taken = v.has("TORCHELASTIC_RUN_ID");
+    const bool taken = v.has("TORCHELASTIC_RUN_ID") && !v.has("MEGALITH_LAUNCH_FD");
     check(port >= 1 && port + taken <= 65535, "MASTER_PORT={}: give a port from 1 to {}", port, 65535 - taken);
     p.master_port = int(port) + taken;
   }
   return checked(p, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE");
+}
+
+// A rank of `megalith launch`, which leaves the port to the ranks alone.
+Place from_launch(const Variables& v) {
+  Place p = from_environment(v);
+  p.launcher = "launch";
+  return p;
 }
 
 std::optional<Place> from_open_mpi(const Variables& v) {
@@ -127,6 +135,7 @@ void check_agrees(const Place& mpi, const Variables& v, const char* rank, const 
 
 Place find_place(const Environment& env) {
   const Variables v{env};
+  if (v.has("MEGALITH_LAUNCH_FD") && has_environment(v)) return from_launch(v);
   // torchrun's processes know which it is that started them last, whatever started torchrun.
   if (v.has("TORCHELASTIC_RUN_ID") && has_environment(v)) return from_environment(v);
   if (const auto p = from_open_mpi(v)) {
@@ -141,5 +150,7 @@ Place find_place(const Environment& env) {
   if (has_environment(v)) return from_environment(v);
   return slurm.value_or(Place{});
 }
+
+bool is_task_of_srun(const Environment& env) { return is_srun_task(Variables{env}); }
 
 }  // namespace megalith

@@ -51,25 +51,25 @@ void send_at_once(int fd) {
 }
 
 // Empty, with errno, if the address can't be had.
-Socket bound(const sockaddr* address, socklen_t length) {
+Socket bound(const sockaddr* address, socklen_t length, bool listens) {
   Socket s(socket(address->sa_family, SOCK_STREAM | kFlags, 0));
   const int on = 1, off = 0;
   if (!s) return {};
   setsockopt(s.fd(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
   if (address->sa_family == AF_INET6) setsockopt(s.fd(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
-  if (bind(s.fd(), address, length) != 0 || listen(s.fd(), SOMAXCONN) != 0) return {};
+  if (bind(s.fd(), address, length) != 0 || (listens && listen(s.fd(), SOMAXCONN) != 0)) return {};
   return s;
 }
 
-Socket bound_everywhere(int port) {
+Socket bound_everywhere(int port, bool listens) {
   sockaddr_in6 all{};
   all.sin6_family = AF_INET6;
   all.sin6_port = htons(u_short(port));
-  if (Socket s = bound(reinterpret_cast<sockaddr*>(&all), sizeof all)) return s;
+  if (Socket s = bound(reinterpret_cast<sockaddr*>(&all), sizeof all, listens)) return s;
   sockaddr_in all4{};  // a host without IPv6
   all4.sin_family = AF_INET;
   all4.sin_port = htons(u_short(port));
-  return bound(reinterpret_cast<sockaddr*>(&all4), sizeof all4);
+  return bound(reinterpret_cast<sockaddr*>(&all4), sizeof all4, listens);
 }
 
 Socket connected(const addrinfo& to, double seconds, std::string& why) {
@@ -112,20 +112,23 @@ Socket Listener::accept() const {
   return s;
 }
 
-Listener listen_at(const std::string& host, int port) {
+static Listener bound_at(const std::string& host, int port, bool listens) {
   Listener listener;
   if (host.empty()) {
-    listener.socket = bound_everywhere(port);
+    listener.socket = bound_everywhere(port, listens);
   } else {
     const Addresses at = resolve(host, port);
     check(at.list != nullptr, "{}", at.why);
-    listener.socket = bound(at.list->ai_addr, at.list->ai_addrlen);
+    listener.socket = bound(at.list->ai_addr, at.list->ai_addrlen, listens);
   }
   check(bool(listener.socket), "cannot listen at {} port {}: {}", host.empty() ? "this host's" : host, port,
         std::strerror(errno));
   listener.port = port_of(listener.socket.fd());
   return listener;
 }
+
+Listener listen_at(const std::string& host, int port) { return bound_at(host, port, true); }
+Listener hold_port(const std::string& host) { return bound_at(host, 0, false); }
 
 Socket connect_to(const std::string& host, int port, double seconds, std::string& why) {
   const Addresses at = resolve(host, port);

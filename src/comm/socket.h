@@ -35,6 +35,10 @@ struct Listener {
 // Listens at a host's first address; "" for all addresses of this host; port 0 for any free one. Error if it can't.
 Listener listen_at(const std::string& host, int port);
 
+// A free port of these addresses. Nobody gets it as any free one as long as this is there; who asks for it by number
+// can listen there.
+Listener hold_port(const std::string& host);
+
 // Tries all addresses of a host. Empty, and why, if none answers within so many seconds each.
 Socket connect_to(const std::string& host, int port, double seconds, std::string& why);
 

@@ -1,7 +1,10 @@
 #include "observe/observers.h"
 
+#include <cstdlib>
+
 #include "observe/sinks/chart.h"
 #include "observe/sinks/console.h"
+#include "observe/sinks/launch_progress.h"
 #include "observe/sinks/metrics_file.h"
 #include "observe/sinks/progress.h"
 #include "observe/sinks/tensorboard.h"
@@ -24,6 +27,8 @@ Observers::Observers(const Options& o, i64 iteration, i64 train_iters, bool writ
   if (tensorboard) sinks_.push_back(std::move(tensorboard));
   if (tokens) sinks_.push_back(std::move(tokens));
   if (t.progress) sinks_.push_back(std::make_unique<Chart>());
+  if (const LaunchLine line([](const char* name) -> const char* { return std::getenv(name); }); line.is_there())
+    sinks_.push_back(std::make_unique<LaunchProgress>(line));
 }
 
 void Observers::take(const Record& record) const {

@@ -94,6 +94,16 @@ TEST(Place, SrunCountsTheTasksOfThisNode) {
   EXPECT_EQ(place_in(with(plain, {{"SLURM_NTASKS_PER_NODE", "64"}})).local_size, 7);
 }
 
+TEST(Place, LaunchComesFirstAndLeavesThePortToItsRanks) {
+  Values launched = with(kOpenMpi, with(kTorchrun, {{"MEGALITH_LAUNCH_FD", "7"}}));
+  Place expected = kTorchrunPlace;
+  expected.launcher = "launch";
+  expected.master_port -= 1;  // no store is there
+  EXPECT_EQ(place_in(launched), expected);
+  launched.erase("RANK"), launched.erase("WORLD_SIZE");
+  EXPECT_EQ(place_in(launched), kOpenMpiPlace);  // mpirun in a rank of a launch
+}
+
 TEST(Place, Precedence) {
   // mpirun within a Slurm job: its daemons are tasks of srun.
   EXPECT_EQ(place_in(with(kSrun, kOpenMpi)), kOpenMpiPlace);

@@ -1,0 +1,17 @@
+#include <cstdlib>
+#include <thread>
+
+#include "cli/command.h"
+#include "launch/agent.h"
+
+namespace megalith {
+
+int command_launch(int argc, const char* const* argv) {
+  const Environment env = [](const char* name) -> const char* { return std::getenv(name); };
+  const launch::Settings settings = launch::read_settings({argv + 1, argv + argc});
+  if (settings.help) return 0;
+  const int cores = std::max(1, int(std::thread::hardware_concurrency()));
+  return launch::run_agent(settings, launch::find_node(settings, env, launch::count_gpus(env), cores));
+}
+
+}  // namespace megalith

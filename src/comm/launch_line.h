@@ -1,0 +1,20 @@
+// What a rank tells the agent of `megalith launch` that started it, a message each. Nothing where there is no agent.
+#pragma once
+#include "base/dtype.h"
+#include "comm/place.h"
+
+namespace megalith {
+
+class LaunchLine {
+ public:
+  explicit LaunchLine(const Environment& env);  // MEGALITH_LAUNCH_FD is the socket to the agent
+
+  bool is_there() const { return fd_ >= 0; }
+  void joined() const;  // from now on the watch ends this rank if another one is gone
+  void did(i64 iteration) const;
+
+ private:
+  int fd_ = -1;
+};
+
+}  // namespace megalith

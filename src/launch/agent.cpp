@@ -1,0 +1,110 @@
+#include "launch/agent.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "base/check.h"
+#include "comm/member.h"
+#include "launch/controller_side.h"
+#include "launch/node_ranks.h"
+
+namespace megalith::launch {
+namespace {
+
+// Signals as something to read. One that this process was started to ignore stays ignored, here and in the ranks.
+class SignalReader {
+ public:
+  SignalReader() {
+    sigemptyset(&set_);
+    sigaddset(&set_, SIGCHLD);
+    for (const int s : {SIGTERM, SIGINT, SIGUSR1, SIGUSR2}) {
+      struct sigaction now {};
+      sigaction(s, nullptr, &now);
+      if (now.sa_handler != SIG_IGN) sigaddset(&set_, s);
+    }
+    sigprocmask(SIG_BLOCK, &set_, nullptr);
+    fd_ = Socket(signalfd(-1, &set_, SFD_NONBLOCK | SFD_CLOEXEC));
+    check(bool(fd_), "cannot read signals");
+  }
+
+  int fd() const { return fd_.fd(); }
+  int next() {  // 0: none; ends of children only wake up
+    signalfd_siginfo info;
+    while (read(fd_.fd(), &info, sizeof info) == ssize_t(sizeof info))
+      if (info.ssi_signo != SIGCHLD) return int(info.ssi_signo);
+    return 0;
+  }
+
+ private:
+  sigset_t set_;
+  Socket fd_;
+};
+
+class Agent {
+ public:
+  Agent(const Settings& settings, const NodePlace& place) : ranks_(settings, place.ranks, Member::self(0).host) {
+    const Rules rules{.nodes = place.nodes,
+                      .max_restarts = settings.max_restarts,
+                      .window_seconds = 60 * settings.restart_window_minutes,
+                      .min_progress = settings.min_progress_steps};
+    const Report hello{.run_id = settings.run_id, .host = Member::self(0).host, .ranks = place.ranks};
+    controller_ = place.node == 0 ? make_own_controller(place, rules, hello) : make_far_controller(place, rules, hello);
+  }
+
+  int run() {
+    while (!code_) {
+      wait();
+      for (int s; (s = signals_.next()) != 0;) take_signal(s);
+      ranks_.move_on(now());
+      for (const Report& report : ranks_.look()) controller_->say(report, now());
+      for (const Order& order : controller_->hear(now())) take(order);
+    }
+    ranks_.kill_all();
+    while (!ranks_.is_empty()) {
+      wait();
+      ranks_.look();
+    }
+    if (const std::string line = controller_->last_line(); !line.empty()) say_line(line);
+    return *code_;
+  }
+
+ private:
+  double now() const { return std::chrono::duration<double>(std::chrono::steady_clock::now() - began_).count(); }
+
+  void wait() {
+    constexpr int kTickMilliseconds = 50;
+    std::vector<pollfd> all{{signals_.fd(), POLLIN, 0}};
+    for (const int fd : ranks_.fds()) all.push_back({fd, POLLIN, 0});
+    for (const int fd : controller_->fds()) all.push_back({fd, POLLIN, 0});
+    poll(all.data(), all.size(), kTickMilliseconds);
+  }
+
+  void take_signal(int signal) {
+    ranks_.tell(signal);
+    if (signal != SIGTERM && signal != SIGINT) return;
+    controller_->told_to_end(signal);
+    if (ranks_.is_empty()) code_ = 128 + signal;
+  }
+
+  void take(const Order& order) {
+    if (order.kind == Order::Kind::start) ranks_.start(order);
+    if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now());
+    if (order.kind == Order::Kind::finish) code_ = order.code;
+  }
+
+  const std::chrono::steady_clock::time_point began_ = std::chrono::steady_clock::now();
+  SignalReader signals_;
+  NodeRanks ranks_;
+  std::unique_ptr<ControllerSide> controller_;
+  std::optional<int> code_;
+};
+
+}  // namespace
+
+int run_agent(const Settings& settings, const NodePlace& place) { return Agent(settings, place).run(); }
+
+}  // namespace megalith::launch

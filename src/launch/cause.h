@@ -1,0 +1,31 @@
+// What the ends of a generation's ranks mean: which of them is the cause, and what follows.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "launch/messages.h"
+
+namespace megalith::launch {
+
+inline constexpr int kRequeue = 85;         // a run that was told to leave and to be started again
+inline constexpr int kTransientDoubt = 16;  // a result that was right when computed again
+inline constexpr int kPersistentDoubt = 17;
+inline constexpr int kCrashLoop = 93;  // do not start this again
+
+enum class Meaning { done, brought_down, configuration, error, killed, requeue, persistent_doubt };
+
+Meaning meaning_of(const Exit& e);
+
+// The end that explains the others: nullptr if all are done or brought down. Signals come first, then errors, in the
+// order in which they were heard of.
+const Exit* cause_among(const std::vector<Exit>& exits);
+
+// "rank 3 (pid 4711 on node-a) was ended by SIGKILL behind iteration 12"
+std::string told_of(const Exit& e);
+
+// The line that a rank, or another one about it, wrote last; empty if there is none.
+std::string last_words(const Exit& cause, const std::vector<Exit>& exits);
+
+std::string name_of_signal(int signal);
+
+}  // namespace megalith::launch

@@ -1,0 +1,158 @@
+#include "launch/controller.h"
+
+#include <fmt/core.h>
+
+#include <algorithm>
+
+namespace megalith::launch {
+
+void Controller::take(int node, const Report& r, double now) {
+  if (verdict_) return;
+  if (r.kind == Report::Kind::hello) {
+    nodes_[size_t(node)] = {.is_here = true, .host = r.host, .ranks = r.ranks};
+    generation_ = std::max(generation_, r.generation);  // this may be a new controller of an old run
+    return;
+  }
+  if (r.generation != generation_ || state_ == State::gathering) return;
+  if (r.kind == Report::Kind::progress)
+    progressed(r.iteration, now);
+  else
+    exited(r.exit, now);
+}
+
+// Its agent ends the ranks of a node that has lost the controller.
+void Controller::lost(int node, double now) {
+  Node& n = nodes_[size_t(node)];
+  if (verdict_ || !n.is_here) return;
+  n.is_here = false;
+  lines_.push_back(fmt::format("node {} ({}) is gone: waiting {} s for it", node, n.host, rules_.rejoin_seconds));
+  if (state_ == State::gathering) return;
+  for (int r = n.first_rank; r < n.first_rank + n.ranks; ++r)
+    if (std::ranges::none_of(exits_, [&](const Exit& e) { return e.rank == r; }))
+      exits_.push_back({.rank = r, .is_brought_down = true, .host = n.host});
+  stop(now);
+}
+
+void Controller::tick(double now) {
+  if (verdict_) return;
+  if (state_ != State::gathering && all_exited()) decide(now);
+  if (verdict_ || state_ != State::gathering) return;
+  if (told_ != 0) return end_told();
+  if (all_here()) return start();
+  if (!waits_since_) waits_since_ = now;
+  const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
+  if (now - *waits_since_ < patience) return;
+  std::string missing;
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (!nodes_[i].is_here) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", i);
+  end(1,
+      fmt::format("node {} did not come within {} s: start `megalith launch` with the same --rdzv-endpoint, --run-id "
+                  "and --nnodes {} there",
+                  missing, patience, rules_.nodes));
+}
+
+void Controller::start() {
+  ++generation_;
+  waits_since_.reset();
+  exits_.clear();
+  world_ = 0;
+  begin_ = furthest_;
+  for (Node& n : nodes_) {
+    n.first_rank = world_;
+    world_ += n.ranks;
+  }
+  const auto [address, port] = master_();
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    orders_.push_back({int(i),
+                       {.kind = Order::Kind::start,
+                        .generation = generation_,
+                        .first_rank = nodes_[i].first_rank,
+                        .world = world_,
+                        .master_address = address,
+                        .master_port = port}});
+  state_ = State::running;
+}
+
+void Controller::progressed(i64 iteration, double now) {
+  furthest_ = std::max(furthest_, iteration);
+  if (fault_ && says_first_step_)
+    lines_.push_back(fmt::format("generation {} has done iteration {}, {:.2f} s after the fault", generation_,
+                                 iteration, now - *fault_));
+  if (state_ == State::running) fault_.reset();
+  says_first_step_ = false;
+}
+
+void Controller::exited(const Exit& e, double now) {
+  if (std::ranges::any_of(exits_, [&](const Exit& x) { return x.rank == e.rank; })) return;
+  exits_.push_back(e);
+  const Meaning m = meaning_of(e);
+  // Ranks that leave as they were told may still be saving.
+  const bool leaves = m == Meaning::done || m == Meaning::requeue || (told_ != 0 && m == Meaning::killed);
+  if (!leaves) stop(now);
+}
+
+void Controller::stop(double now) {
+  if (state_ != State::running) return;
+  state_ = State::stopping;
+  fault_ = now;
+  order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = rules_.grace_seconds});
+}
+
+bool Controller::all_here() const {
+  return std::ranges::all_of(nodes_, [](const Node& n) { return n.is_here; });
+}
+bool Controller::all_exited() const { return int(exits_.size()) >= world_; }
+
+void Controller::decide(double now) {
+  state_ = State::gathering;
+  const Exit* cause = cause_among(exits_);
+  const Meaning m = cause ? meaning_of(*cause) : Meaning::brought_down;
+  const auto has = [&](Meaning what) {
+    return std::ranges::any_of(exits_, [&](const Exit& e) { return meaning_of(e) == what; });
+  };
+  const auto why = [&] {
+    const std::string words = last_words(*cause, exits_);
+    return words.empty() ? told_of(*cause) : told_of(*cause) + ": " + words;
+  };
+  if (m == Meaning::requeue) return end(kRequeue, "");
+  if (!cause && !has(Meaning::brought_down)) return end(0, "");
+  if (told_ != 0 && (!cause || m == Meaning::killed)) return end_told();
+  if (cause && (m == Meaning::configuration || told_ != 0)) return end(1, why());
+  if (m == Meaning::persistent_doubt) return end(kPersistentDoubt, why() + ": take this device out, then start again");
+  if (furthest_ >= begin_ + rules_.min_progress && furthest_ >= 0)
+    without_progress_ = 0;
+  else
+    ++without_progress_;
+  constexpr int kCrashes = 3;
+  if (without_progress_ >= kCrashes)
+    return end(kCrashLoop, fmt::format("{} starts without a new iteration; {}", kCrashes,
+                                       cause ? why() : "all ranks were brought down, by none of them"));
+  restart(cause, now);
+}
+
+void Controller::restart(const Exit* cause, double now) {
+  while (!restarts_.empty() && now - restarts_.front() > rules_.window_seconds) restarts_.pop_front();
+  const std::string what = cause ? told_of(*cause) : "all ranks were brought down, by none of them";
+  if (i64(restarts_.size()) >= rules_.max_restarts) {
+    const std::string words = cause ? last_words(*cause, exits_) : "";
+    return end(1, fmt::format("{} restarts within {} minutes are all that --max-restarts allows; {}{}{}",
+                              restarts_.size(), rules_.window_seconds / 60, what, words.empty() ? "" : ": ", words));
+  }
+  restarts_.push_back(now);
+  says_first_step_ = true;
+  lines_.push_back(fmt::format("{}: restart {} of {}", what, restarts_.size(), rules_.max_restarts));
+}
+
+void Controller::end_told() { end(128 + told_, fmt::format("was told to end by {}", name_of_signal(told_))); }
+
+void Controller::end(int code, std::string why) {
+  verdict_ = {code, std::move(why)};
+  order_all({.kind = Order::Kind::finish, .generation = generation_, .code = code});
+}
+
+void Controller::order_all(Order order) {
+  for (size_t i = 0; i < nodes_.size(); ++i)
+    if (nodes_[i].is_here) orders_.push_back({int(i), order});
+}
+
+}  // namespace megalith::launch

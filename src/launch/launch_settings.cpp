@@ -1,0 +1,142 @@
+#include "launch/launch_settings.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "config/parse.h"
+#include "config/show.h"
+
+namespace megalith::launch {
+namespace {
+
+using Takes = config::OtherFlag::Takes;
+
+constexpr const char* kElastic = "the number of ranks is the same in each generation: other numbers are not built";
+constexpr const char* kSnapshots =
+    "snapshots in the agents' memory are not built: a run goes on from --save's newest checkpoint";
+constexpr const char* kNoService = "the agent of node 0 decides: there is no other rendezvous";
+
+const std::vector<config::OtherFlag>& others() {
+  static const std::vector<config::OtherFlag> flags = {
+      {.flag = "--elastic", .takes = Takes::one, .why = kElastic, .neutral = {"off"}},
+      {.flag = "--elastic-layouts", .takes = Takes::one, .why = kElastic},
+      {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
+      {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
+      {.flag = "--snapshot-steps", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
+      {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
+      {.flag = "--hang-seconds",
+       .takes = Takes::one,
+       .why = "a hang is noticed by --distributed-timeout-minutes of the training command; a shorter time that is "
+              "learned from its steps is not built"},
+      {.flag = "--module", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
+      {.flag = "-m", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
+      {.flag = "--no-python", .accepted = true, .why = "there is no Python here"},
+      {.flag = "--rdzv-backend", .accepted = true, .takes = Takes::one, .why = kNoService},
+      {.flag = "--rdzv-conf", .accepted = true, .takes = Takes::one, .why = kNoService},
+      {.flag = "--monitor-interval", .accepted = true, .takes = Takes::one, .why = "an end is noticed at once"},
+      {.flag = "--start-method", .accepted = true, .takes = Takes::one, .why = "ranks are programs"},
+      {.flag = "--role", .accepted = true, .takes = Takes::one, .why = "there is one role"},
+  };
+  return flags;
+}
+
+// torchrun takes dashes and underscores.
+std::string dashed(std::string word) {
+  if (word.starts_with("--"))
+    std::replace(word.begin(), word.begin() + std::min(word.find('='), word.size()), '_', '-');
+  return word;
+}
+
+bool takes_value(const config::FlagIndex& index, const std::string& word) {
+  if (word.find('=') != std::string::npos) return false;
+  const config::FlagIndex::Entry* e = index.known(word);
+  if (!e) return false;
+  return e->other ? e->other->takes != Takes::nothing : !e->spelling->constant && !e->field->is_switch();
+}
+
+void check_streams(const char* flag, const std::string& value) {
+  check(value == "0" || value == "1" || value == "2" || value == "3" || value == "all",
+        "{} {}: give 0 (none), 1 (stdout), 2 (stderr), or 3 or all (both), for all ranks alike", flag, value);
+}
+
+bool has_stream(const std::string& value, int stream) {
+  return value == "3" || value == "all" || value == std::to_string(stream);
+}
+
+void check_values(const Settings& s) {
+  check(s.max_restarts >= 0, "--max-restarts {}: want 0 or more", s.max_restarts);
+  check(s.restart_window_minutes > 0, "--restart-window-minutes {}: want more than 0", s.restart_window_minutes);
+  check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
+  check_streams("--tee", s.tee);
+  check_streams("--redirects", s.redirects);
+  check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} wants --log-dir: the directory of the files",
+        s.redirects);
+  check(!s.run_id.empty() && s.run_id.find('/') == std::string::npos && s.run_id != "." && s.run_id != "..",
+        "--run-id '{}' is to be the name of a directory: give a word without '/'", s.run_id);
+  check(!s.command.empty(), "no command for the ranks: give one behind the flags, such as -- pretrain-gpt ...");
+  check(s.command[0] != "launch",
+        "the command of the ranks is launch itself: give one that trains, such as pretrain-gpt");
+}
+
+}  // namespace
+
+bool Settings::tees(int stream) const { return has_stream(tee, stream); }
+bool Settings::redirects_to_file(int stream) const { return has_stream(redirects, stream); }
+
+void list_fields(Settings& s, config::FieldList& f) {
+  f.group("Launch");
+  f.add("nnodes", s.nnodes, "Nodes, each with one `megalith launch`. Default: as Slurm or Kubernetes say, or 1.")
+      .shown_as("N");
+  f.add("nproc-per-node", s.nproc_per_node, "Ranks of this node: a number, gpu, cpu (one a core), or auto: GPUs, or 1.")
+      .shown_as("N|auto|gpu|cpu");
+  f.add("node-rank", s.node_rank, "Which node this is, from 0. Default: as Slurm or Kubernetes say.").shown_as("R");
+  f.add("standalone", s.standalone, "One node, whatever the environment says.");
+  f.add("rdzv-endpoint", s.rdzv_endpoint, "Where node 0 can be reached. Without a port: 29400.").shown_as("HOST:PORT");
+  f.add("master-addr", s.master_addr, "The host of --rdzv-endpoint.").shown_as("HOST");
+  f.add("master-port", s.master_port, "The port of --rdzv-endpoint.").shown_as("PORT");
+  f.add("run-id", s.run_id, "Name of the run: in the paths of logs; nodes with another one are turned away.")
+      .shown_as("ID")
+      .also("--rdzv-id");
+  f.group("Restarts");
+  f.add("max-restarts", s.max_restarts, "So many within the window; then the launch ends.");
+  f.add("restart-window-minutes", s.restart_window_minutes, "Restarts of so long ago no longer count.");
+  f.add("min-progress-steps", s.min_progress_steps,
+        "New iterations that a start must do. Three starts in a row that do fewer end the launch with 93.");
+  f.group("Output");
+  f.add("log-dir", s.log_dir,
+        "Each rank's output also goes to files: DIR/RUN_ID/attempt_N/RANK/stdout.log, stderr.log.")
+      .shown_as("DIR");
+  f.add("redirects", s.redirects, "Output that goes to files only: 0 none, 1 stdout, 2 stderr, 3 or all both.")
+      .shown_as("0|1|2|3|all")
+      .also("-r");
+  f.add("tee", s.tee, "Output that the console shows with each line's rank: 0 none, 1 stdout, 2 stderr, 3 or all both.")
+      .shown_as("0|1|2|3|all")
+      .also("-t");
+}
+
+Settings read_settings(const std::vector<std::string>& words) {
+  Settings s;
+  config::FieldList fields = config::fields_of(s);
+  const config::FlagIndex index(fields, others());
+  std::vector<std::string> own;
+  size_t i = 0;
+  for (; i < words.size() && words[i] != "--" && words[i].starts_with("-"); ++i) {
+    own.push_back(dashed(words[i]));
+    if (takes_value(index, own.back()) && i + 1 < words.size()) own.push_back(words[++i]);
+  }
+  if (i < words.size() && words[i] == "--") ++i;
+  s.command.assign(words.begin() + std::ptrdiff_t(i), words.end());
+  const config::ParseResult r = config::parse(fields, own, others());
+  s.help = r.help;
+  if (r.help) {
+    log::say("usage: megalith launch [flags] [--] COMMAND [flags of the command]\n\n{}", config::help_text(fields));
+    return s;
+  }
+  for (const std::string& note : r.notes) log::info("{}", note);
+  for (const std::string& warning : r.warnings) log::warn("{}", warning);
+  check_values(s);
+  return s;
+}
+
+}  // namespace megalith::launch

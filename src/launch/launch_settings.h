@@ -1,0 +1,31 @@
+// What `megalith launch` is asked for: its flags, with torchrun's spellings, and behind them the command of the ranks.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "comm/place.h"
+#include "config/field.h"
+
+namespace megalith::launch {
+
+struct Settings {
+  std::string nnodes{}, nproc_per_node{}, rdzv_endpoint{}, master_addr{}, run_id = "none", log_dir{};
+  i64 node_rank = -1, master_port = 0, max_restarts = 100, min_progress_steps = 1;
+  double restart_window_minutes = 60;
+  std::string tee = "0", redirects = "0";
+  bool standalone = false, help = false;
+
+  std::vector<std::string> command{};
+
+  // Of a stream (1: stdout, 2: stderr).
+  bool tees(int stream) const;
+  bool redirects_to_file(int stream) const;
+};
+
+void list_fields(Settings& s, config::FieldList& f);
+
+// Error, in one line for each mistake, if the words are wrong. With help nothing else is read.
+Settings read_settings(const std::vector<std::string>& words);
+
+}  // namespace megalith::launch

@@ -1,0 +1,111 @@
+#include "launch/messages.h"
+
+#include <nlohmann/json.hpp>
+
+#include "base/check.h"
+
+namespace megalith::launch {
+namespace {
+
+using nlohmann::json;
+
+json parsed(const std::string& text) {
+  json j = json::parse(text, nullptr, false);
+  check(j.is_object(), "what another agent of this launch sent is no message: run the same program on every node");
+  return j;
+}
+
+template <class Kind>
+Kind kind_of(const json& j, int last) {
+  const int kind = j.at("kind");
+  check(kind >= 0 && kind <= last, "message {}: run the same program on every node", kind);
+  return Kind(kind);
+}
+
+// What any member of a message that is missing, or of another type, comes to.
+template <class F>
+auto read_message(F&& f) {
+  try {
+    return f();
+  } catch (const json::exception& e) {
+    fail("a message of this launch lacks something ({}): run the same program on every node", e.what());
+  }
+}
+
+// Whatever a rank wrote may be in a line, text or not.
+std::string dumped(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string text_of(const Report& r) {
+  json j{{"kind", int(r.kind)}, {"generation", r.generation}};
+  if (r.kind == Report::Kind::hello) j.update({{"run_id", r.run_id}, {"host", r.host}, {"ranks", r.ranks}});
+  if (r.kind == Report::Kind::progress) j["iteration"] = r.iteration;
+  if (r.kind == Report::Kind::exited)
+    j["exit"] = {{"rank", r.exit.rank},
+                 {"code", r.exit.code},
+                 {"signal", r.exit.signal},
+                 {"brought_down", r.exit.is_brought_down},
+                 {"out_of_memory", r.exit.is_out_of_memory},
+                 {"pid", r.exit.pid},
+                 {"iteration", r.exit.iteration},
+                 {"host", r.exit.host},
+                 {"last_line", r.exit.last_line}};
+  return dumped(j);
+}
+
+Report report_from(const std::string& text) {
+  const json j = parsed(text);
+  return read_message([&] {
+    Report r{.kind = kind_of<Report::Kind>(j, int(Report::Kind::progress)), .generation = j.at("generation")};
+    if (r.kind == Report::Kind::hello) {
+      r.run_id = j.at("run_id");
+      r.host = j.at("host");
+      r.ranks = j.at("ranks");
+    }
+    if (r.kind == Report::Kind::progress) r.iteration = j.at("iteration");
+    if (r.kind == Report::Kind::exited) {
+      const json& e = j.at("exit");
+      r.exit = {.rank = e.at("rank"),
+                .code = e.at("code"),
+                .signal = e.at("signal"),
+                .is_brought_down = e.at("brought_down"),
+                .is_out_of_memory = e.at("out_of_memory"),
+                .pid = e.at("pid"),
+                .iteration = e.at("iteration"),
+                .host = e.at("host"),
+                .last_line = e.at("last_line")};
+    }
+    return r;
+  });
+}
+
+std::string text_of(const Order& o) {
+  json j{{"kind", int(o.kind)}, {"generation", o.generation}};
+  if (o.kind == Order::Kind::start)
+    j.update({{"first_rank", o.first_rank},
+              {"world", o.world},
+              {"master_address", o.master_address},
+              {"master_port", o.master_port}});
+  if (o.kind == Order::Kind::stop) j["grace"] = o.grace;
+  if (o.kind == Order::Kind::finish) j["code"] = o.code;
+  return dumped(j);
+}
+
+Order order_from(const std::string& text) {
+  const json j = parsed(text);
+  return read_message([&] {
+    Order o{.kind = kind_of<Order::Kind>(j, int(Order::Kind::finish)), .generation = j.at("generation")};
+    if (o.kind == Order::Kind::start) {
+      o.first_rank = j.at("first_rank");
+      o.world = j.at("world");
+      o.master_address = j.at("master_address");
+      o.master_port = j.at("master_port");
+    }
+    if (o.kind == Order::Kind::stop) o.grace = j.at("grace");
+    if (o.kind == Order::Kind::finish) o.code = j.at("code");
+    return o;
+  });
+}
+
+}  // namespace megalith::launch

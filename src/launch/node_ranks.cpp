@@ -1,0 +1,155 @@
+#include "launch/node_ranks.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+#include "launch/memory_events.h"
+
+namespace megalith::launch {
+
+NodeRanks::NodeRanks(const Settings& settings, int ranks, std::string host)
+    : settings_(settings), ranks_(ranks), host_(std::move(host)) {}
+
+NodeRanks::~NodeRanks() {
+  kill_all();
+  for (Rank& r : running_) waitpid(r.child.pid, nullptr, 0);
+}
+
+void NodeRanks::start(const Order& order) {
+  kill_all();
+  for (Rank& r : running_) waitpid(r.child.pid, nullptr, 0);
+  running_.clear();
+  generation_ = order.generation;
+  told_iteration_ = -1;
+  memory_kills_ = out_of_memory_kills();
+  kill_unjoined_.reset();
+  kill_all_.reset();
+  for (int r = 0; r < ranks_; ++r) start_rank(order, r);
+}
+
+OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
+  OutputWays w{.to_console = settings_.tees(stream) || !settings_.redirects_to_file(stream)};
+  if (settings_.tees(stream)) w.prefix = fmt::format("[rank{}]: ", rank);
+  if (!settings_.log_dir.empty())
+    w.file = fmt::format("{}/{}/attempt_{}/{}/{}.log", settings_.log_dir, settings_.run_id, order.generation - 1, rank,
+                         stream == STDOUT_FILENO ? "stdout" : "stderr");
+  return w;
+}
+
+void NodeRanks::start_rank(const Order& order, int local_rank) {
+  const int rank = order.first_rank + local_rank;
+  const OutputWays out = ways(STDOUT_FILENO, order, rank);
+  ChildCommand command{
+      .words = settings_.command, .variables = {}, .pipes_out = settings_.tees(STDOUT_FILENO) || !out.file.empty()};
+  if (command.words[0].find('/') == std::string::npos) command.words.insert(command.words.begin(), "megalith");
+  const auto set = [&](const char* name, const auto& value) {
+    command.variables.push_back({name, fmt::format("{}", value)});
+  };
+  set("RANK", rank);
+  set("WORLD_SIZE", order.world);
+  set("LOCAL_RANK", local_rank);
+  set("LOCAL_WORLD_SIZE", ranks_);
+  set("MASTER_ADDR", order.master_address);
+  set("MASTER_PORT", order.master_port);
+  set("MEGALITH_GENERATION", order.generation);
+  running_.push_back({.rank = rank,
+                      .generation = order.generation,
+                      .child = start_child(command),
+                      .out = RankOutput(STDOUT_FILENO, out),
+                      .err = RankOutput(STDERR_FILENO, ways(STDERR_FILENO, order, rank))});
+}
+
+void NodeRanks::read(Rank& r) {
+  if (!r.out.read(r.child.out.fd())) r.child.out = Socket();
+  if (!r.err.read(r.child.err.fd())) r.child.err = Socket();
+  char text[64];
+  for (ssize_t n; (n = recv(r.child.line.fd(), text, sizeof text, 0)) > 0;) {
+    const std::string_view message(text, size_t(n));
+    if (message == "joined") r.has_joined = true;
+    if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
+  }
+}
+
+std::vector<Report> NodeRanks::look() {
+  std::vector<Report> reports, ends;
+  i64 furthest = -1;
+  for (Rank& r : running_) {
+    read(r);
+    furthest = std::max(furthest, r.iteration);
+  }
+  running_.remove_if([&](Rank& r) {
+    const bool ended = has_ended(r, ends);
+    furthest = std::max(furthest, r.iteration);
+    return ended;
+  });
+  if (furthest > told_iteration_) {
+    told_iteration_ = furthest;
+    reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = furthest});
+  }
+  reports.insert(reports.end(), ends.begin(), ends.end());
+  return reports;
+}
+
+bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
+  int status = 0;
+  if (waitpid(r.child.pid, &status, WNOHANG) != r.child.pid) return false;
+  kill_all_of(r.child);  // whatever it started goes with it
+  read(r);
+  r.out.finish();
+  r.err.finish();
+  const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  reports.push_back(
+      {.kind = Report::Kind::exited,
+       .generation = r.generation,
+       .exit = {.rank = r.rank,
+                .code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                .signal = signal,
+                .is_brought_down = r.is_brought_down && signal == SIGKILL,
+                .is_out_of_memory = signal == SIGKILL && !r.is_brought_down && out_of_memory_kills() > memory_kills_,
+                .pid = r.child.pid,
+                .iteration = r.iteration,
+                .host = host_,
+                .last_line = r.err.last_line()}});
+  return true;
+}
+
+// A rank that has not joined has no watch that would end it, and nothing to say.
+void NodeRanks::stop(double grace_seconds, double now) {
+  constexpr double kUnjoined = 0.2;
+  kill_unjoined_ = now + std::min(kUnjoined, grace_seconds);
+  kill_all_ = now + grace_seconds;
+}
+
+void NodeRanks::move_on(double now) {
+  for (Rank& r : running_)
+    if ((kill_all_ && now >= *kill_all_) || (kill_unjoined_ && now >= *kill_unjoined_ && !r.has_joined)) bring_down(r);
+}
+
+void NodeRanks::bring_down(Rank& r) {
+  r.is_brought_down = true;
+  kill_all_of(r.child);
+}
+
+void NodeRanks::kill_all() {
+  for (Rank& r : running_) bring_down(r);
+}
+
+void NodeRanks::tell(int signal) {
+  for (Rank& r : running_) tell_child(r.child, signal);
+}
+
+// Messages of ranks that are under way can wait: there may be thousands a second.
+std::vector<int> NodeRanks::fds() const {
+  std::vector<int> all;
+  for (const Rank& r : running_)
+    for (const Socket* s : {&r.child.out, &r.child.err, r.iteration < 0 ? &r.child.line : &r.child.out})
+      if (*s) all.push_back(s->fd());
+  return all;
+}
+
+}  // namespace megalith::launch

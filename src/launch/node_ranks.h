@@ -1,0 +1,53 @@
+// The ranks of one node in one generation: their processes, what they write and how they end.
+#pragma once
+#include <list>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/child.h"
+#include "launch/launch_settings.h"
+#include "launch/messages.h"
+#include "launch/rank_output.h"
+
+namespace megalith::launch {
+
+class NodeRanks {
+ public:
+  NodeRanks(const Settings& settings, int ranks, std::string host);
+  ~NodeRanks();  // kills what is left
+
+  void start(const Order& order);
+  std::vector<Report> look();                   // what has happened since the last look
+  void stop(double grace_seconds, double now);  // later: what has not ended is killed
+  void move_on(double now);
+  void tell(int signal);
+  void kill_all();
+
+  bool is_empty() const { return running_.empty(); }
+  std::vector<int> fds() const;  // to wake up for
+
+ private:
+  struct Rank {
+    int rank = 0;
+    i64 generation = 0, iteration = -1;
+    Child child;
+    RankOutput out, err;
+    bool has_joined = false, is_brought_down = false;
+  };
+
+  void start_rank(const Order& order, int local_rank);
+  void read(Rank& rank);
+  bool has_ended(Rank& rank, std::vector<Report>& reports);
+  void bring_down(Rank& rank);
+  OutputWays ways(int stream, const Order& order, int rank) const;
+
+  const Settings settings_;
+  const int ranks_;
+  const std::string host_;
+  std::list<Rank> running_;
+  i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
+  std::optional<double> kill_unjoined_, kill_all_;
+};
+
+}  // namespace megalith::launch

@@ -1,0 +1,277 @@
+// What the controller makes of what it is told, without processes or clocks.
+#include "launch/controller.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+namespace megalith::launch {
+namespace {
+
+// Nodes that do as they are told.
+class Nodes {
+ public:
+  explicit Nodes(Rules rules, std::vector<int> ranks = {2})
+      : controller_((rules.nodes = int(ranks.size()), rules), [] { return std::pair("host-0", 1234); }) {
+    for (size_t i = 0; i < ranks.size(); ++i) hello(int(i), ranks[i]);
+    tick();
+  }
+
+  void hello(int node, int ranks, i64 generation = 0) {
+    controller_.take(node, {.kind = Report::Kind::hello, .generation = generation, .host = "host", .ranks = ranks},
+                     now);
+  }
+  void did(i64 iteration) {
+    controller_.take(
+        0, {.kind = Report::Kind::progress, .generation = controller_.generation(), .iteration = iteration}, now);
+  }
+  void ends(Exit e, int node = 0) {
+    e.host = "host";
+    controller_.take(node, {.kind = Report::Kind::exited, .generation = controller_.generation(), .exit = e}, now);
+  }
+  // A rank is killed, and takes the other with it.
+  void crash(i64 iteration) {
+    ends({.rank = 1, .signal = 9, .iteration = iteration});
+    ends({.rank = 0, .code = 75, .iteration = iteration});
+    tick();
+  }
+  std::vector<std::pair<int, Order>> tick() {
+    controller_.tick(now);
+    auto orders = controller_.orders();
+    all_.insert(all_.end(), orders.begin(), orders.end());
+    for (const std::string& line : controller_.lines()) said += line + "\n";
+    return orders;
+  }
+  int count(Order::Kind kind) const {
+    return int(std::ranges::count_if(all_, [&](const auto& o) { return o.second.kind == kind; }));
+  }
+  int starts() const { return count(Order::Kind::start); }
+  const std::vector<std::pair<int, Order>>& orders() const { return all_; }
+  Controller& controller() { return controller_; }
+
+  void expect_end(int code, const std::string& part) {
+    tick();
+    ASSERT_TRUE(controller_.verdict());
+    EXPECT_EQ(controller_.verdict()->code, code) << controller_.verdict()->why;
+    EXPECT_NE(controller_.verdict()->why.find(part), std::string::npos) << controller_.verdict()->why;
+  }
+
+  double now = 0;
+  std::string said;
+
+ private:
+  Controller controller_;
+  std::vector<std::pair<int, Order>> all_;
+};
+
+TEST(Controller, EndsWellWhenAllRanksDo) {
+  Nodes n({});
+  EXPECT_EQ(n.starts(), 1);
+  EXPECT_EQ(n.orders()[0].second.world, 2);
+  n.ends({.rank = 0});
+  EXPECT_TRUE(n.tick().empty());
+  EXPECT_FALSE(n.controller().verdict());
+  n.ends({.rank = 1});
+  n.expect_end(0, "");
+  EXPECT_EQ(n.count(Order::Kind::stop), 0);
+}
+
+TEST(Controller, NumbersTheRanksOfAllNodes) {
+  Nodes n({}, {2, 3, 1});
+  ASSERT_EQ(n.starts(), 3);
+  const std::vector<int> first = {0, 2, 5};
+  for (int node = 0; node < 3; ++node) {
+    EXPECT_EQ(n.orders()[size_t(node)].first, node);
+    EXPECT_EQ(n.orders()[size_t(node)].second.first_rank, first[size_t(node)]);
+    EXPECT_EQ(n.orders()[size_t(node)].second.world, 6);
+    EXPECT_EQ(n.orders()[size_t(node)].second.master_address, "host-0");
+    EXPECT_EQ(n.orders()[size_t(node)].second.master_port, 1234);
+  }
+}
+
+TEST(Controller, StartsAgainWhenARankIsKilled) {
+  Nodes n({});
+  n.did(5);
+  n.ends({.rank = 1, .signal = 9, .pid = 4711, .iteration = 5});
+  const auto orders = n.tick();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_EQ(orders[0].second.kind, Order::Kind::stop);
+  EXPECT_EQ(orders[0].second.grace, 2);
+  EXPECT_EQ(n.starts(), 1) << "the other rank is still there";
+  n.ends({.rank = 0, .code = 75, .iteration = 5});
+  n.tick();
+  n.tick();
+  EXPECT_EQ(n.starts(), 2);
+  EXPECT_EQ(n.controller().generation(), 2);
+  EXPECT_NE(n.said.find("rank 1 (pid 4711 on host) was ended by SIGKILL behind iteration 5: restart 1 of 100"),
+            std::string::npos)
+      << n.said;
+  n.now = 0.75;
+  n.did(6);
+  n.tick();
+  EXPECT_NE(n.said.find("generation 2 has done iteration 6, 0.75 s after the fault"), std::string::npos) << n.said;
+}
+
+TEST(Controller, PassesOverWhatAnOlderGenerationTells) {
+  Nodes n({});
+  n.did(5);
+  n.crash(5);
+  n.tick();
+  n.controller().take(0, {.kind = Report::Kind::exited, .generation = 1, .exit = {.rank = 0, .signal = 9}}, 0);
+  n.tick();
+  EXPECT_EQ(n.count(Order::Kind::stop), 1) << "a stop of generation 2";
+}
+
+TEST(Controller, DoesNotRestartAConfigurationError) {
+  Nodes n({});
+  n.ends({.rank = 1, .code = 75});
+  n.ends({.rank = 0, .code = 1, .last_line = "megalith pretrain-gpt: --lr -1 is negative"});
+  n.expect_end(1, "--lr -1 is negative");
+  EXPECT_EQ(n.starts(), 1);
+  Nodes other({});
+  other.did(7);
+  other.ends({.rank = 0, .code = 2, .iteration = 7});
+  other.ends({.rank = 1, .code = 75, .iteration = 7});
+  other.expect_end(1, "rank 0");
+}
+
+TEST(Controller, RestartsAnErrorAfterTheFirstStep) {
+  for (const int code : {1, 16, 3}) {
+    Nodes n({});
+    n.did(7);
+    n.ends({.rank = 1, .code = code, .iteration = 7});
+    n.ends({.rank = 0, .code = 75, .iteration = 7});
+    n.tick();
+    n.tick();
+    EXPECT_EQ(n.starts(), 2) << code;
+  }
+}
+
+TEST(Controller, NamesTheLineThatAnotherRankWroteAboutTheCause) {
+  Nodes n({});
+  n.ends({.rank = 0, .code = 75, .last_line = "megalith: rank 1 (pid 7 on host) failed: disk full: all ranks end"});
+  n.ends({.rank = 1, .code = 1});
+  n.expect_end(1, "failed: disk full");
+}
+
+TEST(Controller, TakesASignalForTheCauseBeforeAnError) {
+  Nodes n({}, {3});
+  n.did(3);
+  n.ends({.rank = 0, .code = 1, .iteration = 3});
+  n.ends({.rank = 2, .signal = 11, .iteration = 3});
+  n.ends({.rank = 1, .signal = 9, .is_brought_down = true, .iteration = 3});
+  n.tick();
+  EXPECT_NE(n.said.find("rank 2 (pid 0 on host) was ended by SIGSEGV"), std::string::npos) << n.said;
+}
+
+TEST(Controller, RequeuesAndGivesUpOnABrokenDevice) {
+  Nodes n({});
+  n.did(3);
+  n.ends({.rank = 0, .code = 85, .iteration = 3});
+  EXPECT_TRUE(n.tick().empty()) << "the others may be saving";
+  n.ends({.rank = 1, .code = 85, .iteration = 3});
+  n.expect_end(85, "");
+  Nodes broken({});
+  broken.did(3);
+  broken.ends({.rank = 0, .code = 17, .iteration = 3});
+  broken.ends({.rank = 1, .code = 75, .iteration = 3});
+  broken.expect_end(17, "rank 0");
+}
+
+TEST(Controller, EndsACrashLoopAfterThreeStartsWithoutANewIteration) {
+  Nodes n({});
+  n.did(10);
+  n.crash(10);
+  for (int k = 0; k < 3; ++k) {
+    EXPECT_FALSE(n.controller().verdict()) << k;
+    n.tick();
+    n.did(10);  // again, and no further
+    n.crash(10);
+  }
+  n.expect_end(93, "3 starts without a new iteration");
+  EXPECT_EQ(n.starts(), 4);
+}
+
+TEST(Controller, CountsProgressByTheStepsAskedFor) {
+  Nodes n({.min_progress = 5});
+  for (i64 at = 4; at <= 12; at += 4) {  // four a start are too few
+    n.tick();
+    n.did(at);
+    n.crash(at);
+  }
+  EXPECT_FALSE(n.controller().verdict()) << "the first, from nothing, did enough";
+  n.tick();
+  n.did(16);
+  n.crash(16);
+  n.expect_end(93, "");
+}
+
+TEST(Controller, ForgetsRestartsOfLongAgo) {
+  Nodes n({.max_restarts = 2, .window_seconds = 60});
+  i64 at = 0;
+  for (const double when : {1.0, 2.0, 70.0, 75.0}) {
+    n.now = when;
+    n.tick();
+    n.did(++at);
+    n.crash(at);
+    EXPECT_FALSE(n.controller().verdict()) << when;
+  }
+  n.now = 76;
+  n.tick();
+  n.did(++at);
+  n.crash(at);
+  n.expect_end(1, "--max-restarts");
+}
+
+TEST(Controller, EndsAsItWasToldTo) {
+  Nodes saved({});
+  saved.did(3);
+  saved.controller().told_to_end(15);
+  for (const int r : {0, 1}) saved.ends({.rank = r, .iteration = 3});
+  saved.expect_end(0, "");
+  Nodes unsaved({});
+  unsaved.controller().told_to_end(15);
+  for (const int r : {0, 1}) unsaved.ends({.rank = r, .code = 143});
+  unsaved.expect_end(143, "SIGTERM");
+  EXPECT_EQ(unsaved.starts(), 1);
+  Nodes failed({});
+  failed.did(3);
+  failed.controller().told_to_end(15);
+  failed.ends({.rank = 0, .code = 1, .iteration = 3, .last_line = "the disk is full"});
+  failed.ends({.rank = 1, .code = 75, .iteration = 3});
+  failed.expect_end(1, "the disk is full");
+}
+
+TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
+  Nodes n({}, {1, 1});
+  n.did(4);
+  n.now = 10;
+  n.controller().lost(1, n.now);
+  n.ends({.rank = 0, .code = 75, .iteration = 4});
+  n.tick();
+  n.now = 40;
+  n.tick();
+  EXPECT_EQ(n.starts(), 2);  // one of each node
+  n.hello(1, 1, 1);
+  n.tick();
+  EXPECT_EQ(n.starts(), 4);
+  EXPECT_EQ(n.controller().generation(), 2);
+  n.controller().lost(1, n.now);
+  n.ends({.rank = 0, .code = 75, .iteration = 4});
+  n.tick();
+  n.now = 101;
+  n.tick();
+  EXPECT_TRUE(n.controller().verdict());
+  n.expect_end(1, "node 1 did not come within 60 s");
+}
+
+TEST(Controller, GoesOnCountingGenerationsWhereAnotherControllerWas) {
+  Controller fresh({.nodes = 2}, [] { return std::pair("host", 1); });
+  fresh.take(0, {.kind = Report::Kind::hello, .ranks = 1}, 0);
+  fresh.take(1, {.kind = Report::Kind::hello, .generation = 7, .ranks = 1}, 0);
+  fresh.tick(0);
+  EXPECT_EQ(fresh.generation(), 8);
+}
+
+}  // namespace
+}  // namespace megalith::launch

@@ -1,0 +1,48 @@
+// `megalith launch` as a process of its own, and the ranks that it has started.
+#pragma once
+#include <sys/types.h>
+
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+namespace megalith::test {
+
+struct Ended {
+  int code = -1;  // 128 + signal where one ended it
+  std::string out, err;
+
+  std::vector<std::string> lines_with(const std::string& part) const;  // of err
+  std::string last_line() const;                                       // of err
+};
+
+class LaunchRun {
+ public:
+  // Words behind `megalith launch`, in a folder of this test.
+  LaunchRun(const std::string& folder, const std::vector<std::string>& words,
+            const std::map<std::string, std::string>& variables = {});
+  ~LaunchRun();  // kills what is left
+  LaunchRun(const LaunchRun&) = delete;
+  LaunchRun& operator=(const LaunchRun&) = delete;
+
+  pid_t pid() const { return pid_; }
+  std::vector<pid_t> ranks() const;  // that run now
+  std::string err() const;
+  bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it ended, or it took too long
+  Ended end(double seconds = 240);
+
+ private:
+  bool reap(bool blocks = false);
+
+  std::string base_;
+  pid_t pid_ = -1;
+  int code_ = -1;
+};
+
+// Processes whose command line holds this text.
+std::vector<pid_t> processes_of(const std::string& text);
+
+std::string text_of_file(const std::string& path);
+
+}  // namespace megalith::test

@@ -1,0 +1,143 @@
+// Training runs whose ranks are killed at random: the launch goes on by itself, to the same bits as an undisturbed run.
+// $MEGALITH_KILLS says how often (12), $MEGALITH_SEED where.
+#include <signal.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <list>
+#include <random>
+#include <sstream>
+#include <thread>
+
+#include "comm/socket.h"
+#include "launch_folder.h"
+#include "launch_run.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+int number_from(const char* variable, int otherwise) {
+  const char* text = std::getenv(variable);
+  return text ? std::atoi(text) : otherwise;
+}
+
+class LaunchedTraining : public LaunchFolder {
+ protected:
+  std::vector<std::string> pretrain(const std::string& name, int iterations, const std::string& more = "") const {
+    std::istringstream line(
+        "--device cpu --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 "
+        "--micro-batch-size 1 --global-batch-size 4 --lr 1e-3 --mock-data --vocab-size 50 --eval-iters 0 "
+        "--use-distributed-optimizer --save-interval 1 --most-recent-k 2 --log-interval 1000000 " +
+        more);
+    std::vector<std::string> words{"--",     "pretrain-gpt", "--train-iters", std::to_string(iterations),
+                                   "--save", *this / name,   "--load",        *this / name};
+    for (std::string word; line >> word;) words.push_back(word);
+    return words;
+  }
+  LaunchRun& start(std::vector<std::string> flags, const std::vector<std::string>& command,
+                   const std::map<std::string, std::string>& variables = {}) {
+    flags.insert(flags.end(), command.begin(), command.end());
+    return runs_.emplace_back(dir(), flags, variables);
+  }
+  // The iteration of the newest checkpoint, or 0.
+  int saved(const std::string& name) const {
+    int newest = 0;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(*this / name, error)) {
+      const std::string file = entry.path().filename().string();
+      if (file.starts_with("iter_") && file.find('.') == std::string::npos)
+        newest = std::max(newest, std::atoi(file.c_str() + 5));
+    }
+    return newest;
+  }
+  void expect_same_end(const std::string& a, const std::string& b, int iterations) const {
+    char end[32];
+    std::snprintf(end, sizeof end, "/iter_%07d/", iterations);
+    int files = 0;
+    std::error_code error;
+    for (const auto& entry : fs::directory_iterator(*this / a + end, error)) {
+      const std::string name = entry.path().filename().string();
+      if (!name.ends_with(".safetensors")) continue;
+      EXPECT_TRUE(text_of_file(entry.path().string()) == text_of_file(*this / b + end + name)) << name;
+      ++files;
+    }
+    EXPECT_GE(files, 2);
+  }
+
+  std::list<LaunchRun> runs_;
+};
+
+TEST_F(LaunchedTraining, GoesOnThroughRandomKills) {
+  const int kills = number_from("MEGALITH_KILLS", 12), iterations = 6 * kills;
+  const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
+  std::printf("seed %d\n", seed);
+  std::mt19937 random{unsigned(seed)};
+  const std::vector<std::string> flags{"--standalone", "--nproc-per-node", "4", "--max-restarts", "100000"};
+  const Ended whole = start(flags, pretrain("whole", iterations)).end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  LaunchRun& run = start(flags, pretrain("cut", iterations));
+  std::vector<pid_t> last;
+  for (int k = 0; k < kills; ++k) {
+    std::vector<pid_t> ranks;
+    ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
+    last = ranks;
+    const int before = saved("cut");
+    // Two of three behind a new checkpoint, the others whenever it is.
+    const bool waits = k % 3 != 2;
+    ASSERT_TRUE(run.wait_until([&] { return !waits || saved("cut") > before; })) << k << run.err();
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % (waits ? 30000 : 400000)));
+    kill(ranks[random() % 4], SIGKILL);
+  }
+  const Ended cut = run.end(120 + 2 * kills);
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills) << cut.err;
+  expect_same_end("whole", "cut", iterations);
+  EXPECT_TRUE(processes_of(*this / "cut").empty());
+  if (std::getenv("MEGALITH_KILLS")) std::printf("%s", cut.err.c_str());
+}
+
+TEST_F(LaunchedTraining, RefusesAConfigurationErrorOnce) {
+  const auto began = std::chrono::steady_clock::now();
+  const Ended e = start({"--standalone", "--nproc-per-node", "2"}, pretrain("bad", 3, "--num-attention-heads 5")).end();
+  std::printf("%.2f s\n", std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
+  EXPECT_EQ(e.code, 1);
+  EXPECT_TRUE(e.lines_with("restart").empty()) << e.err;
+  EXPECT_NE(e.last_line().find("megalith launch: rank "), std::string::npos) << e.err;
+  EXPECT_NE(e.err.find("num-attention-heads"), std::string::npos) << e.err;
+}
+
+TEST_F(LaunchedTraining, SavesAndLeavesWhenItIsToldTo) {
+  LaunchRun& run = start({"--standalone", "--nproc-per-node", "2"}, pretrain("told", 1000000));
+  ASSERT_TRUE(run.wait_until([&] { return saved("told") > 2; })) << run.err();
+  kill(run.pid(), SIGTERM);
+  const Ended e = run.end();
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_GT(saved("told"), 2);
+  EXPECT_FALSE(fs::exists(*this / "told/megalith.lock"));
+}
+
+// Two pods of a PyTorchJob, whose RANK and WORLD_SIZE count pods, with two ranks each.
+TEST_F(LaunchedTraining, RunsInPodsOfAPyTorchJob) {
+  const Listener held = hold_port("127.0.0.1");
+  const auto pod = [&](const char* rank) {
+    return std::map<std::string, std::string>{
+        {"RANK", rank}, {"WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", std::to_string(held.port)}};
+  };
+  const std::vector<std::string> two{"--nproc-per-node", "2"};
+  LaunchRun& first = start(two, pretrain("pods", 8), pod("0"));
+  LaunchRun& second = start(two, pretrain("pods", 8), pod("1"));
+  ASSERT_TRUE(second.wait_until([&] { return saved("pods") > 1; })) << first.err() << second.err();
+  const std::vector<pid_t> ranks = second.ranks();
+  if (!ranks.empty()) kill(ranks.back(), SIGKILL);
+  const Ended one = first.end(), two_end = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two_end.code, 0) << two_end.err;
+  const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, pretrain("whole", 8)).end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  expect_same_end("whole", "pods", 8);
+}
+
+}  // namespace
+}  // namespace megalith::test
