@@ -14,6 +14,7 @@
 #include "base/mistakes.h"
 #include "cli/command.h"
 #include "cli/foreign/programs.h"
+#include "cli/stack.h"
 #include "comm/together.h"
 
 namespace {
@@ -42,9 +43,14 @@ constexpr Entry kCommands[] = {
 };
 
 int usage(std::FILE* to) {
-  fmt::print(to, "usage: megalith COMMAND [flags]      megalith COMMAND --help\n\n");
+  fmt::print(to, "usage: megalith COMMAND [flags]      megalith COMMAND --help      megalith --version\n\n");
   for (const Entry& e : kCommands) fmt::print(to, "  {:<18} {}\n", e.name, e.what);
   return to == stdout ? 0 : 2;
+}
+
+int version() {
+  for (const std::string& part : megalith::stack_parts()) fmt::print("{}\n", part);
+  return 0;
 }
 
 // A checkpoint of many ranks is many files, and the first of many ranks has a connection to each.
@@ -91,7 +97,8 @@ int main(int argc, char** argv) {
   mallopt(M_MMAP_THRESHOLD, 1 << 20);  // large buffers go back to the system at once: the plan says what stays
   allow_many_files();
   const std::string_view name = argc > 1 ? argv[1] : "";
-  if (name == "--help" || name == "-h" || name == "help" || name == "--version") return usage(stdout);
+  if (name == "--help" || name == "-h" || name == "help") return usage(stdout);
+  if (name == "--version") return version();
   for (const Entry& e : kCommands)
     if (e.name == name) return run(e, argc - 1, argv + 1);
   return argc < 2 || name.empty() ? usage(stderr) : run_other({argv + 1, argv + argc});

@@ -7,6 +7,7 @@
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
+#include "cli/stack.h"
 #include "comm/together.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
@@ -30,6 +31,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
       options.wrong.mistakes.push_back(fmt::format(
           "--architecture asks for a {}, and this command trains a {}: leave it out", name_of(asked), name_of(kind)));
     options.trains = options.model.architecture = kind;
+    options.stack = stack_line();
   } catch (const Error&) {
     mistake = std::current_exception();
   }

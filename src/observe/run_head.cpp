@@ -207,6 +207,7 @@ std::string run_head(const Options& o, const RunFacts& f) {
   std::vector<std::string> differences;
   for (const std::string& note : o.notes)
     if (note.starts_with(kDifference)) differences.push_back(note.substr(kDifference.size()));
+  if (!o.stack.empty()) out += line("stack", o.stack);
   if (!differences.empty()) out += line("differs", fmt::format("from Megatron: {}", fmt::join(differences, "; ")));
   out.pop_back();
   return out;

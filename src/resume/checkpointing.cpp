@@ -43,7 +43,7 @@ json data_json(const std::vector<DatasetUse>& data) {
   return list;
 }
 
-std::string state_json(const RunProgress& p, const Schedules& schedules) {
+std::string state_json(const RunProgress& p, const Schedules& schedules, const std::string& stack) {
   json j = {{"schedule_samples", p.state.schedule_samples},
             {"optimizer_steps", p.state.optimizer_steps},
             {"skipped_iterations", p.state.skipped_iterations},
@@ -51,6 +51,7 @@ std::string state_json(const RunProgress& p, const Schedules& schedules) {
             {"interval", interval_json(p.interval)},
             {"data", data_json(p.data)},
             {"schedules", schedules_to_json(schedules)}};
+  if (!stack.empty()) j["stack"] = stack;
   if (!p.hf_config.empty()) j["hf_config"] = p.hf_config;
   if (p.state.loss_scale) j["loss_scale"] = to_json(*p.state.loss_scale);
   return j.dump(2, ' ', false, json::error_handler_t::replace);
@@ -136,7 +137,7 @@ static void check_no_weights(const std::string& dir) {
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
   Options stored = options;
   return {progress.state.iteration, progress.state.consumed_samples, config::to_json(config::fields_of(stored)),
-          state_json(progress, schedules)};
+          state_json(progress, schedules, options.stack)};
 }
 
 RunStart::RunStart(const Options& options, const StartChoice& choice)

@@ -128,6 +128,7 @@ struct Options {
   config::Wrong wrong;             // what of it could not be read, or is refused: finish_options tells it
   std::vector<std::string> notes;  // for the start-up log: flags without effect, warnings, differences from Megatron
   bool help = false;               // --help: print options_help() and leave
+  std::string stack{};             // what the program is, was built with and runs on, in one line; empty: not told
 };
 
 void list_fields(TrainConfig& c, config::FieldList& f);

@@ -1,4 +1,4 @@
-// Ranks over MPI. Its header is included here alone. Everything is nonblocking and polled: a rank that waits inside MPI
+// Ranks over MPI. Its header is included here and in version.cpp. Everything is nonblocking and polled: a rank that waits inside MPI
 // could neither give up nor leave the core to the rank it waits for.
 #include "comm/transport.h"
 
