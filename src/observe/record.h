@@ -26,6 +26,7 @@ struct Record {
   bool is_first = false;              // of this process; its line is said even if none is due
   std::vector<MetricValue> values{};  // in the table's order
   std::vector<Tallied> tallies{};     // of this iteration, as the model counts them
+  std::vector<NamedValue> times{};    // seconds of the run in each state (goodput/states.h); they sum to its wall time
 };
 
 // The losses on a set that the model is not trained on.

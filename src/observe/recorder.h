@@ -22,6 +22,8 @@ class Recorder {
   // stays until the next call.
   const Record& take(const RunState& state, const StepResult& step, double next_rate);
 
+  void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }  // in the records from here on
+
   bool speaks() const;             // to other ranks, each iteration
   bool reads_model() const;        // each step must be finished before the next one starts
   void pause() { watch_.stop(); }  // evaluation and saving are not training time

@@ -15,12 +15,13 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       t_(o_.train),
       backend_(backend),
       ranks_(ranks),
+      ledger_(ranks.rank() == 0 && !t_.skip_train ? t_.save : "", o_.stack),
       need_(run.need),
       step_(std::move(run.step)),
       coord_(coord_of(step_.plan, ranks)),
       interpreter_(backend.make_interpreter(step_.plan, coord_)),
       model_(step_, *interpreter_, coord_),
-      start_(fill_model(options, ranks, std::move(run.start), model_)),
+      start_(loaded(std::move(run.start))),
       sizes_(o_),
       schedules_(start_.schedules()),
       trainer_(step_, *interpreter_, coord_, o_.optimizer, schedules_),
@@ -40,11 +41,21 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
     straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
 }
 
+RunStart TrainingRun::loaded(RunStart start) {
+  ledger_.enter(TimeState::load);
+  RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
+  ledger_.enter(TimeState::init);
+  return filled;
+}
+
 int TrainingRun::train() {
+  ledger_.start(state_.iteration);
   if (t_.skip_train) log::say("skipping training (--skip-train is on) ...");
   const int code = t_.skip_train ? 0 : train_and_save();
   if (t_.skip_train || state_.iteration >= last_) validate([&] { validation_.run_last(state_); });
   observers_.finish();
+  ledger_.end(state_.iteration);
+  log::say("{}", goodput_line(ledger_.total()));
   log::say("{}", memory_line(all_memory_use(ranks_, {need_.total(), backend_.peak_bytes()})));
   return code;
 }
@@ -117,6 +128,8 @@ void TrainingRun::finish() {
   const i64 consumed = state_.consumed_samples;
   const StepResult r = trainer_.finish_step(state_);
   state_.skipped_samples += sizes_.dropped(consumed);
+  ledger_.finish_step(state_.iteration, r.data_wait);
+  recorder_.tell_times(ledger_.values());
   const Record& record = recorder_.take(state_, r, schedules_.lr.at(state_.schedule_samples));
   health_.look(state_.iteration, r);
   observers_.take(record);
@@ -138,7 +151,9 @@ void TrainingRun::resume() {
 
 void TrainingRun::validate(const std::function<void()>& f) {
   pause();
+  const TimeState before = ledger_.enter(TimeState::eval);
   f();
+  ledger_.enter(before);
   resume();
 }
 

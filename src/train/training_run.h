@@ -5,6 +5,7 @@
 #include <optional>
 #include <vector>
 
+#include "goodput/ledger.h"
 #include "observe/observers.h"
 #include "observe/recorder.h"
 #include "observe/step_health.h"
@@ -46,6 +47,8 @@ class TrainingRun {
   void pause();
   void resume();
   void validate(const std::function<void()>& f);
+  void save_apart(const std::function<void()>& f);
+  RunStart loaded(RunStart start);
   void profile(bool on);
   std::optional<double> peak() const;
   bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
@@ -72,6 +75,7 @@ class TrainingRun {
   const TrainConfig& t_;
   const Backend& backend_;
   Ranks& ranks_;
+  Ledger ledger_;
   MemoryNeed need_;
   PlannedStep step_;
   Coord coord_;

@@ -22,28 +22,40 @@ RunProgress TrainingRun::progress(const std::vector<DatasetUse>& data) const {
   return {state_, recorder_.interval(), data, start_.progress().hf_config};
 }
 
+// What follows is told apart: it is lost where a later start goes on from this checkpoint.
+void TrainingRun::save_apart(const std::function<void()>& f) {
+  const TimeState before = ledger_.enter(TimeState::save_stall);
+  f();
+  ledger_.enter(before);
+  ledger_.write(state_.iteration);
+}
+
 void TrainingRun::save() {
   if (t_.save.empty()) return;
   pause();
-  check_places();
-  const std::vector<DatasetUse> use = data_read();
-  saver_.save(progress(use), schedules_);
-  if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
+  save_apart([&] {
+    check_places();
+    const std::vector<DatasetUse> use = data_read();
+    saver_.save(progress(use), schedules_);
+    if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
+  });
   resume();
 }
 
 void TrainingRun::save_copy() {
   pause();
-  check_places();
-  saver_.save_copy(progress(data_read()), schedules_);
+  save_apart([&] {
+    check_places();
+    saver_.save_copy(progress(data_read()), schedules_);
+  });
   resume();
 }
 
 void TrainingRun::save_last() {
-  saver_.finish();
+  save_apart([&] { saver_.finish(); });
   if (is_saved()) return;
   save();
-  saver_.finish();
+  save_apart([&] { saver_.finish(); });
 }
 
 bool TrainingRun::should_exit(const Asked& asked) const {

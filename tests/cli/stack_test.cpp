@@ -59,6 +59,7 @@ TEST_F(Stack, TheLogAndTheCheckpointHaveIt) {
     if (file.path().extension() == ".json")
       found |= slurp(file.path()).find("\"stack\": \"" + quoted + "\"") != std::string::npos;
   EXPECT_TRUE(found);
+  EXPECT_NE(slurp(*this / "ck/goodput.jsonl").find(quoted), std::string::npos);
 }
 
 TEST_F(Stack, ShortensWhatLibrariesSay) {

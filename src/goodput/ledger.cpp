@@ -1,0 +1,128 @@
+#include "goodput/ledger.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <fstream>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/process_start.h"
+
+namespace megalith {
+
+namespace {
+
+double unix_seconds() {
+  return std::chrono::duration<double>(std::chrono::system_clock::now().time_since_epoch()).count();
+}
+
+// A kill may have left the last line without its end.
+bool lacks_newline(const std::string& path) {
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
+  if (!in || in.tellg() <= 0) return false;
+  in.seekg(-1, std::ios::end);
+  return in.get() != '\n';
+}
+
+// Between records: short at first, when a run may be killed any moment, and so seldom later that the file stays small.
+double seconds_between(double age) {
+  constexpr double kShortest = 0.5, kLongest = 60, kShare = 0.002;
+  return std::clamp(age * kShare, kShortest, kLongest);
+}
+
+}  // namespace
+
+Ledger::Clock Ledger::real_clock() {
+  const auto started = process_start(getpid());
+  return {steady_seconds, unix_seconds, started && *started > 0 ? std::max(0.0, process_age(*started)) : 0};
+}
+
+Ledger::Ledger(const std::string& directory, std::string stack, Clock clock)
+    : clock_(std::move(clock)),
+      stack_(std::move(stack)),
+      began_(clock_.steady() - clock_.age),
+      unix_began_(clock_.unix() - clock_.age),
+      since_(began_),
+      written_(began_) {
+  if (directory.empty()) return;
+  const std::string path = (std::filesystem::path(directory) / kLedgerFile).string();
+  earlier_ = read_ledger(path);
+  try {
+    const bool cut = lacks_newline(path);
+    file_ = std::make_unique<AppendFile>(path, "goodput ledger");
+    if (cut) file_->append("\n");
+  } catch (const Error& e) {
+    log::warn("{}; the run goes on without", e.what());
+  }
+}
+
+void Ledger::settle() {
+  const double now = clock_.steady();
+  pending_[size_t(state_)] += now - since_, own_[size_t(state_)] += now - since_;
+  since_ = now;
+}
+
+TimeState Ledger::enter(TimeState state) {
+  settle();
+  return std::exchange(state_, state);
+}
+
+void Ledger::append(const LedgerRecord& record) {
+  if (file_) file_->append(ledger_line(record));
+}
+
+void Ledger::start(i64 iteration) {
+  LedgerRecord begin{.event = LedgerRecord::Event::start, .at = unix_began_, .iteration = iteration, .stack = stack_};
+  append(begin);
+  earlier_.push_back(std::move(begin));
+  before_ = sum_ledger(earlier_);
+  earlier_.clear();
+  enter(TimeState::train);
+  write(iteration);
+}
+
+void Ledger::finish_step(i64 iteration, double data_wait) {
+  settle();
+  auto& train = pending_[size_t(TimeState::train)];
+  const double waited = std::clamp(data_wait, 0.0, train);
+  train -= waited, pending_[size_t(TimeState::data_wait)] += waited;
+  own_[size_t(TimeState::train)] -= waited, own_[size_t(TimeState::data_wait)] += waited;
+  if (since_ - written_ >= seconds_between(since_ - began_)) write(iteration);
+}
+
+void Ledger::write(i64 iteration) {
+  settle();
+  append({.at = unix_began_ + since_ - began_, .iteration = iteration, .seconds = std::exchange(pending_, {})});
+  written_ = since_;
+}
+
+void Ledger::end(i64 iteration) {
+  settle();
+  append({.event = LedgerRecord::Event::end,
+          .at = unix_began_ + since_ - began_,
+          .iteration = iteration,
+          .seconds = std::exchange(pending_, {})});
+  written_ = since_;
+}
+
+LedgerTotal Ledger::total() {
+  settle();
+  LedgerTotal total = before_;
+  for (size_t s = 0; s < own_.size(); ++s) total.seconds[s] += own_[s];
+  total.starts = std::max(1, total.starts);
+  return total;
+}
+
+std::vector<NamedValue> Ledger::values() {
+  std::vector<NamedValue> values;
+  const LedgerTotal sums = total();
+  for (size_t s = 0; s < sums.seconds.size(); ++s) values.push_back({std::string(kTimeStates[s]), sums.seconds[s]});
+  return values;
+}
+
+}  // namespace megalith

@@ -1,0 +1,43 @@
+// SAVE/goodput.jsonl: what all starts of a run spent their time on, a record a line. It is only ever appended to.
+//   {"event":"start","at":1764190000.25,"iteration":0,"stack":"megalith 0.1.0; ..."}   a process begins
+//   {"event":"time","at":1764190031.5,"iteration":12,"seconds":{"init":1.1,"train":30.1}}
+//   {"event":"end",...}   as "time"; the process leaves in order
+// "at": Unix time. "iteration": finished; of a start: where it goes on. "seconds": since the record before.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "base/dtype.h"
+#include "goodput/states.h"
+
+namespace megalith {
+
+inline constexpr const char* kLedgerFile = "goodput.jsonl";
+
+struct LedgerRecord {
+  enum class Event { start, time, end };
+  Event event = Event::time;
+  double at = 0;
+  i64 iteration = 0;
+  TimeSums seconds{};
+  std::string stack{};  // of a start
+};
+
+std::string ledger_line(const LedgerRecord& record);  // with its newline
+// Lines that are no records, as one that a kill cut short, are passed over. No file: no records.
+std::vector<LedgerRecord> read_ledger(const std::string& path);
+
+struct LedgerTotal {
+  TimeSums seconds{};
+  int starts = 0;
+  double wall() const;     // the sum
+  double goodput() const;  // train by wall; 0 of nothing
+};
+
+// Of all records. A step is lost where a later start begins before it.
+LedgerTotal sum_ledger(const std::vector<LedgerRecord>& records);
+
+// "goodput 93.1% of 120.3 s in 3 starts: train 112.0 s, data_wait 0.3 s, ..."
+std::string goodput_line(const LedgerTotal& total);
+
+}  // namespace megalith

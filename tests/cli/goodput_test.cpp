@@ -1,0 +1,91 @@
+// Runs that are killed, left in order and started again: the ledger's seconds are the wall time of all of them.
+// $MEGALITH_GOODPUT_RUNS says how many starts there are (5).
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <random>
+#include <thread>
+
+#include "base/clock.h"
+#include "goodput/ledger_file.h"
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+class Goodput : public Workshop {
+ protected:
+  std::string line(i64 iterations, const std::string& more) {
+    return pretrain(
+        fmt::format("--train-iters {} --save-interval 8 --eval-interval 4 --eval-iters 1 --split 90,10,0 "
+                    "--most-recent-k 2 --log-interval 1 --save {} --load {} {}",
+                    iterations, *this / "ck", *this / "ck", more));
+  }
+  std::vector<LedgerRecord> records() const { return read_ledger(*this / "ck/goodput.jsonl"); }
+};
+
+i64 starts_in(const std::vector<LedgerRecord>& records) {
+  return std::ranges::count(records, LedgerRecord::Event::start, &LedgerRecord::event);
+}
+
+double seconds_of(const LedgerTotal& t, TimeState s) { return t.seconds[size_t(s)]; }
+
+}  // namespace
+
+TEST_F(Goodput, SumsToTheWallTimeOfRunsWithKills) {
+  const char* asked = std::getenv("MEGALITH_GOODPUT_RUNS");
+  const int starts = std::max(3, asked ? std::atoi(asked) : 5);
+  data();
+  std::mt19937 random(1);
+  const double began = steady_seconds();
+  must(line(100'000, "--exit-interval 13"));
+  constexpr double kApart = 0.2;
+  std::this_thread::sleep_for(std::chrono::duration<double>(kApart));
+  for (int start = 1; start + 1 < starts; ++start) {
+    RunLimits limits;
+    const double lives = double(random() % 700) / 1000;  // seconds from its first step on
+    limits.kill = [&, born = 0.0]() mutable {
+      if (born == 0 && starts_in(records()) == start + 1) born = steady_seconds();
+      return born > 0 && steady_seconds() - born > lives;
+    };
+    EXPECT_EQ(megalith(line(100'000, ""), limits).signal, SIGKILL);
+  }
+  const Ran last = must(line(100'000, "--exit-interval 7"));
+  const double wall = steady_seconds() - began;
+
+  const LedgerTotal total = sum_ledger(records());
+  EXPECT_EQ(total.starts, starts);
+  // Not in it: what comes before the first process and behind the last record of the last one.
+  constexpr double kShare = 0.005, kSlack = 1;
+  EXPECT_NEAR(total.wall(), wall, kShare * wall + kSlack);
+  EXPECT_LE(total.wall(), wall + 0.1);
+  EXPECT_GE(seconds_of(total, TimeState::idle), kApart);
+  EXPECT_GT(seconds_of(total, TimeState::restart), 0);
+  for (const TimeState s : {TimeState::init, TimeState::load, TimeState::train, TimeState::eval, TimeState::save_stall})
+    EXPECT_GT(seconds_of(total, s), 0) << kTimeStates[size_t(s)];
+  EXPECT_NE(last.out.find("goodput "), std::string::npos) << last.out;
+  EXPECT_NE(last.out.find(fmt::format(" in {} starts; seconds: ", starts)), std::string::npos) << last.out;
+  std::printf("%s; the clock: %.1f s\n", goodput_line(total).c_str(), wall);
+}
+
+// Killed before its first checkpoint: all that it did is lost, and only that.
+TEST_F(Goodput, WhatALaterStartMakesAgainIsLost) {
+  RunLimits limits;
+  limits.kill = [&] {
+    const auto now = records();
+    return !now.empty() && now.back().iteration >= 1;
+  };
+  EXPECT_EQ(megalith(line(100'000, "--save-interval 100000"), limits).signal, SIGKILL);
+  const LedgerTotal before = sum_ledger(records());
+  EXPECT_EQ(seconds_of(before, TimeState::lost), 0);
+  const double worked = seconds_of(before, TimeState::train) + seconds_of(before, TimeState::data_wait) +
+                        seconds_of(before, TimeState::eval);
+  EXPECT_GT(worked, 0);
+  must(line(1, ""));
+  EXPECT_NEAR(seconds_of(sum_ledger(records()), TimeState::lost), worked,
+              1e-3);  // what comes before the first step is of no step
+}
+
+}  // namespace megalith::test
