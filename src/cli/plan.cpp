@@ -25,7 +25,13 @@ void write(const char* flag, const std::string& path, const std::string& text) {
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
 search::Asked asked_of(const PlanFlags& flags, i64 gpus) {
-  return {.gpus = gpus, .headroom = flags.memory_headroom, .tokens = flags.tokens, .prices = flags.prices};
+  return {.gpus = gpus,
+          .headroom = flags.memory_headroom,
+          .tokens = flags.tokens,
+          .prices = flags.prices,
+          .max_days = flags.max_days,
+          .max_cost = flags.max_cost,
+          .objective = flags.objective};
 }
 
 search::Outcome run(search::Searcher& searcher, const PlanFlags& flags, search::Asked& asked, size_t top) {
@@ -33,10 +39,20 @@ search::Outcome run(search::Searcher& searcher, const PlanFlags& flags, search::
   search::Outcome out = searcher.run({.gpus = asked.gpus,
                                       .top = top,
                                       .headroom = flags.memory_headroom,
-                                      .wanted = search::parse_wanted(flags.explain)});
+                                      .wanted = search::parse_wanted(flags.explain),
+                                      .objective = flags.objective,
+                                      .most_seconds = search::most_step_seconds(searcher.base(), asked)});
   asked.seconds = now() - start;
   if (!out.mistakes.empty()) throw Mistakes(out.mistakes);
   return out;
+}
+
+std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts, const search::Asked& asked) {
+  if (found.too_slow || !found.best.empty())
+    return fmt::format("no layout that fits {} x {} is through in the days or for the money: use other numbers of GPUs",
+                       asked.gpus, facts.name);
+  return fmt::format("no layout fits {} x {}: use more GPUs, or a smaller model or --seq-length", asked.gpus,
+                     facts.name);
 }
 
 int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
@@ -47,12 +63,15 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   std::vector<search::Row> rows;
   std::vector<std::string> commands;
   for (const search::Found& f : found.best) {
-    rows.push_back(search::row_of(base, f, facts, asked));
+    const search::Row row = search::row_of(base, f, facts, asked);
+    if (!search::is_allowed(row.cost, asked)) continue;
+    rows.push_back(row);
     commands.push_back(search::command_of(base, f.choice, asked));
   }
   log::say("{}", search::head_text(base, facts, asked, found));
   if (!rows.empty()) log::say("{}", search::table_text(rows, facts, asked));
-  if (const std::string refused = search::refused_text(found, facts, asked); !refused.empty()) log::say("{}", refused);
+  if (const std::string refused = search::refused_text(base, found, facts, asked); !refused.empty())
+    log::say("{}", refused);
   if (!rows.empty()) log::say("{}", search::run_text(base, rows[0], asked));
   write("--json", flags.json, search::rows_json(base, facts, asked, rows, found, commands));
   write("--csv", flags.csv, search::rows_csv(rows));
@@ -60,42 +79,69 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
     const search::Choice& c = rows[0].choice;
     log::say("\n{}", search::explained(base, c, searcher.texts().of(c), facts, asked));
   }
-  if (rows.empty())
-    log::say("no layout fits {} x {}: use more GPUs, or a smaller model or --seq-length", gpus, facts.name);
+  if (rows.empty()) log::say("{}", nothing_fits(found, facts, asked));
   return rows.empty() ? kNothingFits : 0;
+}
+
+struct Over {  // numbers of GPUs
+  std::vector<search::Row> rows;
+  std::string refused;  // of the last number that no layout fits
+};
+
+Over best_of_each(search::Searcher& searcher, const PlanFlags& flags, const std::vector<i64>& counts) {
+  Over out;
+  for (const i64 gpus : counts) {
+    search::Asked asked = asked_of(flags, gpus);
+    asked.max_days = asked.max_cost = 0;  // the table shows all numbers
+    const search::Outcome found = run(searcher, flags, asked, 1);
+    if (!found.best.empty()) {
+      out.rows.push_back(search::row_of(searcher.base(), found.best[0], searcher.facts(), asked));
+      continue;
+    }
+    log::say("{} GPUs: no layout fits", gpus);
+    out.refused = search::refused_text(searcher.base(), found, searcher.facts(), asked);
+  }
+  return out;
+}
+
+void say_best(const search::Searcher& searcher, const PlanFlags& flags, const std::vector<search::Row>& fitting) {
+  const search::Row& least = fitting.front();
+  if (flags.max_days > 0 || flags.max_cost > 0)
+    log::say("within {}: {} GPUs are the least, {:.4g} days",
+             flags.max_days > 0 ? fmt::format("{:g} days", flags.max_days) : fmt::format("{:g} USD", flags.max_cost),
+             least.gpus, least.cost.days);
+  const auto best_by = [&](search::Objective objective) {
+    return *std::ranges::min_element(fitting, {},
+                                     [&](const search::Row& r) { return search::objective_value(r, objective); });
+  };
+  if (flags.prices.gpu_hour > 0) {
+    const search::Row cheapest = best_by(search::Objective::cost);
+    log::say("the cheapest: {} GPUs, {:.0f} USD", cheapest.gpus, cheapest.cost.usd);
+  }
+  const bool chosen = flags.options.given.has("objective");
+  const search::Row best = chosen ? best_by(flags.objective) : least;
+  if (chosen) log::say("the best by --objective: {} GPUs, {:.4g} days", best.gpus, best.cost.days);
+  log::say("run on {}:  {}", best.gpus, search::command_of(searcher.base(), best.choice, asked_of(flags, best.gpus)));
 }
 
 // The best layout of each number of GPUs; which of them are through in time.
 int plan_over(search::Searcher& searcher, const PlanFlags& flags, const std::vector<i64>& counts) {
-  std::vector<search::Row> rows;
-  search::Asked asked = asked_of(flags, 1);
-  for (const i64 gpus : counts) {
-    asked.gpus = gpus;
-    const search::Outcome found = run(searcher, flags, asked, 1);
-    if (found.best.empty())
-      log::say("{} GPUs: no layout fits", gpus);
-    else
-      rows.push_back(search::row_of(searcher.base(), found.best[0], searcher.facts(), asked));
-  }
-  if (!rows.empty()) log::say("{}", search::counts_text(rows, asked));
-  write("--csv", flags.csv, search::rows_csv(rows));
-  write("--json", flags.json, search::rows_json(searcher.base(), searcher.facts(), asked, rows, {}, {}));
-  const auto in_time = [&](const search::Row& r) { return flags.max_days == 0 || r.cost.days <= flags.max_days; };
-  const auto least = std::ranges::find_if(rows, in_time);
-  if (least == rows.end()) {
-    log::say("none of these numbers of GPUs {}", rows.empty() ? "holds the model" : "is through in time");
-    return kNothingFits;
-  }
-  if (flags.max_days > 0)
-    log::say("within {:g} days: {} GPUs are the least, {:.4g} days", flags.max_days, least->gpus, least->cost.days);
-  const auto cheaper = [](const search::Row& a, const search::Row& b) { return a.cost.usd < b.cost.usd; };
+  const Over over = best_of_each(searcher, flags, counts);
+  const search::Asked asked = asked_of(flags, counts.back());
+  if (!over.rows.empty()) log::say("{}", search::counts_text(over.rows, asked));
+  write("--csv", flags.csv, search::rows_csv(over.rows));
+  write("--json", flags.json, search::rows_json(searcher.base(), searcher.facts(), asked, over.rows, {}, {}));
   std::vector<search::Row> fitting;
-  std::ranges::copy_if(rows, std::back_inserter(fitting), in_time);
-  const search::Row& cheapest = *std::ranges::min_element(fitting, cheaper);
-  if (flags.prices.gpu_hour > 0) log::say("the cheapest: {} GPUs, {:.0f} USD", cheapest.gpus, cheapest.cost.usd);
-  asked.gpus = least->gpus;
-  log::say("run on {}:  {}", least->gpus, search::command_of(searcher.base(), least->choice, asked));
-  return 0;
+  std::ranges::copy_if(over.rows, std::back_inserter(fitting),
+                       [&](const search::Row& r) { return search::is_allowed(r.cost, asked); });
+  if (!fitting.empty()) {
+    say_best(searcher, flags, fitting);
+    return 0;
+  }
+  if (!over.refused.empty()) log::say("{}", over.refused);
+  log::say("none of these numbers of GPUs {}",
+           over.rows.empty() ? "holds the model" : "is through in the days and for the money");
+  return kNothingFits;
 }
 
 }  // namespace

@@ -59,6 +59,10 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   hold(c.memory_headroom >= 0 && c.memory_headroom < 1,
        fmt::format("--memory-headroom {}: want a share, 0 to below 1", c.memory_headroom));
   positive("--tokens", c.tokens, true), positive("--max-days", c.max_days, true);
+  positive("--max-cost", c.max_cost, true);
+  const bool priced = c.prices.gpu_hour > 0;
+  hold(c.max_cost == 0 || priced, "--max-cost needs --gpu-hour-price: give both");
+  hold(c.objective != search::Objective::cost || priced, "--objective cost needs --gpu-hour-price: give both");
   positive("--gpu-hour-price", c.prices.gpu_hour, true), positive("--gpu-watts", c.prices.watts, true);
   positive("--assume-tokens-per-second", c.assume_tokens_per_second, true);
   hold(c.assume_tokens_per_second == 0 || !c.gpus.empty(), "--assume-tokens-per-second needs --gpus: give both");
@@ -131,7 +135,12 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
   f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: a million million of them.");
   f.add("gpu-hour-price", c.prices.gpu_hour, "USD of a GPU for an hour; 0: no prices.").also("--price");
   f.add("gpu-watts", c.prices.watts, "Watts of a GPU with its share of the host; 0: no energy.");
-  f.add("max-days", c.max_days, "The least number of GPUs that is through in so many days is named.");
+  f.add("max-days", c.max_days,
+        "Refuse what takes longer for all tokens. Of several numbers of GPUs the least that is through is named.");
+  f.add("max-cost", c.max_cost, "Refuse what costs more USD for all tokens; needs --gpu-hour-price.");
+  f.add("objective", c.objective, {"tokens-per-second", "days", "cost", "memory", "energy"},
+        "What the first layout is best by. For one number of GPUs all but memory are the fastest; of several numbers "
+        "the best is named too.");
   f.add("assume-tokens-per-second", c.assume_tokens_per_second,
         "Tokens a second of a GPU that days and prices are told by, without a search; refused above the GPU's peak.");
   f.add("force", c.force, "Take an assumption above the peak all the same.");

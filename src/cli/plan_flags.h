@@ -11,7 +11,8 @@ struct PlanFlags {
   i64 top = 5;
   double memory_headroom = 0.05;
   double tokens = 0;
-  double max_days = 0;
+  double max_days = 0, max_cost = 0;
+  search::Objective objective = search::Objective::tokens_per_second;
   double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
   bool force = false;                   // an assumption above the peak
   search::Prices prices{};

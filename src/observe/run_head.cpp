@@ -7,6 +7,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/grouped.h"
 #include "base/log.h"
 #include "base/log_level.h"
 #include "settings/batch_sizes.h"
@@ -18,13 +19,6 @@ namespace megalith {
 namespace {
 
 constexpr std::size_t kWidth = 140, kLabel = 12;
-
-// 1234567: "1,234,567".
-std::string grouped(i64 n) {
-  std::string digits = std::to_string(n);
-  for (i64 at = i64(digits.size()) - 3; at > (n < 0 ? 1 : 0); at -= 3) digits.insert(std::size_t(at), ",");
-  return digits;
-}
 
 // "8.03 billion"; small numbers in full.
 std::string rounded(i64 n) {

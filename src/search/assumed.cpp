@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "base/check.h"
+#include "base/grouped.h"
 #include "models/gpt/gpt.h"
 #include "search/report.h"
 #include "step/model_size.h"
@@ -22,14 +24,14 @@ std::string assumed_text(const Options& base, const DeviceFacts& facts, const As
         "--assume-tokens-per-second {:g}: at {:.4g} GFLOP a token these are {:.0f} TFLOP/s of a GPU, {:.0f}% of the "
         "dense {} peak of {}, which no run reaches: assume less, or give --force",
         assumed.gpu_tokens, a_token / 1e9, flops / 1e12, 100 * flops / peak, most->first, facts.name);
-  const double tokens = asked.tokens > 0 ? asked.tokens : 1e12;
+  const double tokens = asked.run_tokens();
   const RunCost cost = cost_of(asked.prices, asked.gpus, tokens, assumed.gpu_tokens * double(asked.gpus), 1);
   std::string out =
       fmt::format("assumed: {:g} tokens/s of each of {} x {}: {:.0f} TFLOP/s, {:.0f}% of the dense {} peak",
                   assumed.gpu_tokens, asked.gpus, facts.name, flops / 1e12, 100 * flops / peak, most->first);
   if (own > 0 && own != peak) out += fmt::format(", {:.0f}% of what this run multiplies in", 100 * flops / own);
   out += fmt::format("\n{:.4g} tokens: {:.2f} days", tokens, cost.days);
-  if (asked.prices.gpu_hour > 0) out += fmt::format(", {:.0f} USD", cost.usd);
+  if (asked.prices.gpu_hour > 0) out += fmt::format(", {} USD", grouped(i64(std::llround(cost.usd))));
   if (asked.prices.watts > 0) out += fmt::format(", {:.4g} MWh", cost.mwh);
   return out + ", without failures";
 }

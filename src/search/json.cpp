@@ -58,7 +58,7 @@ std::string rows_json(const Options& base, const DeviceFacts& facts, const Asked
   Json out = {{"schema", "megalith.plan/1"},
               {"hardware", {{"name", facts.name}, {"measured", facts.measured}, {"memory_bytes", facts.memory_bytes}}},
               {"gpus", asked.gpus},
-              {"tokens", asked.tokens > 0 ? asked.tokens : 1e12},
+              {"tokens", asked.run_tokens()},
               {"global_batch_size", base.train.global_batch_size},
               {"sequence_length", base.model.seq_length},
               {"save_bytes", save_bytes(base)},

@@ -13,7 +13,10 @@ struct Asked {
   double headroom = 0;
   double tokens = 0;  // of the run; 0: not told
   Prices prices{};
+  double max_days = 0, max_cost = 0;  // of the whole run; 0: no limit
+  Objective objective = Objective::tokens_per_second;
   double seconds = 0;  // that the search took
+  double run_tokens() const { return tokens > 0 ? tokens : 1e12; }
 };
 
 // A found layout in numbers.
@@ -30,6 +33,13 @@ struct Row {
 };
 Row row_of(const Options& base, const Found& found, const DeviceFacts& facts, const Asked& asked);
 
+// Whether the run is through in the days and for the money that are allowed.
+bool is_allowed(const RunCost& cost, const Asked& asked);
+// The most that a step may take for that, or a hundredth more: how much of the time is useful depends on it.
+double most_step_seconds(const Options& base, const Asked& asked);
+// What the objective compares numbers of GPUs by: less is better.
+double objective_value(const Row& row, Objective objective);
+
 // The peak of a GPU in what the run multiplies, flop/s; 0: not known.
 double peak_of(const Options& o, const DeviceFacts& facts);
 // Of what a checkpoint holds: weights in the optimizer's precision and its states.
@@ -37,7 +47,7 @@ double save_bytes(const Options& base);
 
 std::string head_text(const Options& base, const DeviceFacts& facts, const Asked& asked, const Outcome& found);
 std::string table_text(const std::vector<Row>& rows, const DeviceFacts& facts, const Asked& asked);
-std::string refused_text(const Outcome& found, const DeviceFacts& facts, const Asked& asked);
+std::string refused_text(const Options& base, const Outcome& found, const DeviceFacts& facts, const Asked& asked);
 std::string run_text(const Options& base, const Row& row, const Asked& asked);
 
 // A layout in full: memory by category and stage, where the time goes, the pipeline in time.

@@ -1,5 +1,7 @@
 // A layout in numbers.
 #include <algorithm>
+#include <cmath>
+#include <limits>
 
 #include "models/gpt/gpt.h"
 #include "optim/optimizer.h"
@@ -25,6 +27,38 @@ double save_bytes(const Options& base) {
   return size_of(Gpt(o.model)).parameters() * each;
 }
 
+bool is_allowed(const RunCost& cost, const Asked& asked) {
+  return (asked.max_days == 0 || cost.days <= asked.max_days) && (asked.max_cost == 0 || cost.usd <= asked.max_cost);
+}
+
+double most_step_seconds(const Options& base, const Asked& asked) {
+  double days = std::numeric_limits<double>::infinity();
+  if (asked.max_days > 0) days = asked.max_days;
+  if (asked.max_cost > 0) days = std::min(days, asked.max_cost / asked.prices.gpu_hour / double(asked.gpus) / 24);
+  if (std::isinf(days)) return days;
+  const Options o = with(base, {.micro_batch = std::max<i64>(1, base.train.micro_batch_size)});
+  const double steps = asked.run_tokens() / double(BatchSizes(o).largest() * o.model.seq_length);
+  double seconds = days * 86400 / steps;
+  for (int i = 0; i < 8; ++i) seconds = days * 86400 / steps * goodput(asked.prices, asked.gpus, seconds).useful;
+  return 1.01 * seconds;
+}
+
+double objective_value(const Row& row, Objective objective) {
+  switch (objective) {
+    case Objective::cost:
+      return row.cost.usd;
+    case Objective::memory:
+      return double(row.bytes);
+    case Objective::energy:
+      return row.cost.mwh;
+    case Objective::tokens_per_second:
+      return -row.tokens_per_second;
+    case Objective::days:
+      break;
+  }
+  return row.cost.days;
+}
+
 Row row_of(const Options& base, const Found& found, const DeviceFacts& facts, const Asked& asked) {
   Options sized = base;
   sized.parallel.world_size = asked.gpus;
@@ -39,8 +73,7 @@ Row row_of(const Options& base, const Found& found, const DeviceFacts& facts, co
   r.tflops = flops / 1e12;
   if (const double peak = peak_of(o, facts); peak > 0) r.mfu = flops / peak;
   r.goodput = goodput(asked.prices, asked.gpus, r.step_seconds);
-  const double tokens = asked.tokens > 0 ? asked.tokens : 1e12;
-  r.cost = cost_of(asked.prices, asked.gpus, tokens, r.tokens_per_second, r.goodput.useful);
+  r.cost = cost_of(asked.prices, asked.gpus, asked.run_tokens(), r.tokens_per_second, r.goodput.useful);
   return r;
 }
 

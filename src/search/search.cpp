@@ -15,25 +15,26 @@ namespace megalith::search {
 namespace {
 
 constexpr const char* kMemory = "memory";
+constexpr const char* kTooSlow = "more days or money than --max-days and --max-cost allow";
 
 class Run {
  public:
   Run(Options base, const DeviceFacts& facts, BlockCosts& costs, InFlight& in_flight, StageTexts& texts,
       const Request& request)
-      : base_(std::move(base)), facts_(facts), costs_(costs), in_flight_(in_flight), texts_(texts), request_(request) {
+      : base_(std::move(base)),
+        facts_(facts),
+        costs_(costs),
+        in_flight_(in_flight),
+        texts_(texts),
+        request_(request),
+        order_(request.objective) {
     base_.parallel.world_size = request.gpus;
     limit_ = double(facts.memory_bytes) * (1 - request.headroom);
   }
 
   Outcome all() {
-    std::vector<Choice> choices = choices_of(space(false), base_, request_.gpus, out_.reasons);
-    std::erase_if(choices, [&](const Choice& c) { return !request_.wanted.holds(c); });
-    pick(choices);
-    if (out_.best.empty() && out_.mistakes.empty() && !choices.empty() && !base_.offload.on) {
-      choices = choices_of(space(true), base_, request_.gpus, ignored_);
-      std::erase_if(choices, [&](const Choice& c) { return !request_.wanted.holds(c); });
-      pick(choices);
-    }
+    pick(choices(false, out_.reasons));
+    if (out_.best.empty() && !out_.misses.empty() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
     if (out_.best.empty() && !any_legal_) out_.mistakes = {common_.begin(), common_.end()};
@@ -53,10 +54,14 @@ class Run {
     Estimate estimate;
   };
 
-  Space space(bool offload) const {
+  // Each layout once: balanced stages that are even are left to the even ones.
+  std::vector<Choice> choices(bool offload, Reasons& reasons) const {
     Space s = space_of(base_, request_.gpus, std::min<i64>(8 * facts_.node_gpus, 64));
     s.offload = offload;
-    return s;
+    std::vector<Choice> out = choices_of(s, base_, request_.gpus, reasons);
+    const bool has_even = std::ranges::find(s.balanced, false) != s.balanced.end();
+    std::erase_if(out, [&](const Choice& c) { return !request_.wanted.holds(c) || (has_even && texts_.is_even(c)); });
+    return out;
   }
 
   void pick(const std::vector<Choice>& choices) {
@@ -68,11 +73,11 @@ class Run {
       return;
     }
     std::vector<Guess> guesses = guess(bounded(choices));
-    std::ranges::stable_sort(guesses, {}, [](const Guess& g) { return g.estimate.seconds; });
+    std::ranges::stable_sort(guesses, {}, [&](const Guess& g) { return order_.of(g.estimate); });
     std::vector<Choice> next;
     for (size_t i = 0; i < guesses.size(); ++i) {
       const Estimate& e = guesses[i].estimate;
-      const bool left = out_.best.size() >= request_.top && slower_than_best(e.seconds * (1 - e.error));
+      const bool left = out_.best.size() >= request_.top && order_.least(e) > order_.of(out_.best[0].price);
       if (left) ++out_.slower;
       if (!left) next.push_back(guesses[i].choice);
       if (next.size() < kAtOnce && i + 1 < guesses.size()) continue;
@@ -80,8 +85,6 @@ class Run {
       next.clear();
     }
   }
-
-  bool slower_than_best(double seconds) const { return seconds > out_.best[0].price.time.seconds; }
 
   std::vector<Bounded> bounded(const std::vector<Choice>& choices) {
     const Bounds bounds(base_, facts_, request_.gpus);
@@ -92,10 +95,10 @@ class Run {
       if (b.bytes <= limit_ && can_be_scheduled(c)) b = rougher(rough, c, b);
       if (b.bytes > limit_)
         miss(c, b.bytes, false);
-      else
+      else if (!too_slow(c, b.seconds, false))
         out.push_back({c, b});
     }
-    std::ranges::stable_sort(out, {}, [](const Bounded& b) { return b.bound.seconds; });
+    std::ranges::stable_sort(out, {}, [&](const Bounded& b) { return order_.of(b.bound); });
     return out;
   }
 
@@ -116,11 +119,11 @@ class Run {
 
   std::vector<Guess> guess(const std::vector<Bounded>& bounded) {
     std::vector<Guess> out;
-    std::multiset<double> surely;  // seconds of those that surely fit
+    std::multiset<double> surely;  // of those that surely fit, in the order's terms
     for (size_t i = 0; i < bounded.size(); ++i) {
       if (surely.size() >= request_.top) {
         const double worst = *std::next(surely.begin(), i64(request_.top) - 1);
-        if (bounded[i].bound.seconds > worst * (1 + kError)) {
+        if (order_.of(bounded[i].bound) > order_.most(worst)) {
           out_.slower += i64(bounded.size() - i);
           break;
         }
@@ -132,7 +135,9 @@ class Run {
         miss(c, e->bytes, false);
         continue;
       }
-      if (e->bytes < limit_ * kSurely) surely.insert(e->seconds);
+      if (too_slow(c, e->seconds * (1 - e->error), false)) continue;
+      if (e->bytes < limit_ * kSurely && e->seconds * (1 + e->error) < request_.most_seconds)
+        surely.insert(order_.of(*e));
       out.push_back({c, *e});
     }
     return out;
@@ -233,9 +238,17 @@ class Run {
   void keep(const Choice& c, const Price& price) {
     const double bytes = double(price.fullest.need.total());
     if (bytes > limit_) return miss(c, bytes, true);
-    const auto at = std::ranges::upper_bound(out_.best, price.time.seconds, {},
-                                             [](const Found& f) { return f.price.time.seconds; });
+    if (too_slow(c, price.time.seconds, true)) return;
+    const auto at =
+        std::ranges::upper_bound(out_.best, order_.of(price), {}, [&](const Found& f) { return order_.of(f.price); });
     out_.best.insert(at, {c, price});
+  }
+
+  bool too_slow(const Choice& c, double seconds, bool exact) {
+    if (seconds <= request_.most_seconds) return false;
+    ++out_.reasons[kTooSlow].count;
+    if (!out_.too_slow || seconds < out_.too_slow->seconds) out_.too_slow = {c, seconds, exact};
+    return true;
   }
 
   Options base_;
@@ -244,6 +257,7 @@ class Run {
   InFlight& in_flight_;
   StageTexts& texts_;
   const Request& request_;
+  const Order order_;
   double limit_ = 0;
   Outcome out_;
   Reasons ignored_;

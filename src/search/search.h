@@ -2,8 +2,10 @@
 // (estimate.h), and the plan that the run itself would make (price.h). A layout is left at the
 // first price that rules it out, so those that are told are the best of all.
 #pragma once
+#include <optional>
+
 #include "search/bounds.h"
-#include "search/price.h"
+#include "search/objective.h"
 #include "search/space.h"
 #include "search/stage_texts.h"
 
@@ -20,10 +22,17 @@ struct Miss {  // what needs too much memory
   bool exact = false;  // else a bound or an estimate
 };
 
+struct Slow {  // what takes longer than a step may
+  Choice choice;
+  double seconds = 0;  // of a step
+  bool exact = false;  // else a bound or an estimate
+};
+
 struct Outcome {
-  std::vector<Found> best;            // the fastest first, all within the memory
+  std::vector<Found> best;            // by the objective, all within the memory
   Reasons reasons;                    // of those that can't be
   std::vector<Miss> misses;           // the nearest, least memory first
+  std::optional<Slow> too_slow;       // the fastest of those that take too long
   std::vector<std::string> mistakes;  // rules that every layout breaks: the flags are wrong
   i64 layouts = 0, slower = 0, estimated = 0, planned = 0;
 };
@@ -34,6 +43,8 @@ struct Request {
   double headroom = 0.05;  // of the memory, that stays free
   Wanted wanted{};         // of a layout; others are passed over
   bool brute = false;      // plan every layout: for tests
+  Objective objective = Objective::tokens_per_second;
+  double most_seconds = std::numeric_limits<double>::infinity();  // of a step
 };
 
 // Keeps what it has learned of the model's blocks and stages from one number of GPUs to the next.

@@ -1,20 +1,33 @@
 #include "search/stage_texts.h"
 
+#include <algorithm>
+
 namespace megalith::search {
+
+const StageTexts::Stages& StageTexts::stages_of(const Choice& c) {
+  const std::pair key{c.tp, c.pp * c.vpp};
+  if (const auto it = known_.find(key); it != known_.end()) return it->second;
+  const Options o = with(base_, c);
+  const std::vector<i64> layers = balanced_layers(o.parallel, o.model);
+  Stages stages{"E", std::ranges::all_of(layers, [&](i64 n) { return n == layers.front(); })};
+  for (size_t i = 0; i < layers.size(); ++i)
+    stages.text += std::string(i ? "|" : "") + std::string(size_t(layers[i]), 't');
+  stages.text += "L";
+  return known_[key] = std::move(stages);
+}
 
 const std::string& StageTexts::of(const Choice& c) {
   static const std::string none;
-  if (!c.balanced) return none;
-  const Options o = with(base_, c);
-  const auto [it, is_new] = known_.try_emplace({c.pp * c.vpp, o.model.padded_vocab_size});
-  if (!is_new) return it->second;
-  std::string text = "E";
-  bool first = true;
-  for (const i64 layers : balanced_layers(o.parallel, o.model)) {
-    text += first ? "" : "|", first = false;
-    text += std::string(size_t(layers), 't');
+  return c.balanced ? stages_of(c).text : none;
+}
+
+bool StageTexts::is_even(const Choice& c) {
+  if (!c.balanced) return false;
+  try {
+    return stages_of(c).even;
+  } catch (const Error&) {  // the rules tell it
+    return false;
   }
-  return it->second = text + "L";
 }
 
 }  // namespace megalith::search

@@ -56,7 +56,7 @@ std::string head_text(const Options& base, const DeviceFacts& facts, const Asked
 }
 
 std::string table_text(const std::vector<Row>& rows, const DeviceFacts& facts, const Asked& asked) {
-  const std::string tokens = tokens_text(asked.tokens > 0 ? asked.tokens : 1e12);
+  const std::string tokens = tokens_text(asked.run_tokens());
   const bool priced = asked.prices.gpu_hour > 0, powered = asked.prices.watts > 0;
   std::string out = fmt::format(
       "{:>3} {:>3} {:>3} {:>3} {:>3} {:>5} {:>3} {:>3} {:>3} {:>9}  {:>9} {:>6} {:>8} {:>8} {:>7} "
@@ -84,7 +84,7 @@ std::string table_text(const std::vector<Row>& rows, const DeviceFacts& facts, c
          "pipeline, over its work; exposed: transfers that nothing hides";
 }
 
-std::string refused_text(const Outcome& found, const DeviceFacts& facts, const Asked& asked) {
+std::string refused_text(const Options& base, const Outcome& found, const DeviceFacts& facts, const Asked& asked) {
   std::vector<std::pair<std::string, Refused>> reasons(found.reasons.begin(), found.reasons.end());
   std::ranges::stable_sort(reasons, std::ranges::greater(), [](const auto& r) { return r.second.count; });
   std::string out = reasons.empty() ? "" : "refused:";
@@ -96,6 +96,16 @@ std::string refused_text(const Outcome& found, const DeviceFacts& facts, const A
   for (const Miss& m : found.misses)
     out += fmt::format("\n  nearest miss of memory: {} needs {}{:.1f} GiB of {:.1f}", to_string(m.choice),
                        m.exact ? "" : "about ", gib(m.bytes), gib(limit));
+  if (found.too_slow) {
+    const Slow& s = *found.too_slow;
+    const Options o = with(base, {.micro_batch = std::max<i64>(1, base.train.micro_batch_size)});
+    const double tokens = double(BatchSizes(o).largest() * o.model.seq_length) / s.seconds;
+    const double useful = goodput(asked.prices, asked.gpus, s.seconds).useful;
+    const RunCost cost = cost_of(asked.prices, asked.gpus, asked.run_tokens(), tokens, useful);
+    out += fmt::format("\n  the fastest of those that take too long: {} takes {}{:.4g} days", to_string(s.choice),
+                       s.exact ? "" : "at least ", cost.days);
+    if (asked.prices.gpu_hour > 0) out += fmt::format(", {:.0f} USD", cost.usd);
+  }
   return out;
 }
 
