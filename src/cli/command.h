@@ -13,6 +13,7 @@ int command_generate(int argc, const char* const* argv);
 int command_evaluate(int argc, const char* const* argv);
 int command_convert(int argc, const char* const* argv);
 int command_inspect(int argc, const char* const* argv);
+int command_blame(int argc, const char* const* argv);
 int command_plan(int argc, const char* const* argv);
 int command_calibrate(int argc, const char* const* argv);
 int command_launch(int argc, const char* const* argv);

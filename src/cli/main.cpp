@@ -36,6 +36,7 @@ constexpr Entry kCommands[] = {
      megalith::command_evaluate},
     {"convert", "checkpoints between native, Megatron's and Hugging Face's formats", megalith::command_convert},
     {"inspect", "what is in a checkpoint or an .idx file; differences of two", megalith::command_inspect},
+    {"blame", "the documents of a run's incident, and their text", megalith::command_blame},
     {"plan", "find the layouts of a model on so many GPUs: memory, time, cost, the command", megalith::command_plan},
     {"calibrate", "measure this machine's device: a file of facts that plans are made from",
      megalith::command_calibrate},

@@ -32,6 +32,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
           "--architecture asks for a {}, and this command trains a {}: leave it out", name_of(asked), name_of(kind)));
     options.trains = options.model.architecture = kind;
     options.stack = stack_line();
+    if (const char* faults = std::getenv("MEGALITH_INJECT")) options.train.inject.emplace_back(faults);
   } catch (const Error&) {
     mistake = std::current_exception();
   }

@@ -18,6 +18,11 @@ void BlendedDataset::get(i64 i, const SampleRow& row) const {
   parts_[std::size_t(sample.dataset)]->get(sample.sample, row);
 }
 
+std::vector<DocumentPart> BlendedDataset::documents(i64 i) const {
+  const BlendedSample sample = index_.at(i);
+  return parts_[std::size_t(sample.dataset)]->documents(sample.sample);
+}
+
 std::vector<DatasetUse> BlendedDataset::use(i64 samples) const {
   const std::vector<i64> taken = index_.taken_before(samples);
   std::vector<DatasetUse> all;

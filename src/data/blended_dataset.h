@@ -18,6 +18,7 @@ class BlendedDataset : public Dataset {
   std::vector<SampleArray> arrays() const override { return parts_[0]->arrays(); }
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
+  std::vector<DocumentPart> documents(i64 i) const override;
 
  private:
   std::vector<std::shared_ptr<const Dataset>> parts_;

@@ -45,6 +45,17 @@ struct DatasetUse {
   bool operator==(const DatasetUse&) const = default;
 };
 
+// A part of a document that a sample holds.
+struct DocumentPart {
+  std::string prefix;            // of the files
+  i64 document = 0;              // its number in them
+  i64 token = 0;                 // the first of its tokens that the sample has
+  i64 tokens = 0;                // so many
+  i64 position = 0;              // of the first one in the sample
+  i64 byte = -1, end_byte = -1;  // in the file of tokens; -1: there is none
+  bool operator==(const DocumentPart&) const = default;
+};
+
 class Dataset {
  public:
   virtual ~Dataset() = default;
@@ -55,6 +66,8 @@ class Dataset {
   virtual void get(i64 i, const SampleRow& row) const = 0;
   // What samples 0 .. samples - 1 take from each file that this consists of; samples <= size().
   virtual std::vector<DatasetUse> use(i64 samples) const = 0;
+  // What sample i is cut from, in its order; empty: this kind of dataset does not tell.
+  virtual std::vector<DocumentPart> documents(i64 /*i*/) const { return {}; }
 };
 
 // The arrays of what a decoder learns from; document_starts has for each position the first position of its document.

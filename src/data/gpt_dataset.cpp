@@ -65,6 +65,23 @@ std::vector<i32> GptDataset::text(i64 sample) const {
   return text;
 }
 
+std::vector<DocumentPart> GptDataset::documents(i64 i) const {
+  check(i >= 0 && i < size(), "{} has {} samples: there is no sample {}", source_->name(), size(), i);
+  const auto [from, to] = bounds(index_.shuffle[i]);
+  std::vector<DocumentPart> out;
+  i64 position = 0;
+  for (i64 entry = from.entry; entry <= to.entry; ++entry) {
+    const i64 document = index_.documents[entry];
+    const i64 begin = std::max<i64>(entry == from.entry ? from.offset : 0, 0);
+    const i64 end = entry == to.entry ? to.offset + (options_.add_extra_token ? 1 : 0) : source_->length(document);
+    if (begin >= end) continue;
+    out.push_back({source_->name(), document, begin, end - begin, position, source_->byte_of(document, begin),
+                   source_->byte_of(document, end)});
+    position += end - begin;
+  }
+  return out;
+}
+
 // Loss mask, positions and document starts from the tokens and labels.
 void GptDataset::fill_marks(const SampleRow& row) const {
   const std::span<const i32> tokens = row.ints("tokens"), labels = row.ints("labels");

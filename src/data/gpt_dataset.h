@@ -40,6 +40,7 @@ class GptDataset : public Dataset {
   // Error if the sample holds an id outside the vocabulary: names the source, the document and the token.
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
+  std::vector<DocumentPart> documents(i64 i) const override;
 
  private:
   std::vector<i32> text(i64 sample) const;

@@ -26,6 +26,7 @@ class IndexedDataset : public TokenSource {
   i64 sequences() const override { return sequences_; }
   i64 length(i64 sequence) const override;
   void lengths(std::span<const i32> sequences, std::span<i32> out) const override;
+  i64 byte_of(i64 sequence, i64 token) const override { return pointer(sequence) + token * size_of(type_); }
   void read(i64 sequence, i64 offset, std::span<i32> out) const override;
 
   TokenType type() const { return type_; }

@@ -23,6 +23,10 @@ SamplerConfig sampler_config(const Dataset* dataset, const LoaderConfig& c) {
 
 }  // namespace
 
+std::unique_ptr<Sampler> sampler_of(const Dataset& dataset, const LoaderConfig& config) {
+  return make_sampler(sampler_config(&dataset, config));
+}
+
 DataLoader::DataLoader(std::shared_ptr<const Dataset> dataset, const LoaderConfig& config)
     : dataset_(std::move(dataset)),
       sampler_(make_sampler(sampler_config(dataset_.get(), config))),

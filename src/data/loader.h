@@ -30,6 +30,9 @@ struct LoaderConfig {
   i64 num_workers = 1;  // threads that read batches ahead; 0: batches are read in next()
 };
 
+// The samples' numbers of such batches, in turn, without reading any.
+std::unique_ptr<Sampler> sampler_of(const Dataset& dataset, const LoaderConfig& config);
+
 // Worker threads take batches by number and read them, two for each worker ahead of the one that is handed out next;
 // which thread reads a batch makes no difference to it.
 class DataLoader final : public BatchSource {

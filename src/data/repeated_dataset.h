@@ -15,6 +15,7 @@ class RepeatedDataset : public Dataset {
   i64 seq_length() const override { return part_->seq_length(); }
   std::vector<SampleArray> arrays() const override { return part_->arrays(); }
   void get(i64 i, const SampleRow& row) const override { part_->get(i % part_->size(), row); }
+  std::vector<DocumentPart> documents(i64 i) const override { return part_->documents(i % part_->size()); }
   std::vector<DatasetUse> use(i64 samples) const override {
     std::vector<DatasetUse> whole = part_->use(part_->size()), rest = part_->use(samples % part_->size());
     for (std::size_t i = 0; i < rest.size(); ++i) {

@@ -150,6 +150,22 @@ constexpr Metric kMetrics[] = {
      .of = [](const Seen& s) -> Maybe { return s.interval.nan; },
      .console = {"number of nan iterations", "{:3d}"},
      .file = {"nan_iterations"}},
+    {.name = "loss_spikes",
+     .unit = "iterations",
+     .whole = true,
+     .unless_zero = true,
+     .of = [](const Seen& s) -> Maybe { return s.step.loss_spikes; },
+     .console = {"number of loss spikes", "{:3d}"},
+     .file = {"loss_spikes"},
+     .tensorboard = {"loss-spikes", Curve::by_iteration}},
+    {.name = "grad_norm_spikes",
+     .unit = "iterations",
+     .whole = true,
+     .unless_zero = true,
+     .of = [](const Seen& s) -> Maybe { return s.step.grad_norm_spikes; },
+     .console = {"number of gradient norm spikes", "{:3d}"},
+     .file = {"grad_norm_spikes"},
+     .tensorboard = {"grad-norm-spikes", Curve::by_iteration}},
 };
 
 constexpr std::string_view kFirstInMetricsFile[] = {

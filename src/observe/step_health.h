@@ -12,11 +12,11 @@ class StepHealth {
   StepHealth(const TrainConfig& train, const ModelState& model) : t_(train), model_(model) {}
 
   // After each step. Error if this rank's weights are not finite, or so many steps in a row were skipped. Ranks finish
-  // steps at different moments, so none speaks to others here.
-  void look(i64 iteration, const StepResult& result);
+  // steps at different moments, so none speaks to others here. `cause`: of a step that did not count, if it is known.
+  void look(i64 iteration, const StepResult& result, const std::string& cause = "");
 
  private:
-  void check_hope(i64 iteration, const StepResult& result) const;
+  void check_hope(i64 iteration, const StepResult& result, const std::string& cause) const;
 
   const TrainConfig& t_;
   const ModelState& model_;

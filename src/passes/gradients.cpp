@@ -35,9 +35,6 @@ std::map<Value, Value> roots_of(Builder& b, const std::vector<LossTerm>& terms, 
   return out;
 }
 
-// Known by these names to the update and to checkpoints of its numbers.
-constexpr const char *kLossSum = "loss_sum", *kTokenSum = "token_sum";
-
 LossSums accumulate_loss(Builder& b, const LossTerm& loss) {
   b.set_module("sums");
   const Value sum = accumulate_scalar(b, kLossSum, loss.sum);

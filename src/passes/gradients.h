@@ -9,6 +9,9 @@
 
 namespace megalith {
 
+// The leaves of the loss's sums; known by these names to the update and to checkpoints of its numbers.
+inline constexpr const char *kLossSum = "loss_sum", *kTokenSum = "token_sum";
+
 // The loss's sums over the micro-batches so far, [] f64.
 struct LossSums {
   Value sum, weight;

@@ -14,6 +14,8 @@
 
 namespace megalith {
 
+class RunWatch;
+
 class Interpreter {
  public:
   virtual ~Interpreter() = default;
@@ -84,6 +86,9 @@ class Interpreter {
   virtual double own_seconds() = 0;
   // Runs a program and times each of its instructions, in seconds.
   virtual std::vector<double> time_instructions(int program) = 0;
+  // Lets someone look into the runs from here on (run_watch.h); nullptr: nobody. False: this device cannot, its
+  // instructions run by themselves.
+  virtual bool watch(RunWatch*) { return false; }
 };
 
 // What one rank sends to another on a channel (Interpreter::send).

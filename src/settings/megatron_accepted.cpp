@@ -129,7 +129,7 @@ constexpr Row kAccepted[] = {
      "--profile-ranks=* --nvtx-ranges --record-shapes --use-pytorch-profiler --pytorch-profiler-collect-callstack "
      "--pytorch-profiler-collect-chakra --pytorch-profiler-collect-shapes"},
     {"bad iterations are skipped and counted; nothing is run again", "--rerun-mode="},
-    {"a loss or a gradient that is large but finite does not stop a run",
+    {"both are looked at always, and --spike-threshold says what is large",
      "--check-for-spiky-loss --check-for-large-grads"},
     {"a rank that fails or hangs ends the run with a line, and starting it again goes on from the last checkpoint",
      "--enable-ft-package --calc-ft-timeouts --ft-num-warmup-iters= --inprocess-restart "

@@ -109,7 +109,7 @@ constexpr Feature kOfRun[] = {
      "--max-padding-length= --keep-last", ""},
     {"this way to feed data is not built yet",
      "--random-ltd --data-efficiency-curriculum-learning --skip-train-iteration-range=* "
-     "--dataloader-inter-document-masking --phase-transition-iterations= --iterations-to-skip=* "
+     "--dataloader-inter-document-masking --phase-transition-iterations= "
      "--result-rejected-tracker-filename= --renormalize-blend-weights --data-impl=infer|mmap",
      "", ""},
     {"this tokenizer setting is not built yet: docs/tokenizers.md has those that are",

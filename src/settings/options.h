@@ -49,6 +49,10 @@ struct TrainConfig {
   DeviceOptions device;
   bool check_for_nan_in_loss_and_grad = true;
   i64 max_skipped_in_a_row = 10;  // iterations, then the run ends by an error; 0: never
+  double spike_threshold = 10;    // median absolute deviations above the median: an incident; 0: none is looked for
+  std::vector<i64> iterations_to_skip;  // whose data are read and not trained on
+  std::vector<std::string> inject;      // faults (inject/fault.h)
+  bool inject_allowed = false;
 
   i64 eval_interval = 1000;        // 0: no evaluation while training
   i64 eval_iters = 100;            // 0: no evaluation at all
@@ -95,6 +99,7 @@ struct TrainConfig {
   bool log_straggler = false;                 // with each line, which ranks are slow by themselves
   i64 straggler_minmax_count = 1;             // so many at either end
   bool disable_straggler_on_startup = false;  // and nothing switches it on later
+  bool log_rank_losses = false;               // with each line, each data-parallel rank's loss
   bool progress = true;                       // a live line, on a terminal
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;

@@ -32,6 +32,8 @@ void list_run(TrainConfig& c, config::FieldList& f) {
   f.add("max-skipped-iterations-in-a-row", c.max_skipped_in_a_row,
         "End with an error after so many iterations in a row that were skipped as loss or gradient was not finite, and "
         "as soon as weights are not; 0: go on. Not in Megatron.");
+  list_incidents(c, f);
+  list_faults(c, f);
   f.add("dry-run", c.dry_run,
         "Print the plan (memory, flops, parameters) and leave; allocates nothing. Not in Megatron.");
   f.add("print-graph", c.print_graph, "Print the graph of a step. Not in Megatron.");
@@ -117,6 +119,7 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
   f.add("straggler-minmax-count", c.straggler_minmax_count, "How many of them at either end.");
   f.add("disable-straggler-on-startup", c.disable_straggler_on_startup,
         "Leave --log-straggler off; there is no port to switch it on later.");
+  list_timing(c, f);
   f.add("profile", c.profile,
         "Let a profiler (nsys --capture-range=cudaProfilerApi) record some steps on a GPU, with a range for each op.");
   f.add("profile-step-start", c.profile_step_start, "Iterations that are done when the profiler starts.");

@@ -29,4 +29,26 @@ void list_evaluation(TrainConfig& c, config::FieldList& f) {
         "Do not train: evaluate on the validation and test sets what --load holds, and leave.");
 }
 
+void list_incidents(TrainConfig& c, config::FieldList& f) {
+  f.add("spike-threshold", c.spike_threshold,
+        "A loss or gradient norm so many median absolute deviations above the median of the last 128 steps, and above "
+        "1.5 times the median, is an incident; 0: none is. Not in Megatron.");
+  f.add("iterations-to-skip", c.iterations_to_skip,
+        "Read the data of these iterations and do not train on them. N is what follows N finished iterations.")
+      .shown_as("N ...");
+}
+
+void list_faults(TrainConfig& c, config::FieldList& f) {
+  f.add("inject", c.inject,
+        "Faults to plant, for tests of what notices them: KIND@RANK:ITERATION[:ARGUMENT...], of the kinds nan, flip, "
+        "slow, kill, term, stop, abort, segv, throw, hang and exit. Not in Megatron.")
+      .shown_as("FAULT ...");
+  f.add("inject-allowed", c.inject_allowed, "Without it --inject is refused. Not in Megatron.");
+}
+
+void list_timing(TrainConfig& c, config::FieldList& f) {
+  f.add("log-rank-losses", c.log_rank_losses,
+        "Print the mean loss of each data-parallel rank too, and name a rank that leaves the others. Not in Megatron.");
+}
+
 }  // namespace megalith

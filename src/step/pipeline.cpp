@@ -158,7 +158,7 @@ void Pipeline::backward(const Task& task) {
   if (piece.receives) send("din" + piece.suffix, slot, task);
 }
 
-void Pipeline::step(const Next& next, i64 micro_batches) {
+void Pipeline::step(const Next& next, i64 micro_batches, const std::function<void()>& added) {
   micro_batches_ = int(micro_batches);
   next_expected_ = 0, forwards_.assign(stage_.pieces.size(), 0);
   const TaskList& tasks = stage_.tasks.at(micro_batches_);
@@ -167,6 +167,7 @@ void Pipeline::step(const Next& next, i64 micro_batches) {
     expect_gradients(tasks, i);
     if (task.kind == Task::Kind::forward) forward(task, "forward", next), ++forwards_[size_t(task.chunk)];
     if (task.kind == Task::Kind::backward) backward(task);
+    if (task.kind == Task::Kind::backward && !stage_.pieces[size_t(task.chunk)].sends) added();
     if (task.kind == Task::Kind::weights) run(task, "weights");
   }
   await_all_sent();

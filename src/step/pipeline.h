@@ -18,8 +18,9 @@ class Pipeline {
   Pipeline(const PlannedStep& step, Interpreter& interpreter, const Coord& coord);
 
   using Next = std::function<Batch()>;  // the next micro-batch
-  // Forward and backward of all micro-batches of a step: as many as the plan knows steps to have.
-  void step(const Next& next, i64 micro_batches);
+  // Forward and backward of all micro-batches of a step: as many as the plan knows steps to have. `added`: called when
+  // a micro-batch's loss is in the sum, on the stage that has it.
+  void step(const Next& next, i64 micro_batches, const std::function<void()>& added);
   // The forwards alone, of so many micro-batches, in the schedule's order; the last stage's programs add up the loss.
   void evaluate(const Next& next, i64 micro_batches);
   const StagePiece& last_piece() const { return stage_.pieces.back(); }

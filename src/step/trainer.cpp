@@ -25,7 +25,8 @@ Trainer::Trainer(const PlannedStep& step, Interpreter& interpreter, const Coord&
       tallies_(step.tallies),
       scaling_(step.loss_scaling),
       inputs_(step.inputs),
-      pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt) {
+      pipeline_(step.pipeline ? std::optional<Pipeline>(std::in_place, step, interpreter, coord) : std::nullopt),
+      losses_(step, interpreter) {
   if (!pipeline_) feed_.emplace(step.plan, step.inputs, interpreter, coord);
 }
 
@@ -68,21 +69,34 @@ void Trainer::start_step(BatchSource& batches, i64 micro_batches, const RunState
   const i64 before = batches.consumed_samples();
   const double waited = batches.seconds_waited();
   StepBatches all(batches, micro_batches, inputs_);
+  losses_.begin();
   if (pipeline_) {
-    pipeline_->step([&] { return all.next(); }, micro_batches);
+    pipeline_->step([&] { return all.next(); }, micro_batches, [&] { losses_.take(); });
     interpreter_.run(plan_.index_of("update"), false);
   }
   for (i64 m = 0; m < micro_batches && !pipeline_; ++m) {
     (*feed_)(all.next());
     const bool updates = m + 1 == micro_batches;
     interpreter_.run(plan_.index_of(updates ? "last-micro-batch" : "micro-batch"), m == 0);
+    losses_.take();
   }
   Started step{.samples = batches.consumed_samples() - before, .data_wait = batches.seconds_waited() - waited};
   const int program = plan_.index_of(updating());
   step.ticket = interpreter_.request(program, "step");
   if (!tallies_.empty()) step.tally = interpreter_.request(program, kTally);
   if (scaling_) step.loss_scale = interpreter_.request(program, kLossScale);
+  step.micro_batches = losses_.all();
   started_.push_back(std::move(step));
+}
+
+void Trainer::run_again(BatchSource& batches, i64 micro_batches) {
+  check(started_.empty(), "a step is run again while another one is under way");
+  StepBatches all(batches, micro_batches, inputs_);
+  if (pipeline_) return pipeline_->step([&] { return all.next(); }, micro_batches, [] {});
+  for (i64 m = 0; m < micro_batches; ++m) {
+    (*feed_)(all.next());
+    interpreter_.run(plan_.index_of("micro-batch"), m == 0);
+  }
 }
 
 StepResult Trainer::finish_step(RunState& state) {
@@ -93,6 +107,7 @@ StepResult Trainer::finish_step(RunState& state) {
   const std::vector<double> scalars = interpreter_.take(step.ticket);
   r.loss = scalars[step_scalar::kLoss], r.grad_norm = scalars[step_scalar::kGradNorm];
   if (step.tally) read_tallies(interpreter_.take(*step.tally), r);
+  r.micro_batches = step.micro_batches;
   r.counted = counts(scalars), r.samples = step.samples, r.data_wait = step.data_wait;
   read_loss_scale(step, state, r);
   state.advance(step.samples, r.counted);

@@ -14,6 +14,7 @@
 #include "base/named_value.h"
 #include "optim/lr_schedule.h"
 #include "optim/wd_schedule.h"
+#include "step/micro_batch_losses.h"
 #include "step/pipeline.h"
 #include "step/step.h"
 
@@ -61,6 +62,10 @@ struct StepResult {
   double finished = 0;              // when, by steady_seconds()
   std::vector<NamedValue> terms{};  // the means of the loss's terms behind the first
   std::vector<Tallied> tallies{};   // the model's
+  // This rank's share of each micro-batch's loss; empty where the host cannot see it, or another stage has it.
+  std::vector<LossShare> micro_batches{};
+  bool loss_spike = false, grad_norm_spike = false;  // far above those of the last steps (observe/spike_detector.h)
+  i64 loss_spikes = 0, grad_norm_spikes = 0;         // of this process so far
   bool is_empty() const { return loss == 0 && grad_norm == 0; }  // as it is exactly where no label of the batch counts
 };
 
@@ -78,6 +83,10 @@ class Trainer {
   // The earliest step that is not finished; waits for it. `state` moves on by one iteration.
   StepResult finish_step(RunState& state);
 
+  // Forward and backward of the batches, without an update: gradients are what they are not, all else stays. No step
+  // may be under way.
+  void run_again(BatchSource& batches, i64 micro_batches);
+
   struct Evaluation {
     double loss_sum = 0, tokens = 0;
     std::vector<TermSums> others{};  // the loss's terms behind the first; weight 0: evaluation does not have it
@@ -92,6 +101,7 @@ class Trainer {
     std::optional<int> tally = {}, loss_scale = {};  // tickets too
     i64 samples = 0;
     double data_wait = 0;
+    std::vector<LossShare> micro_batches = {};
   };
   // What makes a step's leaves of hyper_name().
   struct Rates {
@@ -117,6 +127,7 @@ class Trainer {
   std::vector<DataInput> inputs_;  // of the model
   std::optional<Pipeline> pipeline_;
   std::optional<Feed> feed_;  // without a pipeline
+  MicroBatchLosses losses_;
   std::deque<Started> started_;
 };
 

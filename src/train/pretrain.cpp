@@ -2,6 +2,7 @@
 
 #include "base/log.h"
 #include "comm/together.h"
+#include "inject/faults.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
 #include "train/one_memory.h"
@@ -13,6 +14,9 @@ namespace megalith {
 int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
+  const TrainConfig& t = options.train;
+  check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is told)", t.spike_threshold);
+  together(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
   say_notes(options);
   warn_of_one_memory(options, backend);
   Opened run = open_run(options, backend, ranks);

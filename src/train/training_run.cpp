@@ -1,6 +1,7 @@
 // The loop of a run's steps.
 #include "train/training_run.h"
 
+#include <algorithm>
 #include <exception>
 
 #include "base/log.h"
@@ -20,6 +21,8 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       step_(std::move(run.step)),
       coord_(coord_of(step_.plan, ranks)),
       interpreter_(backend.make_interpreter(step_.plan, coord_)),
+      faults_(t_.inject, ranks.rank(), {step_.plan, coord_, *interpreter_}),
+      in_step_(interpreter_->watch(nullptr)),
       model_(step_, *interpreter_, coord_),
       start_(loaded(std::move(run.start))),
       sizes_(o_),
@@ -33,10 +36,14 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       observers_(o_, state_.iteration, last_, ranks.rank() == 0),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
+      incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
       places_(std::move(run.places)),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
+  watch_runs();
   const std::string changed = changed_data(start_.progress().data, data_read());
   if (!changed.empty()) log::warn("{}", changed);
+  if (t_.log_rank_losses && in_step_) rank_losses_.emplace(step_.plan.mesh, coord_, ranks);
+  if (t_.log_rank_losses && !in_step_) log::warn("--log-rank-losses has no effect on {} yet", backend.name());
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
     straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
 }
@@ -46,6 +53,11 @@ RunStart TrainingRun::loaded(RunStart start) {
   RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
   ledger_.enter(TimeState::init);
   return filled;
+}
+
+void TrainingRun::watch_runs() {
+  for (RunWatch* watch : faults_.watches()) watches_.add(watch);
+  if (!watches_.empty()) interpreter_->watch(&watches_);
 }
 
 int TrainingRun::train() {
@@ -82,6 +94,10 @@ int TrainingRun::train_and_save() {
                    rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
   recorder_.resume();
   while (state_.iteration < last_) {
+    if (is_left_out()) {
+      leave_out(*loader);
+      continue;
+    }
     if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
     start(*loader);
     saver_.poll();
@@ -99,13 +115,28 @@ int TrainingRun::train_and_save() {
   return exit_code(asked);
 }
 
+bool TrainingRun::is_left_out() const {
+  return std::ranges::find(t_.iterations_to_skip, state_.iteration + trainer_.started()) != t_.iterations_to_skip.end();
+}
+
+// As in Megatron nothing else happens behind such an iteration, and schedules stay where they are.
+void TrainingRun::leave_out(DataLoader& loader) {
+  finish_all();
+  const i64 samples = sizes_.at(loader.consumed_samples());
+  for (i64 m = 0; m < samples / samples_at_once(); ++m) loader.next();
+  ++state_.iteration, state_.consumed_samples += samples, state_.skipped_samples += samples;
+  log::say("  iteration {}: its {} samples are left out (--iterations-to-skip)", state_.iteration, samples);
+}
+
 bool TrainingRun::may_finish() {
+  if (in_step_) return true;
   const bool speaks = (straggler_ && ranks_.size() > 1) || recorder_.speaks();
   return !speaks && trainer_.ready();
 }
 
 void TrainingRun::start(DataLoader& loader) {
   try {
+    faults_.step_begins(state_.iteration + trainer_.started() + 1);
     trainer_.start_step(loader, sizes_.at(loader.consumed_samples()) / samples_at_once(), state_);
   } catch (const std::exception&) {
     if (ranks_.size() > 1) throw;
@@ -126,17 +157,27 @@ void TrainingRun::finish_all() {
 
 void TrainingRun::finish() {
   const i64 consumed = state_.consumed_samples;
-  const StepResult r = trainer_.finish_step(state_);
+  StepResult r = trainer_.finish_step(state_);
+  incidents_.judge(r);
   state_.skipped_samples += sizes_.dropped(consumed);
   ledger_.finish_step(state_.iteration, r.data_wait);
   recorder_.tell_times(ledger_.values());
   const Record& record = recorder_.take(state_, r, schedules_.lr.at(state_.schedule_samples));
-  health_.look(state_.iteration, r);
+  health_.look(state_.iteration, r, incidents_.take(state_, r));
   observers_.take(record);
+  if (rank_losses_) tell_rank_losses(r, record.ends_interval);
   say_size(consumed);
   if (!straggler_) return;
   straggler_->step();
   if (record.ends_interval) log::say("{}", straggler_->report());
+}
+
+void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
+  rank_losses_->add(r.micro_batches);
+  if (!is_due) return;
+  const RankLosses::Told told = rank_losses_->report();
+  log::say("{}", told.line);
+  if (!told.warning.empty()) log::warn("{}", told.warning);
 }
 
 void TrainingRun::pause() {

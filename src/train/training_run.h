@@ -6,7 +6,9 @@
 #include <vector>
 
 #include "goodput/ledger.h"
+#include "inject/faults.h"
 #include "observe/observers.h"
+#include "observe/rank_losses.h"
 #include "observe/recorder.h"
 #include "observe/step_health.h"
 #include "observe/straggler.h"
@@ -17,6 +19,7 @@
 #include "step/pipeline.h"
 #include "train/asked.h"
 #include "train/data_use.h"
+#include "train/incidents.h"
 #include "train/open_run.h"
 #include "train/validation.h"
 
@@ -42,7 +45,12 @@ class TrainingRun {
   // Where the step behind this one takes more, or fewer.
   void say_size(i64 before) const;
   void finish_all();
+  void watch_runs();
+  // --iterations-to-skip: whether the next iteration's data are only read; reads them.
+  bool is_left_out() const;
+  void leave_out(DataLoader& loader);
   void finish();
+  void tell_rank_losses(const StepResult& result, bool is_due);
   // Around what is not training.
   void pause();
   void resume();
@@ -80,6 +88,9 @@ class TrainingRun {
   PlannedStep step_;
   Coord coord_;
   std::unique_ptr<Interpreter> interpreter_;
+  Faults faults_;
+  RunWatches watches_;  // of the interpreter, where there are any
+  bool in_step_;        // each step is finished on all ranks before the next one starts
   ModelState model_;
   RunStart start_;
   BatchSizes sizes_;
@@ -93,7 +104,9 @@ class TrainingRun {
   Observers observers_;
   Validation validation_;
   StepHealth health_;
-  std::optional<Straggler> straggler_;  // of several ranks, where wanted
+  Incidents incidents_;
+  std::optional<RankLosses> rank_losses_;  // where wanted
+  std::optional<Straggler> straggler_;     // of several ranks, where wanted
   SavePlaces places_;
   Saver saver_;
   bool profiled_ = false;  // now

@@ -49,6 +49,7 @@ class WrappedInterpreter : public Interpreter {
   double busy_seconds() override { return real_->busy_seconds(); }
   double own_seconds() override { return real_->own_seconds(); }
   std::vector<double> time_instructions(int program) override { return real_->time_instructions(program); }
+  bool watch(RunWatch* watch) override { return real_->watch(watch); }
 
  protected:
   std::unique_ptr<Interpreter> real_;

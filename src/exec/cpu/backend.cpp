@@ -96,6 +96,10 @@ class CpuInterpreter final : public Interpreter {
   void profile(bool) override {}
   double busy_seconds() override { return std::exchange(busy_, 0); }
   double own_seconds() override { return std::exchange(own_, 0); }
+  bool watch(RunWatch* watch) override {
+    executor_.watch(watch);
+    return true;
+  }
   std::vector<double> time_instructions(int program) override {
     std::vector<double> seconds;
     for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {

@@ -77,13 +77,17 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   };
   const auto ins = placed(works.ins, works.in_strides), outs = placed(works.outs, works.out_strides);
   const Args args{ins, outs, works.workspace, first};
+  if (watch_) watch_->before(program, instruction);
   const double began = s.with_others ? now() : 0;
   s.begun_by ? works.kernel.finish(args) : works.kernel.run(args);
   if (s.with_others) with_others_ += now() - began;
+  if (watch_) watch_->after(program, instruction, outs);
 }
 
 void Executor::run(int program, bool first, int slot) {
+  if (watch_) watch_->run_begins(program, first, slot);
   for (int i = 0; i < int(programs_[program].size()); ++i) run_instruction(program, i, first, slot);
+  if (watch_) watch_->run_ends(program);
 }
 
 std::byte* Executor::leaf(const std::string& name) {

@@ -5,6 +5,7 @@
 
 #include "exec/cpu/kernel.h"
 #include "plan/lanes.h"
+#include "plan/run_watch.h"
 
 namespace megalith::cpu {
 
@@ -22,6 +23,7 @@ class Executor {
   // Runs a program. `first`: of a step's micro-batches; `slot`: which copy of leaves that have several.
   void run(int program, bool first = false, int slot = 0);
   void run_instruction(int program, int instruction, bool first, int slot = 0);
+  void watch(RunWatch* watch) { watch_ = watch; }  // of the runs from here on; may be nullptr
   int program_index(const std::string& name) const;
   double seconds_with_others() const { return with_others_; }  // of all runs: in transfers, waiting included
 
@@ -37,9 +39,9 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    InstructionPlace begun_by;           // of a Wait: the step whose relayout it ends
-    bool with_others = false;  // a transfer, or a part of one
-    bool first_only = false;   // of a step's first micro-batch
+    InstructionPlace begun_by;  // of a Wait: the step whose relayout it ends
+    bool with_others = false;   // a transfer, or a part of one
+    bool first_only = false;    // of a step's first micro-batch
   };
 
   const Plan& plan_;
@@ -56,6 +58,7 @@ class Executor {
   Reserved arena_, host_;
   std::vector<std::vector<Step>> programs_;
   double with_others_ = 0;
+  RunWatch* watch_ = nullptr;
 };
 
 }  // namespace megalith::cpu

@@ -1,0 +1,38 @@
+#include "inject/faults.h"
+
+#include "base/check.h"
+
+namespace megalith {
+
+void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in) {
+  const std::vector<Fault> faults = parse_faults(texts);
+  check(faults.empty() || allowed,
+        "--inject {}: planted faults can cost a run's work: add --inject-allowed, or leave it out",
+        faults.empty() ? "" : faults[0].text);
+  for (const Fault& f : faults) {
+    const FaultKind& kind = fault_kind(f);
+    check(f.rank < ranks, "--inject {}: there is no rank {}: the run has {}", f.text, f.rank, ranks);
+    check(looks_in || !kind.looks_in, "--inject {}: a {} is planted on the CPU only: add --device cpu", f.text, f.kind);
+  }
+}
+
+Faults::Faults(const std::vector<std::string>& texts, int rank, const FaultSite& site) {
+  for (const Fault& f : parse_faults(texts)) {
+    if (f.rank != rank) continue;
+    const FaultKind& kind = fault_kind(f);
+    (kind.looks_in ? looking_ : planted_).push_back(kind.make(f, site));
+  }
+}
+
+void Faults::step_begins(i64 iteration) const {
+  for (const auto* all : {&looking_, &planted_})
+    for (const auto& fault : *all) fault->step_begins(iteration);
+}
+
+std::vector<RunWatch*> Faults::watches() const {
+  std::vector<RunWatch*> out;
+  for (const auto& fault : looking_) out.push_back(fault.get());
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,26 @@
+// The faults of a run that strike this rank.
+#pragma once
+#include <memory>
+#include <vector>
+
+#include "inject/planted.h"
+
+namespace megalith {
+
+// Error if a fault is misspelt, not allowed, of a kind or a rank that is not there, or not for this device.
+// `looks_in`: the device lets others look into its runs.
+void check_faults(const std::vector<std::string>& texts, bool allowed, int ranks, bool looks_in);
+
+class Faults {
+ public:
+  // Error if one names what this rank's plan does not have.
+  Faults(const std::vector<std::string>& texts, int rank, const FaultSite& site);
+  void step_begins(i64 iteration) const;
+  // Those that look into runs, as the device is to be told.
+  std::vector<RunWatch*> watches() const;
+
+ private:
+  std::vector<std::unique_ptr<PlantedFault>> planted_, looking_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,82 @@
+// One bit of a leaf changes: of a weight or a moment before the step, of a gradient when it is whole.
+#include <algorithm>
+
+#include "base/check.h"
+#include "inject/planted.h"
+
+namespace megalith {
+
+namespace {
+
+class FlipFault final : public PlantedFault {
+ public:
+  FlipFault(const Fault& fault, const FaultSite& site) : fault_(fault), site_(site) {
+    check(!fault.arguments.empty(), "--inject {}: say what: weight, grad or moment", fault.text);
+    constexpr std::string_view kKeys[] = {"name", "bit", "element"};
+    fault.check_arguments(1, kKeys);
+    const Role role = role_of(fault.arguments[0]);
+    is_gradient_ = role == Role::gradient;
+    const std::string name = fault.value("name");
+    leaf_ = name.empty() ? first_of(role) : &site.plan.leaf(name);
+    const i64 bits = 8 * size_of(leaf_->type.dtype), elements = leaf_->bytes / size_of(leaf_->type.dtype);
+    bit_ = fault.number("bit", bits - 2), element_ = fault.number("element", 0);
+    check(bit_ < bits && element_ < elements, "--inject {}: {} has {} elements of {} bits here: take one of them",
+          fault.text, leaf_->name, elements, bits);
+    if (is_gradient_) find_writers();
+  }
+  void step_begins(i64 iteration) override {
+    is_now_ = iteration == fault_.iteration;
+    if (is_now_ && !is_gradient_) flip();
+  }
+  void run_begins(int program, bool, int) override {
+    if (is_now_ && is_gradient_ && site_.plan.programs[size_t(program)].name == "update") flip();
+  }
+  void after(int program, int instruction, std::span<std::byte* const>) override {
+    if (is_now_ && is_gradient_ && program == last_program_ && instruction == last_writer_) flip();
+  }
+
+ private:
+  Role role_of(const std::string& what) const {
+    check(what != "wire", "--inject {}: faults of transfers are not built yet: leave it out", fault_.text);
+    check(what == "weight" || what == "grad" || what == "moment",
+          "--inject {}: there is no {}: want weight, grad or moment", fault_.text, what);
+    return what == "weight" ? Role::parameter : what == "grad" ? Role::gradient : Role::optimizer;
+  }
+  const Leaf* first_of(Role role) const {
+    const auto found = std::ranges::find(site_.plan.leaves, role, &Leaf::role);
+    check(found != site_.plan.leaves.end(), "--inject {}: this run keeps no {}: leave it out", fault_.text,
+          fault_.arguments[0]);
+    return &*found;
+  }
+  // Without a pipeline: the last instruction before the update that writes the leaf.
+  void find_writers() {
+    if (!site_.plan.find_program("last-micro-batch")) return;
+    last_program_ = site_.plan.index_of("last-micro-batch");
+    const Program& p = site_.plan.programs[size_t(last_program_)];
+    for (size_t i = 0; i < p.instructions.size(); ++i)
+      for (const int out : p.instructions[i].outs) {
+        const int leaf = p.buffers[size_t(out)].leaf;
+        const bool writes = leaf >= 0 && site_.plan.leaves[size_t(leaf)].name == leaf_->name;
+        if (writes && p.instructions[i].phase != Phase::update) last_writer_ = int(i);
+      }
+    check(last_writer_ >= 0, "--inject {}: nothing writes {} by itself: name a gradient", fault_.text, leaf_->name);
+  }
+  void flip() const {
+    std::byte* at = site_.interpreter.host_view(*leaf_) + element_ * size_of(leaf_->type.dtype) + bit_ / 8;
+    *at ^= std::byte(1 << (bit_ % 8));
+  }
+  Fault fault_;
+  FaultSite site_;
+  const Leaf* leaf_ = nullptr;
+  i64 bit_ = 0, element_ = 0;
+  bool is_gradient_ = false, is_now_ = false;
+  int last_program_ = -1, last_writer_ = -1;
+};
+
+}  // namespace
+
+std::unique_ptr<PlantedFault> make_flip_fault(const Fault& fault, const FaultSite& site) {
+  return std::make_unique<FlipFault>(fault, site);
+}
+
+}  // namespace megalith

@@ -1,0 +1,47 @@
+// Looks into an interpreter's runs, instruction by instruction: it may read results, change them, and take the time.
+#pragma once
+#include <cstddef>
+#include <span>
+#include <vector>
+
+namespace megalith {
+
+class RunWatch {
+ public:
+  virtual ~RunWatch() = default;
+  virtual void run_begins(int /*program*/, bool /*first*/, int /*slot*/) {}
+  virtual void before(int /*program*/, int /*instruction*/) {}
+  // `outs`: this rank's results. Those of a relayout on a lane are there behind its Wait, which is given the same.
+  virtual void after(int /*program*/, int /*instruction*/, std::span<std::byte* const> /*outs*/) {}
+  virtual void run_ends(int /*program*/) {}
+  virtual void step_repeats() {}  // the runs to come are those of the last step once more
+};
+
+// Several that look one after another.
+class RunWatches final : public RunWatch {
+ public:
+  void add(RunWatch* watch) { all_.push_back(watch); }
+  void remove(RunWatch* watch) { std::erase(all_, watch); }
+  bool empty() const { return all_.empty(); }
+
+  void run_begins(int program, bool first, int slot) override {
+    for (RunWatch* w : all_) w->run_begins(program, first, slot);
+  }
+  void before(int program, int instruction) override {
+    for (RunWatch* w : all_) w->before(program, instruction);
+  }
+  void after(int program, int instruction, std::span<std::byte* const> outs) override {
+    for (RunWatch* w : all_) w->after(program, instruction, outs);
+  }
+  void run_ends(int program) override {
+    for (RunWatch* w : all_) w->run_ends(program);
+  }
+  void step_repeats() override {
+    for (RunWatch* w : all_) w->step_repeats();
+  }
+
+ private:
+  std::vector<RunWatch*> all_;
+};
+
+}  // namespace megalith

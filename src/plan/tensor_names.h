@@ -1,0 +1,17 @@
+// Names of what a program's instructions make, as people say them: "layers.1.mlp.einsum.0" is the first result of an
+// einsum of layer 1's MLP in the forward, "backward.layers.1.mlp.einsum.2" the third one in the backward.
+#pragma once
+#include <string>
+#include <vector>
+
+#include "plan/plan.h"
+
+namespace megalith {
+
+// By instruction; no two are the same.
+std::vector<std::string> tensor_names(const Program& program);
+
+// The parameter that the instruction reads, or whose gradient it adds to; "" if there is none.
+std::string parameter_of(const Plan& plan, const Program& program, const Instruction& in);
+
+}  // namespace megalith

@@ -1,0 +1,48 @@
+// Finds, while a step is run again, the first result on this rank that holds a number that is NaN or infinite.
+#pragma once
+#include <optional>
+#include <string>
+
+#include "plan/micro_batch_count.h"
+#include "plan/run_watch.h"
+#include "step/step.h"
+
+namespace megalith {
+
+struct NonFinite {
+  // Where in the step: of several ranks' the one with the smallest is the first.
+  struct When {
+    i64 micro_batch = 0, backward = 0, stage = 0, instruction = 0;
+    auto operator<=>(const When&) const = default;
+  } when;
+  std::string tensor;  // plan/tensor_names.h
+  std::string op;
+  std::string phase;
+  std::string module;
+  std::string stack;
+  i64 layer = -1;               // of none
+  std::string parameter;        // that the instruction reads; "": none
+  i64 count = 0, elements = 0;  // not finite, of this rank's
+  i64 position = -1, row = -1;  // of the first of them, in the sequence and in the micro-batch; -1: not known
+};
+
+class FirstNonFinite final : public RunWatch {
+ public:
+  FirstNonFinite(const PlannedStep& step, const Coord& coord);
+  void run_begins(int program, bool first, int slot) override;
+  void after(int program, int instruction, std::span<std::byte* const> outs) override;
+  const std::optional<NonFinite>& found() const { return found_; }
+
+ private:
+  void describe(const Program& program, int instruction, const Type& type, i64 at);
+  void set_stage(const Program& program, NonFinite::When& when) const;
+
+  const PlannedStep& step_;
+  const Plan& plan_;
+  Coord coord_;
+  MicroBatchCount count_;
+  i64 micro_batch_ = 0;
+  std::optional<NonFinite> found_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,27 @@
+// What each micro-batch of a step adds to the sum of its loss, where the host can see the sum between runs.
+#pragma once
+#include <vector>
+
+#include "step/step.h"
+
+namespace megalith {
+
+// A rank's share of a micro-batch's loss; the loss is sum / tokens over the ranks with tokens of their own.
+struct LossShare {
+  double sum = 0, tokens = 0;
+};
+
+class MicroBatchLosses {
+ public:
+  MicroBatchLosses(const PlannedStep& step, Interpreter& interpreter);
+  void begin() { all_.clear(); }  // a step
+  void take();                    // behind each of its micro-batches
+  const std::vector<LossShare>& all() const { return all_; }
+
+ private:
+  const double *sum_ = nullptr, *tokens_ = nullptr;
+  LossShare before_;
+  std::vector<LossShare> all_;
+};
+
+}  // namespace megalith

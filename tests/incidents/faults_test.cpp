@@ -1,0 +1,90 @@
+// Planted faults do what they say, on the rank and in the iteration that they name, and are refused unless allowed.
+#include <csignal>
+#include <nlohmann/json.hpp>
+
+#include "tests/cli/workshop.h"
+
+namespace megalith::test {
+namespace {
+
+class PlantedFaults : public Workshop {
+ protected:
+  int files_ = 0;
+  Ran run(const std::string& faults, const std::string& more = "", const RunLimits& limits = {}) {
+    return megalith(
+        pretrain("--eval-iters 0 --train-iters 4 --log-interval 1 --inject-allowed --inject " + faults + " " + more),
+        limits);
+  }
+};
+
+TEST_F(PlantedFaults, AreRefusedUnlessAllowed) {
+  expect_refused(pretrain("--train-iters 2 --inject kill@0:1"), "add --inject-allowed");
+  const std::string allowed = pretrain("--train-iters 2 --inject-allowed --inject ");
+  expect_refused(allowed + "melt@0:1", "there is no kind melt: want one of nan, flip");
+  expect_refused(allowed + "oom@0:1", "are not built yet");
+  expect_refused(allowed + "flip@0:1:wire", "are not built yet");
+  expect_refused(allowed + "kill@0", "want KIND@RANK:ITERATION");
+  expect_refused(allowed + "kill@1:1", "there is no rank 1");
+  expect_refused(allowed + "kill@0:0", "want 1 or more");
+  expect_refused(allowed + "nan@0:1:layers.0.mlp.einsum.7", "layers.0.mlp.einsum.0");
+  expect_refused(allowed + "nan@0:1:layers.0.mlp.einsum.0:at=3", "there is no argument at=3");
+  expect_refused(allowed + "flip@0:1:weight:bit=32", "of 32 bits");
+}
+
+TEST_F(PlantedFaults, EndTheProcess) {
+  const Ran kill = run("kill@0:3");
+  EXPECT_EQ(kill.signal, SIGKILL);
+  EXPECT_NE(kill.out.find("iteration        2/"), std::string::npos) << kill.out;
+  EXPECT_EQ(kill.out.find("iteration        3/"), std::string::npos) << kill.out;
+  EXPECT_EQ(run("exit@0:1:42").exit_code, 42);
+  const Ran error = run("throw@0:2");
+  EXPECT_EQ(error.exit_code, 1);
+  EXPECT_NE(error.err.find("iteration 2: the planted fault throw@0:2"), std::string::npos) << error.err;
+  const Ran term = run("term@0:2", "--save " + *this / "term" + " --save-interval 100");
+  EXPECT_EQ(term.exit_code, 0) << term.err;
+  EXPECT_NE(term.out.find("after receiving SIGTERM"), std::string::npos) << term.out;
+}
+
+// The first step behind a flip tells other numbers, and those before it the same.
+TEST_F(PlantedFaults, FlipBits) {
+  const auto told = [&](const std::string& faults) {
+    const std::string file = *this / ("m" + std::to_string(files_++) + ".jsonl");
+    const std::string how = faults.empty() ? "" : "--inject-allowed --inject " + faults;
+    const Ran ran =
+        megalith(pretrain("--eval-iters 0 --train-iters 4 --log-interval 1 --metrics-file " + file + " " + how));
+    EXPECT_EQ(ran.exit_code, 0) << ran.err;
+    return digits(file);
+  };
+  const auto usual = told("");
+  EXPECT_EQ(told("flip@0:9:weight"), usual);  // allowed, and never comes
+  struct Flip {
+    const char* what;
+    int loss, grad_norm;  // the first iterations that tell another one
+  };
+  for (const Flip& f : {Flip{"weight:bit=24:element=3104", 2, 2},
+                        {"grad:bit=24:element=3104", 3, 2},
+                        {"moment:bit=24:name=decoder.final_layernorm.weight.exp_avg", 3, 3}}) {
+    const auto flipped = told(std::string("flip@0:2:") + f.what);
+    for (int i = 1; i <= 4; ++i) {
+      const std::string at = std::to_string(i);
+      if (i < f.loss) EXPECT_EQ(flipped.at(at + " lm_loss"), usual.at(at + " lm_loss")) << f.what << " " << i;
+      if (i == f.loss) EXPECT_NE(flipped.at(at + " lm_loss"), usual.at(at + " lm_loss")) << f.what << " " << i;
+      if (i < f.grad_norm) EXPECT_EQ(flipped.at(at + " grad_norm"), usual.at(at + " grad_norm")) << f.what << " " << i;
+      if (i == f.grad_norm) EXPECT_NE(flipped.at(at + " grad_norm"), usual.at(at + " grad_norm")) << f.what << " " << i;
+    }
+  }
+}
+
+// A rank that is slow by itself: --log-straggler sees its own work, and not the waiting of the other.
+TEST_F(PlantedFaults, SlowDownARank) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  const Ran ran = run("slow@1:1:20:steps=4", "--log-straggler --log-interval 4 --global-batch-size 4", {.ranks = 2});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const size_t slowest = ran.out.find("slowest");
+  ASSERT_NE(slowest, std::string::npos) << ran.out;
+  const size_t one = ran.out.find("rank 1", slowest), zero = ran.out.find("rank 0", slowest);
+  EXPECT_LT(one, zero) << ran.out;
+}
+
+}  // namespace
+}  // namespace megalith::test

@@ -1,0 +1,70 @@
+// What is a spike and what is not, and which rank's loss leaves the others.
+#include "observe/spike_detector.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "observe/rank_losses.h"
+
+namespace megalith {
+namespace {
+
+// A median of 10 and a median absolute deviation of 1.
+void fill(SpikeDetector& d, int n) {
+  for (int i = 0; i < n; ++i) EXPECT_FALSE(d.look(9 + i % 3)) << i;
+}
+
+TEST(SpikeDetector, NeedsBothMeasures) {
+  SpikeDetector d(10);
+  fill(d, 30);
+  EXPECT_FALSE(d.look(19.9));  // below 10 deviations
+  EXPECT_TRUE(d.look(20.1));
+  EXPECT_EQ(d.usual().median, 10);
+  EXPECT_EQ(d.usual().deviation, 1);
+
+  SpikeDetector even(10);  // deviations of 0: what is 1.5 times the median counts
+  for (int i = 0; i < 20; ++i) even.look(10);
+  EXPECT_FALSE(even.look(14.9));
+  EXPECT_TRUE(even.look(15.1));
+}
+
+TEST(SpikeDetector, WaitsForSixteenAndForgetsAfter128) {
+  SpikeDetector early(10);
+  for (int i = 0; i < 15; ++i) early.look(10);
+  EXPECT_FALSE(early.look(1000));  // the 16th
+  EXPECT_TRUE(early.look(1000));
+
+  SpikeDetector late(10);
+  for (int i = 0; i < 200; ++i) late.look(10);
+  EXPECT_TRUE(late.look(100));
+  for (int i = 0; i < 128; ++i) late.look(100);
+  EXPECT_FALSE(late.look(101));
+}
+
+TEST(SpikeDetector, TakesNoNumberThatIsNotFinite) {
+  SpikeDetector d(10);
+  fill(d, 30);
+  for (int i = 0; i < 100; ++i) EXPECT_FALSE(d.look(std::nan("")));
+  EXPECT_TRUE(d.look(25));
+  SpikeDetector off(0);
+  fill(off, 30);
+  EXPECT_FALSE(off.look(1e9));
+}
+
+TEST(RankLosses, NameTheRankThatLeaves) {
+  std::vector<std::vector<double>> history;
+  for (int line = 0; line < 8; ++line) {
+    const double noise = 0.01 * (line % 3);
+    EXPECT_EQ(RankLosses::told({5 + noise, 5 - noise, 5.0}, history).warning, "") << line;
+  }
+  EXPECT_EQ(RankLosses::told({5.01, 5.0, 5.0}, history).warning, "");
+  const auto told = RankLosses::told({5.0, 5.9, 5.0}, history);
+  EXPECT_NE(told.line.find("data-parallel rank 1 5.900000E+00"), std::string::npos) << told.line;
+  EXPECT_NE(told.warning.find("data-parallel rank 1: its loss"), std::string::npos) << told.warning;
+  EXPECT_EQ(told.warning.find("rank 0: its loss"), std::string::npos) << told.warning;
+  EXPECT_EQ(told.warning.find("rank 2: its loss"), std::string::npos) << told.warning;
+}
+
+}  // namespace
+}  // namespace megalith
