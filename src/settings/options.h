@@ -29,6 +29,8 @@ enum class SaveFormat { native, torch_dist, torch };  // torch: Megatron's old o
 // What a run says: debug adds all arguments and the plan; warning leaves out its start, error warnings too.
 enum class LogLevel { debug, info, warning, error };
 
+enum class TimingLogOption { max, minmax, all };  // of the ranks' times
+
 enum class CopyType { none, global, local };  // of saves of which only the latest stays
 
 struct TrainConfig {
@@ -100,6 +102,8 @@ struct TrainConfig {
   i64 straggler_minmax_count = 1;             // so many at either end
   bool disable_straggler_on_startup = false;  // and nothing switches it on later
   bool log_rank_losses = false;               // with each line, each data-parallel rank's loss
+  i64 timing_log_level = 0;                   // 0 to 2: which times are told, where the flag is given
+  TimingLogOption timing_log_option = TimingLogOption::minmax;
   bool progress = true;                       // a live line, on a terminal
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;

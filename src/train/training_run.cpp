@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "observe/memory_use.h"
 #include "observe/peak_flops.h"
@@ -39,6 +40,10 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
       places_(std::move(run.places)),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
+  if (o_.given.has("timing-log-level")) timing_.emplace(t_, step_.plan, ranks, in_step_);
+  if (timing_ && t_.timing_log_level > 0 && !in_step_)
+    log::warn("--timing-log-level {}: phases of an iteration are not timed on {} yet", t_.timing_log_level,
+              backend.name());
   watch_runs();
   const std::string changed = changed_data(start_.progress().data, data_read());
   if (!changed.empty()) log::warn("{}", changed);
@@ -57,6 +62,7 @@ RunStart TrainingRun::loaded(RunStart start) {
 
 void TrainingRun::watch_runs() {
   for (RunWatch* watch : faults_.watches()) watches_.add(watch);
+  if (timing_ && timing_->watch()) watches_.add(timing_->watch());
   if (!watches_.empty()) interpreter_->watch(&watches_);
 }
 
@@ -137,7 +143,9 @@ bool TrainingRun::may_finish() {
 void TrainingRun::start(DataLoader& loader) {
   try {
     faults_.step_begins(state_.iteration + trainer_.started() + 1);
+    if (timing_) timing_->step_begins();
     trainer_.start_step(loader, sizes_.at(loader.consumed_samples()) / samples_at_once(), state_);
+    if (timing_) timing_->step_ends();
   } catch (const std::exception&) {
     if (ranks_.size() > 1) throw;
     finish_all();
@@ -166,6 +174,7 @@ void TrainingRun::finish() {
   health_.look(state_.iteration, r, incidents_.take(state_, r));
   observers_.take(record);
   if (rank_losses_) tell_rank_losses(r, record.ends_interval);
+  if (timing_ && timing_->watch() && record.ends_interval) say_times(timing_->interval());
   say_size(consumed);
   if (!straggler_) return;
   straggler_->step();
@@ -193,9 +202,19 @@ void TrainingRun::resume() {
 void TrainingRun::validate(const std::function<void()>& f) {
   pause();
   const TimeState before = ledger_.enter(TimeState::eval);
-  f();
+  t_.evaluates() ? timed("evaluate", f) : f();
   ledger_.enter(before);
   resume();
+}
+
+void TrainingRun::say_times(const std::string& block) const {
+  if (!block.empty()) log::say("{}", block);
+}
+
+void TrainingRun::timed(const std::string& name, const std::function<void()>& f) {
+  const double began = steady_seconds();
+  f();
+  if (timing_) say_times(timing_->of(name, steady_seconds() - began));
 }
 
 void TrainingRun::profile(bool on) {

@@ -12,6 +12,7 @@
 #include "observe/recorder.h"
 #include "observe/step_health.h"
 #include "observe/straggler.h"
+#include "observe/timing_log.h"
 #include "resume/run_begin.h"
 #include "resume/saver.h"
 #include "settings/batch_sizes.h"
@@ -57,6 +58,8 @@ class TrainingRun {
   void validate(const std::function<void()>& f);
   void save_apart(const std::function<void()>& f);
   RunStart loaded(RunStart start);
+  void say_times(const std::string& block) const;
+  void timed(const std::string& name, const std::function<void()>& f);
   void profile(bool on);
   std::optional<double> peak() const;
   bool exits_at(i64 iteration) const { return t_.exit_interval > 0 && iteration % t_.exit_interval == 0; }
@@ -106,6 +109,7 @@ class TrainingRun {
   StepHealth health_;
   Incidents incidents_;
   std::optional<RankLosses> rank_losses_;  // where wanted
+  std::optional<TimingLog> timing_;        // where wanted
   std::optional<Straggler> straggler_;     // of several ranks, where wanted
   SavePlaces places_;
   Saver saver_;

@@ -36,7 +36,7 @@ void TrainingRun::save() {
   save_apart([&] {
     check_places();
     const std::vector<DatasetUse> use = data_read();
-    saver_.save(progress(use), schedules_);
+    timed("save-checkpoint", [&] { saver_.save(progress(use), schedules_); });
     if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
   });
   resume();

@@ -1,0 +1,90 @@
+#include "observe/phase_times.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "graph/relayout_op.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr const char* kPhaseNames[] = {"forward-backward", "all-grads-sync", "embedding-grads-all-reduce",
+                                       "params-all-gather", "optimizer"};
+constexpr const char* kPartNames[] = {"forward-compute",
+                                      "backward-compute",
+                                      "batch-generator",
+                                      "forward-recv",
+                                      "backward-recv",
+                                      "optimizer-clip-main-grad",
+                                      "optimizer-unscale-and-check-inf",
+                                      "optimizer-inner-step",
+                                      "optimizer-copy-main-to-model-params"};
+
+}  // namespace
+
+PhaseTimes::PhaseTimes(const Plan& plan, int level) : plan_(plan), level_(level), phases_(kPhases), parts_(kNone) {
+  for (const Program& p : plan.programs) {
+    std::vector<Tag>& tags = tags_.emplace_back();
+    for (const Instruction& in : p.instructions) tags.push_back(tag_of(p, in));
+  }
+}
+
+PhaseTimes::Tag PhaseTimes::tag_of(const Program& program, const Instruction& in) {
+  if (in.phase == Phase::forward) return {kForwardBackward, kForward};
+  if (in.phase != Phase::update) return {kForwardBackward, kBackward};
+  const auto* relayout = in.op.get_if<Relayout>();
+  const bool moves = relayout || in.op.get_if<Wait>();
+  const bool is_scalar = program.buffers[size_t(in.outs.at(0))].type.ndim() == 0;
+  if (relayout && relayout->ends && !is_scalar) return {kEmbedding, kNone};
+  const bool updates = in.origin.module == "optimizer" || in.origin.module == "weights";
+  if (moves && !is_scalar) return updates ? Tag{kGather, kNone} : Tag{kGradients, kNone};
+  if (!updates) return {kOptimizer, in.op.name() == "step_scalars" ? kUnscale : kClip};
+  return {kOptimizer, in.op.name() == "cast" ? kCopy : kInner};
+}
+
+void PhaseTimes::step_begins() {
+  const double now = steady_seconds();
+  if (since_ == 0) since_ = now;
+  last_ = now, is_on_ = true;
+  ++steps_;
+}
+
+void PhaseTimes::run_begins(int program, bool, int) {
+  if (!is_on_) return;
+  const Program& p = plan_.programs[size_t(program)];
+  const bool in_pipeline = p.name.find("micro-batch") == std::string::npos;
+  const std::string_view kForwards = "forward";
+  const bool is_forward = p.name.starts_with(kForwards);
+  const bool receives = is_forward && plan_.find_leaf("in" + p.name.substr(kForwards.size())) != nullptr;
+  if (p.name == "update")
+    add({kForwardBackward, kNone});
+  else if (in_pipeline && !is_forward)
+    add({kForwardBackward, kBackwardRecv});
+  else
+    add({kForwardBackward, receives ? kForwardRecv : kBatch});
+}
+
+void PhaseTimes::after(int program, int instruction, std::span<std::byte* const>) {
+  if (is_on_) add(tags_[size_t(program)][size_t(instruction)]);
+}
+
+void PhaseTimes::add(const Tag& tag) {
+  const double now = steady_seconds();
+  phases_[tag.phase] += now - last_;
+  if (tag.part != kNone) parts_[tag.part] += now - last_;
+  last_ = now;
+}
+
+std::vector<NamedValue> PhaseTimes::take() {
+  const double now = steady_seconds(), steps = double(std::max<i64>(steps_, 1));
+  std::vector<NamedValue> out{{"interval-time", (now - since_) / steps}};
+  for (int i = 0; i < kPhases && level_ >= 1; ++i) out.push_back({kPhaseNames[i], phases_[size_t(i)] / steps});
+  for (int i = kClip; i < kNone && level_ >= 1; ++i) out.push_back({kPartNames[i], parts_[size_t(i)] / steps});
+  for (int i = 0; i < kClip && level_ >= 2; ++i) out.push_back({kPartNames[i], parts_[size_t(i)] / steps});
+  std::ranges::fill(phases_, 0.0), std::ranges::fill(parts_, 0.0);
+  since_ = now, steps_ = 0;
+  return out;
+}
+
+}  // namespace megalith

@@ -1,0 +1,42 @@
+// The time of a rank's phases, by Megatron's names, from a clock that is read behind each instruction. What lies
+// between two runs of programs counts to what it waits for: data, or what a neighbour in the pipeline sends.
+#pragma once
+#include <vector>
+
+#include "base/named_value.h"
+#include "plan/plan.h"
+#include "plan/run_watch.h"
+
+namespace megalith {
+
+class PhaseTimes final : public RunWatch {
+ public:
+  // Level 1: the phases of an iteration, whose sum it is. 2: their parts too.
+  PhaseTimes(const Plan& plan, int level);
+  void step_begins();
+  void step_ends() { is_on_ = false; }
+  void run_begins(int program, bool first, int slot) override;
+  void after(int program, int instruction, std::span<std::byte* const> outs) override;
+  // Seconds of an iteration since the last call: first all of it, which is "interval-time", then the phases.
+  std::vector<NamedValue> take();
+
+ private:
+  enum Phase1 : int { kForwardBackward, kGradients, kEmbedding, kGather, kOptimizer, kPhases };
+  enum Part : int { kForward, kBackward, kBatch, kForwardRecv, kBackwardRecv, kClip, kUnscale, kInner, kCopy, kNone };
+  struct Tag {
+    Phase1 phase;
+    Part part;
+  };
+  static Tag tag_of(const Program& program, const Instruction& in);
+  void add(const Tag& tag);
+
+  const Plan& plan_;
+  int level_;
+  std::vector<std::vector<Tag>> tags_;  // by program and instruction
+  std::vector<double> phases_, parts_;
+  double last_ = 0, since_ = 0;  // by steady_seconds()
+  i64 steps_ = 0;
+  bool is_on_ = false;  // a step is under way: an evaluation is none
+};
+
+}  // namespace megalith
