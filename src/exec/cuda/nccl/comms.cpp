@@ -17,7 +17,7 @@ namespace {
 
 // Blocks that a transfer runs on, each taking a multiprocessor from what runs beside it, and 20 MiB. In line nothing
 // does: as many as bring more. On a lane more would be faster, but cost the products beside them more than they gain
-// (docs/performance.md). On links between stages they mostly wait, four links at a time.
+// (docs/notes/multi-gpu.md). On links between stages they mostly wait, four links at a time.
 constexpr int kLineBlocks = 32, kLaneBlocks = 24, kLinkBlocks = 2;
 constexpr int kOldest = NCCL_VERSION(2, 19, 1);
 
