@@ -31,8 +31,8 @@ StagePlans::Kind StagePlans::kind_of(int stage) const {
   if (spec.pipeline.schedule.stages == 1) return {};
   Kind kind;
   for (const StagePiece& p : stage_of(spec.pipeline).pieces) {
-    kind.pieces += fmt::format("{}{}{}{} ", p.receives ? "" : "first ", p.last - p.first, mixtures_in(p),
-                               p.sends ? "" : " last");
+    kind.pieces +=
+        fmt::format("{}{}{}{} ", p.receives ? "" : "first ", p.last - p.first, mixtures_in(p), p.sends ? "" : " last");
     kind.slots.push_back(p.slots);
   }
   return kind;

@@ -42,7 +42,8 @@ const std::string& Workshop::text() {
   const std::vector<std::string> words(std::istream_iterator<std::string>(license), {});
   std::mt19937 draw(1);  // its sequence is the standard's; a distribution's would be the library's
   while (text_.size() < 512'000)
-    for (size_t left = 6 + draw() % 12; left > 0; --left) text_ += words[draw() % words.size()] + (left > 1 ? ' ' : '\n');
+    for (size_t left = 6 + draw() % 12; left > 0; --left)
+      text_ += words[draw() % words.size()] + (left > 1 ? ' ' : '\n');
   return text_;
 }
 

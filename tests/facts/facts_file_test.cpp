@@ -93,7 +93,8 @@ TEST(FactsFile, those_of_the_program_are_whole) {
     EXPECT_EQ(f.measured, name == "h100-sxm") << name;
   }
   EXPECT_EQ(find_facts("a100-80g").name, "a100-80g-sxm");
-  EXPECT_FALSE(find_facts("a100").peak_tflops.contains("fp8")) << "an A100 has no fp8, though its file is like an H100's";
+  EXPECT_FALSE(find_facts("a100").peak_tflops.contains("fp8"))
+      << "an A100 has no fp8, though its file is like an H100's";
 }
 
 }  // namespace megalith

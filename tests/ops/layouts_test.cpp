@@ -17,8 +17,8 @@ std::set<std::string> listed_ops() {
   // What moves data between ranks or only tells of it has its own tests: tests/mesh, tests/exec_cpu/relayout_test.cpp
   // and, in whole runs, tests/parallel. So has what is told in elements of one rank's memory, or in bits: tests/passes,
   // tests/kernels. Which rows of experts a rank has is known from data alone: ragged_test.cpp, tests/kernels and
-  // tests/models. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels. Codes are no
-  // numbers: boxes_test.cpp, tests/exec_cpu/quantize_test.cpp and tests/models/quantize_test.cpp.
+  // tests/models. What a rank makes of its own tokens alone is another thing on each layout: tests/kernels. Codes are
+  // no numbers: boxes_test.cpp, tests/exec_cpu/quantize_test.cpp and tests/models/quantize_test.cpp.
   for (const std::string_view other : {Relayout::name,
                                        Wait::name,
                                        JoinPool::name,

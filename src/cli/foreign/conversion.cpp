@@ -65,8 +65,7 @@ class Conversion {
 
   void take(const FlagWords::Flag& flag) {
     const FlagRole role = role_of(flag.name);
-    const bool known =
-        role != FlagRole::other || why_without_effect(flag.name);  // else a misspelling, perhaps, of ours
+    const bool known = role != FlagRole::other || why_without_effect(flag.name);  // else misspelt, perhaps one of ours
     foreign_ = foreign_ || (known && !is_own_conversion_flag(flag.name));
     bridge_ = bridge_ || is_among(flag.name, "--source --target --input-path --output-path --hf-path") ||
               role == FlagRole::hf_model;

@@ -48,8 +48,8 @@ class OptimizerState : public ::testing::Test {
     const auto state = nlohmann::json::parse(c.manifest.state_json);
     EXPECT_EQ(state["optimizer_steps"], 2);
     std::size_t compared = 0;
-    for (const auto& [kind, prefix] :
-         {std::pair(main.c_str(), ""), std::pair("exp_avg", "optimizer.exp_avg."), std::pair("exp_avg_sq", "optimizer.exp_avg_sq.")}) {
+    for (const auto& [kind, prefix] : {std::pair(main.c_str(), ""), std::pair("exp_avg", "optimizer.exp_avg."),
+                                       std::pair("exp_avg_sq", "optimizer.exp_avg_sq.")}) {
       const AnyCheckpoint expected = open_any_checkpoint(save + "/" + kind);
       for (const TensorSpec& t : expected.tensors->tensors()) {
         ASSERT_TRUE(c.tensors->find(prefix + t.name)) << prefix + t.name;
