@@ -16,8 +16,8 @@ struct RawCheckpoint {
   std::string checksums{};            // what was compared: "xxh64 of 3 files"; "": the format has none
 };
 
-// What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know, and a damaged
-// checkpoint is an error, never replaced by an older one, whatever the options say.
+// What `dir` holds, every checksum compared. Unlike open_any_checkpoint it needs no model that we know. A damaged
+// checkpoint is an error, and is never replaced by an older one, whatever the options say.
 RawCheckpoint open_raw_checkpoint(const std::string& dir, const AnyOpenOptions& options = {});
 
 struct TensorStats {

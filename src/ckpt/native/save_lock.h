@@ -3,9 +3,9 @@
 //   SAVE/megalith.lock    {"host": "node-a", "pid": 4711, "started": "2026-11-22 00:51:12 UTC", ...}
 //
 // Nobody needs it to read. The owner touches it every few seconds and removes it at its end. One that is still there
-// belongs to nobody if the owner is dead: on the same host, if no process has that number and start time; elsewhere (or
-// in another container, or where the host hides other users' processes), if it has not been touched for half a minute
-// by the file system's clock.
+// belongs to nobody if the owner is dead. On the same host that is so if no process has that number and start time.
+// Elsewhere it is so if the file has not been touched for half a minute, by the file system's clock. "Elsewhere"
+// includes another container, and a host that hides other users' processes.
 #pragma once
 #include <condition_variable>
 #include <mutex>

@@ -48,8 +48,8 @@ void SaveSteps::commit(PartWriter& writer, const std::vector<std::string>& accou
   }
 }
 
-// Moves the finished directory into its place. One of the same name is swapped out in the same instant, or, where the
-// file system can't, stands beside under a name that loading knows.
+// Moves the finished directory into its place. One of the same name is swapped out in the same instant. Where the file
+// system can't do that, it is renamed to a name that loading knows.
 void SaveSteps::publish() {
   const StepHook& hook = options_.hook;
   if (!fs::exists(place())) return rename_path(temporary_, place(), hook);

@@ -51,9 +51,9 @@ BlockFile::Way BlockFile::way_of(const Block& b) const {
   return w;
 }
 
-// In one go if it lies there as it will in memory. Else by stretches: whole ones, of which the wanted elements are
-// picked, or, where that would copy too much for nothing, only the wanted runs of each, once the disk was told to bring
-// all of it. Else slice by slice along the widest step.
+// In one read if the file has it as memory will. Else by stretches: whole ones, of which the wanted elements are
+// picked. Where that would copy too much, only the wanted runs of each are read, once the disk was told to fetch all of
+// it. Else slice by slice along the widest step.
 void BlockFile::read(const Block& b) const {
   const Way w = way_of(b);
   const i64 wanted = count(b.size);

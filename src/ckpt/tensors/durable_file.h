@@ -14,9 +14,9 @@ class Helper;
 
 // A new file written from front to back. Nothing counts as written before sync() returned.
 //
-// Bytes gather in one of a few aligned buffers while threads write the others, several at once, past the page cache
-// where the file system allows it: there the copy into the cache would take longer than the disk. A file that fits into
-// one buffer is written at the end, with no thread.
+// Bytes gather in one of a few aligned buffers while threads write the others, several at once. They write past the
+// page cache where the file system allows it: the copy into the cache would take longer than the disk. A file that fits
+// into one buffer is written at the end, with no thread.
 class DurableFile {
  public:
   // `room`: bytes that the file will have, or at most about as many; the disk sets them aside before the first is

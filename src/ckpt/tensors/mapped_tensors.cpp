@@ -177,8 +177,9 @@ void MappedTensors::for_rows(const Part& p, i64 begin, i64 end, F&& f) {
   }
 }
 
-// Rows here are columns there: those that want the same rows of the source are cut out of it together, as a strip, for
-// a source may have a better way to read one than whole; a source that is transposed itself goes along its own rows.
+// Rows here are columns there: those that want the same rows of the source are cut out of it together, as a strip. A
+// source may have a better way to read a strip than to read the whole. A source that is transposed itself goes along
+// its own rows.
 void MappedTensors::copy_transposed(const Part& p, const Strip& strip, DType type, std::byte* out) const {
   const i64 element = size_of(type), step = p.from[2];
   std::map<std::tuple<i64, i64, i64>, std::vector<Column>> alike;  // by row of the source, first and number of rows

@@ -40,7 +40,7 @@ struct PickleValue {
 
 class Pickle {
  public:
-  // Error, beginning with `where`, if the bytes are no whole pickle, use more than our limits, or name a class that is
+  // Error, beginning with `where`, if the bytes are no whole pickle or use more than our limits. So is a class that is
   // not on the list.
   Pickle(std::span<const std::byte> bytes, const std::string& where);
   Pickle(Pickle&&) = default;

@@ -18,8 +18,8 @@ struct Argument {
   const char* usual = nullptr;  // a value that changes nothing, beside None, False, 0 and lists of them
 };
 
-// Of Megatron-LM's command line and of its TransformerConfig, under all names that they have had. What changes how
-// exactly, how fast or on which ranks something is computed is not here, nor what has a meaning beside one of these
+// Of Megatron-LM's command line and of its TransformerConfig, under all names that they have had. Arguments that change
+// only precision, speed or placement on ranks are not here. Neither are those that have a meaning beside one of these
 // only.
 constexpr Argument kArguments[] = {
     // Layers
