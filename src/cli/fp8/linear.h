@@ -1,5 +1,5 @@
-// One linear layer in a file of vectors: x [tokens, in], w [out, in], dy [tokens, out], in bf16, and its products
-// y = x w^T, dx = dy w, dw = dy^T x of the dequantized values.
+// One linear layer in a file of vectors: x [tokens, in], w [out, in], dy [tokens, out], in bf16. It has the products of
+// the dequantized values: y = x w^T, dx = dy w, dw = dy^T x.
 #pragma once
 #include "cli/fp8/vector_check.h"
 

@@ -93,8 +93,8 @@ class HfForm {
   }
 
   // Our gradients, packed into the tensors of the Hugging Face files by the same mapping as the weights: q, k and v of
-  // a fused weight are one quantity there (the key bias alone, whose exact gradient is zero without rope, would be
-  // rounding noise against rounding noise).
+  // a fused weight are one quantity there. The key bias alone would compare rounding noise with rounding noise: its
+  // exact gradient is zero without rope.
   void gradients() {
     const Batch first = batch(0);
     model_->run("micro-batch", first, true);

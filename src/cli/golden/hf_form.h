@@ -1,5 +1,6 @@
 // A case that Hugging Face transformers and PyTorch made (tests/golden/make.py): the model's files, one batch's logits,
-// loss and gradients, ten AdamW steps (lr 1e-3, betas 0.9 0.95, eps 1e-8, weight decay 0.1 on matrices, clip 1.0).
+// loss and gradients, and ten AdamW steps. Their settings: lr 1e-3, betas 0.9 0.95, eps 1e-8, weight decay 0.1 on
+// matrices, clip 1.0.
 #pragma once
 #include <string>
 

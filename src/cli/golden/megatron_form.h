@@ -1,6 +1,7 @@
 // A case that Megatron Core made (tests/golden/make_megatron.py): config.json has its flags, model.safetensors its
-// parameters' names. golden.safetensors has batches of several micro-batches a step, logits, losses and auxiliary
-// values of each micro-batch of a step, the router's choices, all gradients of the step, then three AdamW steps.
+// parameters' names. golden.safetensors has batches of several micro-batches a step. Of each micro-batch of a step it
+// has logits, losses, auxiliary values and the router's choices. Then come all gradients of the step, and three AdamW
+// steps.
 #pragma once
 #include <string>
 

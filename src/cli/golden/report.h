@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Largest errors: of the logits relative to their size, of a loss, of each gradient relative to its size, of the losses
-// and the relative gradient norms of the training steps, of the weights after them relative to their size.
+// Largest errors: of the logits relative to their size, of a loss, of each gradient relative to its size. Of the
+// training steps: of the losses, of the relative gradient norms, of the weights after them relative to their size.
 struct Bounds {
   double logits, loss, gradient, train_loss, norm, weights;
 };
