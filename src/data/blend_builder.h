@@ -1,10 +1,10 @@
 // A blend index made by several threads, though each choice of the rule depends on all before it.
 //
 // The rule soon forgets where it began: from any start that is about right it makes the same choices as from the true
-// one after a few hundred samples. So every part but the first begins with a guess; afterwards the true choices are
-// made from the end of the part before it, until they meet the part's own, from where on these are true. Should they
-// never meet, the whole part is made again. The result is that of BlendIndex's constructor. So many parts can be made
-// at once that a task makes one in each lane of BlendLanes.
+// one after a few hundred samples. So every part but the first begins with a guess. Afterwards the true choices are
+// made from the end of the part before it, until they meet the part's own. From there on the part's own are true.
+// Should they never meet, the whole part is made again. The result is that of BlendIndex's constructor. So many parts
+// can be made at once that a task makes one in each lane of BlendLanes.
 #pragma once
 #include "data/blend_index.h"
 

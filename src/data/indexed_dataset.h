@@ -1,9 +1,9 @@
 // Megatron's indexed dataset, PREFIX.idx, which is mapped into memory, and PREFIX.bin, which is read.
 //
-// .idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D, i32 lengths[S], i64 byte
-// pointers[S], i64 documents[D] (first sequence of each document and, last, S), optionally i8 modes[S]. .bin: the
-// tokens back to back. Everything is checked once at opening, so that reading cannot leave the files whatever they
-// hold.
+// .idx (little-endian, unaligned): magic, u64 version, u8 type code, u64 S, u64 D; i32 lengths[S], i64 byte
+// pointers[S], i64 documents[D], optionally i8 modes[S]. `documents` has the first sequence of each document and, last,
+// S. .bin: the tokens back to back. Everything is checked once at opening, so that reading cannot leave the files
+// whatever they hold.
 #pragma once
 #include <string>
 

@@ -1,5 +1,5 @@
-// A file that is written under a temporary name and takes its own name only when it is whole, so that a crash or a full
-// disk never leaves a partly written file that looks finished.
+// A file that is written under a temporary name and takes its own name only when it is whole. So a crash or a full disk
+// never leaves a partly written file that looks finished.
 #pragma once
 #include <cstdio>
 #include <span>

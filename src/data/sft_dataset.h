@@ -29,9 +29,9 @@ struct SftReport {
   i64 left_out = 0;     // conversations left out, being too long or with nothing to learn left
 };
 
-// Each epoch takes the conversations in an order of its own, packs them (first fit) and shuffles the samples, all from
-// the seed alone, so that it is the same whatever the number of ranks. In a sample a conversation of n tokens takes
-// n - 1 places, as its last token is only a label; positions restart with each, and document_starts keep them apart.
+// Each epoch takes the conversations in an order of its own, packs them (first fit) and shuffles the samples. All of it
+// is from the seed alone, so it is the same whatever the number of ranks. In a sample a conversation of n tokens takes
+// n - 1 places, as its last token is only a label. Positions restart with each, and document_starts keep them apart.
 // What is left of a sample is padding: a document of its own outside the loss.
 class SftDataset : public Dataset {
  public:
