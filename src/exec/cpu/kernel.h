@@ -1,5 +1,5 @@
-// What a CPU kernel sees. Sizes are known before the first step, so an op's kernel is prepared once for its place in
-// the plan (oneDNN primitives, tables, workspace size) and then run many times. One file an op family under kernels/;
+// What a CPU kernel sees. Sizes are known before the first step. So an op's kernel is prepared once for its place in
+// the plan (oneDNN primitives, tables, workspace size), and then runs many times. One file an op family under kernels/;
 // the list is ops.def.
 #pragma once
 #include <functional>

@@ -21,8 +21,8 @@ struct CudaOptions {
   double timeout_seconds = JoinOptions{}.timeout_seconds;  // without progress: then this rank ends, saying in what
 };
 
-// Error if there is no such device, no NCCL for several ranks, or if the build has no CUDA (the message says how to get
-// it).
+// Error if there is no such device, or no NCCL for several ranks. So is a build without CUDA; the message says how to
+// get it.
 std::unique_ptr<Backend> make_cuda_backend(const CudaOptions& options);
 
 }  // namespace megalith

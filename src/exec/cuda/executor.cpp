@@ -160,8 +160,9 @@ cudaGraphExec_t Executor::capture(int program, Stretch steps, bool first, int sl
 }
 
 // What begins or ends a lane's work stands between graphs. As a branch of one it would be in a queue of the GPU that
-// the driver chooses, behind or before work that it has nothing to do with: nothing ran beside gathers so begun, and
-// where what they stood before was a transfer that waits for another rank, ranks could wait for each other for ever.
+// the driver chooses. There it would stand behind or before work that it has nothing to do with. Nothing ran beside
+// gathers that began as branches. And where such a gather stood before a transfer that waits for another rank, ranks
+// could wait for each other for ever.
 void Executor::walk(int program, bool first, const EachStretch& in_graph, const EachStep& between) {
   const std::vector<Step>& steps = programs_[size_t(program)].steps;
   const auto cuts = [&](const Step& s) { return (s.lane || s.begun_by) && (first || !s.first_only); };

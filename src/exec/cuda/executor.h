@@ -1,7 +1,7 @@
 // Runs a planned step on one GPU: one arena from one allocation, kernels prepared once, each program captured into CUDA
-// graphs (for a step's first micro-batch and for the others, and for each slot) and replayed. What is on a lane is in a
-// stream of its own; where it is begun or waited for, a graph ends. Leaves on the host lie in pinned memory, which
-// kernels can reach as well.
+// graphs and replayed. There is a graph for a step's first micro-batch and one for the others, and for each slot. What
+// is on a lane is in a stream of its own. A graph ends where that work begins or is waited for. Leaves on the host lie
+// in pinned memory, which kernels can reach as well.
 #pragma once
 #include <functional>
 #include <map>
@@ -68,11 +68,11 @@ class Executor {
     std::vector<i64> in_strides, out_strides;  // from slot to slot; 0: there is one
     std::byte* workspace = nullptr;
     Kernel kernel;
-    int transfer = 0;         // the watch's number; 0: none
-    int lane = 0;             // 0: in line
-    Event done = {};          // of what a lane does
-    InstructionPlace begun_by;          // of a Wait: the step that it ends
-    bool first_only = false;  // of a step's first micro-batch; then the graph of the others is without it
+    int transfer = 0;           // the watch's number; 0: none
+    int lane = 0;               // 0: in line
+    Event done = {};            // of what a lane does
+    InstructionPlace begun_by;  // of a Wait: the step that it ends
+    bool first_only = false;    // of a step's first micro-batch; then the graph of the others is without it
   };
   struct Captured {
     std::vector<Step> steps;

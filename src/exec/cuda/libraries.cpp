@@ -1,5 +1,5 @@
 // cuBLASLt, cuDNN and NVRTC, loaded when the first of their functions is called. Linked in the ordinary way they would
-// take each run on a CPU 100 MiB of memory and the time to map them, and the program would not start without them. Each
+// cost each run on a CPU 100 MiB of memory and the time to map them. The program would not start without them. Each
 // function here has the library's own name and type, and passes its arguments on.
 #include <cublasLt.h>
 #include <cudnn.h>

@@ -1,5 +1,5 @@
 // Marks in a stream: a number from the device into the host's memory, and, in the compute stream, moments by the
-// device's own clock, which tell how long this GPU works and how long it waits for others.
+// device's own clock. They show how long this GPU works and how long it waits for others.
 #pragma once
 #include "exec/cuda/device.h"
 

@@ -1,5 +1,5 @@
 // Copies between host and device that never stall the compute lane: writes go through a ring of pinned memory and are
-// enqueued in order, so the caller's memory is free again on return while the GPU still works on what came before. May
+// enqueued in order. So the caller's memory is free again on return, while the GPU still works on what came before. May
 // be used by any thread, one at a time.
 #pragma once
 #include <functional>

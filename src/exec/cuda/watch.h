@@ -1,6 +1,6 @@
 // Ends this rank when its GPU waits for others in vain, and says in what. The host is far ahead of the GPU, and whole
-// steps are single launches; so the GPU itself writes into the host's memory where each transfer begins and ends, and a
-// thread looks at that without a word to the driver.
+// steps are single launches. So the GPU itself writes into the host's memory where each transfer begins and ends. A
+// thread reads that without a call to the driver.
 #pragma once
 #include <atomic>
 #include <condition_variable>

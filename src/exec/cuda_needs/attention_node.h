@@ -41,9 +41,9 @@ std::vector<CudnnAttention> run_problems(const Form& f);
 i64 stats_bytes(const Form& f);
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the
-// plan does a part of the samples or of a sample's groups, the largest that a 32nd of the GPU's memory is enough for:
-// the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more than an 8th
-// (long sequences), our own kernel does it, which keeps none.
+// plan does a part of the samples or of a sample's groups. It is the largest part that a 32nd of the GPU's memory is
+// enough for: the smaller the parts, the more of the GPU is idle at each one's end. Where a single group takes more
+// than an 8th (long sequences), our own kernel does it, which keeps none.
 constexpr i64 kScoresShare = 32, kMostShare = 8;
 CudnnAttention grad_part(const Form& f);
 i64 grad_runs(const CudnnAttention& whole, const CudnnAttention& part);

@@ -7,8 +7,8 @@
 
 namespace megalith::cuda {
 
-// A plan's own sizes may be a part of the tensors' (some batch rows, some groups of one, or a run of queries with the
-// keys up to its end): strides are the tensors'. The last query sees the last key.
+// A plan's own sizes may be a part of the tensors': some batch rows, some groups of one, or a run of queries with the
+// keys up to its end. Strides are the tensors'. The last query sees the last key.
 struct CudnnAttention {
   i64 b = 0, g = 0, r = 0, s = 0, t = 0, d = 0;  // s queries, t keys
   i64 all_b = 0, all_g = 0;

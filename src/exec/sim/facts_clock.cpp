@@ -130,7 +130,7 @@ double doublings(double ranks) { return std::max(0.0, std::ceil(std::log2(ranks)
 
 }  // namespace
 
-// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once, and no
+// In a ring over several nodes each node sends over the network cards of all its ranks in the group at once. It is no
 // faster than within the node. With pairs a rank sends to other nodes over its own card.
 double FactsClock::transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs) const {
   const Placement p = placement(ranks, facts_.node_gpus);

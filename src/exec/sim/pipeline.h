@@ -14,7 +14,7 @@ struct TaskCost {  // seconds
   double weights = 0;   // gradients of parameters: part of the backward task unless the schedule splits it
 };
 
-// When a transfer starts: as soon as it is produced and the channel is free (the receiver has a buffer), or not before
+// When a transfer starts: as soon as it is produced and the channel is free (the receiver has a buffer). Or not before
 // the receiver has come to the task that takes it, or to one shortly before (a receive posted there). Either blocks the
 // channel only.
 enum class Send { buffered, rendezvous };
@@ -49,8 +49,9 @@ std::vector<std::vector<int>> slots_of_stages(const ScheduleSpec& schedule);
 // Even costs for every stage and chunk.
 PipelineSpec even_pipeline(const ScheduleSpec& schedule, const TaskCost& cost);
 
-// Runs schedule() of every stage, or the lists given. Error (naming stages and tasks) if they wait for each other, if a
-// channel's orders differ, a rank runs a task before the one it needs of its own, or something sent is never taken.
+// Runs schedule() of every stage, or the lists given. Error, naming stages and tasks, if they wait for each other, if a
+// channel's orders differ, or if something sent is never taken. So is a rank that runs a task before the one it needs
+// of its own.
 PipelineRun run_pipeline(const PipelineSpec& spec);
 PipelineRun run_pipeline(const PipelineSpec& spec, const std::vector<TaskList>& lists);
 

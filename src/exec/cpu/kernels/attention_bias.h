@@ -1,6 +1,6 @@
-// Attention's bias by relative positions. Of each head it is spread over distances, so that a tile's row of scores, of
-// one key and queries side by side, adds a stretch of it. The gradient goes the other way: dS is added up by distance,
-// then by bucket.
+// Attention's bias by relative positions. Of each head it is spread over distances. A tile's row of scores is of one
+// key and of queries side by side, so it adds a stretch of that. The gradient goes the other way: dS is added up by
+// distance, then by bucket.
 #pragma once
 #include "exec/cpu/kernels/attention_tile.h"
 

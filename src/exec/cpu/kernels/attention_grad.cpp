@@ -2,7 +2,7 @@
 // probabilities after dropout,
 //   dv = P'^T do    dS = P * (keep * do v^T - D)    dq = scale * dS k    dk = scale * dS^T q
 // One job walks query tiles of one (b, g), all r of it, and adds to its own dk and dv; so there are no races and no
-// atomics. When there are fewer (b, g) than the threads want, the tiles of one are split into several jobs, whose dk
+// atomics. When there are fewer (b, g) than the threads want, the tiles of one are split into several jobs. Their dk
 // and dv are added up in order at the end.
 #include "base/threads.h"
 #include "exec/cpu/kernels/attention_bias.h"

@@ -2,11 +2,11 @@
 // queries sees.
 //
 // Scores are kept transposed: a row per key, a lane per query. So the mask's bounds, the running maximum and sum and
-// the dropout keys are vectors over queries, nothing is summed across lanes, and every product is of small_gemm's form
-// with K or V (rows [t, dp], dp: d rounded up to whole vectors) as the operand read element by element. A key tile is
-// cut into strips of 16 keys; neighbouring strips with the same live query vectors make one Rect. What lies outside of
-// all Rects is masked and never computed. Positions of queries are any; keys are runs of consecutive positions (one run
-// where t is not split), and bounds and tiles are counted from the start of a run.
+// the dropout keys are vectors over queries. Nothing is summed across lanes. Every product is of small_gemm's form,
+// with K or V as the operand read element by element. Their rows are [t, dp], with dp: d rounded up to whole vectors. A
+// key tile is cut into strips of 16 keys; neighbouring strips with the same live query vectors make one Rect. What lies
+// outside of all Rects is masked and never computed. Positions of queries are any; keys are runs of consecutive
+// positions (one run where t is not split), and bounds and tiles are counted from the start of a run.
 #pragma once
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/small_gemm.h"

@@ -1,6 +1,6 @@
 // The vocabulary-parallel loss. A rank's columns are increasing global indices, so those that exist (below `vocab`)
-// come first, and a label is found by the runs that they make. Labels that are not here (other ranks', padding,
-// ignored: negative) add nothing.
+// come first. A label is found by the runs that they make. Labels that are not here (other ranks', padding, ignored:
+// negative) add nothing.
 #include <algorithm>
 #include <cmath>
 

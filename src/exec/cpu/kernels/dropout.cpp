@@ -1,5 +1,5 @@
-// Dropout: an element stays if unit(hash) >= p, where the hash mixes the seed, the sample number of its row, and its
-// other global indices in the order of the dims. The dims before the last are mixed once for a run of the last.
+// Dropout: an element stays if unit(hash) >= p. The hash mixes the seed, the sample number of its row, and its other
+// global indices in the order of the dims. The dims before the last are mixed once for a run of the last.
 #include <array>
 #include <cmath>
 

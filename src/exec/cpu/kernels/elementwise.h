@@ -1,5 +1,5 @@
-// Element by element with explicit vectors, so that bf16 converts as fast as memory delivers and the odd elements at
-// the end of a range are computed just like the others.
+// Element by element with explicit vectors, so that bf16 converts as fast as memory delivers. The odd elements at the
+// end of a range are computed just like the others.
 #pragma once
 #include <type_traits>
 

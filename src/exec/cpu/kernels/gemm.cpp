@@ -1,7 +1,7 @@
-// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block. Then each
-// takes pieces of the other operand: it packs a piece, small enough for the first-level cache, multiplies it with the
-// whole block, which stays in the second-level cache, and meanwhile has the next piece's memory fetched. Only the cut
-// of k affects rounding, and it depends on k alone.
+// Rounds over blocks of the smaller operand. In a round all threads pack their share of the block. Then each takes
+// pieces of the other operand: it packs a piece, small enough for the first-level cache, and multiplies it with the
+// whole block, which stays in the second-level cache. Meanwhile the next piece's memory is fetched. Only the cut of k
+// affects rounding, and it depends on k alone.
 #include "exec/cpu/kernels/gemm.h"
 
 #include <atomic>

@@ -1,7 +1,8 @@
 // Kernels of Sum and Broadcast.
 //
 // Sum goes by the innermost loop of x. If the result keeps it ("sbh->h"), columns are added up row by row, kColumns of
-// them at a time, kRowsInF32 rows in f32 before they go into f64; if not ("sbh->sb"), runs of x are summed up in f64.
+// them at a time. They are summed in f32 for kRowsInF32 rows before they go into f64. If not ("sbh->sb"), runs of x are
+// summed up in f64.
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/elementwise.h"
 #include "exec/cpu/kernels/strided.h"

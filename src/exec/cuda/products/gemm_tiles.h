@@ -1,6 +1,6 @@
 // Which of cuBLASLt's tiles should cut a product best. A large product's tiles are computed in waves, one tile on each
-// multiprocessor at a time, and the last wave costs as much as a full one; so do tiles that stick out of the result.
-// The library's heuristics name at most 8 ways to compute a product, mostly with tiles of powers of two, which fit
+// multiprocessor at a time. The last wave costs as much as a full one; so do tiles that stick out of the result. The
+// library's heuristics name at most 8 ways to compute a product. Mostly these have tiles of powers of two, which fit
 // widths such as 1600 badly.
 #pragma once
 #include <span>

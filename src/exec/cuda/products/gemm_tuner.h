@@ -1,15 +1,15 @@
 // Which of several ways to compute the same thing is the fastest on a GPU that is busy. A large bf16 product draws more
-// power than an H200 may: some 60 ms into a series of them the clock falls (from 1980 to 1200..1370 MHz) to where the
-// power limit holds. A way's time is then its cycles over the clock that it can sustain. Cycles are measured exactly in
-// a run or two. Sustained clocks take 130 ms of runs and come out within 1.5%, but belong to the way alone (its tiles,
+// power than an H200 may: some 60 ms into a series of them the clock falls to where the power limit holds (from 1980 to
+// 1200..1370 MHz). A way's time is then its cycles over the clock that it can sustain. Cycles are measured exactly in a
+// run or two. Sustained clocks take 130 ms of runs and come out within 1.5%. They belong to the way alone (its tiles,
 // its operands' orientation), hardly to the sizes: they are measured for few problems and shared by all.
 //
-// That is not exact enough to tell ways apart that are within 1 or 2% of each other, and the clock drifts with the
+// That is not exact enough to tell ways apart that are within 1 or 2% of each other. The clock also drifts with the
 // GPU's temperature. So the best few of a problem are then run in turns, and their times are compared.
 //
 // Besides ways that somebody suggests there may be guessed ones, of several tiles. A long look at one costs more than
-// it mostly gains: only the best of each of the best two tiles gets one, if it takes clearly fewer cycles than all
-// suggested ways, and gives what they give.
+// it mostly gains: only the best of each of the best two tiles gets one. It must take clearly fewer cycles than all
+// suggested ways, and give what they give.
 #pragma once
 #include <functional>
 #include <limits>

@@ -1,10 +1,10 @@
 // Attention backward for Hopper's tensor cores (bf16, causal, head size 64 or 128, nothing else; all queries or any
-// runs of them; keys from position 0 on): five products and the same bits every run, without dS in memory. Of
+// runs of them; keys from position 0 on). It has five products and the same bits every run, without dS in memory. Of
 //   P = exp(scale q k^T - lse)    dS = P * (do v^T - D)    D = sum_d do * o
-// a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and
-// dk = scale dS^T q in registers and adds its part of dq = scale dS k to f32 sums in memory, where the blocks take
-// turns in an order that is always the same. A warp has the copy engine load ahead what two warpgroups multiply, each
-// 64 of the tile's keys; two or three more add dq. What is summed up is made dq by blocks between their tiles.
+// a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and dk =
+// scale dS^T q in registers. It adds its part of dq = scale dS k to f32 sums in memory, where the blocks take turns in
+// a fixed order. A warp has the copy engine load ahead what two warpgroups multiply, each 64 of the tile's keys; two or
+// three more add dq. What is summed up is made dq by blocks between their tiles.
 #pragma once
 #include <cuda.h>
 

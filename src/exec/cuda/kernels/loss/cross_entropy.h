@@ -34,7 +34,7 @@ struct VocabGrad {
 void launch_vocab_sums_grad(const VocabLaunch& l, const VocabGrad& g, cudaStream_t stream);
 
 // Both ways at once. A row stays in the registers of a cluster's threads from when it is read until the gradient is
-// written, which is why it needs Hopper and rows that fit.
+// written. So it needs Hopper and rows that fit.
 struct VocabLossLaunch {
   static constexpr int kThreads = kVocabThreads, kPacks = kVocabPacks, kMostBlocks = kVocabBlocks;
   VocabLaunch rows;

@@ -21,7 +21,7 @@ struct NormBuffers {
 };
 void launch(const NormLaunch& l, const NormBuffers& b, cudaStream_t stream);
 
-// The backward: dx, and dw, dc and db added up by `blocks` blocks, each into rows of its own of the workspace, which a
+// The backward: dx, and dw, dc and db, added up by `blocks` blocks. Each has rows of its own in the workspace, which a
 // second kernel adds up in order.
 struct NormGradForm {
   DType dw;
