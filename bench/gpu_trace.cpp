@@ -1,6 +1,7 @@
-// gpu-trace: a library that CUDA loads into a program when CUDA_INJECTION64_PATH names it. It has CUPTI note when every
-// kernel and copy ran and, as the program ends, tells of its last milliseconds how long the GPU computed, how long
-// transfers between GPUs ran, for how much of that nothing was computed (they were exposed), and when nothing ran:
+// gpu-trace: a library that CUDA loads into a program when CUDA_INJECTION64_PATH names it. CUPTI records when every
+// kernel and copy ran. As the program ends the library prints, of its last milliseconds, how long the GPU computed and
+// how long transfers between GPUs ran. It also prints for how much of that nothing was computed (they were exposed),
+// and when nothing ran.
 //   CUDA_INJECTION64_PATH=build/bin/libgpu-trace.so GPU_TRACE_MS=4000 mpirun -n 4 build/bin/megalith pretrain-gpt ...
 // GPU_TRACE_MS: how many of the last milliseconds, 2000 if unset; whole steps of the end of a run, without evaluation
 // or saving. Transfers are NCCL's kernels; they count from when a GPU begins to wait for the others. Last come the

@@ -1,7 +1,7 @@
 // Building the indices of a blend: seconds and peak memory.
 //   index-bench [samples] [datasets] [seq-length] [tokens per document] [cache folder]
-// Makes .idx files of random document lengths (exponential) under a temporary folder, with weights that fall off as
-// 1/rank, each dataset as large as its part of the samples needs in one epoch; then builds the training set as a run
+// Makes .idx files of random document lengths (exponential) under a temporary folder. Weights fall off as 1/rank, and
+// each dataset is as large as its part of the samples needs in one epoch. Then it builds the training set as a run
 // does. The .bin files are empty holes of the right size: no token is read.
 #include <fmt/core.h>
 #include <sys/resource.h>
