@@ -1,6 +1,6 @@
-// A file's way to the disk: past the page cache where that is allowed, by ordinary writes where it is not, and with
-// every error of the threads that write told to its owner. This program's pwrite and fallocate stand before the
-// library's, so that a test can refuse what a disk may refuse.
+// A file's way to the disk: past the page cache where that is allowed, by ordinary writes where it is not. Every error
+// of the threads that write is reported to its owner. This program's pwrite and fallocate stand before the library's,
+// so that a test can refuse what a disk may refuse.
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>

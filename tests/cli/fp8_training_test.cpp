@@ -1,5 +1,5 @@
-// Training in fp8 and fp4: each recipe saves and resumes to the same bits, takes the way to and from other recipes, and
-// on several ranks has the losses of one.
+// Training in fp8 and fp4: each recipe saves and resumes to the same bits, also to and from other recipes. On several
+// ranks it has the losses of one.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -121,8 +121,8 @@ std::map<std::vector<i32>, double> losses(Model& model, bool packing) {
   return out;
 }
 
-// Rounding: a loss is a sum of at most 20 f32 terms of about 5, behind sums of at most 96 products in six products a
-// layer; 1e-5 is 2^-17, 128 units in the last place.
+// Rounding: a loss is a sum of at most 20 f32 terms of about 5. Before it are sums of at most 96 products, in six
+// products a layer; 1e-5 is 2^-17, 128 units in the last place.
 TEST(Sft, PackedAndUnpackedLossesAreTheSame) {
   for (const char* position : {"rope", "learned"}) {
     Model model(position);

@@ -19,8 +19,8 @@ class Signals : public Workshop {
     return pretrain("--lr-decay-iters 9 --log-interval 1 --save-interval 1000000 --train-iters 20000 --save " +
                     *this / "ck" + " --load " + *this / "ck" + " --metrics-file " + *this / "m.jsonl " + more);
   }
-  // The line, with signals that are sent once it has done three steps, each as soon as the one before has made it save,
-  // or after `patience`.
+  // The line, with signals that are sent once it has done three steps. Each is sent as soon as the one before has made
+  // it save, or after `patience`.
   Ran tell(const std::string& line, std::vector<int> signals, int ranks = 1, std::size_t to_rank = 0,
            std::chrono::milliseconds patience = std::chrono::minutes(1)) {
     using Clock = std::chrono::steady_clock;

@@ -43,8 +43,9 @@ std::vector<double> numbers(const std::string& metrics, const std::string& key) 
   return out;
 }
 
-// Ten steps from the same weights. The two add up in other orders: in f32 the losses part by little more than its
-// epsilon times the root of the sums' lengths, in bf16 by that of bf16 (2^-8) over the root of the tokens averaged.
+// Ten steps from the same weights. The two add up in other orders: in f32 the losses differ by little more than its
+// epsilon times the root of the sums' lengths. In bf16 they differ by that of bf16 (2^-8) over the root of the tokens
+// averaged.
 TEST_P(CudaRuns, LossesAreTheCpus) {
   const bool bf16 = std::string(GetParam()).find("--bf16") != std::string::npos;
   const Told cpu = run(GetParam(), *make_cpu_backend()), there = run(GetParam(), *gpu);

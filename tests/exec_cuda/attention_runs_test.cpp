@@ -1,5 +1,5 @@
-// Attention's backward on Hopper computes where a tile of queries lies if they are all positions from 0 on, and looks
-// it up in runs of them otherwise. All positions cut into runs at the edges of tiles are the same tiles: the same bits.
+// Attention's backward on Hopper computes where a tile of queries is, if they are all positions from 0 on. Otherwise it
+// looks it up in runs of them. All positions cut into runs at the edges of tiles are the same tiles: the same bits.
 #include <algorithm>
 #include <bit>
 #include <cmath>

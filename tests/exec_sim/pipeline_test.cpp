@@ -98,7 +98,7 @@ TEST(Pipeline, NoneStandsStillWhateverTheSends) {
     }
 }
 
-// As they are run: of what a chunk sends a rank has as many copies as micro-batches of the chunk are in flight, and a
+// As they are run: of what a chunk sends a rank has as many copies as micro-batches of the chunk are in flight. A
 // transfer begins when the receiver is ready. That is room enough: no rank waits for it, in groups of any size.
 TEST(Pipeline, NoneWaitsForACopyToBeTaken) {
   for (const ScheduleSpec& spec : all_schedules()) {

@@ -1,5 +1,5 @@
 // The parts of a ring against attention over all keys, which has tests of its own: one rank's parts after another give
-// its results of the whole, and the gradients' parts, put where their types say they lie, add up to the whole's.
+// its results of the whole. The gradients' parts, put where their types say, add up to the whole's.
 #include "ops/attention_part.h"
 
 #include "tests/kernels/run_op.h"

@@ -1,5 +1,5 @@
-// Random routings of tokens to experts, a layer's numbers for them, and what a plain loop over experts and the ops of
-// experts' rows make of these.
+// Random routings of tokens to experts, and a layer's numbers for them. What a plain loop over experts makes of these,
+// and what the ops of experts' rows do.
 #pragma once
 #include <numeric>
 

@@ -1,5 +1,5 @@
 // Random routings of tokens to experts: what the ops of experts' rows make of a whole layer is what a plain loop over
-// experts makes, whatever stands behind the rows, and however experts are numbered.
+// experts makes. It is so whatever stands behind the rows, and however experts are numbered.
 #include "tests/kernels/routings.h"
 
 namespace megalith::kernel_tests {

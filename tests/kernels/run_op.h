@@ -1,7 +1,7 @@
-// Runs one kernel as one rank, with everything a kernel may get wrong watched: guard bytes around every buffer,
-// unaligned buffers, a workspace full of NaN, inputs that must stay as they were, a second run that must give the same
-// bits, and each alias that the op allows. Arrays hold doubles that were rounded to their dtype, so that a plain
-// definition in double sees the same inputs as the kernel.
+// Runs one kernel as one rank, with everything a kernel may get wrong watched: guard bytes around every buffer;
+// unaligned buffers; a workspace full of NaN; inputs that must stay as they were; a second run that must give the same
+// bits; each alias that the op allows. Arrays hold doubles that were rounded to their dtype, so that a plain definition
+// in double sees the same inputs as the kernel.
 #pragma once
 #include <gtest/gtest.h>
 

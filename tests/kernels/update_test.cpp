@@ -221,8 +221,8 @@ TEST(AdamW, reads_marked_rows_of_the_gradient) {
       }
 }
 
-// A rule on tensors that lie in bf16: what it does to the same numbers in f32, and what is kept is rounded to the
-// nearest, of two equally near to the even one. `narrow`: a bit for each of w (never), g and the states.
+// A rule on tensors that lie in bf16: what it does to the same numbers in f32. What is kept is rounded to the nearest,
+// ties to even. `narrow`: a bit for each of w (never), g and the states.
 void expect_rounded(const UpdateRule& rule, unsigned narrow, std::optional<DType> copy, i64 n, bool split) {
   Update op{rule, 1, true, copy.has_value() || split};
   std::vector<Tensor> wide, near;
@@ -364,8 +364,8 @@ TEST(WindowUpdate, is_the_update_of_its_stretches) {
       }
 }
 
-// Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64 from w = [1, -2, 0.5],
-// where the gradient of step t (from 1) is [t, -1, 0.25 * w[2]].
+// Ten steps by torch.optim.AdamW(lr=0.1, betas=(0.9, 0.95), eps=1e-8, weight_decay=0.1) in f64, from w = [1, -2, 0.5].
+// The gradient of step t (from 1) is [t, -1, 0.25 * w[2]].
 TEST(AdamW, as_torch) {
   if (!tested(DType::f64)) GTEST_SKIP() << "this backend has no f64";
   std::vector<double> w = {1, -2, 0.5}, m(3), v(3);

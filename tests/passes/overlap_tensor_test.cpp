@@ -1,5 +1,5 @@
-// What the backward gathers again for weight gradients has products beside it, whether the forward kept what is
-// gathered or the backward makes it once more; and what a simulated GPU gains.
+// What the backward gathers again for weight gradients has products beside it. It is so whether the forward kept what
+// is gathered or the backward makes it once more. And what a simulated GPU gains.
 #include <gtest/gtest.h>
 
 #include "exec/sim/simulator.h"

@@ -1,5 +1,5 @@
-// With --overlap-grad-reduce the programs of a pipeline's last micro-batch begin the sums of gradients over ranks, each
-// as soon as its terms are whole, and the update ends them.
+// With --overlap-grad-reduce the programs of a pipeline's last micro-batch begin the sums of gradients over ranks. Each
+// begins as soon as its terms are whole, and the update ends them.
 #include <gtest/gtest.h>
 
 #include <map>

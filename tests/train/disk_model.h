@@ -28,8 +28,8 @@ class DiskModel {
   int steps() const { return int(steps_.size()); }
   std::string print(int step) const;
 
-  // Calls f with what may be left, file -> bytes and directory -> "/", by the paths below root, if the power is cut
-  // before step `cut`: all where there are few, else a choice that is the same each time.
+  // Calls f with what may be left if the power is cut before step `cut`: file -> bytes and directory -> "/", by the
+  // paths below root. All states where there are few, else a choice that is the same each time.
   using Left = std::map<std::string, std::string>;
   void for_states(int cut, const std::function<void(const Left&)>& f) const;
 

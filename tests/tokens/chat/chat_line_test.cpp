@@ -1,5 +1,5 @@
-// Members of a chat line: those of a wrong type are named, JSON text is parsed, thoughts go by all their names, and
-// what a template does not read is counted.
+// Members of a chat line: those of a wrong type are named, JSON text is parsed, and thoughts go by all their names.
+// What a template does not read is counted.
 #include "tokens/chat/chat_line.h"
 
 #include "tests/tokens/helpers.h"
