@@ -1,7 +1,7 @@
 // How a logical tensor lies over the ranks of a mesh: for each dim the ordered axes that split it, and the axes over
-// which it is Partial (a sum not yet reduced), Copy (equal bits, each rank does its own part of the work with it) or
-// Max. An axis named nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md tells the
-// whole story.
+// which it is Partial, Copy or Max. Partial: a sum not yet reduced. Copy: equal bits, each rank does its own part of
+// the work with it. An axis named nowhere is Same (equal bits, every rank does the same work with it). docs/layouts.md
+// tells the whole story.
 #pragma once
 #include <array>
 #include <initializer_list>

@@ -34,8 +34,8 @@ struct RelayoutPlan {
 };
 
 // Brings `axes`, which act as one group, to `to` (with `order` and `rotated` when that is a split). Errors: the axes
-// are in different states, no way leads there, the axes are not the innermost of their dim or only a part of a zigzag
-// or rotated split, or a dim does not divide.
+// are in different states; no way leads there; a dim does not divide; the axes are not the innermost of their dim, or
+// only a part of a zigzag or rotated split.
 RelayoutPlan relayout_plan(const Mesh& mesh, const Shape& shape, const Layout& from, AxisSet axes, State to,
                            Order order = Order::block, int rotated = 0);
 

@@ -1,6 +1,6 @@
 // The layout rule of an op is one line of data; infer_layouts() is the one function that reads it. The rule says which
-// dims of the results come from which dims of the inputs, where the op is linear, and which dims it needs whole.
-// docs/layouts.md, section 2.
+// dims of the results come from which dims of the inputs. It says where the op is linear, and which dims it needs
+// whole. docs/layouts.md, section 2.
 #pragma once
 #include <initializer_list>
 #include <string>
