@@ -1,4 +1,4 @@
-// A layer with experts. Ranks of ep x etp gather their tokens, compute each expert's rows where the expert is, and
+// A layer with experts. Ranks of ep x etp gather their tokens and compute each expert's rows where the expert is. They
 // reduce the sums to where the tokens are (Megatron's dispatcher "allgather"). Rows that are too many for a buffer are
 // computed in parts. docs/layouts.md, section 9.
 #include "models/blocks/router.h"

@@ -1,5 +1,5 @@
 // The way of tokens to experts and back, by relayouts alone: what is split over the stream's axes [s,b,..] is gathered
-// over ep and etp, and a sum over them comes back to where the stream is.
+// over ep and etp. A sum over them comes back to where the stream is.
 #pragma once
 #include "graph/builder.h"
 

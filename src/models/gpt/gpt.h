@@ -41,10 +41,10 @@ class Gpt final : public Model {
 // The recipe of a model that computes in one type.
 Precision precision_of(const ModelConfig& config, DType compute);
 
-// Adds the model for generation: `tokens` new tokens of each of `batch` sequences, which follow `length` tokens whose
-// keys and values lie in caches (leaves of role cache, updated in place). Data leaves: tokens, position_ids (i32 [s,b])
-// with "/<tokens>" behind their names, so that programs of several sizes share parameters and caches, and length (i32
-// []). Output: "logits".
+// Adds the model for generation: `tokens` new tokens of each of `batch` sequences. They follow `length` tokens whose
+// keys and values are in caches (leaves of role cache, updated in place). Data leaves: tokens and position_ids (i32
+// [s,b]), and length (i32 []). The first two have "/<tokens>" after their names, so that programs of several sizes
+// share parameters and caches. Output: "logits".
 struct DecodeShape {
   i64 tokens = 1, batch = 1;
   i64 cache_length = 0;  // most tokens a sequence may have
