@@ -13,7 +13,7 @@ struct JsonLines {
 };
 
 // Makes a file ready for a run that starts behind `iteration` (0: from the beginning), and returns its path. Lines of
-// later iterations, left by a run that got further than the checkpoint resumed from, are cut off, as is a last line
+// later iterations are cut off: a run left them that got further than the checkpoint resumed from. So is a last line
 // without its end. A run from the beginning keeps the file of an earlier one beside it, as NAME.1, NAME.2, ...
 // Something that is not a regular file (a pipe) stays as it is. Error if the file holds other things, or cannot be
 // read.
