@@ -3,12 +3,12 @@
 //   q [s,b,g,r,d]  k [t,b,g,d]  v [t,b,g,e]  rows [b] i64: sample numbers, the key of dropout
 //   starts [s,b] i32, lengths [b] i32, table [g,r,k] (optional)
 //   -> o [s,b,g,r,e], lse [s,b,g,r] (log of the softmax's denominator, kept for the gradient)
-// Values may be of another size than queries and keys (multi-head latent attention), if they are not packed.
-// A causal query at global position p sees keys p' <= p, p' > p - window (if window > 0), p' >= starts (the first
-// position of its document). One that is not causal sees all keys: of its own sequence (BERT) or of another (T5's
+// Values may be of another size than queries and keys (multi-head latent attention), if they are not packed. A causal
+// query at global position p sees keys p' <= p, p' > p - window (if window > 0). It sees keys p' >= starts, the first
+// position of its document. One that is not causal sees all keys: of its own sequence (BERT) or of another (T5's
 // decoder sees the encoder's). Either sees only keys p' < lengths of its sequence. Without any key, o is 0, lse -inf.
-// With a table a head's bias is its entry of the bucket of p' - p (ops/relative_positions.h), on both sides where it is
-// not causal (T5).
+// With a table a head's bias is its entry of the bucket of p' - p (ops/relative_positions.h). Where it is not causal
+// the buckets are of both sides (T5).
 #pragma once
 #include "graph/builder.h"
 

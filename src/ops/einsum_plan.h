@@ -1,6 +1,6 @@
-// How an einsum is computed: mostly as one matrix product (or one for each of a batch), without copies, since merged
-// letters are a matrix's rows and columns with any strides. Products of equal shapes and their sums have loops of their
-// own; the rest goes number by number.
+// How an einsum is computed: mostly as one matrix product (or one for each of a batch). It needs no copies, since
+// merged letters are a matrix's rows and columns with any strides. Products of equal shapes and their sums have loops
+// of their own; the rest goes number by number.
 #pragma once
 #include "base/dtype.h"
 #include "ops/loops.h"

@@ -15,8 +15,8 @@ struct Embedding {
 
 // ids, dy, table -> dtable [v,h]: rows of dy added up by id, in order. The table only says the type, unless
 // `accumulate`: then it is the accumulator, which the sums are added to in place (overwritten in a step's first
-// micro-batch if `starts`). With `marks`, of an accumulator on one rank, rows that no id of the step has named are left
-// as they are and count as zeros: ids, dy, acc, marks -> acc, marks [v] u8, 1 for the others.
+// micro-batch if `starts`). `marks` are of an accumulator on one rank: rows that no id of the step has named are left
+// as they are, and count as zeros. ids, dy, acc, marks -> acc, marks [v] u8, 1 for the others.
 struct EmbeddingGrad {
   static constexpr std::string_view name = "embedding_grad";
   DType dtype = DType::f32;

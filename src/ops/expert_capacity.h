@@ -1,8 +1,8 @@
 // Drops tokens that an expert has no room for (Lepikhin 2020; rules of Megatron Core).
 //   p [s,b,k], choice [s,b,k] -> p [s,b,k], choice [s,b,k] i32
-// Of the T tokens that a rank holds, an expert keeps ceil(T k / E factor): those of the largest p, or the first ones.
-// Of equal ones the earlier is kept. A dropped one's p becomes 0, its choice -1. So the result depends on how tokens
-// lie over ranks and micro-batches.
+// A rank holds T tokens. Of these an expert keeps ceil(T k / E factor): those of the largest p, or the first ones. Of
+// equal ones the earlier is kept. A dropped one's p becomes 0, its choice -1. So the result depends on how tokens lie
+// over ranks and micro-batches.
 #pragma once
 #include <cmath>
 

@@ -1,5 +1,5 @@
 // Rows of experts. A token's row stands on the rank that holds the expert, so how many rows a rank has is known from
-// the data alone. A ragged value [n,...] has as many as there can be: n = S B min(k, E / ep) ep, of which a rank holds
+// the data alone. A ragged value [n,...] has as many as there can be: n = S B min(k, E / ep) ep. Of these a rank holds
 // W = min(k, E / ep) x the tokens of its ep x etp group. The first `ends[last]` rows are there, sorted by expert; the
 // others are never read or written.
 //

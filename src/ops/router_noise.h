@@ -1,5 +1,5 @@
 // Random numbers in a router. They are keyed by the seed, the sample number of a row, and the other global indices, as
-// dropout's, so that each layout draws the same. rows [b]: the sample number of each row.
+// dropout's. So each layout draws the same. rows [b]: the sample number of each row.
 //   jitter       x [s,b,h], rows -> x times a number of [1 - eps, 1 + eps) (Fedus 2021)
 //   fake_logits  z [s,b,e], rows -> numbers of [-1, 1), or with `add` z + add times a normal number of each expert. z's
 //                gradient is the result's: a router that chooses at random goes on learning.

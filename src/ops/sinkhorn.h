@@ -1,5 +1,5 @@
-// A matrix of a rank's tokens and experts with alike sums of its rows and alike sums of its columns (Sinkhorn 1964), by
-// Megatron Core's rule. z [s,b,e] -> y [s,b,e]. With c = e^z and d1 = 1 at first, repeated:
+// A matrix of a rank's tokens and experts. Its rows have alike sums, and its columns too (Sinkhorn 1964), by Megatron
+// Core's rule. z [s,b,e] -> y [s,b,e]. With c = e^z and d1 = 1 at first, repeated:
 //   d0_t = 1/T / (sum_e d1_e c_te + 1e-8),  d1_e = 1/E / (sum_t d0_t c_te + 1e-8)
 // until the mean of d1's changes is at most 1e-4, or kMostRounds; y = d1_e c_te d0_t. It is of the T tokens that a rank
 // holds, so it depends on how tokens lie over ranks and micro-batches.

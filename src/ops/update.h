@@ -41,9 +41,9 @@ struct SumSquares {
 };
 
 // What the step decides from three sums over the whole global batch. squares [] f64 of the summed gradients, loss []
-// and tokens [] -> [4] f64: the mean loss, the gradient norm (of the mean loss), the factor each gradient is multiplied
-// by (clipping included), and 1 if the step counts or 0 if loss or norm are not finite. Means are over one token at
-// least: none has loss and norm 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
+// and tokens [] -> [4] f64: the mean loss; the gradient norm (of the mean loss); the factor that each gradient is
+// multiplied by (clipping included); 1 if the step counts, or 0 if loss or norm are not finite. Means are over one
+// token at least: none has loss and norm 0. Clipping as torch.nn.utils.clip_grad_norm_: min(1, clip / (norm + 1e-6)).
 // With `scaling` the gradients are those of a scaled loss. The last input is then the loss scale's state [3] f64, which
 // the step leaves as the next one takes it: a second result, in place. Norm and factor are without the scale.
 struct StepScalars {
