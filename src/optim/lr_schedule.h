@@ -58,8 +58,8 @@ struct LrFlags {
   std::optional<i64> wsd_decay_samples{};
 };
 
-// Errors (naming the flag): negative or crossed rates, iteration flags with --train-samples and the other way round,
-// warmup given twice or not shorter than the decay, WSD without its decay length or with one longer than the decay.
+// Errors (naming the flag): negative or crossed rates; iteration flags with --train-samples and the other way round;
+// warmup given twice or not shorter than the decay; WSD without its decay length, or with one longer than the decay.
 LrSchedule make_lr_schedule(const LrFlags& flags, const TrainLength& length);
 
 }  // namespace megalith

@@ -1,5 +1,5 @@
-// The contract of an optimizer: its flags, the tensors that it keeps beside a parameter, the numbers that the host
-// makes before each step, and the update of a parameter as a graph. Leaves, checkpoints, pools and the host's memory
+// The contract of an optimizer: its flags, the tensors that it keeps beside a parameter, and the numbers that the host
+// makes before each step. Last, the update of a parameter as a graph. Leaves, checkpoints, pools and the host's memory
 // follow from what it declares; nothing else knows an optimizer by name. docs/adding.md tells how to add one.
 #pragma once
 #include <memory>

@@ -44,8 +44,9 @@ struct Pool {
 // Whether the parameter follows --decoupled-lr: the word embeddings and the output layer, where it is given.
 bool has_own_rate(const Parameter& parameter, const OptimizerConfig& config);
 
-// Parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer, in pools
-// of about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks, Megatron's).
+// Pools of parameters whose gradients are sums over the same ranks, with the same decay, learning rate and optimizer. A
+// pool has about `size` elements (on one rank; 0: the larger of 40 million and 1 million x data-parallel ranks,
+// Megatron's).
 std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& parameters, i64 size,
                              const OptimizerConfig& config = {}, const Precision& precision = {});
 
@@ -60,9 +61,9 @@ Value state_leaf(Builder& b, const Pool& pool, const OptimizerState& state);
 void place_members(Builder& b, const std::vector<Pool>& pools, const std::vector<Parameter>& parameters);
 
 // Programs for the start of a run. take_main, for pools that starts_in_gradients(): each rank's part of the weights,
-// main and in compute precision, from the gradients' memory, where a tensor's local block is whole on the first of the
-// reduced ranks and zero on the others. spread_weights: the weights in compute precision, on all ranks, from the ranks'
-// parts.
+// main and in compute precision, from the gradients' memory. There a tensor's local block is whole on the first of the
+// reduced ranks, and zero on the others. spread_weights: the weights in compute precision, on all ranks, from the
+// ranks' parts.
 Graph take_main(const Mesh& mesh, const std::vector<Pool>& pools);
 Graph spread_weights(const Mesh& mesh, const std::vector<Pool>& pools);
 
