@@ -1,5 +1,5 @@
 // The gradient of a bias is the sum over all tokens of the gradient behind it. If that is of an activation or a norm,
-// the activation's or norm's gradient adds up what it writes (`bias`), so that it is not read once more.
+// the activation's or norm's gradient adds up what it writes (`bias`). So it is not read once more.
 #include <optional>
 
 #include "ops/activate.h"

@@ -1,7 +1,7 @@
 // New weights beside the forward (--overlap-param-gather). The update leaves a rank's part of a pool in its leaf. What
-// reads the weights next, a training step or an evaluation, gathers them in its first micro-batch: all transfers are
-// begun at its head, in the order in which the forward reads the pools, and each is waited for where its first member
-// is read. So nobody has to know between steps whether the weights are whole.
+// reads the weights next, a training step or an evaluation, gathers them in its first micro-batch. All transfers are
+// begun at its head, in the order in which the forward reads the pools. Each is waited for where its first member is
+// read. So nobody has to know between steps whether the weights are whole.
 #pragma once
 #include "optim/pools.h"
 

@@ -1,6 +1,6 @@
 // A table that is only looked up has gradients in the rows of the step's tokens alone. Where it has more rows than a
-// micro-batch has tokens, those are marked, so that the others need neither be made zero nor be read by the norm and
-// the update.
+// micro-batch has tokens, those are marked. So the others need neither be made zero nor be read by the norm and the
+// update.
 #include <algorithm>
 
 #include "ops/embedding.h"

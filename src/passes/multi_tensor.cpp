@@ -1,7 +1,7 @@
 // Nodes of one kind become one: the accumulations of small gradients, the squares of all gradients that are added up,
-// and updates of all parameters (but of those of whose gradients rows are marked). For backends where starting an op
-// costs time. (On a CPU it is the other way round: a gradient that is squared right behind its product is still in
-// cache.)
+// and updates of all parameters. Parameters whose gradients have marked rows are left out. For backends where starting
+// an op costs time. (On a CPU it is the other way round: a gradient that is squared right behind its product is still
+// in cache.)
 #include <algorithm>
 
 #include "graph/relayout_op.h"
@@ -32,8 +32,8 @@ std::vector<int> first_readers(const Graph& g) {
 
 bool is_update(const AnyOp& op) { return op.get_if<SumSquares>() || op.get_if<Update>(); }
 
-// Small accumulations into leaves become one in place of the last: those that only the update reads, and not before.
-// What is then joined to a pool or moved between ranks stays as it is, so that it can go as soon as it is there.
+// Small accumulations into leaves become one in place of the last: those that only the update reads, and not before. A
+// gradient that is then joined to a pool or moved between ranks stays as it is. So it can go as soon as it is there.
 bool join_accumulations(Graph& g) {
   const std::vector<int> readers = first_readers(g);
   std::map<std::string, std::vector<int>> groups;

@@ -50,15 +50,15 @@ bool hoist(Graph& g);            // accumulations and the update's nodes stand r
 // Which result of the op, a gradient, is the forward's made again; -1: none.
 int made_again(const AnyOp& op);
 
-// Not among them, as they are the user's choice: transfers between tensor-parallel ranks beside products, those of
-// tokens to experts and back beside the shared expert, and those of new weights beside the forward
+// Not among them, as they are the user's choice: transfers between tensor-parallel ranks beside products, and those of
+// tokens to experts and back beside the shared expert. Also those of new weights beside the forward
 // (passes/gather_ahead.h), the last of all as it looks at the order.
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
 bool gather_ahead(Graph& g);
 
-// Tools for passes: how often each value is read (by nodes, or as an output), replacing every use of the keys, and
-// dropping the marked nodes, which keeps the values' node numbers right.
+// Tools for passes: how often each value is read (by nodes, or as an output); replacing every use of the keys; dropping
+// the marked nodes, which keeps the values' node numbers right.
 std::vector<int> count_uses(const Graph& g);
 void replace_uses(Graph& g, const std::map<Value, Value>& by);
 void drop_nodes(Graph& g, const std::vector<bool>& drop);

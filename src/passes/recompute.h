@@ -1,5 +1,5 @@
-// Recomputation of activations: parts of the forward are done again right before their backward, from the part's saved
-// inputs, so that what they compute is not kept in between. Megatron's flags and meanings.
+// Recomputation of activations: parts of the forward run again right before their backward, from the part's saved
+// inputs. So what they compute is not kept in between. Megatron's flags and meanings.
 #pragma once
 #include "passes/pass.h"
 

@@ -1,6 +1,6 @@
-// What an activation or a norm gives is read by the products behind it, and once more by their weight gradients. Its
-// own gradient reads all that it was made of, so there it is made again, as one more result (`again`), and the weight
-// gradients read that: the forward's ends in the forward. They move behind the gradient if they stood before it:
+// The output of an activation or a norm is an input of the products after it, and of their weight gradients. Instead of
+// keeping it, the backward kernel, which reads the same inputs anyway, writes it again (`again`). The weight gradients
+// read that, and the forward's buffer is freed in the forward. They move behind the gradient if they stood before it:
 //   dy w^T, dw += dy y, gradient   ->   dy w^T, gradient and y, dw += dy y
 // Results are the same to the bit; the price is that y is written twice. Between y and the products there may be a
 // relayout that moves nothing; it is repeated. Of experts' rows in parts the backward repeats the activation itself,

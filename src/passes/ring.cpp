@@ -1,4 +1,4 @@
-// Attention over context-parallel ranks as a ring (Liu 2023): where keys and values are gathered for it, they go from
+// Attention over context-parallel ranks as a ring (Liu 2023): keys and values are not gathered for it. They go from
 // rank to rank instead, a block at a time, beside the attention of the block at hand.
 //   forward:   the block that lies with the queries, then the one that comes from the rank before, and so on; each part
 //              goes on from the o and lse of those before
