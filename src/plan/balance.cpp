@@ -15,8 +15,8 @@ constexpr double kTie = 1e-12;  // relative: costs that are equal but for roundi
 
 // Two searches. The least largest cost is found by bisection: whether a limit can be kept is told by filling each part
 // as far as it goes. The most even split within it is a dynamic program from the last part to the first. Part k begins
-// at one of the layers from lowest_[k] to highest_[k], and the later it begins, the later it ends best, since squares
-// of sums are Monge: so the beginning in the middle is solved first, and halves what is left to the others.
+// at one of the layers from lowest_[k] to highest_[k]. The later it begins, the later it ends best, since squares of
+// sums are Monge. So the beginning in the middle is solved first, and halves what is left to the others.
 class Balancer {
  public:
   Balancer(const std::vector<double>& costs, double first, double last, i64 parts)

@@ -3,8 +3,8 @@
 // output goes to the first rank's next chunk.
 //
 // Activations and gradients travel between neighbours in FIFO channels, one per sender and kind: forward tasks send to
-// the next virtual stage, backward tasks to the one before. The lists are made so that for every channel the order in
-// which the sender's tasks produce is the order in which the receiver's tasks consume: messages need no tags.
+// the next virtual stage, backward tasks to the one before. In every channel the sender's tasks produce in the order in
+// which the receiver's tasks consume: messages need no tags.
 //
 // Sources: 1F1B is PipeDream-Flush (Narayanan et al. 2021, arXiv 2006.09503); interleaving is Narayanan et al. 2021
 // (arXiv 2104.04473) in the order of Megatron-LM, so that its counts in flight hold; split weights are ZB-H1 of Qi et
@@ -39,10 +39,10 @@ struct ScheduleSpec {
 // micro_batches], and a last group that is full or has at least `stages` micro-batches.
 void check_schedule(const ScheduleSpec& spec);
 
-// The tasks of a rank in the order it runs them. Forwards run ahead of backwards by a warm-up of stages - stage - 1
-// tasks, with chunks > 1 by 2 (stages - stage - 1) + (chunks - 1) group; then one forward, one backward; then the
-// backwards that are left. Split weights follow `stage` backwards behind theirs: what is left of them fills the end of
-// the step.
+// The tasks of a rank in the order it runs them. Forwards run ahead of backwards by a warm-up. With one chunk it has
+// stages - stage - 1 tasks. With more it has 2 (stages - stage - 1) + (chunks - 1) group. Then one forward, one
+// backward; then the backwards that are left. Split weights follow `stage` backwards behind theirs: what is left of
+// them fills the end of the step.
 TaskList schedule(const ScheduleSpec& spec, int stage);
 
 // A rank's forwards in their order, the same on every stage: groups of micro-batches, each through all chunks. By
@@ -62,10 +62,11 @@ std::optional<StageChunk> target(const ScheduleSpec& spec, int stage, const Task
 // are between their forward and their last task (backward, or weights) share one. At least 1.
 int slots(const TaskList& tasks, int chunk);
 
-// For how many gradients a rank must be ready to receive before it comes to the tasks that take them, of those whose
-// micro-batches have been forward (so that each has its slot). A rank's backwards of a group go on while the one that
-// takes their results is still at the group's other chunks; when all slots hold results that nobody takes, ranks would
-// wait for each other. With groups of as many micro-batches as there are stages, 0. Found and tested by simulation.
+// How many gradients a rank must be ready to receive before it comes to the tasks that take them. They are of those
+// whose micro-batches have been forward, so that each has its slot. A rank's backwards of a group go on while the one
+// that takes their results is still at the group's other chunks. When all slots hold results that nobody takes, ranks
+// would wait for each other. With groups of as many micro-batches as there are stages, 0. Found and tested by
+// simulation.
 int gradients_ahead(const ScheduleSpec& spec);
 
 // The most (micro-batch, chunk) pairs between their forward and their last task at once: what a rank's activations

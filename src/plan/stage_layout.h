@@ -14,8 +14,8 @@ namespace megalith {
 // is not the first letter, L not the last. `modules` gets the number of those drawn.
 std::vector<i64> parse_stage_layout(std::string_view text, i64* modules = nullptr);
 
-// The same, for a model of so many layers on so many pipeline ranks. Error if the stages do not divide by the ranks,
-// the layers, or the modules that it draws, are not those of the text, or a rank would hold nothing at all.
+// The same, for a model of so many layers on so many pipeline ranks. Error if the stages do not divide by the ranks, or
+// if a rank would hold nothing. So are layers, or modules that it draws, that are not those of the text.
 std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks, i64 depths = 0);
 
 }  // namespace megalith
