@@ -1,5 +1,5 @@
-// A checkpoint on its way, beside the training: each rank's thread writes its part, then the first rank's makes the
-// checkpoint appear by one rename, and once all is in place, deletes old ones. Ranks tell each other how far they are
+// A checkpoint on its way, beside the training: each rank's thread writes its part. Then the first rank's makes the
+// checkpoint appear by one rename and, once all is in place, deletes old ones. Ranks tell each other how far they are
 // over the control plane, at moments that the training loop chooses: no thread but its own ever speaks to other ranks.
 #pragma once
 #include <future>

@@ -25,8 +25,8 @@ Schedules choose_schedules(const Options& flags, const nlohmann::json& stored, c
 // ..."; empty if there are none. `told`: the names of those that the checkpoint has; others are not compared.
 std::string changed_settings(const Options& flags, const Options& stored, const std::set<std::string>& told);
 
-// What makes the order of training samples another than the saved run's (a blend, a split, a seed, how many are asked
-// for, ...), and what that means from `start` on; empty if it is the same, also on other numbers of ranks.
+// What makes the order of training samples differ from the saved run's: a blend, a split, a seed, how many are asked
+// for, ... And what that means from `start` on. Empty if it is the same, also on other numbers of ranks.
 std::string changed_samples(const Options& flags, const Options& stored, const std::set<std::string>& told,
                             const RunState& start);
 
