@@ -1,7 +1,7 @@
 // What a run of so many tokens takes: days, money and energy, and how much of the time is useful where GPUs fail.
 //
-// Saves are spaced by Daly's formula (A higher order estimate of the optimum checkpoint interval for restart dumps,
-// FGCS 2006), with his expected time of a run.
+// Saves are spaced by Daly's formula, with his expected time of a run. The paper: A higher order estimate of the
+// optimum checkpoint interval for restart dumps, FGCS 2006.
 #pragma once
 #include "base/dtype.h"
 
