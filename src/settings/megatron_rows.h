@@ -1,5 +1,5 @@
 // The rows from which megatron_flags() is made. Flags are separated by spaces. A `=` after a flag says that it takes a
-// value, `=*` any number of them, `=a|b` or `=*a|b` values of which a and b ask for what is so without the flag.
+// value, `=*` any number of them. After `=a|b` or `=*a|b` the values a and b ask for what is so without the flag.
 // `--no-x` stands for Megatron's `--disable-x` too.
 #pragma once
 #include <span>
