@@ -5,8 +5,8 @@
 
 namespace megalith {
 
-// Memory beside the model's own is bounded: two chunks of a file for each of a few threads, and where the state lies
-// elsewhere, or weights have a copy in compute precision, a piece of 16 MiB. Without `with_optimizer`: weights only.
+// Memory beside the model's own is bounded: two chunks of a file for each of a few threads. A piece of 16 MiB is added
+// where the state is elsewhere, or weights have a copy in compute precision. Without `with_optimizer`: weights only.
 // Error, before anything is read, if names, shapes or types are others: f32 state may be any float, also where it is
 // kept in bf16. ModelState::finish() is left to the caller, who knows whether all ranks have succeeded.
 void read_state(const TensorReader& tensors, bool with_optimizer, ModelState& model);
