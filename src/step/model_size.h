@@ -5,8 +5,8 @@
 // sliding window is not discounted. Rows of vocabulary padding count. Norms, softmax, lookups, the loss, dropout, the
 // optimizer and recomputation do not.
 //
-// Two conventions are in use for causal attention: half of its square, which is what a kernel computes (here and in
-// Megatron), and the whole square (PaLM's MFU, nanoGPT, llm.c), which is `attention_flops` more for a causal model.
+// Two conventions are in use for causal attention: half of its square, or the whole. Half is what a kernel computes
+// (here and in Megatron). The whole (PaLM's MFU, nanoGPT, llm.c) is `attention_flops` more for a causal model.
 #pragma once
 #include "models/model.h"
 

@@ -26,7 +26,7 @@ struct StagePiece : ModelPiece {
 
 // Programs "forward", "backward", "weights" (where they are tasks of their own) and "evaluate" of each piece, with its
 // suffix, and "update". Where gradients are reduced beside the backward, "last-backward" (or "last-weights") is that of
-// the last micro-batch, which begins their sums over ranks as they become whole; the update waits for them. What goes
+// the last micro-batch. It begins their sums over ranks as they become whole, and the update waits for them. What goes
 // to neighbours lies in leaves: "in" and "out" of the forward, "dout" and "din" of the backward, with the suffix.
 struct PipelineStage {
   PipelineSpec spec;

@@ -102,7 +102,7 @@ void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
 }
 
 // Sums over ranks of what is whole when the piece is through with its last micro-batch. Backwards go from the rank's
-// last piece to its first, so a pool is whole with the first of the pieces that have members in it.
+// last piece to its first. So a pool is whole with the first of the pieces that have members in it.
 void StepPlanner::begin_sums(const TrainedPiece& built) {
   Builder b(*built.graph);
   b.set_phase(Phase::update), b.set_module("gradients");
