@@ -152,7 +152,7 @@ bool BpeEncoder::stay_apart(const Word& text, size_t size, i32 left, i32 right) 
 // Tokens are the encoding of a word exactly if each two neighbours are the encoding of their own text: merges go by
 // rank and place, so up to the first one across a border all are those that the two texts see alone. Within a window
 // that holds by itself; where a window follows another it is checked. A window starts at a border in the one before it,
-// a quarter before its end, so that what the end did to the tokens there is hardly ever seen.
+// a quarter before its end. So what the end did to the tokens there is hardly ever seen.
 template <class Word>
 bool BpeEncoder::encode_windows(const Word& word, size_t size, size_t window, i32*& out) {
   size_t before = 0;  // symbols of the last token

@@ -1,5 +1,5 @@
-// Byte-pair encoding of one word: from single bytes (or other first symbols) on, merge the neighbours whose pair has
-// the lowest rank, the leftmost of equal ones, until no pair has a rank. Symbols are token ids.
+// Byte-pair encoding of one word: it begins with single bytes (or other first symbols). It merges the neighbours whose
+// pair has the lowest rank, the leftmost of equal ones, until no pair has a rank. Symbols are token ids.
 #pragma once
 #include <array>
 #include <vector>

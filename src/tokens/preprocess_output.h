@@ -1,5 +1,5 @@
-// The datasets that preprocess-data writes: one per key. With several parts, documents are dealt to them in turn and
-// the parts are put together at the end, which is the order of Megatron's --partitions.
+// The datasets that preprocess-data writes: one per key. With several parts, documents are dealt to them in turn, and
+// the parts are put together at the end. That is the order of Megatron's --partitions.
 #pragma once
 #include <memory>
 #include <string>

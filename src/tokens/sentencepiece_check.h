@@ -29,8 +29,8 @@ struct SentencePieceModel {
   std::vector<i32> byte_ids() const;  // of the pieces of all 256 bytes; empty if one is missing
 };
 
-// The pieces of a model. Fails, naming `file`, if the bytes are not a protobuf message, or the table of replacements in
-// it would lead the library out of its memory.
+// The pieces of a model. Fails, naming `file`, if the bytes are not a protobuf message. So does a table of replacements
+// that would lead the library out of its memory.
 SentencePieceModel read_sentencepiece_model(std::string_view bytes, const std::string& file);
 
 }  // namespace megalith

@@ -6,9 +6,9 @@
 namespace megalith::chat {
 
 // Renders the conversation. `generations` are the template's {% generation %} marks if it has them. Else the template
-// is rendered once more up to each assistant's turn (with add_generation_prompt, whose header is then not the
-// assistant's, if that is how the turn begins) and up to its end: the turn is what lies between. Fails if one rendering
-// does not begin with the other, as with templates that change what came before.
+// is rendered once more up to each assistant's turn and up to its end: the turn is the text between. The first of these
+// has add_generation_prompt if the turn begins so; its header is then not the assistant's. Fails if one rendering does
+// not begin with the other, as with templates that change what came before.
 Rendered render_chat(const ChatFormat& format, const Chat& chat);
 
 }  // namespace megalith::chat

@@ -1,4 +1,4 @@
-// BPE on characters (with tokens for bytes and for the unknown), or on bytes where the vocabulary has all of GPT-2's
+// BPE on characters, with tokens for bytes and for the unknown. Or on bytes, where the vocabulary has all of GPT-2's
 // alphabet and the pieces come in it.
 #include <algorithm>
 #include <optional>

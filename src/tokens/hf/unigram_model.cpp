@@ -1,5 +1,5 @@
-// Unigram: of all ways to write a piece as tokens, the one with the highest sum of scores, by dynamic programming over
-// the places in the piece.
+// Unigram: of all ways to write a piece as tokens, the one with the highest sum of scores. It is found by dynamic
+// programming over the places in the piece.
 #include <fmt/core.h>
 
 #include <algorithm>
