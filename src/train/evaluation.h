@@ -17,8 +17,8 @@ class Evaluation {
   Evaluation(const Options& options, const PlannedStep& step, const Coord& coord, Ranks& ranks, Trainer& trainer)
       : o_(options), step_(step), coord_(coord), ranks_(ranks), trainer_(trainer) {}
 
-  // The mean losses, by name, over --eval-iters global batches, behind those of `done` evaluations before if the set
-  // has as many, or over the `whole` set. To be called by all ranks; the same on all.
+  // The mean losses, by name, over --eval-iters global batches, or over the `whole` set. The batches come after those
+  // of `done` evaluations before, if the set has as many. To be called by all ranks; the same on all.
   std::vector<NamedValue> losses(const std::shared_ptr<const Dataset>& set, i64 done, bool whole);
 
  private:
