@@ -13,8 +13,10 @@ find_program(CCACHE ccache)
 if(CCACHE)
   # Without the checkout's own path in it a result serves every other checkout. The sloppiness lets ccache take
   # precompiled headers.
+  # Depend mode compares whole headers. Without it a precompiled header would serve a checkout that differs in comments,
+  # where GCC no longer knows that it has read these headers.
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR}
-    CCACHE_SLOPPINESS=pch_defines,time_macros ${CCACHE})
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_DEPEND=1 ${CCACHE})
 endif()
 
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
