@@ -31,7 +31,7 @@ class FlipFault final : public PlantedFault {
   void run_begins(int program, bool, int) override {
     if (is_now_ && is_gradient_ && site_.plan.programs[size_t(program)].name == "update") flip();
   }
-  void after(int program, int instruction, std::span<std::byte* const>) override {
+  void after(int program, int instruction, const InstructionMemory&) override {
     if (is_now_ && is_gradient_ && program == last_program_ && instruction == last_writer_) flip();
   }
 

@@ -43,11 +43,11 @@ class NanFault final : public PlantedFault {
   }
   void step_repeats() override { runs_.begin(); }
   void run_begins(int program, bool, int) override { micro_batch_now_ = runs_.next(program); }
-  void after(int program, int instruction, std::span<std::byte* const> outs) override {
+  void after(int program, int instruction, const InstructionMemory& memory) override {
     if (iteration_ != fault_.iteration || micro_batch_now_ != micro_batch_) return;
     if (instruction != places_[size_t(program)]) return;
     const DType type = out_of(size_t(program)).dtype;
-    put_nan(type, outs[0] + element_ * size_of(type));
+    put_nan(type, memory.outs[0] + element_ * size_of(type));
   }
 
  private:

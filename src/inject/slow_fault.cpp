@@ -24,7 +24,7 @@ class SlowFault final : public PlantedFault {
     is_now_ = iteration >= fault_.iteration && iteration < fault_.iteration + steps_;
   }
   void before(int, int) override { began_ = is_now_ ? steady_seconds() : 0; }
-  void after(int program, int instruction, std::span<std::byte* const>) override {
+  void after(int program, int instruction, const InstructionMemory&) override {
     if (!is_now_) return;
     const AnyOp& op = plan_.programs[size_t(program)].instructions[size_t(instruction)].op;
     if (op.get_if<Relayout>() || op.get_if<Wait>()) return;

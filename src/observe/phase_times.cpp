@@ -65,7 +65,7 @@ void PhaseTimes::run_begins(int program, bool, int) {
     add({kForwardBackward, receives ? kForwardRecv : kBatch});
 }
 
-void PhaseTimes::after(int program, int instruction, std::span<std::byte* const>) {
+void PhaseTimes::after(int program, int instruction, const InstructionMemory&) {
   if (is_on_) add(tags_[size_t(program)][size_t(instruction)]);
 }
 

@@ -16,7 +16,7 @@ class PhaseTimes final : public RunWatch {
   void step_begins();
   void step_ends() { is_on_ = false; }
   void run_begins(int program, bool first, int slot) override;
-  void after(int program, int instruction, std::span<std::byte* const> outs) override;
+  void after(int program, int instruction, const InstructionMemory& memory) override;
   // Seconds of an iteration since the last call: first all of it, which is "interval-time", then the phases.
   std::vector<NamedValue> take();
 

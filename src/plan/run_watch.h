@@ -6,13 +6,18 @@
 
 namespace megalith {
 
+// Where an instruction's inputs and results lie, on this rank.
+struct InstructionMemory {
+  std::span<std::byte*const> ins, outs;
+};
+
 class RunWatch {
  public:
   virtual ~RunWatch() = default;
   virtual void run_begins(int /*program*/, bool /*first*/, int /*slot*/) {}
   virtual void before(int /*program*/, int /*instruction*/) {}
-  // `outs`: this rank's results. Those of a relayout on a lane are there behind its Wait, which is given the same.
-  virtual void after(int /*program*/, int /*instruction*/, std::span<std::byte* const> /*outs*/) {}
+  // The result of a relayout on a lane is there behind its Wait, which is given the same memory.
+  virtual void after(int /*program*/, int /*instruction*/, const InstructionMemory& /*memory*/) {}
   virtual void run_ends(int /*program*/) {}
   virtual void step_repeats() {}  // the runs to come are those of the last step once more
 };
@@ -30,8 +35,8 @@ class RunWatches final : public RunWatch {
   void before(int program, int instruction) override {
     for (RunWatch* w : all_) w->before(program, instruction);
   }
-  void after(int program, int instruction, std::span<std::byte* const> outs) override {
-    for (RunWatch* w : all_) w->after(program, instruction, outs);
+  void after(int program, int instruction, const InstructionMemory& memory) override {
+    for (RunWatch* w : all_) w->after(program, instruction, memory);
   }
   void run_ends(int program) override {
     for (RunWatch* w : all_) w->run_ends(program);

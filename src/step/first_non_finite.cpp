@@ -1,8 +1,11 @@
 #include "step/first_non_finite.h"
 
+#include <algorithm>
+#include <array>
 #include <cmath>
 
 #include "graph/relayout_op.h"
+#include "ops/grouped_product.h"
 #include "plan/tensor_names.h"
 
 namespace megalith {
@@ -38,22 +41,79 @@ bool is_under_way(const AnyOp& op) {
   return relayout && relayout->lane != 0;
 }
 
+// Ops whose result is rows of experts (ops/ragged.h): the first ones are there, so many as the input `ends` says.
+bool makes_rows(const AnyOp& op) {
+  constexpr std::array<std::string_view, 6> kOps = {"gather_rows", "expert_activation", "expert_activation_grad",
+                                                    "expert_bias", "gather_weights",    "dot_expert_bias"};
+  if (const auto* product = op.get_if<GroupedProduct>()) return !product->sums_rows();
+  return std::ranges::find(kOps, op.name()) != kOps.end();
+}
+
+// What is made of rows, one for one.
+std::vector<bool> buffers_of_rows(const Program& p) {
+  std::vector<bool> rows(p.buffers.size());
+  for (const Instruction& in : p.instructions)
+    for (const int out : in.outs) {
+      const Type& type = p.buffers[size_t(out)].type;
+      const bool from_rows = std::ranges::any_of(in.ins, [&](int b) {
+        const Type& of = p.buffers[size_t(b)].type;
+        return rows[size_t(b)] && type.ndim() > 0 && of.dim(0) == type.dim(0);
+      });
+      rows[size_t(out)] = makes_rows(in.op) || from_rows;
+    }
+  return rows;
+}
+
 }  // namespace
 
 FirstNonFinite::FirstNonFinite(const PlannedStep& step, const Coord& coord)
-    : step_(step), plan_(step.plan), coord_(coord), count_(step.plan) {}
+    : step_(step), plan_(step.plan), coord_(coord), count_(step.plan) {
+  for (const Program& p : plan_.programs) rows_.push_back(buffers_of_rows(p));
+}
+
+void FirstNonFinite::look_at_weights(Interpreter& interpreter) {
+  for (const Leaf& leaf : plan_.leaves) {
+    const std::byte* data = leaf.role == Role::parameter ? interpreter.host_view(leaf) : nullptr;
+    if (!data || found_) continue;
+    const i64 elements = leaf.bytes / size_of(leaf.type.dtype);
+    const Scan s = scan(leaf.type.dtype, data, elements);
+    if (s.count == 0) continue;
+    NonFinite& out = found_.emplace();
+    out.when = {.micro_batch = -1};
+    out.tensor = out.parameter = leaf.name, out.op = out.phase = out.module = "weight";
+    if (const size_t at = leaf.name.find("layers."); at != std::string::npos)
+      out.layer = std::atoll(leaf.name.c_str() + at + std::string_view("layers.").size());
+    out.count = s.count, out.elements = elements;
+  }
+}
+
+// Of rows of experts those that are there; 0 where that is not known.
+i64 FirstNonFinite::elements_there(const Program& p, int instruction, size_t out,
+                                   const InstructionMemory& memory) const {
+  const Instruction& in = p.instructions[size_t(instruction)];
+  const Type local = local_type(plan_.mesh, p.buffers[size_t(in.outs[out])].type);
+  if (!rows_[size_t(&p - plan_.programs.data())][size_t(in.outs[out])]) return local.elements();
+  if (!makes_rows(in.op)) return 0;
+  for (size_t k = 0; k < in.ins.size(); ++k) {
+    const Type ends = local_type(plan_.mesh, p.buffers[size_t(in.ins[k])].type);
+    if (ends.dtype != DType::i32 || ends.ndim() != 2) continue;
+    const i64 rows = reinterpret_cast<const i32*>(memory.ins[k])[ends.elements() - 1];
+    return std::clamp<i64>(rows, 0, local.dim(0)) * (local.elements() / std::max<i64>(local.dim(0), 1));
+  }
+  return 0;
+}
 
 void FirstNonFinite::run_begins(int program, bool, int) { micro_batch_ = count_.next(program); }
 
-void FirstNonFinite::after(int program, int instruction, std::span<std::byte* const> outs) {
+void FirstNonFinite::after(int program, int instruction, const InstructionMemory& memory) {
   if (found_) return;
   const Program& p = plan_.programs[size_t(program)];
   const Instruction& in = p.instructions[size_t(instruction)];
   if (is_under_way(in.op)) return;
-  for (size_t k = 0; k < outs.size() && k < in.outs.size(); ++k) {
+  for (size_t k = 0; k < memory.outs.size() && k < in.outs.size(); ++k) {
     const Type& type = p.buffers[size_t(in.outs[k])].type;
-    const i64 elements = local_type(plan_.mesh, type).elements();
-    const Scan s = scan(type.dtype, outs[k], elements);
+    const i64 elements = elements_there(p, instruction, k, memory);
+    const Scan s = scan(type.dtype, memory.outs[k], elements);
     if (s.count == 0) continue;
     describe(p, instruction, type, s.first);
     found_->count = s.count, found_->elements = elements;
@@ -70,18 +130,22 @@ void FirstNonFinite::describe(const Program& p, int instruction, const Type& typ
   out.op = in.op.name(), out.phase = name_of(in.phase);
   out.module = in.origin.module, out.stack = in.origin.stack, out.layer = in.origin.layer;
   out.parameter = parameter_of(plan_, p, in);
-  const Leaf* tokens = plan_.find_leaf("tokens");
-  if (!tokens && step_.pipeline)
-    for (const StagePiece& piece : step_.pipeline->pieces)
-      if (!tokens) tokens = plan_.find_leaf("tokens" + piece.suffix);
-  if (!tokens) tokens = plan_.find_leaf("labels");
-  const bool is_of_tokens = tokens && tokens->type.ndim() == 2 && type.ndim() >= 2 &&
-                            type.dim(0) == tokens->type.dim(0) && type.dim(1) == tokens->type.dim(1);
+  const Type* of = tokens();
+  const bool is_of_tokens = of && type.ndim() >= 2 && type.dim(0) == of->dim(0) && type.dim(1) == of->dim(1);
   if (!is_of_tokens) return;
   const Shape local = local_shape(plan_.mesh, type.shape, type.layout);
   const i64 inner = count(local) / (local[0] * local[1]);
   out.position = indices(plan_.mesh, type.shape, type.layout, coord_, 0)[size_t(at / inner / local[1])];
   out.row = at / inner % local[1];
+}
+
+// Of something that is [s,b,...]: what a piece reads, or gets from the piece before it.
+const Type* FirstNonFinite::tokens() const {
+  for (const Leaf& leaf : plan_.leaves)
+    if (leaf.role == Role::input && leaf.type.ndim() >= 2)
+      for (const char* name : {"tokens", "labels", "in"})
+        if (leaf.name.starts_with(name)) return &leaf.type;
+  return nullptr;
 }
 
 // In the backward stages come the other way round.

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "plan/micro_batch_count.h"
 #include "plan/run_watch.h"
@@ -29,11 +30,15 @@ struct NonFinite {
 class FirstNonFinite final : public RunWatch {
  public:
   FirstNonFinite(const PlannedStep& step, const Coord& coord);
+  // Before the runs: a weight that is not finite is the first.
+  void look_at_weights(Interpreter& interpreter);
   void run_begins(int program, bool first, int slot) override;
-  void after(int program, int instruction, std::span<std::byte* const> outs) override;
+  void after(int program, int instruction, const InstructionMemory& memory) override;
   const std::optional<NonFinite>& found() const { return found_; }
 
  private:
+  i64 elements_there(const Program& program, int instruction, size_t out, const InstructionMemory& memory) const;
+  const Type* tokens() const;
   void describe(const Program& program, int instruction, const Type& type, i64 at);
   void set_stage(const Program& program, NonFinite::When& when) const;
 
@@ -42,6 +47,7 @@ class FirstNonFinite final : public RunWatch {
   Coord coord_;
   MicroBatchCount count_;
   i64 micro_batch_ = 0;
+  std::vector<std::vector<bool>> rows_;  // by program and buffer: rows of experts, some of which nobody writes
   std::optional<NonFinite> found_;
 };
 

@@ -32,7 +32,7 @@ ordered_json json_of(const IncidentReport& i) {
   const NonFinite& f = i.first->what;
   ordered_json j{{"rank", i.first->rank},
                  {"data_parallel_rank", i.data_parallel_rank},
-                 {"micro_batch", f.when.micro_batch},
+                 {"micro_batch", f.when.micro_batch},  // -1: before the first
                  {"phase", f.phase},
                  {"layer", f.layer},
                  {"module", f.module},
@@ -94,7 +94,7 @@ std::string IncidentReport::cause_text() const {
                   f.layer >= 0 ? fmt::format("layer {}", f.layer) : "no layer", f.tensor, f.count, f.elements);
   if (document)
     out += fmt::format(", document {} of {}", document->document, document->prefix);
-  else
+  else if (f.when.micro_batch >= 0)
     out += fmt::format(", micro-batch {}", f.when.micro_batch);
   return out;
 }

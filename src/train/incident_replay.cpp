@@ -64,6 +64,7 @@ std::optional<FoundOnRank> replay(const ReplaySite& site, std::shared_ptr<const 
                                   const LoaderConfig& config, i64 micro_batches) {
   const KeptLeaves kept(site.step.plan, site.interpreter);
   FirstNonFinite first(site.step, site.coord);
+  first.look_at_weights(site.interpreter);
   {
     DataLoader loader(std::move(dataset), config);
     site.watches.add(&first);

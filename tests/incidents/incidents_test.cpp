@@ -121,6 +121,32 @@ TEST_P(Layouts, NameTheRank) {
 INSTANTIATE_TEST_SUITE_P(Two, Layouts,
                          testing::Values("", "--tensor-model-parallel-size 2", "--pipeline-model-parallel-size 2"));
 
+// Ranks with experts have room for more rows than there are: what nobody wrote is not taken for a number.
+TEST_F(Incidents, LookAtRowsThatAreThere) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  const std::string data = letters();
+  const std::vector<Planting> plantings = {{"head.einsum.0", 1, -1, 7, 1, 1}};
+  const Ran ran = megalith(run(data,
+                               "--num-experts 4 --moe-router-topk 2 --expert-model-parallel-size 2 "
+                               "--global-batch-size 8 " +
+                                   inject(plantings)),
+                           {.ranks = 2});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  expect_all_named(plantings, data, [&](int i) { return incident(i); });
+}
+
+// A weight that is not finite is the cause, and no document.
+TEST_F(Incidents, NameTheWeight) {
+  const Ran ran = megalith(run(letters(),
+                               "--train-iters 3 --save-interval 3 --inject-allowed --inject "
+                               "flip@0:2:weight:name=decoder.final_layernorm.weight:bit=30"));
+  EXPECT_EQ(ran.exit_code, 1);
+  EXPECT_NE(ran.err.find("weights are not finite"), std::string::npos) << ran.err;
+  EXPECT_NE(ran.err.find("tensor decoder.final_layernorm.weight (1 of 32 numbers)"), std::string::npos) << ran.err;
+  EXPECT_EQ(ran.err.find("document"), std::string::npos) << ran.err;
+  EXPECT_FALSE(std::filesystem::exists(*this / "save/iter_0000003"));
+}
+
 // A step that is skipped, and run again to find out why, leaves nothing behind.
 TEST_F(Incidents, LeaveNoTrace) {
   const std::string data = letters();

@@ -81,7 +81,7 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   const double began = s.with_others ? now() : 0;
   s.begun_by ? works.kernel.finish(args) : works.kernel.run(args);
   if (s.with_others) with_others_ += now() - began;
-  if (watch_) watch_->after(program, instruction, outs);
+  if (watch_) watch_->after(program, instruction, {ins, outs});
 }
 
 void Executor::run(int program, bool first, int slot) {
