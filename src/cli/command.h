@@ -17,6 +17,8 @@ int command_blame(int argc, const char* const* argv);
 int command_plan(int argc, const char* const* argv);
 int command_calibrate(int argc, const char* const* argv);
 int command_launch(int argc, const char* const* argv);
+int command_report(int argc, const char* const* argv);
+int command_compare(int argc, const char* const* argv);
 int command_flags(int argc, const char* const* argv);
 
 }  // namespace megalith

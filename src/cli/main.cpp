@@ -40,6 +40,8 @@ constexpr Entry kCommands[] = {
     {"plan", "find the layouts of a model on so many GPUs: memory, time, cost, the command", megalith::command_plan},
     {"calibrate", "measure this machine's device: a file of facts that plans are made from",
      megalith::command_calibrate},
+    {"report", "a run's curves, times and incidents as one HTML file", megalith::command_report},
+    {"compare", "two runs: flags, losses, speed", megalith::command_compare},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 

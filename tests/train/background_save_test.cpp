@@ -243,8 +243,8 @@ TEST(BackgroundSave, that_one_rank_cannot_prepare_ends_no_run) {
   EXPECT_NE(said.find("checkpoint at iteration 3 was not saved, training goes on: rank 1: the host's memory ran out"),
             std::string::npos)
       << said;
-  EXPECT_EQ(names_in(dir), (std::vector<std::string>{"arguments_0000000.txt", "iter_0000001", "iter_0000002",
-                                                     "iter_0000004", "iter_0000005", kLatestFile}));
+  EXPECT_EQ(names_in(dir), (std::vector<std::string>{"arguments_0000000.txt", "goodput.jsonl", "iter_0000001",
+                                                     "iter_0000002", "iter_0000004", "iter_0000005", kLatestFile}));
 }
 
 // A directory whose name is no UTF-8, which JSON can't hold: saved, and found again with its copies.

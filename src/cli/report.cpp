@@ -1,0 +1,94 @@
+// megalith report RUN_DIR [--html FILE] [--baseline RUN_DIR], megalith compare A B [--tolerance T]
+#include "report/report.h"
+
+#include <cmath>
+#include <cstdio>
+
+#include "base/append_file.h"
+#include "cli/command.h"
+#include "cli/own_flags.h"
+#include "report/compare.h"
+
+namespace megalith {
+
+namespace {
+
+struct ReportFlags {
+  std::string run, html, baseline, metrics, baseline_metrics, dcgm;
+};
+
+void list_fields(ReportFlags& c, config::FieldList& f) {
+  f.group("Report");
+  f.add("run", c.run, "The run's --save directory; also without the flag.").shown_as("RUN_DIR").also_bare();
+  f.add("html", c.html, "The page to write; default: RUN_DIR/report.html.").shown_as("FILE");
+  f.add("metrics", c.metrics,
+        "The run's metrics file; default: the one of its --metrics-file, or RUN_DIR/metrics.jsonl.")
+      .shown_as("FILE");
+  f.add("baseline", c.baseline, "Another run: its curves, flags and losses are set beside.").shown_as("RUN_DIR");
+  f.add("baseline-metrics", c.baseline_metrics, "The metrics file of that run.").shown_as("FILE");
+  f.add("dcgm", c.dcgm, "Not built: clocks and temperatures of GPUs beside slow iterations.").shown_as("FILE");
+}
+
+struct CompareFlags {
+  std::vector<std::string> runs, metrics;
+  double tolerance = 0;
+};
+
+void list_fields(CompareFlags& c, config::FieldList& f) {
+  f.group("Comparison");
+  f.add("runs", c.runs, "The --save directories of two runs; also without the flag.").shown_as("A B");
+  f.add("metrics", c.metrics, "Their metrics files; default: those of their --metrics-file, or metrics.jsonl there.")
+      .shown_as("FILE FILE");
+  f.add("tolerance", c.tolerance, "Losses may differ by so much; beyond it the exit status is 1.");
+}
+
+// Whole, or not at all: a report that is there stays until the new one is complete.
+void write_page(const std::string& path, const std::string& text) {
+  const std::string part = path + ".tmp";
+  {
+    std::error_code none;
+    std::filesystem::remove(part, none);
+    AppendFile file(part, "report");
+    check(file.append(text), "report {}: it could not be written: choose another place", path);
+  }
+  std::error_code error;
+  std::filesystem::rename(part, path, error);
+  check(!error, "report {}: cannot write it ({}): choose another place", path, error.message());
+}
+
+}  // namespace
+
+int command_report(int argc, const char* const* argv) {
+  ReportFlags c;
+  if (!read_flags(c, argc, argv)) return 0;
+  check(!c.run.empty(), "give the --save directory of a run: megalith report RUN_DIR");
+  check(c.dcgm.empty(), "--dcgm {}: not built yet: leave it out", c.dcgm);
+  check(c.baseline_metrics.empty() || !c.baseline.empty(), "--baseline-metrics needs --baseline");
+  const report::RunFiles run = report::read_run(c.run, c.metrics);
+  std::optional<report::RunFiles> baseline;
+  if (!c.baseline.empty()) baseline = report::read_run(c.baseline, c.baseline_metrics);
+  const std::string path = c.html.empty() ? (std::filesystem::path(c.run) / "report.html").string() : c.html;
+  write_page(path, html_report(run, baseline ? &*baseline : nullptr));
+  for (const std::string& note : run.notes) log::info("{}", note);
+  log::say("{}", path);
+  return 0;
+}
+
+int command_compare(int argc, const char* const* argv) {
+  CompareFlags c;
+  std::vector<std::string> words(argv + 1, argv + argc);
+  if (!words.empty() && !words[0].starts_with("-")) words.insert(words.begin(), "--runs");  // which takes both
+  if (!read_flags(c, words)) return 0;
+  check(c.runs.size() == 2, "give the --save directories of two runs: megalith compare A B");
+  check(c.metrics.empty() || c.metrics.size() == 2, "--metrics: give two files, one for each run");
+  check(c.tolerance >= 0 && std::isfinite(c.tolerance), "--tolerance {}: give a number that is not negative",
+        c.tolerance);
+  const bool named = !c.metrics.empty();
+  const report::RunFiles a = report::read_run(c.runs[0], named ? c.metrics[0] : "");
+  const report::RunFiles b = report::read_run(c.runs[1], named ? c.metrics[1] : "");
+  const report::TextComparison compared = compare_runs(a, b, c.tolerance);
+  fmt::print("{}", compared.text);
+  return compared.differs ? 1 : 0;
+}
+
+}  // namespace megalith

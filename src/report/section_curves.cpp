@@ -1,0 +1,93 @@
+#include <fmt/core.h>
+
+#include <set>
+
+#include "report/chart.h"
+#include "report/sections.h"
+
+namespace megalith::report {
+
+namespace {
+
+struct KnownCurve {
+  const char* name;
+  ChartSpec spec;
+};
+
+const std::vector<KnownCurve>& known_curves() {
+  static const std::vector<KnownCurve> known = {
+      {"lm_loss", {.title = "lm loss", .wide = true}},
+      {"grad_norm", {.title = "Gradient norm"}},
+      {"learning_rate", {.title = "Learning rate", .from_zero = true}},
+      {"tokens_per_second", {.title = "Tokens per second", .from_zero = true}},
+      {"iteration_ms", {.title = "Time of an iteration", .unit = "ms", .from_zero = true}},
+      {"mfu", {.title = "MFU", .unit = "%", .scale = 100, .from_zero = true}},
+      {"tflops", {.title = "TFLOP/s per device", .from_zero = true}},
+      {"data_wait_ms", {.title = "Wait for data, an iteration", .unit = "ms", .from_zero = true}},
+      {"global_batch_size", {.title = "Global batch size", .unit = "samples", .from_zero = true}},
+      {"loss_scale", {.title = "Loss scale"}},
+      {"params_norm", {.title = "Norm of the parameters"}},
+  };
+  return known;
+}
+
+bool is_constant(const MetricCurve* c) {
+  if (!c) return true;
+  for (const CurvePoint& p : c->points)
+    if (p.value != c->points.front().value) return false;
+  return true;
+}
+
+// Of these a constant tells nothing.
+bool is_dull(const std::string& name, const MetricCurve* run, const MetricCurve* baseline) {
+  return (name == "loss_scale" || name == "global_batch_size") && is_constant(run) && is_constant(baseline);
+}
+
+bool is_validation(const std::string& name) { return name.starts_with("validation_"); }
+
+bool is_other_loss(const std::string& name) {
+  return name.find("loss") != std::string::npos && !name.starts_with("moe/") && name != "lm_loss" &&
+         name.find("loss_scale") == std::string::npos;
+}
+
+const MetricCurve* in(const RunFiles* run, const std::string& name) { return run ? run->metrics.find(name) : nullptr; }
+
+std::string drawn(const ChartSpec& spec, const std::string& name, const RunFiles& run, const RunFiles* baseline) {
+  const bool dots = is_validation(name);
+  return chart(spec, {{in(&run, name), dots, false}, {in(baseline, name), dots, true}});
+}
+
+// The phases of an iteration, as far as the file tells them: "phase_forward_ms".
+std::string phases(const RunFiles& run, const RunFiles* baseline) {
+  constexpr std::size_t kMost = 12;
+  std::string out;
+  std::size_t charts = 0;
+  for (const MetricCurve& c : run.metrics.curves)
+    if (c.name.starts_with("phase_") && charts++ < kMost) out += drawn({.title = c.name}, c.name, run, baseline);
+  return out;
+}
+
+}  // namespace
+
+std::string curves_of(const RunFiles& run, const RunFiles* baseline) {
+  std::string out;
+  std::set<std::string> done;
+  for (const KnownCurve& k : known_curves()) {
+    if (!is_dull(k.name, in(&run, k.name), in(baseline, k.name))) out += drawn(k.spec, k.name, run, baseline);
+    done.insert(k.name);
+    if (done.size() > 1) continue;  // other losses stand behind the first
+    constexpr std::size_t kMost = 12;
+    std::size_t charts = 0;
+    for (const MetricCurve& c : run.metrics.curves) {
+      if (!is_other_loss(c.name) || charts++ >= kMost) continue;
+      std::string title = c.name;
+      for (char& letter : title)
+        if (letter == '_') letter = ' ';
+      out += drawn({.title = title, .wide = c.name == "validation_loss"}, c.name, run, baseline);
+    }
+  }
+  out += phases(run, baseline);
+  return out.empty() ? out : "<div class=\"charts\">\n" + out + "</div>\n";
+}
+
+}  // namespace megalith::report

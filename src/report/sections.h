@@ -1,0 +1,25 @@
+// The parts of the page, each as HTML; empty where there is nothing to tell.
+#pragma once
+#include "report/html.h"
+#include "report/run_files.h"
+
+namespace megalith::report {
+
+std::string facts_of(const RunFiles& run);  // the large numbers at the top
+std::string curves_of(const RunFiles& run, const RunFiles* baseline);
+std::string times_of(const RunFiles& run);  // the goodput ledger
+std::string findings_of(const RunFiles& run);
+std::string incidents_of(const RunFiles& run);
+std::string slow_iterations_of(const RunFiles& run);
+std::string saves_of(const RunFiles& run);
+std::string numbers_of(const RunFiles& run);
+std::string against(const RunFiles& run, const RunFiles& baseline);
+std::string arguments_of(const RunFiles& run);
+std::string environment_of(const RunFiles& run);
+
+// The value of an argument of the last start; empty: it is not known.
+std::string argument(const RunFiles& run, const std::string& name);
+// "checkpoints" of "/data/runs/checkpoints/".
+std::string run_name(const RunFiles& run);
+
+}  // namespace megalith::report
