@@ -113,9 +113,9 @@ td{border-bottom:1px solid #e4e8ee;padding:3px 10px 3px 0;vertical-align:top;ove
 table.numbers{width:auto}
 table.numbers td:not(:first-child){white-space:nowrap}
 table.numbers.long{width:100%;font-size:11.5px}
-table.names,table.names tr{break-inside:avoid}
+.bar,table.names,table.names tr{break-inside:avoid}.bar{break-before:avoid;break-after:avoid}
 table.numbers th:not(:first-child),table.numbers td:not(:first-child){text-align:right;padding:3px 0 3px 14px}
-table.names td:first-child{white-space:nowrap}
+td:first-child{min-width:8em}table.numbers td:first-child{min-width:11em}table.names td:nth-child(-n+4){white-space:nowrap}
 details summary{cursor:pointer;color:#3c4757}
 .bar{display:flex;height:26px;border-radius:4px;overflow:hidden;border:1px solid #98a2b0;margin:8px 0}
 .bar div{min-width:0}
