@@ -87,6 +87,8 @@ class Agent {
     ranks_.tell(signal);
     if (signal != SIGTERM && signal != SIGINT) return;
     controller_->told_to_end(signal);
+    constexpr double kGraceSeconds = 2;
+    if (signal == SIGINT && ++interrupts_ == 2) ranks_.stop(kGraceSeconds, now());
     if (ranks_.is_empty()) code_ = 128 + signal;
   }
 
@@ -101,6 +103,7 @@ class Agent {
   NodeRanks ranks_;
   std::unique_ptr<ControllerSide> controller_;
   std::optional<int> code_;
+  int interrupts_ = 0;
 };
 
 }  // namespace

@@ -104,7 +104,7 @@ TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
   for (const int signal : {SIGKILL, SIGTERM, SIGINT}) {
     // A killed agent can't reach what its ranks have started.
     const std::string grandchild = "/bin/bash -c 'sleep 1000; true " + dir() + "' & ";
-    LaunchRun run(dir(), words(2, (signal == SIGKILL ? "" : grandchild) + "while true; do sleep 0.05; done"));
+    LaunchRun run(dir(), words(2, signal == SIGKILL ? "while true; do sleep 0.05; done" : grandchild + "wait"));
     ASSERT_TRUE(run.wait_until([&] { return starts() == 2 && run.ranks().size() == 2; }));
     const std::vector<pid_t> ranks = run.ranks();
     kill(run.pid(), signal);
@@ -114,6 +114,16 @@ TEST_F(Agent, LeavesNothingWhenItIsKilledOrToldToEnd) {
     for (const pid_t rank : ranks) EXPECT_FALSE(std::filesystem::exists("/proc/" + std::to_string(rank) + "/exe"));
     std::filesystem::remove(*this / "starts");
   }
+}
+
+TEST_F(Agent, KillsRanksThatHearNothingAtTheSecondInterrupt) {
+  LaunchRun run(dir(), words(2, "trap '' INT; while true; do sleep 0.05; done"));
+  ASSERT_TRUE(run.wait_until([&] { return starts() == 2; }));
+  kill(run.pid(), SIGINT);
+  EXPECT_FALSE(run.wait_until([&] { return run.ranks().size() < 2; }, 0.5));
+  kill(run.pid(), SIGINT);
+  EXPECT_EQ(run.end().code, 128 + SIGINT);
+  expect_none_left();
 }
 
 TEST_F(Agent, PassesSignalsOn) {
