@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include "base/check.h"
-#include "base/dtype.h"
 
 namespace megalith {
 
@@ -14,6 +13,7 @@ Desk::Desk() : wake_(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)) {
 
 void Desk::doing(const std::string* what) {
   const std::lock_guard lock(mutex_);
+  ++words_;
   if (what)
     doing_ = *what;  // into memory that it has
   else
@@ -37,6 +37,11 @@ void Desk::wake() {
 std::string Desk::said(const char* otherwise) const {
   const std::lock_guard lock(mutex_);
   return one_line(doing_.empty() ? otherwise : doing_, 300);
+}
+
+u64 Desk::words() const {
+  const std::lock_guard lock(mutex_);
+  return words_;
 }
 
 Desk::Wish Desk::wish() const {

@@ -4,6 +4,7 @@
 #include <mutex>
 #include <string>
 
+#include "base/dtype.h"
 #include "comm/socket.h"
 
 namespace megalith {
@@ -24,6 +25,7 @@ class Desk {
   // The watch thread's.
   // What this rank is at, short and in one line.
   std::string said(const char* otherwise = "") const;
+  u64 words() const;  // how often the main thread has left word of what it is at
   Wish wish() const;
   std::string error() const;
   void settle(bool ok);
@@ -34,6 +36,7 @@ class Desk {
   mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::string doing_;  // a copy: an error's unwinding may take the text away while the watch reads
+  u64 words_ = 0;
   Wish wish_ = Wish::none;
   std::string error_;
   bool is_settled_ = false, ok_ = false;

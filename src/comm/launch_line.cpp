@@ -21,5 +21,6 @@ static void tell_agent(int fd, std::string_view text) {
 
 void LaunchLine::joined() const { tell_agent(fd_, "joined"); }
 void LaunchLine::did(i64 iteration) const { tell_agent(fd_, fmt::format("did {}", iteration)); }
+void LaunchLine::at(u64 words, const std::string& what) const { tell_agent(fd_, fmt::format("at {} {}", words, what)); }
 
 }  // namespace megalith

@@ -1,5 +1,7 @@
 // What a rank tells the agent of `megalith launch` that started it, a message each. Nothing where there is no agent.
 #pragma once
+#include <string>
+
 #include "base/dtype.h"
 #include "comm/place.h"
 
@@ -12,6 +14,8 @@ class LaunchLine {
   bool is_there() const { return fd_ >= 0; }
   void joined() const;  // from now on the watch ends this rank if another one is gone
   void did(i64 iteration) const;
+  // What it is at; `words` rises each time that it says so, also of the same thing.
+  void at(u64 words, const std::string& what) const;
 
  private:
   int fd_ = -1;

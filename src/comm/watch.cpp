@@ -4,10 +4,12 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <sstream>
 
 #include "base/check.h"
 #include "base/one_line.h"
+#include "comm/launch_line.h"
 #include "comm/patience.h"
 #include "comm/token.h"
 #include "comm/watch_posts.h"
@@ -106,6 +108,8 @@ void Watch::run() {
   pthread_sigmask(SIG_SETMASK, &all, nullptr);
   try {
     OwnClock clock;
+    const LaunchLine launch([](const char* name) -> const char* { return std::getenv(name); });
+    double told = 0;
     while (!post_->is_over() && !is_stopped_) {
       constexpr int kTickMilliseconds = 100;
       constexpr std::chrono::milliseconds kRest(20);  // of a hub of a thousand ranks, which beat at different times
@@ -114,7 +118,11 @@ void Watch::run() {
       poll(wait.data(), wait.size(), kTickMilliseconds);
       std::this_thread::sleep_for(kRest);
       desk_.clear_wake();
-      post_->step(clock.advance(), signals_.told());
+      const double now = clock.advance();
+      post_->step(now, signals_.told());
+      if (!launch.is_there() || now - told < kBeatSeconds) continue;
+      told = now;
+      launch.at(desk_.words(), desk_.said());
     }
   } catch (const std::exception& e) {
     write_end(fmt::format("the watch over the ranks failed: {}", one_line(e)));

@@ -50,7 +50,8 @@ class Agent {
     const Rules rules{.nodes = place.nodes,
                       .max_restarts = settings.max_restarts,
                       .window_seconds = 60 * settings.restart_window_minutes,
-                      .min_progress = settings.min_progress_steps};
+                      .min_progress = settings.min_progress_steps,
+                      .hang_seconds = settings.hang_seconds};
     const Report hello{.run_id = settings.run_id, .host = Member::self(0).host, .ranks = place.ranks};
     controller_ = place.node == 0 ? make_own_controller(place, rules, hello) : make_far_controller(place, rules, hello);
   }
@@ -94,6 +95,8 @@ class Agent {
 
   void take(const Order& order) {
     if (order.kind == Order::Kind::start) ranks_.start(order);
+    if (order.kind == Order::Kind::stop && order.is_hang)
+      for (const std::string& line : ranks_.whereabouts()) say_line(line);
     if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now());
     if (order.kind == Order::Kind::finish) code_ = order.code;
   }

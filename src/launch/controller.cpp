@@ -36,6 +36,7 @@ void Controller::lost(int node, double now) {
 void Controller::tick(double now) {
   if (verdict_) return;
   if (state_ != State::gathering && all_exited()) decide(now);
+  if (state_ == State::running) look_for_hang(now);
   if (verdict_ || state_ != State::gathering) return;
   if (told_ != 0) return end_told();
   if (all_here()) return start();
@@ -55,6 +56,7 @@ void Controller::start() {
   ++generation_;
   waits_since_.reset();
   exits_.clear();
+  has_stepped_ = hangs_ = false;
   world_ = 0;
   begin_ = furthest_;
   for (Node& n : nodes_) {
@@ -74,6 +76,9 @@ void Controller::start() {
 }
 
 void Controller::progressed(i64 iteration, double now) {
+  moved_ = now;
+  if (iteration < 0) return;
+  has_stepped_ = true;
   furthest_ = std::max(furthest_, iteration);
   if (fault_ && says_first_step_)
     lines_.push_back(fmt::format("generation {} has done iteration {}, {:.2f} s after the fault", generation_,
@@ -91,11 +96,21 @@ void Controller::exited(const Exit& e, double now) {
   if (!leaves) stop(now);
 }
 
-void Controller::stop(double now) {
+// Before the first step there is nothing that a time could be compared with.
+void Controller::look_for_hang(double now) {
+  if (rules_.hang_seconds <= 0 || !has_stepped_ || now - moved_ <= rules_.hang_seconds) return;
+  hangs_ = true;
+  stop(now, true);
+}
+
+void Controller::stop(double now, bool is_hang) {
   if (state_ != State::running) return;
   state_ = State::stopping;
   fault_ = now;
-  order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = rules_.grace_seconds});
+  order_all({.kind = Order::Kind::stop,
+             .generation = generation_,
+             .grace = is_hang ? 0 : rules_.grace_seconds,
+             .is_hang = is_hang});
 }
 
 bool Controller::all_here() const {
@@ -125,14 +140,19 @@ void Controller::decide(double now) {
     ++without_progress_;
   constexpr int kCrashes = 3;
   if (without_progress_ >= kCrashes)
-    return end(kCrashLoop, fmt::format("{} starts without a new iteration; {}", kCrashes,
-                                       cause ? why() : "all ranks were brought down, by none of them"));
+    return end(kCrashLoop,
+               fmt::format("{} starts without a new iteration; {}", kCrashes, cause ? why() : told_without_cause()));
   restart(cause, now);
+}
+
+std::string Controller::told_without_cause() const {
+  if (hangs_) return fmt::format("nothing has moved for {} s (--hang-seconds)", rules_.hang_seconds);
+  return "all ranks were brought down, by none of them";
 }
 
 void Controller::restart(const Exit* cause, double now) {
   while (!restarts_.empty() && now - restarts_.front() > rules_.window_seconds) restarts_.pop_front();
-  const std::string what = cause ? told_of(*cause) : "all ranks were brought down, by none of them";
+  const std::string what = cause ? told_of(*cause) : told_without_cause();
   if (i64(restarts_.size()) >= rules_.max_restarts) {
     const std::string words = cause ? last_words(*cause, exits_) : "";
     return end(1, fmt::format("{} restarts within {} minutes are all that --max-restarts allows; {}{}{}",

@@ -21,6 +21,7 @@ struct Rules {
   double grace_seconds = 2;      // for ranks to end by themselves once one has
   double rejoin_seconds = 60;    // for a node that is gone to come back
   double join_seconds = 600;     // for all nodes to come at first
+  double hang_seconds = 0;       // without any progress, once a step is done, that end a generation; 0: any number
 };
 
 struct Verdict {
@@ -55,11 +56,13 @@ class Controller {
   };
 
   void start();
-  void stop(double now);
+  void stop(double now, bool is_hang = false);
   void exited(const Exit& e, double now);
   void progressed(i64 iteration, double now);
+  void look_for_hang(double now);
   void decide(double now);
   void restart(const Exit* cause, double now);
+  std::string told_without_cause() const;
   bool all_here() const;
   bool all_exited() const;
   void end(int code, std::string why);
@@ -74,7 +77,8 @@ class Controller {
   int world_ = 0, told_ = 0;
   std::vector<Exit> exits_;                    // of this generation, in the order in which they were heard of
   std::optional<double> fault_, waits_since_;  // when the generation went wrong; since when a node is missing
-  bool says_first_step_ = false;
+  bool says_first_step_ = false, has_stepped_ = false, hangs_ = false;  // of this generation
+  double moved_ = 0;                                                    // when anything did
   i64 furthest_ = -1, begin_ = -1;  // iteration of all generations; of those before this one
   int without_progress_ = 0;        // generations, one behind the other
   std::deque<double> restarts_;     // when

@@ -25,10 +25,6 @@ const std::vector<config::OtherFlag>& others() {
       {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
       {.flag = "--snapshot-steps", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
       {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
-      {.flag = "--hang-seconds",
-       .takes = Takes::one,
-       .why = "a hang is noticed by --distributed-timeout-minutes of the training command; a shorter time that is "
-              "learned from its steps is not built"},
       {.flag = "--module", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "-m", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "--no-python", .accepted = true, .why = "there is no Python here"},
@@ -68,6 +64,7 @@ void check_values(const Settings& s) {
   check(s.max_restarts >= 0, "--max-restarts {}: want 0 or more", s.max_restarts);
   check(s.restart_window_minutes > 0, "--restart-window-minutes {}: want more than 0", s.restart_window_minutes);
   check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
+  check(s.hang_seconds >= 0, "--hang-seconds {}: want 0 or more", s.hang_seconds);
   check_streams("--tee", s.tee);
   check_streams("--redirects", s.redirects);
   check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} wants --log-dir: the directory of the files",
@@ -103,6 +100,10 @@ void list_fields(Settings& s, config::FieldList& f) {
   f.add("restart-window-minutes", s.restart_window_minutes, "Restarts of so long ago no longer count.");
   f.add("min-progress-steps", s.min_progress_steps,
         "New iterations that a start must do. Three starts in a row that do fewer end the launch with 93.");
+  f.add(
+      "hang-seconds", s.hang_seconds,
+      "Start again if no rank has moved for so long, once a step is done. Choose more than evaluating, saving and one "
+      "step of a single rank take. 0: only --distributed-timeout-minutes ends what hangs.");
   f.group("Output");
   f.add("log-dir", s.log_dir,
         "Each rank's output also goes to files: DIR/RUN_ID/attempt_N/RANK/stdout.log, stderr.log.")

@@ -87,7 +87,7 @@ std::string text_of(const Order& o) {
               {"world", o.world},
               {"master_address", o.master_address},
               {"master_port", o.master_port}});
-  if (o.kind == Order::Kind::stop) j["grace"] = o.grace;
+  if (o.kind == Order::Kind::stop) j.update({{"grace", o.grace}, {"hang", o.is_hang}});
   if (o.kind == Order::Kind::finish) j["code"] = o.code;
   return dumped(j);
 }
@@ -102,7 +102,10 @@ Order order_from(const std::string& text) {
       o.master_address = j.at("master_address");
       o.master_port = j.at("master_port");
     }
-    if (o.kind == Order::Kind::stop) o.grace = j.at("grace");
+    if (o.kind == Order::Kind::stop) {
+      o.grace = j.at("grace");
+      o.is_hang = j.at("hang");
+    }
     if (o.kind == Order::Kind::finish) o.code = j.at("code");
     return o;
   });

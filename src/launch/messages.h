@@ -25,7 +25,7 @@ struct Report {
   std::string run_id{};  // of a hello, as the next two
   std::string host{};
   int ranks = 0;       // that this node starts
-  i64 iteration = -1;  // of progress
+  i64 iteration = -1;  // of progress: the last that is done; -1: none, but something moves
   Exit exit{};         // of exited
 };
 
@@ -37,8 +37,9 @@ struct Order {
   int first_rank = 0, world = 0;  // of a start, as the next two
   std::string master_address{};
   int master_port = 0;
-  double grace = 0;  // of a stop: so many seconds until those that are left are killed
-  int code = 0;      // of a finish: how the agent ends
+  double grace = 0;      // of a stop: so many seconds until those that are left are killed
+  bool is_hang = false;  // of a stop: each rank's agent tells what it was at
+  int code = 0;          // of a finish: how the agent ends
 };
 
 std::string text_of(const Report& report);

@@ -67,11 +67,17 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
 void NodeRanks::read(Rank& r) {
   if (!r.out.read(r.child.out.fd())) r.child.out = Socket();
   if (!r.err.read(r.child.err.fd())) r.child.err = Socket();
-  char text[64];
+  char text[1024];
   for (ssize_t n; (n = recv(r.child.line.fd(), text, sizeof text, 0)) > 0;) {
     const std::string_view message(text, size_t(n));
     if (message == "joined") r.has_joined = true;
     if (message.starts_with("did ")) std::from_chars(text + 4, text + n, r.iteration);
+    if (message.starts_with("at ")) {
+      const u64 before = r.words;
+      const char* end = std::from_chars(text + 3, text + n, r.words).ptr + 1;
+      has_moved_ = has_moved_ || r.words != before;
+      if (end < text + n) r.at.assign(end, size_t(text + n - end));
+    }
   }
 }
 
@@ -87,9 +93,10 @@ std::vector<Report> NodeRanks::look() {
     furthest = std::max(furthest, r.iteration);
     return ended;
   });
-  if (furthest > told_iteration_) {
-    told_iteration_ = furthest;
-    reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = furthest});
+  if (furthest > told_iteration_ || has_moved_) {
+    told_iteration_ = std::max(furthest, told_iteration_);
+    has_moved_ = false;
+    reports.push_back({.kind = Report::Kind::progress, .generation = generation_, .iteration = told_iteration_});
   }
   reports.insert(reports.end(), ends.begin(), ends.end());
   return reports;
@@ -137,6 +144,15 @@ void NodeRanks::bring_down(Rank& r) {
 
 void NodeRanks::kill_all() {
   for (Rank& r : running_) bring_down(r);
+}
+
+std::vector<std::string> NodeRanks::whereabouts() const {
+  std::vector<std::string> lines;
+  for (const Rank& r : running_)
+    lines.push_back(fmt::format("rank {} (pid {} on {}) hangs{}{}", r.rank, r.child.pid, host_,
+                                r.iteration < 0 ? "" : fmt::format(" behind iteration {}", r.iteration),
+                                r.at.empty() ? "" : fmt::format(" at \"{}\"", r.at)));
+  return lines;
 }
 
 void NodeRanks::tell(int signal) {

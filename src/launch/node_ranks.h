@@ -23,6 +23,7 @@ class NodeRanks {
   void move_on(double now);
   void tell(int signal);
   void kill_all();
+  std::vector<std::string> whereabouts() const;  // a line for each rank
 
   bool is_empty() const { return running_.empty(); }
   std::vector<int> fds() const;  // to wake up for
@@ -31,6 +32,8 @@ class NodeRanks {
   struct Rank {
     int rank = 0;
     i64 generation = 0, iteration = -1;
+    u64 words = 0;     // as LaunchLine::at counts them
+    std::string at{};  // what it was at last
     Child child;
     RankOutput out, err;
     bool has_joined = false, is_brought_down = false;
@@ -47,6 +50,7 @@ class NodeRanks {
   const std::string host_;
   std::list<Rank> running_;
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
+  bool has_moved_ = false;  // since the last report
   std::optional<double> kill_unjoined_, kill_all_;
 };
 

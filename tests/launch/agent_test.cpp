@@ -126,6 +126,20 @@ TEST_F(Agent, KillsRanksThatHearNothingAtTheSecondInterrupt) {
   expect_none_left();
 }
 
+TEST_F(Agent, StartsAgainWhereNothingMoves) {
+  const std::string moves =
+      "for i in 1 2 3 4 5 6 7 8; do printf 'at %d sum' $i >&$MEGALITH_LAUNCH_FD; sleep 0.5; done; ";
+  const Ended e = run(2, std::string(kDidOne) + "[ $MEGALITH_GENERATION = 2 ] && exit 0; " + moves + "sleep 1000",
+                      {"--hang-seconds", "3"});
+  EXPECT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(starts(), 4);
+  for (const char* part : {"rank 0 (pid ", "rank 1 (pid "}) {
+    ASSERT_EQ(e.lines_with(part).size(), 1u) << e.err;
+    EXPECT_NE(e.lines_with(part)[0].find("hangs behind iteration 1 at \"sum\""), std::string::npos) << e.err;
+  }
+  EXPECT_EQ(e.lines_with("nothing has moved for 3 s").size(), 1u) << e.err;
+}
+
 TEST_F(Agent, PassesSignalsOn) {
   LaunchRun run(dir(), words(2, "trap 'echo told >> " + *this / "told" + "' USR1; trap 'exit 85' USR2; touch " +
                                     *this / "ready$RANK" + "; while true; do sleep 0.05; done"));

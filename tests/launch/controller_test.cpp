@@ -223,6 +223,27 @@ TEST(Controller, ForgetsRestartsOfLongAgo) {
   n.expect_end(1, "--max-restarts");
 }
 
+TEST(Controller, EndsAGenerationInWhichNothingMoves) {
+  Nodes n({.hang_seconds = 5});
+  n.now = 100;
+  EXPECT_TRUE(n.tick().empty()) << "before the first step nothing is known";
+  n.did(3);
+  n.now = 104;
+  n.did(-1);  // an exchange within a step
+  n.now = 108;
+  EXPECT_TRUE(n.tick().empty());
+  n.now = 109.5;
+  const auto orders = n.tick();
+  ASSERT_EQ(orders.size(), 1u);
+  EXPECT_TRUE(orders[0].second.is_hang);
+  EXPECT_EQ(orders[0].second.grace, 0);
+  for (const int r : {0, 1}) n.ends({.rank = r, .signal = 9, .is_brought_down = true, .iteration = 3});
+  n.tick();
+  n.tick();
+  EXPECT_EQ(n.starts(), 2);
+  EXPECT_NE(n.said.find("nothing has moved for 5 s"), std::string::npos) << n.said;
+}
+
 TEST(Controller, EndsAsItWasToldTo) {
   Nodes saved({});
   saved.did(3);

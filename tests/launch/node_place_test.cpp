@@ -122,8 +122,8 @@ TEST(LaunchSettings, RefusesByName) {
     }
     return "no error";
   };
-  for (const char* flag : {"--snapshot-steps", "--snapshot-replicas", "--spares", "--wait-for-spare-seconds",
-                           "--hang-seconds", "--elastic-layouts"})
+  for (const char* flag :
+       {"--snapshot-steps", "--snapshot-replicas", "--spares", "--wait-for-spare-seconds", "--elastic-layouts"})
     EXPECT_NE(error({flag, "3"}).find(std::string(flag) + ":"), std::string::npos) << error({flag, "3"});
   EXPECT_NE(error({"--elastic", "shrink"}).find("--elastic"), std::string::npos);
   EXPECT_EQ(error({"--elastic", "off", "--snapshot_steps=0"}), "no error");
