@@ -22,11 +22,17 @@ struct Seen {
   const ModelState& model;   // after the step, but only for metrics with reads_model
   const Interval& interval;  // with this step
   std::vector<NamedValue> losses{};
-  double next_rate = 0;  // the learning rate of the next step
-  double seconds = 0;    // of training since the step before
+  double next_rate = 0;                         // the learning rate of the next step
+  std::optional<double> next_decoupled_rate{};  // that of --decoupled-lr
+  double seconds = 0;                           // of training since the step before
+  double time_deviation = 0;                    // of the last 100 iterations' seconds
   int devices = 1;
   std::optional<double> peak{};  // flop/s of one device, if known
   double flops = 0;              // of the step: model flops (step/model_size.h)
+  struct Memory {
+    i64 reserved = 0, peak = 0;  // bytes of this process
+  };
+  std::optional<Memory> memory{};
 };
 
 // How the shares of the ranks become one value.

@@ -5,6 +5,8 @@
 #include <vector>
 
 #include "observe/metric.h"
+#include "observe/straggler.h"
+#include "resume/ended_save.h"
 
 namespace megalith {
 
@@ -22,6 +24,8 @@ struct Record {
   i64 consumed_samples = 0;
   i64 tokens = 0;                     // of this iteration, over all devices
   double loss = 0;                    // the first of the losses
+  bool counted = true;                // false: nothing was updated
+  bool finite = true;                 // all losses are
   bool ends_interval = false;         // a line is due
   bool is_first = false;              // of this process; its line is said even if none is due
   std::vector<MetricValue> values{};  // in the table's order
@@ -39,12 +43,18 @@ struct Evaluated {
   std::string set{};   // of several: "-wiki" or "-0"
 };
 
+enum class Away { evaluating, saving };  // what the training stands still for
+
 class Sink {
  public:
   virtual ~Sink() = default;
   virtual void take(const Record& record) = 0;  // after each iteration
   virtual void take_evaluation(const Evaluated& /*evaluated*/) {}
-  virtual void finish() {}  // at the end of the run
+  virtual void take_save(const EndedSave& /*save*/) {}
+  virtual void take_own_work(std::span<const OwnWork> /*ranks*/) {}  // with --log-straggler, with each line
+  virtual void leave(Away /*where*/) {}                              // the training stands still from here on
+  virtual void come_back() {}                                        // and goes on
+  virtual void finish() {}                                           // at the end of the run
 };
 
 // The name under which a sink shows the value: {} of the pattern is the value's own name.

@@ -57,21 +57,28 @@ bool Recorder::speaks() const {
 
 bool Recorder::reads_model() const { return std::ranges::any_of(metrics_, &Metric::reads_model); }
 
-const Record& Recorder::take(const RunState& state, const StepResult& step, double next_rate) {
+const Record& Recorder::take(const RunState& state, const StepResult& step, double next_rate,
+                             std::optional<double> next_decoupled_rate) {
   Seen seen{.options = options_, .state = state, .step = step, .model = model_, .interval = interval_};
   seen.losses = {{"lm loss", step.loss}};
   seen.losses.insert(seen.losses.end(), step.terms.begin(), step.terms.end());
+  seen.next_decoupled_rate = next_decoupled_rate;
   seen.next_rate = next_rate, seen.devices = ranks_.size(), seen.peak = peak_;
   seen.flops = flops_ * double(step.samples);
   seen.seconds = watch_.take(step.finished);
   seconds_ += seen.seconds;
+  times_.add(seen.seconds);
+  seen.time_deviation = times_.deviation();
+  if (peak_bytes_ && options_.train.log_memory_to_tensorboard) seen.memory = {reserved_bytes_, peak_bytes_()};
   ++(step.counted ? interval_.advanced : interval_.skipped);
-  if (!std::ranges::all_of(seen.losses, [](const NamedValue& l) { return std::isfinite(l.value); })) ++interval_.nan;
+  const bool finite = std::ranges::all_of(seen.losses, [](const NamedValue& l) { return std::isfinite(l.value); });
+  if (!finite) ++interval_.nan;
 
   record_.is_first = record_.iteration == 0;
   record_.iteration = state.iteration, record_.consumed_samples = state.consumed_samples;
   record_.tokens = step.samples * options_.model.seq_length;
   record_.loss = step.loss;
+  record_.counted = step.counted, record_.finite = finite;
   record_.tallies = step.tallies;
   record_.values = values_of(seen);
   reduce_over_ranks(record_.values);

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "comm/ranks.h"
+#include "observe/last_values.h"
 #include "observe/record.h"
 #include "observe/timers.h"
 #include "resume/checkpointing.h"
@@ -18,9 +19,16 @@ class Recorder {
   Recorder(const Options& options, const RunProgress& start, i64 train_iters, std::optional<double> peak,
            const ModelState& model, Ranks& ranks, std::span<const Metric> metrics = all_metrics());
 
-  // After each step. All ranks must call it if speaks(). `next_rate`: the learning rate of the next step. The record
+  // After each step. All ranks must call it if speaks(). `next_rate`: the learning rate of the next step, and
+  // that of --decoupled-lr. The record
   // stays until the next call.
-  const Record& take(const RunState& state, const StepResult& step, double next_rate);
+  const Record& take(const RunState& state, const StepResult& step, double next_rate,
+                     std::optional<double> next_decoupled_rate = {});
+
+  // Of this process, for metrics of memory: what its plan takes, and the most that it had so far.
+  void tell_memory(i64 reserved_bytes, std::function<i64()> peak_bytes) {
+    reserved_bytes_ = reserved_bytes, peak_bytes_ = std::move(peak_bytes);
+  }
 
   void tell_times(std::vector<NamedValue> times) { record_.times = std::move(times); }  // in the records from here on
 
@@ -50,6 +58,9 @@ class Recorder {
   i64 timed_iterations_ = 0;
   double seconds_ = 0;  // of this process since the last line
   Stopwatch watch_;
+  LastValues times_;  // of the last iterations
+  i64 reserved_bytes_ = 0;
+  std::function<i64()> peak_bytes_;
 };
 
 }  // namespace megalith

@@ -74,6 +74,7 @@ std::string Straggler::report() {
     const auto [host, s, flops] = nlohmann::json::parse(told[r]).get<std::tuple<std::string, double, double>>();
     all.push_back({int(r), host, s, flops});
   }
+  last_ = all;
   return straggler_line(std::move(all), count_);
 }
 

@@ -1,6 +1,7 @@
 // --log-straggler: which ranks are slow by themselves. Ranks that work together all take as long as the slowest of
 // them, so what is compared is each rank's own time: its programs without transfers and without waiting for others.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
@@ -32,6 +33,7 @@ class Straggler {
   // The line of the iterations since the last one. All ranks must call it at the same iteration; devices go on
   // meanwhile.
   std::string report();
+  std::span<const OwnWork> last() const { return last_; }  // what the last line was made of
 
  private:
   Interpreter& interpreter_;
@@ -39,6 +41,7 @@ class Straggler {
   int count_;
   double flops_, seconds_ = 0;
   i64 steps_ = 0;
+  std::vector<OwnWork> last_;
 };
 
 }  // namespace megalith

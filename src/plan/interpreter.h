@@ -84,6 +84,10 @@ class Interpreter {
   // Seconds of the runs that ended since the last call in which this rank worked by itself: without its transfers and
   // what it waited for other ranks. Does not wait. Counted from the first call on, which comes before the first run.
   virtual double own_seconds() = 0;
+  // Has the seconds told that this rank spends in each all-reduce and reduce-scatter over data- and context-parallel
+  // ranks: of one that runs beside the work, those in which the work stood still for it. A device that has no such
+  // clock tells none.
+  virtual void tell_reductions(std::function<void(double seconds)> /*told*/) {}
   // Runs a program and times each of its instructions, in seconds.
   virtual std::vector<double> time_instructions(int program) = 0;
   // Lets someone look into the runs from here on (run_watch.h); nullptr: nobody. False: this device cannot, its

@@ -44,12 +44,14 @@ static i64 data_bytes(const DataConfig& d) {
   return bytes;
 }
 
-// Measured: a thread that reads ahead, and one that writes. Five sixths are pages of the program's code and texts that
-// only these touch (/proc/PID/smaps of a run with --save and of one without). A run that goes on has touched most of
-// them when it knows that it does.
+// Measured: a thread that reads ahead, one that writes, those of the Prometheus endpoint, W&B's texts. Five sixths are
+// pages of the program's code and texts that only these touch (/proc/PID/smaps of a run with --save and of one without).
+// A run that goes on has touched most of them when it knows that it does.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
-  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10;
-  return (t.evaluates() ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving);
+  constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10,
+                kEndpoint = i64{384} << 10, kWandb = i64{128} << 10;
+  const i64 sinks = (t.observe.prometheus_port >= 0 ? kEndpoint : 0) + (t.observe.wandb_project.empty() ? 0 : kWandb);
+  return (t.evaluates() ? kEvaluation : 0) + (t.save.empty() ? 0 : resumes ? kSavingAgain : kSaving) + sinks;
 }
 
 MemoryNeed memory_need(const Options& o, const PlannedStep& step, const Backend& backend, bool resumes) {

@@ -93,14 +93,17 @@ void Saver::finish() {
 void Saver::end(const BackgroundSave::Outcome& outcome) {
   const std::unique_ptr<Job> job = std::move(job_);
   const char* what = job->persistent ? "checkpoint" : "non-persistent checkpoint";
-  if (!outcome.error.empty())
+  const bool is_saved = outcome.error.empty();
+  const double seconds = seconds_since(job->began);
+  if (job->persistent) ended_.push_back({job->iteration, seconds, is_saved ? job->blocks->written() : 0, is_saved});
+  if (!is_saved)
     return log::warn("{} at iteration {} was not saved, training goes on: {}; earlier checkpoints are intact", what,
                      job->iteration, outcome.error);
   if (job->persistent) saved_ = job->iteration;
   const SaveLock* held = places_.copies ? places_.copies.get() : places_.save.get();
   remove_later_copies(o_, ranks_.rank(), job->iteration, still_ours(held));
   log::say("  successfully saved {} from iteration {:7d} to {}", what, job->iteration, job->dir);
-  const double mib = double(job->blocks->written()) / (1 << 20), seconds = seconds_since(job->began);
+  const double mib = double(job->blocks->written()) / (1 << 20);
   log::say("  this rank wrote {:.1f} MiB of it in {:.3f} s, {:.0f} MiB/s", mib, seconds, mib / seconds);
 }
 

@@ -4,9 +4,12 @@
 #include <chrono>
 #include <memory>
 #include <optional>
+#include <utility>
+#include <vector>
 
 #include "resume/background_save.h"
 #include "resume/checkpointing.h"
+#include "resume/ended_save.h"
 #include "resume/save_place.h"
 #include "resume/state_save.h"
 
@@ -27,8 +30,10 @@ class Saver {
   // checkpoints are untouched. A save that is still being written is waited for before the next one begins.
   void save(const RunProgress& progress, const Schedules& schedules);
   void save_copy(const RunProgress& progress, const Schedules& schedules);
-  void poll();                                                         // between steps: takes a background save further
-  void finish();                                                       // waits until nothing is being written
+  void poll();    // between steps: takes a background save further
+  void finish();  // waits until nothing is being written
+  // What became of those under --save that ended since the last call.
+  std::vector<EndedSave> take_ended() { return std::exchange(ended_, {}); }
   bool has_saved(i64 iteration) const { return saved_ == iteration; }  // under --save, on disk
 
  private:
@@ -57,6 +62,7 @@ class Saver {
   i64 saved_;
   std::string start_;  // this start of the run, in what copies say of themselves
   std::unique_ptr<Job> job_;
+  std::vector<EndedSave> ended_;
 };
 
 }  // namespace megalith

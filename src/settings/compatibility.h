@@ -57,6 +57,7 @@ std::vector<Rule> batch_rules();
 std::vector<Rule> schedule_rules();
 std::vector<Rule> parallel_rules();
 std::vector<Rule> run_rules();
+std::vector<Rule> observe_rules();
 std::vector<Rule> precision_rules();
 std::vector<Rule> quantize_rules();
 std::vector<Rule> recompute_rules();

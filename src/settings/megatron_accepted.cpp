@@ -107,19 +107,17 @@ constexpr Row kAccepted[] = {
      "--manual-gc --manual-gc-interval= --no-manual-gc-eval --train-sync-interval= --empty-unused-memory-level= "
      "--record-memory-history --memory-snapshot-path="},
     {"times are taken where ranks are, without waiting for others", "--no-barrier-with-level-1-timing"},
-    {"times of phases are printed, and not written yet", "--log-timers-to-tensorboard"},
     {"it is written to TensorBoard always", "--log-batch-size-to-tensorboard --log-learning-rate-to-tensorboard"},
     {"it is written to TensorBoard all the same",
      "--no-log-learnig-rate-to-tensorboard --no-log-learning-rate-to-tensorboard --no-log-loss-scale-to-tensorboard"},
     {"this is not written to TensorBoard or to the log yet",
-     "--log-validation-ppl-to-tensorboard --log-memory-to-tensorboard --log-world-size-to-tensorboard "
      "--log-memory-interval= --log-device-memory-used "
      "--log-energy --codecarbon-dir= --log-progress --log-max-attention-logit --dump-param-to-param-group-map= "
      "--log-optimizer-states-to-tensorboard"},
     {"TensorBoard files are written event by event, and settings to the log",
      "--tensorboard-queue-size= --config-logger-dir="},
-    {"nothing is sent to other services: --tensorboard-dir and --metrics-file are there",
-     "--wandb-entity= --wandb-entity-name= --wandb-exp-name= --wandb-project= --wandb-project-name= --wandb-save-dir= "
+    {"nothing is sent to other services: --prometheus-port, --wandb-project, --tensorboard-dir and --metrics-file are "
+     "there",
      "--structured-logs --structured-logs-dir= --log-level-replica= --otel-enabled --otel-service-name= "
      "--otel-span-groups= --one-logger-async --one-logger-entity= --one-logger-project= --one-logger-run-name= "
      "--no-one-logger --enable-one-logger --app-tag-run-name= --app-tag-run-version= "

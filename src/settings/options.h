@@ -16,6 +16,7 @@
 #include "passes/quantize.h"
 #include "passes/recompute.h"
 #include "settings/device_options.h"
+#include "settings/observe_options.h"
 #include "settings/parallel.h"
 #include "tokens/tokenizer.h"
 
@@ -107,7 +108,12 @@ struct TrainConfig {
   bool progress = true;                       // a live line, on a terminal
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;
+  bool log_timers_to_tensorboard = false;
+  bool log_memory_to_tensorboard = false;
+  bool log_validation_ppl_to_tensorboard = false;
+  bool log_world_size_to_tensorboard = false;
   std::string metrics_file;
+  ObserveConfig observe;
 
   bool profile = false;
   i64 profile_step_start = 10;  // iterations done before the profiled ones
@@ -141,6 +147,7 @@ struct Options {
 };
 
 void list_fields(TrainConfig& c, config::FieldList& f);
+void list_fields(ObserveConfig& c, config::FieldList& f);
 void list_fields(ParallelConfig& c, config::FieldList& f);
 void list_fields(RecomputeConfig& c, config::FieldList& f);
 void list_fields(OffloadConfig& c, config::FieldList& f);

@@ -127,6 +127,7 @@ void list_logging(TrainConfig& c, config::FieldList& f) {
   f.add_on("progress", c.progress, "No live progress line on a terminal. Not in Megatron.");
   f.add("tensorboard-dir", c.tensorboard_dir, "Directory of TensorBoard files.").shown_as("DIR");
   f.add("tensorboard-log-interval", c.tensorboard_log_interval, "Write to TensorBoard every so many iterations.");
+  list_tensorboard(c, f);
   f.add("metrics-file", c.metrics_file, "File of one JSON object for each logged iteration. Not in Megatron.")
       .shown_as("FILE");
 }
@@ -137,6 +138,7 @@ void list_fields(TrainConfig& c, config::FieldList& f) {
   list_run(c, f);
   list_checkpoints(c, f);
   list_logging(c, f);
+  list_fields(c.observe, f);
 }
 
 void list_fields(DeviceOptions& c, config::FieldList& f) {

@@ -10,5 +10,6 @@ void list_evaluation(TrainConfig& c, config::FieldList& f);
 void list_incidents(TrainConfig& c, config::FieldList& f);
 void list_faults(TrainConfig& c, config::FieldList& f);
 void list_timing(TrainConfig& c, config::FieldList& f);
+void list_tensorboard(TrainConfig& c, config::FieldList& f);
 
 }  // namespace megalith

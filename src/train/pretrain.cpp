@@ -3,6 +3,7 @@
 #include "base/log.h"
 #include "comm/together.h"
 #include "inject/faults.h"
+#include "observe/endpoint.h"
 #include "observe/peak_flops.h"
 #include "observe/run_head.h"
 #include "train/one_memory.h"
@@ -20,12 +21,14 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   together(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });
   say_notes(options);
   warn_of_one_memory(options, backend);
+  std::unique_ptr<Endpoint> endpoint;  // first: a port that is taken is told before anything is planned
+  if (!options.train.dry_run) together(ranks, [&] { endpoint = open_endpoint(options, ranks.place()); });
   Opened run = open_run(options, backend, ranks);
   if (options.train.dry_run) return 0;
   if (ranks.size() > 1) check_agreement(ranks, {{"the plans", print(run.step.plan)}}, stage_of(options, ranks));
   if (options.train.log_throughput) log::say("{}", throughput_line(options, backend));
   if (options.train.profile && backend.name() == "cpu") log::warn("--profile has no effect on the CPU");
-  return TrainingRun(options, backend, ranks, std::move(run)).train();
+  return TrainingRun(options, backend, ranks, std::move(run), endpoint.get()).train();
 }
 
 }  // namespace megalith

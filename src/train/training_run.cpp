@@ -12,10 +12,11 @@
 
 namespace megalith {
 
-TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run)
+TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run, Endpoint* endpoint)
     : o_(options),
       t_(o_.train),
       backend_(backend),
+      endpoint_(endpoint),
       ranks_(ranks),
       ledger_(ranks.rank() == 0 && !t_.skip_train ? t_.save : "", o_.stack),
       need_(run.need),
@@ -34,7 +35,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       datasets_(enough(run)),
       last_(train_iters(o_, state_)),
       recorder_(o_, start_.progress(), last_, peak(), model_, ranks),
-      observers_(o_, state_.iteration, last_, ranks.rank() == 0),
+      observers_(o_, state_.iteration, last_, ranks.rank() == 0, endpoint),
       validation_(o_, evaluation_, datasets_, observers_),
       health_(t_, model_),
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
@@ -51,6 +52,10 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
   if (t_.log_rank_losses && !in_step_) log::warn("--log-rank-losses has no effect on {} yet", backend.name());
   if (t_.log_straggler && !t_.disable_straggler_on_startup && ranks.size() > 1)
     straggler_.emplace(step_, micro_batches(o_), *interpreter_, ranks, int(t_.straggler_minmax_count));
+  recorder_.tell_memory(need_.total(), [&backend] { return backend.peak_bytes(); });
+  if (!endpoint_) return;
+  tell_memory();
+  interpreter_->tell_reductions([endpoint](double s) { endpoint->observe("nccl:allreduce_seconds", s); });
 }
 
 RunStart TrainingRun::loaded(RunStart start) {
@@ -107,6 +112,7 @@ int TrainingRun::train_and_save() {
     if (t_.profile && state_.iteration + trainer_.started() == t_.profile_step_start) profile(true);
     start(*loader);
     saver_.poll();
+    tell_saves();
     while (trainer_.started() > 1 || (trainer_.started() > 0 && may_finish())) finish();
     if (!asked.look(state_.iteration + trainer_.started()) && !something_is_due()) continue;
     finish_all();
@@ -170,15 +176,21 @@ void TrainingRun::finish() {
   state_.skipped_samples += sizes_.dropped(consumed);
   ledger_.finish_step(state_.iteration, r.data_wait);
   recorder_.tell_times(ledger_.values());
-  const Record& record = recorder_.take(state_, r, schedules_.lr.at(state_.schedule_samples));
+  const i64 at = state_.schedule_samples;
+  const Record& record =
+      recorder_.take(state_, r, schedules_.lr.at(at),
+                     schedules_.decoupled ? std::optional(schedules_.decoupled->at(at)) : std::nullopt);
   health_.look(state_.iteration, r, incidents_.take(state_, r));
   observers_.take(record);
   if (rank_losses_) tell_rank_losses(r, record.ends_interval);
   if (timing_ && timing_->watch() && record.ends_interval) say_times(timing_->interval());
   say_size(consumed);
+  if (endpoint_ && record.ends_interval) tell_memory();
   if (!straggler_) return;
   straggler_->step();
-  if (record.ends_interval) log::say("{}", straggler_->report());
+  if (!record.ends_interval) return;
+  log::say("{}", straggler_->report());
+  observers_.take_own_work(straggler_->last());
 }
 
 void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
@@ -189,18 +201,20 @@ void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
   if (!told.warning.empty()) log::warn("{}", told.warning);
 }
 
-void TrainingRun::pause() {
+void TrainingRun::pause(Away where) {
+  observers_.leave(where);
   recorder_.pause();
   if (straggler_) straggler_->pause();
 }
 
 void TrainingRun::resume() {
+  observers_.come_back();
   recorder_.resume();
   if (straggler_) straggler_->resume();
 }
 
 void TrainingRun::validate(const std::function<void()>& f) {
-  pause();
+  pause(Away::evaluating);
   const TimeState before = ledger_.enter(TimeState::eval);
   t_.evaluates() ? timed("evaluate", f) : f();
   ledger_.enter(before);

@@ -28,7 +28,8 @@ namespace megalith {
 
 class TrainingRun {
  public:
-  TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run);
+  // `endpoint`: of this rank, if it has one; it outlives the run.
+  TrainingRun(const Options& options, const Backend& backend, Ranks& ranks, Opened run, Endpoint* endpoint = nullptr);
   int train();  // gives the exit code
 
  private:
@@ -53,7 +54,7 @@ class TrainingRun {
   void finish();
   void tell_rank_losses(const StepResult& result, bool is_due);
   // Around what is not training.
-  void pause();
+  void pause(Away where);
   void resume();
   void validate(const std::function<void()>& f);
   void save_apart(const std::function<void()>& f);
@@ -76,6 +77,8 @@ class TrainingRun {
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
   void save();
   void save_copy();
+  void tell_saves();  // those that ended
+  void tell_memory();
   // Until it is on disk. What failed in the background is tried once more.
   void save_last();
   bool should_exit(const Asked& asked) const;
@@ -85,6 +88,7 @@ class TrainingRun {
   const Options& o_;
   const TrainConfig& t_;
   const Backend& backend_;
+  Endpoint* endpoint_;
   Ranks& ranks_;
   Ledger ledger_;
   MemoryNeed need_;

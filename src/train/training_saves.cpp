@@ -32,7 +32,7 @@ void TrainingRun::save_apart(const std::function<void()>& f) {
 
 void TrainingRun::save() {
   if (t_.save.empty()) return;
-  pause();
+  pause(Away::saving);
   save_apart([&] {
     check_places();
     const std::vector<DatasetUse> use = data_read();
@@ -40,10 +40,11 @@ void TrainingRun::save() {
     if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
   });
   resume();
+  tell_saves();
 }
 
 void TrainingRun::save_copy() {
-  pause();
+  pause(Away::saving);
   save_apart([&] {
     check_places();
     saver_.save_copy(progress(data_read()), schedules_);
@@ -53,9 +54,28 @@ void TrainingRun::save_copy() {
 
 void TrainingRun::save_last() {
   save_apart([&] { saver_.finish(); });
+  tell_saves();
   if (is_saved()) return;
   save();
   save_apart([&] { saver_.finish(); });
+  tell_saves();
+}
+
+void TrainingRun::tell_saves() {
+  for (const EndedSave& save : saver_.take_ended()) observers_.take_save(save);
+}
+
+void TrainingRun::tell_memory() {
+  const Labels stage{{"stage", std::to_string(step_.plan.mesh.place(coord_, groups::pipeline))}};
+  const auto tell = [&](const char* category, i64 bytes) {
+    Labels labels = stage;
+    labels.emplace_back("category", category);
+    endpoint_->set("megalith_memory_bytes", double(bytes), labels);
+  };
+  tell("arena", need_.arena), tell("process", need_.process), tell("device_copies", need_.device_copies);
+  tell("host_state", need_.host_state), tell("batches", need_.batches), tell("start", need_.start);
+  tell("data", need_.data), tell("others", need_.others), tell("copies", need_.copies);
+  tell("planned", need_.total()), tell("used_peak", backend_.peak_bytes());
 }
 
 bool TrainingRun::should_exit(const Asked& asked) const {

@@ -118,7 +118,7 @@ TEST_F(Foreign, NemoIsAnsweredWithACommandThatRuns) {
   const Ran ran = megalith(keys);
   // What stops it, one thing here; what only is to be known stands below.
   for (const char* part :
-       {"megalith pretrain-gpt: exp_manager.create_wandb_logger=True: Weights & Biases",
+       {"megalith pretrain-gpt: exp_manager.create_wandb_logger=True: NeMo's settings of Weights & Biases",
         "\nnote: conf/megatron_gpt_config.yaml is not there",
         "\nnote: trainer.devices=8, trainer.num_nodes=1 have no counterpart: the launcher starts the ranks"})
     says(ran, part);

@@ -74,8 +74,8 @@ std::map<std::string, std::string> digits(const std::string& metrics_path) {
     const auto object = nlohmann::json::parse(line, nullptr, false);
     if (!object.is_object()) continue;
     for (const auto& [key, value] : object.items())
-      if (key != "iteration_ms" && key != "tokens_per_second" && key != "data_wait_ms" && key != "tflops" &&
-          key != "mfu")
+      if (!key.starts_with("iteration_ms") && key != "samples_per_second" && key != "tokens_per_second" &&
+          key != "data_wait_ms" && key != "tflops" && key != "mfu")
         out[fmt::format("{} {}", object["iteration"].dump(), key)] = value.dump();
   }
   return out;

@@ -16,6 +16,7 @@ Examples examples_of_attention();
 Examples examples_of_schedule();
 Examples examples_of_parallel();
 Examples examples_of_run();
+Examples examples_of_observe();
 Examples examples_of_quantize();
 Examples examples_of_experts();
 Examples examples_of_bert();

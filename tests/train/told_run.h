@@ -16,8 +16,8 @@ inline std::string timeless(std::string text) {
   for (const char* pattern :
        {R"( \[\d{4}-[^\]]*\])", R"(elapsed time per iteration \(ms\): [0-9.]+)", R"(throughput per GPU [^|]*\|)",
         R"(tokens per second[^|]*\|)", R"(data wait [^|]*\|)",
-        R"re("(iteration_ms|tokens_per_second|data_wait_ms|tflops|mfu)":[^,}]*)re", R"(memory: [^\n]*)",
-        R"(memory +it needs [^\n]*)", R"(  this rank (wrote|read) [^\n]*)",
+        R"re("(iteration_ms(_deviation)?|samples_per_second|tokens_per_second|data_wait_ms|tflops|mfu)":[^,}]*)re",
+        R"(memory: [^\n]*)", R"(memory +it needs [^\n]*)", R"(  this rank (wrote|read) [^\n]*)",
         R"(  (process and libraries|context and libraries|start|total|beside it, of the host's) [^\n]*)"})
     text = std::regex_replace(text, std::regex(pattern), "");
   return text;

@@ -98,7 +98,7 @@ constexpr NemoRow kIdle[] = {
 constexpr NemoRow kRefused[] = {
     {"NeMo's settings of fp8 are not read: give --fp8-format hybrid and --fp8-recipe",
      "model.fp8 model.fp8_hybrid model.fp8_e4m3 model.fp8_params"},
-    {"Weights & Biases is not built: --tensorboard-dir and --metrics-file are there",
+    {"NeMo's settings of Weights & Biases are not read: give --wandb-project and --wandb-exp-name",
      "exp_manager.create_wandb_logger exp_manager.wandb_logger_kwargs.* logger.wandb*"},
     {"sharding of weights is not built yet: --use-distributed-optimizer shards the optimizer's state", "model.fsdp"},
     {"NeMo's settings of experts are not read yet: give --num-experts and the --moe-* flags",

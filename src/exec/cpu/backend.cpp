@@ -100,6 +100,7 @@ class CpuInterpreter final : public Interpreter {
     executor_.watch(watch);
     return true;
   }
+  void tell_reductions(std::function<void(double)> told) override { executor_.tell_reductions(std::move(told)); }
   std::vector<double> time_instructions(int program) override {
     std::vector<double> seconds;
     for (int i = 0; i < int(executor_.plan().programs[program].instructions.size()); ++i) {

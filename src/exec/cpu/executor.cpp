@@ -3,14 +3,22 @@
 #include <sys/mman.h>
 
 #include <chrono>
+#include <utility>
 
 #include "graph/relayout_op.h"
+#include "mesh/groups.h"
 
 namespace megalith::cpu {
 
 static bool is_with_others(const Mesh& mesh, const AnyOp& op) {
   const auto* r = op.get_if<Relayout>();
   return op.get_if<Wait>() || (r && !is_local(r->transfer) && mesh.n(r->axes) > 1);
+}
+
+static bool is_data_reduction(const Mesh& mesh, const AnyOp& op) {
+  const auto* r = op.get_if<Relayout>();
+  return r && (r->transfer == Transfer::all_reduce || r->transfer == Transfer::reduce_scatter) &&
+         groups::data_context.has(r->axes) && mesh.n(r->axes) > 1;
 }
 
 static double now() {
@@ -55,6 +63,7 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
       s.workspace = arena_.get() + in.workspace;
       s.kernel = prepare_any(in.op, site);
       s.with_others = is_with_others(plan.mesh, in.op);
+      s.reduces = is_data_reduction(plan.mesh, in.op);
       s.first_only = !is_carried_out(in.op, false);
       s.begun_by = ended[programs_.size()][steps.size()];
       check(s.kernel.workspace <= in.workspace_bytes, "[{}] asks for {} bytes of workspace, the plan has {}",
@@ -68,9 +77,9 @@ Executor::Executor(const Plan& plan, const Coord& coord, Ranks* ranks)
 int Executor::program_index(const std::string& name) const { return int(&plan_.program(name) - plan_.programs.data()); }
 
 void Executor::run_instruction(int program, int instruction, bool first, int slot) {
-  const Step& s = programs_[program][instruction];
+  Step& s = programs_[program][instruction];
   if (s.first_only && !first) return;
-  const Step& works = s.begun_by ? programs_[s.begun_by.program][s.begun_by.instruction] : s;
+  Step& works = s.begun_by ? programs_[s.begun_by.program][s.begun_by.instruction] : s;
   const auto placed = [&](std::vector<std::byte*> at, const std::vector<i64>& strides) {
     for (size_t i = 0; i < at.size(); ++i) at[i] += slot * strides[i];
     return at;
@@ -80,8 +89,13 @@ void Executor::run_instruction(int program, int instruction, bool first, int slo
   if (watch_) watch_->before(program, instruction);
   const double began = s.with_others ? now() : 0;
   s.begun_by ? works.kernel.finish(args) : works.kernel.run(args);
-  if (s.with_others) with_others_ += now() - began;
   if (watch_) watch_->after(program, instruction, {ins, outs});
+  if (!s.with_others) return;
+  const double seconds = now() - began;
+  with_others_ += seconds, works.spent += seconds;
+  if (!s.begun_by && works.kernel.finish) return;  // it goes on
+  const double spent = std::exchange(works.spent, 0);
+  if (works.reduces && told_) told_(spent);
 }
 
 void Executor::run(int program, bool first, int slot) {

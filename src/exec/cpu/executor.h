@@ -26,6 +26,7 @@ class Executor {
   void watch(RunWatch* watch) { watch_ = watch; }  // of the runs from here on; may be nullptr
   int program_index(const std::string& name) const;
   double seconds_with_others() const { return with_others_; }  // of all runs: in transfers, waiting included
+  void tell_reductions(std::function<void(double seconds)> told) { told_ = std::move(told); }  // as Interpreter's
 
   std::byte* leaf(const std::string& name);  // a leaf's memory
   std::byte* buffer(int program, int buffer);
@@ -41,6 +42,8 @@ class Executor {
     Kernel kernel;
     InstructionPlace begun_by;  // of a Wait: the step whose relayout it ends
     bool with_others = false;   // a transfer, or a part of one
+    bool reduces = false;       // over data- and context-parallel ranks
+    double spent = 0;           // in what was begun and is not ended
     bool first_only = false;    // of a step's first micro-batch
   };
 
@@ -59,6 +62,7 @@ class Executor {
   std::vector<std::vector<Step>> programs_;
   double with_others_ = 0;
   RunWatch* watch_ = nullptr;
+  std::function<void(double)> told_;
 };
 
 }  // namespace megalith::cpu

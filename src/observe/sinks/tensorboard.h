@@ -1,6 +1,6 @@
 // Values as TensorBoard's curves, under Megatron's names.
 #pragma once
-#include "observe/record.h"
+#include "observe/sinks/curves.h"
 #include "observe/sinks/tensorboard_file.h"
 
 namespace megalith {
@@ -9,11 +9,16 @@ class TensorBoard final : public Sink {
  public:
   // Writes every `every` iterations what has a curve each iteration, and at the end of each interval what has one
   // there.
-  TensorBoard(const std::filesystem::path& folder, i64 every, const TensorBoardOrigin& origin = this_process())
-      : writer_(folder, origin), every_(every) {}
+  TensorBoard(const std::filesystem::path& folder, i64 every, const TensorBoardOrigin& origin = this_process(),
+              const CurveFlags& flags = {})
+      : writer_(folder, origin), every_(every), flags_(flags), now_(origin.now) {}
+  // Each as a text of its own, as Megatron writes them.
+  void write_arguments(Options options, i64 iteration);
   void take(const Record& record) override;
-  // "LOSS validation", by iterations and by samples.
+  // "LOSS validation", by iterations and by samples; where it is wanted "LOSS validation ppl" too.
   void take_evaluation(const Evaluated& evaluated) override;
+  void leave(Away where) override;
+  void come_back() override;
   void finish() override { writer_.flush(); }
   const std::filesystem::path& path() const { return writer_.path(); }
 
@@ -23,6 +28,11 @@ class TensorBoard final : public Sink {
 
   TensorBoardWriter writer_;
   i64 every_;
+  CurveFlags flags_;
+  std::function<double()> now_;
+  std::optional<Away> away_;
+  double left_ = 0;
+  i64 iteration_ = 0;  // the last one
 };
 
 }  // namespace megalith

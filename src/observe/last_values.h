@@ -1,0 +1,45 @@
+// The last values of something, and what they say together.
+#pragma once
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/dtype.h"
+
+namespace megalith {
+
+class LastValues {
+ public:
+  explicit LastValues(size_t most = 100) : most_(most) {}
+
+  void add(double value) {
+    if (values_.size() < most_)
+      values_.push_back(value);
+    else
+      values_[next_] = value;
+    next_ = (next_ + 1) % most_;
+  }
+  size_t size() const { return values_.size(); }
+  // The upper one of two; 0 of none.
+  double median() const {
+    if (values_.empty()) return 0;
+    std::vector<double> copy = values_;
+    const auto middle = copy.begin() + i64(copy.size()) / 2;
+    std::ranges::nth_element(copy, middle);
+    return *middle;
+  }
+  // Of the sample; 0 of less than two.
+  double deviation() const {
+    if (values_.size() < 2) return 0;
+    double mean = 0, squares = 0;
+    for (const double v : values_) mean += v / double(values_.size());
+    for (const double v : values_) squares += (v - mean) * (v - mean);
+    return std::sqrt(squares / double(values_.size() - 1));
+  }
+
+ private:
+  size_t most_, next_ = 0;
+  std::vector<double> values_;
+};
+
+}  // namespace megalith

@@ -1,0 +1,70 @@
+#include "observe/series.h"
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr SeriesKind kGauge = SeriesKind::gauge, kCounter = SeriesKind::counter;
+
+constexpr Series kSeries[] = {
+    {"megatron:iteration_time_seconds", kGauge, "Time of the last iteration."},
+    {"megatron:grad_norm", kGauge, "Norm of the gradient before clipping, of the last iteration."},
+    {"megatron:grad_norm_peak", kGauge, "Largest norm of the gradient of the last 10 minutes."},
+    {"megatron:tflops_per_gpu", kGauge, "Model TFLOP/s of a device, of the last iteration."},
+    {"megatron:tokens_per_second", kGauge, "Tokens a second over all devices, of the last iteration."},
+    {"megatron:samples_per_second", kGauge, "Samples a second over all devices, of the last iteration."},
+    {"megatron:mfu", kGauge, "Model flops utilisation of the last iteration, from 0 to 1."},
+    {"megatron:loss", kGauge, "Mean loss of the last iteration."},
+    {"megatron:learning_rate", kGauge, "Learning rate of the next iteration."},
+    {"megatron:loss_scale", kGauge, "Scale of the loss behind the last iteration."},
+    {"megatron:params_norm", kGauge, "Norm of the parameters, with --log-params-norm."},
+    {"megatron:num_zeros", kGauge, "Zeros in the gradient, with --log-num-zeros-in-grad."},
+    {"megatron:fp8_amax_history_max", kGauge, "Largest amax of fp8's window. Runs do not tell it yet."},
+    {"megatron:fp8_amax_history_threshold", kGauge, "Largest number of the format times the scale. Not told yet."},
+    {"megatron:validation_loss", kGauge, "Loss of the last evaluation; set: of several validation sets."},
+    {"megatron:consumed_samples_total", kCounter, "Samples read since the training began."},
+    {"megatron:tokens_total", kCounter, "Tokens read since the training began."},
+    {"megatron:skipped_iterations_total", kCounter, "Iterations of this process that changed nothing."},
+    {"megatron:nan_iterations_total", kCounter, "Iterations of this process with a loss that is not finite."},
+    {"nccl:allreduce_seconds", SeriesKind::histogram,
+     "Time of each all-reduce and reduce-scatter over data- and context-parallel ranks, as this rank sees it."},
+    {"megalith_last_step_timestamp_seconds", kGauge, "When the last iteration ended, in seconds since 1970."},
+    {"megalith_iteration", kGauge, "The last iteration."},
+    {"megalith_train_iters", kGauge, "The iteration at which the run ends."},
+    {"megalith_phase_seconds", kGauge, "Time of a phase, when it last ended."},
+    {"megalith_memory_bytes", kGauge, "Memory of this rank by category, as planned, and the most that was used."},
+    {"megalith_rank_own_seconds", kGauge,
+     "Time an iteration that a rank works by itself; the slowest and the fastest ranks, with --log-straggler."},
+    {"megalith_checkpoint_last_iteration", kGauge, "Iteration of the last checkpoint that was saved."},
+    {"megalith_checkpoint_save_seconds", kGauge, "Time that the last save took."},
+    {"megalith_checkpoint_bytes", kGauge, "Bytes of the last save that this rank wrote."},
+    {"megalith_checkpoint_failures_total", kCounter, "Checkpoints that could not be saved."},
+    {"megalith_time_seconds_total", kCounter, "Wall time of this process by state; the states sum to it."},
+    {"megalith_run_info", kGauge, "1; the labels tell the layout."},
+};
+
+// 0.2 is what the users' rule compares with, so it is an end.
+constexpr double kReductionBuckets[] = {.0005, .001, .0025, .005, .01, .025, .05, .1, .15, .2, .3, .5, 1, 2.5, 5, 10};
+
+}  // namespace
+
+std::span<const Series> all_series() { return kSeries; }
+
+const Series& series_named(std::string_view name) {
+  const auto it = std::ranges::find(all_series(), name, &Series::name);
+  check(it != all_series().end(), "{} is no series: add it to src/observe/series.cpp", name);
+  return *it;
+}
+
+std::string second_name(std::string_view name) {
+  constexpr std::string_view kPrefix = "megatron:";
+  return name.starts_with(kPrefix) ? "megatron_" + std::string(name.substr(kPrefix.size())) : "";
+}
+
+std::span<const double> reduction_buckets() { return kReductionBuckets; }
+
+}  // namespace megalith

@@ -1,0 +1,18 @@
+// What TensorBoard and W&B show beside the table of metrics, each behind Megatron's flag.
+#pragma once
+#include "observe/record.h"
+
+namespace megalith {
+
+struct CurveFlags {
+  bool timers = false, perplexity = false;
+};
+
+inline CurveFlags curve_flags_of(const TrainConfig& t) {
+  return {t.log_timers_to_tensorboard, t.log_validation_ppl_to_tensorboard};
+}
+
+// Megatron's name of the time that the training stood still.
+inline const char* timer_of(Away where) { return where == Away::evaluating ? "evaluate-time" : "save-checkpoint-time"; }
+
+}  // namespace megalith

@@ -1,0 +1,167 @@
+#include "observe/sinks/prometheus.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/process_start.h"
+#include "observe/sinks/tensorboard_file.h"
+#include "settings/precision.h"
+
+namespace megalith {
+
+namespace {
+
+constexpr double kPeakSeconds = 600;
+// A step is taken for stuck behind so many medians; short steps vary more, so not before so many seconds.
+constexpr double kStuckMedians = 10, kStuckSeconds = 5;
+constexpr size_t kRanksTold = 8;
+
+// Those of one value an iteration.
+constexpr std::pair<std::string_view, std::string_view> kSameValue[] = {
+    {"iteration_time", "megatron:iteration_time_seconds"},
+    {"grad_norm", "megatron:grad_norm"},
+    {"learning_rate", "megatron:learning_rate"},
+    {"loss_scale", "megatron:loss_scale"},
+    {"params_norm", "megatron:params_norm"},
+    {"num_zeros", "megatron:num_zeros"}};
+// Those that are so much an iteration, and shown by the second.
+constexpr std::pair<std::string_view, std::string_view> kRates[] = {
+    {"throughput", "megatron:tflops_per_gpu"},
+    {"tokens_per_second", "megatron:tokens_per_second"},
+    {"samples_per_second", "megatron:samples_per_second"},
+    {"mfu", "megatron:mfu"}};
+
+const MetricValue* value_in(const Record& r, std::string_view metric) {
+  const auto it = std::ranges::find_if(r.values, [&](const MetricValue& v) { return v.metric->name == metric; });
+  return it == r.values.end() ? nullptr : &*it;
+}
+
+double now_of(const Record& r, std::string_view metric) {
+  const MetricValue* value = value_in(r, metric);
+  return value ? value->now : 0;
+}
+
+Labels layout_of(const Options& o) {
+  const ParallelConfig& p = o.parallel;
+  return {
+      {"tp", std::to_string(p.tensor_model_parallel_size)}, {"pp", std::to_string(p.pipeline_model_parallel_size)},
+      {"cp", std::to_string(p.context_parallel_size)},      {"dp", std::to_string(p.data_parallel_size())},
+      {"ep", std::to_string(p.expert_model_parallel_size)}, {"dtype", std::string(name_of(precision_of(o).products))}};
+}
+
+const char* state_of(Away where) { return where == Away::evaluating ? "eval" : "save_stall"; }
+
+}  // namespace
+
+PrometheusSink::PrometheusSink(Endpoint& endpoint, const Options& o, i64 iteration, std::function<double()> now)
+    : to_(endpoint), now_(std::move(now)), seq_length_(o.model.seq_length), began_(now_()) {
+  to_.set("megalith_run_info", 1, layout_of(o));
+  to_.set("megalith_iteration", double(iteration));
+  for (const char* counter :
+       {"megatron:skipped_iterations_total", "megatron:nan_iterations_total", "megalith_checkpoint_failures_total"})
+    to_.add(counter, 0);  // so that an increase from the first one on is seen
+  const std::optional<i64> started = process_start(getpid());
+  if (started && *started > 0) to_.add("megalith_time_seconds_total", process_age(*started), {{"state", "init"}});
+}
+
+void PrometheusSink::take(const Record& r) {
+  const double seconds = now_of(r, "iteration_time");
+  set_values(r, seconds);
+  count(r);
+  count_time(seconds, std::min(seconds, now_of(r, "data_wait")));
+  to_.set("megalith_last_step_timestamp_seconds", unix_seconds());
+  to_.set("megalith_iteration", double(r.iteration));
+  to_.set("megalith_train_iters", double(r.train_iters));
+  times_.add(seconds);
+  say_healthy();
+}
+
+void PrometheusSink::set_values(const Record& r, double seconds) {
+  for (const auto& [metric, series] : kSameValue)
+    if (const MetricValue* v = value_in(r, metric)) to_.set(series, v->now);
+  for (const auto& [metric, series] : kRates)
+    if (const MetricValue* v = value_in(r, metric); v && seconds > 0) to_.set(series, v->now / seconds);
+  to_.set("megatron:loss", r.loss);
+  if (const MetricValue* norm = value_in(r, "grad_norm")) set_peak(norm->now);
+  if (const MetricValue* wait = value_in(r, "data_wait"))
+    to_.set("megalith_phase_seconds", wait->now, {{"phase", "data_wait"}});
+}
+
+// A norm that is not finite is no peak: it has a counter.
+void PrometheusSink::set_peak(double norm) {
+  const double now = now_();
+  while (!peaks_.empty() && peaks_.front().at < now - kPeakSeconds) peaks_.pop_front();
+  if (std::isfinite(norm)) {
+    while (!peaks_.empty() && peaks_.back().value <= norm) peaks_.pop_back();
+    peaks_.push_back({now, norm});
+  }
+  if (!peaks_.empty()) to_.set("megatron:grad_norm_peak", peaks_.front().value);
+}
+
+// A resumed run goes on where the counters of the run before stood.
+void PrometheusSink::count(const Record& r) {
+  const i64 more = std::max<i64>(0, r.consumed_samples - samples_);
+  to_.add("megatron:consumed_samples_total", double(more));
+  to_.add("megatron:tokens_total", double(more * seq_length_));
+  samples_ = r.consumed_samples;
+  if (!r.counted) to_.add("megatron:skipped_iterations_total", 1);
+  if (!r.finite) to_.add("megatron:nan_iterations_total", 1);
+}
+
+// What no state has is idle, so that the states sum to the wall time.
+void PrometheusSink::count_time(double training, double data_wait) {
+  to_.add("megalith_time_seconds_total", training - data_wait, {{"state", "train"}});
+  to_.add("megalith_time_seconds_total", data_wait, {{"state", "data_wait"}});
+  known_ += training;
+  const double idle = std::max(0.0, now_() - began_ - known_);
+  to_.add("megalith_time_seconds_total", idle, {{"state", "idle"}});
+  known_ += idle;
+}
+
+void PrometheusSink::say_healthy() {
+  to_.healthy_until(now_() + std::max(kStuckSeconds, kStuckMedians * times_.median()));
+}
+
+void PrometheusSink::leave(Away where) {
+  if (away_) come_back();
+  away_ = where, left_ = now_();
+  to_.healthy_until(std::numeric_limits<double>::infinity());  // how long it takes is not known
+}
+
+void PrometheusSink::come_back() {
+  if (!away_) return;
+  const double seconds = now_() - left_;
+  known_ += seconds;
+  to_.add("megalith_time_seconds_total", seconds, {{"state", state_of(*away_)}});
+  to_.set("megalith_phase_seconds", seconds, {{"phase", state_of(*away_)}});
+  away_.reset();
+  say_healthy();
+}
+
+void PrometheusSink::take_evaluation(const Evaluated& e) {
+  if (!e.record || e.losses.empty()) return;
+  const std::string set = e.set.starts_with("-") ? e.set.substr(1) : e.set;
+  to_.set("megatron:validation_loss", e.losses[0].value, set.empty() ? Labels{} : Labels{{"set", set}});
+}
+
+void PrometheusSink::take_save(const EndedSave& save) {
+  if (!save.is_saved) return to_.add("megalith_checkpoint_failures_total", 1);
+  to_.set("megalith_checkpoint_last_iteration", double(save.iteration));
+  to_.set("megalith_checkpoint_save_seconds", save.seconds);
+  to_.set("megalith_checkpoint_bytes", double(save.bytes));
+}
+
+// The slowest and the fastest.
+void PrometheusSink::take_own_work(std::span<const OwnWork> ranks) {
+  std::vector<OwnWork> sorted(ranks.begin(), ranks.end());
+  std::ranges::stable_sort(sorted, std::greater{}, &OwnWork::seconds);
+  if (sorted.size() > kRanksTold) sorted.erase(sorted.begin() + kRanksTold / 2, sorted.end() - kRanksTold / 2);
+  to_.clear("megalith_rank_own_seconds");
+  for (const OwnWork& w : sorted)
+    to_.set("megalith_rank_own_seconds", w.seconds, {{"rank", std::to_string(w.rank)}, {"host", w.host}});
+}
+
+}  // namespace megalith

@@ -1,0 +1,47 @@
+// A run's records as series of its Prometheus endpoint.
+#pragma once
+#include <deque>
+#include <functional>
+#include <optional>
+
+#include "base/clock.h"
+#include "observe/endpoint.h"
+#include "observe/last_values.h"
+#include "observe/record.h"
+
+namespace megalith {
+
+class PrometheusSink final : public Sink {
+ public:
+  // The run begins behind `iteration`. The endpoint outlives the sink.
+  PrometheusSink(Endpoint& endpoint, const Options& options, i64 iteration,
+                 std::function<double()> now = steady_seconds);
+  void take(const Record& record) override;
+  void take_evaluation(const Evaluated& evaluated) override;
+  void take_save(const EndedSave& save) override;
+  void take_own_work(std::span<const OwnWork> ranks) override;
+  void leave(Away where) override;
+  void come_back() override;
+
+ private:
+  struct Peak {
+    double at, value;
+  };
+  void set_values(const Record& record, double seconds);
+  void set_peak(double norm);
+  void count(const Record& record);
+  void count_time(double training, double data_wait);
+  void say_healthy();
+
+  Endpoint& to_;
+  std::function<double()> now_;
+  i64 seq_length_;
+  i64 samples_ = 0;         // told
+  std::deque<Peak> peaks_;  // falling, of the last 10 minutes
+  LastValues times_;
+  double began_, known_ = 0;  // seconds that a state has
+  std::optional<Away> away_;
+  double left_ = 0;
+};
+
+}  // namespace megalith

@@ -1,0 +1,24 @@
+// Where W&B's offline runs lie, and how they are sent.
+#pragma once
+#include <filesystem>
+#include <string>
+
+#include "observe/sinks/wandb_file.h"
+
+namespace megalith {
+
+struct WandbPlace {
+  std::filesystem::path dir{}, file{};  // DIR/wandb/offline-run-TIME-ID, and run-ID.wandb in it
+  std::string id{};
+};
+
+// Makes the folders. `id`: of the run; empty: a new one. Error if it cannot.
+WandbPlace make_wandb_place(const std::filesystem::path& dir, const std::string& id, double now);
+
+// files/config.yaml, for people.
+void write_wandb_config(const WandbPlace& place, const WandbItems& config);
+
+// Starts `wandb sync` beside this process, where it is in PATH; says what became of it.
+void start_wandb_sync(const std::filesystem::path& run);
+
+}  // namespace megalith

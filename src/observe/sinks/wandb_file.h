@@ -1,0 +1,45 @@
+// The file of a W&B offline run, which `wandb sync` sends: a header, then records in blocks as LevelDB's log has them,
+// each with a checksum. A record is a protobuf message; the few that a run needs are made here.
+#pragma once
+#include <filesystem>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/append_file.h"
+
+namespace megalith {
+
+// A name and its value as JSON.
+using WandbItems = std::vector<std::pair<std::string, std::string>>;
+
+std::string wandb_json(double value);           // NaN, Infinity and -Infinity as W&B writes them
+std::string wandb_json(std::string_view text);  // quoted
+
+struct WandbRun {
+  std::string id{}, entity{}, project{}, group{}, name{}, host{};  // empty: left out
+  std::vector<std::string> tags{};
+  WandbItems config{};
+  i64 starting_step = 0;
+  double started = 0;  // seconds since 1970
+};
+
+class WandbFile {
+ public:
+  // Makes the file and writes its header. Error if it cannot.
+  explicit WandbFile(const std::filesystem::path& path);
+  void run(const WandbRun& run);
+  void history(i64 step, const WandbItems& items);
+  void summary(const WandbItems& items);
+  void exit(int code, i64 runtime_seconds);
+  const std::filesystem::path& path() const { return file_.path(); }
+
+ private:
+  void add(std::string_view fields);  // of a record, without its number
+
+  AppendFile file_;
+  i64 size_ = 0, records_ = 0;
+};
+
+}  // namespace megalith
