@@ -1,0 +1,107 @@
+// The dashboard and the rules against the scrape of a real training run: whatever they ask for is there.
+#include <gtest/gtest.h>
+
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+
+#include "exec/cpu/backend.h"
+#include "http.h"
+#include "observe/endpoint.h"
+#include "prometheus_tools.h"
+#include "tests/harness/thread_ranks.h"
+#include "tests/places.h"
+#include "tests/train/small_run.h"
+#include "train/training_run.h"
+
+namespace megalith {
+namespace {
+
+std::string shared(const std::string& name) { return read_file(std::string(kSourceDir) + "/share/megalith/" + name); }
+
+// Of all panels, with the variables as "all".
+std::vector<std::string> dashboard_queries() {
+  std::vector<std::string> queries;
+  const auto dashboard = nlohmann::json::parse(shared("grafana-dashboard.json"));
+  for (const auto& panel : dashboard.at("panels"))
+    for (const auto& target : panel.value("targets", nlohmann::json::array()))
+      queries.push_back(
+          std::regex_replace(target["expr"].get<std::string>(), std::regex(R"(\$(job_name|Hostname))"), ".*"));
+  return queries;
+}
+
+std::set<std::string> metrics_in(const std::string& text) {
+  std::set<std::string> names;
+  const std::regex name(R"((megatron:|nccl:|megalith_|DCGM_)\w+)");
+  for (std::sregex_iterator it(text.begin(), text.end(), name), end; it != end; ++it) names.insert(it->str());
+  return names;
+}
+
+// What a short run of two data-parallel ranks tells at its end; "" where there is no endpoint.
+std::string scrape_of_a_run() {
+  std::unique_ptr<Endpoint> endpoint;
+  try {
+    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
+  } catch (const Error&) {
+    return {};
+  }
+  const TempFolder folder("dashboard");
+  const Options o = options_for(2,
+                                "--train-iters 4 --log-interval 2 --split 80,10,10 --eval-interval 2 --eval-iters 1 "
+                                "--save-interval 2 --log-straggler --save " +
+                                    folder.path.string());
+  testing::internal::CaptureStdout();
+  harness::run_ranks(2, [&](Ranks& ranks) {
+    const auto backend = make_cpu_backend(&ranks);
+    Opened run = open_run(o, *backend, ranks);
+    TrainingRun(o, *backend, ranks, std::move(run), ranks.rank() == 0 ? endpoint.get() : nullptr).train();
+  });
+  testing::internal::GetCapturedStdout();
+  return http_get(endpoint->port(), "/metrics");
+}
+
+double value_of(const std::string& scrape, const std::string& series) {
+  const size_t at = scrape.find("\n" + series);
+  return at == std::string::npos ? NAN : std::stod(scrape.substr(scrape.find("} ", at) + 2));
+}
+
+TEST(Dashboard, AsksForWhatARunTells) {
+  const std::string scrape = scrape_of_a_run();
+  if (scrape.empty()) GTEST_SKIP() << "this build has no prometheus-cpp";
+  std::string asked = shared("prometheus-rules.yml");
+  for (const std::string& query : dashboard_queries()) asked += "\n" + query;
+  const std::set<std::string> untold{"megatron:fp8_amax_history_max", "megatron:fp8_amax_history_threshold"};
+  const std::set<std::string> metrics = metrics_in(asked);
+  ASSERT_GT(metrics.size(), 35u);
+  const std::string counters = shared("dcgm-counters.csv");
+  for (const std::string& metric : metrics) {
+    if (untold.contains(metric)) continue;
+    const bool is_gpu = metric.starts_with("DCGM_");
+    EXPECT_NE(is_gpu ? counters.find("\n" + metric + ",") : scrape.find("\n" + metric + "{"), std::string::npos)
+        << metric;
+  }
+  EXPECT_EQ(value_of(scrape, "megalith_iteration{"), 4);
+  EXPECT_EQ(value_of(scrape, "megalith_checkpoint_last_iteration{"), 4);
+  EXPECT_GE(value_of(scrape, "nccl:allreduce_seconds_count{"), 4);  // one a step at least
+  EXPECT_GT(value_of(scrape, "nccl:allreduce_seconds_sum{"), 0);
+  EXPECT_NE(scrape.find("rank=\"1\""), std::string::npos);  // of --log-straggler
+}
+
+// As expressions of recording rules.
+TEST(Dashboard, AsksInPromQL) {
+  const std::string promtool = prometheus_tool("promtool");
+  if (promtool.empty()) GTEST_SKIP() << "needs promtool (scripts/install-prometheus)";
+  const TempFolder folder("dashboard_queries");
+  const std::vector<std::string> queries = dashboard_queries();
+  ASSERT_GT(queries.size(), 30u);
+  std::string rules = "groups:\n- name: queries\n  rules:\n";
+  for (size_t i = 0; i < queries.size(); ++i)
+    rules += fmt::format("  - {{record: 'q{}', expr: {}}}\n", i, nlohmann::json(queries[i]).dump());
+  write_file(folder.path / "queries.yml", rules);
+  const ToolRan ran = run_shell(promtool + " check rules " + (folder.path / "queries.yml").string());
+  EXPECT_EQ(ran.status, 0) << ran.text;
+  EXPECT_NE(ran.text.find(fmt::format("{} rules found", queries.size())), std::string::npos) << ran.text;
+}
+
+}  // namespace
+}  // namespace megalith

@@ -1,0 +1,129 @@
+// The alert rules by promtool, and all five of the users' rules in a live Prometheus.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <chrono>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <regex>
+#include <set>
+#include <thread>
+
+#include "base/check.h"
+#include "base/clock.h"
+#include "http.h"
+#include "observe/endpoint.h"
+#include "prometheus_tools.h"
+#include "tests/places.h"
+#include "tests/train/files.h"
+
+namespace megalith {
+namespace {
+
+std::string source(const std::string& path) { return std::string(kSourceDir) + "/" + path; }
+const std::string kRules = "share/megalith/prometheus-rules.yml";
+
+// The file holds them word for word.
+TEST(Rules, HoldTheUsersFive) {
+  const std::string all = read_file(source(kRules)), users = read_file(source("tests/observe/users_rules.yml"));
+  ASSERT_EQ(std::ranges::count(users, '\n'), 38);
+  EXPECT_NE(all.find(users), std::string::npos);
+}
+
+TEST(Rules, FireAsPromtoolTriesThem) {
+  const std::string promtool = prometheus_tool("promtool");
+  if (promtool.empty()) GTEST_SKIP() << "needs promtool (scripts/install-prometheus)";
+  const TempFolder folder("rules");
+  for (const std::string& file : {kRules, std::string("tests/observe/rules_test.yml")})
+    std::filesystem::copy(source(file), folder.path);
+  const std::string in_folder = "cd " + folder.path.string() + " && " + promtool;
+  const ToolRan checked = run_shell(in_folder + " check rules prometheus-rules.yml");
+  EXPECT_EQ(checked.status, 0) << checked.text;
+  EXPECT_NE(checked.text.find("12 rules found"), std::string::npos) << checked.text;
+  const ToolRan tried = run_shell(in_folder + " test rules rules_test.yml");
+  EXPECT_EQ(tried.status, 0) << tried.text;
+}
+
+// Hours become seconds.
+std::string shortened(std::string rules) {
+  for (const auto& [from, to] : {std::pair(R"(\[1h\] offset 30m)", "[8s] offset 4s"),
+                                 {R"(\[(5|10)m\])", "[3s]"},
+                                 {R"(for: \d+m)", "for: 1s"},
+                                 {R"(interval: 60s)", "interval: 1s"}})
+    rules = std::regex_replace(rules, std::regex(from), to);
+  return rules;
+}
+
+// A run that was well for `until` seconds, and gets worse from then on.
+class Feeder {
+ public:
+  Feeder(Endpoint& to, double until)
+      : thread_([this, &to, until] {
+          const double began = steady_seconds();
+          while (!stops_) {
+            const double bad = std::max(0.0, steady_seconds() - began - until), worse = std::exp2(bad);
+            to.set("megatron:iteration_time_seconds", worse);
+            to.set("megatron:grad_norm", worse);
+            to.set("megatron:tflops_per_gpu", 400 / worse);
+            to.set("megatron:fp8_amax_history_max", bad > 0 ? 440 : 40);
+            to.set("megatron:fp8_amax_history_threshold", 448);
+            for (int i = 0; i < 10; ++i) to.observe("nccl:allreduce_seconds", bad > 0 ? 0.4 : 0.004);
+            std::this_thread::sleep_for(std::chrono::milliseconds(100));
+          }
+        }) {}
+  ~Feeder() { stops_ = true, thread_.join(); }
+
+ private:
+  std::atomic<bool> stops_ = false;
+  std::thread thread_;
+};
+
+int free_port() { return TakenPort().port(); }
+
+// Names of the alerts in a state.
+std::set<std::string> alerts(int port, const std::string& state) {
+  const std::string answer = http_get(port, "/api/v1/query?query=ALERTS");
+  std::set<std::string> names;
+  const std::regex alert(R"re("alertname":"(\w+)","alertstate":"(\w+)")re");
+  for (std::sregex_iterator it(answer.begin(), answer.end(), alert), end; it != end; ++it)
+    if ((*it)[2] == state) names.insert((*it)[1]);
+  return names;
+}
+
+TEST(Rules, UsersFiveFireInALivePrometheus) {
+  const std::string prometheus = prometheus_tool("prometheus");
+  if (prometheus.empty()) GTEST_SKIP() << "needs prometheus (scripts/install-prometheus)";
+  std::unique_ptr<Endpoint> endpoint;
+  try {
+    endpoint = listen_at({"127.0.0.1", 0, {{"job_name", "a"}, {"run_id", "1"}}});
+  } catch (const Error&) {
+    GTEST_SKIP() << "this build has no prometheus-cpp";
+  }
+  const TempFolder folder("live_prometheus");
+  const std::string dir = folder.path.string();
+  write_file(dir + "/rules.yml", shortened(read_file(source("tests/observe/users_rules.yml"))));
+  write_file(dir + "/prometheus.yml",
+             fmt::format("global: {{scrape_interval: 1s, evaluation_interval: 1s}}\nrule_files: [rules.yml]\n"
+                         "scrape_configs:\n- {{job_name: megalith, static_configs: [{{targets: ['127.0.0.1:{}']}}]}}\n",
+                         endpoint->port()));
+  const int port = free_port();
+  const Feeder feeder(*endpoint, 14);
+  const Started server({prometheus, "--config.file=" + dir + "/prometheus.yml", "--storage.tsdb.path=" + dir + "/data",
+                        "--web.listen-address=127.0.0.1:" + std::to_string(port), "--log.level=warn"},
+                       dir + "/log");
+  const std::set<std::string> all{"MegatronFP8AmaxSaturation", "MegatronGradNormSpike",
+                                  "MegatronIterationTimeRegression", "MegatronNCCLAllReduceP99",
+                                  "MegatronTFLOPsCollapse"};
+  std::set<std::string> firing;
+  const double began = steady_seconds();
+  for (; firing != all && steady_seconds() < began + 90; std::this_thread::sleep_for(std::chrono::milliseconds(500))) {
+    const std::set<std::string> now = alerts(port, "firing");
+    firing.insert(now.begin(), now.end());
+    if (steady_seconds() < began + 12) EXPECT_TRUE(now.empty()) << *now.begin();  // all is well
+  }
+  EXPECT_EQ(firing, all) << read_file(dir + "/log");
+}
+
+}  // namespace
+}  // namespace megalith
