@@ -5,9 +5,11 @@
 #include "base/log.h"
 #include "base/mistakes.h"
 #include "cli/command.h"
+#include "cli/plan_check.h"
 #include "cli/plan_flags.h"
 #include "facts/facts_file.h"
 #include "search/command.h"
+#include "search/html.h"
 
 namespace megalith {
 
@@ -47,6 +49,18 @@ search::Outcome run(search::Searcher& searcher, const PlanFlags& flags, search::
   return out;
 }
 
+std::string html_of(search::Searcher& searcher, const search::Asked& asked, const std::vector<search::Row>& rows,
+                    const search::Outcome& found, const std::vector<std::string>& commands) {
+  std::unique_ptr<search::PricedPlans> first;
+  if (!rows.empty()) {
+    Options sized = searcher.base();
+    sized.parallel.world_size = asked.gpus;
+    const search::Choice& c = rows[0].choice;
+    first = search::priced_plans(sized, c, searcher.texts().of(c), searcher.facts());
+  }
+  return search::page_html({searcher.base(), searcher.facts(), asked, rows, found, commands, first.get()});
+}
+
 std::string nothing_fits(const search::Outcome& found, const DeviceFacts& facts, const search::Asked& asked) {
   if (found.too_slow || !found.best.empty())
     return fmt::format("no layout that fits {} x {} is through in the days or for the money: use other numbers of GPUs",
@@ -75,6 +89,7 @@ int plan_for(search::Searcher& searcher, const PlanFlags& flags, i64 gpus) {
   if (!rows.empty()) log::say("{}", search::run_text(base, rows[0], asked));
   write("--json", flags.json, search::rows_json(base, facts, asked, rows, found, commands));
   write("--csv", flags.csv, search::rows_csv(rows));
+  if (!flags.html.empty()) write("--html", flags.html, html_of(searcher, asked, rows, found, commands));
   if (!flags.explain.empty() && !rows.empty()) {
     const search::Choice& c = rows[0].choice;
     log::say("\n{}", search::explained(base, c, searcher.texts().of(c), facts, asked));
@@ -147,6 +162,7 @@ int plan_over(search::Searcher& searcher, const PlanFlags& flags, const std::vec
 }  // namespace
 
 int command_plan(int argc, const char* const* argv) {
+  if (asks_for_check(argc, argv)) return command_plan_check(argc, argv);
   PlanFlags flags;
   if (!read_plan_flags(flags, argc, argv)) return 0;
   for (const std::string& note : flags.options.notes) log::info("{}", note);

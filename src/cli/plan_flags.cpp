@@ -63,16 +63,17 @@ void own_mistakes(const PlanFlags& c, std::vector<std::string>& out) {
   const bool priced = c.prices.gpu_hour > 0;
   hold(c.max_cost == 0 || priced, "--max-cost needs --gpu-hour-price: give both");
   hold(c.objective != search::Objective::cost || priced, "--objective cost needs --gpu-hour-price: give both");
+  positive("--storage-price", c.prices.storage_tb_month, true);
   positive("--gpu-hour-price", c.prices.gpu_hour, true), positive("--gpu-watts", c.prices.watts, true);
   positive("--assume-tokens-per-second", c.assume_tokens_per_second, true);
   hold(c.assume_tokens_per_second == 0 || !c.gpus.empty(), "--assume-tokens-per-second needs --gpus: give both");
-  positive("--gpu-mtbf-hours", c.prices.gpu_mtbf_hours, false);
   positive("--save-stall-seconds", c.prices.save_stall_seconds, false);
   positive("--restart-seconds", c.prices.restart_seconds, true);
   positive("--detect-seconds", c.prices.detect_seconds, true);
   const bool paper = !c.hardware.empty() && names_facts(c.hardware);
   if (!c.gpus.empty() && c.gpus.find(':') != c.gpus.npos && !c.explain.empty())
     out.push_back("--explain is of one number of GPUs: give --gpus one");
+  hold(!c.options.given.has("layout"), "--layout is of training commands: plan chooses anyway, leave it out");
   if (!paper)
     out.push_back(fmt::format("--hardware {}: there are facts of {}: name one of them, or a file of facts (*.yaml)",
                               c.hardware, fmt::join(names_of_facts(), ", ")));
@@ -135,6 +136,8 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
   f.add("tokens", c.tokens, "Tokens of the whole run, for days, price and energy; 0: a million million of them.");
   f.add("gpu-hour-price", c.prices.gpu_hour, "USD of a GPU for an hour; 0: no prices.").also("--price");
   f.add("gpu-watts", c.prices.watts, "Watts of a GPU with its share of the host; 0: no energy.");
+  f.add("storage-price", c.prices.storage_tb_month,
+        "USD of a million million bytes of checkpoints for a month; 0: no price.");
   f.add("max-days", c.max_days,
         "Refuse what takes longer for all tokens. Of several numbers of GPUs the least that is through is named.");
   f.add("max-cost", c.max_cost, "Refuse what costs more USD for all tokens; needs --gpu-hour-price.");
@@ -144,8 +147,6 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
   f.add("assume-tokens-per-second", c.assume_tokens_per_second,
         "Tokens a second of a GPU that days and prices are told by, without a search; refused above the GPU's peak.");
   f.add("force", c.force, "Take an assumption above the peak all the same.");
-  f.add("gpu-mtbf-hours", c.prices.gpu_mtbf_hours,
-        "Hours between two failures of one GPU. The default is Llama 3's: 419 failures of 16,384 GPUs in 54 days.");
   f.add("save-stall-seconds", c.prices.save_stall_seconds, "Seconds that a save holds the training up.");
   f.add("restart-seconds", c.prices.restart_seconds, "Seconds from a failure that is known to the first step.");
   f.add("detect-seconds", c.prices.detect_seconds, "Seconds until a failure is known.");
@@ -155,6 +156,11 @@ void list_fields(PlanFlags& c, config::FieldList& f) {
       .shown_as("LAYOUT");
   f.add("json", c.json, "File of the whole report for programs.").shown_as("FILE");
   f.add("csv", c.csv, "File of the table.").shown_as("FILE");
+  f.add("check", c.check,
+        "Alone, with --hardware and --metrics-file: what is foretold of a run that was saved there against what it "
+        "took.")
+      .shown_as("RUN_DIR");
+  f.add("html", c.html, "File of the report as one page, with drawings.").shown_as("FILE");
   list_fields(c.options, f);
 }
 
@@ -167,6 +173,7 @@ bool read_plan_flags(PlanFlags& flags, int argc, const char* const* argv) {
     log::say("{}", config::help_text(fields));
     return false;
   }
+  flags.prices.gpu_mtbf_hours = o.train.gpu_mtbf_hours;
   own_mistakes(flags, o.wrong.mistakes);
   settle_training(o, flags.hardware);
   complete_model(o);

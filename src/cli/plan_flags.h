@@ -16,7 +16,7 @@ struct PlanFlags {
   double assume_tokens_per_second = 0;  // of a GPU; 0: predicted
   bool force = false;                   // an assumption above the peak
   search::Prices prices{};
-  std::string explain, json, csv;
+  std::string explain, json, csv, html, check;
   Options options;
 };
 void list_fields(PlanFlags& c, config::FieldList& f);

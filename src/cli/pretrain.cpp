@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "base/log.h"
+#include "cli/auto_layout.h"
 #include "cli/command.h"
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
@@ -14,6 +15,17 @@
 #include "train/run_signals.h"
 
 namespace megalith {
+
+// The command line once more, with flags behind it that the user left open.
+static void take_flags(Options& options, int argc, const char* const* argv, const std::vector<std::string>& more) {
+  std::vector<const char*> words(argv, argv + argc);
+  for (const std::string& word : more) words.push_back(word.c_str());
+  const i64 world_size = options.parallel.world_size;
+  const auto trains = options.trains;
+  const Architecture kind = options.model.architecture;
+  options = read_options(int(words.size()), words.data());
+  options.trains = trains, options.model.architecture = kind, options.parallel.world_size = world_size;
+}
 
 // A command that trains a model of this kind.
 static int train_command(Architecture kind, int argc, const char* const* argv) {
@@ -50,9 +62,16 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     std::unique_ptr<Backend> backend;
     together(*ranks, [&] {
       if (mistake) std::rethrow_exception(mistake);
+      options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
+      if (options.parallel.layout == LayoutChoice::automatic) backend = make_backend(options.train.device, ranks.get());
+    });
+    std::vector<std::string> chosen;
+    if (backend) chosen = chosen_layout(options, *backend, *ranks);
+    together(*ranks, [&] {
+      if (backend) take_flags(options, argc, argv, chosen);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
-      backend = make_backend(options.train.device, ranks.get());
+      if (!backend) backend = make_backend(options.train.device, ranks.get());
     });
     return pretrain(std::move(options), *backend, *ranks);
   });

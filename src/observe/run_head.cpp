@@ -171,7 +171,10 @@ std::string optimizer_text(const Options& o) {
 std::string save_text(const TrainConfig& t) {
   if (t.save.empty()) return "nowhere: nothing is kept without --save";
   const std::string every = t.save_interval == 1 ? "iteration" : grouped(t.save_interval) + " iterations";
-  return t.save + ", " + (t.save_interval > 0 ? "every " + every + " and " : "") + "at the end";
+  const std::string when = t.save_interval == kAutoSaveInterval ? "as often as costs least and "
+                           : t.save_interval > 0                ? "every " + every + " and "
+                                                                : "";
+  return t.save + ", " + when + "at the end";
 }
 
 std::string arguments_line(const RunFacts& f) {

@@ -8,7 +8,6 @@
 
 #include "exec/sim/facts_clock.h"
 #include "exec/sim/paper_backend.h"
-#include "exec/sim/pipeline.h"
 #include "exec/sim/simulator.h"
 #include "facts/facts_file.h"
 #include "settings/batch_sizes.h"
@@ -158,8 +157,12 @@ StepTime step_time(StagePlans& plans, const sim::Clock& clock) {
   return of_one_stage(plans.at(0).plan, clock, micro_batches(plans.options()));
 }
 
+sim::PipelineRun pipeline_run(StagePlans& plans, const sim::Clock& clock) {
+  return plans.stages() > 1 ? sim::run_pipeline(timed_stages(plans, clock).spec) : sim::PipelineRun();
+}
+
 std::string pipeline_drawing(StagePlans& plans, const sim::Clock& clock) {
-  return plans.stages() > 1 ? sim::draw(sim::run_pipeline(timed_stages(plans, clock).spec)) : "";
+  return plans.stages() > 1 ? sim::draw(pipeline_run(plans, clock)) : "";
 }
 
 std::string time_report(StagePlans& plans) {

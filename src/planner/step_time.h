@@ -4,6 +4,7 @@
 #include <string>
 
 #include "exec/sim/clock.h"
+#include "exec/sim/pipeline.h"
 #include "planner/stage_plans.h"
 
 namespace megalith {
@@ -25,7 +26,9 @@ struct StepTime {
 // Of a pipeline one plan is enough for all stages of the same blocks.
 StepTime step_time(StagePlans& plans, const sim::Clock& clock);
 
-// The tasks of a pipeline's stages in time (sim::draw); empty without a pipeline.
+// The tasks of a pipeline's stages in time; no stages without a pipeline.
+sim::PipelineRun pipeline_run(StagePlans& plans, const sim::Clock& clock);
+// The same as text (sim::draw); empty without a pipeline.
 std::string pipeline_drawing(StagePlans& plans, const sim::Clock& clock);
 
 // Two or three lines: seconds a step, tokens/s, whose facts; which workspaces were bounded. Empty without facts.

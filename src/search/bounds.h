@@ -30,7 +30,7 @@ class Bounds {
 };
 
 // The same with the time that blocks take on one rank: those that are shared out take no less in sum, but for kRough of
-// it. What tensor-parallel ranks send is added.
+// it. What tensor-parallel ranks, and those that share experts, send is added.
 inline constexpr double kRough = 0.05;
 
 class RoughCosts {
@@ -45,7 +45,8 @@ class RoughCosts {
     double kept = 0;  // bytes
   };
   const Whole& whole(const Choice& c);
-  double sent(const Choice& c) const;  // seconds of a micro-batch in a layer
+  double sent(const Choice& c) const;                      // seconds of a micro-batch in all layers
+  double among_neighbours(double bytes, i64 ranks) const;  // seconds: a gathering of so many bytes in all
 
   const Options& base_;
   const DeviceFacts& facts_;

@@ -28,6 +28,7 @@ const std::set<std::string, std::less<>>& chosen_fields() {
                                                             "overlap-param-gather",
                                                             "pipeline-schedule",
                                                             "world-size",
+                                                            "layout",
                                                             "device",
                                                             "dry-run"};
   return fields;

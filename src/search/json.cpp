@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "search/report.h"
+#include "search/saves.h"
 
 namespace megalith::search {
 
@@ -68,6 +68,8 @@ std::string rows_json(const Options& base, const DeviceFacts& facts, const Asked
   out["best"] = Json::array(), out["refused"] = Json::array(), out["nearest_misses"] = Json::array();
   for (size_t i = 0; i < rows.size(); ++i) {
     out["best"].push_back(of_row(rows[i], asked));
+    const Saves saves = saves_of(base, rows[i], asked);
+    out["best"].back()["saves"] = {{"taken", saves.taken}, {"kept", saves.kept}, {"bytes", saves.bytes()}};
     if (i < commands.size()) out["best"].back()["command"] = commands[i];
   }
   for (const auto& [reason, r] : found.reasons)

@@ -1,7 +1,6 @@
 // What a run of so many tokens takes: days, money and energy, and how much of the time is useful where GPUs fail.
 //
-// Saves are spaced by Daly's formula, with his expected time of a run. The paper: A higher order estimate of the
-// optimum checkpoint interval for restart dumps, FGCS 2006.
+// Saves are spaced by Daly's formula (resume/save_spacing.h), with his expected time of a run.
 #pragma once
 #include "base/dtype.h"
 
@@ -10,6 +9,7 @@ namespace megalith::search {
 struct Prices {
   double gpu_hour = 0;              // USD; 0: not known
   double watts = 0;                 // of a GPU; 0: not known
+  double storage_tb_month = 0;      // USD of 1e12 bytes for a month; 0: not known
   double gpu_mtbf_hours = 50700;    // of one GPU: Llama 3, 419 failures of 16,384 GPUs in 54 days
   double save_stall_seconds = 0.5;  // that a save holds the training up
   double restart_seconds = 60, detect_seconds = 3;

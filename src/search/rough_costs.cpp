@@ -20,22 +20,36 @@ const RoughCosts::Whole& RoughCosts::whole(const Choice& c) {
   return known_.emplace(one, all).first->second;
 }
 
-// Into attention and the MLP, and out of them, forward and backward: of these eight, six at the least.
-double RoughCosts::sent(const Choice& c) const {
-  if (c.tp == 1 || base_.parallel.tp_comm_overlap) return 0;
-  constexpr double kTransfers = 6, kBytes = 2;
-  const double tokens = double(c.micro_batch * base_.model.seq_length) / double(c.cp);
-  const double bytes = kBytes * tokens * double(base_.model.hidden_size), ranks = double(c.tp);
+double RoughCosts::among_neighbours(double bytes, i64 ranks) const {
+  if (ranks == 1) return 0;
   std::vector<int> group;
-  for (int i = 0; i < int(c.tp); ++i) group.push_back(i);
-  return kTransfers * clock_.transfer(bytes * (ranks - 1) / ranks, bytes, group);
+  for (int i = 0; i < int(ranks); ++i) group.push_back(i);
+  return clock_.transfer(bytes * double(ranks - 1) / double(ranks), bytes, group);
+}
+
+// Into attention and the MLP, and out of them, forward and backward: of these four each, three at the least. A mixture
+// gathers the tokens of all ranks that share its experts (models/blocks/tokens_of_experts.h).
+double RoughCosts::sent(const Choice& c) const {
+  constexpr double kTransfers = 3, kBytes = 2;
+  const ModelConfig& m = base_.model;
+  const double tokens = double(c.micro_batch * m.seq_length) / double(c.cp);
+  const double bytes = kBytes * tokens * double(m.hidden_size);
+  const double tensor = base_.parallel.tp_comm_overlap ? 0 : kTransfers * among_neighbours(bytes, c.tp);
+  const std::vector<bool> pattern = m.moe.pattern(m.num_layers);
+  const double mixtures = double(std::ranges::count(pattern, true)), all = double(m.num_layers);
+  const i64 sharing = c.ep * c.etp;
+  const double width = double(m.moe.latent_size ? m.moe.latent_size : m.hidden_size);
+  const double gathered = kBytes * tokens / double(c.tp) * width * double(sharing);
+  const double mixture =
+      base_.parallel.moe_shared_expert_overlap || mixtures == 0 ? 0 : kTransfers * among_neighbours(gathered, sharing);
+  return all * tensor + (all - mixtures) * tensor + mixtures * mixture;
 }
 
 Bound RoughCosts::of(const Choice& c, const Bound& bound) {
   const Whole& one = whole(c);
   const double ranks = double(c.tp * c.pp * c.cp), dp = double(gpus_) / ranks;
   const double n = std::max(1.0, double(base_.train.global_batch_size) / (double(c.micro_batch) * dp));
-  const double work = one.work / ranks + sent(c) * double(base_.model.num_layers) / double(c.pp);
+  const double work = one.work / ranks + sent(c) / double(c.pp);
   const double idle = c.zero_bubble ? 0 : double(c.pp - 1) / (n * double(c.vpp));
   const double kept = one.kept / ranks * in_flight_.of(c, 0, int(n));
   constexpr double kEven = 0.8;  // a first stage may have less than its share of the layers

@@ -37,6 +37,8 @@ class Run {
     if (out_.best.empty() && !out_.misses.empty() && !base_.offload.on) pick(choices(true, ignored_));
     std::ranges::sort(out_.misses, {}, &Miss::bytes);
     if (out_.misses.size() > kMisses) out_.misses.resize(kMisses);
+    // Those that a bound left out were not held against the rules.
+    for (const Miss& m : out_.misses) (void)(any_legal_ || legal(m.choice));
     if (out_.best.empty() && !any_legal_) out_.mistakes = {common_.begin(), common_.end()};
     return std::move(out_);
   }
@@ -246,8 +248,10 @@ class Run {
 
   bool too_slow(const Choice& c, double seconds, bool exact) {
     if (seconds <= request_.most_seconds) return false;
+    const bool nearest = !out_.too_slow || seconds < out_.too_slow->seconds;
+    if (nearest && !legal(c)) return true;
+    if (nearest) out_.too_slow = {c, seconds, exact};
     ++out_.reasons[kTooSlow].count;
-    if (!out_.too_slow || seconds < out_.too_slow->seconds) out_.too_slow = {c, seconds, exact};
     return true;
   }
 

@@ -5,7 +5,7 @@
 
 #include "models/gpt/gpt.h"
 #include "search/command.h"
-#include "search/report.h"
+#include "search/saves.h"
 #include "settings/batch_sizes.h"
 #include "step/model_size.h"
 
@@ -110,13 +110,7 @@ std::string refused_text(const Options& base, const Outcome& found, const Device
 }
 
 std::string run_text(const Options& base, const Row& row, const Asked& asked) {
-  const Goodput& g = row.goodput;
-  std::string out = fmt::format(
-      "of #1: a failure every {:.4g} hours; a save of {:.4g} GB every {} steps ({:.4g} minutes); {:.2f}% of the time "
-      "is "
-      "useful\nrun:  {}",
-      g.failure_hours, save_bytes(base) / 1e9, g.save_steps, g.save_seconds / 60, 100 * g.useful,
-      command_of(base, row.choice, asked));
+  std::string out = fmt::format("{}\nrun:  {}", goodput_text(base, row, asked), command_of(base, row.choice, asked));
   if (const std::string rest = still_missing(base, asked); !rest.empty()) out += fmt::format("\nto be added: {}", rest);
   return out;
 }

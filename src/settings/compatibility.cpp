@@ -100,7 +100,7 @@ std::string bad_run_sizes(const Options& o) {
                        {"--max-skipped-iterations-in-a-row", t.max_skipped_in_a_row, 0},
                        {"--seed", t.seed, 0},
                        {"--num-workers", o.data.num_workers, 0},
-                       {"--save-interval", t.save_interval, 0},
+                       {"--save-interval", t.save_interval, kAutoSaveInterval},
                        {"--save-retain-interval", t.save_retain_interval, 0},
                        {"--most-recent-k", t.most_recent_k, 0},
                        {"--ckpt-step", t.ckpt_step, 0},

@@ -1,4 +1,6 @@
 // Rules about batches, data and checkpoints.
+#include <cmath>
+
 #include "base/canonical_path.h"
 #include "ckpt/torch/megatron_common.h"
 #include "settings/compatibility.h"
@@ -35,8 +37,19 @@ std::string named_places(const Options& o) {
 }
 
 std::string save_interval(const Options& o) {
-  if (o.train.save.empty() || o.train.save_interval > 0) return {};
-  return fmt::format("--save {} needs --save-interval, the iterations between checkpoints", o.train.save);
+  if (o.train.save.empty() || o.train.save_interval != 0) return {};
+  return fmt::format("--save {} needs --save-interval, the iterations between checkpoints, or auto", o.train.save);
+}
+
+std::string failures(const Options& o) {
+  const double hours = o.train.gpu_mtbf_hours;
+  if (hours > 0 && std::isfinite(hours)) return {};
+  return fmt::format("--gpu-mtbf-hours {}: want more than 0", hours);
+}
+
+std::string failures_count(const Options& o) {
+  if (!o.given.has("gpu-mtbf-hours") || o.train.save_interval == kAutoSaveInterval || o.train.dry_run) return {};
+  return "--gpu-mtbf-hours has no effect without --save-interval auto";
 }
 
 std::string save_place(const Options& o) {
@@ -96,6 +109,8 @@ std::string workers(const Options& o) {
 
 std::string retained(const Options& o) {
   const TrainConfig& t = o.train;
+  if (t.save_retain_interval > 0 && t.save_interval == kAutoSaveInterval)
+    return "--save-retain-interval needs a --save-interval in iterations: with auto give --most-recent-k";
   if (t.save_retain_interval == 0 || (t.save_interval > 0 && t.save_retain_interval % t.save_interval == 0)) return {};
   return fmt::format("--save-retain-interval {} is not a multiple of --save-interval {}", t.save_retain_interval,
                      t.save_interval);
@@ -230,6 +245,8 @@ std::vector<Rule> run_rules() {
       {"--profile has steps to profile", Topic::run, Action::refuse, profiled_steps},
       {"save and load have names", Topic::run, Action::refuse, named_places},
       {"save comes with save-interval", Topic::run, Action::refuse, save_interval},
+      {"gpu-mtbf-hours is positive", Topic::run, Action::refuse, failures},
+      {"gpu-mtbf-hours comes with save-interval auto", Topic::run, Action::warn, failures_count},
       {"flags about saving come with save", Topic::run, Action::warn, save_place},
       {"ckpt-format is one that we write", Topic::run, Action::warn, saved_format},
       {"what is saved as torch_dist is a model that Megatron-LM knows", Topic::run, Action::warn, known_to_megatron},

@@ -19,6 +19,9 @@ enum class CpCommType { all_gather, a2a, p2p };
 // zero_bubble: weight gradients are tasks of their own, which fill the pipeline's end.
 enum class PipelineSchedule { one_f_one_b, zero_bubble };
 
+// flags: as the flags say. automatic: those that are not given are chosen by the planner.
+enum class LayoutChoice { flags, automatic };
+
 struct ParallelConfig {
   i64 world_size = 1;  // ranks in all: the launcher's, or the flag's for --dry-run
   i64 tensor_model_parallel_size = 1;
@@ -46,6 +49,7 @@ struct ParallelConfig {
   bool grad_reduce_in_bf16 = false;        // over the ranks; each rank's own sums: main_grads_dtype
   i64 ddp_bucket_size = 0;                 // elements of a pool; 0: Megatron's default
   double distributed_timeout_minutes = 10;
+  LayoutChoice layout = LayoutChoice::flags;
 
   i64 model_parallel_size() const {
     return tensor_model_parallel_size * pipeline_model_parallel_size * context_parallel_size;

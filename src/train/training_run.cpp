@@ -40,7 +40,8 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       health_(t_, model_),
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
       places_(std::move(run.places)),
-      saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1) {
+      saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
+      save_interval_(t_, ranks, state_.iteration) {
   if (o_.given.has("timing-log-level")) timing_.emplace(t_, step_.plan, ranks, in_step_);
   if (timing_ && t_.timing_log_level > 0 && !in_step_)
     log::warn("--timing-log-level {}: phases of an iteration are not timed on {} yet", t_.timing_log_level,
@@ -103,7 +104,7 @@ int TrainingRun::train_and_save() {
   else
     loader.emplace(datasets_.train,
                    rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
-  recorder_.resume();
+  recorder_.resume(), save_interval_.resume();
   while (state_.iteration < last_) {
     if (is_left_out()) {
       leave_out(*loader);
@@ -118,8 +119,9 @@ int TrainingRun::train_and_save() {
     finish_all();
     if (t_.profile && state_.iteration == t_.profile_step_end) profile(false);
     if (validation_.is_due(state_.iteration)) validate([&] { validation_.run(state_); });
-    if (saver_.saves_at(state_.iteration) || asked.to_save()) save();
-    if (saver_.copies_at(state_.iteration)) save_copy();
+    const bool saves = saves_at(state_.iteration);
+    if (saves || asked.to_save()) save();
+    if (saver_.copies_at(state_.iteration) && !saves) save_copy();
     if (should_exit(asked)) break;
   }
   profile(false);
@@ -203,13 +205,13 @@ void TrainingRun::tell_rank_losses(const StepResult& r, bool is_due) {
 
 void TrainingRun::pause(Away where) {
   observers_.leave(where);
-  recorder_.pause();
+  recorder_.pause(), save_interval_.pause();
   if (straggler_) straggler_->pause();
 }
 
 void TrainingRun::resume() {
   observers_.come_back();
-  recorder_.resume();
+  recorder_.resume(), save_interval_.resume();
   if (straggler_) straggler_->resume();
 }
 
@@ -242,8 +244,7 @@ std::optional<double> TrainingRun::peak() const {
 
 bool TrainingRun::something_is_due() const {
   const i64 iteration = state_.iteration + trainer_.started();
-  return iteration == last_ || validation_.is_due(iteration) || saver_.saves_at(iteration) ||
-         saver_.copies_at(iteration) ||
+  return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) || saver_.copies_at(iteration) ||
          (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
          exits_at(iteration) || recorder_.reads_model();
 }

@@ -14,6 +14,7 @@
 #include "observe/straggler.h"
 #include "observe/timing_log.h"
 #include "resume/run_begin.h"
+#include "resume/save_interval.h"
 #include "resume/saver.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
@@ -74,6 +75,7 @@ class TrainingRun {
   // That no other job has taken over where this one saves.
   void check_places();
   RunProgress progress(const std::vector<DatasetUse>& data) const;
+  bool saves_at(i64 iteration) const { return saver_.saves_at(iteration) || save_interval_.is_due(iteration); }
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
   void save();
   void save_copy();
@@ -117,6 +119,7 @@ class TrainingRun {
   std::optional<Straggler> straggler_;     // of several ranks, where wanted
   SavePlaces places_;
   Saver saver_;
+  SaveInterval save_interval_;
   bool profiled_ = false;  // now
 };
 

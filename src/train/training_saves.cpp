@@ -32,6 +32,7 @@ void TrainingRun::save_apart(const std::function<void()>& f) {
 
 void TrainingRun::save() {
   if (t_.save.empty()) return;
+  const auto began = std::chrono::steady_clock::now();
   pause(Away::saving);
   save_apart([&] {
     check_places();
@@ -39,6 +40,8 @@ void TrainingRun::save() {
     timed("save-checkpoint", [&] { saver_.save(progress(use), schedules_); });
     if (!use.empty()) log::say("{}", data_use_line(use, state_.consumed_samples));
   });
+  save_interval_.saved(state_.iteration,
+                       std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count());
   resume();
   tell_saves();
 }

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <random>
 
-#include "search/report.h"
+#include "search/saves.h"
 #include "search_case.h"
 
 namespace megalith::search {
@@ -34,22 +34,57 @@ double simulated(const Prices& p, i64 gpus, double interval, int saves, std::mt1
 
 }  // namespace
 
-TEST(Money, the_useful_share_is_that_of_simulated_runs_and_no_other_interval_is_better) {
+TEST(Money, the_useful_share_is_that_of_10000_simulated_runs_and_no_other_interval_is_better) {
   std::mt19937_64 random(1);
+  constexpr int kRuns = 10000, kSaves = 40;
+  const auto useful = [&](const Prices& p, i64 gpus, double interval) {
+    double sum = 0;
+    for (int i = 0; i < kRuns; ++i) sum += simulated(p, gpus, interval, kSaves, random);
+    return interval * kSaves * kRuns / sum;
+  };
   for (const i64 gpus : {1024, 16384, 131072})
     for (const Prices& p : {Prices{.save_stall_seconds = 0.5, .restart_seconds = 60},
                             Prices{.save_stall_seconds = 120, .restart_seconds = 300}}) {
       const Goodput g = goodput(p, gpus, 1.0);
-      const int saves = 200, runs = 300;
-      const auto useful = [&](double interval) {
-        double sum = 0;
-        for (int i = 0; i < runs; ++i) sum += simulated(p, gpus, interval, saves, random);
-        return interval * saves * runs / sum;
-      };
-      EXPECT_NEAR(useful(g.save_seconds), g.useful, 0.006) << gpus;
-      EXPECT_LT(useful(g.save_seconds * 2.5), g.useful + 0.004) << gpus;
-      EXPECT_LT(useful(g.save_seconds / 2.5), g.useful + 0.004) << gpus;
+      EXPECT_NEAR(useful(p, gpus, g.save_seconds), g.useful, 0.003) << gpus;
+      for (const double factor : {0.5, 1.5, 2.5})
+        EXPECT_LT(useful(p, gpus, g.save_seconds * factor), g.useful + 0.002) << gpus << " x " << factor;
     }
+}
+
+// The expected time of a run, which the simulated runs above agree with, is least within 5% of the printed interval.
+TEST(Money, the_interval_is_near_the_best_of_all) {
+  for (const i64 gpus : {64, 1024, 16384})
+    for (const double stall : {0.5, 5.0, 30.0}) {
+      const Prices p{.save_stall_seconds = stall};
+      const double m = p.gpu_mtbf_hours * 3600 / double(gpus);
+      const auto lost = [&](double t) { return std::expm1((t + stall) / m) / t; };
+      double best = stall;
+      for (double t = stall; t < m; t *= 1.001)
+        if (lost(t) < lost(best)) best = t;
+      EXPECT_NEAR(goodput(p, gpus, 0.01).save_seconds / best, 1, 0.05) << gpus << " GPUs, stall " << stall;
+    }
+}
+
+// Checkpoints of a run of 100 steps, saved every 10: how many stay, and what they cost.
+TEST(Money, saves_that_stay_follow_from_the_flags) {
+  const double tokens = 100.0 * 32 * 1024;
+  const Asked asked{.gpus = 8, .tokens = tokens, .prices = {.storage_tb_month = 30}};
+  const auto saves = [&](const std::string& flags) {
+    const Options base = base_of(kSmall + flags);
+    Row row{.choice = {.micro_batch = 1}, .gpus = 8};
+    row.goodput.save_steps = 10, row.cost.days = 3;
+    return saves_of(base, row, asked);
+  };
+  const Saves all = saves("");
+  EXPECT_EQ(all.taken, 10);
+  EXPECT_EQ(all.kept, 10);
+  EXPECT_GT(all.each, 1e6);
+  EXPECT_DOUBLE_EQ(all.usd, 0.5 * 10 * all.each / 1e12 * 30 * 3 / 30);
+  const Saves latest = saves("--most-recent-k 2 ");
+  EXPECT_EQ(latest.kept, 2);
+  EXPECT_DOUBLE_EQ(latest.usd, 2 * latest.each / 1e12 * 30 * 3 / 30);
+  EXPECT_EQ(saves("--save-retain-interval 50 --save-interval 10 --save x ").kept, 3);
 }
 
 // The figures of published tables that follow from their own formula.

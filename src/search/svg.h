@@ -1,0 +1,27 @@
+// Drawings of a report, as SVG.
+#pragma once
+#include <map>
+#include <string>
+#include <vector>
+
+#include "exec/sim/pipeline.h"
+
+namespace megalith::search {
+
+struct Point {
+  double x = 0, y = 0;
+  std::string label{};
+};
+// Those that no other is left of and below at once are filled.
+std::string scatter(const std::vector<Point>& points, const std::string& x_label, const std::string& y_label);
+
+struct Bar {
+  std::string label{};
+  std::map<std::string, double> parts{};
+};
+std::string stacked(const std::vector<Bar>& bars);
+
+// A line for each stage; the first tasks of long steps.
+std::string tasks_in_time(const sim::PipelineRun& run);
+
+}  // namespace megalith::search

@@ -1,0 +1,144 @@
+// `megalith plan` as its user sees it: exit codes, the commands that it prints, its files.
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "json_schema.h"
+#include "tests/places.h"
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+using Json = nlohmann::json;
+
+// Few layouts: each plan takes a moment.
+const std::string kModel =
+    "--num-layers 4 --hidden-size 512 --num-attention-heads 8 --seq-length 1024 --vocab-size 8192 --swiglu --bf16 "
+    "--normalization RMSNorm --disable-bias-linear --position-embedding-type rope --global-batch-size 32 "
+    "--recompute-granularity full --context-parallel-size 1 --pipeline-schedule 1f1b ";
+
+const std::string k70B =
+    "--num-layers 80 --hidden-size 8192 --num-attention-heads 64 --num-query-groups 8 --ffn-hidden-size 28672 "
+    "--seq-length 8192 --vocab-size 128256 --swiglu --bf16 --normalization RMSNorm --disable-bias-linear "
+    "--untie-embeddings-and-output-weights --position-embedding-type rope --global-batch-size 1024 ";
+const std::string k405B =
+    "--num-layers 126 --hidden-size 16384 --num-attention-heads 128 --num-query-groups 8 --ffn-hidden-size 53248 "
+    "--seq-length 8192 --vocab-size 128256 --swiglu --bf16 --normalization RMSNorm --disable-bias-linear "
+    "--untie-embeddings-and-output-weights --position-embedding-type rope --global-batch-size 2048 ";
+
+class Planning : public Workshop {
+ protected:
+  Json json_of(const std::string& flags) {
+    (void)must("plan " + flags + " --json " + *this / "plan.json");
+    return Json::parse(slurp(*this / "plan.json"));
+  }
+  static Json schema() { return Json::parse(slurp(std::string(kSourceDir) + "/share/megalith/plan.schema.json")); }
+};
+
+bool holds(const std::string& text, const std::string& part) { return text.find(part) != text.npos; }
+
+}  // namespace
+
+TEST_F(Planning, ExitCodesTellWhetherAnythingFits) {
+  const Ran fits = megalith("plan " + kModel + "--gpus 4 --tokens 1e9 --max-days 30");
+  EXPECT_EQ(fits.exit_code, 0) << fits.err;
+  EXPECT_TRUE(holds(fits.out, "run:  torchrun")) << fits.out;
+  const Ran slow = megalith("plan " + kModel + "--gpus 4 --tokens 1e12 --max-days 1");
+  EXPECT_EQ(slow.exit_code, 3);
+  EXPECT_TRUE(holds(slow.out, "refused:") && holds(slow.out, "more days or money than --max-days")) << slow.out;
+  EXPECT_TRUE(holds(slow.out, "the fastest of those that take too long: ")) << slow.out;
+  EXPECT_FALSE(holds(slow.out, "run:  ")) << slow.out;
+  const Ran dear = megalith("plan " + kModel + "--gpus 4 --tokens 1e12 --max-cost 1 --gpu-hour-price 3");
+  EXPECT_EQ(dear.exit_code, 3) << dear.out;
+  const Ran large = megalith("plan " + k70B + "--gpus 1");
+  EXPECT_EQ(large.exit_code, 3);
+  EXPECT_TRUE(holds(large.out, "memory")) << large.out;
+  EXPECT_TRUE(holds(large.out, "no layout fits")) << large.out;
+  const Ran none_of = megalith("plan " + k70B + "--gpus 1:2");
+  EXPECT_EQ(none_of.exit_code, 3);
+  EXPECT_TRUE(holds(none_of.out, "refused:")) << none_of.out;
+  EXPECT_EQ(megalith("plan " + kModel + "--gpus 4 --max-cost 10").exit_code, 1) << "there is no price";
+  EXPECT_EQ(megalith("plan " + kModel + "--gpus 4 --objective speed").exit_code, 1);
+}
+
+// Figures that are in circulation, by their own formula.
+TEST_F(Planning, DaysAndPriceOfAnAssumedThroughput) {
+  const std::string of_70b = "plan " + k70B + "--assume-tokens-per-second 4200 --gpus 256 --gpu-hour-price 3.10";
+  const Ran ran = must(of_70b);
+  EXPECT_TRUE(holds(ran.out, "10.76 days, 205,026 USD")) << ran.out;
+  const std::string too_fast = "plan " + k405B + "--assume-tokens-per-second 1250 --gpus 4096 --gpu-hour-price 3.10";
+  const Ran refused = megalith(too_fast);
+  EXPECT_EQ(refused.exit_code, 1);
+  EXPECT_TRUE(holds(refused.err, "159% of the dense fp8 peak")) << refused.err;
+  EXPECT_TRUE(holds(must(too_fast + " --force").out, "2.26 days, 688,889 USD"));
+}
+
+TEST_F(Planning, EachPrintedCommandPlansTheSameBytes) {
+  const std::string more[] = {"",
+                              "--num-experts 4 --moe-router-topk 2 --moe-ffn-hidden-size 512 --micro-batch-size 1 "};
+  for (const std::string& flags : more) {
+    const Json plan = json_of(kModel + flags + "--gpus 8 --top 4");
+    ASSERT_GE(plan["best"].size(), 3);
+    for (const Json& row : plan["best"]) {
+      const std::string command = row["command"];
+      const size_t at = command.find("megalith ");
+      ASSERT_NE(at, command.npos) << command;
+      const Ran dry = must(command.substr(at + 9) +
+                           " --dry-run --device h100 --world-size 8 --train-iters 10 --lr 1e-4 --eval-iters 0");
+      const double total = last_number(dry.out, "\n  total ");  // bytes
+      EXPECT_EQ(total, row["bytes"].get<double>()) << command;
+    }
+  }
+}
+
+TEST_F(Planning, ItsJsonIsWhatTheSchemaSays) {
+  const Json plan = json_of(kModel + "--gpus 8 --top 3 --gpu-hour-price 3.1");
+  EXPECT_EQ(violations(plan, schema()), "");
+  EXPECT_EQ(plan["best"].size(), 3);
+  EXPECT_TRUE(std::ranges::is_sorted(plan["best"], {}, [](const Json& r) { return r["step_seconds"].get<double>(); }));
+  Json broken = plan;
+  broken["best"][1].erase("bytes");
+  EXPECT_NE(violations(broken, schema()), "") << "a row without bytes is held to be good";
+  broken = plan, broken["best"][0]["layout"]["tensor"] = 0;
+  EXPECT_NE(violations(broken, schema()), "") << "no tensor-parallel rank is held to be good";
+  const Json none = [&] {
+    (void)megalith("plan " + k70B + "--gpus 1 --json " + *this / "none.json");
+    return Json::parse(slurp(*this / "none.json"));
+  }();
+  EXPECT_EQ(violations(none, schema()), "");
+  EXPECT_TRUE(none["best"].empty());
+}
+
+TEST_F(Planning, ItsJsonPassesAnotherValidatorsSchema) {
+  if (std::system("python3 -c 'import jsonschema' 2>/dev/null") != 0) GTEST_SKIP() << "python3-jsonschema is not here";
+  (void)json_of(kModel + "--gpus 8 --top 3");
+  const std::string line = fmt::format(
+      "python3 -c \"import json, jsonschema as j; s = json.load(open('{}')); j.Draft7Validator.check_schema(s); "
+      "j.validate(json.load(open('{}')), s)\"",
+      std::string(kSourceDir) + "/share/megalith/plan.schema.json", *this / "plan.json");
+  EXPECT_EQ(std::system(line.c_str()), 0);
+}
+
+TEST_F(Planning, ItsPageIsOneFileThatLoadsNothing) {
+  (void)must("plan " + kModel + "--gpus 8 --pipeline-model-parallel-size 2 --top 3 --gpu-hour-price 2 --html " +
+             *this / "plan.html");
+  const std::string page = slurp(*this / "plan.html");
+  for (const char* part : {"<!DOCTYPE html>", "Pipeline of #1", "Memory of #1 by stage", "stage 1", "<circle",
+                           "USD per 1T tokens", "pretrain-gpt", "</html>"})
+    EXPECT_TRUE(holds(page, part)) << part;
+  for (const char* part : {"src=", "href=", "@import", "url("}) EXPECT_FALSE(holds(page, part)) << part;
+  const auto count = [&](const std::string& tag) {
+    size_t n = 0;
+    for (size_t at = page.find(tag); at != page.npos; at = page.find(tag, at + 1)) ++n;
+    return n;
+  };
+  for (const std::string tag : {"table", "svg", "tr", "rect"}) {
+    EXPECT_GT(count("<" + tag), 0);
+    EXPECT_EQ(count("<" + tag + " ") + count("<" + tag + ">"), count("</" + tag + ">")) << tag;
+  }
+}
+
+}  // namespace megalith::test
