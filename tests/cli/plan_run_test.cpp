@@ -1,0 +1,194 @@
+// What is planned against what runs: bytes of random layouts, saves by themselves, the layout that a run chooses.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <random>
+#include <regex>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The rows of a plan's table that follow from the plan alone, as text: not what the process and its libraries take.
+std::string planned_rows(const std::string& text) {
+  const size_t begin = text.find("- plan -");
+  std::string out;
+  static const std::regex row(R"(  ([a-z][^\n]*?) +([0-9]+) bytes[^\n]*\n)");
+  if (begin == text.npos) return out;
+  const size_t end = text.find("-----\n", begin + 40);
+  const std::string table = text.substr(begin, end - begin);
+  for (auto it = std::sregex_iterator(table.begin(), table.end(), row); it != std::sregex_iterator(); ++it) {
+    const std::string what = (*it)[1];
+    if (what != "process and libraries" && what != "total") out += what + " " + (*it)[2].str() + "\n";
+  }
+  return out;
+}
+
+struct Layout {
+  std::string flags{};
+  int ranks = 1;
+};
+// One of the layouts of up to four ranks that the rules allow.
+Layout random_layout(std::mt19937& random) {
+  const auto one_of = [&](auto... values) {
+    const std::common_type_t<decltype(values)...> all[] = {values...};
+    return all[random() % std::size(all)];
+  };
+  const int tp = one_of(1, 2), pp = one_of(1, 1, 2), cp = tp * pp == 4 ? 1 : one_of(1, 1, 2);
+  const int dp = tp * pp * cp == 4 ? 1 : one_of(1, 2), micro_batch = one_of(1, 2);
+  Layout out{.ranks = tp * pp * cp * dp};
+  out.flags = fmt::format(
+      "--tensor-model-parallel-size {} --pipeline-model-parallel-size {} --context-parallel-size {} --micro-batch-size "
+      "{} "
+      "--global-batch-size {} --num-layers {} --hidden-size {} --seq-length {}",
+      tp, pp, cp, micro_batch, dp * micro_batch * 4, one_of(2, 4), one_of(64, 96), one_of(32, 64));
+  if (tp > 1 && random() % 2) out.flags += " --sequence-parallel";
+  if (dp > 1 && random() % 2) out.flags += " --use-distributed-optimizer --overlap-param-gather --overlap-grad-reduce";
+  if (pp > 1 && random() % 2) out.flags += " --pipeline-schedule zero-bubble";
+  out.flags += one_of("", " --bf16", " --recompute-granularity full",
+                      " --recompute-granularity selective --recompute-modules mlp");
+  return out;
+}
+
+class Planned : public Workshop {
+ protected:
+  // Kernels of the CPU have workspaces for each thread: a dry run and a rank are to have as many.
+  Planned() { ::setenv("OMP_NUM_THREADS", "1", 1); }
+  std::string line(const std::string& more) {
+    return "pretrain-gpt --num-attention-heads 4 --swiglu --disable-bias-linear --position-embedding-type rope "
+           "--tokenizer-type ByteTokenizer --lr 1e-3 --train-iters 1 --eval-iters 0 --no-progress --data-path " +
+           data() + " " + more;
+  }
+};
+
+std::vector<std::smatch> all_matches(const std::string& text, const std::regex& what) {
+  return {std::sregex_iterator(text.begin(), text.end(), what), std::sregex_iterator()};
+}
+
+}  // namespace
+
+TEST_F(Planned, RandomLayoutsTakeTheBytesOfTheirPlans) {
+  std::mt19937 random(7);
+  constexpr int kLayouts = 12;
+  int several = 0;
+  for (int i = 0; i < kLayouts; ++i) {
+    Layout layout = random_layout(random);
+    if (!has_mpirun())
+      while (layout.ranks > 1) layout = random_layout(random);
+    several += layout.ranks > 1;
+    SCOPED_TRACE(layout.flags);
+    const std::string plan = must(line(fmt::format("{} --dry-run --world-size {}", layout.flags, layout.ranks))).out;
+    const Ran ran = megalith(line(layout.flags + " --log-level debug"), {.ranks = layout.ranks});
+    ASSERT_EQ(ran.exit_code, 0) << ran.err;
+    EXPECT_GT(planned_rows(plan).size(), 60) << plan;
+    EXPECT_EQ(planned_rows(plan), planned_rows(ran.out));
+    const auto used = all_matches(ran.out, std::regex(R"(planned ([0-9.]+) MiB, used ([0-9.]+) MiB)"));
+    ASSERT_FALSE(used.empty()) << ran.out;
+    for (const std::smatch& m : used) {
+      const double planned = std::stod(m[1]), had = std::stod(m[2]);
+      EXPECT_NEAR(had, planned, std::max(3.0, 0.1 * planned)) << m.str();
+    }
+  }
+  if (has_mpirun()) EXPECT_GE(several, 6);
+}
+
+// Daly's formula, from the times that the run says of itself.
+TEST_F(Planned, SavesByItselfAsFarApartAsTheFormulaSays) {
+  const double hours = 2e-4;  // so that saves are few steps apart
+  const Ran ran =
+      must(line("--num-layers 2 --hidden-size 64 --seq-length 64 --micro-batch-size 2 --train-iters 40 --save " +
+                *this / "ck" + fmt::format(" --save-interval auto --gpu-mtbf-hours {}", hours)));
+  const auto told = all_matches(
+      ran.out,
+      std::regex(
+          R"(next save is at iteration ([0-9]+): this one held training up for ([0-9.e-]+) s, a step takes ([0-9.e-]+) s)"));
+  ASSERT_FALSE(told.empty()) << ran.out;
+  int at = 10;
+  for (const std::smatch& m : told) {
+    const double d = std::stod(m[2]), step = std::stod(m[3]), mean = hours * 3600, x = d / (2 * mean);
+    const double t = d >= 2 * mean ? mean : std::sqrt(2 * d * mean) * (1 + std::sqrt(x) / 3 + x / 9) - d;
+    const int next = std::stoi(m[1]);
+    EXPECT_GT(d, 0);
+    EXPECT_GT(step, 0);
+    EXPECT_NEAR(next - at, std::max(1.0, std::round(t / step)), 1) << m.str();
+    EXPECT_TRUE(fs::exists(*this / fmt::format("ck/iter_{:07d}", at))) << at;
+    at = std::min(next, 40);
+  }
+  EXPECT_TRUE(fs::exists(*this / "ck/iter_0000040"));
+}
+
+TEST_F(Planned, SavesByItselfOnAllRanksAtOnce) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  const Ran ran =
+      megalith(line("--num-layers 2 --hidden-size 64 --seq-length 64 --micro-batch-size 1 --global-batch-size 4 "
+                    "--train-iters 24 --save " +
+                    *this / "ck" + " --save-interval auto --gpu-mtbf-hours 1e-4"),
+               {.ranks = 2});
+  EXPECT_EQ(ran.exit_code, 0) << ran.err;
+  EXPECT_TRUE(fs::exists(*this / "ck/iter_0000010"));
+  EXPECT_TRUE(fs::exists(*this / "ck/iter_0000024"));
+}
+
+TEST_F(Planned, AutoIsRefusedWhereItMeansNothing) {
+  const std::string model = "--num-layers 2 --hidden-size 64 --seq-length 64 --micro-batch-size 2 ";
+  expect_refused(line(model + "--save " + *this / "ck" + " --save-interval auto --save-retain-interval 10"),
+                 "--save-retain-interval");
+  expect_refused(line(model + "--save " + *this / "ck" + " --save-interval auto --gpu-mtbf-hours 0"),
+                 "--gpu-mtbf-hours 0");
+  expect_refused(line(model + "--save " + *this / "ck" + " --save-interval soon"), "--save-interval");
+  expect_refused(line("--num-layers 2 --hidden-size 64 --seq-length 64 --layout auto"), "--global-batch-size");
+}
+
+TEST_F(Planned, TheLayoutThatARunChoosesIsPrintedAndTrains) {
+  const std::string model =
+      "--num-layers 2 --hidden-size 64 --seq-length 64 --global-batch-size 8 --layout auto --recompute-granularity "
+      "full "
+      "--log-interval 1 ";
+  const Ran one = must(line(model));
+  EXPECT_NE(one.out.find("--layout auto chose "), std::string::npos) << one.out;
+  EXPECT_NE(one.out.find("--micro-batch-size "), std::string::npos) << one.out;
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun was not found";
+  const Ran four = megalith(line(model + "--pipeline-model-parallel-size 2"), {.ranks = 4});
+  ASSERT_EQ(four.exit_code, 0) << four.err;
+  const auto chose = all_matches(four.out, std::regex("--layout auto chose ([^\n]*)\n  ([^\n]*)\n"));
+  ASSERT_EQ(chose.size(), 1) << four.out;
+  EXPECT_NE(chose[0][2].str().find("--pipeline-model-parallel-size 2"), std::string::npos) << "what is given stays";
+  // The same flags by hand train the same.
+  std::string by_hand = model;
+  by_hand.replace(by_hand.find("--layout auto"), 13, chose[0][2].str());
+  const Ran again = megalith(line(by_hand), {.ranks = 4});
+  ASSERT_EQ(again.exit_code, 0) << again.err;
+  EXPECT_EQ(last_number(again.out, "lm loss: "), last_number(four.out, "lm loss: "));
+}
+
+TEST_F(Planned, CheckHoldsARunAgainstItsPlan) {
+  const Ran ran =
+      must(line("--num-layers 2 --hidden-size 64 --seq-length 64 --micro-batch-size 2 --train-iters 6 "
+                "--log-interval 1 --save-interval 100 --save " +
+                *this / "ck --metrics-file " + *this / "ck/metrics.jsonl"));
+  spit(*this / "ck/run.log", ran.out);
+  const Ran check = must("plan --check " + *this / "ck");
+  const auto step = all_matches(check.out, std::regex(R"(a step: ([0-9.e-]+) s foretold, ([0-9.e-]+) s measured)"));
+  ASSERT_EQ(step.size(), 1) << check.out;
+  EXPECT_GT(std::stod(step[0][1]), 0);
+  EXPECT_GT(std::stod(step[0][2]), 0);
+  const auto memory =
+      all_matches(check.out, std::regex(R"(([0-9.]+) MiB planned, ([0-9.]+) MiB used: ([+-][0-9.]+)%)"));
+  ASSERT_EQ(memory.size(), 1) << check.out;
+  EXPECT_NEAR(std::stod(memory[0][2]), last_number(ran.out, ", used "), 0.06);
+  EXPECT_LT(std::abs(std::stod(memory[0][3])), 20);
+  expect_refused("plan --check " + *this / "nowhere", "no such directory");
+  fs::create_directory(*this / "empty");
+  expect_refused("plan --check " + *this / "empty", "arguments_*.txt");
+  spit(*this / "empty/arguments_0000000.txt", "hello\n");
+  expect_refused("plan --check " + *this / "empty", "no file of a run's arguments");
+  spit(*this / "ck/metrics.jsonl", "{\"iteration\": 3}\nx\n");
+  expect_refused("plan --check " + *this / "ck", "line 2");
+}
+
+}  // namespace megalith::test
