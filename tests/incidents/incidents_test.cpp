@@ -147,21 +147,30 @@ TEST_F(Incidents, NameTheWeight) {
   EXPECT_FALSE(std::filesystem::exists(*this / "save/iter_0000003"));
 }
 
-// A step that is skipped, and run again to find out why, leaves nothing behind.
-TEST_F(Incidents, LeaveNoTrace) {
+// A step that is skipped, and run again to find out why, leaves nothing behind: neither in random numbers nor in what
+// is counted from step to step.
+class Traces : public Incidents, public testing::WithParamInterface<const char*> {};
+
+TEST_P(Traces, AreNotLeft) {
   const std::string data = letters();
-  const std::string flags = "--hidden-dropout 0.1 --global-batch-size 4 --save-interval 3 --metrics-file ";
-  must(run(data, flags + *this / "whole.jsonl" +
-                     " --train-iters 6 --inject-allowed --inject nan@0:3:layers.1.mlp.einsum.1:micro-batch=1"));
+  const std::string flags =
+      std::string(GetParam()) + " --train-iters 6 --global-batch-size 4 --save-interval 3 --metrics-file ";
+  must(run(data, flags + *this / "whole.jsonl" + " --inject-allowed --inject nan@0:3:head.einsum.0:micro-batch=1"));
   ASSERT_TRUE(incident(3).is_object());
   std::filesystem::rename(*this / "save", *this / "whole");
-  must(run(data, flags + *this / "parts.jsonl" + " --train-iters 6 --load " + *this / "whole" + " --ckpt-step 3"));
+  must(run(data, flags + *this / "parts.jsonl" + " --load " + *this / "whole" + " --ckpt-step 3"));
   const auto whole = digits(*this / "whole.jsonl"), parts = digits(*this / "parts.jsonl");
   ASSERT_TRUE(parts.contains("6 lm_loss")) << slurp(*this / "parts.jsonl");
   for (const auto& [key, value] : parts) EXPECT_EQ(whole.at(key), value) << key;
   const Ran same = megalith("inspect --diff " + *this / "whole/iter_0000006" + " " + *this / "save/iter_0000006");
   EXPECT_EQ(same.exit_code, 0) << same.out << same.err;
 }
+
+INSTANTIATE_TEST_SUITE_P(Kept, Traces,
+                         testing::Values("--hidden-dropout 0.1 --attention-dropout 0.1",
+                                         "--num-experts 4 --moe-router-topk 2 --moe-router-score-function sigmoid "
+                                         "--moe-router-enable-expert-bias",
+                                         "--fp8-format hybrid --fp8-recipe delayed"));
 
 // Weights and moments behind the skipped step are those before it.
 TEST_F(Incidents, ChangeNoWeight) {
@@ -198,6 +207,19 @@ TEST_F(Incidents, TellSpikesFromData) {
   }
   EXPECT_GE(spikes, 1);
   EXPECT_NE(slurp(*this / "m.jsonl").find("\"grad_norm_spikes\":"), std::string::npos);
+}
+
+// The mean of the ranks' losses is the loss: each has as many tokens.
+TEST_F(Incidents, RanksTellTheirLosses) {
+  if (!has_mpirun()) GTEST_SKIP() << "there is no mpirun";
+  const Ran ran = megalith(run(letters(), "--train-iters 2 --save-interval 2 --global-batch-size 8 --log-rank-losses"),
+                           {.ranks = 2});
+  ASSERT_EQ(ran.exit_code, 0) << ran.err;
+  const double zero = last_number(ran.out, "rank losses: data-parallel rank 0 ");
+  const double one = last_number(ran.out, "| data-parallel rank 1 "), loss = last_number(ran.out, "| lm loss: ");
+  EXPECT_GT(zero, 0) << ran.out;
+  EXPECT_NE(zero, one);
+  EXPECT_NEAR((zero + one) / 2, loss, 1e-5 * loss);  // six digits are told
 }
 
 TEST_F(Incidents, IterationsAreLeftOut) {
