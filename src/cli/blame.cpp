@@ -41,6 +41,8 @@ void print_document(const json& d, const BlameFlags& c, const Tokenizer* tokeniz
   if (!c.text) return;
   check(d.contains("byte"), "{} is no dataset of files: its documents have no text", prefix);
   const IndexedDataset data(prefix);
+  check(document >= 0 && document < data.sequences() && tokens >= 0 && tokens <= data.length(document),
+        "{} has no {} tokens of document {}: it is not the dataset of the incident any more", prefix, tokens, document);
   std::vector<i32> ids(static_cast<size_t>(tokens));
   data.read(document, token, ids);
   if (tokenizer)

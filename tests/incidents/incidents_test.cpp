@@ -101,6 +101,25 @@ TEST_F(Incidents, NameRankLayerTensorAndDocument) {
   EXPECT_NE(blame.out.find(fmt::format(" {} ", first["token"].get<int>())), std::string::npos) << blame.out;
 }
 
+TEST_F(Incidents, BlameRefusesOtherFiles) {
+  const std::string data = letters(), file = *this / "iter.json";
+  const auto blamed = [&](const std::string& document) {
+    spit(file, R"({"iteration":1,"kind":"spike","decision":"kept","cause":"","iterations_to_skip":0,"samples":[],)"
+               R"("first_non_finite":{"document":{"prefix":")" +
+                   data + R"(",)" + document + "}}}");
+    return megalith("blame --text " + file);
+  };
+  EXPECT_EQ(blamed(R"("document":59,"token":0,"tokens":41,"position":0,"byte":0,"end_byte":82)").exit_code, 0);
+  const std::string gone = "is not the dataset of the incident any more";
+  expect_refused(blamed(R"("document":60,"token":0,"tokens":41,"position":0,"byte":0,"end_byte":82)"), gone);
+  expect_refused(blamed(R"("document":1,"token":0,"tokens":99999999999,"position":0,"byte":0,"end_byte":82)"), gone);
+  expect_refused(blamed(R"("document":"x")"), "is not as a run writes it");
+  spit(file, "[1, 2");
+  expect_refused("blame " + file, "is no incident of a run");
+  expect_refused("blame " + *this / "missing.json", "missing.json");
+  expect_refused("blame", "give the incident's file");
+}
+
 class Layouts : public Incidents, public testing::WithParamInterface<const char*> {};
 
 TEST_P(Layouts, NameTheRank) {
