@@ -55,24 +55,26 @@ void DataLink::write(std::vector<int>& left) {
   }
 }
 
+// Until less has come than there is room for: then that was all, for now.
 void DataLink::read(Taker& taker) {
   constexpr int kReads = 64;  // then the others' turn has come
   for (int k = 0; k < kReads && !is_closed_; ++k) {
     if (body_left_ > 0) {
       if (!read_body(taker)) return;
     } else {
-      if (!read_some()) return;
+      const bool was_full = read_some();
       take_messages(taker);
+      if (!was_full && body_left_ == 0) return;
     }
   }
 }
 
 bool DataLink::read_body(Taker& taker) {
-  const i64 n = receive(body_, std::min(body_left_, chunk_));
+  const u64 room = std::min(body_left_, chunk_), n = receive(body_, room);
   body_ += n;
-  body_left_ -= u64(n);
+  body_left_ -= n;
   if (n > 0 && body_left_ == 0) taker.placed(arriving_);
-  return n > 0;
+  return n == room;
 }
 
 bool DataLink::read_some() {
@@ -82,15 +84,15 @@ bool DataLink::read_some() {
     end_ -= begin_;
     begin_ = 0;
   }
-  const i64 n = receive(in_.data() + end_, in_.size() - end_);
-  end_ += size_t(n);
-  return n > 0;
+  const size_t room = in_.size() - end_, n = receive(in_.data() + end_, room);
+  end_ += n;
+  return n == room;
 }
 
-i64 DataLink::receive(void* to, u64 bytes) {
+u64 DataLink::receive(void* to, u64 bytes) {
   while (true) {
     const ssize_t n = recv(fd(), to, bytes, 0);
-    if (n > 0) return n;
+    if (n > 0) return u64(n);
     if (n < 0 && errno == EINTR) continue;
     if (n == 0 || (errno != EAGAIN && errno != EWOULDBLOCK)) is_closed_ = true;
     return 0;

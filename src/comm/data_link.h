@@ -60,9 +60,9 @@ class DataLink {
   };
 
   void take_messages(Taker& taker);
-  bool read_body(Taker& taker);
+  bool read_body(Taker& taker);  // true: there may be more
   bool read_some();
-  i64 receive(void* to, u64 bytes);  // 0: nothing is there now
+  u64 receive(void* to, u64 bytes);  // 0: nothing is there now
 
   Socket socket_;
   const u64 chunk_;
