@@ -1,8 +1,10 @@
 #include <cstdlib>
 #include <thread>
 
+#include "base/log.h"
 #include "cli/command.h"
 #include "launch/agent.h"
+#include "launch/resume_advice.h"
 
 namespace megalith {
 
@@ -10,6 +12,7 @@ int command_launch(int argc, const char* const* argv) {
   const Environment env = [](const char* name) -> const char* { return std::getenv(name); };
   const launch::Settings settings = launch::read_settings({argv + 1, argv + argc});
   if (settings.help) return 0;
+  if (const std::string advice = launch::resume_advice(settings.command); !advice.empty()) log::warn("{}", advice);
   const int cores = std::max(1, int(std::thread::hardware_concurrency()));
   return launch::run_agent(settings, launch::find_node(settings, env, launch::count_gpus(env), cores));
 }

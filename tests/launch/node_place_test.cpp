@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/check.h"
+#include "launch/resume_advice.h"
 
 namespace megalith::launch {
 namespace {
@@ -110,6 +111,19 @@ TEST(LaunchSettings, SplitsFlagsFromTheCommand) {
   EXPECT_EQ(s.nproc_per_node, "2");
   EXPECT_TRUE(s.tees(1) && s.tees(2) && !s.redirects_to_file(1));
   EXPECT_EQ(s.command, (std::vector<std::string>{"pretrain-gpt", "--tee", "--", "x"}));
+}
+
+TEST(LaunchSettings, SayWhatACommandLacksToGoOn) {
+  const auto advice = [](std::vector<std::string> words) {
+    words.insert(words.begin(), "pretrain-gpt");
+    return resume_advice(words);
+  };
+  EXPECT_EQ(advice({"--save", "a", "--load=a"}), "");
+  EXPECT_EQ(advice({"--config", "run.yaml"}), "");
+  EXPECT_NE(advice({}).find("no --save"), std::string::npos);
+  EXPECT_NE(advice({"--save=a"}).find("no --load a"), std::string::npos);
+  EXPECT_NE(advice({"--save", "a", "--load", "b"}).find("--load b is not --save a"), std::string::npos);
+  EXPECT_EQ(resume_advice({"/bin/true"}), "");
 }
 
 TEST(LaunchSettings, RefusesByName) {
