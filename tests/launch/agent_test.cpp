@@ -179,6 +179,30 @@ TEST_F(Agent, WorksOverNodes) {
   EXPECT_EQ(one.lines_with("rank 3 (pid ").size(), 1u) << one.err;
 }
 
+// Slurm or Kubernetes start the launch of node 0 again.
+TEST_F(Agent, GoesOnUnderANewController) {
+  const Listener held = hold_port("127.0.0.1");
+  const auto all = [&](int rank) {
+    std::vector<std::string> w = node(rank, held.port, "a");
+    const std::vector<std::string> own = words(2, "[ $MEGALITH_GENERATION = 1 ] && exec sleep 1000; exit 0");
+    w.insert(w.end(), std::find(own.begin(), own.end(), "--"), own.end());
+    return w;
+  };
+  LaunchRun second(dir(), all(1));
+  {
+    LaunchRun first(dir(), all(0));
+    ASSERT_TRUE(first.wait_until([&] { return starts() == 4; })) << first.err();
+    kill(first.pid(), SIGKILL);
+    first.end();
+  }
+  LaunchRun first(dir(), all(0));
+  const Ended one = first.end(), two = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(starts(), 8);
+  EXPECT_EQ(two.lines_with("has lost node 0").size(), 1u) << two.err;
+}
+
 TEST_F(Agent, TurnsAwayAnotherRun) {
   const Listener held = hold_port("127.0.0.1");
   const auto all = [&](int rank, const std::string& id) {
