@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cstdio>
 
+#include "cli/answer.h"
 #include "cli/command.h"
 #include "cli/fill_masks.h"
 #include "cli/generate_others.h"
@@ -30,7 +31,8 @@ void list_fields(GenerateFlags& c, config::FieldList& f) {
   f.group("Generation");
   f.add("load", c.load, "Checkpoint directory or Hugging Face model directory.").shown_as("DIR");
   f.add("ckpt-step", c.ckpt_step, "Iteration of the checkpoint; 0: the latest.");
-  f.add("prompt", c.prompt, "Text to continue; without a tokenizer: token ids. BERT: a text with [MASK].");
+  f.add("prompt", c.prompt,
+        "Text to continue; without a tokenizer: token ids. BERT: a text with [MASK]. T5: a text to answer.");
   f.add("tokens-to-generate", c.tokens_to_generate, "Most tokens to add.");
   f.add("temperature", c.sampling.temperature, "Divides the logits; 0: greedy.");
   f.add("top-k", c.sampling.top_k, "Only the k likeliest tokens; 0: all. BERT: tells so many; 0: 5.").also("--top_k");
@@ -60,10 +62,10 @@ int command_generate(int argc, const char* const* argv) {
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();
-  check(!stored.model.is_t5(),
-        "{} holds a T5, for which no generation is built yet: GPTs continue texts, BERT fills masks", c.load);
   const bool is_bert = stored.model.architecture == Architecture::bert;
-  if (is_bert) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
+  // Samples of a T5 are texts without anything around them; of others' models their tokenizer says what is.
+  const bool own_t5 = stored.model.is_t5() && !stored.decoder_start;
+  if (is_bert || own_t5) c.tokenizer.hf_no_special_tokens = stored.tokenizer.hf_no_special_tokens = true;
   auto tokenizer = find_tokenizer(c.tokenizer, stored, c.load);
   if (is_bert) {
     check(tokenizer != nullptr, "{} names no tokenizer: give --tokenizer-type BertWordPieceLowerCase --vocab-file FILE",
@@ -73,9 +75,14 @@ int command_generate(int argc, const char* const* argv) {
                *make_backend(c.device));
     return 0;
   }
+  check(tokenizer || c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
+        "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);
+  if (stored.model.is_t5()) {
+    answer({c.load, c.prompt, c.ckpt_step, c.tokens_to_generate, c.bf16 ? DType::bf16 : DType::f32, c.sampling}, stored,
+           tokenizer.get(), *make_backend(c.device));
+    return 0;
+  }
   if (!tokenizer) {
-    check(c.prompt.find_first_not_of("0123456789 \t\n") == std::string::npos,
-          "{} names no tokenizer: give --tokenizer-type, or a prompt of token ids, as \"12 7\"", c.load);
     TokenizerConfig numbers;
     numbers.type = "NullTokenizer", numbers.vocab_size = stored.model.vocab_size;
     tokenizer = make_tokenizer(numbers);

@@ -93,7 +93,7 @@ static StoredModel stored_model(Options& o) {
 static double least_activation_gib(const Options& o) {
   const ModelConfig& m = o.model;
   const ParallelConfig& p = o.parallel;
-  const i64 ranks = p.tensor_model_parallel_size * p.pipeline_model_parallel_size * p.context_parallel_size;
+  const i64 ranks = p.tensor_model_parallel_size * p.stages() * p.context_parallel_size;
   const double tokens = double(m.seq_length) * double(o.train.micro_batch_size),
                size = double(size_of(precision_of(o).activations));
   return tokens * double(m.vocab_size + m.num_layers * m.hidden_size) * size / double(ranks) / double(1 << 30);

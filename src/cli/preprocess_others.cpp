@@ -35,7 +35,6 @@ constexpr OtherFlag kAcceptedFlags[] = {
     {"--legacy-tokenizer", Takes::nothing, kNoPython},
     {"--use-gigatoken", Takes::nothing, kNoPython},
     {"--no-pad-vocab-size", Takes::nothing, kNoModel},
-    {"--vocab-extra-ids", Takes::one, "preprocess_data.py sets it to 0 itself"},
     {"--chat-template", Takes::one, "documents are no chats: `pretrain-gpt --sft` reads chats as they are"},
 };
 

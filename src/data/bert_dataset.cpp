@@ -38,18 +38,19 @@ BertDataset::BertDataset(std::shared_ptr<const TokenSource> sentences, const std
                          std::optional<i64> samples, BertConfig config)
     : sentences_(std::move(sentences)),
       config_(std::move(config)),
-      map_(build_sentence_map(*sentences_, document_begins,
-                              {.samples = samples,
-                               .max_length = config_.seq_length - 3,  // [CLS] and twice [SEP]
-                               .short_probability = config_.masking.short_probability,
-                               .seed = config_.seed,
-                               .min_sentences = config_.sentence_order ? 2 : 1})) {
+      map_(load_or_build_sentence_map(*sentences_, document_begins,
+                                      {.samples = samples,
+                                       .max_length = config_.seq_length - 3,  // [CLS] and twice [SEP]
+                                       .short_probability = config_.masking.short_probability,
+                                       .seed = config_.seed,
+                                       .min_sentences = config_.sentence_order ? 2 : 1},
+                                      config_.cache_path)) {
   check(config_.vocab_size > 0, "a BERT dataset needs the size of its vocabulary");
 }
 
 BertSample BertDataset::get(i64 i) const {
   check(i >= 0 && i < size(), "{} has {} samples: there is no sample {}", sentences_->name(), size(), i);
-  const SentenceSpan& span = map_[std::size_t(i)];
+  const SentenceSpan& span = map_[i];
   const i64 count = span.end - span.begin;
   RandomState random(config_.seed + u32(i));
   const auto length = std::size_t(config_.seq_length);

@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "data/masking.h"
-#include "data/sentence_map.h"
+#include "data/sentence_map_cache.h"
 
 namespace megalith {
 
@@ -14,6 +14,7 @@ struct BertConfig {
   i32 cls = 0, sep = 0, mask = 0, pad = 0;
   i64 vocab_size = 0;  // a masked token is replaced by one of these now and then
   MaskingConfig masking = {};
+  std::string cache_path = {};  // where the map of sentences is kept; empty: nowhere
 };
 
 // All but the flags: seq_length elements.
@@ -32,13 +33,13 @@ class BertDataset {
               std::optional<i64> samples, BertConfig config);
 
   i64 size() const { return i64(map_.size()); }
-  const std::vector<SentenceSpan>& map() const { return map_; }
+  std::span<const SentenceSpan> map() const { return map_.all(); }
   BertSample get(i64 i) const;  // Error if there is no such sample
 
  private:
   std::shared_ptr<const TokenSource> sentences_;
   BertConfig config_;
-  std::vector<SentenceSpan> map_;
+  StoredArray<SentenceSpan> map_;
 };
 
 }  // namespace megalith

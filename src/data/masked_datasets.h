@@ -13,7 +13,7 @@ using MakeMasked = std::function<std::shared_ptr<const Dataset>(
     std::shared_ptr<const TokenSource> sentences, const std::vector<i64>& document_begins, std::optional<i64> samples)>;
 
 // The paths' sequences are sentences. mock_tokens: ids that made-up sentences may have. Splits are of documents, blends
-// as those of build_datasets. Error: see build_datasets. Indices are made anew each time.
+// as those of build_datasets. Error: see build_datasets.
 Datasets build_masked_datasets(const DataConfig& config, const SampleCounts& counts, i64 mock_tokens,
                                const MakeMasked& make);
 

@@ -10,16 +10,17 @@ T5Dataset::T5Dataset(std::shared_ptr<const TokenSource> sentences, const std::ve
                      std::optional<i64> samples, T5Config config)
     : sentences_(std::move(sentences)),
       config_(std::move(config)),
-      map_(build_sentence_map(*sentences_, document_begins,
-                              {.samples = samples,
-                               .max_length = config_.seq_length - 2,
-                               .short_probability = config_.masking.short_probability,
-                               .seed = config_.seed,
-                               .min_sentences = 1})) {}
+      map_(load_or_build_sentence_map(*sentences_, document_begins,
+                                      {.samples = samples,
+                                       .max_length = config_.seq_length - 2,
+                                       .short_probability = config_.masking.short_probability,
+                                       .seed = config_.seed,
+                                       .min_sentences = 1},
+                                      config_.cache_path)) {}
 
 T5Sample T5Dataset::get(i64 i) const {
   check(i >= 0 && i < size(), "{} has {} samples: there is no sample {}", sentences_->name(), size(), i);
-  const SentenceSpan& span = map_[std::size_t(i)];
+  const SentenceSpan& span = map_[i];
   RandomState random(config_.seed + u32(i));
   std::vector<i32> text;
   for (i64 s = span.begin; s < span.end; ++s) {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "data/masking.h"
-#include "data/sentence_map.h"
+#include "data/sentence_map_cache.h"
 
 namespace megalith {
 
@@ -14,6 +14,7 @@ struct T5Config {
   i32 bos = 0, eos = 0, pad = 0;
   std::vector<i32> sentinels = {};  // one for each masked run of a sample
   MaskingConfig masking{.max_ngram = 10, .geometric = true};
+  std::string cache_path = {};  // where the map of sentences is kept; empty: nowhere
 };
 
 struct T5Sample {
@@ -30,14 +31,14 @@ class T5Dataset {
             std::optional<i64> samples, T5Config config);
 
   i64 size() const { return i64(map_.size()); }
-  const std::vector<SentenceSpan>& map() const { return map_; }
+  std::span<const SentenceSpan> map() const { return map_.all(); }
   // Error if there is no such sample, if it needs more sentinels than there are, or if it does not fit the decoder.
   T5Sample get(i64 i) const;
 
  private:
   std::shared_ptr<const TokenSource> sentences_;
   T5Config config_;
-  std::vector<SentenceSpan> map_;
+  StoredArray<SentenceSpan> map_;
 };
 
 }  // namespace megalith

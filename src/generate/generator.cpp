@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "generate/last_logits.h"
 #include "models/gpt/gpt.h"
 
 namespace megalith {
@@ -46,17 +47,7 @@ std::vector<float> Generator::run_chunk(int program, std::span<const i32> tokens
   if (const Leaf* l = plan.find_leaf("position_ids" + suffix)) interpreter_->write(*l, positions.data());
   if (const Leaf* l = plan.find_leaf("length")) interpreter_->write(*l, &so_far);
   interpreter_->run(program, false);
-  const Program& p = plan.programs[program];
-  const Type& type = p.buffers[p.outputs.at("logits")].type;
-  std::vector<std::byte> bytes(size_t(type.bytes()));
-  interpreter_->read_output(program, "logits", bytes.data());
-  std::vector<float> last(size_t(model_.vocab_size));
-  const i64 row = (type.dim(0) - 1) * type.dim(1) * type.dim(2);
-  for (i64 v = 0; v < model_.vocab_size; ++v)
-    last[v] = type.dtype == DType::f16    ? float(reinterpret_cast<const f16*>(bytes.data())[row + v])
-              : type.dtype == DType::bf16 ? float(reinterpret_cast<const bf16*>(bytes.data())[row + v])
-                                          : reinterpret_cast<const float*>(bytes.data())[row + v];
-  return last;
+  return last_logits(*interpreter_, plan, program, model_.vocab_size);
 }
 
 std::vector<float> Generator::feed(std::span<const i32> tokens, i64 length) {

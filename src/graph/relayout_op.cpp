@@ -1,5 +1,7 @@
 #include "graph/relayout_op.h"
 
+#include <algorithm>
+
 namespace megalith {
 
 std::vector<Type> Relayout::infer(const InferArgs& a) const {
@@ -23,11 +25,9 @@ Cost Relayout::cost(Types ins, Types outs) const {
 
 std::vector<int> Relayout::group(const Mesh& mesh, const Coord& coord) const {
   std::vector<int> out = mesh.group_of(coord, axes);
-  const int last = mesh.n(groups::pipeline) - 1;
-  if (ends)
+  if (!stages.empty())
     std::erase_if(out, [&](int rank) {
-      const int stage = mesh.place(mesh.coord(rank), groups::pipeline);
-      return stage != 0 && stage != last;
+      return std::ranges::find(stages, mesh.place(mesh.coord(rank), groups::pipeline)) == stages.end();
     });
   return out;
 }

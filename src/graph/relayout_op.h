@@ -14,10 +14,10 @@ struct Relayout {  // x -> x, in another layout
   // 0: done when the node is done. Others: begun by the node and ended by a Wait, in a queue of its own beside the work
   // between the two.
   int lane = 0;
-  bool in_place = false;    // a reduction of a leaf that nobody reads afterwards: the result is in its memory
-  bool into = false;        // (x, leaf): the result becomes the leaf's value
-  bool first_only = false;  // carried out in a step's first micro-batch; nothing happens in the others
-  bool ends = false;        // over pp: between the first and the last stage only
+  bool in_place = false;         // a reduction of a leaf that nobody reads afterwards: the result is in its memory
+  bool into = false;             // (x, leaf): the result becomes the leaf's value
+  bool first_only = false;       // carried out in a step's first micro-batch; nothing happens in the others
+  std::vector<int> stages = {};  // over pp: between these stages only; none: all
   int from_rotated = 0, rotated = 0;
 
   void fields(auto&& v) const {
@@ -26,7 +26,7 @@ struct Relayout {  // x -> x, in another layout
     if (in_place) v("in_place", true);
     if (into) v("into", true);
     if (first_only) v("first_only", true);
-    if (ends) v("ends", true);
+    if (!stages.empty()) v("stages", fmt::format("{}", fmt::join(stages, " ")));
     if (rotated || from_rotated) v("rotated", fmt::format("{} to {}", from_rotated, rotated));
     if (order == Order::zigzag || from_order == Order::zigzag) v("zigzag", order == Order::zigzag ? "to" : "from");
   }

@@ -34,6 +34,10 @@ inline constexpr const char* kStepTokens = "step_tokens";
 struct ModelPiece {
   int first = 0, last = 0;
   std::string suffix = {};  // of its data leaves' names, where a rank has several pieces
+
+  bool holds(const std::vector<int>& blocks) const {  // one of them
+    return std::ranges::any_of(blocks, [this](int block) { return first <= block && block < last; });
+  }
 };
 
 // How it is built.
@@ -85,12 +89,17 @@ struct Untrained {
   std::optional<AnyOp> at_end = {};
 };
 
+// The leaf of number i of the values that a piece receives ("in") or sends ("out"), without its suffix.
+inline std::string message_name(const std::string& way, size_t i) {
+  return i == 0 ? way : fmt::format("{} {}", way, i);
+}
+
 // What building a piece gives.
 struct Built {
   std::vector<Parameter> parameters;
   std::vector<Untrained> untrained = {};
-  Value input = {};                  // from the piece before: a leaf, "in" and the suffix
-  Value output = {};                 // to the piece after
+  // From the piece before, in its order, leaves "in", "in 1", .. and the suffix (message_name); to the piece after.
+  std::vector<Value> received = {}, sent = {};
   std::vector<LossTerm> terms = {};  // the first of the last piece is the loss
   std::vector<Tally> tallies = {};
   std::map<std::string, Value> outputs = {};  // what evaluation may keep: "logits", "layer0.choice"
@@ -130,6 +139,8 @@ class Model {
   virtual std::string describe(const ModelPiece& piece) const = 0;  // "embedding, layers 0 to 3"
   virtual std::vector<std::string> terms() const = 0;               // the names of all terms that any piece may have
   virtual std::vector<TallySpec> tallies(const BuildMode&) const { return {}; }  // all that any piece may have
+  // How many values a piece that ends before `block` sends to the one that begins with it.
+  virtual int messages(int block) const { return block > 0 && block < blocks() ? 1 : 0; }
   // Adds a piece. Its parameters are leaves by their own names; data leaves have the piece's suffix.
   virtual Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const = 0;
 

@@ -22,7 +22,11 @@ struct Parameter {
   i64 true_rows = 0;  // rows of dim 0 that exist; the padding after them starts 0, stays 0 and is never saved
   Value value = {};   // the leaf in the graph
   std::vector<Parameter> parts = {};  // the parameters that this one is packed of, in order
-  bool tied = false;  // the first and the last pipeline stage hold it both: its gradient is the sum of theirs
+  std::vector<int> blocks = {};       // of the model, that read it, where pieces apart may hold it: ascending
+  std::vector<int> stages = {};       // of a pipeline, that hold it, if several do: its gradient is the sum of theirs
+  bool is_begun = false;  // another piece of the rank begins its gradient, in each step, before this one adds to it
+
+  bool tied() const { return !stages.empty(); }
 
   bool decays() const { return kind != ParameterKind::vector; }  // weight decay applies
 

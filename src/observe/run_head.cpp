@@ -83,7 +83,7 @@ std::string layout_text(const Options& o, const RunFacts& f) {
   const auto axis = [&](const char* name, i64 n) {
     if (n > 1) axes.push_back(fmt::format("{} {}", name, n));
   };
-  axis("tensor", p.tensor_model_parallel_size), axis("pipeline", p.pipeline_model_parallel_size);
+  axis("tensor", p.tensor_model_parallel_size), axis("pipeline", p.stages());
   axis("context", p.context_parallel_size), axis("data", p.data_parallel_size());
   const DType products = precision_of(o).products;
   const std::string how = products == DType::bf16 && !f.bf16_products.empty() ? " (" + f.bf16_products + ")" : "";

@@ -1,7 +1,8 @@
 // Attention of a few new tokens over all tokens so far, whose keys and values are kept: what makes generation linear in
 // the length.
 //   cache [t,b,g,d], x [s,b,g,d], length [] i32 -> cache with x at rows length .. length+s-1, in place
-//   q [s,b,g,r,d], k [t,b,g,d], v [t,b,g,e], length [] i32 -> o [s,b,g,r,e]; query i is at position length + i
+//   q [s,b,g,r,d], k [t,b,g,d], v [t,b,g,e], length [] i32, table [g,r,k] (with buckets) -> o [s,b,g,r,e]; query i is
+//   at position length + i
 #pragma once
 #include "ops/attention.h"
 
@@ -20,7 +21,7 @@ struct CachedAttention {
   AttentionSpec at;  // no dropout, no starts
   void fields(auto&& v) const { at.fields(v); }
   LayoutRule rule() const {
-    check(!at.buckets, "[cached_attention] a table of relative positions is not built here");
+    if (at.buckets) return {.spec = "sbgrd,tbgd,tbge,,grk->sbgre", .whole = "stdek"};
     return {.spec = "sbgrd,tbgd,tbge,->sbgre", .whole = "stde"};
   }
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

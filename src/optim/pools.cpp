@@ -18,7 +18,9 @@ i64 rounded_up(i64 n, i64 step) { return (n + step - 1) / step * step; }
 
 struct Kind {  // what members of a pool have in common
   AxisSet reduced, split;
-  bool decay, own_rate, tied;
+  bool decay, own_rate;
+  std::vector<int> stages;
+  std::string shared;  // its name, where several stages hold it: their lists of parameters may differ
   DType dtype;
   std::string_view updater;
   std::string stacked;  // the type of what must stay whole; else empty
@@ -27,7 +29,7 @@ struct Kind {  // what members of a pool have in common
 
 Kind kind_of(const Parameter& p, const OptimizerConfig& config) {
   const Optimizer& updater = updater_of(config, p);
-  Kind k{p.type.layout.copy, {}, p.decays(), has_own_rate(p, config), p.tied, p.type.dtype,
+  Kind k{p.type.layout.copy, {}, p.decays(), has_own_rate(p, config), p.stages, p.tied() ? p.name : "", p.type.dtype,
          updater.name(),     {}};  // a cotangent's sums are its weight's copies
   for (const AxisList& dim : p.type.layout.dims) k.split.insert(dim.axes());
   if (updater.granularity() == Granularity::matrix) k.stacked = to_string(p.type);
@@ -87,7 +89,7 @@ std::vector<Pool> make_pools(const Mesh& mesh, const std::vector<Parameter>& par
                        .decay = k.decay,
                        .stacked = !k.stacked.empty(),
                        .own_rate = k.own_rate,
-                       .tied = k.tied});
+                       .stages = k.stages});
     }
     Open& o = it->second;
     Pool& pool = pools[o.pool];

@@ -29,7 +29,7 @@ struct Pool {
   bool decay = true;
   bool stacked = false;
   bool own_rate = false;             // has_own_rate
-  bool tied = false;                 // see Parameter
+  std::vector<int> stages = {};      // see Parameter
   bool host = false;                 // the optimizer's state lies in the host's memory
   bool late = false;                 // its new weights are gathered by the programs that read them, not by the update
   Type gradient = {}, weights = {};  // whole on each of the reduced ranks

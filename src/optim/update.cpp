@@ -29,12 +29,26 @@ Value stage_term(Builder& b, Value v) { return b.mesh().n(groups::pipeline) > 1 
 
 namespace {
 
-// The sum of what the first and the last stage have.
-Value sum_of_ends(Builder& b, Value v) {
+// The sum of what these stages have.
+Value sum_of_stages(Builder& b, Value v, const std::vector<int>& stages) {
   const Value term = stage_term(b, v);
   Relayout op{groups::pipeline, kPartial, kSame, Order::block, Order::block, Transfer::all_reduce};
-  op.ends = true;
+  op.stages = stages;
   return b.add1(op, {term});
+}
+
+// Of what several stages hold. Stages may have it in different places of their lists, and add up in one order: by name.
+void add_up_stages(Builder& b, const std::vector<Parameter>& parameters, const std::vector<Pool>& pools,
+                   std::vector<Value>& gradients) {
+  std::map<std::string, size_t> shared;  // a pool has one
+  for (size_t i = 0; i < gradients.size(); ++i) {
+    const Parameter& p = parameters[pools.empty() ? i : pools[i].members[0]];
+    if (p.tied()) shared[p.name] = i;
+  }
+  for (const auto& [name, i] : shared) {
+    const std::vector<int>& stages = pools.empty() ? parameters[i].stages : pools[i].stages;
+    gradients[i] = sum_of_stages(b, gradients[i], stages);
+  }
 }
 
 // The sum over all ranks of each rank's own share: where ranks hold equal values, the one at coordinate 0 counts.
@@ -118,11 +132,11 @@ void add_update(Builder& b, const std::vector<Parameter>& parameters, const Grad
   const std::vector<RankSum> terms = pools.empty() ? sums_of_each(b, parameters, sums.gradients, precision)
                                                    : sums_of_pools(b, pools, sums.gradients, precision);
   std::vector<Value> gradients = stage.begun ? end_reduce(b, terms) : reduce(b, terms, traffic);
+  add_up_stages(b, parameters, pools, gradients);
   Value squares;
   for (size_t i = 0; i < gradients.size(); ++i) {
-    const bool tied = pools.empty() ? parameters[i].tied : pools[i].tied;
-    if (tied) gradients[i] = sum_of_ends(b, gradients[i]);
-    if (tied && stage.last) continue;  // the first counts it
+    const std::vector<int>& stages = pools.empty() ? parameters[i].stages : pools[i].stages;
+    if (!stages.empty() && stages.front() != stage.place) continue;  // the first counts it
     const Value g = gradients[i];
     const Value s = owned_total(b, stage_term(b, b.add1(SumSquares{b.type(g).ndim()}, {g})));
     squares = squares ? b.add1(AddGrad{0}, {squares, s}) : s;

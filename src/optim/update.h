@@ -38,7 +38,7 @@ void scale_roots(Builder& b, std::map<Value, Value>& roots, const LossScaling& s
 
 // Of a pipeline's stage.
 struct StageEnd {
-  bool last = false;   // of the stages: what it shares with the first is counted there
+  int place = 0;       // among them: what several share is counted by the first of these
   bool begun = false;  // the sums over ranks, by the pieces' programs (begin_reduce)
 };
 

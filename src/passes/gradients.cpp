@@ -62,7 +62,7 @@ Value gradient_leaf(Builder& b, const Parameter& p, const Precision& precision) 
 static Value cotangent_of(Builder& b, const Parameter& p, const std::map<Value, Value>& cot, const Type& type) {
   const auto found = cot.find(p.value);
   if (found != cot.end()) return found->second;
-  check(p.tied, "the loss does not depend on parameter {}", p.name);
+  check(p.tied(), "the loss does not depend on parameter {}", p.name);
   return b.add1(Scale{type.ndim(), 0}, {b.add1(Ones{type}, {})});
 }
 
@@ -72,7 +72,7 @@ std::vector<Value> accumulate_gradients(Builder& b, const std::vector<Parameter>
   b.set_module("accumulate");
   for (const Parameter& p : parameters) {
     const Value acc = gradient_leaf(b, p, precision);
-    out.push_back(b.add1(Accumulate{p.type.ndim(), true}, {acc, cotangent_of(b, p, cot, b.type(acc))}));
+    out.push_back(b.add1(Accumulate{p.type.ndim(), !p.is_begun}, {acc, cotangent_of(b, p, cot, b.type(acc))}));
   }
   return out;
 }

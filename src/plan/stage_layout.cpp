@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <numeric>
 #include <string>
 
 #include "base/check.h"
@@ -43,8 +42,9 @@ class Unroller {
 
  private:
   std::string letter(char c, size_t begin) const {
-    if (std::string_view("EtmL|").find(c) == std::string_view::npos)
-      fail("{} '{}': '{}' at character {}: E, t, m, L, |, *N and parentheses are wanted", kFlag, text_, c, begin + 1);
+    if (std::string_view("EtedmL|").find(c) == std::string_view::npos)
+      fail("{} '{}': '{}' at character {}: E, t, m, L, |, *N and parentheses are wanted, e and d of an encoder-decoder",
+           kFlag, text_, c, begin + 1);
     return std::string(1, c);
   }
   std::string close(size_t begin) {
@@ -71,35 +71,57 @@ class Unroller {
 
 }  // namespace
 
-std::vector<i64> parse_stage_layout(std::string_view text, i64* modules) {
-  const std::string all = Unroller(text).run();
-  check(all.starts_with('E') && std::count(all.begin(), all.end(), 'E') == 1,
-        "{} '{}': one E (embedding) is wanted, at its beginning", kFlag, text);
-  check(all.back() == 'L' && std::count(all.begin(), all.end(), 'L') == 1,
-        "{} '{}': one L (head and loss) is wanted, at its end", kFlag, text);
-  const size_t drawn = size_t(std::count(all.begin(), all.end(), 'm'));
-  check(all.substr(all.size() - 1 - drawn, drawn) == std::string(drawn, 'm'),
+// Of an encoder-decoder: the E where the decoder begins says nothing new. Returns the text without it.
+static std::string without_second_embedding(std::string all) {
+  const size_t decoder = all.find('d');
+  if (decoder != std::string::npos && decoder > 1 && all[decoder - 1] == 'E') all.erase(decoder - 1, 1);
+  return all;
+}
+
+std::vector<i64> parse_stage_layout(std::string_view text, DrawnLayers* drawn) {
+  const std::string all = without_second_embedding(Unroller(text).run());
+  const auto count = [&](char c) { return i64(std::count(all.begin(), all.end(), c)); };
+  check(all.starts_with('E') && count('E') == 1, "{} '{}': one E (embedding) is wanted, at its beginning", kFlag, text);
+  check(all.back() == 'L' && count('L') == 1, "{} '{}': one L (head and loss) is wanted, at its end", kFlag, text);
+  const size_t modules = size_t(count('m'));
+  check(all.substr(all.size() - 1 - modules, modules) == std::string(modules, 'm'),
         "{} '{}': m (multi-token prediction) is built in the last stage only: draw it right before L", kFlag, text);
-  if (modules) *modules = i64(drawn);
+  check(count('t') == 0 || count('e') + count('d') == 0, "{} '{}': draw either t, or e and d", kFlag, text);
+  check(count('e') + count('d') == 0 || (count('e') > 0 && count('d') > 0 && all.rfind('e') < all.find('d')),
+        "{} '{}': e (layers of the encoder) are wanted before d (the decoder's), one or more of each", kFlag, text);
+  if (drawn) *drawn = {count('t') + count('e'), count('d'), i64(modules)};
   std::vector<i64> layers{0};
   for (const char c : all) {
     if (c == '|') layers.push_back(0);
-    if (c == 't') ++layers.back();
+    if (c == 't' || c == 'e' || c == 'd') ++layers.back();
   }
   return layers;
 }
 
-std::vector<i64> stages_of_layout(std::string_view text, i64 layers, i64 ranks, i64 depths) {
-  i64 modules = 0;
-  std::vector<i64> out = parse_stage_layout(text, &modules);
-  check(modules == 0 || modules == depths,
+static void check_layers(std::string_view text, const DrawnLayers& drawn, const DrawnLayers& model) {
+  if (drawn.decoder > 0) {
+    check(model.decoder > 0, "{} '{}': e and d are of an encoder-decoder: draw t", kFlag, text);
+    check(drawn.layers == model.layers && drawn.decoder == model.decoder,
+          "{} '{}' has {} layers of the encoder (e) and {} of the decoder (d), the model {} and {}: they must agree",
+          kFlag, text, drawn.layers, drawn.decoder, model.layers, model.decoder);
+    return;
+  }
+  check(drawn.layers == model.layers + model.decoder, "{} '{}' has {} layers (t), {} {}: they must agree", kFlag, text,
+        drawn.layers, model.decoder > 0 ? "the encoder and the decoder have" : "--num-layers is",
+        model.layers + model.decoder);
+}
+
+std::vector<i64> stages_of_layout(std::string_view text, const DrawnLayers& model, i64 ranks) {
+  DrawnLayers drawn;
+  std::vector<i64> out = parse_stage_layout(text, &drawn);
+  check(drawn.modules == 0 || drawn.modules == model.modules,
         "{} '{}' has {} modules of multi-token prediction (m), --mtp-num-layers is {}: they must agree", kFlag, text,
-        modules, depths);
-  const i64 stages = i64(out.size()), drawn = std::accumulate(out.begin(), out.end(), i64{0});
+        drawn.modules, model.modules);
+  const i64 stages = i64(out.size());
   check(stages % ranks == 0,
         "{} '{}' has {} stages, which do not divide by --pipeline-model-parallel-size {}: draw a multiple", kFlag, text,
         stages, ranks);
-  check(drawn == layers, "{} '{}' has {} layers (t), --num-layers is {}: they must agree", kFlag, text, drawn, layers);
+  check_layers(text, drawn, model);
   for (i64 r = 1; r + 1 < ranks; ++r) {
     i64 held = 0;
     for (i64 v = r; v < stages; v += ranks) held += out[size_t(v)];

@@ -25,8 +25,10 @@ std::vector<Sent> sent_a_step(const PlannedStep& step, i64 micro_batches) {
     }
   if (!step.pipeline) return out;
   for (const StagePiece& piece : step.pipeline->pieces) {
-    if (piece.sends) add("pp", double(plan.leaf("out" + piece.suffix).bytes), double(micro_batches));
-    if (piece.receives) add("pp", double(plan.leaf("din" + piece.suffix).bytes), double(micro_batches));
+    for (const std::string& leaf : messages("out", piece.sends, piece))
+      add("pp", double(plan.leaf(leaf).bytes), double(micro_batches));
+    for (const std::string& leaf : messages("din", piece.receives, piece))
+      add("pp", double(plan.leaf(leaf).bytes), double(micro_batches));
   }
   return out;
 }

@@ -95,7 +95,7 @@ void check_sizes(const Options& o, const Backend& backend) {
   check(o.model.num_layers <= kMostLayers, "--num-layers {}: at most {} can be planned", o.model.num_layers,
         kMostLayers);
   const ModelSize size = size_of(*step_spec(o).model);
-  const double ranks = double(o.parallel.tensor_model_parallel_size * o.parallel.pipeline_model_parallel_size);
+  const double ranks = double(o.parallel.tensor_model_parallel_size * o.parallel.stages());
   const double state = size.parameters() * bytes_each(o, backend) / ranks, have = double(backend.available_bytes());
   check(state <= have,
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "

@@ -8,7 +8,7 @@ namespace megalith {
 
 StagePlans::StagePlans(const Options& options, const Backend& backend, const PlannedStep* own, int own_stage)
     : options_(options), backend_(backend) {
-  const int stages = int(options.parallel.pipeline_model_parallel_size);
+  const int stages = int(options.parallel.stages());
   mixtures_ = options.model.moe.pattern(options.model.num_layers);
   for (int stage = 0; stage < stages; ++stage) {
     specs_.push_back(step_spec(options, stage));
@@ -31,6 +31,7 @@ StagePlans::Kind StagePlans::kind_of(int stage) const {
   if (spec.pipeline.schedule.stages == 1) return {};
   Kind kind;
   for (const StagePiece& p : stage_of(spec.pipeline).pieces) {
+    if (options_.model.is_t5()) kind.pieces += spec.model->describe(p) + " ";  // layers are of two kinds
     kind.pieces +=
         fmt::format("{}{}{}{} ", p.receives ? "" : "first ", p.last - p.first, mixtures_in(p), p.sends ? "" : " last");
     kind.slots.push_back(p.slots);

@@ -282,13 +282,15 @@ StoredModel read_stored_model(const std::string& dir, i64 iteration) {
 
 StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration) {
   const std::string& dir = place.asked;
-  if (place.format == CkptFormat::hf)
-    return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, read_text(dir + "/config.json"))};
+  if (place.format == CkptFormat::hf) {
+    const std::string config = read_text(dir + "/config.json");
+    return {read_hf_config(dir).model, {}, hf_ends_of_text(dir, config), hf_decoder_start(config)};
+  }
   AnyOpenOptions open = open_options(iteration);
   open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(place, open);
   const Options stored = stored_options(c);
-  return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config)};
+  return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config), hf_decoder_start(c.hf_config)};
 }
 
 std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration) {

@@ -84,8 +84,9 @@ void load_weights(const std::string& dir, i64 iteration, ModelState& model);
 // neither.
 struct StoredModel {
   ModelConfig model;
-  TokenizerConfig tokenizer;        // empty type for a hub directory
-  std::vector<i64> ends_of_text{};  // by the Hugging Face files that it is, or came from
+  TokenizerConfig tokenizer;           // empty type for a hub directory
+  std::vector<i64> ends_of_text{};     // by the Hugging Face files that it is, or came from
+  std::optional<i64> decoder_start{};  // of an encoder-decoder, by the same
 };
 TokenizerConfig stored_tokenizer(const AnyCheckpoint& checkpoint);  // of its run; of no type if it does not tell
 StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration);

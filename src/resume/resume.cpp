@@ -245,13 +245,13 @@ std::string changed_samples(const Options& flags, const Options& stored, const s
 }
 
 std::string layout_text(const ParallelConfig& p) {
-  return fmt::format("tp {}, pp {}, cp {}, dp {}", p.tensor_model_parallel_size, p.pipeline_model_parallel_size,
-                     p.context_parallel_size, p.data_parallel_size());
+  return fmt::format("tp {}, pp {}, cp {}, dp {}", p.tensor_model_parallel_size, p.stages(), p.context_parallel_size,
+                     p.data_parallel_size());
 }
 
 std::string loaded_line(const std::string& dir, const ParallelConfig& p, i64 iteration) {
   return fmt::format("  successfully loaded checkpoint from {} [ t 1/{}, p 1/{} ] at iteration {}", dir,
-                     p.tensor_model_parallel_size, p.pipeline_model_parallel_size, iteration);
+                     p.tensor_model_parallel_size, p.stages(), iteration);
 }
 
 }  // namespace megalith

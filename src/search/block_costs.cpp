@@ -41,7 +41,7 @@ void add_parameters(const PlannedStep& step, BlockCost& out) {
     const bool expert = p.name.find("mlp.experts.") != p.name.npos;
     const double elements = double(local_type(step.plan.mesh, p.type).elements());
     (expert ? out.experts : out.dense) += elements;
-    if (p.tied) out.tied += elements;
+    if (p.tied()) out.tied += elements;
   }
   const double elements = std::max(1.0, out.dense + out.experts);
   const auto each = [&](Role role) { return double(step.plan.bytes(role) + step.plan.bytes(role, true)) / elements; };

@@ -141,8 +141,7 @@ std::string tokens_are_split(const Options& o) {
 std::string views_fit(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (!is_mixture(o) || p.world_size % p.model_parallel_size() != 0 || o.model.num_query_groups == 0) return {};
-  const i64 stage = p.world_size / p.pipeline_model_parallel_size,
-            share = p.expert_tensor_size() * p.expert_model_parallel_size;
+  const i64 stage = p.world_size / p.stages(), share = p.expert_tensor_size() * p.expert_model_parallel_size;
   if (stage % share != 0)
     return fmt::format(
         "--expert-model-parallel-size {} x {} ranks for each expert's matrices (--expert-tensor-parallel-size) are {} "
@@ -166,7 +165,7 @@ std::string rows_have_room(const Options& o) {
 // Weight gradients that wait need the rows of all parts.
 std::string parts_end_in_the_backward(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  if (!is_mixture(o) || !p.moe_expert_rank_capacity_factor || p.pipeline_model_parallel_size == 1 ||
+  if (!is_mixture(o) || !p.moe_expert_rank_capacity_factor || p.stages() == 1 ||
       p.pipeline_schedule != PipelineSchedule::zero_bubble)
     return {};
   return "--moe-expert-rank-capacity-factor does not go with --pipeline-schedule zero-bubble, whose weight gradients "

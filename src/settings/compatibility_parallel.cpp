@@ -19,7 +19,7 @@ std::string world_divides(const Options& o) {
       "{} ranks are not divisible by tensor {} x pipeline {} x context {} = {}: start a multiple of {} ranks, or "
       "change "
       "a size",
-      p.world_size, p.tensor_model_parallel_size, p.pipeline_model_parallel_size, p.context_parallel_size, each, each);
+      p.world_size, p.tensor_model_parallel_size, p.stages(), p.context_parallel_size, each, each);
 }
 
 std::string ranks_divide_heads(const Options& o) {
@@ -123,7 +123,7 @@ bool can_be_built(const ModelConfig& m) {
 std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (o.model.num_layers == 0 || o.train.micro_batch_size == 0) return {};
-  if (p.pipeline_model_parallel_size == 1 && p.pipeline_layout.empty()) return {};
+  if (p.stages() == 1 && p.pipeline_layout.empty()) return {};
   if (p.pipeline_layout == "auto" && !can_be_built(o.model)) return {};
   const i64 at_once = std::max<i64>(1, o.train.micro_batch_size * p.data_parallel_size());
   try {
@@ -183,7 +183,7 @@ std::string sequence_parallel(const Options& o) {
 
 std::string narrow_gradients(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  if (!p.grad_reduce_in_bf16 || p.world_size > p.pipeline_model_parallel_size) return {};
+  if (!p.grad_reduce_in_bf16 || p.world_size > p.stages()) return {};
   return "--grad-reduce-in-bf16 has no effect where no ranks share a gradient: leave it out";
 }
 
@@ -194,7 +194,7 @@ std::string one_precision_of_sums(const Options& o) {
 
 std::string few_micro_batches(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  const i64 stages = p.pipeline_model_parallel_size;
+  const i64 stages = p.stages();
   const i64 each = o.train.micro_batch_size * p.data_parallel_size();
   const i64 n = each == 0 ? 0 : o.train.global_batch_size / each;
   if (n == 0 || n >= stages) return {};
@@ -208,7 +208,7 @@ std::string few_micro_batches(const Options& o) {
 // Flags about what ranks do together, where there is one such rank.
 std::string alone(const Options& o) {
   const ParallelConfig& p = o.parallel;
-  const i64 tp = p.tensor_model_parallel_size, pp = p.pipeline_model_parallel_size;
+  const i64 tp = p.tensor_model_parallel_size, pp = p.stages();
   const i64 shared = p.data_parallel_size() * p.context_parallel_size;
   struct Flag {
     const char* name;

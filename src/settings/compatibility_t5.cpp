@@ -82,12 +82,21 @@ std::string relu_on_the_cpu(const Options& o) {
   return "--activation relu has no CUDA kernel yet: give --device cpu";
 }
 
-std::string stages(const Options& o) {
-  if (!o.model.is_t5() || o.parallel.pipeline_model_parallel_size == 1) return {};
-  return fmt::format(
-      "--pipeline-model-parallel-size {}: a T5 is not cut into pipeline stages yet: split it by "
-      "--tensor-model-parallel-size, --context-parallel-size or data parallelism",
-      o.parallel.pipeline_model_parallel_size);
+std::string encoder_stages(const Options& o) {
+  constexpr i64 kMost = 1 << 20;
+  const i64 n = o.parallel.encoder_pipeline_model_parallel_size;
+  if (n == 0) return {};
+  if (n < 0 || n > kMost)
+    return fmt::format("--encoder-pipeline-model-parallel-size {} is out of range: give 0 or more", n);
+  if (!o.model.is_t5())
+    return fmt::format("--encoder-pipeline-model-parallel-size {} is of encoder-decoders (pretrain-t5): leave it out",
+                       n);
+  if (!o.parallel.pipeline_layout.empty())
+    return fmt::format(
+        "--pipeline-model-parallel-layout says all about the stages: instead of --encoder-pipeline-model-parallel-size "
+        "{} give --pipeline-model-parallel-size {}",
+        n, o.parallel.stages());
+  return {};
 }
 
 std::string decoder_divides(const Options& o) {
@@ -111,7 +120,7 @@ std::vector<Rule> encoder_decoder_rules() {
       {"buckets of relative positions are enough for both sides", Topic::model, Action::refuse, buckets},
       {"a T5 has layers of the plain kind", Topic::model, Action::refuse, layers_of_both},
       {"relu is computed on the CPU", Topic::model, Action::refuse, relu_on_the_cpu},
-      {"a T5 comes without pipeline stages", Topic::run, Action::refuse, stages},
+      {"an encoder's stages come with a T5", Topic::run, Action::refuse, encoder_stages},
       {"decoder-seq-length is shared out evenly", Topic::run, Action::refuse, decoder_divides},
   };
 }

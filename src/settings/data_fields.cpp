@@ -104,6 +104,8 @@ void list_fields(TokenizerConfig& c, config::FieldList& f) {
         "Megatron's .json "
         "or tiktoken's ranks; Llama3Tokenizer: tokenizer.model.")
       .shown_as("FILE");
+  f.add("vocab-extra-ids", c.vocab_extra_ids,
+        "BertWordPiece*, GPT2BPETokenizer: so many sentinels <extra_id_N> behind the vocabulary, for a T5.");
   f.add("tiktoken-pattern", c.tiktoken_pattern,
         "v1 or v2 (the default with Megatron's .json), gpt2, cl100k, o200k, llama3 or qwen (else told from the ranks).")
       .shown_as("NAME");

@@ -31,7 +31,6 @@ constexpr Row kAccepted[] = {
     {"loss and gradients are normalised per token over the global batch always",
      "--calculate-per-token-loss --ddp-average-in-collective --no-gradient-reduce-div-fusion"},
     {"scales of fp8 move on once a step", "--fp8-interval="},
-    {"a T5 takes the tokens <extra_id_N> that its tokenizer has", "--vocab-extra-ids="},
     {"runs are deterministic always", "--deterministic-mode"},
     {"initial weights and dropout are keyed by the element, the same under every layout",
      "--use-cpu-initialization --init-model-with-meta-device --te-rng-tracker "

@@ -63,10 +63,9 @@ constexpr Feature kOfModel[] = {
      "--dsa-indexer-topk-freq= --dsa-indexer-use-sparse-loss --dsa-kernel-backend= "
      "--no-dsa-indexer-rotate-activation --no-dsa-indexer-scoring-relu",
      ""},
-    {"an encoder on ranks of its own is not built yet",
-     "--encoder-pipeline-model-parallel-size=0 --encoder-tensor-model-parallel-size=0 "
-     "--pipeline-model-parallel-split-rank=",
-     "", ""},
+    {"an encoder on ranks of its own is --encoder-pipeline-model-parallel-size here, of the decoder's tensor-parallel "
+     "size",
+     "--encoder-tensor-model-parallel-size=0 --pipeline-model-parallel-split-rank=", "", ""},
     {"retrieval in the model (RETRO) is not built yet", "--retro-add-retriever",
      "--retro-attention-gate= --retro-cyclic-train-iters= --retro-encoder-attention-dropout= "
      "--retro-encoder-hidden-dropout= --retro-encoder-layers= --retro-no-verify-neighbor-count "

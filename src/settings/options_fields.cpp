@@ -170,6 +170,9 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "are there. What is given stays fixed. Not in Megatron.");
   f.add("tensor-model-parallel-size", c.tensor_model_parallel_size, "Ranks that share each layer's matrices.");
   f.add("pipeline-model-parallel-size", c.pipeline_model_parallel_size, "Ranks that share the layers.");
+  f.add("encoder-pipeline-model-parallel-size", c.encoder_pipeline_model_parallel_size,
+        "T5: so many ranks before those share the encoder's layers, and those the decoder's. 0: the layers of both, in "
+        "a row, are shared out over all.");
   f.add("context-parallel-size", c.context_parallel_size, "Ranks that share each sequence.");
   f.add("expert-model-parallel-size", c.expert_model_parallel_size, "Ranks that share a layer's experts.")
       .also("--moe-expert-parallel-size");
@@ -188,7 +191,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.add(
        "pipeline-model-parallel-layout", c.pipeline_layout,
        "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
-       "in \"Et|(tt|)*6tL\". auto: shared out by cost, head and loss weighed.")
+       "in \"Et|(tt|)*6tL\". T5: also e and d, as in \"Ee|e|Ed|dL\". auto: shared out by cost, head and loss weighed.")
       .shown_as("TEXT");
   f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
         "Interleave: pieces of so many layers, several to a rank; 0: one.");

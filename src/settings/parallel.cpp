@@ -6,7 +6,7 @@
 #include <map>
 #include <numeric>
 
-#include "models/gpt/gpt.h"
+#include "models/make_model.h"
 #include "plan/balance.h"
 #include "plan/stage_layout.h"
 #include "plan/stages.h"
@@ -21,7 +21,7 @@ Mesh mesh_of(const ParallelConfig& p, const ModelConfig& model) {
                     .cp = int(p.context_parallel_size),
                     .tk = int(tk),
                     .tr = int(p.tensor_model_parallel_size / tk),
-                    .pp = int(p.pipeline_model_parallel_size),
+                    .pp = int(p.stages()),
                     .ep = mixture ? int(p.expert_model_parallel_size) : 1,
                     .etp = mixture ? int(p.expert_tensor_parallel_size) : 0});
 }
@@ -35,30 +35,63 @@ static double cost_of(const Model& model, int block) {
   return size.flops() + kFlopsPerByte * (kEmbeddingBytes * size.looked_up + kLossBytes * size.logits);
 }
 
+// Layers of the model, of an encoder-decoder those of both stacks.
+static i64 all_layers(const ModelConfig& m) { return m.num_layers + (m.is_t5() ? m.t5.decoder_num_layers : 0); }
+
+// By layer: those of one kind cost the same. An encoder-decoder's first layer of the decoder embeds too.
+static std::vector<int> kinds_of_layers(const ModelConfig& m) {
+  const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
+  std::vector<int> out;
+  for (i64 i = 0; i < all_layers(m); ++i)
+    out.push_back(i < m.num_layers ? !mixtures.empty() && mixtures[size_t(i)] : i == m.num_layers ? 2 : 3);
+  return out;
+}
+
 std::vector<i64> balanced_layers(const ParallelConfig& p, const ModelConfig& m) {
   check(p.num_virtual_stages_per_pipeline_rank >= 0 && p.num_virtual_stages_per_pipeline_rank <= m.num_layers + 2,
         "--num-virtual-stages-per-pipeline-rank {} with {} layers: 1 to {}, or leave it out",
         p.num_virtual_stages_per_pipeline_rank, m.num_layers, m.num_layers + 2);
-  const Gpt model(m);
-  const int last = model.blocks() - 1;
-  std::vector<double> layers(size_t(last - 1));
-  const std::vector<bool> mixtures = m.moe.pattern(m.num_layers);
-  std::map<bool, double> costs;  // layers are of two kinds at the most
-  for (size_t i = 0; i < layers.size(); ++i) {
-    const auto [it, is_new] = costs.try_emplace(!mixtures.empty() && mixtures[i]);
-    if (is_new) it->second = cost_of(model, int(i) + 1);
-    layers[i] = it->second;
+  const std::shared_ptr<const Model> model = m.is_t5() ? make_model(m) : std::make_shared<Gpt>(m);
+  const int last = model->blocks() - 1;
+  const std::vector<int> kinds = kinds_of_layers(m);
+  std::map<int, double> costs;
+  std::vector<double> layers;
+  for (size_t i = 0; i < kinds.size(); ++i) {
+    const auto [it, is_new] = costs.try_emplace(kinds[i]);
+    if (is_new) it->second = cost_of(*model, int(i) + 1);
+    layers.push_back(it->second);
   }
-  const i64 parts = p.pipeline_model_parallel_size * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
-  return balance(layers, cost_of(model, 0), cost_of(model, last), parts);
+  const i64 parts = p.stages() * std::max<i64>(1, p.num_virtual_stages_per_pipeline_rank);
+  return balance(layers, cost_of(*model, 0), cost_of(*model, last), parts);
+}
+
+// Each stack on stages of its own.
+static std::vector<i64> layers_of_stacks(const ParallelConfig& p, const ModelConfig& m) {
+  check(p.num_virtual_stages_per_pipeline_rank <= 1 && p.num_layers_per_virtual_pipeline_stage == 0,
+        "--encoder-pipeline-model-parallel-size {} does not go with several virtual stages a rank, of which each rank "
+        "has "
+        "some of both stacks: give --pipeline-model-parallel-size {} alone",
+        p.encoder_pipeline_model_parallel_size, p.stages());
+  LayerSplit encoder{.layers = m.num_layers, .stages = int(p.encoder_pipeline_model_parallel_size)};
+  encoder.embedding_counts = p.account_for_embedding_in_pipeline_split;
+  LayerSplit decoder{.layers = m.t5.decoder_num_layers, .stages = int(p.pipeline_model_parallel_size)};
+  decoder.loss_counts = p.account_for_loss_in_pipeline_split;
+  if (p.decoder_first_pipeline_num_layers) decoder.first = p.decoder_first_pipeline_num_layers;
+  if (p.decoder_last_pipeline_num_layers) decoder.last = p.decoder_last_pipeline_num_layers;
+  std::vector<i64> out = split_layers(encoder);
+  for (const i64 layers : split_layers(decoder)) out.push_back(layers);
+  return out;
 }
 
 // Of each virtual stage.
 static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelConfig& model) {
   if (p.pipeline_layout == "auto") return balanced_layers(p, model);
   if (!p.pipeline_layout.empty())
-    return stages_of_layout(p.pipeline_layout, model.num_layers, p.pipeline_model_parallel_size, model.mtp.num_layers);
-  LayerSplit split{.layers = model.num_layers, .stages = int(p.pipeline_model_parallel_size)};
+    return stages_of_layout(p.pipeline_layout,
+                            {model.num_layers, model.is_t5() ? model.t5.decoder_num_layers : 0, model.mtp.num_layers},
+                            p.stages());
+  if (p.encoder_pipeline_model_parallel_size > 0) return layers_of_stacks(p, model);
+  LayerSplit split{.layers = all_layers(model), .stages = int(p.stages())};
   if (p.decoder_first_pipeline_num_layers) split.first = p.decoder_first_pipeline_num_layers;
   if (p.decoder_last_pipeline_num_layers) split.last = p.decoder_last_pipeline_num_layers;
   split.embedding_counts = p.account_for_embedding_in_pipeline_split;
@@ -69,7 +102,7 @@ static std::vector<i64> layers_of_stages(const ParallelConfig& p, const ModelCon
 }
 
 PipelineSpec pipeline_of(const ParallelConfig& p, const ModelConfig& model, int stage, int micro_batches) {
-  const int stages = int(p.pipeline_model_parallel_size);
+  const int stages = int(p.stages());
   PipelineSpec out{stage, {stages, 1, micro_batches}, layers_of_stages(p, model)};
   out.schedule.chunks = int(out.blocks.size()) / stages;
   ++out.blocks.front(), ++out.blocks.back();  // the embedding; the head

@@ -83,7 +83,7 @@ StepSpec step_spec(const Options& o, int stage) {
   s.train = !o.train.skip_train, s.evaluate = o.train.evaluates();
   s.copies_state = o.train.async_save && !o.train.save.empty();
   if (o.train.log_num_zeros_in_grad) s.passes_off.insert("mark-rows");  // gradients are read as a whole
-  if (o.parallel.pipeline_model_parallel_size > 1) {
+  if (o.parallel.stages() > 1) {
     s.pipeline = pipeline_of(o.parallel, o.model, stage, int(micro_batches(o)));
     const BatchSizes sizes(o);
     for (const i64 size : sizes.from(0))  // others may lie before the start of this run

@@ -168,7 +168,7 @@ bool ModelState::gives_values(const Leaf& gradient) const {
 }
 
 bool ModelState::counts_elsewhere(const Parameter& p) const {
-  return p.tied && step_.plan.mesh.place(coord_, groups::pipeline) != 0;
+  return p.tied() && step_.plan.mesh.place(coord_, groups::pipeline) != p.stages.front();
 }
 
 // Of the local elements, those in rows that exist: rows are dim 0, so they come first.

@@ -87,11 +87,14 @@ void Pipeline::forget_batches_before(int micro_batch) {
   for (; first_batch_ < micro_batch && !batches_.empty(); ++first_batch_) batches_.pop_front();
 }
 
-void Pipeline::await_sent(const std::string& leaf, int slot) {
-  const auto it = sent_.find({leaf, slot});
-  if (it == sent_.end()) return;
-  interpreter_.join(it->second);
-  sent_.erase(it);
+void Pipeline::await_sent(const std::string& way, int count, const Task& task) {
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  for (const std::string& leaf : messages(way, count, piece)) {
+    const auto it = sent_.find({leaf, task.micro_batch % piece.slots});
+    if (it == sent_.end()) continue;
+    interpreter_.join(it->second);
+    sent_.erase(it);
+  }
 }
 
 void Pipeline::await_all_sent() {
@@ -99,29 +102,43 @@ void Pipeline::await_all_sent() {
   sent_.clear();
 }
 
-int Pipeline::receive(const std::string& leaf, int slot, const Task& task) {
-  const auto from = source(stage_.spec.schedule, stage_.spec.stage, task);
-  return interpreter_.receive(step_.plan.leaf(leaf), slot, rank_of(from->stage), channel_of(task.kind));
+// Both ends go through the values in one order.
+std::vector<int> Pipeline::receive(const std::string& way, int count, const Task& task) {
+  if (count == 0) return {};
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  const int from = rank_of(source(stage_.spec.schedule, stage_.spec.stage, task)->stage);
+  std::vector<int> tickets;
+  for (const std::string& leaf : messages(way, count, piece))
+    tickets.push_back(
+        interpreter_.receive(step_.plan.leaf(leaf), task.micro_batch % piece.slots, from, channel_of(task.kind)));
+  return tickets;
+}
+
+void Pipeline::join(const std::vector<int>& tickets) {
+  for (const int ticket : tickets) interpreter_.join(ticket);
 }
 
 // Starts to receive the gradient that the task `here` takes, and as many of those behind as the schedule asks for.
 void Pipeline::expect_gradients(const TaskList& tasks, size_t here) {
   const auto takes_gradient = [&](const Task& t) {
-    return t.kind == Task::Kind::backward && stage_.pieces[size_t(t.chunk)].sends;
+    return t.kind == Task::Kind::backward && stage_.pieces[size_t(t.chunk)].sends > 0;
   };
   const size_t most = size_t(gradients_ahead(stage_.spec.schedule) + takes_gradient(tasks[here]));
   for (; next_expected_ < tasks.size(); ++next_expected_) {
     const Task& task = tasks[next_expected_];
     if (!takes_gradient(task)) continue;
     if (expected_.size() >= most || task.micro_batch >= forwards_[size_t(task.chunk)]) return;
-    const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
-    expected_.push_back(receive("dout" + piece.suffix, task.micro_batch % piece.slots, task));
+    expected_.push_back(receive("dout", stage_.pieces[size_t(task.chunk)].sends, task));
   }
 }
 
-void Pipeline::send(const std::string& leaf, int slot, const Task& task) {
-  const auto to = target(stage_.spec.schedule, stage_.spec.stage, task);
-  sent_[{leaf, slot}] = interpreter_.send(step_.plan.leaf(leaf), slot, rank_of(to->stage), channel_of(task.kind));
+void Pipeline::send(const std::string& way, int count, const Task& task) {
+  if (count == 0) return;
+  const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
+  const int to = rank_of(target(stage_.spec.schedule, stage_.spec.stage, task)->stage);
+  const int slot = task.micro_batch % piece.slots;
+  for (const std::string& leaf : messages(way, count, piece))
+    sent_[{leaf, slot}] = interpreter_.send(step_.plan.leaf(leaf), slot, to, channel_of(task.kind));
 }
 
 Pipeline::Run Pipeline::run_of(const Task& task, const std::string& program) const {
@@ -143,19 +160,18 @@ void Pipeline::forward(const Task& task, const std::string& program, const Next&
   const int slot = task.micro_batch % piece.slots;
   feeds_[size_t(task.chunk)](batch(task.micro_batch, next), slot);
   if (task.chunk + 1 == int(stage_.pieces.size())) forget_batches_before(task.micro_batch + 1);
-  if (piece.receives) interpreter_.join(receive("in" + piece.suffix, slot, task));
-  await_sent("out" + piece.suffix, slot);
+  join(receive("in", piece.receives, task));
+  await_sent("out", piece.sends, task);
   run(task, program);
-  if (piece.sends) send("out" + piece.suffix, slot, task);
+  send("out", piece.sends, task);
 }
 
 void Pipeline::backward(const Task& task) {
   const StagePiece& piece = stage_.pieces[size_t(task.chunk)];
-  const int slot = task.micro_batch % piece.slots;
-  if (piece.sends) interpreter_.join(expected_.front()), expected_.pop_front();
-  await_sent("din" + piece.suffix, slot);
+  if (piece.sends) join(expected_.front()), expected_.pop_front();
+  await_sent("din", piece.receives, task);
   run(task, "backward");
-  if (piece.receives) send("din" + piece.suffix, slot, task);
+  send("din", piece.receives, task);
 }
 
 void Pipeline::step(const Next& next, i64 micro_batches, const std::function<void()>& added) {

@@ -39,10 +39,11 @@ class Pipeline {
   void backward(const Task& task);
   const Batch& batch(int micro_batch, const Next& next);
   void forget_batches_before(int micro_batch);
-  int receive(const std::string& leaf, int slot, const Task& task);
+  std::vector<int> receive(const std::string& way, int count, const Task& task);
+  void join(const std::vector<int>& tickets);
   void expect_gradients(const TaskList& tasks, size_t here);
-  void send(const std::string& leaf, int slot, const Task& task);
-  void await_sent(const std::string& leaf, int slot);
+  void send(const std::string& way, int count, const Task& task);
+  void await_sent(const std::string& way, int count, const Task& task);
   void await_all_sent();
   int rank_of(int stage) const;
 
@@ -55,7 +56,7 @@ class Pipeline {
   std::deque<Batch> batches_;  // from the first that is still needed on
   int first_batch_ = 0;
   std::map<std::pair<std::string, int>, int> sent_;  // tickets, by leaf and slot
-  std::deque<int> expected_;                         // tickets of gradients, in the order of the tasks that take them
+  std::deque<std::vector<int>> expected_;            // tickets of gradients, in the order of the tasks that take them
   size_t next_expected_ = 0;                         // task
   std::vector<int> forwards_;                        // by chunk: how many are done
 };

@@ -42,4 +42,21 @@ PipelineStage stage_of(const PipelineSpec& p) {
   return out;
 }
 
+std::vector<std::string> messages(const std::string& way, int count, const ModelPiece& piece) {
+  std::vector<std::string> out;
+  for (int i = 0; i < count; ++i) out.push_back(message_name(way, size_t(i)) + piece.suffix);
+  return out;
+}
+
+std::vector<int> stages_of(const PipelineSpec& p, const std::vector<int>& blocks) {
+  std::set<int> out;
+  i64 end = 0;
+  for (size_t v = 0; v < p.blocks.size(); ++v) {
+    const i64 begin = end;
+    end += p.blocks[v];
+    if (ModelPiece{int(begin), int(end)}.holds(blocks)) out.insert(int(v) % p.schedule.stages);
+  }
+  return out.size() > 1 ? std::vector<int>(out.begin(), out.end()) : std::vector<int>{};
+}
+
 }  // namespace megalith

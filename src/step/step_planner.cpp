@@ -34,7 +34,11 @@ StepPlanner::StepPlanner(const StepSpec& spec, const Workspace& workspace, const
   out_.inputs = spec.model->inputs(), out_.terms = spec.model->terms();
   if (spec.train) out_.loss_scaling = spec.loss_scaling;
   if (spec.train) out_.tallies = tally_places(out_.terms, spec.model->tallies(spec.mode));
-  if (spec.pipeline.schedule.stages > 1) out_.pipeline = stage_of(spec.pipeline);
+  if (spec.pipeline.schedule.stages > 1) {
+    out_.pipeline = stage_of(spec.pipeline);
+    for (StagePiece& piece : out_.pipeline->pieces)
+      piece.receives = spec.model->messages(piece.first), piece.sends = spec.model->messages(piece.last);
+  }
   pieces_ = in_pipeline() ? out_.pipeline->pieces : std::vector<StagePiece>{{spec.model->whole()}};
   begun_ = in_pipeline() && spec.traffic.overlap_gradients && spec.mesh.n(groups::data_context) > 1;
 }
@@ -64,6 +68,21 @@ PlannedStep StepPlanner::plan() {
   return std::move(out_);
 }
 
+Built StepPlanner::build_piece(Builder& b, const StagePiece& piece, const BuildMode& mode) const {
+  Built out = spec_.model->build(b, piece, mode);
+  if (!in_pipeline()) return out;
+  check(int(out.received.size()) == piece.receives && int(out.sent.size()) == piece.sends,
+        "{} receives {} values and sends {}: the model says {} and {}", spec_.model->describe(piece),
+        out.received.size(), out.sent.size(), piece.receives, piece.sends);
+  for (Parameter& p : out.parameters) {
+    p.stages = stages_of(spec_.pipeline, p.blocks);
+    // Backwards go from the rank's last piece to its first.
+    p.is_begun = std::ranges::any_of(
+        pieces_, [&](const StagePiece& other) { return other.first > piece.first && other.holds(p.blocks); });
+  }
+  return out;
+}
+
 Graph& StepPlanner::new_graph() {
   Graph& g = out_.graphs.emplace_back();
   g.mesh = spec_.mesh;
@@ -74,17 +93,19 @@ void StepPlanner::build_training(const StagePiece& piece) {
   Graph& g = new_graph();
   Builder b(g);
   b.sum_gradients_in(spec_.mode.precision.gradients);
-  const Built model = spec_.model->build(b, piece, spec_.mode);
+  const Built model = build_piece(b, piece, spec_.mode);
   const bool has_loss = !piece.sends;
   std::map<Value, Value> roots = roots_of(b, model.terms, has_loss);
   if (spec_.loss_scaling && !roots.empty()) scale_roots(b, roots, *spec_.loss_scaling);
-  if (piece.sends) {
-    const Type type = b.type(model.output).dual(b.grad_dtype(model.output));
-    roots[model.output] = b.leaf({"dout" + piece.suffix, type, Role::input, true});
-    g.outputs["out" + piece.suffix] = model.output;
+  for (size_t i = 0; i < model.sent.size(); ++i) {
+    const Value v = model.sent[i];
+    const Type type = b.type(v).dual(b.grad_dtype(v));
+    roots[v] = b.leaf({message_name("dout", i) + piece.suffix, type, Role::input, true});
+    g.outputs[message_name("out", i) + piece.suffix] = v;
   }
   const std::map<Value, Value> cotangents = backward(b, roots);
-  if (piece.receives) g.outputs["din" + piece.suffix] = cotangents.at(model.input);
+  for (size_t i = 0; i < model.received.size(); ++i)
+    g.outputs[message_name("din", i) + piece.suffix] = cotangents.at(model.received[i]);
   Accumulators sums;
   if (has_loss) sums.loss = accumulate_loss(b, model.terms.at(0));
   sums.gradients = accumulate_gradients(b, model.parameters, cotangents, spec_.mode.precision);
@@ -92,8 +113,19 @@ void StepPlanner::build_training(const StagePiece& piece) {
   update_untrained(b, model.untrained);
   keep_untrained(model.untrained);
   const Value tally = accumulate_tallies(b, out_.tallies, model, has_loss, piece.suffix);
-  built_.push_back({piece, &g, model.parameters, sums, tally, parameters_.size()});
-  parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
+  built_.push_back({piece, &g, {}, {{}, sums.loss}, tally, parameters_.size()});
+  for (size_t i = 0; i < model.parameters.size(); ++i) {
+    if (!add_parameter(model.parameters[i])) continue;
+    built_.back().parameters.push_back(model.parameters[i]);
+    built_.back().sums.gradients.push_back(sums.gradients[i]);
+  }
+}
+
+// Of what several pieces of the rank hold the first one counts: its backward is the last that adds to the gradient.
+bool StepPlanner::add_parameter(const Parameter& p) {
+  const bool is_new = std::ranges::find(parameters_, p.name, &Parameter::name) == parameters_.end();
+  if (is_new) parameters_.push_back(p);
+  return is_new;
 }
 
 void StepPlanner::keep_untrained(const std::vector<Untrained>& untrained) {
@@ -126,7 +158,7 @@ std::vector<Pool> StepPlanner::gather(Graph& g, const std::vector<Pool>& pools) 
 void StepPlanner::add_update_to(Graph& g, const std::vector<Parameter>& parameters, const Accumulators& sums,
                                 const std::vector<Value>& tallies) {
   Builder b(g);
-  const StageEnd stage{.last = spec_.pipeline.stage + 1 == spec_.pipeline.schedule.stages, .begun = begun_};
+  const StageEnd stage{.place = spec_.pipeline.stage, .begun = begun_};
   add_update(b, parameters, {sums.gradients, sums.loss.sum, sums.loss.weight}, spec_.optimizer, spec_.mode.precision,
              out_.pools, spec_.traffic, in_pipeline() ? stage : StageEnd{}, spec_.loss_scaling);
   if (out_.tallies.empty()) return;
@@ -230,8 +262,7 @@ void StepPlanner::add_programs(const TrainedPiece& built) {
   if (apart) split_weights(*g);
   ProgramSpec forward{"forward" + piece.suffix, g, {Phase::forward}, piece.slots};
   ProgramSpec back{"backward" + piece.suffix, g, {Phase::backward}, piece.slots};
-  if (piece.sends) forward.sent = {"out" + piece.suffix};
-  if (piece.receives) back.sent = {"din" + piece.suffix};
+  forward.sent = messages("out", piece.sends, piece), back.sent = messages("din", piece.receives, piece);
   programs_.push_back(forward), programs_.push_back(back);
   if (apart) programs_.push_back({"weights" + piece.suffix, g, {Phase::weights}, piece.slots});
   if (!begun_) return;
@@ -248,42 +279,6 @@ void StepPlanner::add_state_programs() {
   };
   if (out_.pools[0].starts_in_gradients()) add("take main", take_main(spec_.mesh, out_.pools));
   add("spread weights", spread_weights(spec_.mesh, out_.pools));
-}
-
-void StepPlanner::add_evaluation(const StagePiece& piece, std::vector<Pool>& pools) {
-  Graph& g = new_graph();
-  Builder b(g);
-  BuildMode mode = spec_.mode;
-  mode.dropout = mode.train = false;
-  const Built model = spec_.model->build(b, piece, mode);
-  if (!spec_.train) {
-    parameters_.insert(parameters_.end(), model.parameters.begin(), model.parameters.end());
-    keep_untrained(model.untrained);
-  }
-  ProgramSpec program{"evaluate" + piece.suffix, &g, {Phase::forward}, piece.slots};
-  if (piece.sends) {
-    g.outputs["out" + piece.suffix] = model.output;
-    program.sent = {"out" + piece.suffix};
-  } else {
-    const LossSums sums = accumulate_loss(b, model.terms.at(0));
-    g.outputs["loss"] = reduced(b, sums.sum), g.outputs["tokens"] = reduced(b, sums.weight);
-    for (size_t i = 1; i < model.terms.size(); ++i) {
-      const LossSums other = accumulate_term(b, model.terms[i]);
-      g.outputs[model.terms[i].name + " sum"] = reduced(b, other.sum);
-      g.outputs[model.terms[i].name + " weight"] = reduced(b, other.weight);
-    }
-    if (spec_.keep_outputs) g.outputs.insert(model.outputs.begin(), model.outputs.end());
-  }
-  pools = gather(g, pools);
-  const bool told = in_pipeline() || !spec_.train;
-  const size_t reports = out_.passes.size();
-  const std::string of = in_pipeline() ? "evaluation of " + spec_.model->describe(piece) : "";
-  const QuantizeReport quantized = quantize_products(g, of, piece.suffix);
-  if (!spec_.train) out_.quantized += quantized, keep_scales(quantized.states);
-  run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
-  if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});
-  if (!told) out_.passes.resize(reports);
-  programs_.push_back(program);
 }
 
 void StepPlanner::run(Graph& g, const std::string& of, const std::vector<Pass>& passes,

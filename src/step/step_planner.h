@@ -26,7 +26,9 @@ class StepPlanner {
   };
 
   Graph& new_graph();
+  Built build_piece(Builder& b, const StagePiece& piece, const BuildMode& mode) const;
   void build_training(const StagePiece& piece);
+  bool add_parameter(const Parameter& p);
   void keep_untrained(const std::vector<Untrained>& untrained);
   void begin_sums(const TrainedPiece& built);
   std::vector<Pool> gather(Graph& g, const std::vector<Pool>& pools);

@@ -86,6 +86,7 @@ std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config) {
   Vocab vocab;
   for (auto& [token, id] : read_json_numbers(config.vocab_file)) vocab.insert_or_assign(std::move(token), id);
   vocab.try_emplace(std::string(kEndOfText), i32(vocab.size()));
+  for (i64 i = 0; i < config.vocab_extra_ids; ++i) vocab.try_emplace(sentinel_name(i), i32(vocab.size()));
   std::vector<std::string> tokens = tokens_by_id(vocab, config.vocab_file);
   for (std::string& token : tokens) token = bytes_of_token(token);
   const std::array<u32, 256> byte_ids = ids_of_bytes(vocab, config.vocab_file);
@@ -97,6 +98,8 @@ std::unique_ptr<Tokenizer> make_gpt2_tokenizer(const TokenizerConfig& config) {
                      .eod = eod,
                      .bos = eod};  // GPT-2 uses the one token for both
   if (config.special_tokens_in_text) parts.special.add(kEndOfText, eod);
+  for (i64 i = 0; i < config.vocab_extra_ids && config.special_tokens_in_text; ++i)
+    parts.special.add(sentinel_name(i), vocab.at(sentinel_name(i)));
   return std::make_unique<ByteBpeTokenizer>(std::move(parts));
 }
 

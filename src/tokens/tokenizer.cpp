@@ -53,6 +53,15 @@ void check_table(const char* flag, const std::string& file) {
   check_no_lfs_pointer(file);
 }
 
+constexpr i64 kMostExtraIds = 1 << 20;
+
+void check_sentinels(const Tokenizer& tokenizer, i64 count) {
+  check(count == 0 || tokenizer.find(sentinel_name(count - 1)) != Tokenizer::kNone,
+        "--vocab-extra-ids {}: {} has no token {}, and none can be added to it: leave the flag out, or give "
+        "BertWordPieceLowerCase, BertWordPieceCase or GPT2BPETokenizer",
+        count, tokenizer.name(), sentinel_name(count - 1));
+}
+
 // Messages quote what files hold, which may have more than one line.
 std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config) {
   try {
@@ -61,13 +70,19 @@ std::unique_ptr<Tokenizer> make(const Kind& kind, const TokenizerConfig& config)
       check_no_lfs_pointer(file);
     check_table("--vocab-file", config.vocab_file);
     check_table("--merge-file", config.merge_file);
-    return kind.make(config);
+    check(config.vocab_extra_ids >= 0 && config.vocab_extra_ids <= kMostExtraIds,
+          "--vocab-extra-ids {} is out of range: give 0 to {}", config.vocab_extra_ids, kMostExtraIds);
+    std::unique_ptr<Tokenizer> made = kind.make(config);
+    check_sentinels(*made, config.vocab_extra_ids);
+    return made;
   } catch (const Error& e) {
     throw Error(escape_controls(e.what()));
   }
 }
 
 }  // namespace
+
+std::string sentinel_name(i64 number) { return fmt::format("<extra_id_{}>", number); }
 
 std::string default_tokenizer_type(const TokenizerConfig& config) {
   return std::string(config.vocab_file.empty() || config.merge_file.empty() ? "" : kGpt2Type);

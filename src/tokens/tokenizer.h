@@ -60,6 +60,9 @@ struct TokenizerConfig {
   // TikTokenizer: names of the special tokens; empty means <unk> ... with Megatron's file, OpenAI's with a file of
   // ranks.
   std::vector<std::string> tiktoken_special_tokens = {};
+  // BertWordPiece*, GPT2BPETokenizer: so many sentinels <extra_id_0>, <extra_id_1>, .. behind the vocabulary, for T5.
+  // Others must have them.
+  i64 vocab_extra_ids = 0;
   // The texts of special tokens, e.g. "<|endoftext|>", are these tokens, as in Megatron since February 2026 and in
   // Hugging Face; false splits them like any other text, as tiktoken's encode_ordinary and older releases do.
   bool special_tokens_in_text = true;
@@ -67,6 +70,9 @@ struct TokenizerConfig {
   // bos).
   bool hf_no_special_tokens = false;
 };
+
+// The text of a T5's sentinel.
+std::string sentinel_name(i64 number);
 
 // The type where none is given: GPT2BPETokenizer with a vocabulary and merges, as in Megatron; else empty.
 std::string default_tokenizer_type(const TokenizerConfig& config);

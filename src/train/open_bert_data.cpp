@@ -45,6 +45,7 @@ Datasets open_bert_data(const Options& o, const SampleCounts& counts) {
                   .seed = u32(o.data.seed),
                   .sentence_order = o.model.bert.binary_head(),
                   .vocab_size = o.model.vocab_size};
+  if (!o.data.mock_data) bert.cache_path = o.data.data_cache_path;
   bert.masking.probability = o.data.mask_prob, bert.masking.short_probability = o.data.short_seq_prob;
   i64 mock_tokens = bert.vocab_size;
   if (!o.tokenizer.type.empty() && o.tokenizer.type != "NullTokenizer") {

@@ -96,7 +96,8 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
   together(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
   Datasets datasets;  // a plan needs no files: a dry run may be made before there is any data
-  if (!o.train.dry_run || o.data.mock_data)
+  const bool is_masked = o.model.architecture != Architecture::gpt;  // its index takes long
+  if (!o.train.dry_run || (o.data.mock_data && !is_masked))
     datasets = open_data(o, ranks, asked);
   else if (const std::string missing = missing_data(o.data); !missing.empty())
     log::say("> {} is not there: a dry run needs no data, the run itself will", missing);

@@ -47,7 +47,7 @@ void say_head(const Options& o, const FullestRank& full, const RunStart& start, 
                  .consumed_samples = state.consumed_samples,
                  .train_iters = train_iters(o, state),
                  .from = start.place()};
-  if (o.parallel.pipeline_model_parallel_size > 1) facts.fullest_stage = full.stage;
+  if (o.parallel.stages() > 1) facts.fullest_stage = full.stage;
   if (!o.train.dry_run) facts.arguments = write_arguments(o, state.iteration);
   if (o.train.log_level <= LogLevel::info) log::say("{}", run_head(o, facts));
 }

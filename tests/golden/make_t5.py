@@ -1,5 +1,7 @@
 """Makes the golden cases of T5 in this folder: make_t5.py [CASE ...] (none named: all).
 
+greedy.json has texts and what transformers' generate() answers to them, token by token the likeliest.
+
 A case is as those of make.py, of an encoder-decoder. Its batches have
   input_ids, attention_mask   i32 [batch, encoder seq]; padding stands at the end
   labels                      i32 [batch, decoder seq]; -100 does not count. The decoder reads them one behind, after a 0
@@ -52,6 +54,17 @@ def build(name, config, folder, generator):
     return model
 
 
+def answers(model, config, generator):
+    """Of texts of several lengths, up to 12 tokens each; the start is no part of an answer."""
+    out = []
+    for length in (1, 5, 12, 19):
+        text = torch.randint(2, config.vocab_size, (1, length), generator=generator)
+        made = model.generate(text, attention_mask=torch.ones_like(text), max_new_tokens=12, do_sample=False, num_beams=1,
+                              use_cache=False)  # its cache has as many layers as the encoder
+        out.append(dict(text=text[0].tolist(), answer=made[0, 1:].tolist()))
+    return out
+
+
 def main():
     make.settle()
     here = pathlib.Path(__file__).parent
@@ -60,6 +73,8 @@ def main():
         folder = here / name
         folder.mkdir(exist_ok=True)
         model = build(name, CASES[name], folder, generator)
+        found = answers(model, CASES[name], torch.Generator().manual_seed(7))
+        (folder / "greedy.json").write_text(json.dumps(found, indent=1) + "\n")
         batches = [random_batch(CASES[name], generator) for _ in range(make.STEPS)]
         make.write(name, folder, model, batches, forward)
 

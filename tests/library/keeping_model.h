@@ -33,12 +33,13 @@ struct KeepingModel final : Model {
     if (piece.first > 0) {
       Type type{mode.precision.activations, {kSeq, mode.batch, kHidden}, {{{}, {{groups::data}}, {}}, {}, {}, {}}};
       type.layout.copy.insert(groups::context);  // as what was looked up in a table
-      z = out.input = b.leaf({"in" + piece.suffix, type, Role::input, true});
+      z = b.leaf({"in" + piece.suffix, type, Role::input, true});
+      out.received = {z};
     }
     if (piece.last == 2)
       loss(toy, z);
     else
-      out.output = z;
+      out.sent = {z};
     return out;
   }
 

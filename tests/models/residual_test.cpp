@@ -51,8 +51,8 @@ TEST(Residual, stages_send_it_in_f32) {
   Builder b(g);
   BuildMode mode{.batch = 2, .precision = precision_of(c, DType::bf16)};
   const Built gpt = Gpt(c).build(b, {1, 2}, mode);
-  EXPECT_EQ(b.type(gpt.input).dtype, DType::f32);
-  EXPECT_EQ(b.type(gpt.output).dtype, DType::f32);
+  EXPECT_EQ(b.type(gpt.received.at(0)).dtype, DType::f32);
+  EXPECT_EQ(b.type(gpt.sent.at(0)).dtype, DType::f32);
 }
 
 // Without it, or in f32, the graph is the one that it was.

@@ -45,7 +45,7 @@ int compare_matrix(const Hall& at, Kind kind, std::vector<Layout> more) {
   const int bad = compare(at, more);
   at.say("pairs of values: {} covered, {} that no layout on {} ranks can have", matrix.covered, matrix.impossible,
          at.ranks.size());
-  const size_t least = kind == Kind::bert ? 40 : 60;
+  const size_t least = kind == Kind::bert || kind == Kind::t5 ? 40 : 60;
   check(more.size() >= least, "{} layouts: at least {} are wanted", more.size(), least);
   return bad;
 }

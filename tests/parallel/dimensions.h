@@ -18,6 +18,7 @@ struct Dimension {
 const std::vector<Dimension>& dense_dimensions();
 const std::vector<Dimension>& expert_dimensions();
 const std::vector<Dimension>& bert_dimensions();
+const std::vector<Dimension>& t5_dimensions();
 
 // Dimensions of both: how data-parallel ranks add up gradients, and the samples of a micro-batch.
 Dimension sums_of_gradients();

@@ -149,7 +149,8 @@ std::optional<Row> row_of(const Table& table, const std::string& words) {
 
 Matrix matrix_of_layouts(int most_ranks, Kind kind) {
   Matrix out;
-  const Table* const tables[] = {&dense_dimensions(), &expert_dimensions(), &bert_dimensions()};  // by Kind
+  const Table* const tables[] = {&dense_dimensions(), &expert_dimensions(), &bert_dimensions(),
+                                 &t5_dimensions()};  // by Kind
   Chooser chooser(*tables[size_t(kind)], most_ranks);
   while (auto layout = chooser.next()) out.layouts.push_back(std::move(*layout));
   out.covered = chooser.covered(), out.impossible = chooser.impossible();
@@ -157,7 +158,7 @@ Matrix matrix_of_layouts(int most_ranks, Kind kind) {
 }
 
 Layout layout_of(const std::string& words) {
-  for (const Table* table : {&dense_dimensions(), &expert_dimensions(), &bert_dimensions()})
+  for (const Table* table : {&dense_dimensions(), &expert_dimensions(), &bert_dimensions(), &t5_dimensions()})
     if (const auto row = row_of(*table, words)) return layout_of(*table, *row);
   fail("a layout of '{}': not all of these words are values of dimensions of one kind", words);
 }

@@ -21,7 +21,7 @@ struct Matrix {
   std::vector<Layout> layouts;
   int covered = 0, impossible = 0;  // pairs of values; those that no allowed row was found for
 };
-enum class Kind { dense, experts, bert };
+enum class Kind { dense, experts, bert, t5 };
 Matrix matrix_of_layouts(int most_ranks, Kind kind);
 
 // The row of these words, one of a dimension; the dimensions that are not named take their first value. It is dense if

@@ -3,6 +3,7 @@
 //   layouts   every layout of the matrix against one rank, at every step
 //   experts   the same for mixtures of experts, latent attention and further tokens
 //   bert      the same for BERT
+//   t5        the same for T5
 //   again     the same layout twice: the same bits
 //   ahead     new weights gathered beside the next forward: the same bits and checkpoints as without
 //   offload   the optimizer's state in the host's memory: the same bits and checkpoints as without
@@ -34,6 +35,7 @@
 #include "tests/parallel/ahead.h"
 #include "tests/parallel/checkpoints.h"
 #include "tests/parallel/compare.h"
+#include "tests/parallel/encoders.h"
 #include "tests/parallel/experts.h"
 #include "tests/parallel/flags.h"
 #include "tests/parallel/hall.h"
@@ -75,6 +77,10 @@ const char* const kAgain[] = {
     "tp2 cp2 dp2 sp distopt-overlap bert both-drop",
     "pp2-vp2-zb dp2 tp2 sp bert-post distopt both-drop",
     "cp2-a2a pp2 dp2 bert-one untied",
+    "pp3-border dp2 t5-relative distopt both-drop",
+    "pp2-vp2 tp2 dp2 sp t5 distopt-overlap both-drop",
+    "pp4-zb tp2 sp t5-v10 hidden-drop",
+    "pp3-e1 cp2 t5-rope overlap both-drop",
 };
 const char* const kBeside[] = {
     "dp4 distopt-small llama",
@@ -109,17 +115,6 @@ int layouts(const Hall& at) {
   std::vector<Layout> all;
   for (const char* words : kPlain) all.push_back(layout_of(words));
   return compare_matrix(at, Kind::dense, std::move(all));
-}
-
-// One way to share the work at a time.
-const char* const kPlainBert[] = {"tp2 bert",     "tp2 sp bert",       "tp8 bert-post",   "cp2 bert",
-                                  "cp4 bert-one", "cp2-a2a bert",      "dp2 bert",        "pp2 bert",
-                                  "pp2-zb bert",  "pp2-vp2 bert-post", "dp4 distopt bert"};
-
-int bert(const Hall& at) {
-  std::vector<Layout> all;
-  for (const char* words : kPlainBert) all.push_back(layout_of(words));
-  return compare_matrix(at, Kind::bert, std::move(all));
 }
 
 // Neighbours are to have the same bits; how many pairs have not.
@@ -212,7 +207,7 @@ int mistakes(const Hall& at) {
 }
 
 int list() {
-  for (const Kind kind : {Kind::dense, Kind::experts, Kind::bert}) {
+  for (const Kind kind : {Kind::dense, Kind::experts, Kind::bert, Kind::t5}) {
     const Matrix matrix = matrix_of_layouts(kRanks, kind);
     for (const Layout& l : matrix.layouts) fmt::print("{} ranks  {}\n", l.size, l.name);
     fmt::print("{} layouts, {} pairs of values, {} impossible\n", matrix.layouts.size(), matrix.covered,
@@ -225,6 +220,7 @@ const std::map<std::string, int (*)(const Hall&)> kModes = {
     {"layouts", layouts},
     {"experts", experts},
     {"bert", bert},
+    {"t5", t5},
     {"again", again},
     {"ahead", ahead},
     {"offload", offload},

@@ -31,13 +31,37 @@ TEST(StageLayout, CountsTheLayersOfEachStage) {
 
 // 61 layers over 16 ranks in two pieces each, as DeepSeek-V3 is trained, without its prediction of more tokens.
 TEST(StageLayout, FitsAModelAndItsRanks) {
-  const Counts stages = stages_of_layout("Et*3|(tt|)*29,|L", 61, 16);
+  const Counts stages = stages_of_layout("Et*3|(tt|)*29,|L", {61}, 16);
   ASSERT_EQ(stages.size(), 32u);
   EXPECT_EQ(stages[0], 3);
   EXPECT_EQ(stages[1], 2);
   EXPECT_EQ(stages[29], 2);
   EXPECT_EQ(stages[30], 0);
   EXPECT_EQ(stages[31], 0);
+}
+
+// Of an encoder-decoder: by its own letters, or both kinds of layers as t.
+TEST(StageLayout, DrawsAnEncoderAndADecoder) {
+  const DrawnLayers t5{.layers = 3, .decoder = 2};
+  EXPECT_EQ(stages_of_layout("Ee|e|e|Ed|dL", t5, 5), (Counts{1, 1, 1, 1, 1}));
+  EXPECT_EQ(stages_of_layout("Eee|eEd|dL", t5, 3), (Counts{2, 2, 1}));
+  EXPECT_EQ(stages_of_layout("Eee|ed|dL", t5, 3), (Counts{2, 2, 1}));
+  EXPECT_EQ(stages_of_layout("Et*3|ttL", t5, 2), (Counts{3, 2}));
+  const auto said = [](const char* text, const DrawnLayers& model) {
+    return refusal([&] { stages_of_layout(text, model, 2); });
+  };
+  const std::string flag = kFlag,
+                    order = "e (layers of the encoder) are wanted before d (the decoder's), one or more of each";
+  EXPECT_EQ(said("Eee|eL", {3}), flag + "'Eee|eL': " + order);
+  EXPECT_EQ(said("Eed|dL", {3}), flag + "'Eed|dL': e and d are of an encoder-decoder: draw t");
+  EXPECT_EQ(said("Eed|edL", t5), flag + "'Eed|edL': " + order);
+  EXPECT_EQ(said("Et|edL", t5), flag + "'Et|edL': draw either t, or e and d");
+  EXPECT_EQ(said("Eee|dddL", t5), flag +
+                                      "'Eee|dddL' has 2 layers of the encoder (e) and 3 of the decoder (d), the model "
+                                      "3 and 2: they must agree");
+  EXPECT_EQ(said("Ett|tL", t5),
+            flag + "'Ett|tL' has 3 layers (t), the encoder and the decoder have 5: they must agree");
+  EXPECT_EQ(said("Ee|Eed|L", t5), flag + "'Ee|Eed|L': one E (embedding) is wanted, at its beginning");
 }
 
 TEST(StageLayout, RefusesWhatIsNoLayout) {
@@ -52,7 +76,10 @@ TEST(StageLayout, RefusesWhatIsNoLayout) {
   EXPECT_EQ(said("Et|tm|L"), flag +
                                  "'Et|tm|L': m (multi-token prediction) is built in the last stage only: draw it right "
                                  "before L");
-  EXPECT_EQ(said("Et|x L"), flag + "'Et|xL': 'x' at character 4: E, t, m, L, |, *N and parentheses are wanted");
+  EXPECT_EQ(said("Et|x L"),
+            flag +
+                "'Et|xL': 'x' at character 4: E, t, m, L, |, *N and parentheses are wanted, e and d of an "
+                "encoder-decoder");
   EXPECT_EQ(said("Et*|L"), flag + "'Et*|L': the '*' at character 3 wants a number of times, 1 or more");
   EXPECT_EQ(said("Et*0|L"), flag + "'Et*0|L': the '*' at character 3 wants a number of times, 1 or more");
   EXPECT_EQ(said("Et*99999999999999999999L"),
@@ -65,7 +92,7 @@ TEST(StageLayout, RefusesWhatIsNoLayout) {
 
 TEST(StageLayout, RefusesWhatDoesNotFit) {
   const auto said = [](const char* text, i64 layers, i64 ranks) {
-    return refusal([&] { stages_of_layout(text, layers, ranks); });
+    return refusal([&] { stages_of_layout(text, {layers}, ranks); });
   };
   const std::string flag = kFlag;
   EXPECT_EQ(said("Et|t|tL", 3, 2),
@@ -81,7 +108,7 @@ TEST(StageLayout, RefusesWhatDoesNotFit) {
 
 // Whatever is typed is a layout or one line.
 TEST(StageLayout, NeverFailsOtherwise) {
-  const std::string letters = "EtLm|()**1290,";
+  const std::string letters = "EtLmed|()**1290,";
   std::mt19937 random(11);
   int accepted = 0;
   for (int trial = 0; trial < 20000; ++trial) {

@@ -59,4 +59,12 @@ std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& conf
   return ends;
 }
 
+std::optional<i64> hf_decoder_start(const std::string& config) {
+  if (config.empty()) return std::nullopt;
+  const auto own = parse_json<json>(config);
+  const auto id = own.is_object() ? own.find("decoder_start_token_id") : own.end();
+  if (id == own.end() || !id->is_number_integer()) return std::nullopt;
+  return id->get<i64>();
+}
+
 }  // namespace megalith

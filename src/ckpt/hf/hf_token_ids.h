@@ -1,5 +1,6 @@
 // Which tokens begin and end a text, by the files of a Hugging Face model.
 #pragma once
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,9 @@ void read_token_ids(const JsonFields& f, HfConfig& c);
 // Every token that ends a text by the text of a config.json ("": none) or by the generation_config.json in `dir`, if it
 // is there. The ids that config.json leaves to the class count only where the other names none, as in transformers.
 std::vector<i64> hf_ends_of_text(const std::string& dir, const std::string& config);
+
+// The token that a decoder's text begins with by the text of a config.json; none if it does not say.
+std::optional<i64> hf_decoder_start(const std::string& config);
 
 // Text of a generation_config.json with the ids of config.json.
 inline constexpr const char* kGenerationConfig = "generation_config.json";

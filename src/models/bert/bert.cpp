@@ -28,7 +28,9 @@ class BertBuilder {
     p_.rows = p_.sequence_data("rows", DType::i64);
     p_.lengths = p_.sequence_data("lengths", DType::i32);
     Value table;
-    if (first_ || (last_ && !c_.untie_embeddings_and_output_weights)) table = word_embeddings(p_, first_ != last_);
+    const bool tied = !c_.untie_embeddings_and_output_weights;
+    const std::vector<int> ends = {0, int(c_.num_layers) + 1};  // blocks: the embedding, the heads
+    if (first_ || (last_ && tied)) table = word_embeddings(p_, tied ? ends : std::vector<int>{});
     Value x = first_ ? embed(table) : p_.received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
@@ -36,7 +38,7 @@ class BertBuilder {
     if (last_)
       heads(x, table);
     else
-      p_.out.output = x;
+      p_.out.sent = {x};
     return std::move(p_.out);
   }
 

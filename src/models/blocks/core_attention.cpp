@@ -39,8 +39,11 @@ Value cached(Parts& p, const std::string& name, Value x) {
 Value core_attention(Parts& p, const std::string& name, double scale, Value q, Value k, Value v) {
   Builder& b = p.b;
   const Attention op{attention_spec(p, name, scale)};
-  if (p.cache_length)
-    return b.add1(CachedAttention{op.at}, {q, cached(p, name + "keys", k), cached(p, name + "values", v), p.length});
+  if (p.cache_length) {
+    std::vector<Value> ins = {q, cached(p, name + "keys", k), cached(p, name + "values", v), p.length};
+    if (op.at.buckets) ins.push_back(p.positions_table);
+    return b.add1(CachedAttention{op.at}, ins);
+  }
   constexpr AxisSet cp = groups::context;
   const bool all_to_all = p.style.cp_all_to_all;
   if (all_to_all) q = b.relayout(q, cp, split(2));

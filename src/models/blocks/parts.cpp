@@ -38,11 +38,13 @@ Value Parts::sequence_data(const std::string& name, DType dtype) {
   return b.leaf({name + suffix, {dtype, {mode.batch}, {{{{groups::data}}}, {}, {}, {}}}});
 }
 
-Value Parts::received() {
+Value Parts::received(DType dtype) {
   Layout l{{{{groups::context, style.cp_order}}, {{groups::data}}, {}}, {}, {}, {}};
   if (style.sequence_parallel) l.dims[0].add({groups::tensor});
-  const Type type{mode.precision.residual, {seq, mode.batch, config.hidden_size}, l};
-  return out.input = b.leaf({"in" + suffix, type, Role::input, true});
+  const Type type{dtype, {seq, mode.batch, config.hidden_size}, l};
+  const std::string name = message_name("in", out.received.size()) + suffix;
+  out.received.push_back(b.leaf({name, type, Role::input, true}));
+  return out.received.back();
 }
 
 Value Parts::step_tokens() {

@@ -46,7 +46,8 @@ struct Parts {
   Value vector(const std::string& name, const Shape& dims, const Placement& placement = kOnStream, double value = 0);
   Value data(const std::string& name, DType dtype);           // [s,b]
   Value sequence_data(const std::string& name, DType dtype);  // [b]
-  Value received();                                           // the residual stream as the stage before sends it
+  Value received(DType dtype);  // [s,b,h] of the stream's layout, as the stage before sends it
+  Value received() { return received(mode.precision.residual); }
   // The weight of the loss's first term as each micro-batch has it, as mean over the step's (kStepTokens): [], on all
   // ranks.
   Value step_tokens();
@@ -87,6 +88,10 @@ Value attention_output(Parts& parts, const std::string& name, Value o);
 Value attention_block(Parts& parts, const std::string& name, Value x);
 // Queries of x [s,b,h], keys and values of memory [t,b,h] -> [s,b,h], a sum still partial over tp.
 Value cross_attention_block(Parts& parts, const std::string& name, Value x, Value memory);
+// The same in two programs of a generation: keys and values of the memory go to caches, which stay as they are, and new
+// tokens x attend to them. `length`: of the memory.
+void cache_memory(Parts& parts, const std::string& name, Value memory);
+Value cached_cross_attention(Parts& parts, const std::string& name, Value x, i64 length);
 // The same of x as the residual stream lies, before enter().
 Value latent_attention_block(Parts& parts, const std::string& name, Value x);
 // `width`: inside the MLP, with biases if `has_bias`.

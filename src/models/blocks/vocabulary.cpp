@@ -4,13 +4,13 @@
 
 namespace megalith {
 
-Value word_embeddings(Parts& parts, bool one_of_two) {
+Value word_embeddings(Parts& parts, const std::vector<int>& blocks) {
   const ModelConfig& c = parts.config;
   const i64 rows = c.padded_vocab_size;
   Parameter p = parts.declare("embedding.word_embeddings.weight", {rows, c.hidden_size}, split_along(0),
                               initial_of_table(c, rows), ParameterKind::embedding);
   p.true_rows = c.vocab_size;
-  p.tied = one_of_two && !c.untie_embeddings_and_output_weights;
+  p.blocks = blocks;
   return parts.add_parameter(std::move(p));
 }
 

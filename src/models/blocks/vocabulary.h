@@ -4,8 +4,8 @@
 
 namespace megalith {
 
-// [v,h]. `one_of_two`: another stage holds it too, as the head's weight.
-Value word_embeddings(Parts& parts, bool one_of_two);
+// [v,h]. `blocks`: of the model, that read it.
+Value word_embeddings(Parts& parts, const std::vector<int>& blocks = {});
 
 // [v,h]: one of its own, or the table.
 Value head_weight(Parts& parts, Value table);

@@ -32,7 +32,7 @@ class GptBuilder {
 
   Built build_decoder() {
     p_.length = b_.leaf({"length", {DType::i32, {}, whole(0)}});
-    const Value table = word_embeddings(p_, false);
+    const Value table = word_embeddings(p_);
     Value x = embed(p_.data("tokens", DType::i32), table);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
     x = final_norm(x);
@@ -44,7 +44,7 @@ class GptBuilder {
     p_.rows = p_.sequence_data("rows", DType::i64);
     Value table;
     if (first_ || (last_ && (!c_.untie_embeddings_and_output_weights || predicts_on())))
-      table = word_embeddings(p_, first_ != last_);
+      table = word_embeddings(p_, c_.untie_embeddings_and_output_weights ? std::vector<int>{} : ends());
     Value x = first_ ? embed(p_.data("tokens", DType::i32), table) : p_.received();
     const i64 begin = std::max(piece_.first - 1, 0), end = std::min<i64>(piece_.last - 1, c_.num_layers);
     for (i64 i = begin; i < end; ++i) x = layer(i, x);
@@ -52,14 +52,16 @@ class GptBuilder {
     if (last_)
       loss(x, table);
     else
-      p_.out.output = x;
+      p_.out.sent = {x};
     add_router_terms(p_);
     if (predicts_on() && first_ != last_)  // the last stage embeds too
-      for (Parameter& p : p_.out.parameters) p.tied |= p.name.starts_with("embedding.");
+      for (Parameter& p : p_.out.parameters)
+        if (p.name.starts_with("embedding.")) p.blocks = ends();
     return std::move(p_.out);
   }
 
  private:
+  std::vector<int> ends() const { return {0, int(c_.num_layers) + 1}; }  // blocks: the embedding, the head
   bool predicts_on() const { return c_.mtp.num_layers > 0 && p_.mode.train; }
 
   // tokens [s,b] -> the stream [s,b,h]

@@ -1,12 +1,14 @@
 #include "models/t5/t5.h"
 
-#include <cmath>
+#include <fmt/ranges.h>
+
+#include <algorithm>
 #include <numeric>
+#include <utility>
 
 #include "models/blocks/vocabulary.h"
-#include "ops/add.h"
+#include "models/t5/stacks.h"
 #include "ops/einsum.h"
-#include "ops/embedding.h"
 #include "ops/scale.h"
 #include "ops/sum.h"
 
@@ -14,129 +16,109 @@ namespace megalith {
 
 namespace {
 
-// One of the two stacks.
-struct Stack {
-  const char* name;    // before its parameters' names
-  const char* tokens;  // the leaf of its text
-  const char* ids;     // and of its positions
-  bool causal;
+// Places of blocks: 0 the encoder's embedding, 1 to e its layers, from e + 1 on the decoder's layers, the head. A piece
+// that ends the encoder has its final norm, one that begins the decoder its embedding.
+struct T5Places {
+  int decoder, head;  // the first layer of the decoder; the head
+  explicit T5Places(const ModelConfig& c)
+      : decoder(int(c.num_layers) + 1), head(decoder + int(c.t5.decoder_num_layers)) {}
 };
-constexpr Stack kEncoder{"encoder", "tokens", "position_ids", false};
-constexpr Stack kDecoder{"decoder", "decoder_tokens", "decoder_position_ids", true};
 
 class T5Builder {
  public:
-  explicit T5Builder(Parts parts) : p_(std::move(parts)), b_(p_.b), c_(p_.config) {}
+  T5Builder(Parts parts, const ModelPiece& piece)
+      : t5_(std::move(parts)), p_(t5_.p), c_(p_.config), piece_(piece), at_(c_) {}
 
   Built build() {
     p_.rows = p_.sequence_data("rows", DType::i64);
-    lengths_ = p_.sequence_data("lengths", DType::i32);
-    table_ = word_embeddings(p_, false);
-    const Value memory = encode();
-    loss(decode(memory));
+    t5_.lengths = p_.sequence_data("lengths", DType::i32);
+    if (piece_.first == piece_.last) return sent(all_passed_on());
+    if (reads_table()) table_ = word_embeddings(p_, table_blocks());
+    Value memory;
+    if (piece_.first < at_.decoder) {
+      const Value x = encode();
+      if (piece_.last < at_.decoder) return sent({x});
+      memory = t5_.memory(x);
+      if (piece_.last == at_.decoder) return sent({memory});
+    }
+    const Value y = decode(memory);
+    if (piece_.last < at_.head) return sent({y, memory_});
+    if (piece_.last == at_.head) return sent({y});
+    loss(y);
     return std::move(p_.out);
   }
 
  private:
-  // The text of a stack as the stream [s,b,h]. Both texts read the same tables of words and positions.
-  Value embed(const Stack& stack) {
-    b_.set_module("embedding");
-    Value x = p_.leave(b_.add1(Embedding{}, {p_.data(stack.tokens, DType::i32), table_}));
-    if (c_.position_embedding_type == PositionEmbedding::learned_absolute) {
-      const i64 rows = c_.max_position_embeddings;
-      const Value positions =
-          p_.add_parameter(p_.declare("embedding.position_embeddings.weight", {rows, c_.hidden_size}, kOnStream,
-                                      initial_of_table(c_, rows), ParameterKind::positions));
-      Value ids = p_.data(stack.ids, DType::i32);
-      if (p_.style.sequence_parallel) ids = b_.relayout(ids, groups::tensor, split(0));
-      x = add(b_, "sbh,sbh->sbh", x, b_.add1(Embedding{}, {ids, positions}));
-    }
-    return p_.dropout(std::string(stack.name) + " embedding", p_.cast(x, p_.mode.precision.residual));
+  bool holds(int block) const { return piece_.first <= block && block < piece_.last; }
+  bool tied() const { return !c_.untie_embeddings_and_output_weights; }
+  bool reads_table() const { return holds(0) || holds(at_.decoder) || (tied() && holds(at_.head)); }
+  std::vector<int> table_blocks() const {
+    std::vector<int> out = {0, at_.decoder};
+    if (tied() && at_.head > at_.decoder) out.push_back(at_.head);
+    return out;
   }
 
-  // The bias of a stack's self-attentions, one table for all of its layers.
-  Value positions_table(const Stack& stack) {
-    if (c_.position_embedding_type != PositionEmbedding::relative) return {};
-    const i64 g = c_.groups(), r = c_.heads_per_group(), k = c_.t5.relative_attention_num_buckets;
-    return p_.add_parameter(p_.declare(fmt::format("{}_relative_pos_emb.relative_attention_bias.weight", stack.name),
-                                       {g, r, k}, by_group(0, 1), {.std = c_.init_method_std},
-                                       ParameterKind::positions));
+  Built sent(std::vector<Value> values) {
+    p_.out.sent = std::move(values);
+    return std::move(p_.out);
+  }
+
+  Value received_memory() {
+    const i64 seq = std::exchange(p_.seq, c_.seq_length);
+    const Value memory = p_.received(p_.mode.precision.activations);
+    p_.seq = seq;
+    return memory;
+  }
+
+  // A stage that does not change a value sends it on as one of its own.
+  Value passed_on(Value x) { return p_.b.add1(Scale{3, 1}, {x}); }
+  std::vector<Value> all_passed_on() {
+    p_.seq = piece_.first > at_.decoder ? c_.t5.decoder_seq_length : c_.seq_length;
+    if (piece_.first == at_.decoder) return {passed_on(received_memory())};
+    const Value x = p_.received();
+    if (piece_.first < at_.decoder || piece_.first == at_.head) return {passed_on(x)};
+    return {passed_on(x), passed_on(received_memory())};
   }
 
   Value encode() {
     p_.seq = c_.seq_length;
-    Value x = embed(kEncoder);
-    const Value table = positions_table(kEncoder);
-    for (i64 i = 0; i < c_.num_layers; ++i) x = layer(kEncoder, table, i, x, {});
-    b_.set_module("memory");
-    return p_.norm("encoder.final_layernorm", x);
+    const Value x = piece_.first == 0 ? t5_.embed(kT5Encoder, table_) : p_.received();
+    const i64 first = std::max(piece_.first - 1, 0), last = std::min(piece_.last, at_.decoder) - 1;
+    return t5_.layers(kT5Encoder, first, last, x);
   }
 
+  // What this piece has of the decoder. memory: of an encoder that ends here.
   Value decode(Value memory) {
+    const bool begins = piece_.first <= at_.decoder;
     p_.seq = c_.t5.decoder_seq_length;
-    Value x = embed(kDecoder);
-    const Value table = positions_table(kDecoder);
-    for (i64 i = 0; i < c_.t5.decoder_num_layers; ++i) x = layer(kDecoder, table, i, x, memory);
-    b_.set_module("head");
-    return p_.norm("decoder.final_layernorm", x);
-  }
-
-  // What attention sees of its keys.
-  void see(bool causal, Value lengths, Value table) {
-    p_.causal = causal, p_.lengths = lengths, p_.positions_table = table;
-  }
-
-  // Attention, cross-attention where there is a memory, and the MLP, each behind its norm and added to the stream.
-  // Padding stands behind all that exists, so that a causal text needs no lengths.
-  Value layer(const Stack& stack, Value table, i64 index, Value x, Value memory) {
-    const std::string name = fmt::format("{}.layers.{}.", stack.name, index);
-    Origin at{"attention", index, stack.name};
-    b_.set_origin(at);
-    see(stack.causal, stack.causal ? Value{} : lengths_, table);
-    Value y = attention_block(p_, name + "self_attention.", p_.enter(p_.norm(name + "input_layernorm", x)));
-    x = give(name + "self_attention.linear_proj", c_.attention_bias(), x, y);
-    if (memory) {
-      at.module = "cross attention", b_.set_origin(at);
-      see(false, lengths_, {});
-      y = p_.enter(p_.norm(name + "pre_cross_attn_layernorm", x));
-      y = cross_attention_block(p_, name + "cross_attention.", y, p_.enter(memory));
-      x = give(name + "cross_attention.linear_proj", c_.attention_bias(), x, y);
-    }
-    at.module = "mlp", b_.set_origin(at);
-    y = p_.enter(p_.norm(name + "pre_mlp_layernorm", x));
-    y = mlp_block(p_, name + "mlp.", y, c_.ffn_hidden_size, c_.mlp_bias());
-    return give(name + "mlp.linear_fc2", c_.mlp_bias(), x, y);
-  }
-
-  // x + what a block gives. A bias is added once, after the reduction.
-  Value give(const std::string& linear, bool has_bias, Value x, Value y) {
-    y = p_.biased(linear, "sbh,h->sbh", p_.leave(y), {c_.hidden_size}, has_bias);
-    return p_.add_to_stream(x, p_.dropout(linear, y));
-  }
-
-  Value logits(Value x) {
-    b_.set_module("head");
-    const bool tied = !c_.untie_embeddings_and_output_weights;
-    if (c_.t5.scale_decoder_outputs) x = b_.add1(Scale{3, 1 / std::sqrt(double(c_.hidden_size))}, {x});
-    const Value l = einsum(b_, "sbh,vh->sbv", p_.enter(x), head_weight(p_, table_));
-    if (!tied || c_.t5.no_head_bias) return l;
-    Parameter bias = p_.declare("output_layer.bias", {c_.padded_vocab_size}, split_along(0), {}, ParameterKind::vector);
-    bias.true_rows = c_.vocab_size;
-    return add(b_, "sbv,v->sbv", l, p_.add_parameter(std::move(bias)));
+    Value y = begins ? t5_.embed(kT5Decoder, table_) : p_.received();
+    const i64 first = std::max(piece_.first, at_.decoder) - at_.decoder,
+              last = std::min(piece_.last, at_.head) - at_.decoder;
+    if (!memory && first < last) memory = received_memory();
+    memory_ = memory;
+    if (first == last) return y;
+    const auto cross = [&](const std::string& name, Value x) {
+      return cross_attention_block(p_, name, x, p_.enter(memory));
+    };
+    y = t5_.layers(kT5Decoder, first, last, y, cross);
+    if (piece_.first >= at_.decoder && piece_.last < at_.head) memory_ = passed_on(memory);
+    return y;
   }
 
   void loss(Value x) {
-    const Value l = p_.out.outputs["logits"] = logits(x);
+    const Value l = p_.out.outputs["logits"] = t5_.logits(x, table_);
     const DType accum = accum_of(p_.mode.precision.activations);
     const Value labels = p_.data("labels", DType::i32), mask = p_.data("loss_mask", accum);
-    const Value sum = einsum(b_, "sb,sb->", vocabulary_losses(p_, l, labels), mask);
-    p_.out.terms.push_back({"lm loss", sum, b_.add1(Sum{"sb->", accum}, {mask})});
+    const Value sum = einsum(p_.b, "sb,sb->", vocabulary_losses(p_, l, labels), mask);
+    p_.out.terms.push_back({"lm loss", sum, p_.b.add1(Sum{"sb->", accum}, {mask})});
   }
 
-  Parts p_;
-  Builder& b_;
+  T5Stacks t5_;
+  Parts& p_;
   const ModelConfig& c_;
-  Value lengths_, table_;
+  const ModelPiece& piece_;
+  const T5Places at_;
+  Value table_{}, memory_{};  // memory_: to the piece behind
 };
 
 // 0, 1, 2.. of each sequence.
@@ -148,8 +130,25 @@ Batch::Array positions(const Batch& batch, i64 length) {
 
 }  // namespace
 
-std::string T5::describe(const ModelPiece&) const {
-  return fmt::format("encoder of {} layers, decoder of {}, head", config_.num_layers, config_.t5.decoder_num_layers);
+std::string T5::describe(const ModelPiece& piece) const {
+  const T5Places at(config_);
+  std::vector<std::string> parts;
+  const auto add_layers = [&](const char* stack, int begin, int end) {
+    const int first = std::max(piece.first, begin), last = std::min(piece.last, end);
+    if (first >= last) return;
+    parts.push_back(last - first == 1 ? fmt::format("{} layer {}", stack, first - begin)
+                                      : fmt::format("{} layers {} to {}", stack, first - begin, last - begin - 1));
+  };
+  if (piece.first == 0) parts.push_back("embedding");
+  add_layers("encoder", 1, at.decoder), add_layers("decoder", at.decoder, at.head);
+  if (piece.last == blocks()) parts.push_back("head");
+  return parts.empty() ? "no layers" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+int T5::messages(int block) const {
+  const T5Places at(config_);
+  if (block <= 0 || block >= blocks()) return 0;
+  return block > at.decoder && block < at.head ? 2 : 1;  // the memory beside the decoder's stream
 }
 
 std::vector<DataInput> T5::inputs() const {
@@ -170,12 +169,9 @@ std::vector<DataInput> T5::inputs() const {
 }
 
 Built T5::build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const {
-  check(piece.first == 0 && piece.last == blocks(),
-        "a T5 is not cut into pipeline stages yet: leave out --pipeline-model-parallel-size, and split by "
-        "--tensor-model-parallel-size");
   Parts parts{.b = b, .config = config_, .mode = mode, .style = style_};
   parts.suffix = piece.suffix;
-  return T5Builder(std::move(parts)).build();
+  return T5Builder(std::move(parts), piece).build();
 }
 
 }  // namespace megalith

@@ -21,7 +21,8 @@ class T5 final : public Model {
   std::string describe(const ModelPiece& piece) const override;
   std::vector<DataInput> inputs() const override;
   std::vector<std::string> terms() const override { return {"lm loss"}; }
-  // Error for a piece that is not the whole.
+  // In the encoder its stream, then the memory, in the decoder its stream and the memory, before the head the stream.
+  int messages(int block) const override;
   Built build(Builder& b, const ModelPiece& piece, const BuildMode& mode) const override;
 
  private:

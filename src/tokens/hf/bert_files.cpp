@@ -37,12 +37,21 @@ Json flag(bool b) {
   return j;
 }
 
+// Behind the others; one that is there keeps its id.
+void add_sentinels(Vocabulary& v, i64 count) {
+  for (i64 i = 0; i < count; ++i)
+    if (const std::string name = sentinel_name(i); v.find(name) == Vocabulary::kNone)
+      v.add(name, i32(v.tokens().size()));
+}
+
 // The special tokens that the vocabulary has.
-AddedList bert_added(const Vocabulary& v) {
+AddedList bert_added(const Vocabulary& v, i64 sentinels) {
   AddedList list;
   for (const char* name : {"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"}) {
     if (v.find(name) != Vocabulary::kNone) list.push_back({.content = name, .normalized = false, .special = true});
   }
+  for (i64 i = 0; i < sentinels; ++i)
+    list.push_back({.content = sentinel_name(i), .normalized = false, .special = true});
   return list;
 }
 
@@ -50,6 +59,7 @@ std::unique_ptr<Tokenizer> make_bert(const TokenizerConfig& c, std::string_view 
   check(!c.vocab_file.empty(), "{} needs --vocab-file: give the path of vocab.txt", name);
   const std::string& file = c.vocab_file;
   Vocabulary v = read_vocab_txt(file);
+  add_sentinels(v, c.vocab_extra_ids);
   const i32 cls = v.find("[CLS]"), sep = v.find("[SEP]"), pad = v.find("[PAD]");
   check(cls >= 0 && sep >= 0 && v.find("[UNK]") >= 0, "{}: [CLS], [SEP] or [UNK] is not among the {} tokens", file,
         v.count());
@@ -58,7 +68,7 @@ std::unique_ptr<Tokenizer> make_bert(const TokenizerConfig& c, std::string_view 
                 .model = nullptr,
                 .normalizer = object({"type", "lowercase"}, {text("BertNormalizer"), flag(lower)}),
                 .decoder = object({"type"}, {text("WordPiece")}),
-                .added_tokens = bert_added(v),
+                .added_tokens = bert_added(v, c.vocab_extra_ids),
                 .plan = plan_pre_tokenizer(object({"type"}, {text("BertPreTokenizer")}), file),
                 .surround = {},
                 .split_special = !c.special_tokens_in_text};

@@ -5,6 +5,7 @@
 
 #include "base/threads.h"
 #include "exec/cpu/kernel.h"
+#include "ops/relative_positions.h"
 
 namespace megalith::cpu {
 
@@ -32,8 +33,11 @@ struct OneQuery {
   const Sizes& n;
   const AttentionSpec& at;
   A slope;
+  const T* table;     // of the head, by bucket; null: there is none
+  const int* bucket;  // of position - key
 
   A bias(i64 key, i64 position) const {
+    if (table) return A(table[bucket[position - key]]);
     if (!at.alibi_scaled) return slope * A(key - position);
     return A(at.scale) * A(rounded_alibi(float(slope), key) - rounded_alibi(float(slope), position));
   }
@@ -69,6 +73,9 @@ Kernel make(const CachedAttention& op, const Site& site) {
     const auto all = alibi_slopes(op.at, site.ins[0].dim(2) * r_all);
     for (i64 i = 0; i < n.g * n.r; ++i) slopes[i] = A(all[groups[i / n.r] * r_all + heads[i % n.r]]);
   }
+  std::vector<int> buckets;
+  for (i64 distance = 0; op.at.buckets && distance < n.t; ++distance)
+    buckets.push_back(relative_bucket(-distance, false, op.at.buckets, op.at.max_distance));
   const i64 jobs = n.b * n.g * n.r * n.s;
   return {jobs * n.t * i64(sizeof(A)), [=, at = op.at](const Args& a) {
             const i64 length = *a.in<i32>(3);
@@ -77,9 +84,10 @@ Kernel make(const CachedAttention& op, const Site& site) {
             parallel_for(jobs, 1, [&](i64 job) {
               const i64 i = job % n.s, r = job / n.s % n.r, g = job / n.s / n.r % n.g, b = job / n.s / n.r / n.g;
               const i64 head = ((i * n.b + b) * n.g + g) * n.r + r, group = b * n.g + g;
-              OneQuery<T>{n, at, slopes[g * n.r + r]}(a.out<T>(0) + head * n.e, a.in<T>(0) + head * n.d,
-                                                      a.in<T>(1) + group * n.d, a.in<T>(2) + group * n.e, length + i,
-                                                      reinterpret_cast<A*>(a.workspace) + job * n.t);
+              const T* table = at.buckets ? a.in<T>(4) + (g * n.r + r) * at.buckets : nullptr;
+              const OneQuery<T> query{n, at, slopes[g * n.r + r], table, buckets.data()};
+              query(a.out<T>(0) + head * n.e, a.in<T>(0) + head * n.d, a.in<T>(1) + group * n.d,
+                    a.in<T>(2) + group * n.e, length + i, reinterpret_cast<A*>(a.workspace) + job * n.t);
             });
           }};
 }

@@ -15,6 +15,7 @@ Kernel prepare(const CacheWrite&, const Site& site) {
 Kernel prepare(const CachedAttention& op, const Site& site) {
   const Shape q = site.in_shape(0), k = site.in_shape(1);
   check_activation(op.name, site.ins[0].dtype);
+  check(!op.at.buckets, "[cached_attention] has no CUDA kernel for relative positions: use --device cpu");
   check(q[4] <= 256, "[cached_attention] heads of {} numbers have no CUDA kernel: at most 256", q[4]);
   CachedAttentionLaunch l{
       site.ins[0].dtype, q[0], k[0], q[1], q[2], q[3], q[4], float(op.at.scale), op.at.window, op.at.alibi,

@@ -1,0 +1,23 @@
+// `generate` of a T5: the decoder's answer to a text.
+#pragma once
+#include <string>
+
+#include "generate/sampling.h"
+#include "plan/interpreter.h"
+#include "resume/checkpointing.h"
+#include "tokens/tokenizer.h"
+
+namespace megalith {
+
+struct AnswerRequest {
+  std::string load, prompt;
+  i64 ckpt_step = 0, tokens = 64;
+  DType compute = DType::f32;
+  SamplingOptions sampling;
+};
+
+// Prints the answer. `tokenizer`: null for prompts and answers of token ids.
+void answer(const AnswerRequest& request, const StoredModel& stored, const Tokenizer* tokenizer,
+            const Backend& backend);
+
+}  // namespace megalith

@@ -1,0 +1,39 @@
+// Text generation by an encoder-decoder: the text is read once, then the decoder answers token by token, over caches of
+// its own keys and values and of those that cross-attention reads.
+#pragma once
+#include <span>
+#include <vector>
+
+#include "generate/sampling.h"
+#include "step/model_state.h"
+
+namespace megalith {
+
+class T5Generator {
+ public:
+  // For texts of `source` tokens and answers of at most `length`. Error if the model's learned positions end before.
+  T5Generator(const ModelConfig& model, DType compute, i64 source, i64 length, const Backend& backend);
+
+  ModelState& weights() { return *state_; }
+
+  // Reads a text; the answer starts anew. Error if it is not of `source` tokens, or holds an id outside the vocabulary.
+  void read(std::span<const i32> text);
+  // The decoder reads one token more: the logits of the token behind it. Error after `length` tokens.
+  std::vector<float> next(i32 token);
+
+  // Up to `count` tokens of the answer to `text`, which begins behind `start`; stops early after any of `stops`.
+  std::vector<i32> generate(std::span<const i32> text, i32 start, i64 count, std::span<const i32> stops,
+                            const SamplingOptions& sampling);
+
+ private:
+  void check_token(i32 id) const;
+
+  ModelConfig model_;
+  i64 source_, length_, read_ = 0;  // read_: tokens that the decoder has read
+  Graph encoding_, decoding_;
+  PlannedStep step_;
+  std::unique_ptr<Interpreter> interpreter_;
+  std::unique_ptr<ModelState> state_;
+};
+
+}  // namespace megalith

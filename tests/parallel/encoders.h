@@ -1,0 +1,11 @@
+// The matrices of layouts of models with an encoder, BERT and T5.
+#pragma once
+#include "tests/parallel/hall.h"
+
+namespace megalith::parity {
+
+// How many layouts differ from their references.
+int bert(const Hall& at);
+int t5(const Hall& at);
+
+}  // namespace megalith::parity
