@@ -82,6 +82,14 @@ std::vector<DocumentPart> GptDataset::documents(i64 i) const {
   return out;
 }
 
+std::vector<i64> GptDataset::sequences(i64 i) const {
+  const auto [from, to] = bounds(index_.shuffle[i]);
+  std::vector<i64> out;
+  for (i64 entry = from.entry; entry <= to.entry; ++entry) out.push_back(index_.documents[entry]);
+  std::ranges::sort(out);
+  return out;
+}
+
 // Loss mask, positions and document starts from the tokens and labels.
 void GptDataset::fill_marks(const SampleRow& row) const {
   const std::span<const i32> tokens = row.ints("tokens"), labels = row.ints("labels");

@@ -41,6 +41,8 @@ class GptDataset : public Dataset {
   void get(i64 i, const SampleRow& row) const override;
   std::vector<DatasetUse> use(i64 samples) const override;
   std::vector<DocumentPart> documents(i64 i) const override;
+  // The sequences of the source that a sample has tokens of, its last label included, in ascending order.
+  std::vector<i64> sequences(i64 i) const;
 
  private:
   std::vector<i32> text(i64 sample) const;

@@ -1,0 +1,38 @@
+// The nearest points of a database, exactly: products of all queries with all points, block by block.
+#pragma once
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "data/retro/bag_sketch.h"
+
+namespace megalith {
+
+struct Near {
+  i64 distance = 0;  // its square
+  i64 point = 0;
+  auto operator<=>(const Near&) const = default;  // of equal distances the first point is nearer
+};
+
+class NearestPoints {
+ public:
+  // queries: rows of `size` numbers. Of each the `keep` nearest points stay.
+  NearestPoints(std::vector<i16> queries, i64 size, i64 keep);
+
+  i64 queries() const { return count_; }
+  // Holds all queries against points first, first + 1 ..; `may(query, point)`: whether the point is one of those that
+  // are asked for. Threads share the queries, so it is called by several.
+  void add(std::span<const i16> points, i64 first, const std::function<bool(i64 query, i64 point)>& may);
+  // The nearest first; fewer than `keep` where there are no more.
+  const std::vector<Near>& of(i64 query) const { return best_[std::size_t(query)]; }
+
+ private:
+  std::span<const i16> query(i64 q) const;
+  void insert(i64 q, const Near& found);
+
+  const std::vector<i16> queries_;
+  const i64 size_, keep_, count_;
+  std::vector<std::vector<Near>> best_;
+};
+
+}  // namespace megalith
