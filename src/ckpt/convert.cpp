@@ -122,6 +122,8 @@ i64 write_torch_dist(const AnyCheckpoint& from, const Target& target, const Conv
   const auto tensors = chosen(from, options);
   const ModelConfig& m = *from.model;
   const i64 rows = megatron_rows(m);
+  check(!m.is_retro(), "{}: a RETRO is not written for Megatron-LM, which has none any more: keep it as it is",
+        from.path);
   if (const std::string unknown = unknown_to_megatron(m); !unknown.empty())
     log::warn(
         "Megatron-LM does not know {}: it would make another model of this checkpoint, which only we read as it is",

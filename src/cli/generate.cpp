@@ -62,6 +62,8 @@ int command_generate(int argc, const char* const* argv) {
   StoredModel stored = read_stored_model(c.load, c.ckpt_step);
   stored.model.padded_vocab_size = 0;
   stored.model.resolve();
+  check(!stored.model.retrieves(), "{} holds a RETRO, for which no generation is built: evaluate tells its loss",
+        c.load);
   const bool is_bert = stored.model.architecture == Architecture::bert;
   // Samples of a T5 are texts without anything around them; of others' models their tokenizer says what is.
   const bool own_t5 = stored.model.is_t5() && !stored.decoder_start;

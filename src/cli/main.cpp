@@ -28,6 +28,8 @@ constexpr Entry kCommands[] = {
     {"pretrain-gpt", "train a GPT", megalith::command_pretrain_gpt},
     {"pretrain-bert", "train a BERT", megalith::command_pretrain_bert},
     {"pretrain-t5", "train a T5", megalith::command_pretrain_t5},
+    {"pretrain-retro", "train a RETRO, or a GPT on its data", megalith::command_pretrain_retro},
+    {"retro", "retro build: find the neighbours of a RETRO's samples", megalith::command_retro},
     {"launch", "start the ranks of a training run, and start them again when one fails", megalith::command_launch},
     {"preprocess-data", "text to tokens: .bin and .idx files", megalith::command_preprocess_data},
     {"merge-datasets", "several .bin and .idx pairs to one", megalith::command_merge_datasets},

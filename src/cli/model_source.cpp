@@ -167,8 +167,9 @@ static void take_tokenizer(Options& o, const StoredModel& stored) {
   if (plan_without_files(o)) return;
   if (o.tokenizer.type == "NullTokenizer" || o.tokenizer.type == "TikTokenizer")
     o.tokenizer.vocab_size = o.model.vocab_size;
-  const bool knows_words = o.model.architecture != Architecture::gpt;  // of which whole ones are masked
-  if (o.data.sft || o.data.fim.on || knows_words)                      // the run itself asks the tokenizer
+  const bool knows_words =
+      o.model.architecture == Architecture::bert || o.model.is_t5();  // of which whole ones are masked
+  if (o.data.sft || o.data.fim.on || knows_words)                     // the run itself asks the tokenizer
     o.tokenizer = choose_tokenizer(o.tokenizer, stored, o.train.load);
   if (const auto tokenizer = find_tokenizer(o.tokenizer, stored, o.train.load)) {
     if (o.model.vocab_size == 0) o.model.vocab_size = tokenizer->vocab_size();

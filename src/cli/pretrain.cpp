@@ -81,6 +81,7 @@ int command_pretrain_gpt(int argc, const char* const* argv) { return train_comma
 
 int command_pretrain_bert(int argc, const char* const* argv) { return train_command(Architecture::bert, argc, argv); }
 int command_pretrain_t5(int argc, const char* const* argv) { return train_command(Architecture::t5, argc, argv); }
+int command_pretrain_retro(int argc, const char* const* argv) { return train_command(Architecture::retro, argc, argv); }
 
 int command_flags(int argc, const char* const*) {
   check(argc == 1, "it takes no arguments: it prints the page of all training flags");

@@ -58,6 +58,8 @@ struct DataConfig {
 
   FimConfig fim = {};
 
+  std::string retro_project_dir = {};  // of neighbours (retro/project.h); empty: none
+
   double mask_prob = 0.15;      // of a token of a masked sample to be predicted
   double short_seq_prob = 0.1;  // of such a sample to be a shorter one
 

@@ -25,7 +25,7 @@ std::string window_of_pair(std::string_view text) {
   return std::to_string(left + 1);
 }
 
-constexpr const char* kArchitectures[] = {"gpt", "bert", "t5"};
+constexpr const char* kArchitectures[] = {"gpt", "bert", "t5", "retro"};
 
 void list_sizes(ModelConfig& c, config::FieldList& f) {
   f.group("Model sizes");
@@ -140,7 +140,7 @@ void list_layers(ModelConfig& c, config::FieldList& f) {
 }  // namespace
 
 std::string_view name_of(Architecture a) {
-  constexpr std::string_view names[] = {"GPT", "BERT", "T5"};
+  constexpr std::string_view names[] = {"GPT", "BERT", "T5", "RETRO"};
   static_assert(std::size(names) == std::size(kArchitectures));
   return names[size_t(a)];
 }
@@ -164,7 +164,9 @@ void ModelConfig::resolve(i64 tensor_model_parallel_size) {
     kv_channels = hidden_size / num_attention_heads;
   if (architecture == Architecture::bert && bert.token_types == -1) bert.token_types = bert.binary_head() ? 2 : 0;
   if (is_t5() && t5.decoder_num_layers == 0) t5.decoder_num_layers = num_layers;
-  if (max_position_embeddings == 0) max_position_embeddings = std::max(seq_length, t5.decoder_seq_length);
+  if (max_position_embeddings == 0)
+    max_position_embeddings =
+        std::max({seq_length, t5.decoder_seq_length, retrieves() ? retro.retrieved_length() : i64(0)});
   if (position_embedding_type == PositionEmbedding::yarn)
     position_embedding_type = PositionEmbedding::rope, rope_scaling.kind = RopeScaling::Kind::yarn;
   megalith::resolve(rope_scaling, mla.on(), max_position_embeddings);
@@ -183,6 +185,7 @@ void list_fields(ModelConfig& c, config::FieldList& f) {
   list_fields(c.mtp, f);
   list_fields(c.bert, f);
   list_fields(c.t5, f);
+  list_fields(c.retro, f);
 }
 
 }  // namespace megalith

@@ -9,14 +9,15 @@
 #include "models/mla_config.h"
 #include "models/moe_config.h"
 #include "models/mtp_config.h"
+#include "models/retro_config.h"
 #include "models/rope_config.h"
 #include "models/t5_config.h"
 
 namespace megalith {
 
 // What a model is built of, and a training command trains: pretrain-gpt a gpt.
-enum class Architecture : u8 { gpt, bert, t5 };
-std::string_view name_of(Architecture a);  // "GPT", "BERT", "T5"
+enum class Architecture : u8 { gpt, bert, t5, retro };
+std::string_view name_of(Architecture a);  // "GPT", "BERT", "T5", "RETRO"
 
 // yarn: rope with that scaling, which resolve() makes of it. relative: T5's buckets.
 enum class PositionEmbedding { learned_absolute, rope, alibi, none, yarn, relative };
@@ -77,6 +78,7 @@ struct ModelConfig {
   MtpConfig mtp = {};
   BertModelConfig bert = {};
   T5ModelConfig t5 = {};
+  RetroModelConfig retro = {};
 
   // Fills in what is derived (members that are 0), by Megatron's formulas; twice is the same as once. What cannot be
   // derived, such as a head width where the heads do not divide the hidden size, stays 0: the compatibility rules
@@ -84,6 +86,8 @@ struct ModelConfig {
   void resolve(i64 tensor_model_parallel_size = 1);
 
   bool is_t5() const { return architecture == Architecture::t5; }
+  bool is_retro() const { return architecture == Architecture::retro; }
+  bool retrieves() const { return is_retro() && retro.add_retriever; }
   i64 groups() const { return num_query_groups; }
   i64 heads_per_group() const { return num_attention_heads / num_query_groups; }
   bool gated() const {

@@ -1,6 +1,7 @@
 #include "models/make_model.h"
 
 #include "models/bert/bert.h"
+#include "models/retro/retro.h"
 #include "models/t5/t5.h"
 
 namespace megalith {
@@ -19,6 +20,10 @@ constexpr Make kMakers[] = {
     },
     [](const ModelConfig& c, const ParallelStyle& style, const GptData&) -> Made {
       return std::make_shared<T5>(c, style);
+    },
+    [](const ModelConfig& c, const ParallelStyle& style, const GptData& data) -> Made {
+      if (c.retro.add_retriever) return std::make_shared<Retro>(c, style);
+      return std::make_shared<Gpt>(c, style, data);
     },
 };
 

@@ -148,9 +148,9 @@ const std::vector<Rule>& compatibility_rules() {
   static const std::vector<Rule> rules = [] {
     std::vector<Rule> all = first_rules();
     for (const auto& part :
-         {model_rules(), bert_rules(), attention_rules(), encoder_decoder_rules(), expert_rules(), upcycling_rules(),
-          router_rules(), batch_rules(), schedule_rules(), parallel_rules(), run_rules(), observe_rules(),
-          precision_rules(), quantize_rules(), recompute_rules(), offload_rules()})
+         {model_rules(), bert_rules(), attention_rules(), encoder_decoder_rules(), retro_rules(), expert_rules(),
+          upcycling_rules(), router_rules(), batch_rules(), schedule_rules(), parallel_rules(), run_rules(),
+          observe_rules(), precision_rules(), quantize_rules(), recompute_rules(), offload_rules()})
       all.insert(all.end(), part.begin(), part.end());
     return all;
   }();

@@ -51,6 +51,7 @@ std::vector<Rule> bert_rules();
 std::vector<Rule> attention_rules();
 std::vector<Rule> expert_rules();
 std::vector<Rule> encoder_decoder_rules();
+std::vector<Rule> retro_rules();
 std::vector<Rule> upcycling_rules();
 std::vector<Rule> router_rules();
 std::vector<Rule> batch_rules();

@@ -66,12 +66,10 @@ constexpr Feature kOfModel[] = {
     {"an encoder on ranks of its own is --encoder-pipeline-model-parallel-size here, of the decoder's tensor-parallel "
      "size",
      "--encoder-tensor-model-parallel-size=0 --pipeline-model-parallel-split-rank=", "", ""},
-    {"retrieval in the model (RETRO) is not built yet", "--retro-add-retriever",
-     "--retro-attention-gate= --retro-cyclic-train-iters= --retro-encoder-attention-dropout= "
-     "--retro-encoder-hidden-dropout= --retro-encoder-layers= --retro-no-verify-neighbor-count "
-     "--retro-num-neighbors= --retro-num-retrieved-chunks= --retro-project-dir= --retro-return-doc-ids "
-     "--retro-workdir=",
-     ""},
+    {"this part of retrieval in the model (RETRO) is not built",
+     "--retro-attention-gate=1|1.0 --retro-cyclic-train-iters= --retro-no-verify-neighbor-count "
+     "--retro-return-doc-ids --retro-workdir=",
+     "", ""},
 };
 
 std::span<const Feature> missing_of_model() { return kOfModel; }

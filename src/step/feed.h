@@ -1,5 +1,6 @@
 // Moves a data-parallel rank's batch, row-major [b,s], into the plan's data leaves, [s,b]: of each sequence the
-// positions that this context-parallel rank holds. Arrays may have sequences of different lengths.
+// positions that this context-parallel rank holds. Arrays may have sequences of different lengths, and other numbers of
+// them.
 #pragma once
 #include "base/batch.h"
 #include "models/model.h"
@@ -21,6 +22,7 @@ class Feed {
     const Leaf* leaf;
     bool required;
     std::function<Batch::Array(const Batch&)> make;
+    i64 sequences = 0;           // of this rank in this array
     i64 seq = 1;                 // positions of a sequence in this array
     std::vector<i64> positions;  // of them those that this rank holds; none: one value a sequence
   };
@@ -29,7 +31,6 @@ class Feed {
 
   Interpreter& interpreter_;
   std::vector<Target> targets_;
-  i64 sequences_ = 0;  // of this rank
   std::vector<std::byte> staging_;
 };
 

@@ -5,6 +5,7 @@
 #include "data/sft_datasets.h"
 #include "tokens/chat/chat_file.h"
 #include "train/open_bert_data.h"
+#include "train/open_retro_data.h"
 #include "train/open_t5_data.h"
 
 namespace megalith {
@@ -62,7 +63,8 @@ static Datasets open_decoder_data(const Options& o, const SampleCounts& counts) 
 
 Datasets open_datasets(const Options& o, const SampleCounts& counts) {
   using Open = Datasets (*)(const Options&, const SampleCounts&);
-  static constexpr Open kOpen[] = {open_decoder_data, open_bert_data, open_t5_data};  // by Architecture
+  static constexpr Open kOpen[] = {open_decoder_data, open_bert_data, open_t5_data,
+                                   open_retro_data};  // by Architecture
   return kOpen[size_t(o.model.architecture)](o, counts);
 }
 

@@ -47,6 +47,8 @@ std::vector<std::pair<std::string, ModelConfig>> models() {
           {"t5_v11", t5_v11()},
           {"t5_megatron", t5_megatron()},
           {"t5_rope", t5_rope},
+          {"retro_gpt2", retro_gpt2()},
+          {"retro_llama", retro_llama()},
           {"mtp", mtp},
           {"mtp_tied", mtp_tied},
           {"mla", mla},

@@ -57,6 +57,25 @@ ModelConfig t5_v11() {
   return c;
 }
 
+ModelConfig retro_gpt2() {
+  ModelConfig c = gpt2_like();
+  c.architecture = Architecture::retro, c.num_layers = 9, c.hidden_size = 8, c.ffn_hidden_size = 12, c.kv_channels = 2;
+  c.retro = {.add_retriever = true, .chunk_length = 4, .encoder_hidden_dropout = 0.1, .encoder_attention_dropout = 0.2};
+  return c;
+}
+
+ModelConfig retro_llama() {
+  ModelConfig c = llama_like();
+  c.architecture = Architecture::retro, c.num_layers = 6, c.hidden_size = 8, c.ffn_hidden_size = 12, c.kv_channels = 2;
+  c.retro = {.add_retriever = true,
+             .chunk_length = 8,
+             .num_neighbors = 3,
+             .num_retrieved_chunks = 1,
+             .encoder_layers = 1,
+             .no_final_layernorm = true};
+  return c;
+}
+
 ModelConfig mixture() {
   ModelConfig c = llama_like();
   c.moe.num_experts = 8, c.moe.ffn_hidden_size = 12;
@@ -308,6 +327,16 @@ const Run kRuns[] = {
     {"t5_rope", t5_megatron, rope, kPlain, 1, 1, 2, 1, 2},
     {"t5_rope", t5_megatron, rope, kSpZigzag, 1, 2, 2, 1, 2},
     {"t5_rope_ring", t5_megatron, rope_ring, kSpZigzag, 1, 2, 2, 1, 2},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 1, 1, 1, 1, 2},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 1, 1, 2, 1, 2},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 2, 1, 1, 1, 1},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 4, 1, 1, 1, 2},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 2, 1, 2, 1, 2},
+    {"retro_gpt2", retro_gpt2, nullptr, kPlain, 2, 1, 4, 1, 1},
+    {"retro_llama", retro_llama, nullptr, kPlain, 1, 1, 1, 1, 4},
+    {"retro_llama", retro_llama, nullptr, kPlain, 1, 1, 2, 2, 2},
+    {"retro_llama", retro_llama, nullptr, kPlain, 2, 1, 2, 1, 2},
+    {"retro_llama", retro_llama, nullptr, kPlain, 4, 1, 2, 1, 1},
     {"mixture", mixture, nullptr, kPlain, 1, 1, 1, 1, 2},
     {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2},
     {"mixture", mixture, nullptr, kPlain, 2, 1, 1, 1, 2, 2},

@@ -10,6 +10,8 @@ ModelConfig gpt2_like();   // LayerNorm, learned positions, gelu, biases, tied, 
 ModelConfig bert_like();   // gpt2_like with BERT's two heads
 ModelConfig t5_v10();      // RMSNorm, relative positions, relu, no biases, tied with scaled outputs, unscaled attention
 ModelConfig t5_v11();      // the same with GeGLU and a head of its own, more layers in the decoder
+ModelConfig retro_gpt2();  // gpt2_like that attends to neighbours in two layers, with dropout in their encoder
+ModelConfig retro_llama();  // llama_like that does so in one, with an encoder of one layer and no last norm
 ModelConfig t5_megatron();  // LayerNorm, learned positions, gelu, biases, tied with a bias of the head, dropout
 ModelConfig mixture();      // llama_like with 8 experts, 2 a token
 

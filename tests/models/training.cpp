@@ -23,7 +23,8 @@ OptimizerConfig optimizer() {
 // Columns of an [s, b] array, or elements of a [b] one.
 Tensor columns(const Tensor& t, i64 begin, i64 end) {
   Shape shape = t.shape;
-  const i64 b = shape.back();
+  const i64 b = shape.back(), parts = b / kSamples;  // of each sample
+  begin *= parts, end *= parts;
   shape.back() = end - begin;
   Tensor out{shape, {}};
   for (size_t i = 0; i < t.v.size(); ++i)
@@ -69,6 +70,22 @@ void add_decoder_text(const ModelConfig& m, Batch& to) {
                {"lengths", lengths}};
 }
 
+void add_neighbors(const ModelConfig& m, Batch& to) {
+  const i64 length = m.retro.chunk_length, chunks = m.seq_length / length, neighbors = chunks * m.retro.num_neighbors;
+  const Shape shape = {m.retro.retrieved_length(), kSamples * neighbors};
+  Tensor positions = filled(shape, 0), rows = filled({shape[1]}, 0), chunk_rows = filled({kSamples * chunks}, 0);
+  Tensor mask = filled({m.seq_length, kSamples}, 0);
+  for (size_t i = 0; i < positions.v.size(); ++i) positions.v[i] = double(i64(i) / shape[1]);
+  for (size_t i = 0; i < rows.v.size(); ++i) rows.v[i] = double(100 * neighbors + i64(i));
+  for (size_t i = 0; i < chunk_rows.v.size(); ++i) chunk_rows.v[i] = double(100 * chunks + i64(i));
+  for (size_t i = 0; i < mask.v.size(); ++i) mask.v[i] = i64(i) / kSamples >= length - 1;
+  to.others = {{"neighbor_tokens", random_integers(shape, m.vocab_size, 6)},
+               {"neighbor_position_ids", positions},
+               {"neighbor_rows", rows},
+               {"chunk_rows", chunk_rows},
+               {"cross_mask", mask}};
+}
+
 }  // namespace
 
 Batch make_batch(const ModelConfig& m, bool documents) {
@@ -94,6 +111,7 @@ Batch make_batch(const ModelConfig& m, bool documents) {
       if (m.architecture == Architecture::bert && s >= length) out.mask.v[at] = 0;
     }
   if (m.is_t5()) add_decoder_text(m, out);
+  if (m.retrieves()) add_neighbors(m, out);
   return out;
 }
 

@@ -21,5 +21,6 @@ Examples examples_of_quantize();
 Examples examples_of_experts();
 Examples examples_of_bert();
 Examples examples_of_encoder_decoders();
+Examples examples_of_retro();
 
 }  // namespace megalith

@@ -17,7 +17,7 @@ const Examples& examples() {
     Examples list;
     for (const auto& part : {examples_of_model(), examples_of_schedule(), examples_of_parallel(), examples_of_run(),
                              examples_of_observe(), examples_of_experts(), examples_of_bert(), examples_of_attention(),
-                             examples_of_encoder_decoders(), examples_of_quantize()})
+                             examples_of_encoder_decoders(), examples_of_retro(), examples_of_quantize()})
       list.insert(part.begin(), part.end());
     return list;
   }();

@@ -53,7 +53,9 @@ class MegatronBuilder {
 
   TensorMapping build_t5();
   void add_stack(const std::string& stack, i64 layers);
-  void add_cross_attention();
+  void add_cross_attention(const std::string& name = "cross_attention.");
+  TensorMapping build_retro();
+  void add_neighbor_encoder();
   void add_relative_positions();
   void add_layer();
   void add_bert_heads();
@@ -75,8 +77,9 @@ class MegatronBuilder {
   MegatronExperts experts_;
   std::string stack_ = is_bert() ? "encoder" : "decoder";  // whose layers are being added
   i64 layers_of_stack_ = m_.num_layers;
-  i64 layer_ = 0, module_ = -1;  // of multi-token prediction; -1: a layer of the stack
-  std::vector<bool> mixtures_;   // by layer; none: no layer is one
+  bool has_own_mlp_norm_ = false;  // of a layer: the norm is a module that holds one more
+  i64 layer_ = 0, module_ = -1;    // of multi-token prediction; -1: a layer of the stack
+  std::vector<bool> mixtures_;     // by layer; none: no layer is one
   TensorMapping map_;
   std::unordered_map<std::string, std::size_t> index_;
 };

@@ -7,6 +7,7 @@ namespace megalith {
 
 TensorMapping MegatronBuilder::build() {
   if (m_.is_t5()) return build_t5();
+  if (m_.retrieves()) return build_retro();
   const i64 h = m_.hidden_size;
   whole("embedding.word_embeddings.weight", {rows_, h}, {m_.vocab_size, h});
   if (m_.position_embedding_type == PositionEmbedding::learned_absolute)
@@ -165,7 +166,9 @@ void MegatronBuilder::add_layer() {
   m_.mla.on() ? add_latent_attention() : add_attention();
   if (m_.attention_bias()) flat("self_attention.linear_proj.bias", {h}, "self_attention.linear_proj.bias", {h});
   norm_of_output("post_self_attn_layernorm");
-  if (!(m_.parallel_residual && m_.parallel_shared_norm) && !norms_outputs())
+  if (has_own_mlp_norm_)
+    norm_of_either("pre_mlp_layernorm.norm.", "", true, "pre_mlp_layernorm", h);
+  else if (!(m_.parallel_residual && m_.parallel_shared_norm) && !norms_outputs())
     norm_of_either("pre_mlp_layernorm.", "mlp.linear_fc1.layer_norm_", is_mixture(), "pre_mlp_layernorm", h);
   if (is_mixture())
     add_experts();
@@ -175,7 +178,7 @@ void MegatronBuilder::add_layer() {
 }
 
 MegatronLayers megatron_layers(const ModelConfig& model) {
-  const bool alike = model.moe.num_experts == 0 || model.moe.layer_freq == "1";
+  const bool alike = !model.retrieves() && (model.moe.num_experts == 0 || model.moe.layer_freq == "1");
   return alike ? MegatronLayers::stacked : MegatronLayers::separate;
 }
 

@@ -40,9 +40,8 @@ void MegatronBuilder::add_relative_positions() {
   map_.links.push_back({theirs(name, {k, n}), ours(name, {m_.groups(), m_.heads_per_group(), k}), transposed});
 }
 
-void MegatronBuilder::add_cross_attention() {
+void MegatronBuilder::add_cross_attention(const std::string& name) {
   const i64 h = m_.hidden_size, d = m_.kv_channels, g = m_.groups(), r = m_.heads_per_group();
-  const std::string name = "cross_attention.";
   flat("pre_cross_attn_layernorm.weight", {h}, "pre_cross_attn_layernorm.weight", {h});
   if (has_norm_bias()) flat("pre_cross_attn_layernorm.bias", {h}, "pre_cross_attn_layernorm.bias", {h});
   for (const bool bias : {false, true}) {

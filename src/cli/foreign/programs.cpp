@@ -28,6 +28,7 @@ constexpr Script kScripts[] = {
      "pretrain_deepseek_v2 pretrain_deepseek_v3 pretrain_falcon finetune"},
     {"pretrain-bert", "pretrain_bert"},
     {"pretrain-t5", "pretrain_t5"},
+    {"pretrain-retro", "pretrain_retro"},
     {"preprocess-data", "preprocess_data preprocess_data_fast"},
     {"merge-datasets", "merge_datasets"},
     {"convert",
@@ -45,7 +46,7 @@ constexpr Script kInstead[] = {
      "hf_to_megatron_generate_text run_inference_performance_test serve server chat text_generation"},
     {"other models with an encoder are not built yet: {} pretrain-gpt trains decoders, pretrain-bert BERT, pretrain-t5 "
      "T5",
-     "pretrain_ict pretrain_retro pretrain_vlm pretrain_vision_classify "
+     "pretrain_ict pretrain_vlm pretrain_vision_classify "
      "megatron_bert_pretraining "
      "megatron_t5_pretraining pretrain_vision_dino pretrain_vision_inpaint preprocess_data_nmt preprocess_mmdata"},
     {"state-space and hybrid models are not built yet: {} pretrain-gpt trains transformers",

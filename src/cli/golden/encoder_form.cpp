@@ -8,6 +8,7 @@
 #include "cli/golden/bert_batch.h"
 #include "cli/golden/held_model.h"
 #include "cli/golden/megatron_case.h"
+#include "cli/golden/megatron_retro_form.h"
 #include "cli/golden/megatron_t5_form.h"
 #include "cli/golden/megatron_weights.h"
 #include "cli/golden/report.h"
@@ -184,7 +185,9 @@ class EncoderForm {
 }  // namespace
 
 bool holds_encoder(const std::string& dir, const Backend& backend) {
-  return read_encoder_case(dir).model.is_t5() ? holds_megatron_t5(dir, backend) : EncoderForm(dir, backend).run();
+  const ModelConfig model = read_encoder_case(dir).model;
+  if (model.is_t5()) return holds_megatron_t5(dir, backend);
+  return model.is_retro() ? holds_megatron_retro(dir, backend) : EncoderForm(dir, backend).run();
 }
 
 }  // namespace megalith

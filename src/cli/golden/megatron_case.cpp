@@ -56,6 +56,10 @@ void add_encoder_words(const std::string& name, const json& value, std::vector<s
   if (name == "--spec" || name == "--transformer-impl") return;  // who computed it
   if (name.starts_with("position_embedding_type"))
     words.insert(words.end(), {"--position-embedding-type", value.get<std::string>()});
+  else if (name.starts_with("retro_chunk_length"))
+    words.insert(words.end(), {"--retro-chunk-length", value.dump()});
+  else if (name.starts_with("retro_encoder_num_layers"))
+    words.insert(words.end(), {"--retro-encoder-layers", value.dump()});
   else if (name.starts_with("--padded-vocab-size"))
     words.insert(words.end(), {"--vocab-size", value.dump()});
   else
@@ -71,6 +75,7 @@ EncoderCase read_encoder_case(const std::string& dir) {
         shown(j["optimizer"]), kEncoderOptimizer);
   std::vector<std::string> words = {"--architecture", field_as<std::string>(j, "model"), "--micro-batch-size", "1"};
   for (const auto& [name, value] : field(j, "flags").items()) add_encoder_words(name, value, words);
+  if (j.contains("final_layernorm") && j["final_layernorm"] == false) words.push_back("--retro-no-final-layernorm");
   const Options options = options_of(std::move(words));
   return {options.model, options.optimizer, field_as<std::vector<std::string>>(j, "after10_sumsq_order")};
 }

@@ -24,7 +24,7 @@ struct Queries {
 Queries queries_of(const GptDataset& samples, i64 begin, i64 end, const NeighborSearch& s, const BagSketch& sketch) {
   const i64 chunks = samples.seq_length() / s.chunk_length;
   Queries out{std::vector<i16>(std::size_t((end - begin) * chunks * sketch.size())),
-            std::vector<std::vector<i64>>(std::size_t(end - begin))};
+              std::vector<std::vector<i64>>(std::size_t(end - begin))};
   parallel_for(end - begin, 1, [&](i64 i) {
     const Batch sample = one_sample(samples, begin + i);
     const std::span<const i32> tokens = sample.ints("tokens");

@@ -17,9 +17,14 @@ class CrossAttention {
         d_(c_.kv_channels),
         h_(c_.hidden_size) {}
 
-  Value operator()(Value x, Value memory) {
+  CrossHeads heads(Value x, Value memory) {
     Value q = queries(x), k = keys("linear_k", memory), v = keys("linear_v", memory);
     q = with_bias(q), k = with_bias("linear_k", k), v = with_bias("linear_v", v);
+    return {q, k, v};
+  }
+
+  Value operator()(Value x, Value memory) {
+    const auto [q, k, v] = heads(x, memory);
     return output(core_attention(p_, name_, attention_scale(c_), q, k, v));
   }
 
@@ -73,6 +78,10 @@ class CrossAttention {
 };
 
 }  // namespace
+
+CrossHeads cross_heads(Parts& p, const std::string& name, Value x, Value memory) {
+  return CrossAttention(p, name).heads(x, memory);
+}
 
 Value cross_attention_block(Parts& p, const std::string& name, Value x, Value memory) {
   return CrossAttention(p, name)(x, memory);

@@ -86,6 +86,11 @@ Value attention_output(Parts& parts, const std::string& name, Value o);
 
 // x [s,b,h] -> [s,b,h], a sum still partial over tp. `name`: before the parameters' names.
 Value attention_block(Parts& parts, const std::string& name, Value x);
+// Queries of x [s,b,h], q [s,b,g,r,d]; keys and values of memory [t,c,h], k and v [t,c,g,d].
+struct CrossHeads {
+  Value q, k, v;
+};
+CrossHeads cross_heads(Parts& parts, const std::string& name, Value x, Value memory);
 // Queries of x [s,b,h], keys and values of memory [t,b,h] -> [s,b,h], a sum still partial over tp.
 Value cross_attention_block(Parts& parts, const std::string& name, Value x, Value memory);
 // The same in two programs of a generation: keys and values of the memory go to caches, which stay as they are, and new

@@ -1,0 +1,28 @@
+// What a RETRO (Borgeaud et al. 2022) has beside a GPT, in numbers. Names are Megatron's flags where it has them.
+#pragma once
+#include "base/dtype.h"
+
+namespace megalith {
+
+namespace config {
+class FieldList;
+}
+
+struct RetroModelConfig {
+  bool add_retriever = false;    // false: a GPT on the same data
+  i64 chunk_length = 64;         // tokens of a chunk
+  i64 num_neighbors = 2;         // of a chunk that the model reads
+  i64 num_retrieved_chunks = 2;  // of a neighbour: itself and those that follow it
+  i64 encoder_layers = 2;        // of the neighbours' encoder
+  double encoder_hidden_dropout = 0, encoder_attention_dropout = 0;
+  bool no_final_layernorm = false;  // the decoder ends without a norm (Megatron Core 0.8 to 0.15)
+
+  i64 retrieved_length() const { return num_retrieved_chunks * chunk_length; }  // tokens of a neighbour
+  // Whether this layer of so many, counted from 0, attends to neighbours.
+  static bool attends(i64 layer, i64 layers);
+  bool operator==(const RetroModelConfig&) const = default;
+};
+
+void list_fields(RetroModelConfig& c, config::FieldList& f);
+
+}  // namespace megalith

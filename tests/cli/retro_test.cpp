@@ -1,0 +1,116 @@
+// megalith retro build and pretrain-retro as a user runs them, on documents that come in pairs: 2i and 2i + 1 begin
+// otherwise and have one body.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <random>
+
+#include "workshop.h"
+
+namespace megalith::test {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kWords = 128;  // the last one ends a document
+
+class RetroRuns : public Workshop {
+ protected:
+  // A dataset of so many pairs, for --data-path.
+  std::string pairs(int count) {
+    std::mt19937 draw(3);
+    const auto words = [&](unsigned n) {
+      std::string out;
+      for (unsigned i = 0; i < n; ++i) out += fmt::format("{}{}", i > 0 ? " " : "", draw() % (kWords - 1));
+      return out;
+    };
+    std::string lines;
+    for (int i = 0; i < count; ++i) {
+      const std::string body = words(120 + draw() % 60);
+      for (int twin = 0; twin < 2; ++twin)
+        lines += fmt::format("{{\"text\": \"{} {}\"}}\n", words(3 + draw() % 6), body);
+    }
+    spit(*this / "pairs.jsonl", lines);
+    must(
+        fmt::format("preprocess-data --input {0} --output-prefix {1} --tokenizer-type NullTokenizer --vocab-size {2} "
+                    "--append-eod",
+                    *this / "pairs.jsonl", *this / "pairs", kWords));
+    return *this / "pairs_text_document";
+  }
+
+  // What the samples follow from, and the project.
+  std::string samples(const std::string& data, const std::string& project) const {
+    return fmt::format(
+        "--data-path {} --split 80,20,0 --tokenizer-type NullTokenizer --vocab-size {} --seq-length 48 "
+        "--retro-chunk-length 8 --retro-project-dir {} --global-batch-size 4 --train-iters 4 --eval-interval 4 "
+        "--eval-iters 2 ",
+        data, kWords, *this / project);
+  }
+  std::string build(const std::string& data, const std::string& project) const {
+    return "retro build --retro-database-path " + data + " " + samples(data, project);
+  }
+  std::string train(const std::string& data, const std::string& more) const {
+    return "pretrain-retro --device cpu --retro-add-retriever --num-layers 6 --hidden-size 16 --num-attention-heads 2 "
+           "--micro-batch-size 2 --lr 1e-3 --log-interval 1 --no-progress " +
+           samples(data, "project") + more;
+  }
+};
+
+TEST_F(RetroRuns, BuildsTheSameBytesTwice) {
+  const std::string data = pairs(10);
+  must(build(data, "project")), must(build(data, "again"));
+  for (const char* file : {"config.json", "chunks.npy", "neighbors_train.npy", "neighbors_valid.npy"}) {
+    const std::string one = slurp(*this / "project" + "/" + file);
+    EXPECT_FALSE(one.empty()) << file;
+    EXPECT_TRUE(one == slurp(*this / "again" + "/" + file)) << file;
+  }
+}
+
+TEST_F(RetroRuns, RanksGiveTheLossesOfOne) {
+  if (!has_mpirun()) GTEST_SKIP() << "mpirun is not there";
+  const std::string data = pairs(10);
+  must(build(data, "project"));
+  const std::string drop = "--hidden-dropout 0.1 --attention-dropout 0.1 --retro-encoder-hidden-dropout 0.1 ";
+  must(train(data, drop + "--metrics-file " + *this / "one.jsonl"));
+  for (const char* layout : {"--tensor-model-parallel-size 2", "--use-distributed-optimizer"}) {
+    const std::string file = *this / "two.jsonl";
+    fs::remove(file);
+    const Ran ran = megalith(train(data, drop + layout + " --metrics-file " + file), {.ranks = 2});
+    ASSERT_EQ(ran.exit_code, 0) << layout << "\n" << ran.err;
+    const auto one = digits(*this / "one.jsonl"), two = digits(file);
+    for (int i = 1; i <= 4; ++i)
+      for (const char* key : {"lm_loss", "grad_norm"}) {
+        const std::string at = fmt::format("{} {}", i, key);
+        EXPECT_NEAR(std::stod(two.at(at)), std::stod(one.at(at)), 1e-5 * std::stod(one.at(at))) << layout << " " << at;
+      }
+  }
+}
+
+TEST_F(RetroRuns, GoesOnFromACheckpointWithTheSameDigits) {
+  const std::string data = pairs(10);
+  must(build(data, "project"));
+  must(train(data, "--metrics-file " + *this / "whole.jsonl"));
+  const std::string half = train(data, fmt::format("--save {0} --load {0} --save-interval 2 --metrics-file {1}",
+                                                   *this / "saved", *this / "half.jsonl"));
+  must(half + " --exit-interval 2"), must(half);
+  const auto whole = digits(*this / "whole.jsonl"), parts = digits(*this / "half.jsonl");
+  for (int i = 1; i <= 4; ++i)
+    for (const char* key : {"lm_loss", "grad_norm"}) {
+      const std::string at = fmt::format("{} {}", i, key);
+      EXPECT_EQ(whole.at(at), parts.at(at)) << at;
+    }
+}
+
+TEST_F(RetroRuns, RefusesNeighborsOfOtherSamples) {
+  const std::string data = pairs(10);
+  expect_refused(train(data, ""), "make the neighbours by megalith retro build");
+  must(build(data, "project"));
+  expect_refused(train(data, "--seed 7"), "has no neighbours of the");
+  expect_refused(train(data, "--retro-chunk-length 16"), "have 8 tokens: give --retro-chunk-length 8");
+  expect_refused(train(data, "--retro-num-neighbors 30"), "has 20 of each chunk");
+  expect_refused(train(data, "--pipeline-model-parallel-size 2 --world-size 2 --dry-run"),
+                 "--pipeline-model-parallel-size is not built for a RETRO");
+}
+
+}  // namespace
+}  // namespace megalith::test
