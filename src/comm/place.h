@@ -8,8 +8,8 @@ namespace megalith {
 struct Place {
   int rank = 0, size = 1;              // among all processes
   int local_rank = 0, local_size = 1;  // among those of this host: picks the GPU
-  std::string launcher = "alone";      // "mpirun", "srun", "environment" (torchrun, PyTorchJob) or "alone"
-  std::string master_address{};        // where rank 0 can be reached, with "environment"
+  std::string launcher = "alone";      // "launch", "mpirun", "srun", "environment" (torchrun, PyTorchJob) or "alone"
+  std::string master_address{};        // where rank 0 can be reached, with "launch" and "environment"
   int master_port = 0;
   bool operator==(const Place&) const = default;
 };

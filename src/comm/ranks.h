@@ -39,7 +39,7 @@ class Ranks {
 
   // Starts sending and receiving, and returns a ticket. Between two ranks, pieces of one tag arrive in the order in
   // which they were sent; a piece's size is the same on both sides. Memory must stay as it is until wait(). Pieces may
-  // be larger than 2 GiB, or empty. Error if this launch has no data plane for host memory ("environment").
+  // be larger than 2 GiB, or empty.
   virtual int exchange(int tag, std::span<const Piece> sends, std::span<const Piece> receives) = 0;
   // Until the ticket's pieces are sent and received. Error, naming doing() and the ranks that were missing, after the
   // timeout of JoinOptions.
