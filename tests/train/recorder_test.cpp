@@ -47,10 +47,9 @@ constexpr Metric kMetrics[] = {
 class Steps {
  public:
   Steps(SmallModel& model, std::span<const Metric> metrics, const RunProgress& start = {})
-      : state_(start.state),
-        start_(steady_seconds()),
-        recorder_(model.options, start, 1000, {}, model.state, *ranks_, metrics) {
+      : state_(start.state), recorder_(model.options, start, 1000, {}, model.state, *ranks_, metrics) {
     recorder_.resume();
+    start_ = steady_seconds();
   }
   const Record& step(double grad_norm, bool counted = true, double loss = 1) {
     ++state_.iteration, state_.consumed_samples += 4;

@@ -9,6 +9,7 @@
 
 #include "tests/golden.h"
 #include "tests/train/files.h"
+#include "tests/train/options_helpers.h"
 #include "tests/train/records.h"
 
 namespace megalith {
@@ -170,6 +171,48 @@ TEST(TensorBoard, tells_the_iteration_from_the_interval) {
   }
   const Scalars all{{"grad-norm", 2}, {"grad-norm vs samples", 2}, {"iteration-time", 5}};
   EXPECT_EQ(scalars_of(board.path()), all);
+}
+
+// What Megatron writes behind flags of its own.
+TEST(TensorBoard, further_curves_come_with_their_flags) {
+  for (const bool on : {false, true}) {
+    const TempFolder folder("tensorboard_flags");
+    double now = 5;
+    TensorBoard board(folder.path, 1, {.hostname = "h", .pid = 1, .now = [&] { return now; }},
+                      {.timers = on, .perplexity = on});
+    Record r = record_of({{"world_size", 8}, {"memory_peak", 64}, {"iteration_time_deviation", 0.5}});
+    board.take(r);
+    board.leave(Away::evaluating);
+    board.take_evaluation({.where = "", .losses = {{"lm loss", 30}}});
+    now += 2;
+    board.come_back();
+    board.finish();
+    Scalars all{{"world-size", 8},
+                {"world-size vs samples", 8},
+                {"mem-max-allocated-bytes", 64},
+                {"iteration-time-deviation", 0.5f},
+                {"lm loss validation", 30},
+                {"lm loss validation vs samples", 30}};
+    const float most = float(std::exp(20));
+    if (on)
+      for (const auto& more :
+           Scalars{{"lm loss validation ppl", most}, {"lm loss validation ppl vs samples", most}, {"evaluate-time", 2}})
+        all.push_back(more);
+    EXPECT_EQ(scalars_of(board.path()), all) << on;
+  }
+}
+
+TEST(TensorBoard, has_the_arguments_as_texts) {
+  const TempFolder folder("tensorboard_arguments");
+  TensorBoard board(folder.path, 1, {.hostname = "h", .pid = 1, .now = [] { return 5.0; }});
+  board.write_arguments(options_of(std::string(kSmallRun) + "--vocab-size 101"), 7);
+  board.finish();
+  const std::string all = read_file(board.path());
+  for (const auto& [name, value] : {std::pair("lr", "0.001"), {"mock_data", "True"}, {"num_layers", "2"}}) {
+    const size_t at = all.find(std::string(name) + "/text_summary");
+    ASSERT_NE(at, std::string::npos) << name;
+    EXPECT_LT(all.find(value, at), at + 80) << name;
+  }
 }
 
 TEST(TensorBoard, says_why_it_cannot_write) {
