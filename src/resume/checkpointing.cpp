@@ -289,8 +289,7 @@ StoredModel read_stored_model(const CheckpointPlace& place, i64 iteration) {
   AnyOpenOptions open = open_options(iteration);
   open.tells = open.whole = false;  // whoever loads the weights verifies them, and warns
   const AnyCheckpoint c = open_any_checkpoint(place, open);
-  const Options stored = stored_options(c);
-  return {*c.model, stored.tokenizer, hf_ends_of_text(dir, c.hf_config), hf_decoder_start(c.hf_config)};
+  return {*c.model, stored_tokenizer(c), hf_ends_of_text(dir, c.hf_config), hf_decoder_start(c.hf_config)};
 }
 
 std::optional<CheckpointPlace> find_loadable(const std::string& dir, i64 iteration) {
