@@ -38,9 +38,9 @@ struct Relayout {  // x -> x, in another layout
   std::vector<int> group(const Mesh& mesh, const Coord& coord) const;
 };
 
-// The end of a relayout that was begun on a lane. Its result y, the value x that it was made of -> y, which may be read
-// from here on; x stays as it is until here. (Without x where the result is in x's memory.) Where y is a leaf, another
-// program has begun to move something into it.
+// The end of a relayout that was begun on a lane. Wait(y, x) -> y. After it y may be read. Until then neither x nor y
+// may be reused. (Without x where the result is in x's memory.) Where y is a leaf, another program has begun to move
+// something into it.
 struct Wait {
   static constexpr std::string_view name = "wait";
   bool first_only = false;  // as the relayout's

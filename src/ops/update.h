@@ -68,11 +68,12 @@ constexpr int kLoss = 0, kGradNorm = 1, kFactor = 2, kCounts = 3, kSize = 4;
 }
 
 // One step of an optimizer's rule (ops/update_rules.h), in place, on one parameter. Inputs: w, g, the rule's states,
-// scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision -> w, states, (copy).
-// All but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new states are
-// rounded to nearest even after it. Where w is u16 it is what the copy, in bf16, lacks of the f32 weights, and both are
-// read (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last input, g is read in marked rows
-// alone, and 0 in the others (EmbeddingGrad). Nothing changes if the step does not count.
+// scalars [4] (above), hyper f64 (below), and with `copy` the parameter in compute precision -> w, states, (copy). All
+// but the copy is f64; or w is f32, and g and each state f32 or bf16. Then arithmetic is in f32, and new states are
+// rounded to nearest even after it. If w is u16, it holds the low 16 bits of the f32 weight; the high 16 bits are in
+// the bf16 weight. The op reads both (base/split_float.h; as Apex's "store param remainders"). With `marks`, the last
+// input, g is read in marked rows alone, and 0 in the others (EmbeddingGrad). Nothing changes if the step does not
+// count.
 struct Update {
   static constexpr std::string_view name = "update";
   UpdateRule rule;

@@ -34,7 +34,8 @@ class TrainingRun {
   int train();  // gives the exit code
 
  private:
-  // The data, for as many samples as are read from where the run did begin: what it was to begin with may be damaged.
+  // Rebuilds the datasets if the run resumed from an older checkpoint than planned (the newest was damaged), because it
+  // then needs more samples.
   Datasets enough(Opened& run);
   void say_nothing_is_left() const;
   // Signals are what they were before as soon as all is saved.

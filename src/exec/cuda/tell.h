@@ -1,5 +1,5 @@
-// Small results into the host's memory by a kernel. A copy would wait for its turn at the copy engine: behind all of a
-// checkpoint's on their way to the host, a second and more of them.
+// A kernel writes scalars to pinned host memory. A cudaMemcpy would queue behind an asynchronous checkpoint on the copy
+// engine, for a second and more.
 #pragma once
 #include "exec/cuda/device.h"
 
