@@ -1,4 +1,4 @@
-// Text generation by an encoder-decoder: the text is read once, then the decoder answers token by token, over caches of
+// Text generation by an encoder-decoder. The text is read once. Then the decoder answers token by token, over caches of
 // its own keys and values and of those that cross-attention reads.
 #pragma once
 #include <span>

@@ -45,8 +45,8 @@ static i64 data_bytes(const DataConfig& d) {
 }
 
 // Measured: a thread that reads ahead, one that writes, those of the Prometheus endpoint, W&B's texts. Five sixths are
-// pages of the program's code and texts that only these touch (/proc/PID/smaps of a run with --save and of one without).
-// A run that goes on has touched most of them when it knows that it does.
+// pages of the program's code and texts that only these touch (/proc/PID/smaps of a run with --save and of one
+// without). A run that goes on has touched most of them when it knows that it does.
 static i64 others_bytes(const TrainConfig& t, bool resumes) {
   constexpr i64 kEvaluation = i64{128} << 10, kSaving = i64{1408} << 10, kSavingAgain = i64{1024} << 10,
                 kEndpoint = i64{384} << 10, kWandb = i64{128} << 10;

@@ -4,8 +4,8 @@
 
 namespace megalith::report {
 
-// Of each of `columns` equal parts of the iterations the first, least, greatest and last finite point, and one point
-// that is not finite, if there is one. Curves with at most four points a part stay as they are.
+// Of each of `columns` equal parts of the iterations: the first, least, greatest and last finite point. A part with
+// points that are not finite keeps one of them too. Curves with at most four points a part stay as they are.
 std::vector<CurvePoint> decimate(const std::vector<CurvePoint>& points, i64 columns);
 
 }  // namespace megalith::report

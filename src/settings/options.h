@@ -108,7 +108,7 @@ struct TrainConfig {
   bool log_rank_losses = false;               // with each line, each data-parallel rank's loss
   i64 timing_log_level = 0;                   // 0 to 2: which times are told, where the flag is given
   TimingLogOption timing_log_option = TimingLogOption::minmax;
-  bool progress = true;                       // a live line, on a terminal
+  bool progress = true;  // a live line, on a terminal
   std::string tensorboard_dir;
   i64 tensorboard_log_interval = 1;
   bool log_timers_to_tensorboard = false;

@@ -163,6 +163,30 @@ void list_fields(DeviceOptions& c, config::FieldList& f) {
       .shown_as("FILE");
 }
 
+// Stages of a pipeline, and what they do when.
+static void list_pipeline(ParallelConfig& c, config::FieldList& f) {
+  f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
+        "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
+  f.add(
+       "pipeline-model-parallel-layout", c.pipeline_layout,
+       "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
+       "in \"Et|(tt|)*6tL\". T5: also e and d, as in \"Ee|e|Ed|dL\". auto: shared out by cost, head and loss weighed.")
+      .shown_as("TEXT");
+  f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
+        "Interleave: pieces of so many layers, several to a rank; 0: one.");
+  f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
+        "The same by the number of pieces.")
+      .also("--virtual-pipeline-model-parallel-size");
+  f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
+        "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
+  f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
+        "Layers of the first pipeline rank; 0: as many as others.");
+  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
+  f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
+        "Count the embedding as a layer when layers are shared out.");
+  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
+}
+
 void list_fields(ParallelConfig& c, config::FieldList& f) {
   f.group("Parallelism");
   f.add("layout", c.layout, {"flags", "auto"},
@@ -186,26 +210,7 @@ void list_fields(ParallelConfig& c, config::FieldList& f) {
         "Attention over context-parallel ranks: gather keys and values, exchange heads for sequence, or let keys and "
         "values go round (a ring).")
       .there_is("p2p");
-  f.add("pipeline-schedule", c.pipeline_schedule, {"1f1b", "zero-bubble"},
-        "Order of a pipeline's work; zero-bubble: weight gradients fill the waiting at its end. Not in Megatron.");
-  f.add(
-       "pipeline-model-parallel-layout", c.pipeline_layout,
-       "All virtual stages as text: E embedding, t layer, L head and loss, | the next stage, *N and (...)*N repeat; as "
-       "in \"Et|(tt|)*6tL\". T5: also e and d, as in \"Ee|e|Ed|dL\". auto: shared out by cost, head and loss weighed.")
-      .shown_as("TEXT");
-  f.add("num-layers-per-virtual-pipeline-stage", c.num_layers_per_virtual_pipeline_stage,
-        "Interleave: pieces of so many layers, several to a rank; 0: one.");
-  f.add("num-virtual-stages-per-pipeline-rank", c.num_virtual_stages_per_pipeline_rank,
-        "The same by the number of pieces.")
-      .also("--virtual-pipeline-model-parallel-size");
-  f.add("microbatch-group-size-per-virtual-pipeline-stage", c.microbatch_group_size_per_vp_stage,
-        "Micro-batches that a piece runs before the rank's next one; 0: the pipeline's size.");
-  f.add("decoder-first-pipeline-num-layers", c.decoder_first_pipeline_num_layers,
-        "Layers of the first pipeline rank; 0: as many as others.");
-  f.add("decoder-last-pipeline-num-layers", c.decoder_last_pipeline_num_layers, "Of the last.");
-  f.add("account-for-embedding-in-pipeline-split", c.account_for_embedding_in_pipeline_split,
-        "Count the embedding as a layer when layers are shared out.");
-  f.add("account-for-loss-in-pipeline-split", c.account_for_loss_in_pipeline_split, "Count head and loss as one.");
+  list_pipeline(c, f);
   f.add("use-distributed-optimizer", c.use_distributed_optimizer,
         "Cut main weights and moments over the data-parallel ranks; each updates its part.");
   f.add("tp-comm-overlap", c.tp_comm_overlap,

@@ -50,7 +50,8 @@ void list_timing(TrainConfig& c, config::FieldList& f) {
   f.add("log-rank-losses", c.log_rank_losses,
         "Print the mean loss of each data-parallel rank too, and name a rank that leaves the others. Not in Megatron.");
   f.add("timing-log-level", c.timing_log_level,
-        "Print times with each line, where given: 0 of iterations, saves and evaluations, 1 of the phases of an iteration "
+        "Print times with each line, where given: 0 of iterations, saves and evaluations, 1 of the phases of an "
+        "iteration "
         "too, 2 of their parts too.");
   f.add("timing-log-option", c.timing_log_option, {"max", "minmax", "all"},
         "How the ranks' times are told: the longest, the shortest and the longest, or all.");

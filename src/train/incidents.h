@@ -12,8 +12,8 @@ namespace megalith {
 
 class Incidents {
  public:
-  // `in_step`: all ranks finish a step before one starts the next, so they can speak to one another, and what the step
-  // began with is still there.
+  // `in_step`: all ranks finish a step before one starts the next. So they can speak to one another, and what the
+  // step began with is still there.
   Incidents(const Options& options, const ReplaySite& site, std::shared_ptr<const Dataset> train, bool in_step);
 
   // Says in the result whether it is a spike. After each step.

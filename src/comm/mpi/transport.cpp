@@ -1,5 +1,5 @@
-// Ranks over MPI. Its header is included here and in version.cpp. Everything is nonblocking and polled: a rank that waits inside MPI
-// could neither give up nor leave the core to the rank it waits for.
+// Ranks over MPI. Its header is included here and in version.cpp. Everything is nonblocking and polled: a rank that
+// waits inside MPI could neither give up nor leave the core to the rank it waits for.
 #include "comm/transport.h"
 
 #include <mpi.h>
