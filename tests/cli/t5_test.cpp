@@ -32,8 +32,8 @@ class T5Runs : public Workshop {
   }
 
   static Ran answer(const std::string& model, const std::string& prompt) {
-    const Ran ran = megalith(
-        {"generate", "--device", "cpu", "--greedy", "--tokens-to-generate", "12", "--load", model, "--prompt", prompt});
+    const Ran ran = run_program("megalith", {"generate", "--device", "cpu", "--greedy", "--tokens-to-generate", "12",
+                                             "--load", model, "--prompt", prompt});
     EXPECT_EQ(ran.exit_code, 0) << ran.err;
     return ran;
   }

@@ -40,7 +40,7 @@ MaskingConfig masking_of(const Json& c) {
           .continues_word = [](i32 id) { return id > 5 && id % 3 == 0; }};
 }
 
-std::vector<std::vector<i64>> rows(const std::vector<SentenceSpan>& map) {
+std::vector<std::vector<i64>> rows(std::span<const SentenceSpan> map) {
   std::vector<std::vector<i64>> all;
   for (const SentenceSpan& s : map) all.push_back({s.begin, s.end, s.target});
   return all;
