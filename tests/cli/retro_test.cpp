@@ -2,9 +2,11 @@
 // otherwise and have one body.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <random>
 
+#include "base/dtype.h"
 #include "workshop.h"
 
 namespace megalith::test {
@@ -12,7 +14,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int kWords = 128;  // the last one ends a document
+constexpr int kWords = 256;  // the last one ends a document
 
 class RetroRuns : public Workshop {
  protected:
@@ -99,6 +101,46 @@ TEST_F(RetroRuns, GoesOnFromACheckpointWithTheSameDigits) {
       const std::string at = fmt::format("{} {}", i, key);
       EXPECT_EQ(whole.at(at), parts.at(at)) << at;
     }
+}
+
+// Of the samples of a file of neighbours, each gets those of another one.
+void shuffle_neighbors(const std::string& path) {
+  std::string bytes = slurp(path);
+  const size_t header = 10 + size_t(u8(bytes.at(8))) + 256 * size_t(u8(bytes.at(9))), row = 20 * sizeof(i64);
+  const size_t rows = (bytes.size() - header) / row;
+  ASSERT_GT(rows, 2u);
+  std::rotate(bytes.begin() + std::ptrdiff_t(header), bytes.begin() + std::ptrdiff_t(header + rows / 2 * row),
+              bytes.end());
+  spit(path, bytes);
+}
+
+// Words are drawn at random, so that only a text's twin tells what comes. Those of the validation set are in the
+// database, but neither is trained on.
+TEST_F(RetroRuns, NeighborsLowerTheLossOfTextsNeverTrainedOn) {
+  const std::string
+      data = pairs(200),
+      size = fmt::format(
+          "--data-path {} --split 80,20,0 --tokenizer-type NullTokenizer --vocab-size {} --seq-length 32 "
+          "--retro-chunk-length 8 --retro-project-dir {} --global-batch-size 16 --train-iters 400 --eval-interval 400 "
+          "--eval-iters 12 ",
+          data, kWords, *this / "project");
+  must("retro build --retro-database-path " + data + " " + size);
+  const auto loss = [&](const std::string& more) {
+    const std::string line =
+        "pretrain-retro --device cpu --num-layers 6 --hidden-size 32 --num-attention-heads 2 "
+        "--retro-num-neighbors 1 --retro-encoder-layers 1 --init-method-std 0.2 --micro-batch-size 16 "
+        "--lr 3e-3 --lr-decay-style constant --log-interval 100 --no-progress " +
+        size + more;
+    const Ran ran = megalith(line, {.seconds = 600});  // a busy machine takes its time
+    EXPECT_EQ(ran.exit_code, 0) << line << "\n" << ran.err;
+    return last_number(ran.out, "lm loss value:");
+  };
+  const std::string saved = "--retro-add-retriever --save-interval 400 --save " + *this / "saved ";
+  const double alone = loss(""), with = loss(saved);
+  shuffle_neighbors(*this / "project" + "/neighbors_valid.npy");
+  const double shuffled = loss(saved + "--skip-train --load " + *this / "saved");
+  EXPECT_LT(with, alone - 0.3);
+  EXPECT_LT(with, shuffled - 0.25);
 }
 
 TEST_F(RetroRuns, RefusesNeighborsOfOtherSamples) {

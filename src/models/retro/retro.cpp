@@ -17,7 +17,7 @@ class RetroBuilder {
   Built build() {
     p_.rows = p_.sequence_data("rows", DType::i64);
     b_.set_module("embedding");
-    table_ = word_embeddings(p_, false);
+    table_ = word_embeddings(p_);
     Value x = embed_text(p_, "embedding", "tokens", "position_ids", table_);
     for (i64 i = 0; i < c_.num_layers; ++i) x = layer(i, x);
     b_.set_module("head");
