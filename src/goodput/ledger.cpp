@@ -1,14 +1,17 @@
 #include "goodput/ledger.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
-#include "base/check.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/process_start.h"
@@ -50,15 +53,9 @@ Ledger::Ledger(const std::string& directory, std::string stack, Clock clock)
       since_(began_),
       written_(began_) {
   if (directory.empty()) return;
-  const std::string path = (std::filesystem::path(directory) / kLedgerFile).string();
-  earlier_ = read_ledger(path);
-  try {
-    const bool cut = lacks_newline(path);
-    file_ = std::make_unique<AppendFile>(path, "goodput ledger");
-    if (cut) file_->append("\n");
-  } catch (const Error& e) {
-    log::warn("{}; the run goes on without", e.what());
-  }
+  path_ = (std::filesystem::path(directory) / kLedgerFile).string();
+  earlier_ = read_ledger(path_);
+  if (lacks_newline(path_)) unwritten_ = "\n";
 }
 
 void Ledger::settle() {
@@ -72,8 +69,23 @@ TimeState Ledger::enter(TimeState state) {
   return std::exchange(state_, state);
 }
 
+// Open only while it writes: a run holds no file system up that somebody wants to unmount.
 void Ledger::append(const LedgerRecord& record) {
-  if (file_) file_->append(ledger_line(record));
+  if (path_.empty()) return;
+  unwritten_ += ledger_line(record);
+  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  struct stat before {};
+  const bool known = fd >= 0 && fstat(fd, &before) == 0;
+  const bool whole = known && ::write(fd, unwritten_.data(), unwritten_.size()) == ssize_t(unwritten_.size());
+  const int cause = errno;
+  // Part of it is cut off again; where that fails too, the reader passes over the torn line.
+  const bool torn = known && !whole && ftruncate(fd, before.st_size) != 0;
+  if (fd >= 0) close(fd);
+  if (whole) return unwritten_.clear();
+  if (torn && !unwritten_.starts_with("\n")) unwritten_.insert(0, "\n");
+  if (!warned_)
+    log::warn("goodput ledger {}: {}: its records are kept for later; the run goes on", path_, std::strerror(cause));
+  warned_ = true;
 }
 
 void Ledger::start(i64 iteration) {

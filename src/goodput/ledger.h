@@ -1,11 +1,9 @@
 // Keeps account of the time of a run over all its starts, in its save directory (ledger_file.h).
 #pragma once
 #include <functional>
-#include <memory>
 #include <optional>
 #include <string>
 
-#include "base/append_file.h"
 #include "base/named_value.h"
 #include "goodput/ledger_file.h"
 
@@ -49,7 +47,9 @@ class Ledger {
   TimeSums pending_{}, own_{};  // since the last record; of this start
   LedgerTotal before_;          // of earlier starts, as this one leaves them
   std::vector<LedgerRecord> earlier_;
-  std::unique_ptr<AppendFile> file_;
+  std::string path_;       // empty: nothing is written
+  std::string unwritten_;  // lines that the next record takes along
+  bool warned_ = false;
 };
 
 }  // namespace megalith

@@ -139,6 +139,20 @@ TEST_F(LedgerFile, AClockSetBackTakesNothing) {
   EXPECT_DOUBLE_EQ(ledger.total().wall(), 1);
 }
 
+// What cannot be written comes with a later record; and between records the file is not held open.
+TEST_F(LedgerFile, RecordsThatCannotBeWrittenAreNotLost) {
+  Ledger ledger = begin(0);
+  ledger.start(0);
+  fs::rename(dir_, dir_ + "-away");
+  now_ += 1, ledger.finish_step(1, 0);
+  now_ += 1, ledger.finish_step(2, 0);
+  EXPECT_FALSE(fs::exists(path()));
+  fs::rename(dir_ + "-away", dir_);
+  EXPECT_DOUBLE_EQ(read().wall(), 0);
+  now_ += 1, ledger.finish_step(3, 0);
+  EXPECT_DOUBLE_EQ(of(read(), TimeState::train), 3);
+}
+
 TEST_F(LedgerFile, WithoutADirectoryItCountsAlone) {
   Ledger ledger("", "", {[this] { return now_; }, [this] { return now_; }, 0});
   ledger.start(0);
