@@ -73,7 +73,8 @@ TimeState Ledger::enter(TimeState state) {
 void Ledger::append(const LedgerRecord& record) {
   if (path_.empty()) return;
   unwritten_ += ledger_line(record);
-  const int fd = open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  const int makes = is_made_ ? 0 : O_CREAT;  // not anew where the file system has gone
+  const int fd = open(path_.c_str(), O_WRONLY | makes | O_APPEND | O_CLOEXEC, 0666);
   struct stat before {};
   const bool known = fd >= 0 && fstat(fd, &before) == 0;
   const bool whole = known && ::write(fd, unwritten_.data(), unwritten_.size()) == ssize_t(unwritten_.size());
@@ -81,6 +82,7 @@ void Ledger::append(const LedgerRecord& record) {
   // Part of it is cut off again; where that fails too, the reader passes over the torn line.
   const bool torn = known && !whole && ftruncate(fd, before.st_size) != 0;
   if (fd >= 0) close(fd);
+  is_made_ |= fd >= 0;
   if (whole) return unwritten_.clear();
   if (torn && !unwritten_.starts_with("\n")) unwritten_.insert(0, "\n");
   if (!warned_)

@@ -49,7 +49,7 @@ class Ledger {
   std::vector<LedgerRecord> earlier_;
   std::string path_;       // empty: nothing is written
   std::string unwritten_;  // lines that the next record takes along
-  bool warned_ = false;
+  bool warned_ = false, is_made_ = false;
 };
 
 }  // namespace megalith
