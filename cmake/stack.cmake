@@ -1,4 +1,4 @@
-# What the program was built with, for cli/stack.cpp: MEGALITH_COMPILER, and MEGALITH_BUILT_FOR, which lists CUDA and its libraries.
+# What the program was built with, for cli/stack.cpp: MEGALITH_COMPILER, and MEGALITH_BUILT_FOR, CUDA and its libraries by "," (";" would cut a list of CMake).
 
 # The number made of three macros of a header.
 function(megalith_header_version out header major minor patch)
@@ -20,9 +20,9 @@ string(REPLACE "GNU" "GCC" MEGALITH_COMPILER "${MEGALITH_COMPILER}")
 set(MEGALITH_BUILT_FOR "")
 if(MEGALITH_HAS_CUDA)
   megalith_header_version(cudnn ${CUDNN_INCLUDE_DIR}/cudnn_version.h CUDNN_MAJOR CUDNN_MINOR CUDNN_PATCHLEVEL)
-  set(MEGALITH_BUILT_FOR "CUDA ${CUDAToolkit_VERSION}; cuDNN ${cudnn}")
+  set(MEGALITH_BUILT_FOR "CUDA ${CUDAToolkit_VERSION}, cuDNN ${cudnn}")
   if(MEGALITH_HAS_NCCL)
     megalith_header_version(nccl ${NCCL_INCLUDE_DIR}/nccl.h NCCL_MAJOR NCCL_MINOR NCCL_PATCH)
-    string(APPEND MEGALITH_BUILT_FOR "; NCCL ${nccl}")
+    string(APPEND MEGALITH_BUILT_FOR ", NCCL ${nccl}")
   endif()
 endif()

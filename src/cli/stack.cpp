@@ -25,7 +25,7 @@ std::vector<std::string> stack_parts() {
   add("", short_mpi_version(mpi_version()));
   const std::string built_for = MEGALITH_BUILT_FOR;
   for (std::size_t at = 0; at < built_for.size();) {
-    const std::size_t end = std::min(built_for.find("; ", at), built_for.size());
+    const std::size_t end = std::min(built_for.find(", ", at), built_for.size());
     add("", built_for.substr(at, end - at));
     at = end + 2;
   }

@@ -36,7 +36,7 @@ PhaseTimes::Tag PhaseTimes::tag_of(const Program& program, const Instruction& in
   const auto* relayout = in.op.get_if<Relayout>();
   const bool moves = relayout || in.op.get_if<Wait>();
   const bool is_scalar = program.buffers[size_t(in.outs.at(0))].type.ndim() == 0;
-  if (relayout && relayout->ends && !is_scalar) return {kEmbedding, kNone};
+  if (relayout && !relayout->stages.empty() && !is_scalar) return {kEmbedding, kNone};
   const bool updates = in.origin.module == "optimizer" || in.origin.module == "weights";
   if (moves && !is_scalar) return updates ? Tag{kGather, kNone} : Tag{kGradients, kNone};
   if (!updates) return {kOptimizer, in.op.name() == "step_scalars" ? kUnscale : kClip};
