@@ -195,9 +195,14 @@ void say_notes(const Options& o) {
   if (level == LogLevel::debug && !map.empty()) log::say("{}", map);
 }
 
+// The layout says it where all is f32.
+static std::string precision_line(const Options& o) {
+  const Precision precision = precision_of(o);
+  return precision == Precision{} ? "" : line("precision", to_string(precision) + quantize_text(o));
+}
+
 std::string run_head(const Options& o, const RunFacts& f) {
-  std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) +
-                    line("precision", to_string(precision_of(o)) + quantize_text(o)) +
+  std::string out = line("model", model_text(o)) + line("layout", layout_text(o, f)) + precision_line(o) +
                     line("memory", memory_text(f, o.parallel.world_size)) + line("data", data_text(o)) +
                     line("batch", batch_text(o)) + line("run", run_text(o, f)) + line("optimizer", optimizer_text(o)) +
                     line("save", save_text(o.train)) + line("arguments", arguments_line(f));

@@ -130,6 +130,9 @@ std::string bad_parallel_sizes(const Options& o) {
                                    {"--world-size", p.world_size}})
     if (size < 1 || size > 1 << 20)
       lines += fmt::format("{}{} {} is out of range: give 1 or more", lines.empty() ? "" : "\n", flag, size);
+  if (const i64 n = p.encoder_pipeline_model_parallel_size; n < 0 || n > 1 << 20)
+    lines += fmt::format("{}--encoder-pipeline-model-parallel-size {} is out of range: give 0 or more",
+                         lines.empty() ? "" : "\n", n);
   return lines;
 }
 

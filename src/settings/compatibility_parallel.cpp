@@ -124,6 +124,7 @@ std::string pipeline_splits(const Options& o) {
   const ParallelConfig& p = o.parallel;
   if (o.model.num_layers == 0 || o.train.micro_batch_size == 0) return {};
   if (p.stages() == 1 && p.pipeline_layout.empty()) return {};
+  if (p.encoder_pipeline_model_parallel_size > 0 && !o.model.is_t5()) return {};  // refused by a rule of its own
   if (p.pipeline_layout == "auto" && !can_be_built(o.model)) return {};
   const i64 at_once = std::max<i64>(1, o.train.micro_batch_size * p.data_parallel_size());
   try {

@@ -148,6 +148,7 @@ static std::string default_text(const config::Field& field) {
 static bool matters(const Options& o, const std::string& name) {
   if (name == "ckpt-format" || name == "dist-ckpt-workers") return !o.train.save.empty();
   if (name == "cp-comm-type") return o.parallel.context_parallel_size > 1;
+  if (name.starts_with("retro-")) return o.model.retrieves();
   return true;
 }
 

@@ -31,7 +31,8 @@ class Workshop : public ::testing::Test {
   std::string dir_, data_, text_;
 };
 
-// A metrics file's numbers as written, "ITERATION KEY" -> text, without those that measure time.
+// A metrics file's numbers as written, "ITERATION KEY" -> text, without those that measure
+// time, and without spikes, whose window begins anew with each start.
 std::map<std::string, std::string> digits(const std::string& metrics_path);
 
 // The number behind `label` where it stands last in the text; NaN if it does not.

@@ -43,7 +43,7 @@ Examples examples_of_encoder_decoders() {
       {"an encoder's stages come with a T5",
        {"--encoder-pipeline-model-parallel-size 1 --world-size 2 --dry-run",
         "--encoder-pipeline-model-parallel-size 1 is of encoder-decoders (pretrain-t5): leave it out"}},
-      {"an encoder's stages come with a T5",
+      {"parallel sizes are at least 1",
        {t5 + "--encoder-pipeline-model-parallel-size -1",
         "--encoder-pipeline-model-parallel-size -1 is out of "
         "range: give 0 or more"}},
