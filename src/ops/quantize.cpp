@@ -1,5 +1,7 @@
 #include "ops/quantize.h"
 
+#include <algorithm>
+
 #include "ops/einsum.h"
 
 namespace megalith {
@@ -12,6 +14,18 @@ std::string_view name_of(CodeFormat f) {
 std::string_view name_of(Scaling s) {
   constexpr std::string_view names[] = {"quotient", "power of two", "mx", "nv", "kept"};
   return names[int(s)];
+}
+
+std::string_view name_of(CodeOrders o) {
+  constexpr std::string_view names[] = {"as is", "transposed", "both"};
+  return names[int(o)];
+}
+
+// The first `split` dims behind the rest.
+static Type turned(Type t, int split) {
+  std::rotate(t.shape.begin(), t.shape.begin() + split, t.shape.end());
+  std::rotate(t.layout.dims.begin(), t.layout.dims.begin() + split, t.layout.dims.end());
+  return t;
 }
 
 // Of scales. `alike`: a box that holds all of a dim may lie on several ranks, which then know its scale all the same.
@@ -41,7 +55,12 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
                       local_type(a.mesh, rows).dim(0) == local_type(a.mesh, x).dim(1);
     check(rows.dtype == DType::i64 && fits, "sample numbers {} of {}", to_string(rows), to_string(x));
   }
-  return {{dtype_of_codes(format), x.shape, x.layout}, grid};
+  const Type codes{dtype_of_codes(format), x.shape, x.layout};
+  if (orders == CodeOrders::as_is) return {codes, grid};
+  check(split > 0 && split < x.ndim(), "codes of {}, transposed at dim {}: want one inside", to_string(x), split);
+  const Type codes_t = turned(codes, split);
+  if (orders == CodeOrders::transposed) return {codes_t, grid};
+  return {codes, grid, codes_t};
 }
 
 std::vector<Type> RotateTokens::infer(const InferArgs& a) const {

@@ -5,6 +5,7 @@
 //                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. A box that has an infinite
 //                      value or NaN gets the scale_inv NaN: what is multiplied with it is NaN too, and the step is
 //                      skipped. (A code alone would hide an infinity.)
+//                      The same codes may come as the transpose of a matrix, alone or as a third result (CodeOrders).
 //   rotate_tokens      x [s, ..] -> x, each 16 neighbours along s rotated (quant/nvfp4.h); rounded to x's type
 //   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y as Einsum's, in f32 sums
 // x is f32 or bf16, of tests f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
@@ -31,6 +32,15 @@ enum class Scaling : u8 {
 std::string_view name_of(Scaling s);
 constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Scaling::nv || s == Scaling::kept; }
 
+// In which order Quantize gives the codes. x is seen as a matrix [its first `split` dims, the rest]. A product whose
+// kernel wants the summed dims last reads the transpose: of x [s, b, h] with split 2 it is [h, s, b].
+enum class CodeOrders : u8 {
+  as_is,       // -> codes, scale_inv
+  transposed,  // -> codes_t, scale_inv
+  both,        // -> codes, scale_inv, codes_t
+};
+std::string_view name_of(CodeOrders o);
+
 struct Amax {
   static constexpr std::string_view name = "amax";
   Shape box;
@@ -50,11 +60,14 @@ struct Quantize {
   // global indices. Else to the nearest.
   bool stochastic = false;
   u64 seed = 0;
+  CodeOrders orders = CodeOrders::as_is;
+  int split = 0;  // of the transpose. scale_inv is always in x's order.
 
   void fields(auto&& v) const {
     v("format", name_of(format)), v("scaling", name_of(scaling)), v("box", to_string(box));
     if (scaling == Scaling::kept) v("at", at);
     if (stochastic) v("seed", seed);
+    if (orders != CodeOrders::as_is) v("orders", name_of(orders)), v("split", i64(split));
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }

@@ -172,6 +172,32 @@ TEST(Quantize, boxes_run_along_any_dims) {
               by_op({along.format, along.scaling, {1, 128}}, {flat}), "heads");
 }
 
+// A transpose has the bytes of the codes, whether they are asked for as well or not.
+TEST(Quantize, gives_the_transpose_too) {
+  const Tensor x = random_tensor(DType::bf16, {70, 3, 130}, 20), amax = run_kernel(Amax{x.type.shape}, {x})[0];
+  for (const Scaling scaling : {Scaling::quotient, Scaling::power_of_two})
+    for (const int split : {1, 2}) {
+      const bool of_tensor = scaling == Scaling::quotient;
+      Quantize op{CodeFormat::e5m2, scaling, of_tensor ? x.type.shape : Shape{1, 1, 128}};
+      std::vector<Tensor> ins = {x};
+      if (of_tensor) ins.push_back(amax);
+      const std::vector<Tensor> as_is = run_kernel(op, ins);
+      op.orders = CodeOrders::both, op.split = split;
+      const std::vector<Tensor> both = run_kernel(op, ins);
+      op.orders = CodeOrders::transposed;
+      const std::vector<Tensor> alone = run_kernel(op, ins);
+      const i64 rows = split == 1 ? 70 : 210, columns = i64(x.x.size()) / rows;
+      const Tensor want = turned({{DType::u8, {rows, columns}, whole(2)}, as_is[0].x});
+      EXPECT_EQ(alone[0].type.shape, split == 1 ? (Shape{3, 130, 70}) : (Shape{130, 70, 3}));
+      EXPECT_EQ(both[2].type, alone[0].type);
+      EXPECT_EQ(both[0].x, as_is[0].x);
+      EXPECT_EQ(both[2].x, want.x);
+      EXPECT_EQ(alone[0].x, want.x);
+      EXPECT_EQ(both[1].x, as_is[1].x);
+      EXPECT_EQ(alone[1].x, as_is[1].x);
+    }
+}
+
 // A code hides an infinity; its scale tells it, and a product with it is NaN.
 TEST(Quantize, what_is_not_finite_shows_in_the_scale) {
   for (const double bad : {double(INFINITY), -double(INFINITY), double(NAN)}) {

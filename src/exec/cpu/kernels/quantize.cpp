@@ -1,5 +1,6 @@
 // Kernel of Quantize, by bands of boxes: the boxes' amax, their scales, then the cast. With one scale a tensor the cast
 // is cut anywhere.
+#include <array>
 #include <limits>
 
 #include "base/rng.h"
@@ -135,6 +136,35 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
           [band, n = rows.bands()](const Args& a) { parallel_for(n, 1, [&](i64 i) { band(a, i); }); }};
 }
 
+// [rows, cols] -> [cols, rows], by tiles that stay in the cache.
+void transpose(const u8* x, i64 rows, i64 cols, u8* y) {
+  constexpr i64 kTile = 64;
+  parallel_for((cols + kTile - 1) / kTile, 1, [&](i64 tile) {
+    const i64 begin = tile * kTile, end = std::min(cols, begin + kTile);
+    for (i64 top = 0; top < rows; top += kTile)
+      for (i64 c = begin; c < end; ++c)
+        for (i64 r = top; r < std::min(rows, top + kTile); ++r) y[c * rows + r] = x[r * cols + c];
+  });
+}
+
+// What gives codes as they are, also or only transposed. `shape`: of x on this rank.
+Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
+  if (op.orders == CodeOrders::as_is) return as_is;
+  i64 rows = 1, cols = 1;
+  for (size_t d = 0; d < shape.size(); ++d) (int(d) < op.split ? rows : cols) *= shape[d];
+  if (op.orders == CodeOrders::both)
+    return {as_is.workspace, [=](const Args& a) {
+              as_is.run(a);
+              transpose(a.out<u8>(0), rows, cols, a.out<u8>(2));
+            }};
+  const i64 more = (rows * cols + 63) / 64 * 64;
+  return {more + as_is.workspace, [=](const Args& a) {
+            const std::array<std::byte*, 2> outs = {a.workspace, a.outs[1]};
+            as_is.run({a.ins, outs, a.workspace + more, a.first_micro_batch});
+            transpose(reinterpret_cast<const u8*>(a.workspace), rows, cols, a.out<u8>(0));
+          }};
+}
+
 }  // namespace
 
 Kernel prepare(const Quantize& op, const Site& site) {
@@ -143,7 +173,8 @@ Kernel prepare(const Quantize& op, const Site& site) {
   check(rows.boxes() == count(site.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),
         count(site.out_shape(1)));
   return dispatch_float(site.ins[0].dtype, [&]<class X>() {
-    return has_own_amax(op.scaling) ? of_boxes<X>(op, rows, RandomBits(op, site)) : of_tensor<X>(op, rows);
+    return in_orders(op, site.in_shape(0),
+                     has_own_amax(op.scaling) ? of_boxes<X>(op, rows, RandomBits(op, site)) : of_tensor<X>(op, rows));
   });
 }
 
