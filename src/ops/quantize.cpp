@@ -21,11 +21,15 @@ std::string_view name_of(CodeOrders o) {
   return names[int(o)];
 }
 
-// The first `split` dims behind the rest.
-static Type turned(Type t, int split) {
-  std::rotate(t.shape.begin(), t.shape.begin() + split, t.shape.end());
-  std::rotate(t.layout.dims.begin(), t.layout.dims.begin() + split, t.layout.dims.end());
-  return t;
+Type turned(Type x, int split) {
+  std::rotate(x.shape.begin(), x.shape.begin() + split, x.shape.end());
+  std::rotate(x.layout.dims.begin(), x.layout.dims.begin() + split, x.layout.dims.end());
+  return x;
+}
+
+Type turned_back(Type transpose, int split) {
+  const int rest = transpose.ndim() - split;
+  return turned(std::move(transpose), rest);
 }
 
 // Of scales. `alike`: a box that holds all of a dim may lie on several ranks, which then know its scale all the same.
@@ -72,19 +76,28 @@ std::vector<Type> RotateTokens::infer(const InferArgs& a) const {
 }
 
 std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
-  check(a.ins.size() == 4u + accumulate, "{}: got {} inputs", spec, a.ins.size());
-  const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box) {
+  check(a.ins.size() == 4u + (accumulate || plus) && !(accumulate && plus), "{}: got {} inputs", spec, a.ins.size());
+  const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box, int split) {
+    check(split >= 0 && split < a.ins[i].ndim(), "{}: operand {} is no transpose by {}", spec, to_string(a.ins[i]),
+          split);
     check(a.ins[i].dtype == dtype_of_codes(format), "{}: operand {} is not of {} codes", spec, to_string(a.ins[i]),
           name_of(format));
-    const Type grid = scales_of(a.mesh, a.ins[i], box, true);
+    const Type grid = scales_of(a.mesh, turned_back(a.ins[i], split), box, true);
     check(a.ins[i + 1] == grid, "{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
   };
-  is_coded(0, x_format, x_box), is_coded(2, w_format, w_box);
+  is_coded(0, x_format, x_box, x_split), is_coded(2, w_format, w_box, w_split);
   // Codes take no gradient themselves, but what they stand for does: the rule is the plain product's.
   const InferArgs two{a.mesh, {a.ins[0], a.ins[2]}, {true, true}};
   std::vector<Type> out = infer_by_rule(Einsum{spec, dtype}.rule(), two, {dtype});
-  if (accumulate) check(a.ins[4] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));
+  if (accumulate || plus) check(a.ins[4] == out[0], "{}: adds {} and {}", spec, to_string(out[0]), to_string(a.ins[4]));
   return out;
+}
+
+std::string QuantizedProduct::spec_before() const {
+  auto [ins, outs] = split_spec(spec);
+  std::rotate(ins.at(0).begin(), ins.at(0).end() - x_split, ins.at(0).end());
+  std::rotate(ins.at(1).begin(), ins.at(1).end() - w_split, ins.at(1).end());
+  return ins[0] + "," + ins[1] + "->" + outs.at(0);
 }
 
 Cost QuantizedProduct::cost(Types ins, Types outs) const {

@@ -40,6 +40,9 @@ enum class CodeOrders : u8 {
   both,        // -> codes, scale_inv, codes_t
 };
 std::string_view name_of(CodeOrders o);
+// The type of such a transpose: the first `split` dims stand behind the rest. turned_back: the type before.
+Type turned(Type x, int split);
+Type turned_back(Type transpose, int split);
 
 struct Amax {
   static constexpr std::string_view name = "amax";
@@ -84,7 +87,7 @@ struct RotateTokens {
 };
 
 // As Einsum: with `accumulate` the fifth input is added to in place, or overwritten in a step's first micro-batch if
-// `starts`.
+// `starts`; with `plus` it is added.
 struct QuantizedProduct {
   static constexpr std::string_view name = "quantized_product";
   std::string spec;
@@ -92,15 +95,24 @@ struct QuantizedProduct {
   CodeFormat x_format = CodeFormat::e4m3, w_format = CodeFormat::e4m3;
   Shape x_box, w_box;
   bool accumulate = false, starts = false;
+  // The operand's codes are Quantize's transpose by this split; its box and scales are of the order before. 0: as is.
+  int x_split = 0, w_split = 0;
+  bool plus = false;
+  bool fast = false;  // a GPU may keep fewer bits of partial sums than f32 has
 
   void fields(auto&& v) const {
     v("spec", spec), v("dtype", name_of(dtype)), v("x", name_of(x_format)), v("x_box", to_string(x_box));
     v("w", name_of(w_format)), v("w_box", to_string(w_box));
     if (accumulate) v("accumulate", starts ? "starts" : "adds");
+    if (x_split) v("x_split", i64(x_split));
+    if (w_split) v("w_split", i64(w_split));
+    if (plus) v("plus", plus);
+    if (fast) v("fast", fast);
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const;  // 2 flops a product
+  std::string spec_before() const;         // with the letters of operands that are no transposes
   std::vector<Alias> aliases() const {
     if (accumulate) return {{0, 4, true}};
     return {};

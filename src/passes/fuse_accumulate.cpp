@@ -47,7 +47,7 @@ bool fuse_producer(Graph& g, size_t i, const std::vector<int>& uses) {
     fused.op = Einsum{e->spec, e->dtype, true, acc->starts};
     return true;
   }
-  if (const auto* e = producer.op.get_if<QuantizedProduct>(); e && !e->accumulate) {
+  if (const auto* e = producer.op.get_if<QuantizedProduct>(); e && !e->accumulate && !e->plus) {
     QuantizedProduct op = *e;
     op.accumulate = true, op.starts = acc->starts;
     fused.ins = producer.ins;

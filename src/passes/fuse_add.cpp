@@ -1,6 +1,7 @@
 // Additions that their last operand's producer does on the way:
 //   add(x w, bias)       -> an einsum with `bias`
 //   add(c, x w)          -> an einsum with `plus`: residual additions, sums of gradients through q, k and v
+//   add(c, codes)        -> the same by a product of codes
 //   add(c, norm's dx)    -> a norm's gradient with `residual`
 //   add(rows, rows)      -> sums of experts' rows of two parts of the tokens: the second adds
 // The producer's result must have no other use, and stand after the other operand: then the fused node can take the
@@ -10,6 +11,7 @@
 #include "ops/einsum.h"
 #include "ops/gather_rows.h"
 #include "ops/layer_norm.h"
+#include "ops/quantize.h"
 #include "ops/rms_norm.h"
 #include "passes/pass.h"
 
@@ -79,6 +81,17 @@ bool add_to_product(Node& n, const Addition& s) {
   return true;
 }
 
+bool add_to_product_of_codes(Node& n, const Addition& s) {
+  const auto* p = n.op.get_if<QuantizedProduct>();
+  if (!p || p->accumulate || p->plus) return false;
+  QuantizedProduct fused = *p;
+  fused.plus = true;
+  n.op = fused;
+  n.ins.push_back(s.other);
+  n.outs[0] = s.out;
+  return true;
+}
+
 template <class Norm>
 bool add_to_gradient_of(Node& n, const Addition& s) {
   const auto* norm = n.op.get_if<Norm>();
@@ -107,6 +120,8 @@ bool add_bias(Node& n, const Addition& s) {
 bool fuse_add(Graph& g) {
   return fuse_sums(g, [&](Node& n, const Addition& s) { return add_to_product(n, s) || add_to_rows(g, n, s); });
 }
+
+bool fuse_code_add(Graph& g) { return fuse_sums(g, add_to_product_of_codes); }
 
 bool fuse_residual(Graph& g) {
   return fuse_sums(g, [](Node& n, const Addition& s) {

@@ -34,9 +34,11 @@ std::vector<Pass> standard_passes(bool ring = false);
 bool erase_unit_axes(Graph& g);  // axes of one rank leave the types; relayouts over them vanish
 bool ring(Graph& g);             // attention's keys and values go round the context-parallel ranks, not gathered
 bool keep_repeated(Graph& g);    // what ops that `repeats` made is kept for the backward, not made again
+bool transpose_codes(Graph& g);  // products of codes sum over last dims
 bool fuse_accumulate(Graph& g);  // a gradient's producer adds straight into the accumulator
 bool fuse_bias(Graph& g);        // a bias is added by the product before it
 bool fuse_add(Graph& g);         // a sum is made by the product that gives its last term
+bool fuse_code_add(Graph& g);    // the same by products of codes
 bool fuse_residual(Graph& g);    // the same for the gradient of a norm
 bool fuse_bias_grad(Graph& g);   // an activation's or a norm's gradient adds up that of the bias before it
 bool fuse_loss(Graph& g);        // the vocabulary's maximum and sums read the logits once

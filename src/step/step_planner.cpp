@@ -228,6 +228,9 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   if (spec_.recompute.granularity != RecomputeConfig::Granularity::none) {
     out_.unrecomputed_bytes = activation_bytes(g);
     run(g, of, {recompute_pass(spec_.recompute)});
+    // What is made again gives other orders of codes than what was there before.
+    if (spec_.quantize.config.on() && !passes_off_.contains("transpose-codes"))
+      run(g, of, {{"transpose-codes", transpose_codes}});
   }
   if (spec_.offload.on) offload(g, of, built.piece.suffix);
   if (spec_.traffic.overlap_weights) run(g, of, {{"gather-ahead", gather_ahead}});  // when no other pass moves readers

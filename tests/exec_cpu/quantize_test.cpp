@@ -302,6 +302,8 @@ TEST(QuantizedProduct, multiplies_what_codes_stand_for) {
     added.push_back(random_tensor(c.to, c.shape, 13));
     expect_einsum(run_kernel(op, added, {true, false})[0], want, {}, c.spec + " starts");
     expect_einsum(run_kernel(op, added, {false, false})[0], want, added[4].x, c.spec + " adds");
+    op.accumulate = op.starts = false, op.plus = true;
+    expect_einsum(run_kernel(op, added, {.any_threads = false})[0], want, added[4].x, c.spec + " plus");
   }
 }
 

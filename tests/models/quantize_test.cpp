@@ -94,6 +94,16 @@ TEST_P(Recipes, give_the_same_step_under_every_layout) {
   }
 }
 
+// In which order codes lie is nothing that sums see.
+TEST_P(Recipes, give_the_same_bits_from_transposes) {
+  for (const Mesh& mesh : {make_mesh({}), make_mesh({1, 1, 2, 1})}) {
+    TrainingSpec spec = spec_of(recipes()[GetParam()], mesh, {mesh.num_ranks() > 1, Order::block, false}, 2);
+    const StepResult turned = step_of(spec);
+    spec.passes_off = {"transpose-codes"};
+    EXPECT_EQ(worst(step_of(spec), turned), 0);
+  }
+}
+
 // The codes are made again where the forward is, and are the same.
 TEST_P(Recipes, give_the_same_bits_with_recomputation) {
   using Granularity = RecomputeConfig::Granularity;

@@ -138,6 +138,42 @@ TEST(QuantizePass, knows_linear_layers_by_their_names) {
   EXPECT_EQ(forward.report.products, kLinears);
 }
 
+// Codes are transposed where a product sums over first dims, and given in the orders that are read.
+TEST(TransposeCodes, sums_over_last_dims) {
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
+  EXPECT_TRUE(transpose_codes(q.g));
+  verify(q.g);
+  const auto orders = [&](CodeOrders o) {
+    return count_ops<Quantize>(q.g, [&](const Quantize& op, const Node&) { return op.orders == o; });
+  };
+  EXPECT_EQ(orders(CodeOrders::both), 4 * 4 + kLinears);  // x and dy: for y or dx, and dw
+  EXPECT_EQ(orders(CodeOrders::as_is), kLinears);         // w in the forward
+  EXPECT_EQ(orders(CodeOrders::transposed), kLinears);    // and in the backward
+  int products = 0;
+  for (const Node& n : q.g.nodes)
+    if (const auto* p = n.op.get_if<QuantizedProduct>()) {
+      const auto [ins, outs] = split_spec(p->spec);
+      for (const std::string& letters : ins) {
+        const size_t summed = letters.find_first_not_of(outs[0]);
+        ASSERT_NE(summed, std::string::npos) << p->spec;
+        EXPECT_EQ(letters.find_first_of(outs[0], summed), std::string::npos) << p->spec;
+      }
+      ++products;
+    }
+  EXPECT_EQ(products, 3 * kLinears);
+  EXPECT_FALSE(transpose_codes(q.g));
+}
+
+// Without weight gradients nothing reads x or dy transposed.
+TEST(TransposeCodes, gives_no_order_that_nobody_reads) {
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise, .weight_gradients = false});
+  run_passes(q.g, standard_passes());
+  EXPECT_EQ(count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.orders == CodeOrders::both; }), 0);
+  EXPECT_EQ(
+      count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.orders == CodeOrders::transposed; }),
+      kLinears);
+}
+
 // The weight gradient is added straight into its accumulator.
 TEST(QuantizePass, accumulates_in_the_product) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});

@@ -154,7 +154,9 @@ class CpuBackend final : public Backend {
   std::optional<i64> host_bytes() const override { return std::nullopt; }
   // A bias costs the same before the product and after it. Its gradient is summed as well apart. A gradient is squared
   // best while it is in cache.
-  std::set<std::string> passes_off() const override { return {"fuse-bias", "fuse-bias-grad", "multi-tensor"}; }
+  std::set<std::string> passes_off() const override {
+    return {"fuse-bias", "fuse-bias-grad", "fuse-code-add", "multi-tensor", "transpose-codes"};
+  }
   std::unique_ptr<Interpreter> make_interpreter(const Plan& plan, const Coord& coord) const override {
     return std::make_unique<CpuInterpreter>(plan, coord, ranks_);
   }

@@ -6,6 +6,7 @@
 #include "base/rng.h"
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/box_rows.h"
+#include "exec/cpu/kernels/code_transpose.h"
 #include "exec/cpu/kernels/magnitude.h"
 #include "exec/cpu/kernels/strided.h"
 #include "quant/fp8_format.h"
@@ -136,32 +137,20 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
           [band, n = rows.bands()](const Args& a) { parallel_for(n, 1, [&](i64 i) { band(a, i); }); }};
 }
 
-// [rows, cols] -> [cols, rows], by tiles that stay in the cache.
-void transpose(const u8* x, i64 rows, i64 cols, u8* y) {
-  constexpr i64 kTile = 64;
-  parallel_for((cols + kTile - 1) / kTile, 1, [&](i64 tile) {
-    const i64 begin = tile * kTile, end = std::min(cols, begin + kTile);
-    for (i64 top = 0; top < rows; top += kTile)
-      for (i64 c = begin; c < end; ++c)
-        for (i64 r = top; r < std::min(rows, top + kTile); ++r) y[c * rows + r] = x[r * cols + c];
-  });
-}
-
 // What gives codes as they are, also or only transposed. `shape`: of x on this rank.
 Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
   if (op.orders == CodeOrders::as_is) return as_is;
-  i64 rows = 1, cols = 1;
-  for (size_t d = 0; d < shape.size(); ++d) (int(d) < op.split ? rows : cols) *= shape[d];
+  const auto [rows, columns] = matrix_of(shape, op.split);
   if (op.orders == CodeOrders::both)
-    return {as_is.workspace, [=](const Args& a) {
+    return {as_is.workspace, [=, rows = rows, columns = columns](const Args& a) {
               as_is.run(a);
-              transpose(a.out<u8>(0), rows, cols, a.out<u8>(2));
+              transpose_codes(a.out<u8>(0), rows, columns, a.out<u8>(2));
             }};
-  const i64 more = (rows * cols + 63) / 64 * 64;
-  return {more + as_is.workspace, [=](const Args& a) {
+  const i64 more = (rows * columns + 63) / 64 * 64;
+  return {more + as_is.workspace, [=, rows = rows, columns = columns](const Args& a) {
             const std::array<std::byte*, 2> outs = {a.workspace, a.outs[1]};
             as_is.run({a.ins, outs, a.workspace + more, a.first_micro_batch});
-            transpose(reinterpret_cast<const u8*>(a.workspace), rows, cols, a.out<u8>(0));
+            transpose_codes(reinterpret_cast<const u8*>(a.workspace), rows, columns, a.out<u8>(0));
           }};
 }
 

@@ -1,8 +1,10 @@
 // Kernel of QuantizedProduct: both operands decoded into the workspace, in f32 (f64 for f64 results), then Einsum's.
+// Transposes are turned back before: the sums are the same to the bit.
 #include <array>
 
 #include "exec/cpu/kernel.h"
 #include "exec/cpu/kernels/box_rows.h"
+#include "exec/cpu/kernels/code_transpose.h"
 #include "exec/cpu/kernels/strided.h"
 #include "quant/small_float.h"
 
@@ -46,23 +48,46 @@ class Decoder {
 
 constexpr i64 aligned(i64 bytes) { return (bytes + 63) / 64 * 64; }
 
+// An operand's codes in the order that its box and scales are of.
+class Order {
+ public:
+  Order(const Type& codes, const Shape& local, int split)
+      : type(turned_back(codes, split)), columns_(matrix_of(local, int(local.size()) - split)), turns_(split > 0) {}
+
+  const Type type;
+  i64 workspace() const { return turns_ ? aligned(columns_.first * columns_.second) : 0; }
+  const u8* operator()(const u8* codes, std::byte* workspace) const {
+    if (!turns_) return codes;
+    u8* out = reinterpret_cast<u8*>(workspace);
+    transpose_codes(codes, columns_.first, columns_.second, out);
+    return out;
+  }
+
+ private:
+  std::pair<i64, i64> columns_;  // rows and columns of the transpose
+  bool turns_;
+};
+
 template <class V>
 Kernel decoded(const QuantizedProduct& op, const Site& site) {
   constexpr DType dtype = dtype_of<V>::value;
-  std::vector<Type> ins = {site.ins[0], site.ins[2]};
+  const Order x_order(site.ins[0], site.in_shape(0), op.x_split), w_order(site.ins[2], site.in_shape(2), op.w_split);
+  std::vector<Type> ins = {x_order.type, w_order.type};
   ins[0].dtype = ins[1].dtype = dtype;
-  if (op.accumulate) ins.push_back(site.ins[4]);
-  const Kernel product = prepare(Einsum{op.spec, op.dtype, op.accumulate, op.starts},
-                                 Site{site.mesh, site.coord, ins, site.outs, site.ranks, site.tag});
-  const Decoder<V> x(op.x_format, site.in_shape(0), op.x_box), w(op.w_format, site.in_shape(2), op.w_box);
+  const bool adds = op.accumulate || op.plus;
+  if (adds) ins.push_back(site.ins[4]);
+  const Site plain{site.mesh, site.coord, ins, site.outs, site.ranks, site.tag};
+  const Kernel product = prepare(Einsum{op.spec_before(), op.dtype, op.accumulate, op.starts, op.plus}, plain);
+  const Decoder<V> x(op.x_format, plain.in_shape(0), op.x_box), w(op.w_format, plain.in_shape(1), op.w_box);
   const i64 x_bytes = aligned(count(site.in_shape(0)) * i64(sizeof(V))),
             w_bytes = aligned(count(site.in_shape(2)) * i64(sizeof(V)));
-  return {x_bytes + w_bytes + product.workspace, [=, adds = op.accumulate](const Args& a) {
-            std::byte *x_at = a.workspace, *w_at = x_at + x_bytes;
-            x.run(a.in<u8>(0), a.in<float>(1), reinterpret_cast<V*>(x_at));
-            w.run(a.in<u8>(2), a.in<float>(3), reinterpret_cast<V*>(w_at));
+  const i64 behind = std::max({product.workspace, x_order.workspace(), w_order.workspace()});
+  return {x_bytes + w_bytes + behind, [=](const Args& a) {
+            std::byte *x_at = a.workspace, *w_at = x_at + x_bytes, *rest = w_at + w_bytes;
+            x.run(x_order(a.in<u8>(0), rest), a.in<float>(1), reinterpret_cast<V*>(x_at));
+            w.run(w_order(a.in<u8>(2), rest), a.in<float>(3), reinterpret_cast<V*>(w_at));
             const std::array<std::byte*, 3> operands = {x_at, w_at, adds ? a.ins[4] : nullptr};
-            product.run({std::span(operands).first(adds ? 3 : 2), a.outs, w_at + w_bytes, a.first_micro_batch});
+            product.run({std::span(operands).first(adds ? 3 : 2), a.outs, rest, a.first_micro_batch});
           }};
 }
 
