@@ -99,7 +99,8 @@ class Quantizing {
     const Einsum* e = plain_product(n);
     const Coded x = coded(*job.layer, n.ins[0], job.product, a, job.node),
                 w = coded(*job.layer, n.ins[1], job.product, b, job.node);
-    const QuantizedProduct op{e->spec, e->dtype, x.coding.format, w.coding.format, x.coding.box, w.coding.box};
+    QuantizedProduct op{e->spec, e->dtype, x.coding.format, w.coding.format, x.coding.box, w.coding.box};
+    op.fast = job.product == Product::forward && reads_amax(x.coding.scaling);  // as Transformer Engine
     const std::vector<Value> ins = {x.codes, x.scale_inv, w.codes, w.scale_inv};
     const Type type = op.infer(infer_args(g_, ins, n.phase)).at(0), &was = g_.type(n.outs[0]);
     check(type == was, "{}: the product of codes is {}, of values {}", job.layer->name, to_string(type),
@@ -245,6 +246,11 @@ std::string_view name_of_recipe(const QuantizeConfig& c) {
   constexpr std::string_view names[] = {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"};
   if (c.is_fp4()) return c.fp4_recipe == QuantizeConfig::Fp4Recipe::nvfp4 ? "nvfp4" : "custom";
   return names[int(c.recipe)];
+}
+
+bool is_built_for_gpus(const QuantizeConfig& c) {
+  using Recipe = QuantizeConfig::Recipe;
+  return !c.is_fp4() && (c.recipe == Recipe::delayed || c.recipe == Recipe::tensorwise);
 }
 
 QuantizeReport& QuantizeReport::operator+=(const QuantizeReport& o) {

@@ -31,6 +31,7 @@ std::string to_string(const GemmProblem& p) {
   if (p.batch > 1) text += fmt::format(" batch {} by {}", p.batch, fmt::join(p.batch_stride, ":"));
   if (p.adds) text += " adds";
   if (p.bias) text += " bias";
+  if (p.fast) text += " fast";
   if (p.alignment != 256) text += fmt::format(" aligned to {}", p.alignment);
   return text;
 }
@@ -45,8 +46,22 @@ ProductBatch split_batch(std::vector<Loop> loops) {
   return b;
 }
 
+// Hopper multiplies codes with the summed dim dense in both operands, in rows of whole 16 bytes.
+static bool is_library_kind_of_codes(const GemmProblem& p) {
+  constexpr i64 kBytes = 16;
+  const GemmSpec& s = p.spec;
+  const DType y = s.c.dtype;
+  const bool types = is_coded(s.a.dtype) && is_coded(s.b.dtype) && (y == DType::bf16 || y == DType::f32) &&
+                     !(s.a.dtype == DType::f8_e5m2 && s.b.dtype == DType::f8_e5m2);
+  const bool dense = s.a.col == 1 && s.b.row == 1 && s.c.col == 1 && s.a.row >= s.k && s.b.col >= s.k && s.c.row >= s.n;
+  const bool aligned = s.k % kBytes == 0 && s.a.row % kBytes == 0 && s.b.col % kBytes == 0 &&
+                       s.n * size_of(y) % kBytes == 0 && s.c.row * size_of(y) % kBytes == 0;
+  return types && dense && aligned && p.batch == 1 && !p.bias;
+}
+
 bool is_library_kind(const GemmProblem& p) {
   const GemmSpec& s = p.spec;
+  if (is_coded(s.a.dtype)) return is_library_kind_of_codes(p);
   const DType x = s.a.dtype, y = s.c.dtype;
   const bool types = s.b.dtype == x && (x == DType::f32 || x == DType::bf16) && (y == x || y == DType::f32);
   return types && s.c.col == 1 && is_dense(s.b, s.k, s.n) && is_dense(s.a, s.m, s.k) && is_dense(s.c, s.m, s.n);

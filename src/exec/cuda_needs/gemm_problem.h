@@ -17,6 +17,7 @@ struct GemmProblem {
   bool adds = false;                  // whether run() will be given a matrix to add
   bool bias = false;                  // whether run() will be given a bias
   i64 alignment = 256;                // bytes; run()'s addresses are multiples of it
+  bool fast = false;                  // of codes: partial sums may keep fewer bits than f32 has
 };
 
 std::string to_string(const GemmProblem& problem);
@@ -28,8 +29,12 @@ struct ProductBatch {
 };
 ProductBatch split_batch(std::vector<Loop> loops);
 
+// Whether an operand is of codes of fp8, which have a scale in device memory.
+constexpr bool is_coded(DType t) { return t == DType::f8_e4m3 || t == DType::f8_e5m2; }
+
 // Whether the library has such products: f32 or bf16 operands of one type, y of that type or f32; a and b dense along
-// rows or columns. Of sizes it may still have none.
+// rows or columns. Or codes of fp8, y bf16 or f32; the dim that is summed over is dense. Of sizes it may still have
+// none.
 bool is_library_kind(const GemmProblem& problem);
 
 EinsumOperands operands_of(const Einsum& op, const LocalNode& node);

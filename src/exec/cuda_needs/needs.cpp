@@ -4,6 +4,7 @@
 
 #include "exec/cuda_needs/attention_node.h"
 #include "exec/cuda_needs/attention_padding.h"
+#include "exec/cuda_needs/code_product.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
@@ -38,6 +39,16 @@ i64 bytes(const Einsum& op, const Asked& a) {
   if (!problem) return 0;
   if (const auto parts = parts_product(*problem)) return parts->bytes() + a.library.product(parts->product).value_or(0);
   return is_library_kind(*problem) ? a.library.product(*problem).value_or(0) : 0;
+}
+
+i64 bytes(const QuantizedProduct& op, const Asked& a) {
+  if (!has_two_scales(op, a.node)) {
+    const DecodedProduct p = decoded_product(op, a.node);
+    return p.x_bytes + p.w_bytes +
+           bytes(p.product, {{a.node.mesh, a.node.coord, p.ins, a.node.outs, a.node.gpu}, a.library});
+  }
+  const auto product = code_product(op, a.node);
+  return product ? a.library.product(product->problem).value_or(0) : 0;
 }
 
 i64 sum_bytes(const Sum& op, const LocalNode& node) {

@@ -101,7 +101,9 @@ double FactsClock::without_facts(const KernelKind& kind) const {
   if (kind.table == KernelKind::Table::memory)
     return kind.work / (facts_.hbm_gbps * 1e9 * at(facts_.memory_curve, kind.work, kShare));
   const auto peak = facts_.peak_tflops.find("bf16");
-  const double tflops = peak == facts_.peak_tflops.end() ? 100 : peak->second;
+  constexpr double kOfCodes = 2;  // tensor cores take twice as many numbers of half the bits
+  const double tflops =
+      (peak == facts_.peak_tflops.end() ? 100 : peak->second) * (kind.form.starts_with("f8") ? kOfCodes : 1);
   return kind.work / (tflops * 1e12 * kShare);
 }
 

@@ -43,18 +43,24 @@ std::string dtypes(const std::vector<Type>& types) {
   return fmt::format("{}", fmt::join(names, ","));
 }
 
-std::optional<KernelKind> product(const Einsum& op, const Operands& o) {
-  const auto [ins, outs] = split_spec(op.spec);
+// w: which input is the second factor. adds: what is told of terms beside the product.
+std::optional<KernelKind> product(const std::string& spec, size_t w, const std::string& adds, const Operands& o) {
+  const auto [ins, outs] = split_spec(spec);
   const EinsumPlan plan = plan_einsum(
-      {{ins[0], o.in[0]}, {ins[1], o.in[1]}, {outs[0], o.out[0]}, {o.ins[0].dtype, o.ins[1].dtype, o.outs[0].dtype}});
+      {{ins[0], o.in[0]}, {ins[1], o.in[w]}, {outs[0], o.out[0]}, {o.ins[0].dtype, o.ins[w].dtype, o.outs[0].dtype}});
   if (plan.kind != EinsumPlan::kGemm) return {};
   const GemmSpec& g = plan.gemm;
   KernelKind k{KernelKind::Table::product, {}, {g.m, g.n, g.k}, 2.0 * double(g.m) * double(g.n) * double(g.k)};
   for (const Loop& l : plan.outer) k.work *= double(l.n);
-  k.form = fmt::format("{} -> {}, {}{}{}{}{}", name_of(g.a.dtype), name_of(g.c.dtype), g.a.col == 1 ? 'n' : 't',
-                       g.b.col == 1 ? 'n' : 't', op.accumulate || op.plus ? ", adds" : "", op.bias ? ", bias" : "",
-                       plan.outer.empty() ? "" : ", batch");
+  k.form = fmt::format("{} -> {}, {}{}{}{}", name_of(g.a.dtype), name_of(g.c.dtype), g.a.col == 1 ? 'n' : 't',
+                       g.b.col == 1 ? 'n' : 't', adds, plan.outer.empty() ? "" : ", batch");
   return k;
+}
+std::optional<KernelKind> product(const Einsum& op, const Operands& o) {
+  return product(op.spec, 1, fmt::format("{}{}", op.accumulate || op.plus ? ", adds" : "", op.bias ? ", bias" : ""), o);
+}
+std::optional<KernelKind> product(const QuantizedProduct& op, const Operands& o) {
+  return product(op.spec, 2, op.accumulate || op.plus ? ", adds" : "", o);
 }
 
 // q: the input q, or qkv if packed.
@@ -91,6 +97,8 @@ KernelKind kind_of(const Plan& plan, const Program& program, const Instruction& 
   const Cost cost = cost_of(plan, program, in);
   if (const auto* e = in.op.get_if<Einsum>())
     if (auto kind = product(*e, o)) return *kind;
+  if (const auto* q = in.op.get_if<QuantizedProduct>())
+    if (auto kind = product(*q, o)) return *kind;
   if (const auto* a = in.op.get_if<Attention>()) return attention(Attention::name, a->at, o, o.out[0], 0, cost.flops);
   if (const auto* a = in.op.get_if<AttentionGrad>())
     return attention(AttentionGrad::name, a->at, o, o.in[0], 1, cost.flops);

@@ -8,7 +8,6 @@ static Kernel not_built(std::string_view op) { fail("[{}] fp8 and fp4 are not bu
 Kernel prepare(const Amax& op, const Site&) { return not_built(op.name); }
 Kernel prepare(const Quantize& op, const Site&) { return not_built(op.name); }
 Kernel prepare(const RotateTokens& op, const Site&) { return not_built(op.name); }
-Kernel prepare(const QuantizedProduct& op, const Site&) { return not_built(op.name); }
 Kernel prepare(const CollectAmax& op, const Site&) { return not_built(op.name); }
 Kernel prepare(const DelayedScale& op, const Site&) { return not_built(op.name); }
 

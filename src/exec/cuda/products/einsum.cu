@@ -1,5 +1,7 @@
 #include "exec/cuda/products/einsum.h"
 
+#include <cuda_fp8.h>
+
 #include "exec/cuda/launch.cuh"
 
 namespace megalith::cuda {
@@ -80,17 +82,22 @@ static __device__ u32 mixed(u64 i, u32 seed) {
 }
 
 template <class T>
-static __global__ void normal_kernel(T* x, i64 n, u32 seed) {
+static __global__ void normal_kernel(T* x, i64 n, u32 seed, float scale = 1) {
   for (i64 i = i64(blockIdx.x) * kThreads + threadIdx.x; i < n; i += i64(gridDim.x) * kThreads) {
     const float u = (float(mixed(u64(i), seed)) + 1) * 0x1p-32f, v = float(mixed(u64(i), ~seed)) * 0x1p-32f;
-    x[i] = T(sqrtf(-2 * __logf(u)) * __cosf(6.2831853f * v));
+    x[i] = T(scale * sqrtf(-2 * __logf(u)) * __cosf(6.2831853f * v));
   }
 }
 
 void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream) {
   if (n == 0) return;
   const int blocks = int(std::min<i64>((n + kThreads - 1) / kThreads, 4096));
-  if (dtype == DType::f32)
+  constexpr float kDeviation = 6;  // of what is quantized: the largest of a billion
+  if (dtype == DType::f8_e4m3)
+    normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e4m3*>(x), n, seed, 448 / kDeviation);
+  else if (dtype == DType::f8_e5m2)
+    normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_fp8_e5m2*>(x), n, seed, 57344 / kDeviation);
+  else if (dtype == DType::f32)
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<float*>(x), n, seed);
   else
     normal_kernel<<<blocks, kThreads, 0, stream>>>(static_cast<__nv_bfloat16*>(x), n, seed);

@@ -26,7 +26,7 @@ struct EinsumPointers {
 };
 void launch(const EinsumLaunch& l, const EinsumPointers& p, cudaStream_t stream);
 
-// n numbers, normally distributed, the same for the same seed; f32 or bf16.
+// n numbers, normally distributed, the same for the same seed; f32, bf16 or codes of such, scaled to fill the format.
 void fill_normal(void* x, DType dtype, i64 n, u32 seed, cudaStream_t stream);
 
 }  // namespace megalith::cuda

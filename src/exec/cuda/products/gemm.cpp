@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "exec/cuda/products/gemm_choices.h"
 #include "exec/cuda/products/gemm_clock.h"
+#include "exec/cuda/products/gemm_layout.h"
 #include "exec/cuda/products/gemm_rows.h"
 #include "exec/cuda/products/gemm_variants.h"
 
@@ -30,43 +31,6 @@ void check_blas(cublasStatus_t status, const char* what, const std::string& prob
         cublasLtGetStatusString(status));
 }
 
-// A matrix as the library sees it: column-major, of the transposed matrix, or transposed once more on reading.
-struct View {
-  i64 rows = 0, cols = 0, ld = 0;
-  cublasOperation_t op = CUBLAS_OP_N;
-};
-View transposed(const Matrix& m, i64 rows, i64 cols) {
-  if (m.col == 1) return {cols, rows, m.row, CUBLAS_OP_N};
-  if (m.row == 1) return {rows, cols, m.col, CUBLAS_OP_T};
-  return {rows, cols, 0, CUBLAS_OP_N};
-}
-
-cudaDataType type_of(DType t) { return t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF; }
-
-struct Layout {
-  cublasLtMatrixLayout_t it = nullptr;
-  ~Layout() {
-    if (it) cublasLtMatrixLayoutDestroy(it);
-  }
-  cublasStatus_t make(DType t, const View& v, i64 batch, i64 stride) {
-    cublasStatus_t status = cublasLtMatrixLayoutCreate(&it, type_of(t), u64(v.rows), u64(v.cols), v.ld);
-    const i32 count = i32(batch);
-    if (status == CUBLAS_STATUS_SUCCESS)
-      status = cublasLtMatrixLayoutSetAttribute(it, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &count, sizeof count);
-    if (status == CUBLAS_STATUS_SUCCESS)
-      status =
-          cublasLtMatrixLayoutSetAttribute(it, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET, &stride, sizeof stride);
-    return status;
-  }
-};
-
-struct Preference {
-  cublasLtMatmulPreference_t it = nullptr;
-  ~Preference() {
-    if (it) cublasLtMatmulPreferenceDestroy(it);
-  }
-};
-
 }  // namespace
 
 struct Gemm::Library {
@@ -82,6 +46,10 @@ struct Gemm::Library {
   void set(cublasLtMatmulDescAttributes_t what, const T& value) {
     check_blas(cublasLtMatmulDescSetAttribute(product, what, &value, sizeof value), "describing it", key);
   }
+  bool coded() const { return is_coded(problem.spec.a.dtype); }
+  void set_scales(const void* of_a, const void* of_b) {
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_POINTER, of_b), set(CUBLASLT_MATMUL_DESC_B_SCALE_POINTER, of_a);
+  }
   cublasStatus_t enqueue(const GemmArgs& args, const cublasLtMatmulAlgo_t& with);
   std::string name_of_way(const cublasLtMatmulAlgo_t& algo) const;
   Sample measure(const GemmArgs& args, const cublasLtMatmulAlgo_t& with, double settle, double ms);
@@ -96,7 +64,7 @@ struct Gemm::Library {
   GemmProblem problem;
   std::string key;
   cublasLtMatmulDesc_t product = nullptr;
-  Layout left, right, y;                         // the library's: of b, a and y
+  LibraryLayout left, right, y;                  // the library's: of b, a and y
   std::vector<cublasLtMatmulAlgo_t> algorithms;  // the library's suggestions, then variants
   std::vector<int> tiles_of_variants;
   cublasLtMatmulAlgo_t algorithm{};
@@ -113,6 +81,10 @@ void Gemm::Library::describe(const View& lt_a, const View& lt_b, const View& lt_
     set(CUBLASLT_MATMUL_DESC_EPILOGUE, CUBLASLT_EPILOGUE_BIAS), set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, address);
     set(CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type_of(s.c.dtype));
   }
+  if (coded()) {
+    const void* address = reinterpret_cast<const void*>(problem.alignment);
+    set_scales(address, address), set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t(problem.fast));
+  }
   const auto [a_stride, b_stride, y_stride] = problem.batch_stride;
   check_blas(left.make(s.b.dtype, lt_a, problem.batch, b_stride), "describing b", key);
   check_blas(right.make(s.a.dtype, lt_b, problem.batch, a_stride), "describing a", key);
@@ -121,7 +93,7 @@ void Gemm::Library::describe(const View& lt_a, const View& lt_b, const View& lt_
 
 // The library's own list, best first as it believes; none if it has no kernel for this.
 void Gemm::Library::suggest() {
-  Preference p;
+  LibraryPreference p;
   check_blas(cublasLtMatmulPreferenceCreate(&p.it), "looking for algorithms", key);
   const auto prefer = [&](cublasLtMatmulPreferenceAttributes_t what, auto value) {
     check_blas(cublasLtMatmulPreferenceSetAttribute(p.it, what, &value, sizeof value), "looking for algorithms", key);
@@ -167,6 +139,7 @@ bool Gemm::Library::use_stored() {
 cublasStatus_t Gemm::Library::enqueue(const GemmArgs& args, const cublasLtMatmulAlgo_t& with) {
   const float one = 1, beta = args.plus ? 1 : 0;
   if (problem.bias) set(CUBLASLT_MATMUL_DESC_BIAS_POINTER, args.bias);
+  if (coded()) set_scales(args.a_scale, args.b_scale);
   return cublasLtMatmul(device.blas(), product, &one, args.b, left.it, args.a, right.it, &beta,
                         args.plus ? args.plus : args.y, y.it, args.y, y.it, &with, args.workspace, workspace,
                         args.stream);
@@ -175,8 +148,8 @@ cublasStatus_t Gemm::Library::enqueue(const GemmArgs& args, const cublasLtMatmul
 // What decides how much power an algorithm takes: types, orientations, tiles; not the sizes.
 std::string Gemm::Library::name_of_way(const cublasLtMatmulAlgo_t& algo) const {
   const GemmSpec& s = problem.spec;
-  return fmt::format("{} {} {} {} {}", name_of(s.a.dtype), name_of(s.c.dtype), s.a.col == 1, s.b.col == 1,
-                     settings(algo));
+  return fmt::format("{} {} {} {} {} {} {}", name_of(s.a.dtype), name_of(s.b.dtype), name_of(s.c.dtype), s.a.col == 1,
+                     s.b.col == 1, problem.fast, settings(algo));
 }
 
 // Back-to-back runs for about `ms`, after about `settle` ms of them.
@@ -248,10 +221,11 @@ void Gemm::use_algorithm(int algorithm) { lt_->algorithm = lt_->algorithms.at(si
 
 int Gemm::add_variants() {
   const GemmSpec& s = lt_->problem.spec;
-  if (!lt_->tiles_of_variants.empty() || lt_->device.capability() != 90 || s.a.dtype != DType::bf16 ||
+  if (!lt_->tiles_of_variants.empty() || lt_->device.capability() != 90 || s.a.dtype == DType::f32 ||
       lt_->problem.batch > 1)
     return 0;
-  const TiledProduct product{s.n, s.m, s.k, lt_->device.sms()};
+  // Of codes twice as many terms take a cycle.
+  const TiledProduct product{s.n, s.m, lt_->coded() ? s.k / 2 : s.k, lt_->device.sms()};
   const int most = int(std::min<double>(kMostVariants, kVariantsFlops / lt_->flops()));
   const auto possible = [this](const cublasLtMatmulAlgo_t& a) { return lt_->can_run(a); };
   for (const Variant& v : variants(lt_->algorithms, product, most, possible))

@@ -15,11 +15,13 @@ namespace megalith::cuda {
 
 // Device memory. `plus`: what is added, in y's type and layout, y itself if that is added to in place; null: nothing.
 // `bias`: n numbers of y's type, added to each row of y. A bf16 y that something is added to may be rounded before as
-// well, as by two ops: the library's kernels do that.
+// well, as by two ops: the library's kernels do that. `a_scale`, `b_scale`: of operands of codes, which stand for their
+// product with this f32.
 struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;
   const std::byte *plus = nullptr, *bias = nullptr;
+  const std::byte *a_scale = nullptr, *b_scale = nullptr;
   std::byte* workspace = nullptr;  // 256-byte aligned, workspace() bytes
   cudaStream_t stream = nullptr;
 };
@@ -33,8 +35,8 @@ class Gemm {
   Gemm(const Gemm&) = delete;
   Gemm& operator=(const Gemm&) = delete;
 
-  // Whether the library has this product: f32 or bf16 operands of one type, y of that type or f32; a and b dense along
-  // rows or columns. The rest of the functions are for possible products only.
+  // Whether the library has this product (is_library_kind) in these sizes. The rest of the functions are for possible
+  // products only.
   bool possible() const;
   i64 workspace() const;              // bytes: the most that any of the algorithms needs
   bool chosen() const;                // by measurement, now or earlier, or there is nothing to choose
@@ -42,7 +44,7 @@ class Gemm {
   void use_algorithm(int algorithm);  // the library's first suggestion is 0
 
   // Adds ways that the library does not suggest, with tiles that cut this product better (gemm_variants.h), to the
-  // algorithms; how many, 0 if they are there. Large products of bf16 on Hopper have some.
+  // algorithms; how many, 0 if they are there. Large products of bf16 and of codes on Hopper have some.
   int add_variants();
 
   // Enqueues. Error naming the problem if the library refuses.

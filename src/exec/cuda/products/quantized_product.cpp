@@ -1,0 +1,92 @@
+// Kernel of QuantizedProduct. With one scale an operand: cuBLASLt's product of codes, which reads both scales in device
+// memory. Else both operands are decoded into the workspace, and multiplied as values are.
+#include <algorithm>
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda/products/decode.h"
+#include "exec/cuda/products/einsum.h"
+#include "exec/cuda/products/gemm.h"
+#include "exec/cuda_needs/code_product.h"
+
+namespace megalith::cuda {
+
+namespace {
+
+// i: of the codes among the node's inputs. split: by which they are a transpose; boxes and scales are of the order
+// before.
+DecodeLaunch decode_of(const Site& site, int i, Shape box, int split, DType to) {
+  const Shape shape = site.in_shape(i), grid = site.in_shape(i + 1);
+  check(shape.size() <= size_t(DecodeLaunch::kMostDims),
+        "[quantized_product] {} dims, more than the {} that there is "
+        "room for",
+        shape.size(), DecodeLaunch::kMostDims);
+  std::vector<i64> strides(grid.size());
+  i64 stride = 1;
+  for (size_t d = grid.size(); d-- > 0; stride *= grid[d]) strides[d] = stride;
+  std::rotate(box.begin(), box.begin() + split, box.end());
+  std::rotate(strides.begin(), strides.begin() + split, strides.end());
+  DecodeLaunch l{site.ins[size_t(i)].dtype, to, count(shape), int(shape.size())};
+  for (size_t d = 0; d < shape.size(); ++d) l.size[d] = shape[d], l.box[d] = box[d], l.stride[d] = strides[d];
+  return l;
+}
+
+Kernel by_values(const QuantizedProduct& op, const Site& site) {
+  const DecodedProduct p = decoded_product(op, site);
+  const Kernel product =
+      prepare(p.product, Site(site.mesh, site.coord, p.ins, site.outs, site.device, site.comms, site.tag));
+  const DecodeLaunch x = decode_of(site, 0, op.x_box, op.x_split, p.dtype),
+                     w = decode_of(site, 2, op.w_box, op.w_split, p.dtype);
+  const auto with_values = [=, adds = op.accumulate || op.plus](const Args& a, const auto& f) {
+    const std::array<std::byte*, 3> ins = {a.workspace, a.workspace + p.x_bytes, adds ? a.ins[4] : nullptr};
+    Args inner = a;
+    inner.ins = std::span(ins).first(adds ? 3 : 2), inner.workspace = ins[1] + p.w_bytes;
+    f(inner);
+  };
+  const auto run = [=](const Args& a) {
+    launch(x, a.ins[0], a.in<float>(1), a.workspace, a.stream);
+    launch(w, a.ins[2], a.in<float>(3), a.workspace + p.x_bytes, a.stream);
+    with_values(a, product.run);
+  };
+  Kernel out{p.x_bytes + p.w_bytes + product.workspace, run};
+  if (product.tune) out.tune = [=](const Args& a) { with_values(a, product.tune); };
+  return out;
+}
+
+Kernel by_codes(const QuantizedProduct& op, const Site& site) {
+  const std::optional<CodeProduct> product = code_product(op, site);
+  if (!product) return {0, [](const Args&) {}};
+  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem);
+  check(gemm->possible(), "[{}] cuBLASLt has no product of fp8 {} on this GPU: train in bf16, or give --device cpu",
+        op.name, to_string(product->problem));
+  const size_t left = product->swapped ? 2 : 0, right = 2 - left;
+  const auto args = [=, adds = op.accumulate, starts = op.starts, plus = op.plus](const Args& a) {
+    GemmArgs g{a.ins[left], a.ins[right], a.outs[0]};
+    if (plus || (adds && !(a.first_micro_batch && starts))) g.plus = a.ins[4];
+    g.a_scale = a.ins[left + 1], g.b_scale = a.ins[right + 1];
+    g.workspace = a.workspace, g.stream = a.stream;
+    return g;
+  };
+  const GemmSpec& s = product->problem.spec;
+  const std::array<i64, 3> counts = {s.m * s.k, s.k * s.n, count(site.out_shape(0))};
+  const std::array<DType, 3> types = {s.a.dtype, s.b.dtype, s.c.dtype};
+  const auto tune = [=, plus = op.plus](Args a) {
+    if (!gemm->chosen()) {
+      fill_normal(a.ins[left], types[0], counts[0], 1, a.stream);
+      fill_normal(a.ins[right], types[1], counts[1], 2, a.stream);
+      fill_normal(a.outs[0], types[2], counts[2], 3, a.stream);
+      if (plus) fill_normal(a.ins[4], types[2], counts[2], 4, a.stream);
+      for (const size_t i : {1, 3}) fill_normal(a.ins[i], DType::f32, 1, 4, a.stream);
+    }
+    a.first_micro_batch = false;
+    gemm->tune(args(a));
+  };
+  return Kernel{gemm->workspace(), [=](const Args& a) { gemm->run(args(a)); }, tune};
+}
+
+}  // namespace
+
+Kernel prepare(const QuantizedProduct& op, const Site& site) {
+  return has_two_scales(op, site) ? by_codes(op, site) : by_values(op, site);
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,31 @@
+// How a product of codes is computed on a GPU: with one scale an operand as one of cuBLASLt's products of fp8. Else
+// both operands are decoded, and their values multiplied.
+#pragma once
+#include <optional>
+
+#include "exec/cuda_needs/gemm_problem.h"
+#include "ops/quantize.h"
+
+namespace megalith::cuda {
+
+struct CodeProduct {
+  GemmProblem problem;
+  bool swapped = false;  // w is the left operand
+};
+
+// Nothing: the result has no elements. Error if the library does not take these sizes.
+std::optional<CodeProduct> code_product(const QuantizedProduct& op, const LocalNode& node);
+
+// Whether both operands are of fp8, with one scale for all that the rank has.
+bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);
+
+// The product of values. They are bf16 where the scales are powers of two, so that no bit is lost: of fp8. Else f32.
+struct DecodedProduct {
+  DType dtype = DType::f32;
+  Einsum product;
+  std::vector<Type> ins;         // of the product
+  i64 x_bytes = 0, w_bytes = 0;  // of the values, a multiple of 256 each
+};
+DecodedProduct decoded_product(const QuantizedProduct& op, const LocalNode& node);
+
+}  // namespace megalith::cuda
