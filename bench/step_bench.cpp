@@ -36,6 +36,7 @@ struct Flags {
   std::string facts;
   i64 layers = 12, hidden = 768, ffn = 0, heads = 12, kv = 0, vocab = 50257, seq = 0, batch = 1, steps = 5;
   OffloadConfig offload;
+  QuantizeConfig quantize;
   DeviceOptions device;
 };
 
@@ -56,6 +57,10 @@ void list_fields(Flags& c, config::FieldList& f) {
   f.add("fine-grained-activation-offloading", c.offload.on, "Activations go to the host's memory and back.");
   f.add("offload-modules", c.offload.modules, "Whose; left out: what the bus carries.");
   f.add("activation-offload-fraction", c.offload.fraction, "How much of them.");
+  f.add("fp8-format", c.quantize.format, {"none", "hybrid", "e4m3", "e5m2"}, "Products of linear layers in fp8.");
+  f.add("fp8-recipe", c.quantize.recipe, {"delayed", "tensorwise", "blockwise", "mxfp8", "custom"},
+        "What has a scale.");
+  f.add("fp8-amax-history-len", c.quantize.amax_history_len, "delayed: steps whose largest values are remembered.");
   list_fields(c.device, f);
 }
 
@@ -107,6 +112,7 @@ StepSpec step_spec(const Flags& f, const ModelConfig& model, i64 batch, DType dt
   s.mode.batch = batch, s.mode.precision = computing_in(dtype);
   s.passes_off = {f.passes_off.begin(), f.passes_off.end()};
   s.offload = f.offload;
+  s.quantize.config = f.quantize, s.quantize.num_layers = model.num_layers;
   return s;
 }
 
@@ -188,6 +194,12 @@ class StepBench {
     const Type& first = p.buffers[(in.outs.empty() ? in.ins : in.outs)[0]].type;
     if (const auto* e = in.op.get_if<Einsum>())
       return fmt::format("einsum {}{} -> {}", e->spec, e->accumulate ? " +=" : "", to_string(first.shape));
+    if (const auto* q = in.op.get_if<QuantizedProduct>())
+      return fmt::format("codes {} {} {}{} -> {}", name_of(q->x_format), name_of(q->w_format), q->spec,
+                         q->accumulate ? " +=" : "", to_string(first.shape));
+    if (const auto* q = in.op.get_if<Quantize>())
+      return fmt::format("quantize {} {} -> {}", name_of(q->orders), to_string(p.buffers[in.ins[0]].type.shape),
+                         name_of(first.dtype));
     return fmt::format("{} {} -> {}", in.op.name(), in.phase == Phase::update ? "(update)" : "", name_of(first.dtype));
   }
 
