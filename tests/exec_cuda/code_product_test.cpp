@@ -141,6 +141,32 @@ Coded in_boxes(CodeFormat format, const Shape& shape, const Shape& box, int spli
 
 }  // namespace
 
+// Blocks of 128 along the sum, and squares of weights: of a layer's three products, with heads and with scales that
+// fill no four.
+TEST(CodeProduct, multiplies_blocks_of_codes) {
+  struct Blocks {
+    Case c;
+    Shape x, x_box, w, w_box;  // before the transposes
+  };
+  for (const Blocks& b :
+       {Blocks{{"sbh,fh->sbf", {}, {}, DType::bf16}, {9, 2, 384}, {1, 1, 128}, {256, 384}, {128, 128}},
+        Blocks{{"sbh,nfh->sbnf", {}, {}, DType::bf16}, {9, 2, 256}, {1, 1, 128}, {4, 64, 256}, {2, 64, 128}},
+        Blocks{{"sbnf,hnf->sbh", {}, {}, DType::bf16, 0, 2}, {10, 2, 4, 64}, {1, 1, 2, 64}, {4, 64, 384}, {2, 64, 128}},
+        Blocks{{"fsb,hsb->fh", {}, {}, DType::f32, 2, 2}, {256, 1, 96}, {128, 1, 1}, {256, 1, 48}, {128, 1, 1}}}) {
+    const Coded x = in_boxes(CodeFormat::e4m3, b.x, b.x_box, b.c.x_split, 40),
+                w = in_boxes(CodeFormat::e4m3, b.w, b.w_box, b.c.w_split, 50);
+    QuantizedProduct op{b.c.spec, b.c.to, CodeFormat::e4m3, CodeFormat::e4m3, b.x_box, b.w_box};
+    op.x_split = b.c.x_split, op.w_split = b.c.w_split;
+    const Want want = naive(b.c.spec, x.values, w.values);
+    std::vector<Tensor> ins = operands(x, w);
+    const Tensor y = run_kernel(op, ins, {.any_threads = false})[0];
+    expect_product(y, want, {}, 0x1p-13, b.c.spec);
+    ins.push_back(random_tensor(b.c.to, y.type.shape, 60));
+    op.accumulate = op.starts = true;
+    expect_product(run_kernel(op, ins, {false, false})[0], want, ins[4].x, 0x1p-13, b.c.spec + " adds");
+  }
+}
+
 // With several scales an operand values are multiplied: those of fp8 are exact in bf16, those of fp4 in f32.
 TEST(CodeProduct, decodes_what_has_many_scales) {
   struct Boxes {

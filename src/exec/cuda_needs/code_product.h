@@ -1,5 +1,5 @@
-// How a product of codes is computed on a GPU: with one scale an operand as one of cuBLASLt's products of fp8. Else
-// both operands are decoded, and their values multiplied.
+// How a product of codes is computed on a GPU: with one scale an operand, or for blocks of 128, as one of cuBLASLt's
+// products of fp8. Else both operands are decoded, and their values multiplied.
 #pragma once
 #include <optional>
 
@@ -8,13 +8,25 @@
 
 namespace megalith::cuda {
 
-struct CodeProduct {
-  GemmProblem problem;
-  bool swapped = false;  // w is the left operand
+// An operand's scales as the library reads them: [rows, columns], rows `pitch` apart; and where each is in scale_inv.
+struct ScaleOrder {
+  i64 rows = 0, columns = 0, pitch = 0;
+  i64 row_stride = 0, column_stride = 0;
+  bool is_there() const { return column_stride == 1 && row_stride == pitch; }
+  i64 bytes() const { return is_there() ? 0 : (rows * pitch * i64(sizeof(float)) + 255) / 256 * 256; }
 };
 
-// Nothing: the result has no elements. Error if the library does not take these sizes.
+struct CodeProduct {
+  GemmProblem problem;
+  bool swapped = false;       // w is the left operand
+  ScaleOrder x = {}, w = {};  // of blocks
+};
+
+// Of one scale an operand. Nothing: the result has no elements. Error if the library does not take these sizes.
 std::optional<CodeProduct> code_product(const QuantizedProduct& op, const LocalNode& node);
+
+// Of blocks of 128. Nothing: of other boxes, or the library does not take these sizes.
+std::optional<CodeProduct> block_product(const QuantizedProduct& op, const LocalNode& node);
 
 // Whether both operands are of fp8, with one scale for all that the rank has.
 bool has_two_scales(const QuantizedProduct& op, const LocalNode& node);

@@ -31,6 +31,9 @@ std::string to_string(const GemmProblem& p) {
   if (p.batch > 1) text += fmt::format(" batch {} by {}", p.batch, fmt::join(p.batch_stride, ":"));
   if (p.adds) text += " adds";
   if (p.bias) text += " bias";
+  constexpr std::string_view scales[] = {"one", "rows", "squares"};
+  if (p.a_scales != CodeScales::one)
+    text += fmt::format(" scales {} {}", scales[int(p.a_scales)], scales[int(p.b_scales)]);
   if (p.fast) text += " fast";
   if (p.alignment != 256) text += fmt::format(" aligned to {}", p.alignment);
   return text;
@@ -56,7 +59,10 @@ static bool is_library_kind_of_codes(const GemmProblem& p) {
   const bool dense = s.a.col == 1 && s.b.row == 1 && s.c.col == 1 && s.a.row >= s.k && s.b.col >= s.k && s.c.row >= s.n;
   const bool aligned = s.k % kBytes == 0 && s.a.row % kBytes == 0 && s.b.col % kBytes == 0 &&
                        s.n * size_of(y) % kBytes == 0 && s.c.row * size_of(y) % kBytes == 0;
-  return types && dense && aligned && p.batch == 1 && !p.bias;
+  const bool blocks = p.a_scales != CodeScales::one || p.b_scales != CodeScales::one;
+  const bool pair = !blocks || (p.a_scales != CodeScales::one && p.b_scales != CodeScales::one && !p.fast &&
+                                !(p.a_scales == CodeScales::squares && p.b_scales == CodeScales::squares));
+  return types && dense && aligned && pair && p.batch == 1 && !p.bias;
 }
 
 bool is_library_kind(const GemmProblem& p) {

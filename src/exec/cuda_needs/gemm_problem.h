@@ -10,6 +10,10 @@
 
 namespace megalith::cuda {
 
+// What of an operand of codes has a scale: all, 128 numbers along the sum, or 128 x 128. In the orders of
+// quant/scale_order.h.
+enum class CodeScales : u8 { one, rows, squares };
+
 struct GemmProblem {
   GemmSpec spec;  // `c` describes y, and a matrix that is added
   i64 batch = 1;
@@ -17,7 +21,8 @@ struct GemmProblem {
   bool adds = false;                  // whether run() will be given a matrix to add
   bool bias = false;                  // whether run() will be given a bias
   i64 alignment = 256;                // bytes; run()'s addresses are multiples of it
-  bool fast = false;                  // of codes: partial sums may keep fewer bits than f32 has
+  CodeScales a_scales = CodeScales::one, b_scales = CodeScales::one;
+  bool fast = false;  // of codes: partial sums may keep fewer bits than f32 has
 };
 
 std::string to_string(const GemmProblem& problem);

@@ -43,6 +43,8 @@ i64 bytes(const Einsum& op, const Asked& a) {
 
 i64 bytes(const QuantizedProduct& op, const Asked& a) {
   if (!has_two_scales(op, a.node)) {
+    if (const auto p = block_product(op, a.node))
+      if (const auto own = a.library.product(p->problem)) return p->x.bytes() + p->w.bytes() + *own;
     const DecodedProduct p = decoded_product(op, a.node);
     return p.x_bytes + p.w_bytes +
            bytes(p.product, {{a.node.mesh, a.node.coord, p.ins, a.node.outs, a.node.gpu}, a.library});

@@ -54,4 +54,16 @@ void launch(const DecodeLaunch& l, const std::byte* codes, const float* scale_in
   check_launch("[quantized_product] decoding");
 }
 
+static __global__ void order_kernel(OrderLaunch l, const float* scale_inv, float* to) {
+  const i64 i = i64(blockIdx.x) * kDecodeThreads + threadIdx.x, row = i / l.pitch, column = i - row * l.pitch;
+  if (row < l.rows) to[i] = column < l.columns ? scale_inv[row * l.row_stride + column * l.column_stride] : 0;
+}
+
+void launch(const OrderLaunch& l, const float* scale_inv, float* to, cudaStream_t stream) {
+  const i64 n = l.rows * l.pitch;
+  if (n == 0) return;
+  order_kernel<<<int((n + kDecodeThreads - 1) / kDecodeThreads), kDecodeThreads, 0, stream>>>(l, scale_inv, to);
+  check_launch("[quantized_product] scales");
+}
+
 }  // namespace megalith::cuda

@@ -13,6 +13,12 @@ struct DecodeLaunch {
   // Of a dim: its size, that of a box, and how far the scales of neighbouring boxes are apart.
   i64 size[kMostDims] = {}, box[kMostDims] = {}, stride[kMostDims] = {};
 };
+// Scales [rows, columns] of these strides into rows `pitch` apart; what fills them up is 0.
+struct OrderLaunch {
+  i64 rows = 0, columns = 0, pitch = 0, row_stride = 0, column_stride = 0;
+};
+void launch(const OrderLaunch& l, const float* scale_inv, float* to, cudaStream_t stream);
+
 void launch(const DecodeLaunch& l, const std::byte* codes, const float* scale_inv, std::byte* to, cudaStream_t stream);
 
 }  // namespace megalith::cuda

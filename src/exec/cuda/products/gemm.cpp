@@ -84,6 +84,8 @@ void Gemm::Library::describe(const View& lt_a, const View& lt_b, const View& lt_
   if (coded()) {
     const void* address = reinterpret_cast<const void*>(problem.alignment);
     set_scales(address, address), set(CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t(problem.fast));
+    set(CUBLASLT_MATMUL_DESC_A_SCALE_MODE, mode_of(problem.b_scales));
+    set(CUBLASLT_MATMUL_DESC_B_SCALE_MODE, mode_of(problem.a_scales));
   }
   const auto [a_stride, b_stride, y_stride] = problem.batch_stride;
   check_blas(left.make(s.b.dtype, lt_a, problem.batch, b_stride), "describing b", key);

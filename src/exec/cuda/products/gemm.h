@@ -21,9 +21,9 @@ struct GemmArgs {
   const std::byte *a = nullptr, *b = nullptr;
   std::byte* y = nullptr;
   const std::byte *plus = nullptr, *bias = nullptr;
-  const std::byte *a_scale = nullptr, *b_scale = nullptr;
   std::byte* workspace = nullptr;  // 256-byte aligned, workspace() bytes
   cudaStream_t stream = nullptr;
+  const std::byte *a_scale = nullptr, *b_scale = nullptr;
 };
 
 class Gemm {

@@ -2,7 +2,7 @@
 #pragma once
 #include <cublasLt.h>
 
-#include "ops/einsum_plan.h"
+#include "exec/cuda_needs/gemm_problem.h"
 
 namespace megalith::cuda {
 
@@ -21,6 +21,12 @@ inline cudaDataType type_of(DType t) {
   if (t == DType::f8_e4m3) return CUDA_R_8F_E4M3;
   if (t == DType::f8_e5m2) return CUDA_R_8F_E5M2;
   return t == DType::f32 ? CUDA_R_32F : CUDA_R_16BF;
+}
+
+inline cublasLtMatmulMatrixScale_t mode_of(CodeScales s) {
+  return s == CodeScales::one    ? CUBLASLT_MATMUL_MATRIX_SCALE_SCALAR_32F
+         : s == CodeScales::rows ? CUBLASLT_MATMUL_MATRIX_SCALE_VEC128_32F
+                                 : CUBLASLT_MATMUL_MATRIX_SCALE_BLK128x128_32F;
 }
 
 struct LibraryLayout {

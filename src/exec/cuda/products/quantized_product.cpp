@@ -1,5 +1,5 @@
-// Kernel of QuantizedProduct. With one scale an operand: cuBLASLt's product of codes, which reads both scales in device
-// memory. Else both operands are decoded into the workspace, and multiplied as values are.
+// Kernel of QuantizedProduct. With one scale an operand, or for blocks of 128: cuBLASLt's product of codes, which reads
+// the scales in device memory. Else both operands are decoded into the workspace, and multiplied as values are.
 #include <algorithm>
 
 #include "exec/cuda/kernel.h"
@@ -52,22 +52,39 @@ Kernel by_values(const QuantizedProduct& op, const Site& site) {
   return out;
 }
 
-Kernel by_codes(const QuantizedProduct& op, const Site& site) {
-  const std::optional<CodeProduct> product = code_product(op, site);
-  if (!product) return {0, [](const Args&) {}};
-  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem);
-  check(gemm->possible(), "[{}] cuBLASLt has no product of fp8 {} on this GPU: train in bf16, or give --device cpu",
-        op.name, to_string(product->problem));
-  const size_t left = product->swapped ? 2 : 0, right = 2 - left;
+// Scales in the library's order: where they are, or behind its workspace.
+class Ordered {
+ public:
+  Ordered(const ScaleOrder& o, i64 at)
+      : l_{o.rows, o.columns, o.pitch, o.row_stride, o.column_stride},
+        at_(at),
+        is_there_(o.is_there() || o.rows == 0) {}
+  const std::byte* operator()(const std::byte* scale_inv, std::byte* workspace, cudaStream_t stream) const {
+    if (is_there_) return scale_inv;
+    launch(l_, reinterpret_cast<const float*>(scale_inv), reinterpret_cast<float*>(workspace + at_), stream);
+    return workspace + at_;
+  }
+
+ private:
+  OrderLaunch l_;
+  i64 at_;
+  bool is_there_;
+};
+
+Kernel by_codes(const QuantizedProduct& op, const CodeProduct& product, const std::shared_ptr<Gemm>& gemm) {
+  const size_t left = product.swapped ? 2 : 0, right = 2 - left;
+  const Ordered x(product.x, gemm->workspace()), w(product.w, gemm->workspace() + product.x.bytes());
   const auto args = [=, adds = op.accumulate, starts = op.starts, plus = op.plus](const Args& a) {
     GemmArgs g{a.ins[left], a.ins[right], a.outs[0]};
     if (plus || (adds && !(a.first_micro_batch && starts))) g.plus = a.ins[4];
-    g.a_scale = a.ins[left + 1], g.b_scale = a.ins[right + 1];
+    g.a_scale = x(a.ins[1], a.workspace, a.stream), g.b_scale = w(a.ins[3], a.workspace, a.stream);
+    if (left == 2) std::swap(g.a_scale, g.b_scale);
     g.workspace = a.workspace, g.stream = a.stream;
     return g;
   };
-  const GemmSpec& s = product->problem.spec;
-  const std::array<i64, 3> counts = {s.m * s.k, s.k * s.n, count(site.out_shape(0))};
+  const GemmSpec& s = product.problem.spec;
+  const auto scales = [](const ScaleOrder& o) { return std::max<i64>(1, o.rows * o.columns); };
+  const std::array<i64, 5> counts = {s.m * s.k, s.k * s.n, s.m * s.n, scales(product.x), scales(product.w)};
   const std::array<DType, 3> types = {s.a.dtype, s.b.dtype, s.c.dtype};
   const auto tune = [=, plus = op.plus](Args a) {
     if (!gemm->chosen()) {
@@ -75,18 +92,34 @@ Kernel by_codes(const QuantizedProduct& op, const Site& site) {
       fill_normal(a.ins[right], types[1], counts[1], 2, a.stream);
       fill_normal(a.outs[0], types[2], counts[2], 3, a.stream);
       if (plus) fill_normal(a.ins[4], types[2], counts[2], 4, a.stream);
-      for (const size_t i : {1, 3}) fill_normal(a.ins[i], DType::f32, 1, 4, a.stream);
+      fill_normal(a.ins[1], DType::f32, counts[3], 5, a.stream);
+      fill_normal(a.ins[3], DType::f32, counts[4], 6, a.stream);
     }
     a.first_micro_batch = false;
     gemm->tune(args(a));
   };
-  return Kernel{gemm->workspace(), [=](const Args& a) { gemm->run(args(a)); }, tune};
+  return Kernel{gemm->workspace() + product.x.bytes() + product.w.bytes(), [=](const Args& a) { gemm->run(args(a)); },
+                tune};
+}
+
+// One scale an operand.
+Kernel by_tensors(const QuantizedProduct& op, const Site& site) {
+  const std::optional<CodeProduct> product = code_product(op, site);
+  if (!product) return {0, [](const Args&) {}};
+  const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem);
+  check(gemm->possible(), "[{}] cuBLASLt has no product of fp8 {} on this GPU: train in bf16, or give --device cpu",
+        op.name, to_string(product->problem));
+  return by_codes(op, *product, gemm);
 }
 
 }  // namespace
 
 Kernel prepare(const QuantizedProduct& op, const Site& site) {
-  return has_two_scales(op, site) ? by_codes(op, site) : by_values(op, site);
+  if (has_two_scales(op, site)) return by_tensors(op, site);
+  if (const auto product = block_product(op, site))
+    if (const std::shared_ptr<Gemm> gemm = shared_gemm(site.device, product->problem); gemm->possible())
+      return by_codes(op, *product, gemm);
+  return by_values(op, site);
 }
 
 }  // namespace megalith::cuda
