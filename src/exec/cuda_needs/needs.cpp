@@ -9,6 +9,7 @@
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/parts_product.h"
+#include "exec/cuda_needs/quantize_room.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
@@ -188,6 +189,8 @@ i64 bytes(const MultiSumSquares&, const Asked& a) {
   for (int i = 0; i < int(a.node.ins.size()); ++i) partials += squares_partials(count(a.node.in_shape(i)));
   return partials * i64(sizeof(double));
 }
+
+i64 bytes(const Quantize& op, const Asked& a) { return quantize_bytes(op, a.node); }
 
 i64 bytes(const Normalize&, const Asked& a) {
   const Shape x = a.node.in_shape(0);

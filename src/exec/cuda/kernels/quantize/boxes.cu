@@ -1,0 +1,81 @@
+// Boxes of any sizes: a block finds a box's amax, then a thread an element casts.
+#include "base/rng.h"
+#include "exec/cuda/kernels/quantize/codes.cuh"
+#include "quant/stochastic.h"
+
+namespace megalith::cuda {
+namespace {
+
+constexpr int kThreads = 128;
+
+template <class X>
+__global__ void __launch_bounds__(kThreads)
+    box_scale_kernel(const __grid_constant__ BoxLaunch l, CastPointers p, float* scales) {
+  i64 begin[BoxLaunch::kMostDims], length[BoxLaunch::kMostDims], elements = 1;
+  i64 box = blockIdx.x;
+  for (int d = l.dims - 1; d >= 0; --d) {
+    begin[d] = box % l.grid[d] * l.box[d], box /= l.grid[d];
+    length[d] = min(l.box[d], l.size[d] - begin[d]);
+    elements *= length[d];
+  }
+  u32 most = 0;
+  for (i64 i = threadIdx.x; i < elements; i += kThreads) {
+    i64 rest = i, at = 0, stride = 1;
+    for (int d = l.dims - 1; d >= 0; --d) {
+      at += (begin[d] + rest % length[d]) * stride;
+      rest /= length[d], stride *= l.size[d];
+    }
+    most = max(most, magnitude_of(static_cast<const X*>(p.x)[at]));
+  }
+  __shared__ u32 of_warp[kThreads / 32];
+  most = __reduce_max_sync(0xffffffffu, most);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
+  __syncthreads();
+  if (threadIdx.x > 0) return;
+  for (int w = 1; w < kThreads / 32; ++w) most = max(most, of_warp[w]);
+  const BoxScale s = scale_of(l.rule, amax_of_bits(most), p.amax ? *p.amax : 0, 0);
+  scales[blockIdx.x] = s.scale, p.scale_inv[blockIdx.x] = s.scale_inv;
+}
+
+// Of the seed, the sample's number and the other global indices, as the CPU's kernel has it.
+__device__ inline u32 random_bits(const BoxLaunch& l, const i64* place, const i64* numbers) {
+  u64 h = mix(l.seed, u64(numbers[place[1]]));
+  for (int d = 0; d + 1 < l.dims; ++d)
+    if (d != 1) h = mix(h, u64(l.index[d][place[d]]));
+  return u32(mix(h, u64(l.index[l.dims - 1][place[l.dims - 1]])) >> 32);
+}
+
+template <class X, CodeKind kFormat>
+__global__ void __launch_bounds__(kThreads)
+    box_cast_kernel(const __grid_constant__ BoxLaunch l, CastPointers p, const float* scales, const i64* numbers) {
+  const i64 i = i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (i >= l.elements) return;
+  i64 place[BoxLaunch::kMostDims], rest = i, box = 0, stride = 1;
+  for (int d = l.dims - 1; d >= 0; --d) {
+    place[d] = rest % l.size[d], rest /= l.size[d];
+    box += place[d] / l.box[d] * stride, stride *= l.grid[d];
+  }
+  const float x = as_float(static_cast<const X*>(p.x)[i]) * scales[box];
+  u8 code;
+  if constexpr (kFormat == CodeKind::e2m1)
+    code = l.stochastic ? quant::encode_e2m1_stochastic(x, random_bits(l, place, numbers)) : encode_one<kFormat>(x);
+  else
+    code = encode_one<kFormat>(x);
+  if (p.codes) p.codes[i] = code;
+  if (p.codes_t) p.codes_t[i % l.columns * l.rows + i / l.columns] = code;
+}
+
+}  // namespace
+
+void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream) {
+  if (l.elements == 0) return;
+  dispatch(l.x, [&]<class X>() {
+    box_scale_kernel<X><<<unsigned(l.boxes), kThreads, 0, stream>>>(l, p, scales);
+    with_code(l.rule.format, [&]<CodeKind kFormat>() {
+      box_cast_kernel<X, kFormat><<<blocks_for(l.elements, kThreads), kThreads, 0, stream>>>(l, p, scales, numbers);
+    });
+  });
+  check_launch("[quantize] launch of boxes");
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,70 @@
+// One scale for a tensor, codes as they are: packs of 8 values become 8 bytes. What fits no pack goes one by one, its
+// transpose too.
+#include "exec/cuda/kernels/quantize/cast_tile.h"
+#include "exec/cuda/kernels/quantize/codes.cuh"
+
+namespace megalith::cuda {
+namespace {
+
+constexpr int kThreads = 256, kPack = 8, kPacks = 4;  // packs of a thread
+
+template <class X, CodeKind kFormat>
+__global__ void __launch_bounds__(kThreads) cast_kernel(ScaleRuleOfBox rule, CastPointers p, i64 packs) {
+  const BoxScale s = tensor_scale(rule, p);
+  const i64 first = i64(blockIdx.x) * kThreads * kPacks + threadIdx.x;
+  if (first == 0) *p.scale_inv = s.scale_inv;
+  Pack<X, kPack> v[kPacks];
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k)
+    if (first + k * kThreads < packs)
+      v[k] = load_pack<kPack>(static_cast<const X*>(p.x) + (first + k * kThreads) * kPack);
+#pragma unroll
+  for (int k = 0; k < kPacks; ++k) {
+    const Numbers<float, kPack> n = unpack<float>(v[k]);
+    u32 words[kPack / 4];
+#pragma unroll
+    for (int w = 0; w < kPack / 4; ++w)
+      words[w] = encode_two<kFormat>(n.x[4 * w] * s.scale, n.x[4 * w + 1] * s.scale) |
+                 encode_two<kFormat>(n.x[4 * w + 2] * s.scale, n.x[4 * w + 3] * s.scale) << 16;
+    if (first + k * kThreads < packs)
+      reinterpret_cast<uint2*>(p.codes)[first + k * kThreads] = make_uint2(words[0], words[1]);
+  }
+}
+
+// Elements from `begin` on, by themselves.
+template <class X, CodeKind kFormat>
+__global__ void __launch_bounds__(kThreads)
+    cast_single_kernel(ScaleRuleOfBox rule, CastPointers p, i64 begin, i64 rows, i64 columns) {
+  const BoxScale s = tensor_scale(rule, p);
+  const i64 i = begin + i64(blockIdx.x) * kThreads + threadIdx.x;
+  if (i == 0) *p.scale_inv = s.scale_inv;
+  if (i >= rows * columns) return;
+  const u8 code = encode_one<kFormat>(as_float(static_cast<const X*>(p.x)[i]) * s.scale);
+  if (p.codes) p.codes[i] = code;
+  if (p.codes_t) p.codes_t[i % columns * rows + i / columns] = code;
+}
+
+template <class X, CodeKind kFormat>
+void launch_cast(const CastLaunch& l, const CastPointers& p, cudaStream_t stream) {
+  const i64 n = l.rows * l.columns, packs = p.codes_t || std::is_same_v<X, double> ? 0 : n / kPack;
+  if constexpr (!std::is_same_v<X, double>)
+    if (packs > 0)
+      cast_kernel<X, kFormat><<<blocks_for(packs, kThreads * kPacks), kThreads, 0, stream>>>(l.rule, p, packs);
+  const i64 begin = packs * kPack;
+  if (begin < n)
+    cast_single_kernel<X, kFormat>
+        <<<blocks_for(n - begin, kThreads), kThreads, 0, stream>>>(l.rule, p, begin, l.rows, l.columns);
+}
+
+}  // namespace
+
+void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream) {
+  if (l.rows * l.columns == 0) return;
+  if (p.codes_t && tensor_fits_tiles(l)) return launch_tensor_tiles(l, p, stream);
+  dispatch(l.x, [&]<class X>() {
+    with_code(l.rule.format, [&]<CodeKind kFormat>() { launch_cast<X, kFormat>(l, p, stream); });
+  });
+  check_launch("[quantize] launch");
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,34 @@
+#include "exec/cuda/kernels/quantize/cast_tile.h"
+
+#include "exec/cuda/kernels/quantize/tile.cuh"
+
+namespace megalith::cuda {
+namespace {
+
+template <class X, CodeKind kFormat>
+__global__ void __launch_bounds__(TilePlace::kThreads, sizeof(X) == 2 ? 4 : 2)
+    tensor_tile_kernel(ScaleRuleOfBox rule, CastPointers p, i64 rows, i64 columns) {
+  __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
+  const TilePlace t(blockIdx.x, rows, columns);
+  const TileValues<X> v(static_cast<const X*>(p.x), t, rows, columns);
+  const BoxScale s = tensor_scale(rule, p);
+  if (blockIdx.x == 0 && threadIdx.x == 0) *p.scale_inv = s.scale_inv;
+  const TileOut out{p.codes, p.codes_t, rows, columns, rows};
+  encode_tile<kFormat>(v, t, out, turned, [&](int, int, int) { return s.scale; });
+  __syncthreads();
+  store_turned(t, out, turned);
+}
+
+}  // namespace
+
+void launch_tensor_tiles(const CastLaunch& l, const CastPointers& p, cudaStream_t stream) {
+  const unsigned blocks = unsigned(tiles_of(l.rows, l.columns));
+  dispatch_activation(l.x, [&]<class X>() {
+    with_code(l.rule.format, [&]<CodeKind kFormat>() {
+      tensor_tile_kernel<X, kFormat><<<blocks, TilePlace::kThreads, 0, stream>>>(l.rule, p, l.rows, l.columns);
+    });
+  });
+  check_launch("[quantize] launch");
+}
+
+}  // namespace megalith::cuda

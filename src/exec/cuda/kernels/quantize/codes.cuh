@@ -1,0 +1,80 @@
+// Codes and scales on the device: as src/quant and the CPU's kernel make them, to the bit.
+#pragma once
+#include <cuda_fp8.h>
+
+#include "exec/cuda/kernels/pack.cuh"
+#include "exec/cuda/kernels/quantize/quantize.h"
+#include "quant/scale.h"
+
+namespace megalith::cuda {
+
+inline constexpr u32 kInfinityBits = 0x7f800000u;
+
+template <class X>
+__device__ inline float as_float(X x) {
+  return float(x);
+}
+template <class X>
+__device__ inline u32 magnitude_of(X x) {
+  return __float_as_uint(as_float(x)) & 0x7fffffffu;
+}
+// NaN counts as infinite.
+__device__ inline float amax_of_bits(u32 bits) { return __uint_as_float(min(bits, kInfinityBits)); }
+
+template <CodeKind kFormat>
+__device__ inline u8 encode_one(float x) {
+  if constexpr (kFormat == CodeKind::e2m1)
+    return quant::E2M1::encode(x);
+  else
+    return u8(__nv_cvt_float_to_fp8(x, __NV_SATFINITE, kFormat == CodeKind::e4m3 ? __NV_E4M3 : __NV_E5M2));
+}
+
+// The code of a in the low byte.
+template <CodeKind kFormat>
+__device__ inline u32 encode_two(float a, float b) {
+  if constexpr (kFormat == CodeKind::e2m1)
+    return u32(quant::E2M1::encode(a)) | u32(quant::E2M1::encode(b)) << 8;
+  else
+    return __nv_cvt_float2_to_fp8x2(make_float2(a, b), __NV_SATFINITE,
+                                    kFormat == CodeKind::e4m3 ? __NV_E4M3 : __NV_E5M2);
+}
+
+struct BoxScale {
+  float scale, scale_inv;
+};
+
+// amax: of the box; of_tensor: of the whole tensor, where the rule reads it; state: the scale that is kept, or 0.
+__device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, float of_tensor, float state) {
+  const float seen = rule.by == ScaleKind::nv ? fmaxf(amax, of_tensor) : amax;
+  if (quant::is_infinite(seen)) return {1, __uint_as_float(0x7fc00000u)};
+  const float top = rule.format == CodeKind::e5m2 ? 57344.0f : 448.0f;
+  if (rule.by == ScaleKind::mx) {
+    const u8 code = quant::mx_code(amax, top);
+    return {quant::E8M0::inverse(code), quant::E8M0::decode(code)};
+  }
+  if (rule.by == ScaleKind::nv) {
+    const quant::NvScale s = quant::nv_scale(amax, quant::nv_factor(of_tensor));
+    return {s.scale, s.scale_inv};
+  }
+  const bool power = rule.by == ScaleKind::power_of_two;
+  const float at_overflow = power && rule.bf16_values ? quant::kBf16Max : quant::kF32Max;
+  const float fresh = quant::current_scale(amax, top, {.power_of_two = power, .at_overflow = at_overflow});
+  const float scale = state > 0 ? state : fresh;
+  return {scale, quant::inverse(scale)};
+}
+static_assert(quant::kLargest<quant::E4M3> == 448.0f && quant::kLargest<quant::E5M2> == 57344.0f);
+
+// Of a tensor.
+__device__ inline BoxScale tensor_scale(const ScaleRuleOfBox& rule, const CastPointers& p) {
+  return scale_of(rule, *p.amax, *p.amax, p.state ? *p.state : 0);
+}
+
+// f.template operator()<kFormat>().
+template <class F>
+void with_code(CodeKind format, F&& f) {
+  if (format == CodeKind::e4m3) return f.template operator()<CodeKind::e4m3>();
+  if (format == CodeKind::e5m2) return f.template operator()<CodeKind::e5m2>();
+  f.template operator()<CodeKind::e2m1>();
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,24 @@
+#include "exec/cuda/kernels/quantize/delayed_scale.h"
+
+#include <vector>
+
+#include "exec/cuda/kernel.h"
+
+namespace megalith::cuda {
+
+Kernel prepare(const CollectAmax& op, const Site& site) {
+  return {0, [places = op.places, n = count(site.in_shape(0))](const Args& a) {
+            std::vector<SeenAmax> amaxes;
+            for (size_t i = 0; i < places.size(); ++i) amaxes.push_back({a.in<float>(int(i) + 1), places[i]});
+            launch_collect_amax(amaxes, a.first_micro_batch, a.out<float>(0), n, a.stream);
+          }};
+}
+
+Kernel prepare(const DelayedScale& op, const Site& site) {
+  const DelayedLaunch l{site.in_shape(0)[0] - 1, op.largest, op.margin, op.gradients == CodeFormat::e5m2};
+  return {0, [l, at = op.at](const Args& a) {
+            launch(l, a.out<float>(0), a.in<float>(1) + at, a.in<double>(2) + step_scalar::kCounts, a.stream);
+          }};
+}
+
+}  // namespace megalith::cuda

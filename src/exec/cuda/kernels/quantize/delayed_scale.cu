@@ -1,0 +1,59 @@
+// A thread for each amax, and for each of a layer's three tensors.
+#include "exec/cuda/kernels/quantize/delayed_scale.h"
+
+#include "exec/cuda/launch.cuh"
+#include "quant/cast.h"
+#include "quant/scale.h"
+
+namespace megalith::cuda {
+namespace {
+
+constexpr int kTensors = 3, kMost = 128;  // amaxes of a launch
+
+struct SeenList {
+  int n;
+  SeenAmax at[kMost];
+};
+
+// amax is never below 0: the order of such numbers is that of their bits, and does not depend on the threads'.
+__global__ void collect_kernel(const __grid_constant__ SeenList list, u32* seen) {
+  const int i = threadIdx.x;
+  if (i < list.n) atomicMax(seen + list.at[i].place, __float_as_uint(*list.at[i].amax));
+}
+
+// As quant::update_delayed, of one tensor: a column of the state.
+__global__ void delayed_kernel(DelayedLaunch l, float* state, const float* seen, const double* counts) {
+  const int t = threadIdx.x;
+  const float latest = seen[t];
+  if (*counts == 0 || latest == 0) return;
+  float* history = state + kTensors + t;
+  float window = latest;
+  for (i64 s = 1; s < l.slots; ++s) {
+    const float old = history[s * kTensors];
+    window = quant::larger(window, old);
+    history[(s - 1) * kTensors] = old;
+  }
+  history[(l.slots - 1) * kTensors] = latest;
+  history[0] = 0;
+  const float top = l.wide_gradients && t == 2 ? 57344.0f : 448.0f;
+  state[t] = quant::delayed_scale(l.largest ? window : latest, state[t], top, l.margin);
+}
+
+}  // namespace
+
+void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* seen, i64 n, cudaStream_t stream) {
+  if (starts) check_cuda(cudaMemsetAsync(seen, 0, size_t(n) * sizeof(float), stream), "[collect_amax] start");
+  for (size_t done = 0; done < amaxes.size(); done += kMost) {
+    SeenList list{};
+    for (const SeenAmax& a : amaxes.subspan(done, std::min<size_t>(kMost, amaxes.size() - done))) list.at[list.n++] = a;
+    collect_kernel<<<1, kMost, 0, stream>>>(list, reinterpret_cast<u32*>(seen));
+  }
+  check_launch("[collect_amax] launch");
+}
+
+void launch(const DelayedLaunch& l, float* state, const float* seen, const double* counts, cudaStream_t stream) {
+  delayed_kernel<<<1, kTensors, 0, stream>>>(l, state, seen, counts);
+  check_launch("[delayed_scale] launch");
+}
+
+}  // namespace megalith::cuda

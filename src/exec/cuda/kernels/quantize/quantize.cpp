@@ -1,0 +1,107 @@
+// Codes and scales, byte for byte those of the CPU.
+#include "exec/cuda/kernels/quantize/quantize.h"
+
+#include <algorithm>
+
+#include "exec/cuda/kernel.h"
+#include "exec/cuda_needs/quantize_room.h"
+#include "exec/cuda_needs/supported.h"
+
+namespace megalith::cuda {
+
+static_assert(int(CodeKind::e2m1) == int(CodeFormat::e2m1) && int(ScaleKind::kept) == int(Scaling::kept));
+
+namespace {
+
+// The device pointers of a run: x, [amax], [state] -> codes, scale_inv, or codes_t, scale_inv, or all three.
+CastPointers pointers(const Quantize& op, const Args& a) {
+  CastPointers p{.x = a.ins[0],
+                 .amax = nullptr,
+                 .state = nullptr,
+                 .codes = nullptr,
+                 .codes_t = nullptr,
+                 .scale_inv = a.out<float>(1)};
+  if (reads_amax(op.scaling)) p.amax = a.in<float>(1);
+  if (op.scaling == Scaling::kept) p.state = a.in<float>(2) + op.at;
+  (op.orders == CodeOrders::transposed ? p.codes_t : p.codes) = a.out<u8>(0);
+  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(2);
+  return p;
+}
+
+ScaleRuleOfBox rule_of(const Quantize& op, DType x) {
+  return {CodeKind(op.format), ScaleKind(op.scaling), x == DType::bf16};
+}
+
+// x as the matrix that is transposed; one row if it is not.
+std::pair<i64, i64> matrix(const Quantize& op, const Shape& shape) {
+  const int split = op.orders == CodeOrders::as_is ? 0 : op.split;
+  std::pair<i64, i64> m = {1, 1};
+  for (size_t d = 0; d < shape.size(); ++d) (int(d) < split ? m.first : m.second) *= shape[d];
+  return m;
+}
+
+BoxLaunch box_launch(const Quantize& op, const Site& site) {
+  Shape shape = site.in_shape(0), box = op.box;
+  if (shape.empty()) shape = box = {1};
+  check(int(shape.size()) <= BoxLaunch::kMostDims, "[{}] {} dims: want at most {}", op.name, shape.size(),
+        BoxLaunch::kMostDims);
+  const auto [rows, columns] = matrix(op, shape);
+  BoxLaunch l{.x = site.ins[0].dtype,
+              .rule = rule_of(op, site.ins[0].dtype),
+              .dims = int(shape.size()),
+              .size = {},
+              .box = {},
+              .grid = {},
+              .elements = count(shape),
+              .boxes = 1,
+              .rows = rows,
+              .columns = columns,
+              .stochastic = op.stochastic,
+              .seed = op.seed,
+              .index = {}};
+  for (int d = 0; d < l.dims; ++d) {
+    l.size[d] = shape[size_t(d)], l.box[d] = box[size_t(d)];
+    l.grid[d] = (l.size[d] + l.box[d] - 1) / l.box[d], l.boxes *= l.grid[d];
+    if (op.stochastic) l.index[d] = indices_of(site, 0, d);
+  }
+  check(l.boxes == count(site.out_shape(1)), "[{}] {} boxes, {} scales", op.name, l.boxes, count(site.out_shape(1)));
+  return l;
+}
+
+}  // namespace
+
+Kernel prepare(const Amax& op, const Site& site) {
+  check(count(site.out_shape(0)) == 1, "[{}] {} numbers of a rank: want one", op.name, count(site.out_shape(0)));
+  check_number(op.name, site.ins[0].dtype);
+  const AmaxLaunch l{site.ins[0].dtype, count(site.in_shape(0))};
+  return {0, [l](const Args& a) { launch(l, a.ins[0], a.out<float>(0), a.stream); }};
+}
+
+Kernel prepare(const Quantize& op, const Site& site) {
+  check_number(op.name, site.ins[0].dtype);
+  const Shape shape = site.in_shape(0);
+  if (count(shape) == 0) return {0, [](const Args&) {}};
+  if (has_box_scales(op))
+    return {quantize_bytes(op, site), [op, l = box_launch(op, site)](const Args& a) {
+              const i64* numbers = op.stochastic ? a.in<i64>(int(a.ins.size()) - 1) : nullptr;
+              launch(l, pointers(op, a), reinterpret_cast<float*>(a.workspace), numbers, a.stream);
+            }};
+  check(count(site.out_shape(1)) == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name,
+        count(site.out_shape(1)));
+  const auto [rows, columns] = matrix(op, shape);
+  const CastLaunch l{site.ins[0].dtype, rule_of(op, site.ins[0].dtype), rows, columns};
+  return {0, [op, l](const Args& a) { launch(l, pointers(op, a), a.stream); }};
+}
+
+Kernel prepare(const RotateTokens& op, const Site& site) {
+  check_number(op.name, site.ins[0].dtype);
+  const Shape shape = site.in_shape(0);
+  constexpr i64 kMostTokens = 65535 * RotateTokens::kTokens;  // by the grid's second size
+  check(shape[0] % RotateTokens::kTokens == 0 && shape[0] <= kMostTokens,
+        "[{}] {} tokens of a rank: want a multiple of {}, at most {}", op.name, shape[0], RotateTokens::kTokens,
+        kMostTokens);
+  const RotateLaunch l{site.ins[0].dtype, shape[0], shape[0] > 0 ? count(shape) / shape[0] : 0};
+  return {0, [l](const Args& a) { launch(l, a.ins[0], a.outs[0], a.stream); }};
+}
+
+}  // namespace megalith::cuda

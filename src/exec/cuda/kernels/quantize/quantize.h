@@ -1,0 +1,64 @@
+// Launches of Amax and Quantize (ops/quantize.h). x: f32, bf16 or f64. amax, scale_inv and state are f32.
+#pragma once
+#include "exec/cuda/device.h"
+#include "exec/cuda_needs/indices.h"
+
+namespace megalith::cuda {
+
+// The same values as CodeFormat and Scaling have, which device code does not see.
+enum class CodeKind : u8 { e4m3, e5m2, e2m1 };
+enum class ScaleKind : u8 { quotient, power_of_two, mx, nv, kept };
+
+struct ScaleRuleOfBox {
+  CodeKind format;
+  ScaleKind by;
+  bool bf16_values;  // x is bf16: the largest scale of a block is bf16's
+};
+
+struct CastPointers {
+  const void* x;
+  const float* amax;    // of the tensor; null: the boxes' own
+  const float* state;   // the scale that is kept, where it is above 0; null: none
+  u8 *codes, *codes_t;  // null: not wanted
+  float* scale_inv;
+};
+
+// amax of n elements; infinite where one is infinite or NaN.
+struct AmaxLaunch {
+  DType x;
+  i64 n;
+};
+void launch(const AmaxLaunch& l, const void* x, float* amax, cudaStream_t stream);
+
+// One scale for all of [rows, columns].
+struct CastLaunch {
+  DType x;
+  ScaleRuleOfBox rule;
+  i64 rows, columns;
+};
+void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream);
+
+// A scale for each box, of any sizes; also to e2m1 by random bits.
+struct BoxLaunch {
+  static constexpr int kMostDims = 8;
+  DType x;
+  ScaleRuleOfBox rule;
+  int dims;
+  i64 size[kMostDims], box[kMostDims], grid[kMostDims];  // of x here, of a box, counts of boxes
+  i64 elements, boxes;
+  i64 rows, columns;  // of the matrix that is transposed
+  bool stochastic;
+  u64 seed;
+  Indices index[kMostDims];  // global; of stochastic alone
+};
+// scales: workspace, a float for each box. numbers: of the samples along dim 1; null unless stochastic.
+void launch(const BoxLaunch& l, const CastPointers& p, float* scales, const i64* numbers, cudaStream_t stream);
+
+// y = each 16 tokens of x [tokens, columns] rotated.
+struct RotateLaunch {
+  DType x;
+  i64 tokens, columns;
+};
+void launch(const RotateLaunch& l, const void* x, void* y, cudaStream_t stream);
+
+}  // namespace megalith::cuda
