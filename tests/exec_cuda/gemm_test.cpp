@@ -104,7 +104,7 @@ struct Trial {
               c.plus == Case::kNone      ? nullptr
               : c.plus == Case::kInPlace ? y.data()
                                          : plus.data(),
-              c.bias ? bias.data() : nullptr, nullptr, nullptr, workspace, device().stream()});
+              c.bias ? bias.data() : nullptr, workspace, device().stream()});
     check_cuda(cudaStreamSynchronize(device().stream()), "test");
     cudaFree(workspace);
     return y.bits();
@@ -190,8 +190,7 @@ TEST(Gemm, a_measured_choice_is_remembered) {
   Trial run({512, 384, 256, 1, kBf16, kF32, true, false, false, Case::kInPlace});
   const auto tune = [&](Gemm& gemm) {
     Numbers y(kF32, 512 * 384, 5), workspace(kF32, gemm.workspace() / 4 + 1, 6);
-    gemm.tune({run.a.data(), run.b.data(), y.data(), y.data(), nullptr, nullptr, nullptr, workspace.data(),
-               device().stream()});
+    gemm.tune({run.a.data(), run.b.data(), y.data(), y.data(), nullptr, workspace.data(), device().stream()});
   };
   std::vector<std::byte> bits;
   {
@@ -247,8 +246,7 @@ TEST(Gemm, a_large_product_is_the_same_by_variants_and_remembered) {
   }
   Gemm tuned(own, run.problem);
   Numbers y(kBf16, 4096 * 1600, 5), workspace(kF32, tuned.workspace() / 4 + 1, 6);
-  tuned.tune({run.a.data(), run.b.data(), y.data(), nullptr, run.bias.data(), nullptr, nullptr, workspace.data(),
-              own.stream()});
+  tuned.tune({run.a.data(), run.b.data(), y.data(), nullptr, run.bias.data(), workspace.data(), own.stream()});
   Device later(0, file);
   Gemm loaded(later, run.problem);
   EXPECT_TRUE(loaded.chosen());
@@ -263,8 +261,7 @@ TEST(Gemm, nothing_is_measured_that_is_not_kept) {
   Gemm tuned(own, run.problem), first(own, run.problem);
   ASSERT_GT(tuned.num_algorithms(), 1);
   Numbers y(kF32, 512 * 384, 5), workspace(kF32, tuned.workspace() / 4 + 1, 6);
-  tuned.tune(
-      {run.a.data(), run.b.data(), y.data(), y.data(), nullptr, nullptr, nullptr, workspace.data(), own.stream()});
+  tuned.tune({run.a.data(), run.b.data(), y.data(), y.data(), nullptr, workspace.data(), own.stream()});
   EXPECT_TRUE(tuned.chosen());
   EXPECT_EQ(own.gemm_choices().find(to_string(run.problem)), nullptr);
   first.use_algorithm(0);
