@@ -2,6 +2,7 @@
 #pragma once
 #include <fmt/core.h>
 
+#include <cstdint>
 #include <cstdio>
 
 #include "comm/ranks.h"
@@ -15,6 +16,8 @@ constexpr double kTolerance = 1e-5;  // of losses and norms, relative
 struct Hall {
   Ranks& ranks;
   std::string folder;
+  size_t most_rows = SIZE_MAX;  // of a matrix: its first rows have the most pairs of values
+  bool is_short() const { return most_rows != SIZE_MAX; }
   template <class... A>
   void say(fmt::format_string<A...> text, A&&... args) const {
     if (ranks.rank() != 0) return;

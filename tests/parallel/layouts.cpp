@@ -108,6 +108,7 @@ class Chooser {
     return {};
   }
   int covered() const { return covered_; }
+  int left_out() const { return int(open_.size()); }
   int impossible() const { return impossible_; }
 
  private:
@@ -147,13 +148,17 @@ std::optional<Row> row_of(const Table& table, const std::string& words) {
 
 }  // namespace
 
-Matrix matrix_of_layouts(int most_ranks, Kind kind) {
+Matrix matrix_of_layouts(int most_ranks, Kind kind, size_t most_rows) {
   Matrix out;
   const Table* const tables[] = {&dense_dimensions(), &expert_dimensions(), &bert_dimensions(),
                                  &t5_dimensions()};  // by Kind
   Chooser chooser(*tables[size_t(kind)], most_ranks);
-  while (auto layout = chooser.next()) out.layouts.push_back(std::move(*layout));
-  out.covered = chooser.covered(), out.impossible = chooser.impossible();
+  while (out.layouts.size() < most_rows) {
+    auto layout = chooser.next();
+    if (!layout) break;
+    out.layouts.push_back(std::move(*layout));
+  }
+  out.covered = chooser.covered(), out.left_out = chooser.left_out(), out.impossible = chooser.impossible();
   return out;
 }
 

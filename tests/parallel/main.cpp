@@ -1,5 +1,5 @@
-// parity MODE, under mpirun: trains a small model under a matrix of layouts, in one set of processes, and holds each
-// against one rank.
+// parity MODE [ROWS], under mpirun: trains a small model under a matrix of layouts, in one set of processes, and holds
+// each against one rank.
 //   layouts   every layout of the matrix against one rank, at every step
 //   experts   the same for mixtures of experts, latent attention and further tokens
 //   bert      the same for BERT
@@ -11,11 +11,12 @@
 //   beside    gradients reduced beside the backward, and at the end: the same bits
 //   bf16      gradients summed over the ranks in bf16, against f32: as near as rounding allows, and no nearer
 //   fp16      computed in fp16, with a loss scale that moves: the same steps skipped as on one rank
-//   mistakes  with one relayout left out, of each kind in turn: it must be noticed
+//   mistakes  with one relayout left out, of each kind in turn: it must be noticed (with ROWS: each kind once)
 //   checkpoints  saved under one layout and loaded under another: the same tensors, and the same next step
 //   expert-checkpoints  the same of a mixture of experts
 //   one       the layouts that follow, in the matrix's words, one an argument
 //   list      the matrix
+// ROWS: at most so many rows of the matrix, those with the most pairs of values. Left out: all.
 #include <fmt/ranges.h>
 #include <omp.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@
 #include <filesystem>
 #include <map>
 #include <ranges>
+#include <set>
 #include <sstream>
 
 #include "base/check.h"
@@ -181,14 +183,17 @@ int mistakes(const Hall& at) {
   const std::string short_run = " --train-iters 3 --eval-interval 3 --eval-iters 1";
   std::vector<Job> jobs;
   std::vector<size_t> references;
+  std::set<std::string> seen;
   for (const char* words : kMistaken) {
     const Layout l = layout_of(words);
     const std::string flags = l.model + l.ranks + short_run;
     const size_t reference = jobs.size();
     jobs.push_back({l.name, flags, l.size}), references.push_back(reference);
     const PlannedStep step = plan_step(step_spec(options_of(flags, l.size)), *make_cpu_backend());
-    for (const std::string& kind : kinds_of_relayouts(step.plan))
-      jobs.push_back({l.name, flags, l.size, kind}), references.push_back(reference);
+    for (const std::string& kind : kinds_of_relayouts(step.plan)) {
+      const bool is_new = seen.insert(kind).second;
+      if (is_new || !at.is_short()) jobs.push_back({l.name, flags, l.size, kind}), references.push_back(reference);
+    }
   }
   const std::vector<Outcome> outcomes = run_jobs(at.ranks, jobs, at.folder);
   int bad = 0;
@@ -233,6 +238,13 @@ const std::map<std::string, int (*)(const Hall&)> kModes = {
     {"expert-checkpoints", expert_checkpoints},
 };
 
+size_t rows_of(const std::string& word) {
+  const bool is_number = !word.empty() && word.size() < 10 && word.find_first_not_of("0123456789") == std::string::npos;
+  check(is_number, "ROWS is '{}': give a number of rows, or leave it out for all", word);
+  return std::stoul(word);
+}
+
+// `words`: of the mode `one` layouts, of the others nothing or ROWS.
 int run(const std::string& mode, const std::vector<std::string>& words) {
   if (mode == "list") return list();
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
@@ -243,10 +255,13 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
   if (place.rank == 0) std::filesystem::create_directories(folder), make_dataset(folder + "/words");
   use_dataset(folder + "/words");
   ranks->barrier();
-  const Hall at{*ranks, folder};
+  Hall at{*ranks, folder};
   try {
     std::vector<Layout> named;
-    for (const std::string& w : words) named.push_back(layout_of(w));
+    if (mode == "one")
+      for (const std::string& w : words) named.push_back(layout_of(w));
+    else if (!words.empty())
+      at.most_rows = rows_of(words[0]);
     const int bad = mode == "one" ? compare(at, named) : kModes.at(mode)(at);
     ranks->barrier();
     if (place.rank == 0) std::filesystem::remove_all(folder);
@@ -264,8 +279,8 @@ int run(const std::string& mode, const std::vector<std::string>& words) {
 int main(int argc, char** argv) {
   const std::string mode = argc > 1 ? argv[1] : "";
   const auto& modes = megalith::parity::kModes;
-  if (!(modes.contains(mode) || mode == "one" || mode == "list") || (argc > 2) != (mode == "one")) {
-    fmt::print(stderr, "usage: mpirun -n 8 parity {} | one LAYOUT..., or parity list\n",
+  if (!(modes.contains(mode) || mode == "one" || mode == "list") || (mode == "one" ? argc < 3 : argc > 3)) {
+    fmt::print(stderr, "usage: mpirun -n 8 parity {} [ROWS] | one LAYOUT..., or parity list\n",
                fmt::join(std::views::keys(modes), " | "));
     return 2;
   }
