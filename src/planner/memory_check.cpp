@@ -69,15 +69,27 @@ static std::string memory_of(const Backend& backend) {
   return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
 }
 
-// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over more.
-static double bytes_each(const Options& o, const Backend& backend) {
-  const ParallelConfig& p = o.parallel;
-  const double cut = p.use_distributed_optimizer ? double(p.data_parallel_size() * p.context_parallel_size) : 1;
+// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over `copies`
+// ranks.
+static double bytes_each(const Options& o, const Backend& backend, double copies) {
+  const double cut = o.parallel.use_distributed_optimizer ? copies : 1;
   const Precision r = precision_of(o);
   i64 state = r.parameters == r.main_parameters ? 0 : size_of(main_type(r.parameters, r.main_parameters, false));
   for (const OptimizerState& s : o.optimizer.chosen().states(r)) state += size_of(s.dtype);
   const bool elsewhere = o.optimizer.optimizer_cpu_offload && backend.host_bytes();  // all of it, perhaps
   return double(size_of(r.parameters) + size_of(r.gradients)) + (elsewhere ? 0 : double(state) / cut);
+}
+
+// Bytes of weights, gradients and optimizer state that one rank surely holds.
+static double surely_held(const Options& o, const Backend& backend, const ModelSize& size) {
+  const ParallelConfig& p = o.parallel;
+  const double stages = double(p.stages());
+  const double tensor = double(p.tensor_model_parallel_size);
+  const double expert = double(p.expert_model_parallel_size * p.expert_tensor_size());
+  const double dense_copies = double(p.data_parallel_size() * p.context_parallel_size);
+  const double expert_copies = std::max(1.0, tensor * dense_copies / expert);
+  return (size.parameters() - size.experts) * bytes_each(o, backend, dense_copies) / (tensor * stages) +
+         size.experts * bytes_each(o, backend, expert_copies) / (expert * stages);
 }
 
 // What one sequence surely keeps for the backward pass, in elements: what attention reads and gives, or the inputs of
@@ -96,7 +108,7 @@ void check_sizes(const Options& o, const Backend& backend) {
         kMostLayers);
   const ModelSize size = size_of(*step_spec(o).model);
   const double ranks = double(o.parallel.tensor_model_parallel_size * o.parallel.stages());
-  const double state = size.parameters() * bytes_each(o, backend) / ranks, have = double(backend.available_bytes());
+  const double state = surely_held(o, backend, size), have = double(backend.available_bytes());
   check(state <= have,
         "weights, gradients and optimizer state alone need {:.1f} MiB of {}, {:.1f} MiB are available: no micro-batch "
         "size fits: use a smaller model",

@@ -4,6 +4,7 @@
 #include <limits>
 #include <set>
 
+#include "mesh/groups.h"
 #include "ops/attention.h"
 #include "ops/cross_entropy.h"
 #include "ops/einsum.h"
@@ -20,6 +21,11 @@ double elements(const Shape& shape) {
   return n;
 }
 
+// Experts are shared out over all atoms of the expert axis; other weights over some of them at most.
+bool is_of_experts(const Parameter& p) {
+  return !p.type.layout.dims.empty() && (p.type.layout.dims[0].axes() & groups::expert) == groups::expert;
+}
+
 class Counter {
  public:
   Counter(const Graph& g, const std::vector<Parameter>& parameters) : g_(g) {
@@ -29,6 +35,7 @@ class Counter {
     }
     for (const Parameter& p : unpacked(parameters)) {
       size_.by_kind[p.kind] += elements(p.true_shape());
+      if (is_of_experts(p)) size_.experts += elements(p.true_shape());
       size_.padding += elements(p.type.shape) - elements(p.true_shape());
     }
   }

@@ -15,6 +15,7 @@ namespace megalith {
 // Activations and flops are of one sequence. Sums are f64: sizes that somebody mistyped may be huge.
 struct ModelSize {
   std::map<ParameterKind, double> by_kind;        // parameters that exist, whatever the layout
+  double experts = 0;                             // of the parameters: those of experts
   double padding = 0;                             // elements of vocabulary padding beside them
   double product_flops = 0, attention_flops = 0;  // of a step, forward and backward
   double looked_up = 0;                           // elements that lookups in a table of words give

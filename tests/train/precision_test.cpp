@@ -99,6 +99,26 @@ TEST(PrecisionRecipe, is_known_where_memory_is_counted_before_planning) {
   EXPECT_EQ(least("--exp-avg-dtype bf16 --exp-avg-sq-dtype bf16 --main-grads-dtype bf16"), 10 * parameters);
 }
 
+// Experts are shared out over other ranks than dense weights. A plan is not refused before it is made.
+TEST(PrecisionRecipe, what_is_counted_before_planning_is_what_ranks_hold_of_experts) {
+  for (const char* layout :
+       {"", "--expert-model-parallel-size 8 ", "--expert-model-parallel-size 4 --use-distributed-optimizer ",
+        "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 ",
+        "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 "
+        "--expert-tensor-parallel-size 1 --use-distributed-optimizer "}) {
+    Options o = read_line(std::string(kSmallRun) + "--vocab-size 64 --bf16 --seq-length 1 --num-experts 16 " + layout);
+    o.parallel.world_size = 8;
+    finish_options(o);
+    Memory machine;
+    const Plan plan = plan_step(step_spec(o), machine).plan;
+    for (const Role role : {Role::parameter, Role::main_parameter, Role::gradient, Role::optimizer})
+      machine.memory += plan.bytes(role);
+    EXPECT_NO_THROW(check_sizes(o, machine)) << layout;
+    machine.memory = machine.memory * 3 / 4;
+    EXPECT_THROW(check_sizes(o, machine), Error) << layout;
+  }
+}
+
 TEST(PrecisionRecipe, says_itself_in_one_line) {
   Precision p = computing_in(DType::bf16);
   EXPECT_EQ(to_string(p),
