@@ -1,5 +1,7 @@
-// The backward makes again what ops that `repeats` made (graph/builder.h, saved()). Where both are made of the same
-// values, the forward's is kept and read instead: faster, for its memory. The results are the same.
+// The backward makes again what ops that `repeats` made (graph/builder.h, saved()), and codes of weights. Where both
+// are made of the same values, the forward's is kept and read instead: faster, for its memory. The results are the
+// same.
+#include "ops/quantize.h"
 #include "passes/pass.h"
 
 namespace megalith {
@@ -10,7 +12,7 @@ bool keep_repeated(Graph& g) {
   std::vector<bool> drop(g.nodes.size());
   for (size_t i = 0; i < g.nodes.size(); ++i) {
     const Node& n = g.nodes[i];
-    if (!n.op.repeats()) continue;
+    if (!n.op.repeats() && !n.op.get_if<Quantize>()) continue;
     const auto [it, is_first] = made.try_emplace({n.op.print(), n.ins}, &n);
     if (is_first) continue;
     drop[i] = true;

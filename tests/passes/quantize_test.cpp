@@ -164,10 +164,21 @@ TEST(TransposeCodes, sums_over_last_dims) {
   EXPECT_FALSE(transpose_codes(q.g));
 }
 
+// Codes of a weight that are kept for the backward come of one reading, in both orders.
+TEST(TransposeCodes, follows_what_is_kept) {
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});
+  EXPECT_TRUE(keep_repeated(q.g));
+  EXPECT_EQ(count_ops<Quantize>(q.g), 4 * 4 + 2 * kLinears);
+  transpose_codes(q.g);
+  verify(q.g);
+  EXPECT_EQ(count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.orders == CodeOrders::both; }),
+            4 * 4 + 2 * kLinears);
+}
+
 // Without weight gradients nothing reads x or dy transposed.
 TEST(TransposeCodes, gives_no_order_that_nobody_reads) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise, .weight_gradients = false});
-  run_passes(q.g, standard_passes());
+  run_passes(q.g, standard_passes(), {"keep-repeated"});
   EXPECT_EQ(count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.orders == CodeOrders::both; }), 0);
   EXPECT_EQ(
       count_ops<Quantize>(q.g, [](const Quantize& op, const Node&) { return op.orders == CodeOrders::transposed; }),
