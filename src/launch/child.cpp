@@ -46,6 +46,7 @@ void settle_signals() {
   if (out.theirs) dup2(out.theirs.fd(), STDOUT_FILENO);
   dup2(err.theirs.fd(), STDERR_FILENO);
   const int own_line = dup(line.theirs.fd());  // which is not closed by exec
+  for (const int fd : command.lent) fcntl(fd, F_SETFD, 0);
   for (const auto& [name, value] : command.variables) setenv(name.c_str(), value.c_str(), 1);
   setenv("MEGALITH_LAUNCH_FD", std::to_string(own_line).c_str(), 1);
   settle_signals();

@@ -14,7 +14,8 @@ namespace megalith::launch {
 struct ChildCommand {
   std::vector<std::string> words;  // a program and its arguments
   std::vector<std::pair<std::string, std::string>> variables;
-  bool pipes_out = false;  // else stdout is the agent's
+  std::vector<int> lent{};  // descriptors that it gets, by the same numbers
+  bool pipes_out = false;   // else stdout is the agent's
 };
 
 struct Child {

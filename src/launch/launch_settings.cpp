@@ -13,8 +13,7 @@ namespace {
 using Takes = config::OtherFlag::Takes;
 
 constexpr const char* kElastic = "the number of ranks is the same in each generation: other numbers are not built";
-constexpr const char* kSnapshots =
-    "snapshots in the agents' memory are not built: a run goes on from --save's newest checkpoint";
+constexpr const char* kReplicas = "snapshots are not copied to other nodes: a lost node's ranks go on from the disk";
 constexpr const char* kNoService = "the agent of node 0 decides: there is no other rendezvous";
 
 const std::vector<config::OtherFlag>& others() {
@@ -23,8 +22,8 @@ const std::vector<config::OtherFlag>& others() {
       {.flag = "--elastic-layouts", .takes = Takes::one, .why = kElastic},
       {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
       {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
-      {.flag = "--snapshot-steps", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
-      {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kSnapshots, .neutral = {"0"}},
+      {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kReplicas, .neutral = {"0"}},
+      {.flag = "--snapshot-replicate", .why = kReplicas},
       {.flag = "--module", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "-m", .why = "the ranks are commands of this program: give one, such as pretrain-gpt"},
       {.flag = "--no-python", .accepted = true, .why = "there is no Python here"},
@@ -65,6 +64,7 @@ void check_values(const Settings& s) {
   check(s.restart_window_minutes > 0, "--restart-window-minutes {}: want more than 0", s.restart_window_minutes);
   check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
   check(s.hang_seconds >= 0, "--hang-seconds {}: want 0 or more", s.hang_seconds);
+  check(s.snapshot_steps >= 0, "--snapshot-steps {}: want 0 or more", s.snapshot_steps);
   check_streams("--tee", s.tee);
   check_streams("--redirects", s.redirects);
   check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} wants --log-dir: the directory of the files",
@@ -104,6 +104,10 @@ void list_fields(Settings& s, config::FieldList& f) {
       "hang-seconds", s.hang_seconds,
       "Start again if no rank has moved for so long, once a step is done. Choose more than evaluating, saving and one "
       "step of a single rank take. 0: only --distributed-timeout-minutes ends what hangs.");
+  f.add("snapshot-steps", s.snapshot_steps,
+        "Ranks keep a snapshot of their state in the agent's memory every so many iterations: twice the state's size. "
+        "0: none.")
+      .shown_as("K");
   f.group("Output");
   f.add("log-dir", s.log_dir,
         "Each rank's output also goes to files: DIR/RUN_ID/attempt_N/RANK/stdout.log, stderr.log.")

@@ -13,7 +13,7 @@
 namespace megalith::launch {
 
 NodeRanks::NodeRanks(const Settings& settings, int ranks, std::string host)
-    : settings_(settings), ranks_(ranks), host_(std::move(host)) {}
+    : settings_(settings), ranks_(ranks), host_(std::move(host)), snapshots_(settings.snapshot_steps, ranks) {}
 
 NodeRanks::~NodeRanks() {
   kill_all();
@@ -44,8 +44,10 @@ OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
 void NodeRanks::start_rank(const Order& order, int local_rank) {
   const int rank = order.first_rank + local_rank;
   const OutputWays out = ways(STDOUT_FILENO, order, rank);
-  ChildCommand command{
-      .words = settings_.command, .variables = {}, .pipes_out = settings_.tees(STDOUT_FILENO) || !out.file.empty()};
+  ChildCommand command{.words = settings_.command,
+                       .variables = {},
+                       .lent = snapshots_.lent().fds,
+                       .pipes_out = settings_.tees(STDOUT_FILENO) || !out.file.empty()};
   if (command.words[0].find('/') == std::string::npos) command.words.insert(command.words.begin(), "megalith");
   const auto set = [&](const char* name, const auto& value) {
     command.variables.push_back({name, fmt::format("{}", value)});
@@ -57,6 +59,7 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
   set("MASTER_ADDR", order.master_address);
   set("MASTER_PORT", order.master_port);
   set("MEGALITH_GENERATION", order.generation);
+  if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", snapshots_.lent().text());
   running_.push_back({.rank = rank,
                       .generation = order.generation,
                       .child = start_child(command),

@@ -9,6 +9,7 @@
 #include "launch/launch_settings.h"
 #include "launch/messages.h"
 #include "launch/rank_output.h"
+#include "launch/snapshot_memory.h"
 
 namespace megalith::launch {
 
@@ -48,6 +49,7 @@ class NodeRanks {
   const Settings settings_;
   const int ranks_;
   const std::string host_;
+  const SnapshotMemory snapshots_;
   std::list<Rank> running_;
   i64 generation_ = 0, told_iteration_ = -1, memory_kills_ = 0;
   bool has_moved_ = false;  // since the last report

@@ -17,6 +17,7 @@
 #include "ckpt/not_loadable.h"
 #include "config/file.h"
 #include "resume/loss_scale_json.h"
+#include "resume/no_weights.h"
 #include "resume/resume.h"
 #include "resume/upcycling.h"
 #include "settings/schedules.h"
@@ -117,23 +118,6 @@ AnyOpenOptions open_options(i64 iteration) {
 
 }  // namespace
 
-// What starts from random weights must not be what holds others, or is called a checkpoint.
-static void check_no_weights(const std::string& dir) {
-  for (const std::string& name : list_directory(dir)) {
-    check(!name.ends_with(".safetensors"),
-          "--load {}: there are weights ({}), but no config.json, which tells what model they are of", dir, name);
-    check(
-        name != "common.pt" && name != "metadata.json" && !name.starts_with("pytorch_model"),
-        "--load {}: there is {}, but no checkpoint that is read: others of its files are missing, or it is of another "
-        "program",
-        dir, name);
-  }
-  const std::string of_others = weights_of_others(dir);
-  check(of_others.empty(), "--load {}", of_others);
-  check(!parse_iteration_name(fs::path(canonical_path(dir)).filename().string()),
-        "--load {}: this is how a checkpoint is named, but none is in it", dir);
-}
-
 Manifest manifest_of(const Options& options, const RunProgress& progress, const Schedules& schedules) {
   Options stored = options;
   return {progress.state.iteration, progress.state.consumed_samples, config::to_json(config::fields_of(stored)),
@@ -142,11 +126,15 @@ Manifest manifest_of(const Options& options, const RunProgress& progress, const 
 
 RunStart::RunStart(const Options& options, const StartChoice& choice)
     : load_(choice.copy ? choice.copy->path : options.train.load),
-      is_copy_(choice.copy.has_value()),
+      is_copy_(choice.copy || choice.snapshot),
+      is_snapshot_(choice.snapshot != nullptr),
       parallel_(options.parallel),
       seed_(u64(options.train.seed)),
       schedules_(make_schedules(options)) {
-  if (!load_.empty()) open(options, choice);
+  if (is_snapshot_)
+    load_ = choice.snapshot->path, checkpoint_ = std::move(*choice.snapshot), read_opened(options);
+  else if (!load_.empty())
+    open(options, choice);
   if (refusal_.empty()) refusal_ = overwriting(options.train);
 }
 
@@ -169,6 +157,10 @@ void RunStart::open(const Options& options, const StartChoice& choice) {
   how.past_cache = p.use_distributed_optimizer || p.data_parallel_size() * p.context_parallel_size == 1;
   how.whole = !choice.copy || !choice.copy->own;
   checkpoint_ = open_any_checkpoint(*place, how);
+  read_opened(options);
+}
+
+void RunStart::read_opened(const Options& options) {
   try {
     if (checkpoint_->format == CkptFormat::hf)
       check_same_model(model_to_load(options), *checkpoint_->model, load_);

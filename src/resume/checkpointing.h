@@ -1,5 +1,6 @@
 // A run's checkpoints: what goes in beside the tensors, and how a run goes on from one.
 #pragma once
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -26,8 +27,9 @@ Manifest manifest_of(const Options& options, const RunProgress& progress, const 
 
 // Where to begin instead of with the latest checkpoint of --load.
 struct StartChoice {
-  std::optional<FoundCopy> copy{};     // a copy that is newer than it
-  std::optional<i64> no_later_than{};  // newer checkpoints are as if they were not there
+  std::optional<FoundCopy> copy{};            // a copy that is newer than it
+  std::shared_ptr<AnyCheckpoint> snapshot{};  // one in memory that is newer than both
+  std::optional<i64> no_later_than{};         // newer checkpoints are as if they were not there
 };
 
 // Where a run begins: nowhere (random weights), in a checkpoint (ours or Megatron's) or in a Hugging Face model
@@ -50,8 +52,9 @@ class RunStart {
 
   const RunProgress& progress() const { return progress_; }  // zero with --finetune or for a hub directory
   const Schedules& schedules() const { return schedules_; }
-  std::optional<i64> iteration() const;  // of the checkpoint; none if there is none
-  bool is_copy() const { return is_copy_; }
+  std::optional<i64> iteration() const;      // of the checkpoint; none if there is none
+  bool is_copy() const { return is_copy_; }  // or a snapshot
+  std::optional<i64> snapshot() const { return is_snapshot_ ? iteration() : std::nullopt; }  // its iteration
   bool resumes() const { return checkpoint_ && checkpoint_->format != CkptFormat::hf && !from_zero_; }
   // Reads or draws the weights, and reads the optimizer's state if there is one. Of what is read from a native
   // checkpoint every byte is verified: DamagedCheckpoint if it is not what was saved. ModelState::finish() is left to
@@ -62,11 +65,12 @@ class RunStart {
 
  private:
   void open(const Options& options, const StartChoice& choice);
+  void read_opened(const Options& options);
   void read_run(const Options& options);
   std::string overwriting(const TrainConfig& train) const;  // what speaks against saving there; "" if nothing
 
   std::string load_;
-  bool is_copy_;
+  bool is_copy_, is_snapshot_;
   ParallelConfig parallel_;
   u64 seed_;
   bool from_zero_ = false;  // weights only, from iteration 0

@@ -4,9 +4,11 @@
 #include <exception>
 #include <filesystem>
 
+#include "base/canonical_path.h"
 #include "base/log.h"
 #include "ckpt/native/checkpoint_layout.h"
 #include "comm/together.h"
+#include "resume/agreed_snapshot.h"
 #include "resume/agreed_start.h"
 
 namespace megalith {
@@ -50,6 +52,13 @@ RunStart choose_start(const Options& options, Ranks& ranks, const Damaged& damag
   }
   const i64 iteration = start ? start->iteration().value_or(-1) : -1;
   const auto copy = newer_copy(options, ranks, iteration, damaged.copy);
+  const bool goes_on =
+      canonical_path(options.train.load) == canonical_path(options.train.save) && !options.train.finetune;
+  const i64 on_disk = !goes_on ? -1 : copy ? copy->iteration : iteration;
+  if (auto snapshot = agreed_snapshot(options, ranks, on_disk)) {
+    log::say("  goes on from the snapshot of iteration {} in the agents' memory", snapshot->manifest.iteration);
+    return opened(options, ranks, {.snapshot = std::make_shared<AnyCheckpoint>(std::move(*snapshot))});
+  }
   if (!copy && error) std::rethrow_exception(error);
   if (!copy) {
     together(ranks, [&] { start->check_accepted(); });

@@ -41,6 +41,7 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
       incidents_(o_, {step_, coord_, *interpreter_, watches_, trainer_, ranks}, datasets_.train, in_step_),
       places_(std::move(run.places)),
       saver_(o_, model_, ranks, places_, need_.device_copies, is_saved_start() ? state_.iteration : -1),
+      snapshots_(o_, model_, ranks, start_.snapshot()),
       save_interval_(t_, ranks, state_.iteration) {
   if (o_.given.has("timing-log-level")) timing_.emplace(t_, step_.plan, ranks, in_step_);
   if (timing_ && t_.timing_log_level > 0 && !in_step_)
@@ -122,6 +123,7 @@ int TrainingRun::train_and_save() {
     const bool saves = saves_at(state_.iteration);
     if (saves || asked.to_save()) save();
     if (saver_.copies_at(state_.iteration) && !saves) save_copy();
+    if (snapshots_.is_due(state_.iteration)) take_snapshot();
     if (should_exit(asked)) break;
   }
   profile(false);
@@ -245,6 +247,7 @@ std::optional<double> TrainingRun::peak() const {
 bool TrainingRun::something_is_due() const {
   const i64 iteration = state_.iteration + trainer_.started();
   return iteration == last_ || validation_.is_due(iteration) || saves_at(iteration) || saver_.copies_at(iteration) ||
+         snapshots_.is_due(iteration) ||
          (t_.profile && (iteration == t_.profile_step_start || iteration == t_.profile_step_end)) ||
          exits_at(iteration) || recorder_.reads_model();
 }

@@ -16,6 +16,7 @@
 #include "resume/run_begin.h"
 #include "resume/save_interval.h"
 #include "resume/saver.h"
+#include "resume/snapshots.h"
 #include "settings/batch_sizes.h"
 #include "settings/schedules.h"
 #include "step/pipeline.h"
@@ -80,6 +81,7 @@ class TrainingRun {
   bool is_saved() const { return saver_.has_saved(state_.iteration); }
   void save();
   void save_copy();
+  void take_snapshot();
   void tell_saves();  // those that ended
   void tell_memory();
   // Until it is on disk. What failed in the background is tried once more.
@@ -120,6 +122,7 @@ class TrainingRun {
   std::optional<Straggler> straggler_;     // of several ranks, where wanted
   SavePlaces places_;
   Saver saver_;
+  Snapshots snapshots_;
   SaveInterval save_interval_;
   bool profiled_ = false;  // now
 };

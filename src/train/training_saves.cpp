@@ -35,6 +35,7 @@ void TrainingRun::save() {
   const auto began = std::chrono::steady_clock::now();
   pause(Away::saving);
   save_apart([&] {
+    snapshots_.finish();
     check_places();
     const std::vector<DatasetUse> use = data_read();
     timed("save-checkpoint", [&] { saver_.save(progress(use), schedules_); });
@@ -49,10 +50,19 @@ void TrainingRun::save() {
 void TrainingRun::save_copy() {
   pause(Away::saving);
   save_apart([&] {
+    snapshots_.finish();
     check_places();
     saver_.save_copy(progress(data_read()), schedules_);
   });
   resume();
+}
+
+// A device has one set of memory for copies: what is under way there ends first.
+void TrainingRun::take_snapshot() {
+  const TimeState before = ledger_.enter(TimeState::save_stall);
+  if (!model_.on_host()) saver_.finish();
+  snapshots_.take(progress(data_read()), schedules_);
+  ledger_.enter(before);
 }
 
 void TrainingRun::save_last() {

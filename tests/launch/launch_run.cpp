@@ -115,6 +115,7 @@ std::vector<pid_t> LaunchRun::ranks() const {
   });
 }
 
+std::string LaunchRun::out() const { return text_of_file(base_ + ".out"); }
 std::string LaunchRun::err() const { return text_of_file(base_ + ".err"); }
 
 bool LaunchRun::wait_until(const std::function<bool()>& is_so, double seconds) {

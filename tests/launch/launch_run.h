@@ -28,6 +28,7 @@ class LaunchRun {
 
   pid_t pid() const { return pid_; }
   std::vector<pid_t> ranks() const;  // that run now
+  std::string out() const;
   std::string err() const;
   bool wait_until(const std::function<bool()>& is_so, double seconds = 120);  // false: it ended, or it took too long
   Ended end(double seconds = 240);

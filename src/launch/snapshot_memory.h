@@ -1,0 +1,22 @@
+// Memory for snapshots of a node's ranks. The agent holds it, so it outlives them (comm/snapshot_fds.h).
+#pragma once
+#include <vector>
+
+#include "comm/snapshot_fds.h"
+#include "comm/socket.h"
+
+namespace megalith::launch {
+
+class SnapshotMemory {
+ public:
+  // Error if the system gives none. Empty with `steps` 0.
+  SnapshotMemory(i64 steps, int ranks);
+
+  const SnapshotFds& lent() const { return lent_; }
+
+ private:
+  std::vector<Socket> files_;
+  SnapshotFds lent_;
+};
+
+}  // namespace megalith::launch

@@ -1,0 +1,11 @@
+// The tensors of several ranks' snapshots as one set.
+#pragma once
+#include "ckpt/tensors/tensor_reader.h"
+#include "resume/snapshot_slot.h"
+
+namespace megalith {
+
+// A box that none of them holds is an Error where it is read.
+std::shared_ptr<const TensorReader> read_snapshots(std::vector<Snapshot> snapshots);
+
+}  // namespace megalith

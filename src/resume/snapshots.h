@@ -1,0 +1,55 @@
+// Snapshots of a run's state in the agents' memory, every few iterations. Each rank writes its own; ranks overwrite
+// one only when all of them have the next (--snapshot-steps of `megalith launch`).
+#pragma once
+#include <future>
+#include <optional>
+#include <string>
+
+#include "comm/ranks.h"
+#include "comm/snapshot_fds.h"
+#include "resume/checkpointing.h"
+#include "state/state_blocks.h"
+
+namespace megalith {
+
+// What a snapshot says of itself, in its training state.
+struct SnapshotMark {
+  std::string start;  // of the run that made it
+  int rank = 0, world = 0;
+  bool is_whole = false;  // all that the rank holds; else ranks that hold the same have shared it out
+  std::string layout;
+};
+std::string layout_key(const Options& options);
+SnapshotMark snapshot_mark(const Manifest& manifest);
+
+class Snapshots {
+ public:
+  // On all ranks. `begun`: the iteration of the snapshot that the run goes on from; its slot stays until the next one
+  // is there. Error if the host lacks the memory.
+  Snapshots(const Options& options, const ModelState& model, Ranks& ranks, std::optional<i64> begun);
+  ~Snapshots();
+  Snapshots(const Snapshots&) = delete;
+  Snapshots& operator=(const Snapshots&) = delete;
+
+  bool is_due(i64 iteration) const { return lent_.steps > 0 && iteration % lent_.steps == 0; }
+  // On all ranks, between steps. What goes wrong is a warning. From a device the state comes beside the next steps.
+  void take(const RunProgress& progress, const Schedules& schedules);
+  void finish();  // until this rank's memory for copies is free
+
+ private:
+  int own_slot(int i) const;
+
+  const Options& o_;
+  const ModelState& model_;
+  Ranks& ranks_;
+  const SnapshotFds lent_;
+  StateShare share_;
+  std::string start_;
+  int next_ = 0;  // slot to write
+  bool has_written_ = false;
+  std::optional<StateBlocks> blocks_;
+  std::future<void> work_;
+  std::string error_;  // of the last one
+};
+
+}  // namespace megalith

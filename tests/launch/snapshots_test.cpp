@@ -1,0 +1,130 @@
+// Snapshots in the agent's memory: a run whose ranks are killed goes on from them, to the same bits as an undisturbed
+// one. $MEGALITH_KILLS says how often (4), $MEGALITH_SEED where.
+#include <signal.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <random>
+#include <thread>
+
+#include "launched_training.h"
+
+namespace megalith::test {
+namespace {
+
+class LaunchedSnapshots : public LaunchedTraining {
+ protected:
+  // Nothing but the end is on the disk.
+  static constexpr const char* kNoSaves = "--save-interval 1000000 ";
+  // Behind iteration `i`, as rank 0's log says it.
+  static bool has_done(const LaunchRun& run, int i) {
+    return run.out().find(" iteration " + std::string(8 - std::to_string(i).size(), ' ') + std::to_string(i) + "/") !=
+           std::string::npos;
+  }
+  static int number_behind(const std::string& line, const std::string& words) {
+    return std::atoi(line.c_str() + line.find(words) + words.size());
+  }
+  // A byte of the data of every snapshot that the launch holds is another one.
+  static int damage_all(pid_t agent) {
+    int damaged = 0;
+    for (const auto& fd : std::filesystem::directory_iterator("/proc/" + std::to_string(agent) + "/fd")) {
+      std::error_code gone;
+      const std::string to = std::filesystem::read_symlink(fd.path(), gone).string();
+      if (to.find("megalith-snapshot") == std::string::npos || std::filesystem::file_size(fd.path(), gone) < 200)
+        continue;
+      std::fstream file(fd.path(), std::ios::in | std::ios::out | std::ios::binary);
+      constexpr int kByteOfData = 100;
+      file.seekg(kByteOfData);
+      const int before = file.get();
+      file.seekp(kByteOfData);
+      file.put(char(before ^ 4));
+      damaged += file.flush() ? 1 : 0;
+    }
+    return damaged;
+  }
+};
+
+TEST_F(LaunchedSnapshots, GoOnThroughRandomKills) {
+  const int kills = number_from("MEGALITH_KILLS", 4), iterations = 8 * kills;
+  const int seed = number_from("MEGALITH_SEED", int(std::random_device{}() % 1000000));
+  std::printf("seed %d\n", seed);
+  std::mt19937 random{unsigned(seed)};
+  const std::vector<std::string> flags{"--standalone", "--nproc-per-node", "4", "--max-restarts",
+                                       "100000",       "--snapshot-steps", "1"};
+  const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, pretrain("whole", iterations, kNoSaves)).end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  LaunchRun& run = start(flags, pretrain("cut", iterations, std::string(kNoSaves) + "--log-interval 1"));
+  std::vector<pid_t> last;
+  int done = 1;
+  for (int k = 0; k < kills; ++k) {
+    std::vector<pid_t> ranks;
+    while (has_done(run, done + 1)) ++done;
+    const int next = done + 1;
+    ASSERT_TRUE(run.wait_until([&] { return (ranks = run.ranks()).size() == 4 && ranks != last; })) << k << run.err();
+    ASSERT_TRUE(run.wait_until([&] { return has_done(run, next); })) << k << run.err();
+    last = ranks;
+    std::this_thread::sleep_for(std::chrono::microseconds(random() % 30000));
+    kill(ranks[random() % 4], SIGKILL);
+  }
+  const Ended cut = run.end(120 + 2 * kills);
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_GE(int(cut.lines_with("was ended by SIGKILL").size()), kills - 1) << cut.err;
+  // A start goes on where the killed rank was, or makes one iteration again.
+  const std::vector<std::string> ends = cut.lines_with("was ended by SIGKILL behind iteration ");
+  const std::vector<std::string> begins = cut.lines_with(" has done iteration ");
+  ASSERT_EQ(ends.size(), begins.size()) << cut.err;
+  for (size_t i = 0; i < ends.size(); ++i)
+    EXPECT_GE(number_behind(begins[i], " has done iteration "), number_behind(ends[i], " behind iteration "))
+        << cut.err;
+  EXPECT_GE(count_of(cut.out, "goes on from the snapshot"), kills - 1) << cut.out;
+  expect_same_end("whole", "cut", iterations);
+  EXPECT_TRUE(processes_of(*this / "cut").empty());
+  if (std::getenv("MEGALITH_KILLS")) std::printf("%s", cut.err.c_str());
+}
+
+TEST_F(LaunchedSnapshots, FallBackToTheDiskWhereTheyAreDamaged) {
+  const std::string saves = "--save-interval 4 ";
+  LaunchRun& run = start({"--standalone", "--nproc-per-node", "2", "--snapshot-steps", "1"},
+                         pretrain("cut", 40, saves + "--log-interval 1"));
+  ASSERT_TRUE(run.wait_until([&] { return has_done(run, 6); })) << run.err();
+  const std::vector<pid_t> ranks = run.ranks();
+  ASSERT_EQ(ranks.size(), 2u);
+  for (const pid_t rank : ranks) kill(rank, SIGSTOP);
+  EXPECT_EQ(damage_all(run.pid()), 4);
+  kill(ranks[0], SIGKILL);
+  kill(ranks[1], SIGCONT);
+  const Ended cut = run.end();
+  EXPECT_EQ(cut.code, 0) << cut.err;
+  EXPECT_NE(cut.err.find("is not what was written"), std::string::npos) << cut.err;
+  EXPECT_EQ(cut.lines_with("going on from the disk").size(), 1u) << cut.err;
+  EXPECT_EQ(count_of(cut.out, "goes on from the snapshot"), 0) << cut.out;
+  const Ended whole = start({"--standalone", "--nproc-per-node", "2"}, pretrain("whole", 40, saves)).end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  expect_same_end("whole", "cut", 40);
+}
+
+// Over two nodes each rank has all that it holds in its own agent's memory.
+TEST_F(LaunchedSnapshots, GoOnOverTwoNodes) {
+  const Listener held = hold_port("127.0.0.1");
+  const std::string endpoint = "127.0.0.1:" + std::to_string(held.port);
+  const auto node = [&](const char* rank) -> LaunchRun& {
+    return start({"--nnodes", "2", "--node-rank", rank, "--rdzv-endpoint", endpoint, "--nproc-per-node", "2",
+                  "--snapshot-steps", "2"},
+                 pretrain("nodes", 24, std::string(kNoSaves) + "--log-interval 1"));
+  };
+  LaunchRun &first = node("0"), &second = node("1");
+  ASSERT_TRUE(first.wait_until([&] { return has_done(first, 5); })) << first.err() << second.err();
+  const std::vector<pid_t> ranks = second.ranks();
+  if (!ranks.empty()) kill(ranks.back(), SIGKILL);
+  const Ended one = first.end(), two = second.end();
+  EXPECT_EQ(one.code, 0) << one.err;
+  EXPECT_EQ(two.code, 0) << two.err;
+  EXPECT_EQ(count_of(one.out, "goes on from the snapshot"), 1) << one.out << one.err;
+  const Ended whole = start({"--standalone", "--nproc-per-node", "4"}, pretrain("whole", 24, kNoSaves)).end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  expect_same_end("whole", "nodes", 24);
+}
+
+}  // namespace
+}  // namespace megalith::test
