@@ -1,7 +1,7 @@
-# Writes OUT: a C++ file with the texts of FILES, by their names without ".yaml", for facts/facts_file.h.
-set(text "// Made by cmake/embed.cmake.\n#include \"facts/facts_file.h\"\n\nnamespace megalith {\n\nstd::vector<NamedText> texts_of_facts() {\n  return {\n")
+# Writes OUT: a C++ file with the texts of FILES, by their names without ".yaml": FUNCTION of HEADER gives them.
+set(text "// Made by cmake/embed.cmake.\n#include \"${HEADER}\"\n\nnamespace megalith {\n\nstd::vector<${TYPE}> ${FUNCTION}() {\n  return {\n")
 foreach(file ${FILES})
-  get_filename_component(name ${file} NAME_WE)
+  get_filename_component(name ${file} NAME_WLE)
   file(READ ${file} content)
   # A compiler need not take a literal of more than 64 KiB: pieces stand side by side.
   string(LENGTH "${content}" length)
@@ -9,7 +9,7 @@ foreach(file ${FILES})
   set(at 0)
   while(at LESS length)
     string(SUBSTRING "${content}" ${at} 8000 piece)
-    string(APPEND pieces "R\"facts(${piece})facts\"\n")
+    string(APPEND pieces "R\"embedded(${piece})embedded\"\n")
     math(EXPR at "${at} + 8000")
   endwhile()
   string(APPEND text "{\"${name}\", ${pieces}},\n")

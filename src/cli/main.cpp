@@ -44,6 +44,7 @@ constexpr Entry kCommands[] = {
      megalith::command_calibrate},
     {"report", "a run's curves, times and incidents as one HTML file", megalith::command_report},
     {"compare", "two runs: flags, losses, speed", megalith::command_compare},
+    {"recipes", "published runs by name: list, or show one", megalith::command_recipes},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 

@@ -9,6 +9,7 @@
 #include "cli/foreign/nemo.h"
 #include "cli/model_source.h"
 #include "cli/stack.h"
+#include "cli/training_line.h"
 #include "comm/together.h"
 #include "device/make_backend.h"
 #include "train/pretrain.h"
@@ -17,13 +18,11 @@
 namespace megalith {
 
 // The command line once more, with flags behind it that the user left open.
-static void take_flags(Options& options, int argc, const char* const* argv, const std::vector<std::string>& more) {
-  std::vector<const char*> words(argv, argv + argc);
-  for (const std::string& word : more) words.push_back(word.c_str());
+static void take_flags(Options& options, const TrainingLine& line, const std::vector<std::string>& more) {
   const i64 world_size = options.parallel.world_size;
   const auto trains = options.trains;
   const Architecture kind = options.model.architecture;
-  options = read_options(int(words.size()), words.data());
+  options = line.read(more);
   options.trains = trains, options.model.architecture = kind, options.parallel.world_size = world_size;
 }
 
@@ -33,11 +32,13 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
   if (place.rank > 0) log::mute();
   Options options;
+  TrainingLine line;
   std::exception_ptr mistake;  // in the flags, told once the ranks know one another, so that one of them tells it
   try {
     if (kind == Architecture::gpt)
       if (const auto nemo = translate_nemo(argv[0], {argv + 1, argv + argc})) answer(*nemo);
-    options = read_options(argc, argv);
+    line = read_training_line(argc, argv);
+    options = line.read();
     const Architecture asked = options.model.architecture;
     if (options.given.has("architecture") && asked != kind)
       options.wrong.mistakes.push_back(fmt::format(
@@ -50,6 +51,10 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   }
   if (options.help) {
     log::say("{}", options_help());
+    return 0;
+  }
+  if (line.explain && !mistake) {
+    explain_config(line, std::move(options), place);
     return 0;
   }
   settle_drivers();
@@ -68,7 +73,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
     std::vector<std::string> chosen;
     if (backend) chosen = chosen_layout(options, *backend, *ranks);
     together(*ranks, [&] {
-      if (backend) take_flags(options, argc, argv, chosen);
+      if (backend) take_flags(options, line, chosen);
       complete_options(options);
       options.train.device.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes;
       if (!backend) backend = make_backend(options.train.device, ranks.get());

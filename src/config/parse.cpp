@@ -7,6 +7,7 @@
 #include "base/mistakes.h"
 #include "config/file.h"
 #include "config/odd_word.h"
+#include "config/over.h"
 #include "config/words.h"
 
 namespace megalith::config {
@@ -80,6 +81,28 @@ void apply_settings(Source& source, Given& given) {
   for (auto& [name, list] : uses) given.uses[name] = std::move(list);
 }
 
+struct Sources {
+  Source line, file, under;
+};
+
+Sources read_sources(const Under& under, const FlagIndex& index, FieldList& fields,
+                     std::span<const std::string> arguments) {
+  std::string config_file, none;
+  Sources all{.line = read_words(index, arguments, config_file), .file = {}, .under = {}};
+  if (!config_file.empty()) {
+    try {
+      all.file = read_yaml(config_file, index);
+    } catch (const Error& e) {
+      all.line.mistakes.push_back(e.what());
+      for (const Field& field : fields.all()) all.line.unread.insert("--" + field.name);  // it may say anything
+    }
+  }
+  all.under = read_words(index, under.words, none);
+  for (Setting& setting : all.under.settings) setting.where = fmt::format("{}: {}", under.name, setting.where);
+  for (std::string& mistake : all.under.mistakes) mistake = fmt::format("{}: {}", under.name, mistake);
+  return all;
+}
+
 void tell_fates(const Source& line, const Source& file, std::span<const std::string> words, ParseResult& result) {
   std::vector<OtherUse> uses = line.others;
   uses.insert(uses.end(), file.others.begin(), file.others.end());
@@ -108,32 +131,42 @@ std::string Given::contradiction(std::string_view field) const {
 }
 
 ParseResult parse_all(FieldList& fields, std::span<const std::string> arguments, std::span<const OtherFlag> others) {
+  return parse_over({}, fields, arguments, others);
+}
+
+ParseResult parse_over(const Under& under, FieldList& fields, std::span<const std::string> arguments,
+                       std::span<const OtherFlag> others) {
   ParseResult result;
   for (const std::string& word : arguments) result.help = result.help || word == "--help" || word == "-h";
   if (result.help) return result;
   check_line_ends(arguments);
   const FlagIndex index(fields, others);
-  std::string config_file;
-  Source line = read_words(index, arguments, config_file), file;
-  if (!config_file.empty()) {
-    try {
-      file = read_yaml(config_file, index);
-    } catch (const Error& e) {
-      line.mistakes.push_back(e.what());
-      for (const Field& field : fields.all()) line.unread.insert("--" + field.name);  // what it would say is unknown
-    }
-  }
-  apply_settings(file, result.given);
-  apply_settings(line, result.given);
-  for (Source* source : {&line, &file}) {
+  Sources all = read_sources(under, index, fields, arguments);
+  for (Source* source : {&all.under, &all.file, &all.line}) apply_settings(*source, result.given);
+  for (Source* source : {&all.line, &all.file, &all.under}) {
     for (std::string& mistake : source->mistakes) result.wrong.mistakes.push_back(std::move(mistake));
     result.wrong.unread.merge(source->unread);
   }
   result.warnings = repeats(fields, result.given);
-  apply_weak(line.settings, result.given);
-  apply_weak(file.settings, result.given);
-  tell_fates(line, file, arguments, result);
+  for (const Source* source : {&all.line, &all.file, &all.under}) apply_weak(source->settings, result.given);
+  tell_fates(all.line, all.file, arguments, result);
   return result;
+}
+
+std::map<std::string, std::string, std::less<>> origins(const Under& under, FieldList& fields,
+                                                        std::span<const std::string> arguments,
+                                                        std::span<const OtherFlag> others) {
+  const FlagIndex index(fields, others);
+  const Sources all = read_sources(under, index, fields, arguments);
+  std::map<std::string, std::string, std::less<>> found;
+  for (const Source* source : {&all.line, &all.file, &all.under})
+    for (const bool weak : {false, true}) {
+      std::map<std::string, std::string, std::less<>> here;
+      for (const Setting& s : source->settings)
+        if (s.spelling->weak == weak) here[s.field->name] = s.where.substr(0, s.where.rfind(": "));
+      found.merge(here);
+    }
+  return found;
 }
 
 ParseResult parse(FieldList& fields, std::span<const std::string> arguments, std::span<const OtherFlag> others) {

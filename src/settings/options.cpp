@@ -7,6 +7,7 @@
 #include "settings/compatibility.h"
 #include "settings/megatron_flags.h"
 #include "settings/precision.h"
+#include "settings/recipe_options.h"
 
 namespace megalith {
 
@@ -55,13 +56,7 @@ void derive(Options& options) {
   if (train.skip_train) settle_skipped_training(options);
 }
 
-Options read_options(int argc, const char* const* argv) {
-  Options options;
-  config::FieldList fields = config::fields_of(options);
-  const std::vector<std::string> words(argv + std::min(argc, 1), argv + argc);
-  take_parsed(options, config::parse_all(fields, words, megatron_flags()), argc > 0 ? argv[0] : "");
-  return options;
-}
+Options read_options(int argc, const char* const* argv) { return read_options_over({}, argc, argv); }
 
 void take_parsed(Options& options, config::ParseResult result, const std::string& command) {
   options.given = std::move(result.given);
@@ -120,7 +115,8 @@ Options parse_options(int argc, const char* const* argv) {
 std::string options_help() {
   Options options;
   return "Flags have Megatron's names. Values in [] are the defaults; --config FILE.yaml reads flags from a file "
-         "first.\n\n" +
+         "first.\n--recipe NAME[:TASK] begins with a published run's settings (`megalith recipes` lists them), and "
+         "--explain-config prints where each value is from.\n\n" +
          config::help_text(config::fields_of(options));
 }
 
@@ -130,7 +126,8 @@ std::string options_page() {
   const std::string page =
       "# Flags\n\nFlags have Megatron's names and meanings. In [] stands the default. `--config FILE.yaml` reads them "
       "from "
-      "a file (keys without the dashes); the command line overrides it.\n\n" +
+      "a file (keys without the dashes); the command line overrides it. `--recipe NAME[:TASK]` of training commands "
+      "begins with a published run's settings, and `--explain-config` prints where each value is from.\n\n" +
       config::help_markdown(config::fields_of(options)) + "\n" + compatibility_markdown() + "\n" +
       megatron_flags_markdown();
   return wrap_markdown(page, kColumns);

@@ -1,0 +1,27 @@
+// A command line over settings that others wrote (a recipe's): what the line or its --config file says holds.
+#pragma once
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "config/parse.h"
+
+namespace megalith::config {
+
+struct Under {
+  std::string name;                // begins messages: "recipe gpt2-small"
+  std::vector<std::string> words;  // as on a command line, without --config
+};
+
+// parse_all() over these settings.
+ParseResult parse_over(const Under& under, FieldList& fields, std::span<const std::string> arguments,
+                       std::span<const OtherFlag> others = {});
+
+// Where each field that something sets has its value from, by the field's name: "recipe gpt2-small", "run.yaml line 3",
+// "--lr". Values that can't be read are passed over.
+std::map<std::string, std::string, std::less<>> origins(const Under& under, FieldList& fields,
+                                                        std::span<const std::string> arguments,
+                                                        std::span<const OtherFlag> others = {});
+
+}  // namespace megalith::config

@@ -1,0 +1,31 @@
+// A recipe: the settings of a published run, by name.
+#pragma once
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace megalith {
+
+struct Recipe {
+  std::string name;                // with its task: "llama3-8b:sft"
+  std::string command;             // that trains it: "pretrain-gpt"
+  std::string from;                // who published it
+  std::string size;                // parameters, for people: "8.0B"
+  std::string tokens;              // of the published run, for people: "15T"; empty: not told
+  bool verified = false;           // its model is held to published values
+  std::vector<std::string> lacks;  // features that it needs and this program has not
+  std::vector<std::string> tasks;  // other than pretraining
+  std::vector<std::pair<std::string, std::vector<std::string>>> settings;  // by flags without dashes; a task's are last
+
+  std::vector<std::string> words() const;  // as on a command line
+};
+
+// Reads a recipe's file. `place` names it in messages. Throws Error where it is no recipe.
+Recipe parse_recipe(std::string_view text, const std::string& place, const std::string& task = {});
+
+std::vector<std::string> recipe_names();
+// "NAME" or "NAME:TASK". Throws Error on an unknown one, with the names that are near.
+Recipe find_recipe(const std::string& name);
+
+}  // namespace megalith
