@@ -21,6 +21,7 @@ int command_calibrate(int argc, const char* const* argv);
 int command_launch(int argc, const char* const* argv);
 int command_report(int argc, const char* const* argv);
 int command_compare(int argc, const char* const* argv);
+int command_submit(int argc, const char* const* argv);
 int command_recipes(int argc, const char* const* argv);
 int command_flags(int argc, const char* const* argv);
 

@@ -45,6 +45,7 @@ constexpr Entry kCommands[] = {
     {"report", "a run's curves, times and incidents as one HTML file", megalith::command_report},
     {"compare", "two runs: flags, losses, speed", megalith::command_compare},
     {"recipes", "published runs by name: list, or show one", megalith::command_recipes},
+    {"submit", "a training command as a job of Slurm, Kubernetes or docker", megalith::command_submit},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
 };
 

@@ -1,0 +1,84 @@
+#include <algorithm>
+#include <fstream>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/own_flags.h"
+#include "submit/job.h"
+
+namespace megalith {
+
+namespace {
+
+struct SubmitFlags {
+  bool slurm = false, pytorchjob = false, trainjob = false, jobset = false, mpijob = false, docker = false;
+  bool dry_run = false;
+  std::string out;
+  std::vector<std::string> volumes;
+  Job job;
+};
+
+void list_fields(SubmitFlags& c, config::FieldList& f) {
+  f.group("Kind of job");
+  f.add("slurm", c.slurm, "A batch script of Slurm.");
+  f.add("pytorchjob", c.pytorchjob, "A PyTorchJob of Kubeflow.");
+  f.add("trainjob", c.trainjob, "A TrainJob of Kubeflow Trainer.");
+  f.add("jobset", c.jobset, "A JobSet of Kubernetes.");
+  f.add("mpijob", c.mpijob, "An MPIJob of Kubeflow.");
+  f.add("docker", c.docker, "A script that runs one container here.");
+  f.group("Job");
+  f.add("name", c.job.name, "Its name.");
+  f.add("nodes", c.job.nodes, "Nodes.");
+  f.add("gpus-per-node", c.job.gpus_per_node, "GPUs of each, and ranks.");
+  f.add("time", c.job.time, "Of Slurm: the longest that it may take.");
+  f.add("image", c.job.image, "Container image that has megalith. Slurm: may be left out.");
+  f.add("volume", c.volumes, "Volume claims and where they are mounted. Slurm and docker: directories.")
+      .shown_as("CLAIM:/PATH");
+  f.add("queue", c.job.queue, "Partition of Slurm, queue of Kueue.");
+  f.group("Output");
+  f.add("out", c.out, "File to write.").shown_as("FILE");
+  f.add("dry-run", c.dry_run, "Print the file, write nothing.");
+}
+
+std::string job_text(const SubmitFlags& c) {
+  if (c.slurm) return slurm_script(c.job);
+  if (c.pytorchjob) return pytorch_job(c.job);
+  if (c.trainjob) return train_job(c.job);
+  if (c.jobset) return job_set(c.job);
+  return c.mpijob ? mpi_job(c.job) : docker_script(c.job);
+}
+
+void write_job(const std::string& path, const std::string& text) {
+  std::ofstream out(path, std::ios::trunc);
+  out << text;
+  out.close();
+  check(bool(out), "--out {}: can't be written: check the path and the disk", path);
+  log::say("wrote {}", path);
+}
+
+}  // namespace
+
+int command_submit(int argc, const char* const* argv) {
+  const std::vector<std::string> all(argv + 1, argv + argc);
+  const auto dashes = std::ranges::find(all, "--");
+  SubmitFlags c;
+  if (!read_flags(c, std::vector<std::string>(all.begin(), dashes))) return 0;
+  if (dashes != all.end()) c.job.command.assign(dashes + 1, all.end());
+  const int kinds = c.slurm + c.pytorchjob + c.trainjob + c.jobset + c.mpijob + c.docker;
+  check(kinds == 1,
+        "{} kinds of job are asked for: give one of --slurm, --pytorchjob, --trainjob, --jobset, --mpijob, "
+        "--docker",
+        kinds);
+  for (const std::string& text : c.volumes) c.job.volumes.push_back(parse_volume(text));
+  check_job(c.job, !c.slurm);
+  check(!c.docker || c.job.nodes == 1, "--docker runs on one node: leave --nodes {} out", c.job.nodes);
+  check(c.dry_run || !c.out.empty(), "give --out FILE, or --dry-run to print the file");
+  const std::string text = job_text(c);
+  if (c.dry_run)
+    log::say("{}", text.substr(0, text.size() - 1));
+  else
+    write_job(c.out, text);
+  return 0;
+}
+
+}  // namespace megalith
