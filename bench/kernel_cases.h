@@ -21,6 +21,6 @@ inline Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape
 std::vector<Case> attention_cases();
 std::vector<Case> context_parallel_cases();  // queries split over context-parallel ranks, keys and values gathered
 std::vector<Case> quantize_cases();
-std::vector<Case> ring_cases();              // one block of keys of a ring
+std::vector<Case> ring_cases();  // one block of keys of a ring
 
 }  // namespace megalith::cuda

@@ -21,11 +21,13 @@ std::vector<Type> types_of(const std::vector<Tensor>& tensors) {
 }
 
 // The same op by the CPU's kernel. It changes no input but what it must.
-std::vector<Tensor> on_cpu(const AnyOp& op, const std::vector<Tensor>& ins, bool first_micro_batch = false) {
+template <class T>
+std::vector<Tensor> on_cpu(const T& of, const std::vector<Tensor>& ins, bool first_micro_batch = false) {
+  const AnyOp op(of);
   const Mesh mesh = make_mesh({});
   const std::vector<Type> types = types_of(ins),
                           results = op.infer({mesh, types, std::vector<bool>(ins.size(), false)});
-  const cpu::Kernel kernel = cpu::prepare_any(op, cpu::Site{mesh, {}, types, results, {}, {}});
+  const cpu::Kernel kernel = cpu::prepare(of, cpu::Site{mesh, {}, types, results, {}, {}});
   std::vector<Watched> in, out;
   for (const Tensor& t : ins) in.emplace_back(t);
   for (const Type& t : results) out.emplace_back(t.bytes(), 0xFF);
@@ -46,7 +48,7 @@ std::vector<Tensor> on_cpu(const AnyOp& op, const std::vector<Tensor>& ins, bool
 // Any NaN is as good as another.
 template <class T>
 std::vector<Tensor> expect_same(const T& op, const std::vector<Tensor>& ins, const std::string& what) {
-  const std::vector<Tensor> want = on_cpu(AnyOp(op), ins), got = run_kernel(op, ins, {.any_threads = false});
+  const std::vector<Tensor> want = on_cpu(op, ins), got = run_kernel(op, ins, {.any_threads = false});
   EXPECT_EQ(got.size(), want.size());
   for (size_t r = 0; r < want.size(); ++r) {
     EXPECT_EQ(got[r].x.size(), want[r].x.size());
@@ -195,7 +197,7 @@ TEST(DelayedScaleOnGpu, is_the_cpus) {
     ins.push_back(tensor(DType::f32, {1, 1}, {i == 17 ? kInf : std::exp(normal(mix_all(2, i)))}));
   }
   for (const bool first : {false, true}) {
-    const Tensor want = on_cpu(AnyOp(collect), ins, first)[0];
+    const Tensor want = on_cpu(collect, ins, first)[0];
     EXPECT_EQ(run_kernel(collect, ins, {.first_micro_batch = first, .any_threads = false})[0].x, want.x);
   }
   for (const i64 slots : {1, 4})

@@ -1,5 +1,5 @@
 // A tile of 128 x 128 values, 256 threads: each has 8 neighbouring columns of 2 x 4 neighbouring rows. 16 lanes have
-// 256 bytes of a row of bf16. Codes of 4 rows of a column are one word, which goes through shared memory, so that 8
+// 256 bytes of a row of bf16. Codes of 4 rows of a column are one word, which goes through shared memory. So 8
 // lanes store 128 bytes of a row of the transpose. The word of rows w and column c lies at c * 32 + (w ^ 2 * (c / 8)):
 // then neither the writing nor the reading lanes meet in a bank.
 #pragma once
