@@ -69,8 +69,8 @@ static std::string memory_of(const Backend& backend) {
   return backend.host_bytes() ? fmt::format("the memory of {}", backend.device_name()) : "memory";
 }
 
-// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over `copies`
-// ranks.
+// What one rank surely holds of each parameter: weight and gradient, and optimizer state, which may be cut over
+// `copies` ranks.
 static double bytes_each(const Options& o, const Backend& backend, double copies) {
   const double cut = o.parallel.use_distributed_optimizer ? copies : 1;
   const Precision r = precision_of(o);
