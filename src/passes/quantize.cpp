@@ -248,11 +248,6 @@ std::string_view name_of_recipe(const QuantizeConfig& c) {
   return names[int(c.recipe)];
 }
 
-bool is_built_for_gpus(const QuantizeConfig& c) {
-  using Recipe = QuantizeConfig::Recipe;
-  return !c.is_fp4() && (c.recipe == Recipe::delayed || c.recipe == Recipe::tensorwise);
-}
-
 QuantizeReport& QuantizeReport::operator+=(const QuantizeReport& o) {
   layers += o.layers, products += o.products;
   others.insert(others.end(), o.others.begin(), o.others.end());

@@ -33,7 +33,6 @@ struct QuantizeConfig {
   bool operator==(const QuantizeConfig&) const = default;
 };
 std::string_view name_of_recipe(const QuantizeConfig& config);  // "tensorwise", "nvfp4"
-bool is_built_for_gpus(const QuantizeConfig& config);           // recipes with one scale a tensor are
 
 // What the pass needs to know beside the graph.
 struct QuantizeSpec {

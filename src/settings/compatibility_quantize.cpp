@@ -47,14 +47,6 @@ std::string delayed_for_all_layers(const Options& o) {
          "blockwise";
 }
 
-std::string has_such_a_device(const Options& o) {
-  const DeviceKind kind = o.train.device.kind();
-  if (!o.quantize.on() || kind == DeviceKind::cpu || kind == DeviceKind::automatic) return {};
-  if (is_built_for_gpus(o.quantize)) return {};
-  return fmt::format("--{} {} is not built for GPUs: give --device cpu, or --fp8-recipe tensorwise",
-                     o.quantize.is_fp4() ? "fp4-recipe" : "fp8-recipe", name_of_recipe(o.quantize));
-}
-
 std::string delayed_without_loss_scale(const Options& o) {
   if (!o.quantize.is_delayed() || (!o.train.fp16 && o.optimizer.loss_scale == 0)) return {};
   return fmt::format(
@@ -127,7 +119,7 @@ std::string mx_in_e4m3(const Options& o) {
 std::string emulated(const Options& o) {
   const bool mx = in_fp8(o) && o.quantize.recipe == Recipe::mxfp8;
   if (!mx && !o.quantize.is_fp4()) return {};
-  return fmt::format("{} is emulated: values become codes and back, and are multiplied in f32",
+  return fmt::format("{} is emulated: values become codes and back, and are multiplied as such",
                      mx ? "--fp8-recipe mxfp8" : "--fp4-recipe nvfp4");
 }
 
@@ -140,7 +132,6 @@ std::vector<Rule> quantize_rules() {
       {"the recipe of fp8 or fp4 is built", Topic::run, Action::refuse, a_built_recipe},
       {"the history of delayed scaling is in range", Topic::run, Action::refuse, a_history},
       {"first-last-layers-bf16 comes without delayed", Topic::run, Action::refuse, delayed_for_all_layers},
-      {"the recipe of fp8 or fp4 is built for the device", Topic::run, Action::refuse, has_such_a_device},
       {"delayed scaling comes without a loss scale", Topic::run, Action::refuse, delayed_without_loss_scale},
       {"first-last-layers-bf16 is of models with one stack", Topic::run, Action::refuse, one_stack},
       {"fp8 and fp4 are for models without experts", Topic::run, Action::refuse, no_experts},

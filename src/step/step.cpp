@@ -53,11 +53,6 @@ void check_built(const StepSpec& spec, const Backend& backend) {
   check(backend.has_f16() || (!half && !spec.loss_scaling),
         "{} is not built for {} yet: add --device cpu, or train with --bf16{}", half ? "--fp16" : "--loss-scale",
         backend.device_name(), half ? "" : " alone");
-  // What has no f16 is a GPU, which has not all recipes of fp8 and fp4 either.
-  const QuantizeConfig& codes = spec.quantize.config;
-  check(backend.has_f16() || !codes.on() || is_built_for_gpus(codes),
-        "--{} {} is not built for {} yet: add --device cpu, or train with --fp8-recipe tensorwise",
-        codes.is_fp4() ? "fp4-recipe" : "fp8-recipe", name_of_recipe(codes), backend.device_name());
 }
 
 }  // namespace

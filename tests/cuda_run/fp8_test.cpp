@@ -45,6 +45,7 @@ TEST_P(CudaFp8, SameBitsTwiceAndRecomputed) {
 
 TEST_P(CudaFp8, LossesAreTheCpus) {
   const std::string flags = kLlama + GetParam();
+  const bool is_fp4 = flags.find("fp4") != flags.npos;  // neighbouring codes lie far apart
   const Told cpu = run(flags, *make_cpu_backend()), there = run(flags, *gpu);
   EXPECT_EQ(there.error, "");
   for (const char* key : {"lm_loss", "grad_norm"}) {
@@ -52,7 +53,7 @@ TEST_P(CudaFp8, LossesAreTheCpus) {
     ASSERT_EQ(expected.size(), found.size()) << key;
     ASSERT_FALSE(expected.empty());
     for (size_t i = 0; i < expected.size(); ++i)
-      EXPECT_NEAR(found[i] / expected[i], 1, *key == 'g' ? 5e-2 : 1e-2) << key;
+      EXPECT_NEAR(found[i] / expected[i], 1, (*key == 'g' ? 5e-2 : 1e-2) * (is_fp4 ? 4 : 1)) << key;
   }
 }
 
@@ -83,7 +84,8 @@ TEST_P(CudaFp8, GoesOnAsIfNeverInterrupted) {
 INSTANTIATE_TEST_SUITE_P(Recipes, CudaFp8,
                          testing::Values("hybrid --fp8-recipe tensorwise --bf16", "e4m3 --fp8-recipe tensorwise --bf16",
                                          "hybrid --bf16 --fp8-amax-history-len 4 --fp8-amax-compute-algo max",
-                                         "hybrid --fp8-recipe tensorwise"));
+                                         "hybrid --fp8-recipe tensorwise", "e4m3 --fp8-recipe blockwise --bf16",
+                                         "e4m3 --fp8-recipe mxfp8 --bf16", "none --fp4-format e2m1 --bf16"));
 
 }  // namespace
 }  // namespace megalith
