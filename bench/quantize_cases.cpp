@@ -16,6 +16,13 @@ std::vector<Case> quantize_cases() {
       op.orders = orders;
       all.push_back({fmt::format("quantize {}, {}", size.substr(1), name_of(orders)), op, {x, one}});
     }
+    for (const Shape& box : {Shape{1, 1, 128}, Shape{128, 1, 1}}) {
+      const Quantize blocks{.scaling = Scaling::power_of_two, .box = box, .orders = CodeOrders::transposed, .split = 2};
+      const Type tokens = of(DType::bf16, {16384, 1, width});
+      all.push_back({fmt::format("quantize{}, transposed, {}", size, to_string(box)), blocks, {tokens}});
+    }
+    const Quantize squares{.scaling = Scaling::power_of_two, .box = {128, 128}, .orders = CodeOrders::both, .split = 1};
+    all.push_back({fmt::format("quantize 4096x{}, both, 128x128", width), squares, {of(DType::bf16, {4096, width})}});
     op.format = CodeFormat::e5m2;
     all.push_back({"quantize" + size + ", both, e5m2", op, {x, one}});
   }

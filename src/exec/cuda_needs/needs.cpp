@@ -5,11 +5,11 @@
 #include "exec/cuda_needs/attention_node.h"
 #include "exec/cuda_needs/attention_padding.h"
 #include "exec/cuda_needs/code_product.h"
+#include "exec/cuda_needs/code_tiles.h"
 #include "exec/cuda_needs/expert_rows_plan.h"
 #include "exec/cuda_needs/grouped_fits.h"
 #include "exec/cuda_needs/kernel_shapes.h"
 #include "exec/cuda_needs/parts_product.h"
-#include "exec/cuda_needs/quantize_room.h"
 #include "exec/cuda_needs/relayout_boxes.h"
 #include "exec/cuda_needs/router_room.h"
 #include "exec/cuda_needs/squares.h"
@@ -190,7 +190,7 @@ i64 bytes(const MultiSumSquares&, const Asked& a) {
   return partials * i64(sizeof(double));
 }
 
-i64 bytes(const Quantize& op, const Asked& a) { return quantize_bytes(op, a.node); }
+i64 bytes(const Quantize& op, const Asked& a) { return quantize_workspace(op, a.node); }
 
 i64 bytes(const Normalize&, const Asked& a) {
   const Shape x = a.node.in_shape(0);

@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "exec/cuda/kernel.h"
-#include "exec/cuda_needs/quantize_room.h"
+#include "exec/cuda_needs/code_tiles.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
@@ -32,20 +32,12 @@ ScaleRuleOfBox rule_of(const Quantize& op, DType x) {
   return {CodeKind(op.format), ScaleKind(op.scaling), x == DType::bf16};
 }
 
-// x as the matrix that is transposed; one row if it is not.
-std::pair<i64, i64> matrix(const Quantize& op, const Shape& shape) {
-  const int split = op.orders == CodeOrders::as_is ? 0 : op.split;
-  std::pair<i64, i64> m = {1, 1};
-  for (size_t d = 0; d < shape.size(); ++d) (int(d) < split ? m.first : m.second) *= shape[d];
-  return m;
-}
-
 BoxLaunch box_launch(const Quantize& op, const Site& site) {
   Shape shape = site.in_shape(0), box = op.box;
   if (shape.empty()) shape = box = {1};
   check(int(shape.size()) <= BoxLaunch::kMostDims, "[{}] {} dims: want at most {}", op.name, shape.size(),
         BoxLaunch::kMostDims);
-  const auto [rows, columns] = matrix(op, shape);
+  const auto [rows, columns] = code_matrix(op, site);
   BoxLaunch l{.x = site.ins[0].dtype,
               .rule = rule_of(op, site.ins[0].dtype),
               .dims = int(shape.size()),
@@ -81,14 +73,18 @@ Kernel prepare(const Quantize& op, const Site& site) {
   check_number(op.name, site.ins[0].dtype);
   const Shape shape = site.in_shape(0);
   if (count(shape) == 0) return {0, [](const Args&) {}};
+  if (const auto tiles = code_tiles(op, site))
+    return {0, [op, l = TileLaunch{site.ins[0].dtype, rule_of(op, site.ins[0].dtype), *tiles}](const Args& a) {
+              launch(l, pointers(op, a), a.stream);
+            }};
   if (has_box_scales(op))
-    return {quantize_bytes(op, site), [op, l = box_launch(op, site)](const Args& a) {
+    return {quantize_workspace(op, site), [op, l = box_launch(op, site)](const Args& a) {
               const i64* numbers = op.stochastic ? a.in<i64>(int(a.ins.size()) - 1) : nullptr;
               launch(l, pointers(op, a), reinterpret_cast<float*>(a.workspace), numbers, a.stream);
             }};
   check(count(site.out_shape(1)) == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name,
         count(site.out_shape(1)));
-  const auto [rows, columns] = matrix(op, shape);
+  const auto [rows, columns] = code_matrix(op, site);
   const CastLaunch l{site.ins[0].dtype, rule_of(op, site.ins[0].dtype), rows, columns};
   return {0, [op, l](const Args& a) { launch(l, pointers(op, a), a.stream); }};
 }

@@ -1,6 +1,7 @@
 // Launches of Amax and Quantize (ops/quantize.h). x: f32, bf16 or f64. amax, scale_inv and state are f32.
 #pragma once
 #include "exec/cuda/device.h"
+#include "exec/cuda_needs/code_tiles.h"
 #include "exec/cuda_needs/indices.h"
 
 namespace megalith::cuda {
@@ -37,6 +38,14 @@ struct CastLaunch {
   i64 rows, columns;
 };
 void launch(const CastLaunch& l, const CastPointers& p, cudaStream_t stream);
+
+// A scale for each box, by tiles that hold whole boxes.
+struct TileLaunch {
+  DType x;
+  ScaleRuleOfBox rule;
+  CodeTiles tiles;
+};
+void launch(const TileLaunch& l, const CastPointers& p, cudaStream_t stream);
 
 // A scale for each box, of any sizes; also to e2m1 by random bits.
 struct BoxLaunch {
