@@ -106,7 +106,7 @@ TEST(PrecisionRecipe, what_is_counted_before_planning_is_what_ranks_hold_of_expe
         "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 ",
         "--tensor-model-parallel-size 2 --sequence-parallel --expert-model-parallel-size 4 "
         "--expert-tensor-parallel-size 1 --use-distributed-optimizer "}) {
-    Options o = read_line(std::string(kSmallRun) + "--vocab-size 64 --bf16 --seq-length 1 --num-experts 16 " + layout);
+    Options o = read_line(std::string(kSmallRun) + "--vocab-size 64 --bf16 --seq-length 2 --num-experts 16 " + layout);
     o.parallel.world_size = 8;
     finish_options(o);
     Memory machine;
