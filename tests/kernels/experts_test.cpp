@@ -176,7 +176,8 @@ namespace {
 std::vector<ExpertAct> all_acts() {
   std::vector<ExpertAct> out;
   for (const Gate g : {Gate::silu, Gate::gelu_tanh, Gate::quick_gelu}) out.push_back({.gated = true, .gate = g});
-  for (const Act a : {Act::gelu, Act::gelu_tanh, Act::squared_relu}) out.push_back({.gated = false, .act = a});
+  for (const Act a : {Act::gelu, Act::gelu_tanh, Act::squared_relu, Act::relu})
+    out.push_back({.gated = false, .act = a});
   return out;
 }
 
@@ -190,6 +191,7 @@ double value_of(const ExpertAct& act, const double* u, i64 f, i64 i) {
   if (!act.gated)
     return act.act == Act::gelu        ? x * 0.5 * std::erfc(-x / std::sqrt(2.0))
            : act.act == Act::gelu_tanh ? gelu_tanh_of(x)
+           : act.act == Act::relu      ? std::max(x, 0.0)
                                        : std::pow(std::max(x, 0.0), 2);
   const double gate = act.gate == Gate::silu        ? x * logistic_of(x)
                       : act.gate == Gate::gelu_tanh ? gelu_tanh_of(x)

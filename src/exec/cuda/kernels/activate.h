@@ -4,7 +4,7 @@
 
 namespace megalith::cuda {
 
-enum class ActKind { gelu, gelu_tanh, squared_relu, tanh };
+enum class ActKind { gelu, gelu_tanh, squared_relu, tanh, relu };
 struct ActivateLaunch {
   ActKind act;
   DType dtype;

@@ -40,6 +40,12 @@ struct SquaredRelu {
   static __device__ float slope(float x) { return x < 0 ? 0.0f : x + x; }
 };
 
+template <bool>
+struct Relu {
+  static __device__ float value(float x) { return x < 0 ? 0.0f : x; }
+  static __device__ float slope(float x) { return x > 0 ? 1.0f : 0.0f; }
+};
+
 template <bool kPrecisely>
 struct Tanh {
   static __device__ float value(float x) { return tanhf(x); }
@@ -59,6 +65,8 @@ void with_act(ActKind act, DType dtype, F&& f) {
       f.template operator()<GeluTanh<kPrecise<T>>, T>();
     else if (act == ActKind::squared_relu)
       f.template operator()<SquaredRelu<kPrecise<T>>, T>();
+    else if (act == ActKind::relu)
+      f.template operator()<Relu<kPrecise<T>>, T>();
     else
       f.template operator()<Tanh<kPrecise<T>>, T>();
   });
