@@ -6,7 +6,10 @@
 #include <map>
 
 #include "base/log.h"
+#include "calibrate/link_trial.h"
+#include "calibrate/long_attention.h"
 #include "calibrate/timed_step.h"
+#include "exec/sim/facts_clock.h"
 #include "exec/sim/kernel_kind.h"
 #include "facts/tells_facts.h"
 
@@ -27,12 +30,17 @@ std::string today() {
 class Recorder {
  public:
   // Kernels' code comes to the device at first use, and is no part of what a run finds there when it is planned.
-  explicit Recorder(const Backend& backend)
-      : backend_(backend), gpu_(backend.host_bytes().has_value()), reserved_(gpu_ ? backend.fixed_bytes() : 0) {}
+  Recorder(const Backend& backend, Ranks& ranks)
+      : backend_(backend),
+        ranks_(ranks),
+        gpu_(backend.host_bytes().has_value()),
+        reserved_(gpu_ ? backend.fixed_bytes() : 0) {}
 
   void time(const ModelCase& model) {
     TimedStep timed(model, backend_);
-    const StepTimes t = timed.measure(gpu_ ? 1.0 : 0.0);
+    ranks_.barrier();
+    StepTimes t = timed.measure(gpu_ ? 1.0 : 0.0);
+    t.step = largest_of(ranks_, t.step);
     const Program& p = timed.program();
     for (size_t i = 0; i < p.instructions.size(); ++i) {
       const KernelKind kind = sim::kind_of(timed.plan(), p, p.instructions[i]);
@@ -81,6 +89,7 @@ class Recorder {
     std::vector<double> seconds;
   };
   const Backend& backend_;
+  Ranks& ranks_;
   bool gpu_;
   i64 reserved_;
   std::map<std::tuple<int, std::string, std::vector<i64>>, Seen> seen_;
@@ -96,18 +105,36 @@ static void keep(DeviceFacts& to, const DeviceFacts& before) {
   to.overlap_slowdown = before.overlap_slowdown, to.memory_curve = before.memory_curve;
   to.node_gpus = before.node_gpus, to.watts = before.watts, to.node = before.node, to.network = before.network;
   to.pcie_gbps = before.pcie_gbps, to.host_bytes = before.host_bytes;
+  to.transfers = before.transfers, to.beside = before.beside;
   to.product_workspaces.insert(before.product_workspaces.begin(), before.product_workspaces.end());
   to.attention_workspaces.insert(before.attention_workspaces.begin(), before.attention_workspaces.end());
 }
 
-DeviceFacts calibrate(const Backend& backend, const CalibrateOptions& options) {
-  const auto began = Clock::now();
-  const auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - began).count(); };
-  Recorder recorder(backend);
+// A step's time over that of its kernels by the facts: with clocks, memory and power as they are on these devices now.
+static double together_by(const DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
   const bool gpu = backend.host_bytes().has_value();
-  if (gpu)
+  const ModelCase model = timed_cases(gpu).front();
+  TimedStep timed(model, backend);
+  const sim::FactsClock clock(facts);
+  double sum = 0;
+  for (const Instruction& in : timed.program().instructions)
+    sum += clock.seconds(timed.plan(), timed.program(), in).total();
+  ranks.barrier();
+  const double mine = timed.measure(gpu ? 3.0 : 0.0, gpu ? 2.0 : 0.4).step, step = largest_of(ranks, mine);
+  log::say("{}: {:.3f} ms by the kernels' facts, {:.3f} ms on the slowest rank, {:.3f} ms here", model.name(),
+           sum * 1e3, step * 1e3, mine * 1e3);
+  return step / sum;
+}
+
+static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
+  const auto began = Clock::now();
+  const auto seconds = [&] { return largest_of(ranks, std::chrono::duration<double>(Clock::now() - began).count()); };
+  Recorder recorder(backend, ranks);
+  const bool gpu = backend.host_bytes().has_value();
+  if (gpu) {
     for (const ModelCase& model : planned_cases()) recorder.plan(model);
-  if (gpu) log::say("{} models planned in {:.1f} s", planned_cases().size(), seconds());
+    log::say("{} models planned in {:.1f} s", planned_cases().size(), seconds());
+  }
   for (const ModelCase& model : timed_cases(gpu)) {
     if (seconds() > options.seconds) {
       log::say("{:.0f} s are over: {} and those behind it are left out", options.seconds, model.name());
@@ -115,9 +142,34 @@ DeviceFacts calibrate(const Backend& backend, const CalibrateOptions& options) {
     }
     recorder.time(model);
   }
-  DeviceFacts facts = recorder.facts();
+  return recorder.facts();
+}
+
+// The facts that stay, with what is measured of steps in a row and of long attention.
+static DeviceFacts kept_facts(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
+  check(options.before.has_value(), "--keep-kernels: no file has kernels of {}: leave it out", options.name);
+  DeviceFacts facts = *options.before;
+  const DeviceFacts before = facts;
+  for (KernelFact& f : time_long_attention(backend)) {
+    std::erase_if(facts.attention, [&](const KernelFact& k) { return k.form == f.form && k.sizes == f.sizes; });
+    facts.attention.push_back(std::move(f));
+  }
+  facts.together = together_by(before, backend, ranks);
+  facts.recorded += fmt::format("; together of {} ranks at once, {}", ranks.size(), today());
+  return facts;
+}
+
+DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options) {
+  DeviceFacts facts = options.keep_kernels ? kept_facts(backend, ranks, options) : time_models(backend, ranks, options);
   facts.name = options.name;
-  if (options.before) keep(facts, *options.before);
+  if (options.before && !options.keep_kernels) keep(facts, *options.before);
+  if (ranks.size() == 1) return facts;
+  const auto began = Clock::now();
+  const LinkTrialSizes sizes = link_trial_sizes(backend.host_bytes().has_value());
+  facts.transfers = time_transfers(backend, ranks, sizes);
+  facts.beside = time_beside(backend, ranks, sizes);
+  facts.recorded += fmt::format("; transfers of {} ranks measured {}", ranks.size(), today());
+  log::say("transfers took {:.1f} s", std::chrono::duration<double>(Clock::now() - began).count());
   return facts;
 }
 

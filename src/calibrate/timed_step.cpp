@@ -12,8 +12,7 @@ namespace megalith {
 
 namespace {
 
-constexpr int kLooks = 5;          // at each instruction; the one in the middle counts
-constexpr double kMeasured = 0.4;  // seconds of steps in a row
+constexpr int kLooks = 5;  // at each instruction; the one in the middle counts
 
 double now() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
@@ -65,7 +64,7 @@ double TimedStep::seconds_of(i64 steps) {
   return (now() - began) / double(steps);
 }
 
-StepTimes TimedStep::measure(double warm) {
+StepTimes TimedStep::measure(double warm, double measured) {
   const double one = seconds_of(1);
   seconds_of(std::max<i64>(1, i64(warm / one)));
   StepTimes out;
@@ -75,7 +74,7 @@ StepTimes TimedStep::measure(double warm) {
     for (size_t i = 0; i < times.size(); ++i) looks[i].push_back(times[i]);
   }
   for (const std::vector<double>& each : looks) out.each.push_back(median(each));
-  out.step = seconds_of(std::max<i64>(2, i64(kMeasured / one)));
+  out.step = seconds_of(std::max<i64>(2, i64(measured / one)));
   return out;
 }
 

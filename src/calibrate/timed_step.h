@@ -20,7 +20,7 @@ class TimedStep {
  public:
   TimedStep(const ModelCase& model, const Backend& backend);
   // After `warm` seconds of steps, so that clocks are those of a busy device.
-  StepTimes measure(double warm);
+  StepTimes measure(double warm, double measured = 0.4);  // seconds of steps in a row
 
   const Plan& plan() const { return step_.plan; }
   const Program& program() const { return step_.plan.programs[size_t(program_)]; }

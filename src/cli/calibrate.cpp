@@ -1,11 +1,15 @@
 #include "calibrate/calibrate.h"
 
+#include <omp.h>
+
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "base/log.h"
 #include "cli/command.h"
 #include "cli/own_flags.h"
+#include "comm/together.h"
 #include "config/parse.h"
 #include "device/make_backend.h"
 #include "facts/facts_file.h"
@@ -17,6 +21,7 @@ namespace {
 struct CalibrateFlags {
   std::string out, name = "this-machine";
   double seconds = 240;
+  bool keep_kernels = false;
   DeviceOptions device;
 };
 
@@ -26,6 +31,9 @@ void list_fields(CalibrateFlags& c, config::FieldList& f) {
       .shown_as("FILE");
   f.add("name", c.name, "Of the device, as the file says it.");
   f.add("seconds", c.seconds, "No further model is measured after so many.");
+  f.add("keep-kernels", c.keep_kernels,
+        "Kernels of the file, or of the file of --name, stay. One model of two layers tells how much longer steps "
+        "take; several ranks measure their transfers.");
   list_fields(c.device, f);
 }
 
@@ -37,24 +45,44 @@ void write(const std::string& path, const std::string& text) {
 
 }  // namespace
 
+static std::optional<DeviceFacts> facts_before(const CalibrateFlags& c) {
+  if (std::filesystem::exists(c.out)) return find_facts(c.out);
+  if (names_facts(c.name)) return find_facts(c.name);
+  return std::nullopt;
+}
+
+static int calibrate_ranks(const CalibrateFlags& c, Ranks& ranks) {
+  std::unique_ptr<Backend> backend;
+  std::optional<DeviceFacts> before;
+  together(ranks, [&] {
+    check(ranks.place().local_size == ranks.size(), "{} ranks on a host, {} in all: calibrate on one host",
+          ranks.place().local_size, ranks.size());
+    backend = make_backend(c.device, &ranks);
+    before = facts_before(c);
+  });
+  const DeviceFacts facts = calibrate(
+      *backend, ranks, {.seconds = c.seconds, .name = c.name, .keep_kernels = c.keep_kernels, .before = before});
+  together(ranks, [&] {
+    if (ranks.rank() == 0) write(c.out, print_facts(facts));
+  });
+  log::say("wrote {} products, {} attentions, {} other kernels, {} transfers and {} workspaces to {}",
+           facts.products.size(), facts.attention.size(), facts.kernels.size(), facts.transfers.size(),
+           facts.product_workspaces.size() + facts.attention_workspaces.size(), c.out);
+  return 0;
+}
+
 int command_calibrate(int argc, const char* const* argv) {
+  const Place place = find_place([](const char* name) -> const char* { return std::getenv(name); });
+  if (place.rank > 0) log::mute();
   CalibrateFlags c;
   if (!read_flags(c, argc, argv)) return 0;
   check(c.out.ends_with(".yaml"), "--out is required: the file to write, *.yaml");
   check(c.seconds > 0, "--seconds {}: want more than 0", c.seconds);
   settle_drivers();
-  const std::unique_ptr<Backend> backend = make_backend(c.device);
-  std::optional<DeviceFacts> before;
-  if (std::filesystem::exists(c.out))
-    before = find_facts(c.out);
-  else if (names_facts(c.name))
-    before = find_facts(c.name);
-  const DeviceFacts facts = calibrate(*backend, {.seconds = c.seconds, .name = c.name, .before = before});
-  write(c.out, print_facts(facts));
-  log::say("wrote {} products, {} attentions, {} other kernels and {} workspaces to {}", facts.products.size(),
-           facts.attention.size(), facts.kernels.size(),
-           facts.product_workspaces.size() + facts.attention_workspaces.size(), c.out);
-  return 0;
+  const std::unique_ptr<Ranks> ranks = join(place);
+  if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
+    omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
+  return tell_errors(*ranks, [&] { return calibrate_ranks(c, *ranks); });
 }
 
 }  // namespace megalith

@@ -28,6 +28,20 @@ struct LinkFacts {
   BandwidthCurve busbw;
 };
 
+// Transfers of one kind among so many ranks of a node, in line or on a lane.
+struct TransferFact {
+  std::string kind;  // "all_gather", "reduce_scatter", "all_reduce", "all_to_all", or "send" from rank to rank
+  int ranks = 2;
+  bool lane = false;
+  BandwidthCurve busbw;
+};
+
+// How many times as long kernels take beside a lane's transfer between ranks, and that transfer beside kernels.
+struct BesideFacts {
+  double product = 1, attention = 1, memory = 1, transfer = 1;
+  bool operator==(const BesideFacts&) const = default;
+};
+
 struct DeviceFacts {
   std::string name;    // of the file: "h100-sxm"
   std::string device;  // as the driver calls it
@@ -60,6 +74,9 @@ struct DeviceFacts {
   double pcie_gbps = 0;  // each way
   double watts = 0;      // of one GPU at work; 0: not known
   i64 host_bytes = 0;
+
+  std::vector<TransferFact> transfers;  // measured; `node` tells the others
+  std::optional<BesideFacts> beside;    // measured; without it overlap_slowdown is of all kernels
 };
 
 }  // namespace megalith

@@ -106,6 +106,41 @@ void read_links(Section& s, DeviceFacts& f) {
   }
 }
 
+void read_transfers(Section& file, DeviceFacts& f) {
+  const YAML::Node list = file.find("transfers");
+  if (list) f.transfers.clear();
+  for (const YAML::Node& item : list) {
+    Section s(item, file.where(), fmt::format("transfers[{}].", f.transfers.size()));
+    TransferFact t;
+    s.read("kind", t.kind), s.positive("ranks", t.ranks), s.maybe("lane", t.lane);
+    s.need("busbw"), s.curve("busbw", t.busbw);
+    const bool known =
+        std::set<std::string>{"all_gather", "reduce_scatter", "all_reduce", "all_to_all", "send"}.contains(t.kind);
+    check(known,
+          "hardware file {}: {} is no kind of transfer: want all_gather, reduce_scatter, all_reduce, "
+          "all_to_all or send",
+          file.where(), t.kind);
+    check(t.ranks > 1 && !t.busbw.empty(),
+          "hardware file {}: {} among {} ranks with {} pairs of busbw: want 2 ranks or more, and 1 pair or more",
+          file.where(), t.kind, t.ranks, t.busbw.size());
+    s.done();
+    f.transfers.push_back(std::move(t));
+  }
+}
+
+void read_beside(Section& file, DeviceFacts& f) {
+  if (!file.has("beside")) return;
+  BesideFacts b;
+  Section s = file.section("beside");
+  for (const auto& [key, to] : {std::pair{"product", &b.product}, std::pair{"attention", &b.attention},
+                                std::pair{"memory", &b.memory}, std::pair{"transfer", &b.transfer}}) {
+    s.positive(key, *to);
+    check(*to >= 1, "hardware file {}: beside.{} is {}: want 1 or more", file.where(), key, *to);
+  }
+  s.done();
+  f.beside = b;
+}
+
 // A device like another: its kernels at the rates that the sheets' peaks and bandwidths let expect.
 void scale(DeviceFacts& f, const DeviceFacts& like) {
   const auto peak = [](const DeviceFacts& d) {
@@ -169,7 +204,7 @@ DeviceFacts read(Section& s) {
   s.curve("memory_curve", f.memory_curve);
   s.maybe("watts", f.watts);
   check(f.watts >= 0, "hardware file {}: watts is {}: want 0 or more", s.where(), f.watts);
-  read_links(s, f);
+  read_links(s, f), read_transfers(s, f), read_beside(s, f);
   if (!like.empty()) scale(f, other);
   read_kernels(s, "matmul", {"m", "n", "k"}, "tflops", 1e12, f.products);
   read_kernels(s, "attention", {"s", "t", "d", "heads", "batch"}, "tflops", 1e12, f.attention);

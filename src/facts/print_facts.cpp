@@ -27,6 +27,16 @@ std::string link(const LinkFacts& l) {
                      curve(l.busbw));
 }
 
+std::string transfers(const DeviceFacts& f) {
+  std::string out = f.transfers.empty() ? "" : "transfers:\n";
+  for (const TransferFact& t : f.transfers)
+    out += fmt::format("  - {{kind: {}, ranks: {}, lane: {}, busbw: {}}}\n", t.kind, t.ranks, t.lane, curve(t.busbw));
+  if (const auto& b = f.beside)
+    out += fmt::format("beside: {{product: {:.4g}, attention: {:.4g}, memory: {:.4g}, transfer: {:.4g}}}\n", b->product,
+                       b->attention, b->memory, b->transfer);
+  return out;
+}
+
 double tera(const KernelFact& f) { return f.work / f.seconds / 1e12; }
 
 std::string products(const DeviceFacts& f) {
@@ -80,7 +90,7 @@ std::string print_facts(const DeviceFacts& f) {
   if (f.node.gbps > 0) out += fmt::format("node: {{gpus: {}, {}}}\n", f.node_gpus, link(f.node));
   if (f.network.gbps > 0) out += fmt::format("network: {{{}}}\n", link(f.network));
   if (f.pcie_gbps > 0) out += fmt::format("host: {{pcie_gbps: {:g}, memory_bytes: {}}}\n", f.pcie_gbps, f.host_bytes);
-  out += products(f) + attention(f) + kernels(f);
+  out += transfers(f) + products(f) + attention(f) + kernels(f);
   return out + workspaces("matmul_workspaces", f.product_workspaces) +
          workspaces("attention_workspaces", f.attention_workspaces);
 }

@@ -25,7 +25,7 @@ class OwnFacts final : public sim::Clock {
   }
   double send(double bytes, int from, int to) const override { return clock_.send(bytes, from, to); }
   double together() const override { return clock_.together(); }
-  double overlap_slowdown() const override { return clock_.overlap_slowdown(); }
+  BesideFacts beside() const override { return clock_.beside(); }
 
  private:
   DeviceFacts facts_;

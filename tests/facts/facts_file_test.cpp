@@ -17,6 +17,8 @@ DeviceFacts some() {
   f.memory_curve = {{1e5, 0.2}, {1e8, 0.9}};
   f.node = {450, 8, 0.5, {{1e6, 60}, {1e9, 370}}}, f.network = {50, 15, 4, {}}, f.watts = 700;
   f.pcie_gbps = 50;
+  f.transfers = {{"all_gather", 4, true, {{1e6, 50}, {1e8, 200}}}, {"send", 2, false, {{1e6, 20}}}};
+  f.beside = {1.25, 1.5, 2, 1.125};
   f.products = {{"bf16 -> bf16, nt", {4096, 1024, 512}, 2.0 * 4096 * 1024 * 512, 1e-4}};
   f.attention = {{"attention bf16", {1024, 1024, 64, 12, 8}, 1e11, 3e-4}};
   f.kernels = {{"add bf16,bf16 -> bf16", {3000000, 768}, 3e6, 2e-6}};
@@ -39,6 +41,10 @@ TEST(FactsFile, what_is_printed_is_read_again) {
   const DeviceFacts read = parse_facts(text, "here");
   EXPECT_EQ(print_facts(read), text);
   EXPECT_EQ(read.memory_bytes, i64{80} << 30);
+  EXPECT_EQ(read.beside, (BesideFacts{1.25, 1.5, 2, 1.125}));
+  ASSERT_EQ(read.transfers.size(), 2u);
+  EXPECT_TRUE(read.transfers[0].lane && read.transfers[0].ranks == 4);
+  EXPECT_EQ(read.transfers[1].busbw, (BandwidthCurve{{1e6, 20}}));
   EXPECT_EQ(read.device, "A \"card\"");
   EXPECT_NEAR(read.products.at(0).seconds, 1e-4, 1e-9);
   EXPECT_EQ(read.products[0].sizes, (std::vector<i64>{4096, 1024, 512}));

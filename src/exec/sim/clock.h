@@ -1,6 +1,7 @@
 // How long an instruction takes: what a plan is run against.
 #pragma once
-#include "plan/plan.h"
+#include "exec/sim/kernel_kind.h"
+#include "facts/device_facts.h"
 
 namespace megalith::sim {
 
@@ -8,6 +9,7 @@ struct Took {
   double work = 0;      // seconds of the device's own
   double transfer = 0;  // of what goes to other ranks, or to the host
   double wire_bytes = 0;
+  KernelKind::Table table = KernelKind::Table::memory;  // of the work
   double total() const { return work + transfer; }
 };
 
@@ -17,9 +19,9 @@ class Clock {
   virtual Took seconds(const Plan& plan, const Program& program, const Instruction& in) const = 0;
   // Of a message from one rank to another.
   virtual double send(double bytes, int from, int to) const = 0;
-  // A run's time over that of its instructions; what runs beside a transfer takes so many times as long.
+  // The time of a run's kernels over that of them one by one.
   virtual double together() const { return 1; }
-  virtual double overlap_slowdown() const { return 1; }
+  virtual BesideFacts beside() const { return {}; }
 };
 
 }  // namespace megalith::sim

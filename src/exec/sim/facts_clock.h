@@ -15,9 +15,17 @@ class FactsClock final : public Clock {
   Took seconds(const Plan& plan, const Program& program, const Instruction& in) const override;
   double send(double bytes, int from, int to) const override;
   double together() const override { return facts_.together; }
-  double overlap_slowdown() const override { return facts_.overlap_slowdown; }
+  // Without measured ones a transfer is not slowed, and all kernels are by overlap_slowdown.
+  BesideFacts beside() const override {
+    const double all = facts_.overlap_slowdown;
+    return facts_.beside.value_or(BesideFacts{all, all, all, 1});
+  }
 
   double seconds(const KernelKind& kind) const;
+  // Of `wire` bytes that one rank sends of a message of `whole` bytes, by measured transfers of this kind: those among
+  // the most similar number of ranks. Nothing, where none were measured, or the ranks are not in one node.
+  std::optional<double> measured(std::string_view kind, bool lane, double wire, double whole,
+                                 const std::vector<int>& ranks) const;
   // Of `bytes` that one rank sends of a message of `whole` bytes among these ranks; pairs: each to each, not in a ring.
   double transfer(double bytes, double whole, const std::vector<int>& ranks, bool pairs = false) const;
 

@@ -4,6 +4,7 @@
 #include <chrono>
 
 #include "base/threads.h"
+#include "exec/sim/overlap.h"
 #include "graph/relayout_op.h"
 #include "ops/host_copy.h"
 #include "ops/state_window.h"
@@ -41,39 +42,33 @@ Estimate simulate(const Plan& plan, const Program& program, const Hardware& hw, 
 
 Estimate simulate(const Plan& plan, const Program& program, const Clock& clock, bool first) {
   Estimate e;
-  double now = 0;
-  struct Begun {
-    double at = 0, end = 0;
-    bool slows = false;  // transfers between ranks take SMs; copies over the bus do not
-  };
-  std::map<int, double> free;                        // when a lane is
-  std::vector<Begun> begun(program.buffers.size());  // what a lane brings
+  Overlap run(clock.beside());
+  const double together = clock.together();
+  std::vector<int> begun(program.buffers.size(), -1);  // what a lane brings: its ticket
   for (const Instruction& in : program.instructions) {
     if (!is_carried_out(in.op, first)) continue;
-    const Took took = clock.seconds(plan, program, in);
+    Took took = clock.seconds(plan, program, in);
+    const bool between_ranks = took.transfer > 0 && !over_the_bus(in.op);
+    took.work *= together;
+    if (!between_ranks) took.transfer *= together;
     const Cost cost = cost_of(plan, program, in);
     Total t{cost.flops, cost.bytes, took.wire_bytes, took.total(), 1};
     std::string name(in.op.name());
     if (const int lane = in.op.lane()) {
       name += fmt::format(", lane {}", lane);
-      double& end = free[lane];
-      const double start = std::max(now, end);
-      begun[size_t(in.outs[0])] = {start, end = start + t.seconds, !over_the_bus(in.op)};
+      begun[size_t(in.outs[0])] = run.begin(lane, t.seconds, !over_the_bus(in.op));
+    } else if (in.op.get_if<Wait>()) {
+      t.seconds = run.wait(begun[size_t(in.ins[0])]);
+      e.exposed += t.seconds;
     } else {
-      if (in.op.get_if<Wait>()) {
-        const Begun& b = begun[size_t(in.ins[0])];
-        const double hidden = std::max(0.0, std::min(now, b.end) - b.at);
-        const double waits = std::max(0.0, b.end - now);
-        t.seconds = waits + (b.slows ? hidden * (clock.overlap_slowdown() - 1) : 0);
-        e.exposed += waits;
-      }
-      e.exposed += took.transfer;
-      now += t.seconds;
+      const double moved = run.transfer(took.transfer);
+      t.seconds = moved + run.work(took.work, took.table);
+      e.exposed += moved;
     }
     e.total += t;
     e.by_op[name] += t;
   }
-  e.total.seconds = now * clock.together(), e.exposed *= clock.together();
+  e.total.seconds = run.now();
   return e;
 }
 

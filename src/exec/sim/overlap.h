@@ -1,0 +1,43 @@
+// A rank's time: its work in a row, and beside it what lanes move. Work beside a transfer between ranks is slowed, and
+// so is that transfer (BesideFacts). A copy over the bus slows nothing, and nothing slows it.
+#pragma once
+#include <map>
+#include <vector>
+
+#include "exec/sim/clock.h"
+
+namespace megalith::sim {
+
+class Overlap {
+ public:
+  explicit Overlap(const BesideFacts& beside) : beside_(beside) {}
+
+  // Puts so many seconds behind what is on the lane; returns a ticket.
+  int begin(int lane, double seconds, bool between_ranks);
+  // Each returns the seconds that go by: until work is done that takes so many alone, until a transfer in line has
+  // gone, until a ticket's has. A ticket of -1 waits for nothing.
+  double work(double seconds, KernelKind::Table table);
+  double transfer(double seconds);
+  double wait(int ticket);
+  double now() const { return now_; }
+
+ private:
+  struct Moved {
+    double left;  // seconds, alone
+    bool between_ranks;
+  };
+  double slowdown(KernelKind::Table table) const;
+  bool moves_between_ranks() const;
+  // The first on each lane that has not gone, as each lane moves one at a time.
+  std::vector<int> heads() const;
+  // Lets `left` seconds of work go on, each of them `slower` beside a transfer between ranks.
+  double run(double left, double slower, double transfer_slower);
+  void pass(double seconds, double transfer_slower);
+
+  BesideFacts beside_;
+  double now_ = 0;
+  std::vector<Moved> moved_;
+  std::map<int, std::vector<int>> lanes_;  // tickets that have not gone, in order
+};
+
+}  // namespace megalith::sim
