@@ -12,6 +12,7 @@
 #include "exec/sim/facts_clock.h"
 #include "exec/sim/kernel_kind.h"
 #include "facts/tells_facts.h"
+#include "ops/grouped_product.h"
 
 namespace megalith {
 
@@ -135,7 +136,9 @@ static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const Calib
     for (const ModelCase& model : planned_cases()) recorder.plan(model);
     log::say("{} models planned in {:.1f} s", planned_cases().size(), seconds());
   }
-  for (const ModelCase& model : timed_cases(gpu)) {
+  std::vector<ModelCase> models = timed_cases(gpu);
+  for (const ModelCase& model : mixture_cases(gpu)) models.insert(models.begin() + 2, model);
+  for (const ModelCase& model : models) {
     if (seconds() > options.seconds) {
       log::say("{:.0f} s are over: {} and those behind it are left out", options.seconds, model.name());
       break;
@@ -143,6 +146,20 @@ static DeviceFacts time_models(const Backend& backend, Ranks& ranks, const Calib
     recorder.time(model);
   }
   return recorder.facts();
+}
+
+void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks) {
+  const auto grouped = [](const KernelFact& f) { return f.form.starts_with(GroupedProduct::name); };
+  if (std::ranges::any_of(facts.products, grouped)) return;
+  Recorder recorder(backend, ranks);
+  for (const ModelCase& model : mixture_cases(backend.host_bytes().has_value())) recorder.time(model);
+  const DeviceFacts of_mixtures = recorder.facts();
+  for (const auto kernels : {&DeviceFacts::products, &DeviceFacts::attention, &DeviceFacts::kernels}) {
+    std::vector<KernelFact>& known = facts.*kernels;
+    for (const KernelFact& f : of_mixtures.*kernels)
+      if (std::ranges::none_of(known, [&](const KernelFact& k) { return k.form == f.form && k.sizes == f.sizes; }))
+        known.push_back(f);
+  }
 }
 
 // The facts that stay, with what is measured of steps in a row and of long attention.
@@ -154,6 +171,7 @@ static DeviceFacts kept_facts(const Backend& backend, Ranks& ranks, const Calibr
     std::erase_if(facts.attention, [&](const KernelFact& k) { return k.form == f.form && k.sizes == f.sizes; });
     facts.attention.push_back(std::move(f));
   }
+  add_mixtures(facts, backend, ranks);
   facts.together = together_by(before, backend, ranks);
   facts.recorded += fmt::format("; together of {} ranks at once, {}", ranks.size(), today());
   return facts;

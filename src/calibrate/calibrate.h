@@ -17,4 +17,7 @@ struct CalibrateOptions {
 // Several ranks measure at once, and transfers between them too; they are of one host.
 DeviceFacts calibrate(const Backend& backend, Ranks& ranks, const CalibrateOptions& options);
 
+// Kernels of mixtures of experts, timed now, where the facts have none.
+void add_mixtures(DeviceFacts& facts, const Backend& backend, Ranks& ranks);
+
 }  // namespace megalith

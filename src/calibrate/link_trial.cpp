@@ -14,7 +14,9 @@ namespace megalith {
 namespace {
 
 constexpr i64 kKiB = 1024, kMiB = 1024 * kKiB;
-constexpr double kLong = 2;  // how many times as long one side takes as the other, so that it outlasts it
+// How many times as long kernels take as the transfer, so that they outlast it, and the transfer as kernels.
+constexpr double kLongKernels = 4, kLongTransfer = 2;
+constexpr int kRounds = 4;
 
 // Of a message of `bytes`, how many GB/s of bus bandwidth.
 double busbw(Transfer t, double bytes, int n, double seconds) { return wire_bytes(t, bytes, n) / seconds / 1e9; }
@@ -87,9 +89,9 @@ LinkTrialSizes link_trial_sizes(bool gpu) {
             .elements = kMiB / 2,
             .looks = 3};
   return {.bytes = {64 * kKiB, 512 * kKiB, 4 * kMiB, 16 * kMiB, 64 * kMiB, 256 * kMiB, 512 * kMiB},
-          .beside = 128 * kMiB,
-          .product = 8192,
-          .sequence = 8192,
+          .beside = 256 * kMiB,
+          .product = 4096,
+          .sequence = 4096,
           .elements = 128 * kMiB};
 }
 
@@ -131,20 +133,21 @@ static Slowdowns time_pair(const Backend& backend, Ranks& ranks, const LinkTrial
                            Transfer t) {
   const Mesh mesh = mesh_of_groups(ranks.size(), ranks.size());
   const auto graph = [&](int transfers, int kernels) {
-    return trial_graph(mesh, {transfers ? t : Transfer::none, sizes.beside, 1, transfers}, kernel, kernels, sizes);
+    return trial_graph(mesh, {transfers ? t : Transfer::none, sizes.beside, 1, transfers}, kernel, kernels, sizes,
+                       kRounds);
   };
   const std::vector<double> one = Trial(backend, ranks, mesh, {graph(1, 0), graph(0, 8)}).seconds(sizes.looks, 2);
-  const double moved = one[0], worked = one[1] / 8;
-  const int few = std::clamp(int(std::ceil(1e-3 / worked)), 1, 64);  // kernels of a millisecond or more
-  const int transfers = std::clamp(int(std::ceil(kLong * few * worked / moved)), 2, 16);
-  const int many = std::clamp(int(std::ceil(kLong * transfers * moved / worked)), few + 1, 512);
+  const double moved = one[0] / kRounds, worked = one[1] / (8 * kRounds);
+  const int few = std::clamp(int(moved / (kLongTransfer * worked)), 1, 64);
+  const int transfers = std::clamp(int(std::ceil(kLongTransfer * few * worked / moved)), 1, 16);
+  const int many = std::clamp(int(std::ceil(kLongKernels * transfers * moved / worked)), few + 1, 512);
   Trial trial(backend, ranks, mesh,
               {graph(0, few), graph(transfers, 0), graph(0, many), graph(transfers, many), graph(transfers, few)});
   const std::vector<double> s = trial.seconds(3 * sizes.looks, sizes.looks);
   const Slowdowns out = slowdowns({s[0], s[1], s[2], s[3], s[4]});
-  log::say("{} of {:.2f} ms beside {}: {:.3f} times as long, the transfer {:.3f}",
-           std::array{"products", "attention", "sums"}[size_t(kernel)], s[2] * 1e3, name_of(t), out.kernels,
-           out.transfer);
+  log::say("{} of {:.2f} ms beside {} of {:.2f} ms: {:.3f} times as long, the transfer {:.3f}",
+           std::array{"products", "attention", "sums"}[size_t(kernel)], worked * 1e3, name_of(t), moved * 1e3,
+           out.kernels, out.transfer);
   return out;
 }
 

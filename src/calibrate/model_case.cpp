@@ -5,8 +5,9 @@
 namespace megalith {
 
 std::string ModelCase::name() const {
-  return fmt::format("{} {} layers of {}, heads {}/{}, ffn {}, vocabulary {}, {} x {} {}", llama ? "llama" : "gpt",
-                     layers, hidden, heads, kv, ffn, vocab, batch, seq, name_of(dtype));
+  const std::string mixture = experts ? fmt::format(", {} experts of {}, {} a token", experts, expert_ffn, topk) : "";
+  return fmt::format("{} {} layers of {}, heads {}/{}, ffn {}{}, vocabulary {}, {} x {} {}", llama ? "llama" : "gpt",
+                     layers, hidden, heads, kv, ffn, mixture, vocab, batch, seq, name_of(dtype));
 }
 
 ModelConfig ModelCase::config() const {
@@ -18,6 +19,8 @@ ModelConfig ModelCase::config() const {
     m.position_embedding_type = PositionEmbedding::rope, m.normalization = Normalization::rms_norm;
     m.activation = Activation::swiglu, m.add_bias_linear = false, m.untie_embeddings_and_output_weights = true;
   }
+  m.moe.num_experts = experts, m.moe.ffn_hidden_size = expert_ffn;
+  if (experts) m.moe.router_topk = topk;
   m.resolve();
   return m;
 }
@@ -48,6 +51,14 @@ std::vector<ModelCase> timed_cases(bool gpu) {
           {true, 2, 4608, 18432, 36, 9, 32000, 4096, 4},  {true, 2, 2304, 6144, 18, 6, 64000, 2048, 4},
           {false, 2, 512, 0, 8, 0, 32768, 512, 16},       {true, 2, 1024, 2816, 16, 4, 32000, 2048, 8},
           {true, 2, 6144, 16384, 48, 8, 32000, 2048, 2},  {false, 2, 768, 0, 12, 0, 32768, 512, 8, DType::f32}};
+}
+
+std::vector<ModelCase> mixture_cases(bool gpu) {
+  if (!gpu)
+    return {{true, 2, 256, 512, 4, 2, 4096, 256, 2, DType::f32, 8, 2, 256},
+            {true, 2, 256, 512, 4, 2, 4096, 256, 2, DType::bf16, 8, 2, 256}};
+  return {{true, 2, 2560, 6144, 20, 4, 32000, 4096, 2, DType::bf16, 64, 6, 1024},
+          {true, 2, 1536, 4096, 12, 4, 64000, 4096, 4, DType::bf16, 32, 8, 512}};
 }
 
 std::vector<ModelCase> planned_cases() {

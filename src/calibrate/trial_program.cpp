@@ -49,20 +49,21 @@ void add_kernel(Builder& b, Kernel kernel, const LinkTrialSizes& s) {
 
 Mesh mesh_of_groups(int ranks, int group) { return make_mesh({.dp = ranks / group, .tk = group}); }
 
-Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes) {
+Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes,
+                  int rounds) {
   Graph g;
   g.mesh = mesh;
   Builder b(g);
-  std::vector<Value> begun;
-  if (moved.transfer != Transfer::none) {
-    const Side side = side_of(moved, mesh.n(kAxes2));
-    const Value leaf = b.leaf({fmt::format("{} of {}", name_of(moved.transfer), moved.bytes), side.type});
-    begun.push_back(b.begin_relayout(leaf, kAxes2, side.to, moved.lane));
-    const Relayout op = *g.nodes.back().op.get_if<Relayout>();
-    for (int i = 1; i < moved.times; ++i) begun.push_back(b.add1(op, {leaf}));
+  Value leaf;
+  const bool moves = moved.transfer != Transfer::none;
+  const Side side = moves ? side_of(moved, mesh.n(kAxes2)) : Side{};
+  if (moves) leaf = b.leaf({fmt::format("{} of {}", name_of(moved.transfer), moved.bytes), side.type});
+  for (int round = 0; round < rounds; ++round) {
+    std::vector<Value> begun;
+    for (int i = 0; moves && i < moved.times; ++i) begun.push_back(b.begin_relayout(leaf, kAxes2, side.to, moved.lane));
+    for (int i = 0; i < kernels; ++i) add_kernel(b, kernel, sizes);
+    for (const Value v : begun) b.wait(v);
   }
-  for (int i = 0; i < kernels; ++i) add_kernel(b, kernel, sizes);
-  for (const Value v : begun) b.wait(v);
   return g;
 }
 

@@ -1,6 +1,7 @@
 // Graphs of a few relayouts and kernels to be timed.
 #pragma once
 #include "calibrate/link_trial.h"
+#include "mesh/relayout.h"
 #include "plan/plan.h"
 
 namespace megalith {
@@ -16,8 +17,10 @@ struct Moved {
 };
 enum class Kernel { product, attention, memory };
 
-// The transfers are begun, the kernels follow, then come the waits. Of those in line each follows the other.
-Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes);
+// `rounds` times: the transfers are begun, the kernels follow, then come the waits. Transfers in line follow one
+// another. Programs of a run overlap in rounds too: a transfer, the work beside it, the wait.
+Graph trial_graph(const Mesh& mesh, const Moved& moved, Kernel kernel, int kernels, const LinkTrialSizes& sizes,
+                  int rounds = 1);
 
 // Programs of such graphs on a backend.
 class Trial {

@@ -15,7 +15,7 @@ std::vector<Type> ExpertActivation::infer(const InferArgs& a) const {
 
 std::vector<Value> ExpertActivation::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
   const std::vector<Value> ins = {dys[0], b.saved(n.ins[0]), b.saved(n.ins[1]), b.saved(n.ins[2])};
-  const std::vector<Value> d = b.add(ExpertActivationGrad{act}, ins);
+  const std::vector<Value> d = b.add(ExpertActivationGrad{.act = act, .filled = filled}, ins);
   return {d[0], d[1], {}};
 }
 
@@ -37,8 +37,8 @@ std::vector<Type> ExpertActivationGrad::infer(const InferArgs& a) const {
   return {rows_of_letters(out[0]), rows_of_letters(out[1])};
 }
 
-Value expert_activation(Builder& b, const ExpertAct& act, Value u, Value weights, Value ends) {
-  return b.add1(ExpertActivation{act}, {u, weights, ends});
+Value expert_activation(Builder& b, const ExpertAct& act, Value u, Value weights, const ExpertPlan& plan) {
+  return b.add1(ExpertActivation{act, plan.filled}, {u, weights, plan.ends});
 }
 
 }  // namespace megalith

@@ -19,10 +19,16 @@ struct ExpertAct {
 struct ExpertActivation {
   static constexpr std::string_view name = "expert_activation";
   ExpertAct act;
-  void fields(auto&& v) const { v("act", act.name()); }
+  double filled = 1;  // how much of n there is on average, for the cost
+  void fields(auto&& v) const {
+    v("act", act.name());
+    if (filled != 1) v("filled", filled);
+  }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
-  Cost cost(Types ins, Types outs) const { return {6.0 * double(ins[0].elements()), total_bytes(ins, outs)}; }
+  Cost cost(Types ins, Types outs) const {
+    return {6.0 * filled * double(ins[0].elements()), filled * total_bytes(ins, outs)};
+  }
 };
 
 // dy [n,f], u, weights, ends -> du, dweights [n] (sums over f, in f32 at the least). With `again`, which a pass makes,
@@ -31,19 +37,23 @@ struct ExpertActivationGrad {
   static constexpr std::string_view name = "expert_activation_grad";
   ExpertAct act;
   bool again = false;
+  double filled = 1;
   void fields(auto&& v) const {
     v("act", act.name());
     if (again) v("again", again);
+    if (filled != 1) v("filled", filled);
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  Cost cost(Types ins, Types outs) const { return {12.0 * double(ins[1].elements()), total_bytes(ins, outs)}; }
+  Cost cost(Types ins, Types outs) const {
+    return {12.0 * filled * double(ins[1].elements()), filled * total_bytes(ins, outs)};
+  }
   std::vector<Alias> aliases() const {
     if (again) return {{0, 1}, {2, 0}};
     return {{0, 1}};
   }
 };
 
-Value expert_activation(Builder& b, const ExpertAct& act, Value u, Value weights, Value ends);
+Value expert_activation(Builder& b, const ExpertAct& act, Value u, Value weights, const ExpertPlan& plan);
 
 }  // namespace megalith

@@ -44,7 +44,7 @@ std::vector<Type> GatherRows::infer(const InferArgs& a) const {
 }
 
 std::vector<Value> GatherRows::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
-  return {b.add1(CombineRows{}, with_plan(b, dys[0], n)), {}, {}, {}};
+  return {b.add1(CombineRows{.filled = filled}, with_plan(b, dys[0], n)), {}, {}, {}};
 }
 
 std::vector<Type> CombineRows::infer(const InferArgs& a) const {
@@ -59,7 +59,7 @@ std::vector<Type> CombineRows::infer(const InferArgs& a) const {
 
 std::vector<Value> CombineRows::grad(Builder& b, const Node& n, std::span<const Value> dys) const {
   check(!adds, "the gradient of a fused sum");
-  return {b.add1(GatherRows{}, with_plan(b, dys[0], n)), {}, {}, {}};
+  return {b.add1(GatherRows{.filled = filled}, with_plan(b, dys[0], n)), {}, {}, {}};
 }
 
 std::vector<Type> GatherWeights::infer(const InferArgs& a) const {
@@ -82,10 +82,10 @@ std::vector<Type> GatherWeightsGrad::infer(const InferArgs& a) const {
 }
 
 Value gather_rows(Builder& b, Value x, const ExpertPlan& plan) {
-  return b.add1(GatherRows{}, {x, plan.ends, plan.source, plan.slots});
+  return b.add1(GatherRows{.filled = plan.filled}, {x, plan.ends, plan.source, plan.slots});
 }
 Value combine_rows(Builder& b, Value rows, const ExpertPlan& plan) {
-  return b.add1(CombineRows{}, {rows, plan.ends, plan.source, plan.slots});
+  return b.add1(CombineRows{.filled = plan.filled}, {rows, plan.ends, plan.source, plan.slots});
 }
 Value gather_weights(Builder& b, Value p, const ExpertPlan& plan) {
   return b.add1(GatherWeights{}, {p, plan.ends, plan.source, plan.slots});

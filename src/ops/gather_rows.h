@@ -11,9 +11,13 @@ namespace megalith {
 struct GatherRows {
   static constexpr std::string_view name = "gather_rows";
   static constexpr bool repeats = true;
+  double filled = 1;  // how much of n there is on average, for the cost
+  void fields(auto&& v) const {
+    if (filled != 1) v("filled", filled);
+  }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
-  Cost cost(Types, Types outs) const { return {0, 2 * double(outs[0].bytes())}; }
+  Cost cost(Types, Types outs) const { return {0, 2 * filled * double(outs[0].bytes())}; }
 };
 
 // rows [n,h], plan -> y [s,b,h]: the sum of a token's rows, in the order of its slots, in f32 at the least and rounded
@@ -22,12 +26,16 @@ struct GatherRows {
 struct CombineRows {
   static constexpr std::string_view name = "combine_rows";
   bool adds = false;
+  double filled = 1;
   void fields(auto&& v) const {
     if (adds) v("adds", adds);
+    if (filled != 1) v("filled", filled);
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder& b, const Node& n, std::span<const Value> dys) const;
-  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins.first(1), outs)}; }
+  Cost cost(Types ins, Types outs) const {
+    return {filled * double(ins[0].elements()), filled * double(ins[0].bytes()) + total_bytes({}, outs)};
+  }
   std::vector<Alias> aliases() const {
     if (adds) return {{0, 4}};
     return {};

@@ -14,9 +14,10 @@ namespace megalith {
 
 // The plan of a dispatch, made by ExpertRows (ops/expert_rows.h).
 struct ExpertPlan {
-  Value ends;    // [d,e] i32
-  Value source;  // [n] i32
-  Value slots;   // [x,s,b,k] i32
+  Value ends;         // [d,e] i32
+  Value source;       // [n] i32
+  Value slots;        // [x,s,b,k] i32
+  double filled = 1;  // how much of n there is on average, for the cost
 };
 
 // As letters; n and e are their sizes there.

@@ -64,7 +64,7 @@ bool add_to_rows(const Graph& g, Node& n, const Addition& s) {
   const auto* rows = n.op.get_if<CombineRows>();
   const int before = g.info(s.other).node;
   if (!rows || rows->adds || before < 0 || !g.nodes[before].op.get_if<CombineRows>()) return false;
-  n.op = CombineRows{true};
+  n.op = CombineRows{.adds = true, .filled = rows->filled};
   n.ins.push_back(s.other);
   n.outs[0] = s.out;
   return true;

@@ -64,6 +64,27 @@ TEST(Ragged, RowsOfAPartAreAsManyAsAsked) {
   EXPECT_TRUE(has(error_of([&] { r.b.add1(ExpertParts{8, 1, 32}, {choice}); }), "32 parts of 1 rows"));
 }
 
+// Kernels touch the rows that are there, not all that there is room for.
+TEST(Ragged, CostsCountTheRowsThatThereAreOnAverage) {
+  const auto bytes = [](double filled) {
+    Rows r;
+    ExpertPlan plan = r.plan;
+    plan.filled = filled;
+    const Value rows = gather_rows(r.b, r.x, plan), y = combine_rows(r.b, rows, plan);
+    const auto of = [&](const Node& n) {
+      std::vector<Type> ins, outs;
+      for (const Value v : n.ins) ins.push_back(local_type(r.g.mesh, r.b.type(v)));
+      for (const Value v : n.outs) outs.push_back(local_type(r.g.mesh, r.b.type(v)));
+      return n.op.cost(ins, outs).bytes;
+    };
+    return std::array{of(r.g.nodes[r.g.info(rows).node]), of(r.g.nodes[r.g.info(y).node]),
+                      double(local_type(r.g.mesh, r.b.type(y)).bytes())};
+  };
+  const auto all = bytes(1), quarter = bytes(0.25);
+  EXPECT_DOUBLE_EQ(quarter[0], all[0] / 4);
+  EXPECT_DOUBLE_EQ(quarter[1] - quarter[2], (all[1] - all[2]) / 4);  // what it writes are tokens, which are all there
+}
+
 // The figures of the Mixtral, Qwen3 and DeepSeek-V3 rows of a GPU with 4096 tokens.
 TEST(Ragged, RoomForRows) {
   const auto worst = [](i64 ep, i64 k, i64 experts) { return expert_room(ep * 4096, k, experts, ep, {}).worst; };

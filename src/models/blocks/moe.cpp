@@ -56,14 +56,15 @@ class Experts {
 
  private:
   // filled: how much of the rows there is on average.
-  Value of_plan(const ExpertPlan& plan, Value x, Value p, double filled) const {
+  Value of_plan(ExpertPlan plan, Value x, Value p, double filled) const {
+    plan.filled = filled;
     const bool gated = c_.gated();
     const Value rows = gather_rows(b_, x, plan), weights = gather_weights(b_, p, plan);
     Value u = grouped_product(b_, gated ? "nh,emfh->nmf" : "nh,efh->nf", rows, w1_, plan.ends, filled);
     if (b1_) u = expert_bias(b_, u, b1_, plan.ends);
     const ExpertAct act = gated ? ExpertAct{.gated = true, .gate = gate_of(c_.activation)}
                                 : ExpertAct{.gated = false, .act = act_of(c_.activation)};
-    const Value a = expert_activation(b_, act, u, weights, plan.ends);
+    const Value a = expert_activation(b_, act, u, weights, plan);
     Value y = grouped_product(b_, "nf,ehf->nh", a, w2_, plan.ends, filled);
     if (b2_) y = expert_bias(b_, y, b2_, plan.ends, weights);
     return combine_rows(b_, y, plan);

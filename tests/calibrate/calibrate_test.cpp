@@ -1,0 +1,71 @@
+#include "calibrate/calibrate.h"
+
+#include <gtest/gtest.h>
+
+#include "calibrate/link_trial.h"
+#include "calibrate/trial_program.h"
+#include "comm/join.h"
+#include "exec/cpu/backend.h"
+#include "exec/sim/overlap.h"
+#include "ops/grouped_product.h"
+
+namespace megalith {
+
+namespace {
+
+using Table = sim::KernelKind::Table;
+
+// Seconds of a transfer that is begun, work beside it, and the wait.
+double at_once(const BesideFacts& beside, double kernels, double moved) {
+  sim::Overlap o(beside);
+  const int ticket = o.begin(1, moved, true);
+  o.work(kernels, Table::product), o.wait(ticket);
+  return o.now();
+}
+
+std::vector<std::string> grouped_forms(const DeviceFacts& f) {
+  std::vector<std::string> out;
+  for (const KernelFact& k : f.products)
+    if (k.form.starts_with(GroupedProduct::name)) out.push_back(k.form);
+  return out;
+}
+
+}  // namespace
+
+// What the simulator makes of two factors, calibrate reads back.
+TEST(Calibrate, slowdowns_are_those_that_the_simulator_overlaps_by) {
+  for (const auto& [kernels, transfer] : {std::pair{1.08, 2.6}, std::pair{1.2, 1.1}, std::pair{1.0, 3.5}}) {
+    const BesideFacts beside{.product = kernels, .transfer = transfer};
+    const double moved = 1e-3, few = 0.5e-3, many = 4e-3;
+    const Slowdowns s = slowdowns({few, moved, many, at_once(beside, many, moved), at_once(beside, few, moved)});
+    EXPECT_NEAR(s.kernels, kernels, 1e-3);
+    EXPECT_NEAR(s.transfer, transfer, 1e-3);
+  }
+}
+
+TEST(Calibrate, a_trial_overlaps_in_rounds_as_programs_do) {
+  const LinkTrialSizes sizes = link_trial_sizes(false);
+  const Mesh mesh = mesh_of_groups(2, 2);
+  const Graph g = trial_graph(mesh, {Transfer::all_gather, 65536, 1, 2}, Kernel::product, 3, sizes, 4);
+  std::string order;
+  for (const Node& n : g.nodes) order += n.op.name() == "relayout" ? 't' : n.op.name() == "wait" ? 'w' : 'k';
+  EXPECT_EQ(order, "ttkkkwwttkkkwwttkkkwwttkkkww");
+}
+
+// Facts from before mixtures get their kernels; the others stay as they are.
+TEST(Calibrate, kept_facts_get_the_kernels_of_mixtures_that_they_lack) {
+  const auto ranks = make_alone({});
+  const auto backend = make_cpu_backend(ranks.get());
+  DeviceFacts before;
+  before.kernels = {{"add f32 -> f32", {1000000, 1024}, 1e6, 5e-6}};
+  DeviceFacts once = before;
+  add_mixtures(once, *backend, *ranks);
+  EXPECT_EQ(grouped_forms(once).size(), 4u);
+  EXPECT_EQ(once.kernels.front().form, before.kernels.front().form);
+  EXPECT_EQ(once.kernels.front().seconds, before.kernels.front().seconds);
+  DeviceFacts twice = once;
+  add_mixtures(twice, *backend, *ranks);
+  EXPECT_EQ(twice.products.size(), once.products.size());
+}
+
+}  // namespace megalith
