@@ -11,6 +11,7 @@
 
 #include "base/escape.h"
 #include "base/log_level.h"
+#include "base/log_sink.h"
 
 namespace megalith::log {
 
@@ -53,6 +54,21 @@ static void above_status(F&& print) {
   if (!s.line.empty()) draw(s.line);
 }
 
+// Of the thread, as sessions of several threads have sinks of their own; nullptr: none.
+static const Sink*& sink() {
+  static thread_local const Sink* it = nullptr;
+  return it;
+}
+
+SinkScope::SinkScope(const Sink& to) : before_(sink()) { sink() = &to; }
+SinkScope::~SinkScope() { sink() = before_; }
+
+static bool to_sink(SinkLevel level, std::string_view line) {
+  if (!sink()) return false;
+  if (*sink()) (*sink())(level, line);
+  return true;
+}
+
 void mute() {
   Status& s = status();
   const std::lock_guard lock(s.mutex);
@@ -66,6 +82,7 @@ void silence_warnings() {
 }
 
 void write_line(std::string_view line) {
+  if (to_sink(SinkLevel::output, line)) return;
   above_status([&] {
     std::fwrite(line.data(), 1, line.size(), stdout);
     std::fputc('\n', stdout);
@@ -73,9 +90,11 @@ void write_line(std::string_view line) {
   });
 }
 void write_info(std::string_view message) {
+  if (to_sink(SinkLevel::info, message)) return;
   above_status([&] { logger().info("{}", message); });
 }
 void write_warn(std::string_view message) {
+  if (to_sink(SinkLevel::warning, message)) return;
   above_status([&] {
     if (status().warns) logger().warn("warning: {}", escape_controls(message));
   });

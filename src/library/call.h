@@ -1,0 +1,79 @@
+// What stands between the C interface and the rest: no exception leaves, and no handle is used that is not alive.
+#pragma once
+#include <cstring>
+#include <exception>
+#include <mutex>
+#include <set>
+#include <string>
+
+#include "base/check.h"
+#include "base/one_line.h"
+#include "megalith/megalith.h"
+
+namespace megalith {
+
+std::string& last_error();  // of this thread
+
+// The handles that callers hold. Reading through one that was freed would be undefined, so they are looked up.
+template <class T>
+class Handles {
+ public:
+  T* add(T* it) {
+    const std::lock_guard lock(mutex_);
+    return *all_.insert(it).first;
+  }
+  bool has(const T* it) {
+    const std::lock_guard lock(mutex_);
+    return all_.contains(const_cast<T*>(it));
+  }
+  bool remove(T* it) {
+    const std::lock_guard lock(mutex_);
+    return all_.erase(it) > 0;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::set<T*> all_;
+};
+Handles<mgl_config>& configs();
+Handles<mgl_session>& sessions();
+
+struct BadArgument : Error {
+  using Error::Error;
+};
+
+template <class... A>
+void want(bool ok, fmt::format_string<A...> text, A&&... args) {
+  if (!ok) throw BadArgument(fmt::format(text, std::forward<A>(args)...));
+}
+
+inline void want_alive(const mgl_config* it) { want(configs().has(it), "the config is null, or was freed"); }
+inline void want_alive(const mgl_session* it) { want(sessions().has(it), "the session is null, or was freed"); }
+
+// Fills as much of a caller's struct as it has room for. `least`: the size of the struct's first version.
+template <class S>
+void give(S* to, const S& full, size_t least) {
+  want(to->size >= least, "a struct's size is {}: set it to sizeof of the struct, {} or more", to->size, least);
+  const size_t size = to->size;
+  std::memcpy(to, &full, std::min(size, sizeof(S)));
+  to->size = size;
+}
+
+template <class F>
+mgl_status call(F&& f) noexcept {
+  try {
+    f();
+    return MGL_OK;
+  } catch (const BadArgument& e) {
+    last_error() = e.what();
+    return MGL_BAD_ARGUMENT;
+  } catch (const std::exception& e) {
+    last_error() = one_line(e);
+    return MGL_ERROR;
+  } catch (...) {
+    last_error() = "an unknown error: please report it";
+    return MGL_ERROR;
+  }
+}
+
+}  // namespace megalith

@@ -1,0 +1,148 @@
+// The examples against an installed library: found by CMake and by pkg-config, they train as the command does.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "ckpt/native/native_tensors.h"
+#include "settings/options.h"
+#include "tests/places.h"
+#include "train/evaluation.h"
+#include "train/open_data.h"
+
+namespace megalith {
+namespace {
+
+const std::string kFlags =
+    "--device cpu --num-layers 1 --hidden-size 16 --num-attention-heads 2 --seq-length 8 --micro-batch-size 2 "
+    "--global-batch-size 4 --train-iters 6 --vocab-size 24 --lr 0.01 --lr-decay-style cosine --lr-warmup-iters 2 "
+    "--seed 5";
+constexpr i64 kSamples = 24;
+
+std::string quoted(const std::string& path) { return "'" + path + "'"; }
+
+// What it prints; a failure shows all of it.
+std::string output_of(const std::string& command) {
+  std::string out;
+  std::FILE* pipe = popen((command + " 2>&1").c_str(), "r");
+  for (char buffer[4096]; const size_t n = std::fread(buffer, 1, sizeof buffer, pipe);) out.append(buffer, n);
+  EXPECT_EQ(pclose(pipe), 0) << command << "\n" << out;
+  return out;
+}
+
+class Embed : public testing::Test {
+ protected:
+  void SetUp() override {
+    std::filesystem::create_directories(prefix_);
+    output_of(std::string(CMAKE) + " --install " + quoted(kBinaryDir) + " --prefix " + quoted(prefix_));
+  }
+  void TearDown() override { std::filesystem::remove_all(dir_); }
+
+  // The samples that the command reads, in its order: tokens, then labels.
+  void write_batches(const std::string& file) const {
+    std::vector<std::string> words = {"pretrain-gpt"};
+    std::istringstream flags(kFlags + " --mock-data");
+    for (std::string word; flags >> word;) words.push_back(word);
+    std::vector<const char*> argv;
+    for (const std::string& word : words) argv.push_back(word.c_str());
+    Options o = read_options(int(argv.size()), argv.data());
+    o.trains = o.model.architecture = Architecture::gpt, o.data.eod = o.model.vocab_size - 1;
+    o.data.seq_length = o.model.seq_length, o.data.vocab_size = o.model.vocab_size, o.data.seed = o.train.seed;
+    finish_options(o);
+    const Datasets sets = open_datasets(o, {.train = kSamples, .valid = 0, .test = 0});
+    DataLoader loader(sets.train, rank_loader_config(o, make_mesh({}), {}, Split::train, 0));
+    std::ofstream out(file, std::ios::binary);
+    while (loader.consumed_samples() < kSamples) {
+      const Batch batch = loader.next();
+      for (i64 s = 0; s < batch.sequences; ++s)
+        for (const char* array : {"tokens", "labels"})
+          out.write(reinterpret_cast<const char*>(batch.ints(array).data() + s * batch.seq_length),
+                    batch.seq_length * std::streamsize(sizeof(i32)));
+    }
+  }
+
+  // The losses that a program printed.
+  static std::vector<double> losses_of(const std::string& text) {
+    std::vector<double> out;
+    std::istringstream lines(text);
+    int iteration;
+    double loss, gradient;
+    while (lines >> iteration >> loss >> gradient) {
+      EXPECT_EQ(iteration, int(out.size()) + 1);
+      EXPECT_NE(gradient, 0);
+      out.push_back(loss);
+    }
+    return out;
+  }
+
+  void expect_same_checkpoint(const std::string& found) const {
+    const auto a = read_native_files(open_checkpoint(dir_ + "/command", {.iteration = 6}));
+    const auto b = read_native_files(open_checkpoint(found, {.iteration = 6}));
+    ASSERT_EQ(a->tensors().size(), b->tensors().size());
+    for (size_t i = 0; i < a->tensors().size(); ++i) {
+      const TensorSpec& t = a->tensors()[i];
+      const i64 n = count(t.shape);
+      std::vector<std::byte> x(size_t(n * size_of(t.dtype))), y = x;
+      a->read_range(i, 0, n, x.data()), b->read_range(b->at(t.name), 0, n, y.data());
+      EXPECT_EQ(x, y) << t.name;
+    }
+  }
+
+  const std::string dir_ = testing::TempDir() + "megalith-embed-" + std::to_string(getpid());
+  const std::string prefix_ = dir_ + "/in a place";
+};
+
+TEST_F(Embed, programs_of_an_installed_library_train_as_the_command_does) {
+  const std::string source = std::string(kSourceDir) + "/examples/library", batches = dir_ + "/batches";
+  write_batches(batches);
+  output_of(std::string(COMMAND) + " pretrain-gpt " + kFlags + " --mock-data --eval-iters 0 --log-interval 1 --save " +
+            quoted(dir_ + "/command") + " --save-interval 6 --metrics-file " + quoted(dir_ + "/metrics"));
+  std::vector<double> expected;
+  std::ifstream metrics(dir_ + "/metrics");
+  for (std::string line; std::getline(metrics, line);)
+    if (const auto json = nlohmann::json::parse(line); json.contains("lm_loss")) expected.push_back(json["lm_loss"]);
+  ASSERT_EQ(expected.size(), 6u);
+
+  output_of(std::string(CMAKE) + " -S " + quoted(source) + " -B " + quoted(dir_ + "/build") +
+            " -DCMAKE_PREFIX_PATH=" + quoted(prefix_) + " && " + CMAKE + " --build " + quoted(dir_ + "/build"));
+  std::vector<std::string> programs = {"build/train_c", "build/train_cpp"};
+  if (std::system("command -v pkg-config > /dev/null") == 0) {
+    const std::string pkg =
+        "PKG_CONFIG_PATH=" + quoted(prefix_ + "/lib/pkgconfig") + " pkg-config --cflags --libs megalith";
+    output_of("cd " + quoted(source) + " && eval cc -std=c11 -pedantic -Wall -Werror train.c -o " +
+              quoted(dir_ + "/by_pkg") + " \"$(" + pkg + ")\"");
+    programs.push_back("by_pkg");
+  }
+  for (const std::string& program : programs) {
+    const std::string saves = dir_ + "/" + program + " saves";
+    const std::string told =
+        output_of("LD_LIBRARY_PATH=" + quoted(prefix_ + "/lib") + " " + quoted(dir_ + "/" + program) + " " +
+                  quoted(batches) + " " + quoted(saves) + " " + kFlags);
+    EXPECT_EQ(losses_of(told), expected) << program << "\n" << told;
+    expect_same_checkpoint(saves);
+  }
+}
+
+TEST_F(Embed, installed_files_know_nothing_of_the_machine_that_built_them) {
+  for (const std::string file : {"/bin/megalith", "/lib/libmegalith.so"}) {
+    const std::string path = quoted(prefix_ + file);
+    EXPECT_EQ(output_of("strings " + path + " | grep -c -F -e " + quoted(kSourceDir) + " -e " + quoted(kBinaryDir) +
+                        " || true"),
+              "0\n")
+        << file;
+    EXPECT_EQ(output_of("readelf -d " + path + " | grep -E 'R(UN)?PATH' || true"), "") << file;
+  }
+  EXPECT_NE(output_of("readelf -d " + quoted(prefix_ + "/lib/libmegalith.so")).find("[libmegalith.so.0]"),
+            std::string::npos);
+  EXPECT_EQ(output_of("grep -rlF " + quoted(kSourceDir) + " " + quoted(prefix_ + "/lib/cmake") + " " +
+                      quoted(prefix_ + "/lib/pkgconfig") + " || true"),
+            "");
+  EXPECT_NE(output_of(quoted(prefix_ + "/bin/megalith") + " --version").find("megalith"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace megalith
