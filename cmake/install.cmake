@@ -8,6 +8,8 @@ install(DIRECTORY share/megalith DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT 
 install(TARGETS libmegalith EXPORT megalithTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libmegalith0 NAMELINK_COMPONENT libmegalith-dev)
 install(DIRECTORY include/megalith DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libmegalith-dev)
+install(DIRECTORY python/megalith DESTINATION lib/python3/dist-packages COMPONENT python3-megalith
+  PATTERN __pycache__ EXCLUDE)
 
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/megalith)
 install(EXPORT megalithTargets NAMESPACE megalith:: DESTINATION ${package} COMPONENT libmegalith-dev)

@@ -5,7 +5,7 @@
 
 int main(int argc, char** argv) {
   std::ifstream file(argv[1], std::ios::binary);
-  const auto fill = [&](megalith::Batch& b) {  // a sample of the file: its tokens, then its labels
+  const auto fill = [&](mgl_batch& b) {  // a sample of the file: its tokens, then its labels
     file.seekg(b.first_sample * b.seq_length * 8);
     for (int64_t at = 0; at < b.sequences * b.seq_length; at += b.seq_length)
       for (int32_t* ids : {b.tokens, b.labels}) file.read(reinterpret_cast<char*>(ids + at), b.seq_length * 4);

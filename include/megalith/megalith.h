@@ -1,7 +1,10 @@
 /* Megalith as a library: the C interface. C11 and C++11 can read it.
  *
- * A session trains one GPT on one rank. The caller owns the loop: it gives the batches, and each call of
+ * A session is one rank of a GPT that is trained. The caller owns the loop: it gives the batches, and each call of
  * mgl_session_step makes one update. The library never exits, prints or touches signals.
+ *
+ * Of several ranks each has a session of its own, in processes or threads of the caller's. All of them make the same
+ * calls of mgl_session_step, _evaluate, _save, _load, _tensor_read and _tensor_write, in the same order.
  *
  * Every function that can fail returns 0, or a status below; mgl_last_error() then says why, in one line. Structs begin
  * with `size`, which the caller sets to sizeof of the struct. Later versions add fields at their ends alone. A session
@@ -45,7 +48,7 @@ mgl_status mgl_config_free(mgl_config* config);                                 
  * loss_mask as 1, positions as 0, 1, ... of their sequence. A weight of loss_mask other than 1 weighs its token. */
 typedef struct mgl_batch {
   size_t size;
-  int64_t first_sample; /* how many samples were consumed before; for evaluations, of this evaluation */
+  int64_t first_sample; /* how many samples of all ranks come before; for evaluations, of this evaluation */
   int64_t sequences;
   int64_t seq_length;
   int32_t* tokens;
@@ -62,6 +65,11 @@ typedef struct mgl_session_options {
   size_t size;
   mgl_log_fn log; /* null: nobody is told */
   void* log_user;
+  /* Of several ranks, which are data-parallel unless the flag tensor-model-parallel-size says otherwise: */
+  int32_t rank, world_size;   /* world_size 0 or 1: alone */
+  int32_t local_rank;         /* on this host: chooses the GPU */
+  int32_t master_port;        /* free on rank 0's host; the same on all ranks */
+  const char* master_address; /* where the others reach rank 0 */
 } mgl_session_options;
 
 typedef struct mgl_step_result {
@@ -105,7 +113,8 @@ enum {
 mgl_status mgl_session_tensor_count(const mgl_session* session, int64_t* out);
 mgl_status mgl_session_tensor_info(const mgl_session* session, int64_t number, mgl_tensor_info* out);
 mgl_status mgl_session_tensor_find(const mgl_session* session, const char* name, mgl_tensor_info* out);
-/* All elements in row-major order, as f32. elements: as many as the tensor has. */
+/* All elements, also of what ranks share, in row-major order, as f32. elements: as many as the tensor has. Gradients
+ * are read of one rank alone. */
 mgl_status mgl_session_tensor_read(mgl_session* session, const char* name, int kind, float* out, int64_t elements);
 mgl_status mgl_session_tensor_write(mgl_session* session, const char* name, const float* values, int64_t elements);
 

@@ -53,16 +53,31 @@ class Config {
   mgl_config* it_ = nullptr;
 };
 
-using Batch = mgl_batch;
-using Fill = std::function<void(Batch&)>;  // what it throws, the step throws
+using Fill = std::function<void(mgl_batch&)>;  // what it throws, the step throws
 using Log = std::function<void(int level, const char* line)>;
+
+// Which of several ranks a session is. local_rank: on its host, chooses the GPU.
+struct Rank {
+  int rank = 0, world_size = 1;
+  std::string master_address = {};  // where rank 0 is reached
+  int master_port = 0;
+  int local_rank = 0;
+};
 
 class Session {
  public:
-  explicit Session(const Config& config, Log log = {}) : kept_(std::make_unique<Kept>()) {
+  explicit Session(const Config& config, Log log = {}, const Rank& rank = {})
+      : Session([&](const auto* options, auto** out) { return mgl_session_new(config.get(), options, out); },
+                std::move(log), rank) {}
+  // With another function that makes the handle (graph.h).
+  using Make = std::function<mgl_status(const mgl_session_options*, mgl_session**)>;
+  Session(const Make& make, Log log, const Rank& rank) : kept_(std::make_unique<Kept>()) {
     kept_->log = std::move(log);
-    const mgl_session_options options{sizeof options, kept_->log ? tell : nullptr, kept_.get()};
-    must(mgl_session_new(config.get(), &options, &it_));
+    mgl_session_options o{};
+    o.size = sizeof o, o.log = kept_->log ? tell : nullptr, o.log_user = kept_.get();
+    o.rank = rank.rank, o.world_size = rank.world_size, o.local_rank = rank.local_rank;
+    o.master_address = rank.master_address.c_str(), o.master_port = rank.master_port;
+    must(make(&o, &it_));
   }
   ~Session() { mgl_session_free(it_); }
   Session(Session&& other) noexcept : it_(std::exchange(other.it_, nullptr)), kept_(std::move(other.kept_)) {}

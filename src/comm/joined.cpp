@@ -1,6 +1,7 @@
 // A rank among others: waiting with deadlines over a transport.
 #include <exception>
 #include <mutex>
+#include <optional>
 #include <set>
 
 #include "base/check.h"
@@ -40,26 +41,26 @@ class LockedMail final : public Mail {
 
 class Joined final : public Ranks {
  public:
-  Joined(const Place& place, const JoinOptions& options, std::unique_ptr<Transport> transport)
-      : place_(place),
-        options_(options),
-        transport_(std::move(transport)),
-        watch_(place, options.silence_seconds, [this](const std::string& mine) {
-          return gather_texts(*transport_, place_, mine, options_.timeout_seconds, "joining the run");
-        }) {}
+  Joined(const Place& place, const JoinOptions& options, std::unique_ptr<Transport> transport, bool is_watched)
+      : place_(place), options_(options), transport_(std::move(transport)) {
+    if (!is_watched) return;
+    watch_.emplace(place, options.silence_seconds, [this](const std::string& mine) {
+      return gather_texts(*transport_, place_, mine, options_.timeout_seconds, "joining the run");
+    });
+  }
 
   // While an error unwinds, the others are not waited for, and the library is not given back.
   ~Joined() override {
     if (has_failed_) return;
     if (std::uncaught_exceptions() > exceptions_) {
-      watch_.failed("");
+      if (watch_) watch_->failed("");
       return;
     }
     try {
       close();
     } catch (const std::exception& e) {
       const std::string error = fmt::format("could not end together with the others: {}", one_line(e));
-      if (!watch_.failed(error)) log::warn("rank {} {}", place_.rank, error);
+      if (!watch_ || !watch_->failed(error)) log::warn("rank {} {}", place_.rank, error);
     }
   }
 
@@ -90,11 +91,13 @@ class Joined final : public Ranks {
     }
   }
 
-  void doing(const std::string* what) override { watch_.doing(what); }
+  void doing(const std::string* what) override {
+    if (watch_) watch_->doing(what);
+  }
 
   bool failed(const std::string& error) override {
     has_failed_ = true;
-    return watch_.failed(error);
+    return watch_ && watch_->failed(error);
   }
 
  private:
@@ -112,13 +115,13 @@ class Joined final : public Ranks {
          list_ranks(transport_->missing(ticket)));
   }
 
-  std::string at(const char* otherwise) { return watch_.said(otherwise); }
+  std::string at(const char* otherwise) { return watch_ ? watch_->said(otherwise) : otherwise; }
 
   void close() {
     while (!under_way_.empty()) wait(*under_way_.begin());
     barrier();
     transport_->close();
-    watch_.farewell();
+    if (watch_) watch_->farewell();
   }
 
   const Place place_;
@@ -128,14 +131,19 @@ class Joined final : public Ranks {
   std::unique_ptr<Transport> transport_;
   std::set<int> under_way_;
   bool has_failed_ = false;
-  Watch watch_;  // goes first: it may end this process as long as it lives
+  std::optional<Watch> watch_;  // goes first: it may end this process as long as it lives
 };
 
 }  // namespace
 
 std::unique_ptr<Ranks> make_joined(const Place& place, const JoinOptions& options,
                                    std::unique_ptr<Transport> transport) {
-  return std::make_unique<Joined>(place, options, std::move(transport));
+  return std::make_unique<Joined>(place, options, std::move(transport), true);
+}
+
+std::unique_ptr<Ranks> join_unwatched(const Place& place, const JoinOptions& options) {
+  if (place.size == 1) return make_alone(place);
+  return std::make_unique<Joined>(place, options, make_star_transport(place, options.timeout_seconds, {}), false);
 }
 
 }  // namespace megalith

@@ -8,7 +8,10 @@
 
 #include "base/check.h"
 #include "base/one_line.h"
+#include "comm/together.h"
 #include "megalith/megalith.h"
+
+struct mgl_graph;
 
 namespace megalith {
 
@@ -37,6 +40,7 @@ class Handles {
 };
 Handles<mgl_config>& configs();
 Handles<mgl_session>& sessions();
+Handles<mgl_graph>& graphs();
 
 struct BadArgument : Error {
   using Error::Error;
@@ -67,6 +71,9 @@ mgl_status call(F&& f) noexcept {
   } catch (const BadArgument& e) {
     last_error() = e.what();
     return MGL_BAD_ARGUMENT;
+  } catch (const ToldElsewhere& e) {
+    last_error() = fmt::format("another rank failed: {}", e.what());
+    return MGL_ERROR;
   } catch (const std::exception& e) {
     last_error() = one_line(e);
     return MGL_ERROR;

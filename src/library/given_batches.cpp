@@ -64,7 +64,8 @@ Batch GivenBatches::made(i64 first) const {
 void GivenBatches::fill(i64 batches) {
   const double began = steady_seconds();
   std::deque<Batch> all;
-  for (i64 b = 0; b < batches; ++b) all.push_back(made(consumed_ + b * form_.sequences));
+  for (i64 b = 0; b < batches; ++b)
+    all.push_back(made(consumed_ + b * form_.at_once() + form_.place * form_.sequences));
   ahead_ = std::move(all);
   seconds_ += steady_seconds() - began;
 }
@@ -73,7 +74,7 @@ Batch GivenBatches::next() {
   check(!ahead_.empty(), "a step reads more batches than were filled for it");
   Batch batch = std::move(ahead_.front());
   ahead_.pop_front();
-  consumed_ += form_.sequences;
+  consumed_ += form_.at_once();
   return batch;
 }
 

@@ -14,6 +14,8 @@ struct BatchFiller {
 
 struct BatchForm {
   i64 sequences, seq_length, vocab_size;
+  i64 place = 0, ranks = 1;  // among the data-parallel ones, which read micro-batches side by side
+  i64 at_once() const { return sequences * ranks; }
 };
 
 class GivenBatches final : public BatchSource {
@@ -32,7 +34,7 @@ class GivenBatches final : public BatchSource {
 
   BatchFiller filler_;
   BatchForm form_;
-  i64 consumed_;  // by what was handed out
+  i64 consumed_;  // by all ranks, by what was handed out
   double seconds_ = 0;
   std::deque<Batch> ahead_;
 };

@@ -18,14 +18,35 @@ static mgl_status on(mgl_session* s, F&& f) noexcept {
   });
 }
 
-static log::Sink sink_of(const mgl_session_options* options) {
-  if (!options) return {};
-  want(options->size >= sizeof(mgl_session_options), "the options' size is {}: set it to sizeof of the struct, {}",
-       options->size, sizeof(mgl_session_options));
-  if (!options->log) return {};
-  return [log = options->log, user = options->log_user](log::SinkLevel level, std::string_view line) {
+// Of a caller's struct as much as it has; what it lacks is 0.
+static mgl_session_options whole(const mgl_session_options* given) {
+  mgl_session_options out{};
+  if (!given) return out;
+  constexpr size_t kFirst = offsetof(mgl_session_options, rank);  // the size of the first version
+  want(given->size >= kFirst, "the options' size is {}: set it to sizeof of the struct, {}", given->size, sizeof out);
+  std::memcpy(&out, given, std::min(given->size, sizeof out));
+  return out;
+}
+
+static log::Sink sink_of(const mgl_session_options& options) {
+  if (!options.log) return {};
+  return [log = options.log, user = options.log_user](log::SinkLevel level, std::string_view line) {
     log(user, int(level), std::string(line).c_str());
   };
+}
+
+static Place place_of(const mgl_session_options& o) {
+  Place place;
+  if (o.world_size == 0 && o.rank == 0) return place;
+  want(o.world_size >= 1 && o.rank >= 0 && o.rank < o.world_size, "rank {} of {}: want 0 to {}", o.rank, o.world_size,
+       o.world_size - 1);
+  want(o.local_rank >= 0, "local_rank {}: want 0 or more", o.local_rank);
+  place.rank = o.rank, place.size = o.world_size, place.local_rank = o.local_rank, place.local_size = o.local_rank + 1;
+  if (place.size == 1) return place;
+  want(o.master_address && *o.master_address, "{} ranks, and no master_address: give rank 0's", place.size);
+  want(o.master_port > 0 && o.master_port < 65536, "master_port {}: want 1 to 65535", o.master_port);
+  place.launcher = "environment", place.master_address = o.master_address, place.master_port = o.master_port;
+  return place;
 }
 
 static mgl_tensor_info info_of(const StateTensor& t) {
@@ -38,20 +59,33 @@ static mgl_tensor_info info_of(const StateTensor& t) {
   return info;
 }
 
-extern "C" {
+namespace megalith {
 
-mgl_status mgl_session_new(const mgl_config* config, const mgl_session_options* options, mgl_session** out) {
+mgl_status new_session(const mgl_config* config, const mgl_session_options* options, std::shared_ptr<GivenModel> own,
+                       mgl_session** out) {
   return call([&] {
     want_alive(config);
     want(out != nullptr, "the place for the session is null");
     log::mute();  // what threads of a session say, which have no listener, is not for this process's output
     auto made = std::make_unique<mgl_session>();
-    made->sink = sink_of(options);
+    const mgl_session_options given = whole(options);
+    made->sink = sink_of(given);
     const log::SinkScope scope(made->sink);
-    made->it.emplace(session_options(config->words));
+    const Place place = place_of(given);
+    Options read = session_options(config->words, {place.size, own != nullptr});
+    if (own) own->set_sizes(read.model.seq_length, read.model.vocab_size);
+    made->it.emplace(std::move(read), place, std::move(own));
     sessions().add(made.get());
     *out = made.release();
   });
+}
+
+}  // namespace megalith
+
+extern "C" {
+
+mgl_status mgl_session_new(const mgl_config* config, const mgl_session_options* options, mgl_session** out) {
+  return new_session(config, options, nullptr, out);
 }
 
 mgl_status mgl_session_free(mgl_session* session) {

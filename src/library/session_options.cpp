@@ -54,13 +54,45 @@ void refuse_commands_own(Options& o) {
     o.wrong.mistakes.push_back(
         fmt::format("--architecture {}: a session trains a gpt: leave it out", name_of(o.model.architecture)));
   if (o.parallel.layout == LayoutChoice::automatic)
-    o.wrong.mistakes.push_back("--layout auto: a session has one rank: leave it out");
-  if (o.given.has("world-size")) o.wrong.mistakes.push_back("--world-size: a session has one rank: leave it out");
+    o.wrong.mistakes.push_back("--layout auto: a session has the layout that its flags give: leave it out");
+  if (o.given.has("world-size"))
+    o.wrong.mistakes.push_back("--world-size: the session's options say how many ranks there are: leave it out");
+  const ParallelConfig& p = o.parallel;
+  if (p.stages() > 1 || p.context_parallel_size > 1 || p.expert_model_parallel_size > 1)
+    o.wrong.mistakes.push_back(
+        "--pipeline-model-parallel-size, --context-parallel-size, --expert-model-parallel-size: a session's ranks are "
+        "data- and tensor-parallel ones: leave them out");
+}
+
+// What asks for parts of a GPT.
+void refuse_gpts_own(Options& o) {
+  static const std::set<std::string, std::less<>> sizes = {"seq-length", "vocab-size"};
+  const char* instead = "the model is the caller's own: leave it out";
+  const auto refuse_all = [&](const config::FieldList& fields) {
+    for (const config::Field& f : fields.all())
+      if (o.given.has(f.name) && !sizes.contains(f.name))
+        o.wrong.mistakes.push_back(fmt::format("--{}: {}", f.name, instead));
+  };
+  ModelConfig model;
+  RecomputeConfig recompute;
+  OffloadConfig offload;
+  QuantizeConfig quantize;
+  refuse_all(config::fields_of(model)), refuse_all(config::fields_of(recompute));
+  refuse_all(config::fields_of(offload)), refuse_all(config::fields_of(quantize));
+  if (o.parallel.sequence_parallel) o.wrong.mistakes.push_back(fmt::format("--sequence-parallel: {}", instead));
+  for (const char* flag : {"seq-length", "vocab-size"})
+    if (!o.given.has(flag)) o.wrong.mistakes.push_back(fmt::format("--{} is required: batches have it", flag));
+}
+
+// The rules ask for a GPT's sizes.
+void stand_in_for_gpt(Options& o) {
+  const i64 ranks = std::max<i64>(1, o.parallel.tensor_model_parallel_size);
+  o.model.num_layers = 1, o.model.hidden_size = 8 * ranks, o.model.num_attention_heads = ranks;
 }
 
 }  // namespace
 
-Options session_options(const std::vector<std::string>& words) {
+Options session_options(const std::vector<std::string>& words, const SessionShape& shape) {
   std::vector<const char*> argv = {"megalith"};
   for (const std::string& word : words) argv.push_back(word.c_str());
   try {
@@ -69,7 +101,8 @@ Options session_options(const std::vector<std::string>& words) {
     refuse_commands_own(o);
     o.trains = o.model.architecture = Architecture::gpt;
     o.data.mock_data = true;  // the rules ask for data, and the caller's batches are none of the data's flags
-    o.parallel.world_size = 1;
+    o.parallel.world_size = shape.world_size;
+    if (shape.own_model) refuse_gpts_own(o), stand_in_for_gpt(o);
     complete_model(o);
     finish_options(o);
     return o;

@@ -7,7 +7,12 @@
 
 namespace megalith {
 
-// Those of a GPT on one rank. Error with all that is wrong in one line.
-Options session_options(const std::vector<std::string>& words);
+struct SessionShape {
+  int world_size = 1;
+  bool own_model = false;  // the caller's: of the model's flags only seq-length and vocab-size mean something
+};
+
+// Error with all that is wrong in one line.
+Options session_options(const std::vector<std::string>& words, const SessionShape& shape);
 
 }  // namespace megalith

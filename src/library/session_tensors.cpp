@@ -22,21 +22,59 @@ static void check_f32(const StateTensor& t) {
   check(t.dtype() == DType::f32, "tensor {} is {}: only f32 ones can be read and written", t.name, name_of(t.dtype()));
 }
 
-void TrainingSession::read(const std::string& name, std::span<float> out) const {
-  const StateTensor& t = tensor(name);
-  check_size(t, out.size()), check_f32(t);
+// Of a box of a tensor, in its order.
+static void put(const StateTensor& t, const Shape& offset, const Shape& shape, const float* values, float* out) {
+  for_runs(t.shape, offset, shape, [&](i64 first, i64 n) {
+    std::copy_n(values, n, out + first);
+    values += n;
+  });
+}
+
+void TrainingSession::read_alone(const StateTensor& t, std::span<float> out) const {
   for (const StatePiece& piece : model_->pieces(t)) {
     std::vector<float> values(size_t(count(piece.shape)));
     model_->read(piece, 0, values);
-    const float* from = values.data();
-    for_runs(t.shape, piece.offset, piece.shape, [&](i64 first, i64 n) {
-      std::copy_n(from, n, out.data() + first);
-      from += n;
-    });
+    put(t, piece.offset, piece.shape, values.data(), out.data());
   }
 }
 
+// A rank's boxes of a tensor as text: offset, shape and values of each.
+static std::string boxes_of(const ModelState& model, const StateTensor& t) {
+  std::string out;
+  const auto add = [&](const void* data, size_t bytes) { out.append(static_cast<const char*>(data), bytes); };
+  for (const StatePiece& piece : model.saved_pieces(t, false)) {
+    std::vector<float> values(size_t(count(piece.shape)));
+    model.read(piece, 0, values);
+    for (const Shape* numbers : {&piece.offset, &piece.shape})
+      for (const i64 n : *numbers) add(&n, sizeof n);
+    add(values.data(), values.size() * sizeof(float));
+  }
+  return out;
+}
+
+static void put_boxes(const std::string& text, const StateTensor& t, float* out) {
+  const char* at = text.data();
+  const auto take = [&](void* to, size_t bytes) { std::memcpy(to, at, bytes), at += bytes; };
+  while (at < text.data() + text.size()) {
+    Shape offset = t.shape, shape = t.shape;
+    for (Shape* numbers : {&offset, &shape})
+      for (i64& n : *numbers) take(&n, sizeof n);
+    std::vector<float> values(size_t(count(shape)));
+    take(values.data(), values.size() * sizeof(float));
+    put(t, offset, shape, values.data(), out);
+  }
+}
+
+void TrainingSession::read(const std::string& name, std::span<float> out) const {
+  check_whole();
+  const StateTensor& t = tensor(name);
+  check_size(t, out.size()), check_f32(t);
+  if (ranks_->size() == 1) return read_alone(t, out);
+  for (const std::string& text : ranks_->all_gather(boxes_of(*model_, t))) put_boxes(text, t, out.data());
+}
+
 void TrainingSession::write(const std::string& name, std::span<const float> values) {
+  check_whole();
   const StateTensor& t = tensor(name);
   check_size(t, values.size()), check_f32(t);
   for (const StatePiece& piece : model_->pieces(t)) {
@@ -52,6 +90,8 @@ void TrainingSession::write(const std::string& name, std::span<const float> valu
 void TrainingSession::read_gradient(const std::string& name, std::span<float> out) const {
   const StateTensor& t = tensor(name);
   check_size(t, out.size());
+  check(ranks_->size() == 1, "the gradient of {}: this session has {} ranks, and gradients are read of one alone", name,
+        ranks_->size());
   check(t.is_weight && t.is_trained, "tensor {} has no gradient: only weights that are trained have", name);
   check(has_gradients_, "there is no gradient of {} yet: it is that of the last step of this session", name);
   check(!step_->loss_scaling, "gradients of --fp16 are those of a scaled loss: read them with --bf16 or in f32");

@@ -1,6 +1,7 @@
 #include "library/training_session.h"
 
 #include "comm/join.h"
+#include "comm/together.h"
 #include "device/make_backend.h"
 #include "observe/run_head.h"
 #include "planner/memory_check.h"
@@ -12,18 +13,62 @@
 
 namespace megalith {
 
-TrainingSession::TrainingSession(Options options) : o_(std::move(options)), ranks_(make_alone({})), sizes_(o_) {
-  say_notes(o_);
-  check(o_.model.padded_vocab_size > 0,
-        "the vocabulary's size is not known: give vocab-size, or a tokenizer with tokenizer-type");
-  backend_ = make_backend(o_.train.device, ranks_.get());
-  check_sizes(o_, *backend_);
-  step_ = plan_step(step_spec(o_), *backend_);
-  check_memory(o_, memory_need(o_, *step_, *backend_, false), *backend_, ranks_->place());
-  backend_->connect(step_->plan, {}, links_of(*step_, {}));
-  interpreter_ = backend_->make_interpreter(step_->plan, {});
-  model_.emplace(*step_, *interpreter_, Coord{});
+namespace {
+
+std::unique_ptr<Ranks> joined(const Options& o, const Place& place) {
+  return join_unwatched(place, {.timeout_seconds = 60 * o.parallel.distributed_timeout_minutes});
+}
+
+// For what leaves ranks apart where it throws: not a check that all of them make.
+class Apart {
+ public:
+  explicit Apart(bool& broken) : broken_(broken) { broken_ = true; }
+  void ended() { broken_ = false; }
+
+ private:
+  bool& broken_;
+};
+
+}  // namespace
+
+TrainingSession::TrainingSession(Options options, const Place& place, std::shared_ptr<const Model> own)
+    : o_(std::move(options)), own_(std::move(own)), ranks_(joined(o_, place)), sizes_(o_) {
+  if (ranks_->size() > 1) check_agreement(*ranks_, {{"the flags", arguments_text(o_)}});
+  if (ranks_->rank() == 0) say_notes(o_);
+  together(*ranks_, [&] {
+    check(o_.model.padded_vocab_size > 0,
+          "the vocabulary's size is not known: give vocab-size, or a tokenizer with tokenizer-type");
+    o_.train.device.timeout_seconds = 60 * o_.parallel.distributed_timeout_minutes;
+    backend_ = make_backend(o_.train.device, ranks_.get());
+    if (!own_) check_sizes(o_, *backend_);
+    StepSpec spec = step_spec(o_);
+    if (own_) spec.model = own_;
+    step_ = plan_step(spec, *backend_);
+    if (!own_) check_memory(o_, memory_need(o_, *step_, *backend_, false), *backend_, ranks_->place());
+  });
+  if (ranks_->size() > 1) {
+    check_agreement(*ranks_, {{"the models", print(step_->plan)}});
+    coord_ = step_->plan.mesh.coord(ranks_->rank());
+  }
+  backend_->connect(step_->plan, coord_, links_of(*step_, coord_));
+  interpreter_ = backend_->make_interpreter(step_->plan, coord_);
+  model_.emplace(*step_, *interpreter_, coord_);
   start_from(o_);
+}
+
+// The others of a broken session may never come to say farewell.
+TrainingSession::~TrainingSession() {
+  if (is_broken_) ranks_->failed("");
+}
+
+BatchForm TrainingSession::form() const {
+  const Mesh& mesh = step_->plan.mesh;
+  return {o_.train.micro_batch_size, o_.model.seq_length, o_.model.vocab_size, mesh.place(coord_, groups::data),
+          mesh.n(groups::data)};
+}
+
+void TrainingSession::check_whole() const {
+  check(!is_broken_ || ranks_->size() == 1, "a call of this session has failed on some ranks: free it on all of them");
 }
 
 void TrainingSession::start_from(const Options& options) {
@@ -39,41 +84,61 @@ void TrainingSession::start_from(const Options& options) {
 }
 
 StepResult TrainingSession::step() {
-  check(filler_.fill != nullptr, "no batches are given: call mgl_session_set_batches before a step");
+  check_whole();
   const i64 micro_batches = sizes_.at(state_.consumed_samples) / sizes_.at_once();
   GivenBatches batches(filler_, form(), state_.consumed_samples);
-  batches.fill(micro_batches);
+  together(*ranks_, [&] {
+    check(filler_.fill != nullptr, "no batches are given: call mgl_session_set_batches before a step");
+    batches.fill(micro_batches);
+  });
+  Apart apart(is_broken_);
   trainer_->start_step(batches, micro_batches, state_);
   StepResult result = trainer_->finish_step(state_);
+  apart.ended();
   has_gradients_ = true;
   return result;
 }
 
 double TrainingSession::evaluate(const BatchFiller& filler, i64 micro_batches) {
-  check(step_->plan.find_program("evaluate") != nullptr, "eval-iters 0 plans no evaluation: give 1 or more");
-  check(micro_batches > 0, "an evaluation of {} micro-batches: give 1 or more", micro_batches);
+  check_whole();
   GivenBatches batches(filler, form(), 0);
-  batches.fill(micro_batches);
-  return trainer_->evaluate(batches, micro_batches).mean();
+  together(*ranks_, [&] {
+    check(step_->plan.find_program("evaluate") != nullptr, "eval-iters 0 plans no evaluation: give 1 or more");
+    check(micro_batches > 0, "an evaluation of {} micro-batches: give 1 or more", micro_batches);
+    batches.fill(micro_batches);
+  });
+  Apart apart(is_broken_);
+  const double loss = trainer_->evaluate(batches, micro_batches).mean();
+  apart.ended();
+  return loss;
 }
 
 void TrainingSession::save(const std::string& dir) {
+  check_whole();
   Options o = o_;
   o.train.save = dir, o.train.load = start_->resumes() ? o_.train.load : "";
   o.train.save_interval = 1, o.train.async_save = false;
-  const SavePlaces places = take_save_places(o.train, 0);
+  SavePlaces places;
+  together(*ranks_, [&] { places = take_save_places(o.train, ranks_->rank()); });
+  Apart apart(is_broken_);
   Saver saver(o, *model_, *ranks_, places, 0, -1);
   saver.save({state_, {}, {}, start_->progress().hf_config}, start_->schedules());
   saver.finish();
-  check(saver.has_saved(state_.iteration), "the checkpoint of iteration {} was not saved in {}: the log says why",
-        state_.iteration, dir);
+  apart.ended();
+  together(*ranks_, [&] {
+    check(saver.has_saved(state_.iteration), "the checkpoint of iteration {} was not saved in {}: the log says why",
+          state_.iteration, dir);
+  });
 }
 
 void TrainingSession::load(const std::string& dir) {
+  check_whole();
   Options o = o_;
   o.train.load = dir, o.train.finetune = false, o.train.exit_on_missing_checkpoint = true, o.train.ckpt_step = 0;
-  const auto place = find_loadable(dir, 0);
-  check(place.has_value(), "{} holds no checkpoint: give a directory that a session or a run saved in", dir);
+  together(*ranks_, [&] {
+    check(find_loadable(dir, 0).has_value(),
+          "{} holds no checkpoint: give a directory that a session or a run saved in", dir);
+  });
   start_from(o);
   o_.train.load = dir;
 }

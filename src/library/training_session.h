@@ -1,5 +1,6 @@
-// One model on one rank, trained step by step by the program around the library. It has no loop, no data sets and no
-// log of its own, and touches nothing of the process: no signals, no output, no environment.
+// One rank of one model, trained step by step by the program around the library. It has no loop, no data sets and no
+// log of its own, and touches nothing of the process: no signals, no output, no environment. Of several ranks all make
+// the same calls.
 #pragma once
 #include <memory>
 #include <optional>
@@ -19,7 +20,9 @@ namespace megalith {
 
 class TrainingSession {
  public:
-  explicit TrainingSession(Options options);
+  // own: the model, where it is the caller's; else a GPT by the options.
+  TrainingSession(Options options, const Place& place, std::shared_ptr<const Model> own);
+  ~TrainingSession();
 
   void set_batches(const BatchFiller& filler) { filler_ = filler; }
   StepResult step();
@@ -38,12 +41,16 @@ class TrainingSession {
 
  private:
   void start_from(const Options& options);
-  BatchForm form() const { return {o_.train.micro_batch_size, o_.model.seq_length, o_.model.vocab_size}; }
+  BatchForm form() const;
+  void check_whole() const;
+  void read_alone(const StateTensor& t, std::span<float> out) const;
 
   Options o_;
+  std::shared_ptr<const Model> own_;
   std::unique_ptr<Ranks> ranks_;
   std::unique_ptr<Backend> backend_;
   std::optional<PlannedStep> step_;
+  Coord coord_{};
   std::unique_ptr<Interpreter> interpreter_;
   std::optional<ModelState> model_;
   std::optional<RunStart> start_;
@@ -52,6 +59,7 @@ class TrainingSession {
   RunState state_;
   BatchFiller filler_;
   bool has_gradients_ = false;
+  bool is_broken_ = false;  // a call ended on some ranks and not on others, so they may be at different places
 };
 
 }  // namespace megalith

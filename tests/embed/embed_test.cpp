@@ -2,13 +2,16 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "ckpt/native/native_tensors.h"
+#include "comm/socket.h"
 #include "settings/options.h"
 #include "tests/places.h"
 #include "train/evaluation.h"
@@ -33,6 +36,8 @@ std::string output_of(const std::string& command) {
   EXPECT_EQ(pclose(pipe), 0) << command << "\n" << out;
   return out;
 }
+
+bool has(const std::string& program) { return std::system(("command -v " + program + " > /dev/null").c_str()) == 0; }
 
 class Embed : public testing::Test {
  protected:
@@ -63,6 +68,13 @@ class Embed : public testing::Test {
           out.write(reinterpret_cast<const char*>(batch.ints(array).data() + s * batch.seq_length),
                     batch.seq_length * std::streamsize(sizeof(i32)));
     }
+  }
+
+  // The programs of examples/library.
+  void build() const {
+    output_of(std::string(CMAKE) + " -S " + quoted(std::string(kSourceDir) + "/examples/library") + " -B " +
+              quoted(dir_ + "/build") + " -DCMAKE_PREFIX_PATH=" + quoted(prefix_) + " && " + CMAKE + " --build " +
+              quoted(dir_ + "/build"));
   }
 
   // The losses that a program printed.
@@ -107,23 +119,65 @@ TEST_F(Embed, programs_of_an_installed_library_train_as_the_command_does) {
     if (const auto json = nlohmann::json::parse(line); json.contains("lm_loss")) expected.push_back(json["lm_loss"]);
   ASSERT_EQ(expected.size(), 6u);
 
-  output_of(std::string(CMAKE) + " -S " + quoted(source) + " -B " + quoted(dir_ + "/build") +
-            " -DCMAKE_PREFIX_PATH=" + quoted(prefix_) + " && " + CMAKE + " --build " + quoted(dir_ + "/build"));
-  std::vector<std::string> programs = {"build/train_c", "build/train_cpp"};
-  if (std::system("command -v pkg-config > /dev/null") == 0) {
+  build();
+  // What each is called by.
+  std::map<std::string, std::string> programs = {{"C", quoted(dir_ + "/build/train_c")},
+                                                 {"C++", quoted(dir_ + "/build/train_cpp")}};
+  if (has("pkg-config")) {
     const std::string pkg =
         "PKG_CONFIG_PATH=" + quoted(prefix_ + "/lib/pkgconfig") + " pkg-config --cflags --libs megalith";
     output_of("cd " + quoted(source) + " && eval cc -std=c11 -pedantic -Wall -Werror train.c -o " +
               quoted(dir_ + "/by_pkg") + " \"$(" + pkg + ")\"");
-    programs.push_back("by_pkg");
+    programs["by pkg-config"] = quoted(dir_ + "/by_pkg");
   }
-  for (const std::string& program : programs) {
-    const std::string saves = dir_ + "/" + program + " saves";
-    const std::string told =
-        output_of("LD_LIBRARY_PATH=" + quoted(prefix_ + "/lib") + " " + quoted(dir_ + "/" + program) + " " +
-                  quoted(batches) + " " + quoted(saves) + " " + kFlags);
-    EXPECT_EQ(losses_of(told), expected) << program << "\n" << told;
+  // As one that was built with the first library: from its header.
+  output_of("cc -std=c11 -I " + quoted(std::string(kSourceDir) + "/tests/embed/first") + " " +
+            quoted(source + "/train.c") + " -o " + quoted(dir_ + "/first") + " -L " + quoted(prefix_ + "/lib") +
+            " -lmegalith");
+  programs["of the first header"] = quoted(dir_ + "/first");
+  if (has("python3"))
+    programs["Python"] = "PYTHONPATH=" + quoted(prefix_ + "/lib/python3/dist-packages") +
+                         " PYTHONDONTWRITEBYTECODE=1 python3 " + quoted(source + "/train.py");
+  for (const auto& [name, program] : programs) {
+    const std::string saves = dir_ + "/saves of " + name;
+    const std::string told = output_of("export LD_LIBRARY_PATH=" + quoted(prefix_ + "/lib") + "; " + program + " " +
+                                       quoted(batches) + " " + quoted(saves) + " " + kFlags);
+    EXPECT_EQ(losses_of(told), expected) << name << "\n" << told;
     expect_same_checkpoint(saves);
+  }
+}
+
+// A free port of this host.
+int free_port() { return listen_at("127.0.0.1", 0).port; }
+
+std::vector<double> numbers_of(const std::string& text) {
+  std::vector<double> out;
+  std::istringstream in(text);
+  for (double x; in >> x;) out.push_back(x);
+  return out;
+}
+
+TEST_F(Embed, a_model_of_the_users_own_trains_alike_on_one_rank_and_on_two) {
+  build();
+  const std::string flags =
+      " --device cpu --seq-length 8 --vocab-size 24 --micro-batch-size 2 --global-batch-size 4 --train-iters 6 --lr "
+      "0.05 "
+      "--lr-decay-style constant --distributed-timeout-minutes 1 ";
+  const std::string program =
+      "export LD_LIBRARY_PATH=" + quoted(prefix_ + "/lib") + "; P=" + quoted(dir_ + "/build/own_model_cpp") + "; ";
+  const std::vector<double> one = numbers_of(output_of(program + "\"$P\" 0 1 0" + flags));
+  ASSERT_EQ(one.size(), 6u + 12 * 8);
+  EXPECT_NEAR(one[0], std::log(24.0), 0.3);  // it knows nothing
+  EXPECT_LT(one[5], one[0] - 0.2);
+  for (const std::string layout : {"", "--tensor-model-parallel-size 2"}) {
+    const std::string tail = " 2 " + std::to_string(free_port()) + flags + layout;
+    const std::string other = quoted(dir_ + "/other");
+    const std::string both =
+        output_of(program + "\"$P\" 1" + tail + " > " + other + " & \"$P\" 0" + tail + " && wait $! && cat " + other);
+    const std::vector<double> two = numbers_of(both);
+    ASSERT_EQ(two.size(), 2 * one.size()) << both;
+    for (size_t i = 0; i < two.size(); ++i) EXPECT_NEAR(two[i], one[i % one.size()], 2e-5) << layout << " " << i;
+    EXPECT_TRUE(std::equal(two.begin(), two.begin() + long(one.size()), two.begin() + long(one.size()))) << layout;
   }
 }
 
