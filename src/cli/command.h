@@ -24,5 +24,7 @@ int command_compare(int argc, const char* const* argv);
 int command_submit(int argc, const char* const* argv);
 int command_recipes(int argc, const char* const* argv);
 int command_flags(int argc, const char* const* argv);
+int command_completion(int argc, const char* const* argv);
+int command_manual(int argc, const char* const* argv);
 
 }  // namespace megalith

@@ -1,8 +1,11 @@
+#include <algorithm>
+
 #include "base/log.h"
 #include "ckpt/not_loadable.h"
 #include "cli/command.h"
 #include "cli/hub_names.h"
 #include "cli/model_source.h"
+#include "config/show.h"
 #include "data/loader.h"
 #include "device/make_backend.h"
 #include "observe/sinks/console.h"
@@ -11,11 +14,31 @@
 
 namespace megalith {
 
+// The flags that mean something here. Those of training are taken as well, so that a run's command line may be given.
+static std::string evaluate_help() {
+  static constexpr std::string_view kOthers[] = {"load",       "ckpt-step",      "seq-length", "micro-batch-size",
+                                                 "eval-iters", "seed",           "bf16",       "fp16",
+                                                 "device",     "gemm-cache-file"};
+  static constexpr std::string_view kOfTraining[] = {
+      "train-data-path", "test-data-path", "multiple-validation-sets", "validation-set-names", "dataloader-type",
+      "data-order-file", "data-sharding"};
+  Options options;
+  config::FieldList fields = config::fields_of(options);
+  std::erase_if(fields.all(), [](const config::Field& f) {
+    const bool of_data = f.group == "Data" || f.group == "Tokenizer" || f.group == "fp8 and fp4";
+    if (of_data) return f.name.starts_with("fim-") || std::ranges::find(kOfTraining, f.name) != std::end(kOfTraining);
+    return std::ranges::find(kOthers, f.name) == std::end(kOthers);
+  });
+  return "The loss of a checkpoint, or of a Hugging Face model directory, over data. Flags of training are taken too, "
+         "without effect.\n\n" +
+         config::help_text(fields);
+}
+
 // The loss over --eval-iters batches of the validation split, or, without --eval-iters, over all of it.
 int command_evaluate(int argc, const char* const* argv) {
   Options o = read_options(argc, argv);
   if (o.help) {
-    log::say("{}", options_help());
+    log::say("{}", evaluate_help());
     return 0;
   }
   check(!o.train.load.empty(), "--load DIR is required: a checkpoint or a Hugging Face model directory");

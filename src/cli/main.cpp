@@ -13,16 +13,14 @@
 #include "base/escape.h"
 #include "base/mistakes.h"
 #include "cli/command.h"
+#include "cli/commands.h"
 #include "cli/foreign/programs.h"
 #include "cli/stack.h"
 #include "comm/together.h"
 
 namespace {
 
-struct Entry {
-  std::string_view name, what;
-  int (*run)(int, const char* const*);
-};
+using Entry = megalith::CommandEntry;
 
 constexpr Entry kCommands[] = {
     {"pretrain-gpt", "train a GPT", megalith::command_pretrain_gpt},
@@ -47,6 +45,8 @@ constexpr Entry kCommands[] = {
     {"recipes", "published runs by name: list, or show one", megalith::command_recipes},
     {"submit", "a training command as a job of Slurm, Kubernetes or docker", megalith::command_submit},
     {"flags", "print all training flags as a Markdown page", megalith::command_flags},
+    {"completion", "print a script that completes command lines: bash, zsh", megalith::command_completion},
+    {"manual", "print the manual page", megalith::command_manual},
 };
 
 int usage(std::FILE* to) {
@@ -97,6 +97,8 @@ int run_other(const std::vector<std::string>& words) {
 }
 
 }  // namespace
+
+std::span<const megalith::CommandEntry> megalith::all_commands() { return kCommands; }
 
 int main(int argc, char** argv) {
   std::signal(SIGXFSZ, SIG_IGN);  // a file-size limit is a failed write like a full disk, not the end of the process

@@ -1,0 +1,156 @@
+// Scripts that complete megalith's command lines, made from the flags that the commands say they have.
+#include <fmt/ranges.h>
+
+#include <map>
+#include <set>
+
+#include "base/log.h"
+#include "cli/command.h"
+#include "cli/commands.h"
+#include "cli/own_flags.h"
+
+namespace megalith {
+namespace {
+
+enum class Shell { bash, zsh };
+
+struct CompletionFlags {
+  Shell shell = Shell::bash;
+};
+
+void list_fields(CompletionFlags& c, config::FieldList& f) {
+  f.group("Completion");
+  f.add("shell", c.shell, {"bash", "zsh"}, "For this one; also without the flag.").also_bare();
+}
+
+struct Words {
+  std::vector<std::string> commands;                      // name:what
+  std::map<std::string, std::vector<std::string>> flags;  // of a command, those that others have as well left out
+  std::vector<std::string> training;                      // what the commands that train have
+  std::set<std::string> trains;                           // they, and `plan`
+  std::map<std::string, std::set<std::string>> choices;   // of a flag, of any command
+};
+
+Words all_words() {
+  Words out;
+  std::set<std::string> training;
+  for (const CommandEntry& entry : all_commands()) {
+    const std::string name(entry.name);
+    out.commands.push_back(fmt::format("{}:{}", name, entry.what));
+    if (name == "completion") continue;  // itself: its flags are known without
+    std::vector<std::string> flags;
+    for (const HelpFlag& flag : flags_of(entry)) {
+      flags.push_back(flag.flag);
+      for (const std::string& choice : flag.choices()) out.choices[flag.flag].insert(choice);
+    }
+    if (name == "pretrain-gpt") out.training = flags, training = {flags.begin(), flags.end()};
+    const size_t shared = size_t(std::ranges::count_if(flags, [&](const auto& f) { return training.contains(f); }));
+    if (shared == training.size()) {
+      out.trains.insert(name);
+      std::erase_if(flags, [&](const std::string& f) { return training.contains(f); });
+    }
+    out.flags[name] = flags;
+  }
+  out.flags["completion"] = {"--shell"}, out.choices["--shell"] = {"bash", "zsh"};
+  return out;
+}
+
+// `indent` NAME) variable=(...) ;;
+std::string cases(const Words& words, const char* training) {
+  std::string out;
+  for (const auto& [name, flags] : words.flags)
+    out += fmt::format("    {}) flags=({}{}) ;;\n", name, words.trains.contains(name) ? training : "",
+                       fmt::join(flags, " "));
+  return out;
+}
+
+std::string choice_cases(const Words& words) {
+  std::string out;
+  for (const auto& [flag, choices] : words.choices)
+    out += fmt::format("    {}) values=({}) ;;\n", flag, fmt::join(choices, " "));
+  return out;
+}
+
+constexpr std::string_view kBash =
+    R"SH(# Completes the command lines of megalith in bash: eval "$(megalith completion bash)"
+_megalith() {
+  local current=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} flags=() values=()
+  local training=(@TRAINING@)
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    COMPREPLY=($(compgen -W "@COMMANDS@ --help --version" -- "$current"))
+    return
+  fi
+  case ${COMP_WORDS[1]} in
+@FLAGS@  esac
+  case $before in
+@CHOICES@  esac
+  if [ ${#values[@]} -gt 0 ]; then
+    COMPREPLY=($(compgen -W "${values[*]}" -- "$current"))
+  elif [[ $current == -* ]]; then
+    COMPREPLY=($(compgen -W "${flags[*]} --help" -- "$current"))
+  else
+    compopt -o filenames 2>/dev/null
+    mapfile -t COMPREPLY < <(compgen -f -- "$current")
+  fi
+}
+complete -F _megalith megalith)SH";
+
+constexpr std::string_view kZsh = R"SH(#compdef megalith
+# Completes the command lines of megalith in zsh: a file _megalith of a folder of fpath.
+_megalith() {
+  local -a training flags values commands
+  training=(@TRAINING@)
+  commands=(@COMMANDS@)
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    return
+  fi
+  case $words[2] in
+@FLAGS@  esac
+  case $words[CURRENT-1] in
+@CHOICES@  esac
+  if (( $#values )); then
+    compadd -a values
+  elif [[ $PREFIX == -* ]]; then
+    compadd -a flags
+  else
+    _files
+  fi
+}
+if [ "$funcstack[1]" = _megalith ]; then _megalith "$@"; else compdef _megalith megalith; fi)SH";
+
+std::string filled(std::string_view script, const Words& words, const std::string& commands, const char* training) {
+  std::string out(script);
+  const std::pair<const char*, std::string> places[] = {
+      {"@TRAINING@", fmt::format("{}", fmt::join(words.training, " "))},
+      {"@COMMANDS@", commands},
+      {"@FLAGS@", cases(words, training)},
+      {"@CHOICES@", choice_cases(words)}};
+  for (const auto& [name, text] : places) out.replace(out.find(name), std::string_view(name).size(), text);
+  return out;
+}
+
+std::string bash_script(const Words& words) {
+  std::vector<std::string> names;
+  for (const std::string& command : words.commands) names.push_back(command.substr(0, command.find(':')));
+  return filled(kBash, words, fmt::format("{}", fmt::join(names, " ")), "\"${training[@]}\" ");
+}
+
+std::string zsh_script(const Words& words) {
+  std::vector<std::string> described;
+  for (const std::string& command : words.commands) described.push_back("'" + command + "'");
+  return filled(kZsh, words, fmt::format("{}", fmt::join(described, " ")), "$training ");
+}
+
+}  // namespace
+
+int command_completion(int argc, const char* const* argv) {
+  CompletionFlags c;
+  if (!read_flags(c, argc, argv)) return 0;
+  const Words words = all_words();
+  log::say("{}", c.shell == Shell::bash ? bash_script(words) : zsh_script(words));
+  return 0;
+}
+
+}  // namespace megalith
