@@ -5,6 +5,11 @@ include(CMakePackageConfigHelpers)
 
 install(TARGETS megalith RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT megalith)
 install(DIRECTORY share/megalith DESTINATION ${CMAKE_INSTALL_DATADIR} COMPONENT megalith)
+install(FILES ${CMAKE_BINARY_DIR}/share/megalith.1.gz DESTINATION ${CMAKE_INSTALL_MANDIR}/man1 COMPONENT megalith)
+install(FILES ${CMAKE_BINARY_DIR}/share/megalith.bash DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+  RENAME megalith COMPONENT megalith)
+install(FILES ${CMAKE_BINARY_DIR}/share/_megalith DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/vendor-completions
+  COMPONENT megalith)
 install(TARGETS libmegalith EXPORT megalithTargets
   LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT libmegalith0 NAMELINK_COMPONENT libmegalith-dev)
 install(DIRECTORY include/megalith DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libmegalith-dev)
@@ -28,3 +33,5 @@ file(RELATIVE_PATH MEGALITH_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 string(REGEX REPLACE "/$" "" MEGALITH_PREFIX ${MEGALITH_PREFIX})
 configure_file(cmake/megalith.pc.in ${CMAKE_BINARY_DIR}/megalith.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/megalith.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libmegalith-dev)
+
+include(cmake/package.cmake)

@@ -21,7 +21,10 @@ endif()
 
 add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-Wall> $<$<COMPILE_LANGUAGE:CXX>:-Wextra> $<$<COMPILE_LANGUAGE:CXX>:-Wno-unknown-pragmas>)
 if(MEGALITH_NATIVE)
-  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=native>)
+  set(MEGALITH_ARCH native)
+endif()
+if(MEGALITH_ARCH)
+  add_compile_options($<$<COMPILE_LANGUAGE:CXX>:-march=${MEGALITH_ARCH}>)
 endif()
 # GCC 12 (12.2, that of Debian 12) makes four times 1 of the constant {1, 1, 1, 0} where it stores 32 bytes at once, with
 # AVX-512. Stores of 16 bytes are right.
@@ -30,8 +33,8 @@ include(CheckCXXSourceRuns)
 include(CMakePushCheckState)
 cmake_push_check_state(RESET)
 set(CMAKE_REQUIRED_FLAGS "-O3 -std=c++20")
-if(MEGALITH_NATIVE)
-  string(APPEND CMAKE_REQUIRED_FLAGS " -march=native")
+if(MEGALITH_ARCH)
+  string(APPEND CMAKE_REQUIRED_FLAGS " -march=${MEGALITH_ARCH}")
 endif()
 string(MAKE_C_IDENTIFIER "constants_by_${CMAKE_CXX_COMPILER_ID}_${CMAKE_CXX_COMPILER_VERSION}_${CMAKE_REQUIRED_FLAGS}" constants)
 check_cxx_source_runs("#include <vector>
