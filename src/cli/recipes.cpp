@@ -22,7 +22,8 @@ void list_fields(RecipesFlags& c, config::FieldList& f) {
 // What keeps a recipe from training here, or where its values are from.
 std::string state_of(const Recipe& r) {
   if (!r.lacks.empty()) return fmt::format("needs {}: not built yet", fmt::join(r.lacks, ", "));
-  return r.verified ? "" : "unverified";
+  if (!r.verified) return "unverified";
+  return r.training_verified ? "" : "training unverified";
 }
 
 void list_recipes(const std::string& filter) {

@@ -39,6 +39,8 @@ void take_key(const std::string& key, const YAML::Node& value, const std::string
     recipe.tokens = value.Scalar();
   else if (key == "verified")
     recipe.verified = value.as<bool>();
+  else if (key == "training-verified")
+    recipe.training_verified = value.as<bool>();
   else if (key == "requires")
     recipe.lacks = list_of(value);
   else if (key == "model" || key == "training")

@@ -14,6 +14,7 @@ struct Recipe {
   std::string size;                // parameters, for people: "8.0B"
   std::string tokens;              // of the published run, for people: "15T"; empty: not told
   bool verified = false;           // its model is held to published values
+  bool training_verified = false;  // and its schedule and batch
   std::vector<std::string> lacks;  // features that it needs and this program has not
   std::vector<std::string> tasks;  // other than pretraining
   std::vector<std::pair<std::string, std::vector<std::string>>> settings;  // by flags without dashes; a task's are last

@@ -87,6 +87,51 @@ std::map<std::string, double> values_of(const Options& o) {
           {"moe_intermediate_size", m.moe.ffn_hidden_size}};
 }
 
+// Of the schedule, of the options. A batch and a length in tokens are published as round numbers.
+std::map<std::string, double> training_of(const Options& o, const Recipe& recipe) {
+  const auto setting = [&](const char* flag) {  // the optimizer keeps these to itself
+    for (const auto& [key, values] : recipe.settings)
+      if (key == flag) return std::stod(values.at(0));
+    return 0.0;
+  };
+  const double batch = double(o.train.global_batch_size), tokens = batch * double(o.model.seq_length);
+  return {{"lr", o.optimizer.lr},
+          {"min_lr", o.optimizer.min_lr},
+          {"seq_length", o.model.seq_length},
+          {"train_iters", o.train.train_iters},
+          {"global_batch_size", batch},
+          {"batch_tokens", tokens},
+          {"tokens", tokens * double(o.train.train_iters)},
+          {"warmup_iters", o.optimizer.lr_warmup_iters},
+          {"weight_decay", o.optimizer.weight_decay},
+          {"adam_beta1", setting("adam-beta1")},
+          {"adam_beta2", setting("adam-beta2")},
+          {"clip_grad", o.optimizer.clip_grad}};
+}
+
+TEST(Recipes, HaveThePublishedTraining) {
+  size_t held = 0;
+  for (const std::string& name : recipe_names()) {
+    const Recipe recipe = find_recipe(name);
+    const std::string file = std::string(PUBLISHED_DIR) + "/" + name + ".yaml";
+    const YAML::Node published = std::filesystem::exists(file) ? YAML::LoadFile(file) : YAML::Node();
+    const bool has_source = published["training"] && published["training_source"];
+    EXPECT_EQ(recipe.training_verified, has_source) << name;
+    if (!has_source) continue;
+    EXPECT_TRUE(published["training_source"].Scalar().starts_with("https://")) << name;
+    const std::map<std::string, double> ours = training_of(options_of(recipe), recipe);
+    for (const char* needed : {"lr", "seq_length"}) EXPECT_TRUE(published["training"][needed]) << name << needed;
+    for (const auto& item : published["training"]) {
+      const std::string key = item.first.Scalar();
+      ASSERT_TRUE(ours.contains(key)) << name << ": " << key;
+      const double want = item.second.as<double>(), near = key.ends_with("tokens") ? 0.05 : 1e-9;
+      EXPECT_NEAR(ours.at(key), want, near * want) << name << ": " << key;
+    }
+    ++held;
+  }
+  EXPECT_GE(held, 12u);
+}
+
 TEST(Recipes, HaveThePublishedModel) {
   size_t held = 0, values = 0;
   for (const std::string& name : recipe_names()) {
