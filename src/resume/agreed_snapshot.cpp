@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 
 #include "base/log.h"
 #include "base/one_line.h"
@@ -40,11 +41,15 @@ std::string node_key(const SnapshotFds& lent) {
   return fmt::format("{} {} {}", Member::self(0).host, u64(s.st_dev), u64(s.st_ino));
 }
 
-// Of the node's slots a share: the others of the node look at the rest.
+// A share of the node's slots: the others of the node look at the rest.
+bool is_own_share(size_t slot, const Place& place) {
+  return int(slot / kSnapshotSlots) % place.local_size == place.local_rank;
+}
+
 std::vector<FoundSnapshot> look_at_share(const SnapshotFds& lent, const Place& place) {
   std::vector<FoundSnapshot> found;
   for (size_t i = 0; i < lent.fds.size(); ++i) {
-    if (int(i / kSnapshotSlots) % place.local_size != place.local_rank) continue;
+    if (!is_own_share(i, place)) continue;
     FoundSnapshot f{.slot = i};
     try {
       const auto s = read_snapshot(lent.fds[i]);
@@ -61,15 +66,15 @@ std::vector<FoundSnapshot> look_at_share(const SnapshotFds& lent, const Place& p
 std::string text_of(const RankFinds& finds) {
   json list = json::array();
   for (const FoundSnapshot& f : finds.slots)
-    list.push_back(
-        {f.slot, f.iteration, f.mark.start, f.mark.rank, f.mark.world, f.mark.is_whole, f.mark.layout, f.problem});
+    list.push_back({f.slot, f.iteration, f.mark.start, f.mark.rank, f.mark.world, f.mark.is_whole, f.mark.elements,
+                    f.mark.layout, f.problem});
   return json{{"node", finds.node}, {"slots", list}}.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
 RankFinds finds_from(const std::string& text) {
   const json j = json::parse(text);
   RankFinds finds{.node = j["node"], .slots = {}};
-  for (const json& f : j["slots"]) finds.slots.push_back({f[0], f[1], {f[2], f[3], f[4], f[5], f[6]}, f[7]});
+  for (const json& f : j["slots"]) finds.slots.push_back({f[0], f[1], {f[2], f[3], f[4], f[5], f[6], f[7]}, f[8]});
   return finds;
 }
 
@@ -84,34 +89,79 @@ struct Moment {
   }
 };
 
-// The slots that this rank reads; none if some rank could not go on from this moment. The same answer on all ranks.
-std::vector<size_t> slots_to_read(const Moment& m, const std::vector<RankFinds>& all, int rank,
-                                  const std::string& layout) {
-  if (!m.is_complete()) return {};
+// The slots that this rank reads, and whether they are known to hold all that it needs.
+struct Choice {
   std::vector<size_t> slots;
-  if (m.mark.is_whole && m.mark.world == int(all.size()) && m.mark.layout == layout) {
-    const auto is_near = [&](int r) { return m.by_rank.at(r).first == all[size_t(r)].node; };
+  bool is_enough = false;
+};
+
+Choice choose_slots(const Moment& m, const std::vector<RankFinds>& all, int rank, const std::string& layout) {
+  const std::string& node = all[size_t(rank)].node;
+  if (m.is_complete() && m.mark.is_whole && m.mark.world == int(all.size()) && m.mark.layout == layout) {
     bool all_near = true;
-    for (int r = 0; r < m.mark.world; ++r) all_near = all_near && m.by_rank.contains(r) && is_near(r);
-    if (all_near) return {m.by_rank.at(rank).second};
+    for (const auto& [r, made] : m.by_rank) all_near = all_near && made.first == all[size_t(r)].node;
+    if (all_near) return {{m.by_rank.at(rank).second}, true};
   }
-  if (std::ranges::all_of(all, [&](const RankFinds& f) { return m.is_on(f.node); }))
-    for (const auto& [_, made] : m.by_rank) slots.push_back(made.second);
-  return slots;
+  Choice c{.slots = {}, .is_enough = m.is_complete() && m.is_on(node)};
+  for (const auto& [_, made] : m.by_rank)
+    if (made.first == node) c.slots.push_back(made.second);
+  return c;
 }
 
-AnyCheckpoint opened_snapshots(const SnapshotFds& lent, const std::vector<size_t>& slots) {
+// Elements of the state that these hold, each counted once: of one moment two blocks are the same or apart.
+i64 elements_in(const std::vector<Snapshot>& snapshots) {
+  std::map<std::string, std::set<std::pair<Shape, Shape>>> seen;
+  i64 elements = 0;
+  for (const Snapshot& s : snapshots)
+    for (const CheckpointTensor& t : s.account.tensors)
+      for (const TensorBlock& b : t.blocks)
+        if (seen[t.name].emplace(b.offset, b.shape).second) elements += count(b.shape);
+  return elements;
+}
+
+struct Opened {
   std::vector<Snapshot> snapshots;
-  for (const size_t slot : slots) {
-    auto s = read_snapshot(lent.fds[slot], false);  // compared by one of the node's ranks
-    check(s.has_value(), "a snapshot in memory has gone while it was read: start the run again");
-    snapshots.push_back(std::move(*s));
+  std::string problem{};
+  bool is_enough = false;  // to go on from
+};
+
+// Each rank compares every byte of a share of its node's slots.
+Opened open_moment(const SnapshotFds& lent, const Moment& m, const std::vector<RankFinds>& all, Ranks& ranks,
+                   const std::string& layout) {
+  Opened o;
+  const std::string& node = all[size_t(ranks.rank())].node;
+  try {
+    for (const auto& [_, made] : m.by_rank) {
+      if (made.first != node || !is_own_share(made.second, ranks.place())) continue;
+      if (const auto s = read_snapshot(lent.fds[made.second])) check_snapshot(*s, snapshot_threads(ranks.place()));
+    }
+    const Choice choice = choose_slots(m, all, ranks.rank(), layout);
+    for (const size_t slot : choice.slots) {
+      auto s = read_snapshot(lent.fds[slot]);
+      check(s.has_value(), "a snapshot in memory has gone while it was read: start the run again");
+      o.snapshots.push_back(std::move(*s));
+    }
+    // Those of nodes that are gone are not needed where the rest holds all.
+    o.is_enough = choice.is_enough || (m.mark.elements > 0 && elements_in(o.snapshots) == m.mark.elements);
+  } catch (const std::exception& e) {
+    o.problem = one_line(e);
   }
+  return o;
+}
+
+AnyCheckpoint as_checkpoint(std::vector<Snapshot> snapshots) {
   AnyCheckpoint c{
       .format = CkptFormat::native, .path = "a snapshot in memory", .manifest = snapshots.front().account.manifest};
   read_origin(c.manifest.state_json, c);
   c.tensors = read_snapshots(std::move(snapshots));
   return c;
+}
+
+// The first line of a rank that has one.
+std::string first_of(const std::vector<std::string>& texts) {
+  for (const std::string& text : texts)
+    if (!text.empty()) return text;
+  return {};
 }
 
 }  // namespace
@@ -132,11 +182,16 @@ std::optional<AnyCheckpoint> agreed_snapshot(const Options& options, Ranks& rank
       m.mark = f.mark;
       m.by_rank[f.mark.rank] = {finds.node, f.slot};
     }
-  if (!problem.empty()) log::warn("[load] a snapshot is passed over: {}", problem);
   for (auto m = moments.rbegin(); m != moments.rend(); ++m) {
-    const std::vector<size_t> slots = slots_to_read(m->second, all, ranks.rank(), layout_key(options));
-    if (!slots.empty()) return opened_snapshots(lent, slots);
+    Opened o = open_moment(lent, m->second, all, ranks, layout_key(options));
+    const std::string damage = first_of(ranks.all_gather(o.problem));
+    const std::string lack = first_of(ranks.all_gather(o.is_enough ? "" : "it is not whole"));
+    if (problem.empty()) problem = damage;
+    if (!damage.empty() || !lack.empty()) continue;
+    if (!problem.empty()) log::warn("[load] a snapshot is passed over: {}", problem);
+    return as_checkpoint(std::move(o.snapshots));
   }
+  if (!problem.empty()) log::warn("[load] a snapshot is passed over: {}", problem);
   if (!moments.empty() || !problem.empty())
     log::warn("[load] no snapshot in the agents' memory is whole on all ranks: going on from the disk");
   return {};

@@ -6,9 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 
+#include "base/in_parallel.h"
 #include "base/parse_count.h"
 #include "ckpt/native/shards.h"
 
@@ -50,20 +53,59 @@ ManifestFile account_in(std::span<const std::byte> all, const SlotHead& head) {
   return parse_manifest({reinterpret_cast<const char*>(bytes.data()), bytes.size()}, "a snapshot", false);
 }
 
-void check_sums(std::span<const std::byte> all, const ManifestFile& account) {
-  for (const CheckpointTensor& t : account.tensors)
-    for (const TensorBlock& b : t.blocks) {
-      const i64 bytes = count(b.shape) * size_of(t.dtype);
-      const auto at = parse_count(b.key);
-      if (!at || *at > i64(all.size()) || bytes > i64(all.size()) - *at) fail_damaged(t.name + " lies outside");
-      for (i64 begin = 0, chunk = 0; begin < bytes; begin += b.chunk_bytes, ++chunk)
-        if (xxh64(all.subspan(size_t(*at + begin), size_t(std::min(b.chunk_bytes, bytes - begin)))) !=
-            b.checksums[size_t(chunk)])
-          fail_damaged(fmt::format("tensor {}, chunk {}", t.name, chunk));
+// A piece that one thread writes or compares at a time: a chunk of a block, as a checksum is of.
+struct SlotChunk {
+  size_t tensor, block, chunk;
+};
+
+// The first error of any thread ends the others too.
+void for_slot_chunks(const std::vector<SlotChunk>& chunks, int threads,
+                     const std::function<void(const SlotChunk&, std::vector<std::byte>&)>& f) {
+  std::atomic<size_t> next = 0;
+  in_parallel(int(std::clamp<i64>(i64(chunks.size()) / 4, 1, std::max(threads, 1))), [&](int) {
+    try {
+      std::vector<std::byte> piece;
+      for (size_t i; (i = next++) < chunks.size();) f(chunks[i], piece);
+    } catch (...) {
+      next = chunks.size();
+      throw;
     }
+  });
+}
+
+// Of a tensor's elements [begin, begin + n).
+std::span<const std::byte> bytes_to_put(const SaveTensor& t, i64 begin, i64 n, std::vector<std::byte>& piece) {
+  const i64 size = size_of(t.dtype);
+  if (!t.fill) return {static_cast<const std::byte*>(t.data) + begin * size, size_t(n * size)};
+  piece.resize(size_t(n * size));
+  t.fill(begin, n, piece.data());
+  return piece;
 }
 
 }  // namespace
+
+void check_snapshot(const Snapshot& snapshot, int threads) {
+  const std::span all = snapshot.view->bytes();
+  const std::vector<CheckpointTensor>& tensors = snapshot.account.tensors;
+  std::vector<SlotChunk> chunks;
+  for (size_t t = 0; t < tensors.size(); ++t)
+    for (size_t b = 0; b < tensors[t].blocks.size(); ++b) {
+      const TensorBlock& block = tensors[t].blocks[b];
+      const i64 bytes = count(block.shape) * size_of(tensors[t].dtype);
+      const auto at = parse_count(block.key);
+      if (!at || *at > i64(all.size()) || bytes > i64(all.size()) - *at)
+        fail_damaged(tensors[t].name + " lies outside");
+      for (i64 c = 0; c * block.chunk_bytes < bytes; ++c) chunks.push_back({t, b, size_t(c)});
+    }
+  for_slot_chunks(chunks, threads, [&](const SlotChunk& c, std::vector<std::byte>&) {
+    const TensorBlock& block = tensors[c.tensor].blocks[c.block];
+    const i64 bytes = count(block.shape) * size_of(tensors[c.tensor].dtype), begin = i64(c.chunk) * block.chunk_bytes;
+    const std::span data =
+        all.subspan(size_t(*parse_count(block.key) + begin), size_t(std::min(block.chunk_bytes, bytes - begin)));
+    if (xxh64(data) != block.checksums[c.chunk])
+      fail_damaged(fmt::format("tensor {}, chunk {}", tensors[c.tensor].name, c.chunk));
+  });
+}
 
 SnapshotView::SnapshotView(int fd) {
   struct stat s {};
@@ -78,24 +120,37 @@ SnapshotView::~SnapshotView() {
   if (!bytes_.empty()) munmap(const_cast<std::byte*>(bytes_.data()), bytes_.size());
 }
 
-void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors) {
+void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads) {
   const auto put_head = [&](const SlotHead& head) { put(fd, std::as_bytes(std::span(&head, 1)), 0); };
   put_head({});
   ManifestFile file{.manifest = manifest, .tensors = {}};
   std::unordered_map<std::string, size_t> index;
-  std::vector<std::byte> piece;
+  std::vector<SlotChunk> chunks;
+  std::vector<i64> begins;             // of each tensor's block
+  std::vector<std::vector<u64>> sums;  // likewise
   i64 at = kSlotLine;
   for (const SaveTensor& t : tensors) {
+    const i64 of_chunk = kChunkBytes / size_of(t.dtype);
+    begins.push_back(at), sums.emplace_back(size_t((count(t.shape) + of_chunk - 1) / of_chunk));
+    for (size_t c = 0; c < sums.back().size(); ++c) chunks.push_back({sums.size() - 1, 0, c});
+    at = aligned(at + bytes_of(t));
+  }
+  for_slot_chunks(chunks, threads, [&](const SlotChunk& c, std::vector<std::byte>& piece) {
+    const SaveTensor& t = tensors[c.tensor];
+    const i64 size = size_of(t.dtype), of_chunk = kChunkBytes / size, begin = i64(c.chunk) * of_chunk;
+    const std::span bytes = bytes_to_put(t, begin, std::min(of_chunk, count(t.shape) - begin), piece);
+    sums[c.tensor][c.chunk] = xxh64(bytes);
+    put(fd, bytes, begins[c.tensor] + begin * size);
+  });
+  for (size_t i = 0; i < tensors.size(); ++i) {
+    const SaveTensor& t = tensors[i];
     const auto [it, added] = index.emplace(t.name, file.tensors.size());
     if (added) file.tensors.push_back({t.name, t.dtype, global_shape(t), {}});
-    TensorBlock block{.file = "memory", .key = std::to_string(at), .offset = block_offset(t), .shape = t.shape};
-    for_chunks(t, piece, [&](std::span<const std::byte> bytes) {
-      block.checksums.push_back(xxh64(bytes));
-      put(fd, bytes, at);
-      at += i64(bytes.size());
-    });
-    file.tensors[it->second].blocks.push_back(std::move(block));
-    at = aligned(at);
+    file.tensors[it->second].blocks.push_back({.file = "memory",
+                                               .key = std::to_string(begins[i]),
+                                               .offset = block_offset(t),
+                                               .shape = t.shape,
+                                               .checksums = std::move(sums[i])});
   }
   const std::string account = format_manifest(file);
   put(fd, std::as_bytes(std::span(account)), at);
@@ -105,7 +160,7 @@ void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor
   put_head(head);
 }
 
-std::optional<Snapshot> read_snapshot(int fd, bool verify) {
+std::optional<Snapshot> read_snapshot(int fd) {
   auto view = std::make_shared<const SnapshotView>(fd);
   SlotHead head;
   const std::span all = view->bytes();
@@ -114,7 +169,6 @@ std::optional<Snapshot> read_snapshot(int fd, bool verify) {
   if (head.magic == 0 && head.own_sum == 0) return {};
   if (head.magic != SlotHead::kMagic || head.own_sum != head.sum()) fail_damaged("its head");
   ManifestFile account = account_in(all, head);
-  if (verify) check_sums(all, account);
   return Snapshot{std::move(account), std::move(view)};
 }
 

@@ -31,9 +31,10 @@ struct Snapshot {
 };
 
 // Until it returns the slot holds no snapshot. Error, with no snapshot there, if memory is short.
-void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors);
-// Nothing where none was finished. DamagedCheckpoint if any byte is another than was written.
-// Without `verify` only the account is compared.
-std::optional<Snapshot> read_snapshot(int fd, bool verify = true);
+void write_snapshot(int fd, const Manifest& manifest, std::span<const SaveTensor> tensors, int threads = 1);
+// Nothing where none was finished. DamagedCheckpoint if its head or account is another than was written.
+std::optional<Snapshot> read_snapshot(int fd);
+// DamagedCheckpoint if any byte of its data is.
+void check_snapshot(const Snapshot& snapshot, int threads = 1);
 
 }  // namespace megalith

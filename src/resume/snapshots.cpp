@@ -1,8 +1,16 @@
 #include "resume/snapshots.h"
 
-#include <cstdlib>
-#include <nlohmann/json.hpp>
+#include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <nlohmann/json.hpp>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
 #include "base/json_field.h"
 #include "base/log.h"
 #include "base/one_line.h"
@@ -22,11 +30,8 @@ constexpr const char* kSnapshotKey = "snapshot";  // in its training state
 
 void mark_snapshot(Manifest& manifest, const SnapshotMark& mark) {
   json state = json::parse(manifest.state_json);
-  state[kSnapshotKey] = {{"start", mark.start},
-                         {"rank", mark.rank},
-                         {"world", mark.world},
-                         {"whole", mark.is_whole},
-                         {"layout", mark.layout}};
+  state[kSnapshotKey] = {{"start", mark.start},    {"rank", mark.rank},         {"world", mark.world},
+                         {"whole", mark.is_whole}, {"elements", mark.elements}, {"layout", mark.layout}};
   manifest.state_json = state.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
@@ -40,7 +45,13 @@ std::string layout_key(const Options& options) {
 SnapshotMark snapshot_mark(const Manifest& manifest) {
   const json state = json::parse(manifest.state_json), &j = field(state, kSnapshotKey);
   return {field_as<std::string>(j, "start"), int(field_as<i64>(j, "rank")), int(field_as<i64>(j, "world")),
-          field_as<bool>(j, "whole"), field_as<std::string>(j, "layout")};
+          field_as<bool>(j, "whole"),        field_as<i64>(j, "elements"),  field_as<std::string>(j, "layout")};
+}
+
+// They copy, which the processor's memory bounds: more are no faster.
+int snapshot_threads(const Place& place) {
+  constexpr int kMost = 8;
+  return std::clamp(int(std::thread::hardware_concurrency()) / std::max(place.local_size, 1), 1, kMost);
 }
 
 Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ranks, std::optional<i64> begun)
@@ -54,18 +65,37 @@ Snapshots::Snapshots(const Options& options, const ModelState& model, Ranks& ran
   share_ = {.with_optimizer = true, .shared = true, .whole = place.local_size < place.size};
   start_ = name_of_start(ranks);
   together(ranks, [&] {
-    check(i64(lent_.fds.size()) == i64{kSnapshotSlots} * place.local_size,
+    check(i64(lent_.fds.size()) >= i64{kSnapshotSlots} * place.local_size,
           "--snapshot-steps: the agent lends {} memory files to {} ranks: start the run by `megalith launch`",
           lent_.fds.size(), place.local_size);
-    const i64 bytes = StateBlocks(model_, share_, false).written();
-    const i64 needed = kSnapshotSlots * bytes, there = available_host_bytes() / place.local_size;
-    check(begun || needed <= there,
-          "--snapshot-steps: two snapshots of a rank take {} MiB, the host has {} MiB for each: leave the flag out",
-          needed >> 20, there >> 20);
+    check_room(begun.has_value());
     for (int i = 0; begun && i < kSnapshotSlots; ++i)
-      if (const auto s = read_snapshot(own_slot(i), false); s && s->account.manifest.iteration == *begun) next_ = 1 - i;
-    if (!model_.on_host()) model_.interpreter().host_memory(StateBlocks(model_, share_, false).bytes());
+      if (const auto s = read_snapshot(own_slot(i)); s && s->account.manifest.iteration == *begun) next_ = 1 - i;
   });
+}
+
+// What a rank needs of the host's memory is told before the run begins.
+void Snapshots::check_room(bool has_slots) const {
+  const StateBlocks blocks(model_, share_, false);
+  const i64 slots = kSnapshotSlots * blocks.written(), copy = model_.on_host() ? 0 : blocks.bytes();
+  const i64 needed = (has_slots ? 0 : slots) + copy, there = available_host_bytes() / ranks_.place().local_size;
+  check(needed <= there,
+        "--snapshot-steps: the snapshots of a rank take {} MiB of the host's memory, there are {} MiB for each: leave "
+        "the flag out",
+        needed >> 20, there >> 20);
+  if (ranks_.rank() > 0) return;
+  log::say("  a snapshot every {} iterations: {:.1f} MiB of the host's memory for the two of a rank{}", lent_.steps,
+           double(slots) / (1 << 20),
+           copy == 0 ? "" : fmt::format(", {:.1f} MiB pinned for what is on its way there", double(copy) / (1 << 20)));
+}
+
+void Snapshots::make_room() {
+  if (lent_.steps == 0 || std::exchange(has_room_, true) || model_.on_host()) return;
+  try {
+    model_.interpreter().host_memory(StateBlocks(model_, share_, false).bytes());
+  } catch (const std::exception& e) {
+    error_ = one_line(e);
+  }
 }
 
 Snapshots::~Snapshots() {
@@ -73,6 +103,23 @@ Snapshots::~Snapshots() {
 }
 
 int Snapshots::own_slot(int i) const { return lent_.fds[size_t(kSnapshotSlots * ranks_.place().local_rank + i)]; }
+
+// Slots of ranks that this start has not are needed until it has two snapshots of its own.
+void Snapshots::free_idle(int made) const {
+  if (made != kSnapshotSlots || ranks_.place().local_rank > 0) return;
+  for (size_t i = size_t(kSnapshotSlots * ranks_.place().local_size); i < lent_.fds.size(); ++i)
+    if (ftruncate(lent_.fds[i], 0) != 0) log::warn("a rank's old snapshot stays in memory: {}", std::strerror(errno));
+}
+
+void Snapshots::write(const Manifest& manifest, int fd) const {
+  const double began = steady_seconds();
+  blocks_->wait();
+  const double copied = steady_seconds();
+  write_snapshot(fd, manifest, blocks_->tensors(), snapshot_threads(ranks_.place()));
+  if (o_.train.log_level == LogLevel::debug)
+    log::say("  the snapshot of iteration {} is in memory: {:.2f} s to copy it from the device, {:.2f} s to write it",
+             manifest.iteration, copied - began, steady_seconds() - copied);
+}
 
 void Snapshots::finish() {
   if (!work_.valid()) return;
@@ -93,19 +140,18 @@ void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
   if (!what.empty())
     log::warn("a snapshot in memory was not made ({}); the one before stays", what);
   else if (has_written_)
-    next_ = 1 - next_;
+    next_ = 1 - next_, free_idle(++made_);
   error_.clear();
   has_written_ = true;
   Manifest manifest = manifest_of(o_, progress, schedules);
   const Place& place = ranks_.place();
-  mark_snapshot(manifest, {start_, place.rank, place.size, share_.whole, layout_key(o_)});
+  i64 elements = 0;
+  for (const StateTensor& t : model_.tensors()) elements += model_.is_stage() ? 0 : count(t.shape);
+  mark_snapshot(manifest, {start_, place.rank, place.size, share_.whole, elements, layout_key(o_)});
   try {
     blocks_.emplace(model_, share_, !model_.on_host());
     const auto how = model_.on_host() ? std::launch::deferred : std::launch::async;
-    work_ = std::async(how, [this, manifest = std::move(manifest), fd = own_slot(next_)] {
-      blocks_->wait();
-      write_snapshot(fd, manifest, blocks_->tensors());
-    });
+    work_ = std::async(how, [this, manifest = std::move(manifest), fd = own_slot(next_)] { write(manifest, fd); });
   } catch (const std::exception& e) {
     error_ = one_line(e);
   }

@@ -17,9 +17,11 @@ struct SnapshotMark {
   std::string start;  // of the run that made it
   int rank = 0, world = 0;
   bool is_whole = false;  // all that the rank holds; else ranks that hold the same have shared it out
+  i64 elements = 0;       // of the whole state; 0: not known, as the rank has a stage of a pipeline
   std::string layout;
 };
 std::string layout_key(const Options& options);
+int snapshot_threads(const Place& place);  // that a rank has for its snapshot
 SnapshotMark snapshot_mark(const Manifest& manifest);
 
 class Snapshots {
@@ -32,12 +34,17 @@ class Snapshots {
   Snapshots& operator=(const Snapshots&) = delete;
 
   bool is_due(i64 iteration) const { return lent_.steps > 0 && iteration % lent_.steps == 0; }
+  // Behind the first step: what copies need is made beside the next ones.
+  void make_room();
   // On all ranks, between steps. What goes wrong is a warning. From a device the state comes beside the next steps.
   void take(const RunProgress& progress, const Schedules& schedules);
   void finish();  // until this rank's memory for copies is free
 
  private:
   int own_slot(int i) const;
+  void check_room(bool has_slots) const;
+  void free_idle(int made) const;
+  void write(const Manifest& manifest, int fd) const;
 
   const Options& o_;
   const ModelState& model_;
@@ -46,7 +53,8 @@ class Snapshots {
   StateShare share_;
   std::string start_;
   int next_ = 0;  // slot to write
-  bool has_written_ = false;
+  int made_ = 0;  // by all ranks
+  bool has_written_ = false, has_room_ = false;
   std::optional<StateBlocks> blocks_;
   std::future<void> work_;
   std::string error_;  // of the last one

@@ -179,6 +179,7 @@ void TrainingRun::finish() {
   incidents_.judge(r);
   state_.skipped_samples += sizes_.dropped(consumed);
   ledger_.finish_step(state_.iteration, r.data_wait);
+  snapshots_.make_room();
   recorder_.tell_times(ledger_.values());
   const i64 at = state_.schedule_samples;
   const Record& record =

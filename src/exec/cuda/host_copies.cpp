@@ -9,12 +9,11 @@
 namespace megalith::cuda {
 
 std::byte* HostCopies::memory(i64 bytes) {
-  if (bytes <= bytes_) return pinned_.get();
-  pinned_.reset(), bytes_ = 0;
-  void* memory = nullptr;
-  check_cuda(cudaHostAlloc(&memory, size_t(bytes), cudaHostAllocDefault), "allocating pinned memory for checkpoints");
-  pinned_.reset(static_cast<std::byte*>(memory)), bytes_ = bytes;
-  return pinned_.get();
+  if (!pinned_ || bytes > pinned_->bytes()) {
+    pinned_.reset();
+    pinned_ = std::make_unique<PinnedMap>(std::max<i64>(bytes, 1), device_);
+  }
+  return pinned_->get();
 }
 
 void HostCopies::use_device(i64 bytes) {
@@ -31,6 +30,7 @@ void HostCopies::use_device(i64 bytes) {
 }
 
 void HostCopies::begin() {
+  pinned_->wait();
   used_ = 0, on_device_.clear(), on_host_.clear(), reads_ = false;
   lane_.fork_from(work_);
 }
@@ -86,7 +86,11 @@ void HostCopies::hold() {
 }
 
 void HostCopies::to_host(std::span<std::byte> to, const std::byte* from) {
-  check_cuda(cudaMemcpyAsync(to.data(), from, to.size(), cudaMemcpyDefault, lane_.stream()), "copying from the GPU");
+  while (!to.empty()) {
+    const size_t n = std::min(to.size(), size_t(pinned_->left_in_piece(to.data())));
+    check_cuda(cudaMemcpyAsync(to.data(), from, n, cudaMemcpyDefault, lane_.stream()), "copying from the GPU");
+    to = to.subspan(n), from += n;
+  }
 }
 
 }  // namespace megalith::cuda

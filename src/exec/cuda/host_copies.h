@@ -2,11 +2,12 @@
 // GPU has memory for it, they are made there first, in line: that takes about a hundredth of the time. What lies on the
 // host is copied by a thread of CUDA's, in its turn on the lane: cudaMemcpyAsync would do it at once, on the caller's.
 #pragma once
+#include <memory>
 #include <span>
 #include <vector>
 
 #include "exec/cuda/device_memory.h"
-#include "exec/cuda/pinned.h"
+#include "exec/cuda/pinned_map.h"
 #include "exec/cuda/streams.h"
 
 namespace megalith::cuda {
@@ -18,7 +19,8 @@ class HostCopies {
   HostCopies(const HostCopies&) = delete;
   HostCopies& operator=(const HostCopies&) = delete;
 
-  std::byte* memory(i64 bytes);  // pinned; made anew if there is less, so first no copy may be under way
+  // Pinned, by the time that begin() returns. It is made anew if there is less, so first no copy may be under way.
+  std::byte* memory(i64 bytes);
   // Likewise, of the GPU. If it can't be had that is a warning: copies are made to the host alone.
   void use_device(i64 bytes);
   // A set of copies: each is of what `work` has left when begin() is called.
@@ -45,8 +47,7 @@ class HostCopies {
   int device_ = 0;
   Lane lane_;
   Event read_ = make_event(), done_ = make_event();  // the state itself is read; all is on the host
-  Pinned pinned_;
-  i64 bytes_ = 0;
+  std::unique_ptr<PinnedMap> pinned_;
   DeviceMemory device_memory_;
   i64 device_bytes_ = 0, used_ = 0;
   std::vector<Copied> on_device_, on_host_;  // since begin(): copies on the GPU; of the host's memory

@@ -1,0 +1,51 @@
+#include "exec/cuda/pinned_map.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "base/in_parallel.h"
+#include "exec/cuda/device.h"
+
+namespace megalith::cuda {
+
+PinnedMap::PinnedMap(i64 bytes, int device) : bytes_(bytes), device_(device) {
+  void* p = mmap(nullptr, size_t(bytes), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  check(p != MAP_FAILED, "cannot have {} bytes of the host's memory for copies of the state: {}", bytes,
+        std::strerror(errno));
+  memory_ = static_cast<std::byte*>(p);
+  madvise(p, size_t(bytes), MADV_HUGEPAGE);  // fewer pages to pin, where the system has large ones
+  work_ = std::async(std::launch::async, [this] { pin(); });
+}
+
+PinnedMap::~PinnedMap() {
+  is_over_ = true;
+  if (work_.valid()) work_.wait();
+  for (i64 at = 0; at < pinned_; at += kPiece) cudaHostUnregister(memory_ + at);
+  munmap(memory_, size_t(bytes_));
+}
+
+void PinnedMap::wait() {
+  if (work_.valid()) work_.get();
+  check(pinned_ == bytes_, "the host has not pinned {} bytes for copies of the state", bytes_);
+}
+
+// The system gives and clears pages as they are touched, which several threads do faster.
+void PinnedMap::pin() {
+  constexpr int kThreads = 4;
+  constexpr i64 kPage = 4096;
+  check_cuda(cudaSetDevice(device_), "pinning memory");  // a new thread begins with another
+  for (i64 at = 0; at < bytes_ && !is_over_; at += kPiece) {
+    const i64 n = std::min(kPiece, bytes_ - at);
+    in_parallel(kThreads, [&](int t) {
+      for (i64 i = n * t / kThreads, end = n * (t + 1) / kThreads; i < end; i += kPage) memory_[at + i] = {};
+    });
+    check_cuda(cudaHostRegister(memory_ + at, size_t(n), cudaHostRegisterPortable),
+               "pinning memory for copies of the state");
+    pinned_ = at + n;
+  }
+}
+
+}  // namespace megalith::cuda

@@ -1,0 +1,34 @@
+// Pinned memory that a thread of its own takes, so that nobody waits for it before it is needed: 20 GiB take seconds.
+#pragma once
+#include <atomic>
+#include <future>
+
+#include "base/dtype.h"
+
+namespace megalith::cuda {
+
+class PinnedMap {
+ public:
+  PinnedMap(i64 bytes, int device);
+  ~PinnedMap();
+  PinnedMap(const PinnedMap&) = delete;
+  PinnedMap& operator=(const PinnedMap&) = delete;
+
+  std::byte* get() const { return memory_; }
+  i64 bytes() const { return bytes_; }
+  void wait();  // until the GPU reaches all of it; Error if it cannot
+  // From here to the end of a piece, which one copy stays within: pieces are pinned one by one.
+  i64 left_in_piece(const std::byte* at) const { return kPiece - (at - memory_) % kPiece; }
+
+ private:
+  static constexpr i64 kPiece = i64{256} << 20;
+  void pin();
+
+  std::byte* memory_ = nullptr;
+  i64 bytes_, pinned_ = 0;
+  int device_;
+  std::atomic<bool> is_over_ = false;
+  std::future<void> work_;
+};
+
+}  // namespace megalith::cuda
