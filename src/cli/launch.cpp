@@ -3,6 +3,7 @@
 
 #include "base/log.h"
 #include "cli/command.h"
+#include "cli/elastic_worlds.h"
 #include "launch/agent.h"
 #include "launch/resume_advice.h"
 
@@ -14,7 +15,9 @@ int command_launch(int argc, const char* const* argv) {
   if (settings.help) return 0;
   if (const std::string advice = launch::resume_advice(settings.command); !advice.empty()) log::warn("{}", advice);
   const int cores = std::max(1, int(std::thread::hardware_concurrency()));
-  return launch::run_agent(settings, launch::find_node(settings, env, launch::count_gpus(env), cores));
+  const launch::NodePlace place = launch::find_node(settings, env, launch::count_gpus(env), cores);
+  const bool is_elastic = settings.min_ranks > 0 || place.least_nodes > 0;
+  return launch::run_agent(settings, place, is_elastic ? elastic_worlds(settings.command) : launch::Worlds());
 }
 
 }  // namespace megalith

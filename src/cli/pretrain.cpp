@@ -14,6 +14,7 @@
 #include "device/make_backend.h"
 #include "train/pretrain.h"
 #include "train/run_signals.h"
+#include "train/start_age.h"
 
 namespace megalith {
 
@@ -61,6 +62,7 @@ static int train_command(Architecture kind, int argc, const char* const* argv) {
   const std::unique_ptr<Ranks> ranks =
       join(place, {.timeout_seconds = 60 * options.parallel.distributed_timeout_minutes});
   if (!options.train.dry_run || ranks->size() > 1) options.parallel.world_size = ranks->size();
+  say_age(options, "the ranks know one another");
   if (ranks->size() > 1 && !std::getenv("OMP_NUM_THREADS"))
     omp_set_num_threads(std::max(1, omp_get_num_procs() / place.local_size));
   return tell_errors(*ranks, [&] {

@@ -46,14 +46,20 @@ class SignalReader {
 
 class Agent {
  public:
-  Agent(const Settings& settings, const NodePlace& place) : ranks_(settings, place.ranks, Member::self(0).host) {
+  Agent(const Settings& settings, const NodePlace& place, const Worlds& worlds)
+      : ranks_(settings, place.ranks, Member::self(0).host) {
     const Rules rules{.nodes = place.nodes,
                       .max_restarts = settings.max_restarts,
                       .window_seconds = 60 * settings.restart_window_minutes,
                       .min_progress = settings.min_progress_steps,
-                      .hang_seconds = settings.hang_seconds};
+                      .hang_seconds = settings.hang_seconds,
+                      .least_nodes = place.least_nodes,
+                      .least_ranks = settings.min_ranks,
+                      .wait_seconds = settings.node_wait_seconds,
+                      .snapshot_steps = settings.snapshot_steps};
     const Report hello{.run_id = settings.run_id, .host = Member::self(0).host, .ranks = place.ranks};
-    controller_ = place.node == 0 ? make_own_controller(place, rules, hello) : make_far_controller(place, rules, hello);
+    controller_ =
+        place.node == 0 ? make_own_controller(place, rules, hello, worlds) : make_far_controller(place, rules, hello);
   }
 
   int run() {
@@ -97,6 +103,7 @@ class Agent {
     if (order.kind == Order::Kind::start) ranks_.start(order);
     if (order.kind == Order::Kind::stop && order.is_hang)
       for (const std::string& line : ranks_.whereabouts()) say_line(line);
+    if (order.kind == Order::Kind::stop && order.leaves) ranks_.tell(SIGTERM);
     if (order.kind == Order::Kind::stop) ranks_.stop(order.grace, now());
     if (order.kind == Order::Kind::finish) code_ = order.code;
   }
@@ -111,6 +118,8 @@ class Agent {
 
 }  // namespace
 
-int run_agent(const Settings& settings, const NodePlace& place) { return Agent(settings, place).run(); }
+int run_agent(const Settings& settings, const NodePlace& place, const Worlds& worlds) {
+  return Agent(settings, place, worlds).run();
+}
 
 }  // namespace megalith::launch

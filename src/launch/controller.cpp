@@ -1,6 +1,7 @@
 #include "launch/controller.h"
 
 #include <fmt/core.h>
+#include <signal.h>
 
 #include <algorithm>
 
@@ -25,9 +26,11 @@ void Controller::lost(int node, double now) {
   Node& n = nodes_[size_t(node)];
   if (verdict_ || !n.is_here) return;
   n.is_here = false;
-  lines_.push_back(fmt::format("node {} ({}) is gone: waiting {} s for it", node, n.host, rules_.rejoin_seconds));
-  if (state_ == State::gathering) return;
-  for (int r = n.first_rank; r < n.first_rank + n.ranks; ++r)
+  const bool will_do = rules_.is_elastic() && node > 0;
+  lines_.push_back(fmt::format("node {} ({}) is gone: waiting {} s for it", node, n.host,
+                               will_do ? rules_.wait_seconds : rules_.rejoin_seconds));
+  if (state_ == State::gathering || n.started == 0) return;
+  for (int r = n.first_rank; r < n.first_rank + n.started; ++r)
     if (std::ranges::none_of(exits_, [&](const Exit& e) { return e.rank == r; }))
       exits_.push_back({.rank = r, .is_brought_down = true, .host = n.host});
   stop(now);
@@ -37,12 +40,15 @@ void Controller::tick(double now) {
   if (verdict_) return;
   if (state_ != State::gathering && all_exited()) decide(now);
   if (state_ == State::running) look_for_hang(now);
+  if (state_ == State::running) look_for_growth(now);
   if (verdict_ || state_ != State::gathering) return;
   if (told_ != 0) return end_told();
-  if (all_here()) return start();
   if (!waits_since_) waits_since_ = now;
+  const bool may_start = all_here() || (rules_.is_elastic() && now - *waits_since_ >= rules_.wait_seconds);
+  if (const int world = may_start ? world_now() : 0; world > 0) return start(world);
   const double patience = generation_ == 0 ? rules_.join_seconds : rules_.rejoin_seconds;
   if (now - *waits_since_ < patience) return;
+  if (all_here()) return end(1, fmt::format("the ranks that are left are too few to share the work: {}", live_ranks()));
   std::string missing;
   for (size_t i = 0; i < nodes_.size(); ++i)
     if (!nodes_[i].is_here) missing += fmt::format("{}{}", missing.empty() ? "" : ", ", i);
@@ -50,29 +56,6 @@ void Controller::tick(double now) {
       fmt::format("node {} did not come within {} s: start `megalith launch` with the same --rdzv-endpoint, --run-id "
                   "and --nnodes {} there",
                   missing, patience, rules_.nodes));
-}
-
-void Controller::start() {
-  ++generation_;
-  waits_since_.reset();
-  exits_.clear();
-  has_stepped_ = hangs_ = false;
-  world_ = 0;
-  begin_ = furthest_;
-  for (Node& n : nodes_) {
-    n.first_rank = world_;
-    world_ += n.ranks;
-  }
-  const auto [address, port] = master_();
-  for (size_t i = 0; i < nodes_.size(); ++i)
-    orders_.push_back({int(i),
-                       {.kind = Order::Kind::start,
-                        .generation = generation_,
-                        .first_rank = nodes_[i].first_rank,
-                        .world = world_,
-                        .master_address = address,
-                        .master_port = port}});
-  state_ = State::running;
 }
 
 void Controller::progressed(i64 iteration, double now) {
@@ -113,9 +96,6 @@ void Controller::stop(double now, bool is_hang) {
              .is_hang = is_hang});
 }
 
-bool Controller::all_here() const {
-  return std::ranges::all_of(nodes_, [](const Node& n) { return n.is_here; });
-}
 bool Controller::all_exited() const { return int(exits_.size()) >= world_; }
 
 void Controller::decide(double now) {
@@ -129,11 +109,14 @@ void Controller::decide(double now) {
     const std::string words = last_words(*cause, exits_);
     return words.empty() ? told_of(*cause) : told_of(*cause) + ": " + words;
   };
+  if (grows_ && (!cause || (m == Meaning::killed && cause->code == 128 + SIGTERM))) return;
   if (m == Meaning::requeue) return end(kRequeue, "");
   if (!cause && !has(Meaning::brought_down)) return end(0, "");
   if (told_ != 0 && (!cause || m == Meaning::killed)) return end_told();
-  if (cause && (m == Meaning::configuration || told_ != 0)) return end(1, why());
-  if (m == Meaning::persistent_doubt) return end(kPersistentDoubt, why() + ": take this device out, then start again");
+  const bool is_left_out = told_ == 0 && cause && leaves_out(*cause, m);
+  if (cause && !is_left_out && (m == Meaning::configuration || told_ != 0)) return end(1, why());
+  if (m == Meaning::persistent_doubt && !is_left_out)
+    return end(kPersistentDoubt, why() + ": take this device out, then start again");
   if (furthest_ >= begin_ + rules_.min_progress && furthest_ >= 0)
     without_progress_ = 0;
   else

@@ -22,7 +22,16 @@ struct Rules {
   double rejoin_seconds = 60;    // for a node that is gone to come back
   double join_seconds = 600;     // for all nodes to come at first
   double hang_seconds = 0;       // without any progress, once a step is done, that end a generation; 0: any number
+  int least_nodes = 0;           // that will do; 0: all
+  i64 least_ranks = 0;           // likewise; 0: all of the nodes that there are
+  double wait_seconds = 10;      // for all to be there before fewer start
+  i64 snapshot_steps = 0;        // between snapshots, behind which more ranks start; 0: there are none
+
+  bool is_elastic() const { return least_ranks > 0 || least_nodes > 0; }
 };
+
+// The most ranks of so many that can share the work; 0: none.
+using Worlds = std::function<int(int)>;
 
 struct Verdict {
   int code = 0;
@@ -33,8 +42,8 @@ class Controller {
  public:
   // `master` gives address and port for each generation's ranks.
   using Master = std::function<std::pair<std::string, int>()>;
-  Controller(const Rules& rules, Master master)
-      : rules_(rules), master_(std::move(master)), nodes_(size_t(rules.nodes)) {}
+  Controller(const Rules& rules, Master master, Worlds worlds = {})
+      : rules_(rules), master_(std::move(master)), worlds_(std::move(worlds)), nodes_(size_t(rules.nodes)) {}
 
   void take(int node, const Report& report, double now);
   void lost(int node, double now);
@@ -52,10 +61,14 @@ class Controller {
   struct Node {
     bool is_here = false;
     std::string host;
-    int ranks = 0, first_rank = 0;
+    int ranks = 0;                    // that it can start
+    int started = 0, first_rank = 0;  // of this generation
   };
 
-  void start();
+  void start(int world);
+  int world_now() const;  // ranks that could start; 0: too few
+  void look_for_growth(double now);
+  bool leaves_out(const Exit& cause, Meaning m);
   void stop(double now, bool is_hang = false);
   void exited(const Exit& e, double now);
   void progressed(i64 iteration, double now);
@@ -64,6 +77,7 @@ class Controller {
   void restart(const Exit* cause, double now);
   std::string told_without_cause() const;
   bool all_here() const;
+  int live_ranks() const;
   bool all_exited() const;
   void end(int code, std::string why);
   void end_told();
@@ -71,14 +85,16 @@ class Controller {
 
   const Rules rules_;
   const Master master_;
+  const Worlds worlds_;
   std::vector<Node> nodes_;
   State state_ = State::gathering;
   i64 generation_ = 0;
   int world_ = 0, told_ = 0;
   std::vector<Exit> exits_;                    // of this generation, in the order in which they were heard of
   std::optional<double> fault_, waits_since_;  // when the generation went wrong; since when a node is missing
-  bool says_first_step_ = false, has_stepped_ = false, hangs_ = false;  // of this generation
-  double moved_ = 0;                                                    // when anything did
+  bool says_first_step_ = false, has_stepped_ = false, hangs_ = false, grows_ = false;  // of this generation
+  i64 grows_behind_ = -1;           // the iteration at which more ranks were there
+  double moved_ = 0;                // when anything did
   i64 furthest_ = -1, begin_ = -1;  // iteration of all generations; of those before this one
   int without_progress_ = 0;        // generations, one behind the other
   std::deque<double> restarts_;     // when

@@ -21,7 +21,8 @@ class ControllerSide {
 };
 
 // `hello`: what this agent says of itself. Error if node 0 cannot listen, or cannot be reached.
-std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello);
+std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello,
+                                                    const Worlds& worlds);
 std::unique_ptr<ControllerSide> make_far_controller(const NodePlace& place, const Rules& rules, const Report& hello);
 
 void say_line(const std::string& line);  // to people, on stderr

@@ -12,14 +12,15 @@ namespace {
 
 using Takes = config::OtherFlag::Takes;
 
-constexpr const char* kElastic = "the number of ranks is the same in each generation: other numbers are not built";
+constexpr const char* kElastic = "--nnodes MIN:MAX and --min-ranks N say how few ranks will do";
+constexpr const char* kLayouts = "other layouts for fewer ranks are not built: the data-parallel size follows them";
 constexpr const char* kReplicas = "snapshots are not copied to other nodes: a lost node's ranks go on from the disk";
 constexpr const char* kNoService = "the agent of node 0 decides: there is no other rendezvous";
 
 const std::vector<config::OtherFlag>& others() {
   static const std::vector<config::OtherFlag> flags = {
       {.flag = "--elastic", .takes = Takes::one, .why = kElastic, .neutral = {"off"}},
-      {.flag = "--elastic-layouts", .takes = Takes::one, .why = kElastic},
+      {.flag = "--elastic-layouts", .takes = Takes::one, .why = kLayouts},
       {.flag = "--spares", .takes = Takes::one, .why = "spare nodes are not built", .neutral = {"0"}},
       {.flag = "--wait-for-spare-seconds", .takes = Takes::one, .why = "spare nodes are not built"},
       {.flag = "--snapshot-replicas", .takes = Takes::one, .why = kReplicas, .neutral = {"0"}},
@@ -65,6 +66,8 @@ void check_values(const Settings& s) {
   check(s.min_progress_steps >= 1, "--min-progress-steps {}: want 1 or more", s.min_progress_steps);
   check(s.hang_seconds >= 0, "--hang-seconds {}: want 0 or more", s.hang_seconds);
   check(s.snapshot_steps >= 0, "--snapshot-steps {}: want 0 or more", s.snapshot_steps);
+  check(s.min_ranks >= 0, "--min-ranks {}: want 0 or more", s.min_ranks);
+  check(s.node_wait_seconds >= 0, "--node-wait-seconds {}: want 0 or more", s.node_wait_seconds);
   check_streams("--tee", s.tee);
   check_streams("--redirects", s.redirects);
   check(s.redirects == "0" || !s.log_dir.empty(), "--redirects {} wants --log-dir: the directory of the files",
@@ -83,8 +86,11 @@ bool Settings::redirects_to_file(int stream) const { return has_stream(redirects
 
 void list_fields(Settings& s, config::FieldList& f) {
   f.group("Launch");
-  f.add("nnodes", s.nnodes, "Nodes, each with one `megalith launch`. Default: as Slurm or Kubernetes say, or 1.")
-      .shown_as("N");
+  f.add("nnodes", s.nnodes,
+        "Nodes, each with one `megalith launch`. MIN:MAX goes on with fewer nodes where some are lost, and takes them "
+        "in "
+        "when they come. Default: as Slurm or Kubernetes say, or 1.")
+      .shown_as("N|MIN:MAX");
   f.add("nproc-per-node", s.nproc_per_node, "Ranks of this node: a number, gpu, cpu (one a core), or auto: GPUs, or 1.")
       .shown_as("N|auto|gpu|cpu");
   f.add("node-rank", s.node_rank, "Which node this is, from 0. Default: as Slurm or Kubernetes say.").shown_as("R");
@@ -104,6 +110,11 @@ void list_fields(Settings& s, config::FieldList& f) {
       "hang-seconds", s.hang_seconds,
       "Start again if no rank has moved for so long, once a step is done. Choose more than evaluating, saving and one "
       "step of a single rank take. 0: only --distributed-timeout-minutes ends what hangs.");
+  f.add(
+      "min-ranks", s.min_ranks,
+      "Go on with fewer ranks, at least so many, where a device or a node is lost. The global batch stays. 0: as many "
+      "as --nnodes says.");
+  f.add("node-wait-seconds", s.node_wait_seconds, "So long a node is waited for before fewer go on without it.");
   f.add("snapshot-steps", s.snapshot_steps,
         "Ranks keep a snapshot of their state in the agent's memory every so many iterations: twice the state's size. "
         "0: none.")

@@ -84,10 +84,11 @@ std::string text_of(const Order& o) {
   json j{{"kind", int(o.kind)}, {"generation", o.generation}};
   if (o.kind == Order::Kind::start)
     j.update({{"first_rank", o.first_rank},
+              {"ranks", o.ranks},
               {"world", o.world},
               {"master_address", o.master_address},
               {"master_port", o.master_port}});
-  if (o.kind == Order::Kind::stop) j.update({{"grace", o.grace}, {"hang", o.is_hang}});
+  if (o.kind == Order::Kind::stop) j.update({{"grace", o.grace}, {"hang", o.is_hang}, {"leaves", o.leaves}});
   if (o.kind == Order::Kind::finish) j["code"] = o.code;
   return dumped(j);
 }
@@ -98,6 +99,7 @@ Order order_from(const std::string& text) {
     Order o{.kind = kind_of<Order::Kind>(j, int(Order::Kind::finish)), .generation = j.at("generation")};
     if (o.kind == Order::Kind::start) {
       o.first_rank = j.at("first_rank");
+      o.ranks = j.at("ranks");
       o.world = j.at("world");
       o.master_address = j.at("master_address");
       o.master_port = j.at("master_port");
@@ -105,6 +107,7 @@ Order order_from(const std::string& text) {
     if (o.kind == Order::Kind::stop) {
       o.grace = j.at("grace");
       o.is_hang = j.at("hang");
+      o.leaves = j.at("leaves");
     }
     if (o.kind == Order::Kind::finish) o.code = j.at("code");
     return o;

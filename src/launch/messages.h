@@ -34,11 +34,12 @@ struct Order {
   enum class Kind { start, stop, finish };
   Kind kind = Kind::start;
   i64 generation = 0;
-  int first_rank = 0, world = 0;  // of a start, as the next two
+  int first_rank = 0, ranks = 0, world = 0;  // of a start, as the next two; `ranks`: of the node
   std::string master_address{};
   int master_port = 0;
   double grace = 0;      // of a stop: so many seconds until those that are left are killed
   bool is_hang = false;  // of a stop: each rank's agent tells what it was at
+  bool leaves = false;   // likewise: ranks save and leave by themselves
   int code = 0;          // of a finish: how the agent ends
 };
 

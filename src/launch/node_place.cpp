@@ -44,13 +44,14 @@ Source source_in(const Environment& env) {
   return {"JOB_COMPLETION_INDEX", "PET_NNODES", "MASTER_ADDR", "MASTER_PORT"};
 }
 
-// N, or N:N as torchrun has it.
-int nodes_of(const Told& t) {
+// N, or MIN:MAX as torchrun has it.
+void take_nodes(const Told& t, NodePlace& p) {
   const size_t colon = t.value.find(':');
-  const std::string least = t.value.substr(0, colon);
-  check(colon == std::string::npos || t.value.substr(colon + 1) == least,
-        "{} {}: the number of nodes is the same in each generation: give one number", t.name, t.value);
-  return count_of(t.name, least, 1);
+  const int least = p.nodes = count_of(t.name, t.value.substr(0, colon), 1);
+  if (colon == std::string::npos) return;
+  p.nodes = count_of(t.name, t.value.substr(colon + 1), 1);
+  check(least <= p.nodes, "{} {}: give the fewest nodes first, as in {}:{}", t.name, t.value, p.nodes, least);
+  if (least < p.nodes) p.least_nodes = least;
 }
 
 void find_endpoint(const Settings& s, const Environment& env, const Source& source, NodePlace& p) {
@@ -99,7 +100,7 @@ NodePlace find_node(const Settings& s, const Environment& env, int gpus, int cor
   if (!s.nnodes.empty()) nodes = Told{"--nnodes", s.nnodes};
   if (s.node_rank >= 0) node = Told{"--node-rank", std::to_string(s.node_rank)};
   if (!nodes) return p;
-  p.nodes = nodes_of(*nodes);
+  take_nodes(*nodes, p);
   if (p.nodes == 1) return p;
   check(node.has_value(), "which of the {} nodes is this? Give --node-rank R, from 0, another one on each", p.nodes);
   p.node = count_of(node->name, node->value, 0);

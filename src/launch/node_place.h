@@ -8,6 +8,7 @@ namespace megalith::launch {
 
 struct NodePlace {
   int node = 0, nodes = 1;
+  int least_nodes = 0;             // so many will do; 0: all
   std::string host = "127.0.0.1";  // of node 0
   int port = 0;                    // its controller's
   int ranks = 1;                   // that this node starts

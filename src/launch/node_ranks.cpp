@@ -8,12 +8,13 @@
 #include <algorithm>
 #include <charconv>
 
+#include "launch/cause.h"
 #include "launch/memory_events.h"
 
 namespace megalith::launch {
 
 NodeRanks::NodeRanks(const Settings& settings, int ranks, std::string host)
-    : settings_(settings), ranks_(ranks), host_(std::move(host)), snapshots_(settings.snapshot_steps, ranks) {}
+    : settings_(settings), devices_(ranks), host_(std::move(host)), snapshots_(settings.snapshot_steps, ranks) {}
 
 NodeRanks::~NodeRanks() {
   kill_all();
@@ -29,7 +30,8 @@ void NodeRanks::start(const Order& order) {
   memory_kills_ = out_of_memory_kills();
   kill_unjoined_.reset();
   kill_all_.reset();
-  for (int r = 0; r < ranks_; ++r) start_rank(order, r);
+  devices_.begin();
+  for (int r = 0; r < order.ranks; ++r) start_rank(order, r);
 }
 
 OutputWays NodeRanks::ways(int stream, const Order& order, int rank) const {
@@ -55,12 +57,14 @@ void NodeRanks::start_rank(const Order& order, int local_rank) {
   set("RANK", rank);
   set("WORLD_SIZE", order.world);
   set("LOCAL_RANK", local_rank);
-  set("LOCAL_WORLD_SIZE", ranks_);
+  set("LOCAL_WORLD_SIZE", order.ranks);
+  if (const std::string visible = devices_.visible(order.ranks); !visible.empty()) set("CUDA_VISIBLE_DEVICES", visible);
   set("MASTER_ADDR", order.master_address);
   set("MASTER_PORT", order.master_port);
   set("MEGALITH_GENERATION", order.generation);
   if (settings_.snapshot_steps > 0) set("MEGALITH_SNAPSHOT_FDS", snapshots_.lent().text());
   running_.push_back({.rank = rank,
+                      .local_rank = local_rank,
                       .generation = order.generation,
                       .child = start_child(command),
                       .out = RankOutput(STDOUT_FILENO, out),
@@ -113,11 +117,13 @@ bool NodeRanks::has_ended(Rank& r, std::vector<Report>& reports) {
   r.out.finish();
   r.err.finish();
   const int signal = WIFSIGNALED(status) ? WTERMSIG(status) : 0;
+  const int code = WIFEXITED(status) ? WEXITSTATUS(status) : 0;
+  if (code == kPersistentDoubt || (code == 1 && r.iteration < 0)) devices_.put_last(r.local_rank);
   reports.push_back(
       {.kind = Report::Kind::exited,
        .generation = r.generation,
        .exit = {.rank = r.rank,
-                .code = WIFEXITED(status) ? WEXITSTATUS(status) : 0,
+                .code = code,
                 .signal = signal,
                 .is_brought_down = r.is_brought_down && signal == SIGKILL,
                 .is_out_of_memory = signal == SIGKILL && !r.is_brought_down && out_of_memory_kills() > memory_kills_,

@@ -7,6 +7,7 @@
 
 #include "launch/child.h"
 #include "launch/launch_settings.h"
+#include "launch/lent_devices.h"
 #include "launch/messages.h"
 #include "launch/rank_output.h"
 #include "launch/snapshot_memory.h"
@@ -31,7 +32,7 @@ class NodeRanks {
 
  private:
   struct Rank {
-    int rank = 0;
+    int rank = 0, local_rank = 0;
     i64 generation = 0, iteration = -1;
     u64 words = 0;     // as LaunchLine::at counts them
     std::string at{};  // what it was at last
@@ -47,7 +48,7 @@ class NodeRanks {
   OutputWays ways(int stream, const Order& order, int rank) const;
 
   const Settings settings_;
-  const int ranks_;
+  LentDevices devices_;
   const std::string host_;
   const SnapshotMemory snapshots_;
   std::list<Rank> running_;

@@ -16,10 +16,11 @@ namespace {
 
 class OwnController final : public ControllerSide {
  public:
-  OwnController(const NodePlace& place, const Rules& rules, const Report& hello)
+  OwnController(const NodePlace& place, const Rules& rules, const Report& hello, const Worlds& worlds)
       : place_(place),
         run_id_(hello.run_id),
-        controller_(rules, [this] { return master(); }),
+        controller_(
+            rules, [this] { return master(); }, worlds),
         agents_(size_t(place.nodes)) {
     if (place.nodes > 1) open();
     controller_.take(0, hello, 0);
@@ -142,8 +143,9 @@ class OwnController final : public ControllerSide {
 
 }  // namespace
 
-std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello) {
-  return std::make_unique<OwnController>(place, rules, hello);
+std::unique_ptr<ControllerSide> make_own_controller(const NodePlace& place, const Rules& rules, const Report& hello,
+                                                    const Worlds& worlds) {
+  return std::make_unique<OwnController>(place, rules, hello, worlds);
 }
 
 void say_line(const std::string& line) { fmt::print(stderr, "megalith launch: {}\n", line); }

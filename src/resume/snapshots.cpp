@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <nlohmann/json.hpp>
@@ -27,6 +28,7 @@ namespace {
 using nlohmann::json;
 
 constexpr const char* kSnapshotKey = "snapshot";  // in its training state
+constexpr std::string_view kBusy = "...";         // of a rank whose snapshot is under way
 
 void mark_snapshot(Manifest& manifest, const SnapshotMark& mark) {
   json state = json::parse(manifest.state_json);
@@ -132,9 +134,15 @@ void Snapshots::finish() {
 }
 
 void Snapshots::take(const RunProgress& progress, const Schedules& schedules) {
-  finish();
+  // Training waits for no memory: where one is not written yet the next is left out.
+  const bool is_busy = work_.valid() && work_.wait_for(std::chrono::seconds(0)) == std::future_status::timeout;
+  if (!is_busy) finish();
   std::string what;
-  const std::vector<std::string> errors = ranks_.all_gather(error_);
+  const std::vector<std::string> errors = ranks_.all_gather(is_busy ? std::string(kBusy) : error_);
+  if (std::ranges::find(errors, kBusy) != errors.end()) {
+    log::say("  no snapshot of iteration {}: the one before is not written yet", progress.state.iteration);
+    return;
+  }
   for (size_t r = 0; r < errors.size() && what.empty(); ++r)
     if (!errors[r].empty()) what = fmt::format("rank {}: {}", r, errors[r]);
   if (!what.empty())

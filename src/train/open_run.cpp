@@ -14,6 +14,7 @@
 #include "step/pipeline.h"
 #include "train/open_data.h"
 #include "train/say_plan.h"
+#include "train/start_age.h"
 
 namespace megalith {
 
@@ -85,6 +86,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     if (!o.train.dry_run) check_sizes(o, backend), places = take_save_places(o.train, ranks.rank());
   });
   start = choose_start(o, ranks);
+  say_age(o, "it is known where to go on");
   together(ranks, [&] {
     step = plan_step(step_spec(o, stage_of(o, ranks)), backend);
     if (!o.train.dry_run) check_memory(o, need(), backend, ranks.place());  // first: an index may take long to build
@@ -93,6 +95,7 @@ Opened open_run(const Options& o, const Backend& backend, Ranks& ranks) {
     const Coord coord = coord_of(step.plan, ranks);
     backend.connect(step.plan, coord, links_of(step, coord));
   }
+  say_age(o, "the step is planned, and the ranks' devices are connected");
   together(ranks, [&] { check_sizes_to_come(BatchSizes(o), start->progress().state.consumed_samples); });
   const SampleCounts asked = sample_counts(run_length(o, start->progress().state));
   Datasets datasets;  // a plan needs no files: a dry run may be made before there is any data

@@ -8,6 +8,7 @@
 #include "observe/run_head.h"
 #include "train/one_memory.h"
 #include "train/open_run.h"
+#include "train/start_age.h"
 #include "train/training_run.h"
 
 namespace megalith {
@@ -16,6 +17,7 @@ int pretrain(Options options, const Backend& backend, Ranks& ranks) {
   if (ranks.size() > 1)
     check_agreement(ranks, {{"the program", program_identity()}, {"the flags", arguments_text(options)}});
   const TrainConfig& t = options.train;
+  say_age(options, "the device is there");
   check(t.timing_log_level <= 2, "--timing-log-level {}: want 0, 1 or 2", t.timing_log_level);
   check(t.spike_threshold >= 0, "--spike-threshold {} must not be negative (0: no spike is told)", t.spike_threshold);
   together(ranks, [&] { check_faults(t.inject, t.inject_allowed, ranks.size(), backend.name() == "cpu"); });

@@ -9,6 +9,7 @@
 #include "observe/memory_use.h"
 #include "observe/peak_flops.h"
 #include "settings/precision.h"
+#include "train/start_age.h"
 
 namespace megalith {
 
@@ -61,9 +62,11 @@ TrainingRun::TrainingRun(const Options& options, const Backend& backend, Ranks& 
 }
 
 RunStart TrainingRun::loaded(RunStart start) {
+  say_age(o_, "data and interpreter are there");
   ledger_.enter(TimeState::load);
   RunStart filled = fill_model(o_, ranks_, std::move(start), model_);
   ledger_.enter(TimeState::init);
+  say_age(o_, "the state is there");
   return filled;
 }
 
@@ -105,6 +108,7 @@ int TrainingRun::train_and_save() {
   else
     loader.emplace(datasets_.train,
                    rank_loader_config(o_, step_.plan.mesh, coord_, Split::train, state_.consumed_samples));
+  say_age(o_, "the first step begins");
   recorder_.resume(), save_interval_.resume();
   while (state_.iteration < last_) {
     if (is_left_out()) {

@@ -11,8 +11,8 @@ namespace {
 // Nodes that do as they are told.
 class Nodes {
  public:
-  explicit Nodes(Rules rules, std::vector<int> ranks = {2})
-      : controller_((rules.nodes = int(ranks.size()), rules), [] { return std::pair("host-0", 1234); }) {
+  explicit Nodes(Rules rules, std::vector<int> ranks = {2}, Worlds worlds = {})
+      : controller_((rules.nodes = int(ranks.size()), rules), [] { return std::pair("host-0", 1234); }, worlds) {
     for (size_t i = 0; i < ranks.size(); ++i) hello(int(i), ranks[i]);
     tick();
   }
@@ -284,6 +284,90 @@ TEST(Controller, WaitsForANodeThatIsGoneAndStartsWithItAgain) {
   n.tick();
   EXPECT_TRUE(n.controller().verdict());
   n.expect_end(1, "node 1 did not come within 60 s");
+}
+
+// Four data-parallel ranks of a global batch of 12.
+int shares(int live) { return live >= 4 ? 4 : live; }
+
+TEST(Controller, GoesOnWithFewerNodesAndTakesThemInAgain) {
+  Nodes n({.least_nodes = 2, .wait_seconds = 10, .snapshot_steps = 4}, {1, 1, 1, 1}, shares);
+  ASSERT_EQ(n.starts(), 4);
+  n.did(5);
+  n.controller().lost(3, n.now);
+  for (const int r : {0, 1, 2}) n.ends({.rank = r, .code = 75, .iteration = 5}, r);
+  n.tick();
+  n.now = 9;
+  n.tick();
+  EXPECT_EQ(n.starts(), 4) << "it may come back";
+  n.now = 11;
+  n.tick();
+  ASSERT_EQ(n.starts(), 7);
+  EXPECT_EQ(n.orders().back().second.world, 3);
+  EXPECT_NE(n.said.find("generation 2 has 3 ranks of 3"), std::string::npos) << n.said;
+  n.hello(3, 1);
+  n.tick();
+  EXPECT_EQ(n.count(Order::Kind::stop), 3) << "before its first step a generation is left alone";
+  n.did(6);
+  n.tick();
+  n.did(8);
+  n.tick();
+  EXPECT_EQ(n.count(Order::Kind::stop), 3) << "the snapshot of iteration 8 may be under way";
+  n.did(9);
+  n.tick();
+  ASSERT_EQ(n.count(Order::Kind::stop), 7) << "of the node that does nothing yet too";
+  EXPECT_TRUE(n.orders().back().second.leaves);
+  for (const int r : {0, 1, 2}) n.ends({.rank = r, .code = 143, .iteration = 9}, r);
+  n.tick();
+  n.tick();
+  EXPECT_EQ(n.starts(), 11);
+  EXPECT_EQ(n.orders().back().second.world, 4);
+  EXPECT_FALSE(n.controller().verdict());
+}
+
+TEST(Controller, LeavesIdleWhatTheWorkCannotBeSharedOver) {
+  const auto even = [](int live) { return live / 2 * 2; };
+  Nodes n({.least_nodes = 1, .wait_seconds = 0}, {2, 3}, even);
+  ASSERT_EQ(n.starts(), 2);
+  EXPECT_EQ(n.orders()[1].second.ranks, 2);
+  EXPECT_EQ(n.orders()[1].second.world, 4);
+  n.did(1);
+  n.controller().lost(1, n.now);
+  for (const int r : {0, 1}) n.ends({.rank = r, .code = 75, .iteration = 1});
+  n.tick();
+  n.tick();
+  EXPECT_EQ(n.orders().back().second.world, 2);
+}
+
+TEST(Controller, LeavesOutADeviceWhereFewerRanksWillDo) {
+  for (const int code : {17, 1}) {  // computes wrongly; no longer starts
+    Nodes n({.least_ranks = 2}, {3}, shares);
+    n.did(3);
+    if (code == 1) n.crash(3), n.ends({.rank = 2, .code = 75}), n.tick(), n.tick();
+    n.ends({.rank = 1, .code = code, .iteration = code == 1 ? -1 : 3, .last_line = "no such device"});
+    for (const int r : {0, 2}) n.ends({.rank = r, .code = 75});
+    n.tick();
+    n.tick();
+    EXPECT_FALSE(n.controller().verdict()) << code;
+    EXPECT_EQ(n.orders().back().second.world, 2) << code << n.said;
+    n.did(4);
+    n.ends({.rank = 0, .code = 17, .iteration = 4});
+    n.ends({.rank = 1, .code = 75, .iteration = 4});
+    n.expect_end(17, "rank 0");
+  }
+}
+
+TEST(Controller, EndsWhereTooFewNodesAreLeft) {
+  Nodes n({.least_nodes = 2, .wait_seconds = 5}, {1, 1, 1}, shares);
+  n.did(1);
+  n.controller().lost(1, n.now);
+  n.controller().lost(2, n.now);
+  n.ends({.rank = 0, .code = 75, .iteration = 1});
+  n.tick();
+  n.now = 59;
+  n.tick();
+  EXPECT_FALSE(n.controller().verdict());
+  n.now = 61;
+  n.expect_end(1, "node 1, 2 did not come within 60 s");
 }
 
 TEST(Controller, GoesOnCountingGenerationsWhereAnotherControllerWas) {

@@ -40,8 +40,8 @@ template <class F>
 std::vector<pid_t> processes_that(F&& fit) {
   std::vector<pid_t> found;
   std::error_code error;
-  for (const auto& entry : fs::directory_iterator("/proc", error)) {
-    const std::string name = entry.path().filename().string();
+  for (fs::directory_iterator it("/proc", error), last; !error && it != last; it.increment(error)) {
+    const std::string name = it->path().filename().string();
     pid_t pid = 0;
     const auto [end, problem] = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (problem == std::errc() && end == name.data() + name.size() && fit(name)) found.push_back(pid);

@@ -37,9 +37,9 @@ class LaunchedTraining : public LaunchFolder {
   // The iteration of the newest checkpoint, or 0.
   int saved(const std::string& name) const {
     int newest = 0;
-    std::error_code error;
-    for (const auto& entry : std::filesystem::directory_iterator(*this / name, error)) {
-      const std::string file = entry.path().filename().string();
+    std::error_code error;  // what is listed may go meanwhile
+    for (std::filesystem::directory_iterator it(*this / name, error), end; !error && it != end; it.increment(error)) {
+      const std::string file = it->path().filename().string();
       if (file.starts_with("iter_") && file.find('.') == std::string::npos)
         newest = std::max(newest, std::atoi(file.c_str() + 5));
     }

@@ -72,6 +72,8 @@ TEST(NodePlace, FlagsComeFirst) {
   EXPECT_EQ(node_in(kSlurm, {"--standalone"}), NodePlace{});
   EXPECT_EQ(node_in({}, {"--nnodes", "2:2", "--node-rank", "1", "--master-addr", "a", "--master-port", "7"}),
             (NodePlace{.node = 1, .nodes = 2, .host = "a", .port = 7}));
+  EXPECT_EQ(node_in({}, {"--nnodes", "2:4", "--node-rank", "1", "--rdzv-endpoint", "a:7"}),
+            (NodePlace{.node = 1, .nodes = 4, .least_nodes = 2, .host = "a", .port = 7}));
 }
 
 TEST(NodePlace, CountsRanks) {
@@ -91,7 +93,7 @@ TEST(NodePlace, SaysWhatIsMissingOrWrong) {
   expect({"--nnodes", "2"}, "--node-rank R");
   expect({"--nnodes", "2", "--node-rank", "1"}, "--rdzv-endpoint HOST:PORT");
   expect({"--nnodes", "2", "--node-rank", "2", "--rdzv-endpoint", "a"}, "--node-rank 2 is not below --nnodes 2");
-  expect({"--nnodes", "1:4", "--node-rank", "0"}, "--nnodes 1:4");
+  expect({"--nnodes", "4:2", "--node-rank", "0"}, "--nnodes 4:2");
   expect({"--nnodes", "x"}, "--nnodes x");
   expect({"--nproc-per-node", "0"}, "--nproc-per-node 0");
   expect({"--rdzv-endpoint", "a:b"}, "--node-rank",

@@ -1,0 +1,89 @@
+// Which nodes, and how many ranks of each, a generation has.
+#include <fmt/core.h>
+
+#include <algorithm>
+
+#include "launch/controller.h"
+
+namespace megalith::launch {
+
+bool Controller::all_here() const {
+  return std::ranges::all_of(nodes_, [](const Node& n) { return n.is_here; });
+}
+
+int Controller::live_ranks() const {
+  int ranks = 0;
+  for (const Node& n : nodes_) ranks += n.is_here ? n.ranks : 0;
+  return ranks;
+}
+
+int Controller::world_now() const {
+  const int live = live_ranks();
+  if (!rules_.is_elastic()) return live;
+  const auto here = std::ranges::count_if(nodes_, [](const Node& n) { return n.is_here; });
+  if (!nodes_[0].is_here || here < (rules_.least_nodes > 0 ? rules_.least_nodes : 1)) return 0;
+  const int world = worlds_ ? worlds_(live) : live;
+  return world >= rules_.least_ranks ? world : 0;
+}
+
+void Controller::start(int world) {
+  ++generation_;
+  waits_since_.reset();
+  exits_.clear();
+  has_stepped_ = hangs_ = grows_ = false;
+  grows_behind_ = -1;
+  begin_ = furthest_;
+  if (const int before = std::exchange(world_, world); rules_.is_elastic() && before != world)
+    lines_.push_back(fmt::format("generation {} has {} ranks of {} that are there", generation_, world, live_ranks()));
+  const auto [address, port] = master_();
+  int given = 0;
+  for (size_t i = 0; i < nodes_.size(); ++i) {
+    Node& n = nodes_[i];
+    n.first_rank = given;
+    n.started = n.is_here ? std::min(n.ranks, world - given) : 0;
+    given += n.started;
+    if (n.is_here)
+      orders_.push_back({int(i),
+                         {.kind = Order::Kind::start,
+                          .generation = generation_,
+                          .first_rank = n.first_rank,
+                          .ranks = n.started,
+                          .world = world_,
+                          .master_address = address,
+                          .master_port = port}});
+  }
+  state_ = State::running;
+}
+
+// Behind a snapshot, so that little is done again; with a --save the ranks save as well. Before its first step a
+// generation is left alone.
+void Controller::look_for_growth(double now) {
+  if (!rules_.is_elastic() || !has_stepped_ || world_now() <= world_) return;
+  if (grows_behind_ < 0) grows_behind_ = furthest_;
+  const i64 steps = rules_.snapshot_steps;
+  if (steps > 0 && (furthest_ - 1) / steps <= (grows_behind_ - 1) / steps) return;
+  constexpr double kSaveSeconds = 600;
+  lines_.push_back(fmt::format("{} ranks are there instead of {}: starting again with them", world_now(), world_));
+  grows_ = true;
+  state_ = State::stopping;
+  order_all({.kind = Order::Kind::stop, .generation = generation_, .grace = kSaveSeconds, .leaves = true});
+}
+
+// A device that computes wrongly, or that the same command no longer starts on, is one rank less.
+bool Controller::leaves_out(const Exit& cause, Meaning m) {
+  const bool is_lost =
+      m == Meaning::persistent_doubt || (m == Meaning::configuration && cause.code == 1 && furthest_ >= 0);
+  if (!is_lost || rules_.least_ranks == 0) return false;
+  for (Node& n : nodes_) {
+    if (cause.rank < n.first_rank || cause.rank >= n.first_rank + n.started) continue;
+    --n.ranks;
+    if (world_now() > 0) {
+      lines_.push_back(fmt::format("the device of rank {} on {} is left out from here on", cause.rank, n.host));
+      return true;
+    }
+    ++n.ranks;
+  }
+  return false;
+}
+
+}  // namespace megalith::launch

@@ -1,0 +1,123 @@
+// Runs that lose nodes and get them back: fewer and more data-parallel ranks, the same samples and losses.
+#include <signal.h>
+
+#include <cmath>
+#include <map>
+
+#include "launched_training.h"
+
+namespace megalith::test {
+namespace {
+
+constexpr int kBatch = 12;  // 4, 3 and 2 ranks divide it
+
+// What the metrics file says of each iteration; of one that was made twice, the last.
+struct Told {
+  double loss = 0;
+  int samples = 0;
+};
+std::map<int, Told> metrics_in(const std::string& path) {
+  std::map<int, Told> all;
+  std::istringstream in(text_of_file(path));
+  for (std::string line; std::getline(in, line);) {
+    const auto value = [&](const std::string& name) {
+      const size_t at = line.find("\"" + name + "\":");
+      return at == std::string::npos ? NAN : std::atof(line.c_str() + at + name.size() + 3);
+    };
+    if (!line.ends_with('}')) continue;  // of a rank that was killed as it wrote
+    all[int(value("iteration"))] = {value("lm_loss"), int(value("consumed_samples"))};
+  }
+  return all;
+}
+
+class Elastic : public LaunchedTraining {
+ protected:
+  std::vector<std::string> command(const std::string& name, const std::string& more) const {
+    std::istringstream line(
+        "--device cpu --num-layers 2 --hidden-size 32 --num-attention-heads 2 --seq-length 16 --micro-batch-size 1 "
+        "--lr 1e-3 --lr-decay-style constant --mock-data --vocab-size 50 --eval-iters 0 --log-interval 1 "
+        "--train-iters 100000 --global-batch-size " +
+        std::to_string(kBatch) + " " + more);
+    std::vector<std::string> words{"--",     "pretrain-gpt", "--metrics-file", *this / name + ".jsonl",
+                                   "--save", *this / name,   "--load",         *this / name};
+    for (std::string word; line >> word;) words.push_back(word);
+    return words;
+  }
+  LaunchRun& node(int rank, const std::string& more) {
+    const std::string endpoint = "127.0.0.1:" + std::to_string(held_.port);
+    return start({"--nnodes", "2:4", "--node-rank", std::to_string(rank), "--rdzv-endpoint", endpoint,
+                  "--nproc-per-node", "1", "--node-wait-seconds", "2", "--snapshot-steps", "2"},
+                 command("elastic", more));
+  }
+  int done() const {
+    const auto all = metrics_in(*this / "elastic.jsonl");
+    return all.empty() ? 0 : all.rbegin()->first;
+  }
+  // A generation of so many ranks has done some steps.
+  void expect_generation(LaunchRun& first, int generation, int ranks) {
+    const std::string line =
+        "generation " + std::to_string(generation) + " has " + std::to_string(ranks) + " ranks of ";
+    ASSERT_TRUE(first.wait_until([&] { return first.err().find(line) != std::string::npos; })) << line << first.err();
+    const int before = done();
+    ASSERT_TRUE(first.wait_until([&] { return done() > before + 5; })) << first.err() << first.out();
+  }
+  void lose_and_get_back(const std::string& more) {
+    LaunchRun& first = node(0, more);
+    node(1, more);
+    LaunchRun &third = node(2, more), &fourth = node(3, more);
+    expect_generation(first, 1, 4);
+    kill(fourth.pid(), SIGKILL);
+    expect_generation(first, 2, 3);
+    kill(third.pid(), SIGKILL);
+    expect_generation(first, 3, 2);
+    LaunchRun &again = node(2, more), &too = node(3, more);
+    ASSERT_TRUE(first.wait_until([&] { return first.err().find(" has 4 ranks of 4", 60) != std::string::npos; }));
+    const auto grown = [&] { return count_of(first.err(), " has 4 ranks of 4") == 2; };
+    ASSERT_TRUE(first.wait_until(grown)) << first.err();
+    const int before = done();
+    ASSERT_TRUE(first.wait_until([&] { return done() > before + 5; })) << first.err();
+    kill(first.pid(), SIGTERM);
+    one_ = first.end();
+    EXPECT_EQ(one_.code, 0) << one_.err;
+    EXPECT_EQ(again.end().code, 0);
+    EXPECT_EQ(too.end().code, 0);
+  }
+  // Each sample once, in the same order: else a loss would be another.
+  void expect_same_losses(const std::string& more) {
+    const int last = saved("elastic");
+    ASSERT_GT(last, 20);
+    const Ended whole =
+        start({"--standalone"}, command("whole", more + " --exit-interval " + std::to_string(last))).end();
+    ASSERT_EQ(whole.code, 0) << whole.err;
+    const std::map<int, Told> is = metrics_in(*this / "elastic.jsonl"), want = metrics_in(*this / "whole.jsonl");
+    ASSERT_EQ(want.size(), size_t(last));
+    for (const auto& [iteration, told] : want) {
+      const auto it = is.find(iteration);
+      ASSERT_NE(it, is.end()) << iteration;
+      EXPECT_EQ(it->second.samples, kBatch * iteration);
+      EXPECT_NEAR(it->second.loss, told.loss, 1e-5 * told.loss) << iteration;
+    }
+  }
+
+  const Listener held_ = hold_port("127.0.0.1");
+  Ended one_;
+};
+
+// The ranks that are left hold all of the state.
+TEST_F(Elastic, GoesOnFromTheSnapshotsOfTheNodesThatAreLeft) {
+  const std::string more = "--save-interval 1000000";
+  lose_and_get_back(more);
+  EXPECT_EQ(count_of(one_.out, "goes on from the snapshot"), 2) << one_.out << one_.err;
+  expect_same_losses(more);
+}
+
+// Each rank has a part of the optimizer's state: a lost one's is on the disk alone.
+TEST_F(Elastic, GoesOnFromTheDiskWhereALostNodeHadTheRest) {
+  const std::string more = "--use-distributed-optimizer --save-interval 3 --most-recent-k 2";
+  lose_and_get_back(more);
+  EXPECT_EQ(count_of(one_.out, "goes on from the snapshot"), 0) << one_.out << one_.err;
+  expect_same_losses(more);
+}
+
+}  // namespace
+}  // namespace megalith::test
