@@ -1,0 +1,74 @@
+// A storm: a rank is killed every few seconds, and the run goes on by itself. $MEGALITH_STORM_SECONDS says how long
+// (4), $MEGALITH_STORM_EVERY how often (1 s), $MEGALITH_STORM_GOODPUT what the ledger must tell at least, in percent:
+// that depends on the machine.
+#include <signal.h>
+
+#include <chrono>
+#include <random>
+#include <thread>
+
+#include "launched_training.h"
+
+namespace megalith::test {
+namespace {
+
+class Storm : public LaunchedTraining {
+ protected:
+  std::vector<std::string> endless(const std::string& name, const std::string& more) const {
+    const std::string size = std::getenv("MEGALITH_STORM_SECONDS") ? "--hidden-size 128 --seq-length 64 " : "";
+    return pretrain(name, 10000000, "--save-interval 10000000 --lr-decay-style constant " + size + more);
+  }
+  // Of "goodput 97.1% of 60.2 s in 7 starts; seconds: init 1.0, ...".
+  static double told(const std::string& out, const std::string& words) {
+    const size_t line = out.rfind("goodput "), at = out.find(words, line);
+    return line == std::string::npos || at == std::string::npos ? -1 : std::atof(out.c_str() + at + words.size());
+  }
+};
+
+TEST_F(Storm, GoesOnAndKeepsAccountOfItsTime) {
+  using Clock = std::chrono::steady_clock;
+  const int seconds = number_from("MEGALITH_STORM_SECONDS", 4), every = number_from("MEGALITH_STORM_EVERY", 1);
+  const int ranks = 2, goodput = number_from("MEGALITH_STORM_GOODPUT", 0);
+  std::mt19937 random{std::random_device{}()};
+  const std::vector<std::string> flags{
+      "--standalone", "--nproc-per-node", std::to_string(ranks), "--max-restarts", "100000", "--snapshot-steps",
+      "10",           "--log-dir",        *this / "logs"};
+  LaunchRun& run = start(flags, endless("storm", ""));
+  const auto begins = [&] { return count_of(run.err(), " has done iteration "); };
+  const auto began = Clock::now();
+  int kills = 0;
+  for (; Clock::now() - began < std::chrono::seconds(seconds); ++kills) {
+    std::this_thread::sleep_until(began + std::chrono::seconds(every * (kills + 1)));
+    std::vector<pid_t> now;
+    ASSERT_TRUE(run.wait_until([&] { return begins() >= kills && int((now = run.ranks()).size()) == ranks; }))
+        << run.err();
+    kill(now[random() % now.size()], SIGKILL);
+  }
+  ASSERT_TRUE(run.wait_until([&] { return begins() >= kills; })) << run.err();
+  kill(run.pid(), SIGTERM);
+  const Ended e = run.end();
+  ASSERT_EQ(e.code, 0) << e.err;
+  EXPECT_EQ(int(e.lines_with("was ended by SIGKILL").size()), kills) << e.err;
+  const std::string line = e.out.substr(e.out.rfind("goodput "));
+  std::printf("%d kills: %s\n", kills, line.substr(0, line.find('\n')).c_str());
+  EXPECT_EQ(int(told(e.out, " s in ")), kills + 1) << line;
+  double sum = 0;
+  for (const char* state :
+       {"init ", "load ", "train ", "data_wait ", "eval ", "save_stall ", "lost ", "restart ", "idle "})
+    sum += told(e.out, state);
+  EXPECT_NEAR(sum, told(e.out, "% of "), 0.5) << line;
+  EXPECT_GE(told(e.out, "goodput "), goodput) << line;
+  if (std::getenv("MEGALITH_STORM_SECONDS")) {
+    std::printf("%s", e.err.c_str());
+    return;
+  }
+  const int last = saved("storm");
+  const Ended whole = start({"--standalone", "--nproc-per-node", std::to_string(ranks)},
+                            endless("whole", "--exit-interval " + std::to_string(last)))
+                          .end();
+  ASSERT_EQ(whole.code, 0) << whole.err;
+  expect_same_end("whole", "storm", last);
+}
+
+}  // namespace
+}  // namespace megalith::test
