@@ -14,14 +14,15 @@ namespace megalith {
 namespace {
 
 // The pool that the forward reads first is gathered by the update, beside the rest of it: nothing stands before its
-// reader to hide it behind.
+// reader to hide it behind. A pool of one rank, as of experts that no other rank has, is only copied.
 std::vector<Pool> pools_of(const StepSpec& spec, const std::vector<Parameter>& parameters) {
   const bool cut = spec.shard_optimizer && spec.mesh.n(groups::data_context) > 1;
   if (!cut) return {};
   std::vector<Pool> pools = make_pools(spec.mesh, parameters, spec.pool_size, spec.optimizer, spec.mode.precision);
   place_on_host(pools, spec.optimizer);
   for (Pool& pool : pools)
-    pool.late = spec.traffic.overlap_weights && std::ranges::find(pool.members, 0u) == pool.members.end();
+    pool.late = spec.traffic.overlap_weights && spec.mesh.n(pool.reduced) > 1 &&
+                std::ranges::find(pool.members, 0u) == pool.members.end();
   return pools;
 }
 

@@ -54,6 +54,21 @@ TEST(ExpertReport, PartsSaveNothingByMakingAgain) {
   EXPECT_NEAR(whole - parts, 2.0 * 32 * 32 * (4 * 48 + 64) * 4 / (1 << 20), 0.11);
 }
 
+// New weights of experts that no other rank has are put in place by the update, not by each micro-batch.
+TEST(ExpertReport, WeightsOfOneRankAreCopiedOnceAStep) {
+  const Options o = options_of(kMixture +
+                               "--world-size 4 --expert-model-parallel-size 4 --bf16 --use-distributed-optimizer "
+                               "--overlap-param-gather --ddp-bucket-size 1000 ");
+  const PlannedStep step = plan_step(step_spec(o), Memory{});
+  const auto count = [&](const std::string& program, Phase phase, std::string_view op) {
+    return std::ranges::count_if(step.plan.find_program(program)->instructions,
+                                 [&](const Instruction& in) { return in.phase == phase && in.op.name() == op; });
+  };
+  EXPECT_EQ(count("micro-batch", Phase::forward, "put_back"), 0);
+  EXPECT_GT(count("micro-batch", Phase::forward, "wait"), 0);
+  EXPECT_GT(count("last-micro-batch", Phase::update, "put_back"), 0);
+}
+
 // Every way to share experts is planned, with and without room for all rows, and the report tells of it.
 TEST(ExpertReport, DryRunsOfAllLayouts) {
   int planned = 0;
