@@ -14,13 +14,12 @@
 #include "graph/relayout_op.h"
 #include "ops/activate.h"
 #include "ops/swiglu.h"
+#include "passes/end_of_transfer.h"
 #include "passes/pass.h"
 
 namespace megalith {
 
 namespace {
-
-constexpr int kExpertLane = 4;
 
 struct LayerPlace {
   std::string stack;
@@ -134,18 +133,13 @@ class BesideShared {
       const Node& n = g_.nodes[k];
       if (n.phase == Phase::forward) continue;
       const bool reads = std::ranges::any_of(n.ins, [&](Value v) { return late.count(v) > 0; });
-      if (!reads && !(n.phase == Phase::backward && adds_to_gradient(n) && reads_shared(n))) continue;
+      if (!reads && !(n.phase == Phase::backward && adds_to_gradient(g_, n) && reads_shared(n))) continue;
       moved.push_back(k), late.insert(n.outs.begin(), n.outs.end());
     }
     const Node& transfer = g_.nodes[i];
     if (moved.empty() || std::ranges::any_of(transfer.ins, [&](Value v) { return late.count(v) > 0; })) return;
     begin(g_.nodes[i]);
     rearrange(i + 1, moved);
-  }
-
-  bool adds_to_gradient(const Node& n) const {
-    return std::ranges::any_of(
-        n.op.aliases(), [&](const Alias& a) { return a.must && g_.info(n.ins[size_t(a.in)]).role == Role::gradient; });
   }
 
   bool reads_shared(const Node& n) const {
@@ -172,25 +166,9 @@ class BesideShared {
       if (i < g_.nodes.size() && !going.count(i)) nodes.push_back(g_.nodes[i]);
     }
     set_nodes(g_, std::move(nodes));
-    for (const Value v : begun_) end(v);
+    for (const Value v : begun_) end_before_reader(g_, v);
     begun_.clear();
     changed_ |= !moved.empty();
-  }
-
-  // A Wait before the first reader, which all readers then read.
-  void end(Value begun) {
-    std::vector<Node> nodes = std::move(g_.nodes);
-    const size_t maker = size_t(g_.info(begun).node);
-    const auto reads = [&](const Node& n) { return std::ranges::count(n.ins, begun) > 0; };
-    const auto first = std::ranges::find_if(nodes.begin() + i64(maker) + 1, nodes.end(), reads);
-    check(first != nodes.end(), "nobody reads what is gathered for experts");
-    const Value done{int(g_.values.size())};
-    g_.values.push_back(ValueInfo(g_.info(begun)));
-    const Node& transfer = nodes[maker];
-    Node wait{Wait{}, {begun, transfer.ins[0]}, {done}, transfer.phase, transfer.origin};
-    for (auto n = first; n != nodes.end(); ++n) std::ranges::replace(n->ins, begun, done);
-    nodes.insert(first, std::move(wait));
-    set_nodes(g_, std::move(nodes));
   }
 
   Graph& g_;

@@ -54,9 +54,11 @@ int made_again(const AnyOp& op);
 
 // Not among them, as they are the user's choice: transfers between tensor-parallel ranks beside products, and those of
 // tokens to experts and back beside the shared expert. Also those of new weights beside the forward
-// (passes/gather_ahead.h), the last of all as it looks at the order.
+// (passes/gather_ahead.h), the last of all as it looks at the order. overlap_dispatch is for every step in which ranks
+// share experts, behind overlap_experts.
 bool overlap_tensor(Graph& g);
 bool overlap_experts(Graph& g);
+bool overlap_dispatch(Graph& g);  // tokens to experts and back, beside whatever does not need them
 bool gather_ahead(Graph& g);
 
 // Tools for passes: how often each value is read (by nodes, or as an output); replacing every use of the keys; dropping

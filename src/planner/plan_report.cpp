@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "base/mib.h"
@@ -51,10 +52,16 @@ static std::string remake_line(const Plan& plan) {
                                      [](const Program& p) { return p.name == "micro-batch"; });
   if (training == plan.programs.end()) return {};
   const Program& p = *training;
-  std::set<int> repeated;  // buffers: what the backward makes is not kept anyway
+  std::set<int> repeated;    // buffers: what the backward makes is not kept anyway
+  std::map<int, int> given;  // by the forward: an op's first result by its first input
+  const auto backward =
+      std::ranges::find(p.instructions, Phase::backward, &Instruction::phase) - p.instructions.begin();
   for (const Instruction& in : p.instructions) {
+    if (in.phase == Phase::forward && !in.ins.empty()) given.emplace(in.ins[0], in.outs[0]);
     const int y = made_again(in.op);
-    if (y >= 0 && !repeated.count(in.ins[1])) bytes += p.buffers[in.outs[size_t(y)]].bytes;
+    const auto result = y < 0 ? given.end() : given.find(in.ins[1]);
+    const bool kept = result != given.end() && p.buffers[size_t(result->second)].last >= backward;  // for others
+    if (y >= 0 && !kept && !repeated.count(in.ins[1])) bytes += p.buffers[in.outs[size_t(y)]].bytes;
     if (in.phase == Phase::backward && !in.origin.recomputed) repeated.insert(in.outs.begin(), in.outs.end());
   }
   if (bytes == 0) return {};

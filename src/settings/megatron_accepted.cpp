@@ -16,9 +16,11 @@ constexpr Row kAccepted[] = {
      "--moe-hybridep-pad-uneven-dispatch-inputs --moe-permute-fusion-into-hybridep --moe-ncclep-static-shape "
      "--moe-ncclep-zero-copy --moe-dispatch-fwd-dtype= --moe-combine-bwd-dtype= --moe-use-grouped-tensor "
      "--moe-use-legacy-grouped-gemm --moe-single-grouped-bias --moe-single-grouped-weight "
-     "--use-grouped-gemm-for-shared-expert --overlap-moe-expert-parallel-comm "
-     "--overlap-dispatch-backward-with-experts-wgrad --high-priority-a2a-comm-stream "
-     "--ep-overlap-early-attn-memory-release --enable-expert-tensor-parallelism --disable-moe-token-dropping"},
+     "--use-grouped-gemm-for-shared-expert --ep-overlap-early-attn-memory-release "
+     "--enable-expert-tensor-parallelism --disable-moe-token-dropping"},
+    {"tokens travel to experts and back beside all work of their micro-batch that does not need them",
+     "--overlap-moe-expert-parallel-comm --overlap-dispatch-backward-with-experts-wgrad "
+     "--high-priority-a2a-comm-stream"},
     {"attention never holds the s x s matrix here",
      "--use-flash-attn --use-flash-attn-v1 --use-flash-attn-v2 --use-flash-attn-triton --attention-backend= "
      "--flash-attention-version= --no-masked-softmax-fusion --no-create-attention-mask-in-dataloader "

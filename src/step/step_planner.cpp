@@ -224,6 +224,7 @@ void StepPlanner::rewrite_training(const TrainedPiece& built) {
   }
   run(g, of, standard_passes(spec_.traffic.ring), passes_off_);
   if (spec_.traffic.overlap_experts) run(g, of, {{"overlap-experts", overlap_experts}});
+  run(g, of, {{"overlap-dispatch", overlap_dispatch}});
   if (spec_.traffic.overlap_tensor) run(g, of, {{"overlap-tensor", overlap_tensor}});
   if (!in_pipeline() && spec_.optimizer.optimizer_cpu_offload) run(g, of, {stream_state_pass(spec_.optimizer)});
   if (spec_.recompute.granularity != RecomputeConfig::Granularity::none) {

@@ -1,4 +1,5 @@
-// Training steps with transfers to experts beside the shared expert, and without: the same bits.
+// Training steps with transfers to experts beside the shared expert, or beside all that does not need them, and
+// without: the same bits.
 #include <gtest/gtest.h>
 
 #include "tests/models/settings.h"
@@ -29,10 +30,12 @@ TEST(OverlapExperts, gives_the_same_bits) {
             s.recompute = {RecomputeConfig::Granularity::selective, RecomputeConfig::Method::none, 0, {again}};
           const Batch batch = make_batch(s.model, s.documents);
           const StepResult want = step_beside(s, batch);
-          s.overlap_experts = true;
-          const StepResult got = step_beside(s, batch);
-          EXPECT_EQ(got.loss, want.loss);
-          for (const auto& [name, w] : want.after) EXPECT_EQ(max_difference(w, got.after.at(name)), 0) << name;
+          for (const bool shared : {true, false}) {
+            s.overlap_experts = shared, s.overlap_dispatch = true;
+            const StepResult got = step_beside(s, batch);
+            EXPECT_EQ(got.loss, want.loss);
+            for (const auto& [name, w] : want.after) EXPECT_EQ(max_difference(w, got.after.at(name)), 0) << name;
+          }
         }
 }
 

@@ -149,6 +149,7 @@ TrainingGraph build_training(const TrainingSpec& spec) {
 Plan plan_training(const TrainingSpec& spec, TrainingGraph& t) {
   run_passes(t.g, standard_passes(spec.ring), spec.passes_off);
   if (spec.overlap_experts) run_passes(t.g, {{"overlap-experts", overlap_experts}});
+  if (spec.overlap_dispatch) run_passes(t.g, {{"overlap-dispatch", overlap_dispatch}});
   if (spec.recompute.granularity != RecomputeConfig::Granularity::none)
     run_passes(t.g, {recompute_pass(spec.recompute)});
   return plan_memory(spec.mesh,

@@ -30,7 +30,7 @@ struct TrainingSpec {
   bool documents = false;  // positions and document starts come with the data
   bool regather = true;
   bool ring = false;
-  bool overlap_experts = false;
+  bool overlap_experts = false, overlap_dispatch = false;
   std::set<std::string> passes_off = {};
   RecomputeConfig recompute = {};
   bool tally = false;  // all that a mixture can tell

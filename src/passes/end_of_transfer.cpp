@@ -1,0 +1,30 @@
+#include "passes/end_of_transfer.h"
+
+#include <algorithm>
+
+#include "graph/relayout_op.h"
+#include "passes/pass.h"
+
+namespace megalith {
+
+bool adds_to_gradient(const Graph& g, const Node& n) {
+  return std::ranges::any_of(
+      n.op.aliases(), [&](const Alias& a) { return a.must && g.info(n.ins[size_t(a.in)]).role == Role::gradient; });
+}
+
+void end_before_reader(Graph& g, Value begun) {
+  std::vector<Node> nodes = std::move(g.nodes);
+  const size_t maker = size_t(g.info(begun).node);
+  const auto reads = [&](const Node& n) { return std::ranges::count(n.ins, begun) > 0; };
+  const auto first = std::ranges::find_if(nodes.begin() + i64(maker) + 1, nodes.end(), reads);
+  check(first != nodes.end(), "nobody reads what is gathered for experts");
+  const Value done{int(g.values.size())};
+  g.values.push_back(ValueInfo(g.info(begun)));
+  const Node& transfer = nodes[maker];
+  Node wait{Wait{}, {begun, transfer.ins[0]}, {done}, transfer.phase, transfer.origin};
+  for (auto n = first; n != nodes.end(); ++n) std::ranges::replace(n->ins, begun, done);
+  nodes.insert(first, std::move(wait));
+  set_nodes(g, std::move(nodes));
+}
+
+}  // namespace megalith
