@@ -1,0 +1,59 @@
+"""BERT-large or T5-large as transformers trains it with torch.compile: encoder_peer.py bert|t5 BATCH STEPS [small].
+
+A step: forward, backward, clipping and fused AdamW in bf16 autocast with f32 weights, no dropout. Sequences are of 512,
+T5's decoder has 128. The last line is the median time of a step, without the first three. `small` makes both models
+tiny and runs them on the CPU, to try the program."""
+import statistics
+import sys
+import time
+
+import torch
+from transformers import BertConfig, BertForMaskedLM, T5Config, T5ForConditionalGeneration
+
+kind, batch, steps = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
+small = sys.argv[4:] == ["small"]
+device = "cpu" if small else "cuda"
+layers, width, heads, inner, vocab = (2, 64, 2, 128, 512) if small else (24, 1024, 16, 4096, 30592)
+torch.manual_seed(1)
+
+
+def make_bert():
+    config = BertConfig(
+        vocab_size=vocab, hidden_size=width, num_hidden_layers=layers, num_attention_heads=heads,
+        intermediate_size=inner, hidden_dropout_prob=0.0, attention_probs_dropout_prob=0.0)
+    config._attn_implementation = "sdpa"
+    return BertForMaskedLM(config)
+
+
+# v1.1: gated, 64 to a head, inner width 2816.
+def make_t5():
+    return T5ForConditionalGeneration(
+        T5Config(
+            vocab_size=vocab, d_model=width, d_kv=width // heads, d_ff=inner if small else 2816, num_layers=layers,
+            num_heads=heads, dropout_rate=0.0, feed_forward_proj="gated-gelu", decoder_start_token_id=0, pad_token_id=0))
+
+
+model = {"bert": make_bert, "t5": make_t5}[kind]().to(device).train()
+optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
+run = model if small else torch.compile(model)
+# All keys of a sequence are real in these samples, so neither model gets a mask.
+x = torch.randint(0, vocab, (batch, 512), device=device)
+labels = torch.randint(0, vocab, (batch, 512 if kind == "bert" else 128), device=device)
+if kind == "bert":
+    labels[torch.rand(labels.shape, device=device) > 0.15] = -100
+times = []
+for _ in range(steps):
+    if not small:
+        torch.cuda.synchronize()
+    began = time.perf_counter()
+    with torch.autocast(device, torch.bfloat16):
+        loss = run(input_ids=x, labels=labels).loss
+    optimizer.zero_grad(set_to_none=True)
+    loss.backward()
+    torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+    optimizer.step()
+    value = loss.item()
+    times.append(time.perf_counter() - began)
+    print(f"{1e3 * times[-1]:.2f} ms, loss {value:.4f}", flush=True)
+middle = statistics.median(times[3:])
+print(f"{kind}: {1e3 * middle:.2f} ms a step, {x.numel() / middle:.0f} encoder tokens/s")
