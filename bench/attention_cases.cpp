@@ -35,6 +35,37 @@ std::vector<Case> attention_cases() {
   return all;
 }
 
+std::vector<Case> encoder_cases() {
+  struct Size {
+    i64 s, t, b, heads;
+    bool lengths;  // of whole sequences, which only the GPU knows
+    i64 buckets;   // of relative positions
+  };
+  constexpr i64 kLong = i64{1} << 31;  // lengths are random below it
+  std::vector<Case> all;
+  for (const Size& n : {Size{512, 512, 16, 16, false, 0},
+                        {512, 512, 16, 16, true, 0},
+                        {128, 512, 16, 16, true, 0},
+                        {512, 512, 16, 16, true, 32},
+                        {2048, 2048, 4, 16, true, 0}}) {
+    const DType b = DType::bf16;
+    const Type q = of(b, {n.s, n.b, n.heads, 1, 64}), k = of(b, {n.t, n.b, n.heads, 64}), rows = of(DType::i64, {n.b});
+    const Type lse = of(DType::f32, {n.s, n.b, n.heads, 1}), lengths = of(DType::i32, {n.b});
+    AttentionSpec at;
+    at.scale = 0.125, at.causal = false, at.lengths = n.lengths, at.buckets = n.buckets, at.max_distance = 128;
+    std::vector<Type> ins = {q, k, k, rows}, grad_ins = {q, q, k, k, q, lse, rows};
+    for (std::vector<Type>* to : {&ins, &grad_ins}) {
+      if (n.lengths) to->push_back(lengths);
+      if (n.buckets) to->push_back(of(b, {n.heads, 1, n.buckets}));
+    }
+    const std::string size = fmt::format(" all keys s{} t{} b{} {}x64{}{}", n.s, n.t, n.b, n.heads,
+                                         n.lengths ? " lengths" : "", n.buckets ? " relative" : "");
+    all.push_back({"attention" + size, Attention{at}, ins, false, kLong});
+    all.push_back({"attention_grad" + size, AttentionGrad{at}, grad_ins, false, kLong});
+  }
+  return all;
+}
+
 static Type split(Type t, int rotated = 0) {
   t.layout.dims[0].add({groups::context, Order::zigzag, rotated});
   return t;

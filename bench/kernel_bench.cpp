@@ -261,7 +261,7 @@ std::vector<Case> loss_and_update_cases() {
 void run_all(const std::vector<std::string>& parts) {
   Device device(0, "");
   Bench bench(device);
-  for (const auto& cases : {attention_cases(), context_parallel_cases(), ring_cases(), norm_cases(),
+  for (const auto& cases : {attention_cases(), encoder_cases(), context_parallel_cases(), ring_cases(), norm_cases(),
                             elementwise_cases(), loss_and_update_cases(), quantize_cases()})
     for (const Case& c : cases)
       if (parts.empty() || std::any_of(parts.begin(), parts.end(),

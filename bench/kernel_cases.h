@@ -19,6 +19,7 @@ struct Case {
 inline Type of(DType dtype, Shape shape) { return {dtype, shape, whole(int(shape.size()))}; }
 
 std::vector<Case> attention_cases();
+std::vector<Case> encoder_cases();           // BERT's attention, and T5's
 std::vector<Case> context_parallel_cases();  // queries split over context-parallel ranks, keys and values gathered
 std::vector<Case> quantize_cases();
 std::vector<Case> ring_cases();  // one block of keys of a ring
