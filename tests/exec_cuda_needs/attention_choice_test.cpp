@@ -31,6 +31,10 @@ TEST(AttentionChoice, own_kernel_for_the_rest) {
   EXPECT_EQ(reason([](AttentionCase& c) { c.dtype = DType::f32; }),
             "attention: own kernel, because cuDNN has none for f32");
   EXPECT_NE(reason([](AttentionCase& c) { c.alibi = true; }).find("ALiBi"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.relative = c.backward = true; }).find("its gradient"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.relative = c.cut = true; }).find("a part of it"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.relative = true; }).find("too large"), std::string::npos);
+  EXPECT_NE(reason([](AttentionCase& c) { c.lengths = true; }).find("lengths"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.documents = true; }).find("packed documents"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.s = c.t = 1; }).find("one token"), std::string::npos);
   EXPECT_NE(reason([](AttentionCase& c) { c.s = 1; }).find("one token"), std::string::npos);
@@ -100,6 +104,34 @@ TEST(AttentionChoice, backward_on_hopper) {
   EXPECT_EQ(way([](AttentionCase& c) { c.dropout = true; }), Way::own);
   EXPECT_EQ(way([](AttentionCase& c) { c.documents = true; }), Way::own);
   EXPECT_EQ(way([](AttentionCase& c) { c.dtype = DType::f32; }), Way::own);
+}
+
+// Of BERT, and of T5's decoder over the encoder's sequence.
+TEST(AttentionChoice, sequences_that_end_early) {
+  AttentionCase c = kPlain;
+  c.causal = false, c.lengths = true, c.d = 64;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention: cuDNN 9.19 (not causal, sequences end early, bf16, head size 64)");
+  AttentionCase relative = c;
+  relative.relative = true, relative.s = relative.t = 512;
+  EXPECT_EQ(explain(choose_attention(relative), 91900),
+            "attention: cuDNN 9.19 (not causal, sequences end early, relative positions, bf16, head size 64)");
+  c.backward = true;
+  EXPECT_EQ(explain(choose_attention(c), 91900),
+            "attention backward: own kernel for Hopper (not causal, sequences end early, bf16, head size 64)");
+  const auto way = [&](auto change) {
+    AttentionCase other = c;
+    change(other);
+    return choose_attention(other).way;
+  };
+  EXPECT_EQ(way([](AttentionCase& c) { c.lengths = false; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.t = 512; }), Way::hopper);
+  EXPECT_EQ(way([](AttentionCase& c) { c.lengths = false, c.t = 512; }), Way::hopper);
+  EXPECT_EQ(way([](AttentionCase& c) { c.d = 96; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.d = 96, c.t = 512; }), Way::own);
+  EXPECT_EQ(way([](AttentionCase& c) { c.capability = 100; }), Way::cudnn);
+  EXPECT_EQ(way([](AttentionCase& c) { c.dropout = true; }), Way::own);
+  EXPECT_EQ(way([](AttentionCase& c) { c.relative = true; }), Way::own);
 }
 
 TEST(AttentionChoice, blocks_of_a_ring) {

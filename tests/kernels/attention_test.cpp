@@ -38,6 +38,9 @@ TEST(Attention, masks) {
   for (bool lengths : {false, true}) {
     compare(make_case(DType::bf16, {130, 3, 1, 2, 128, 257}, {.causal = false, .lengths = lengths}));
     compare(make_case(DType::bf16, {384, 3, 1, 2, 128}, {.causal = false, .lengths = lengths}));
+    for (i64 d : {64, 96, 128})
+      compare(make_case(DType::bf16, {256, 4, 3, 1, d}, {.causal = false, .lengths = lengths}));
+    compare(make_case(DType::bf16, {96, 4, 3, 1, 64, 300}, {.causal = false, .lengths = lengths}));
   }
 }
 
@@ -127,7 +130,10 @@ static Array packed(const Sizes& n, const Array& q, const Array& k, const Array&
 
 TEST(Attention, packed_gives_the_same_bits) {
   for (DType t : tested_dtypes())
-    for (const AttentionSpec& at : {AttentionSpec{}, {.window = 7}, {.alibi = true, .dropout = 0.2, .starts = true}})
+    for (const AttentionSpec& at : {AttentionSpec{},
+                                    {.window = 7},
+                                    {.alibi = true, .dropout = 0.2, .starts = true},
+                                    {.causal = false, .lengths = true}})
       for (const Sizes& n : {Sizes{33, 2, 2, 3, 8}, {70, 2, 3, 1, 64}, {130, 2, 1, 4, 128}}) {
         const Case c = make_case(t, n, at);
         const auto y = run_checked(Attention{c.at}, c.forward_ins());
@@ -137,6 +143,7 @@ TEST(Attention, packed_gives_the_same_bits) {
         const Array qkv = packed(n, c.q, c.k, c.v);
         std::vector<Array> ins = {qkv, c.rows}, grad_ins = {c.dout, qkv, y[0], y[1], c.rows};
         if (at.starts) ins.push_back(c.starts), grad_ins.push_back(c.starts);
+        if (at.lengths) ins.push_back(c.lengths), grad_ins.push_back(c.lengths);
         const auto packed_y = run_checked(Attention{one}, ins);
         EXPECT_EQ(packed_y[0].x, y[0].x);
         EXPECT_EQ(packed_y[1].x, y[1].x);

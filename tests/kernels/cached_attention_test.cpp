@@ -1,5 +1,6 @@
 // CacheWrite and CachedAttention against their plain definitions.
 #include "kernel_run.h"
+#include "ops/relative_positions.h"
 #include "tests/kernels/alibi.h"
 
 namespace megalith::kernel_tests {
@@ -28,7 +29,11 @@ void attend(const Case& c, const std::vector<Tensor>& in, i64 i, i64 head, doubl
     const double* k = in[1].x.data() + (p * b * g + group) * d;
     double dot = 0;
     for (i64 e = 0; e < d; ++e) dot += q[e] * k[e];
-    score.push_back(dot * c.at.scale + alibi_bias(c.at, slope, p, position));
+    const double bias = c.at.buckets
+                            ? in[4].x[size_t(head % (g * r) * c.at.buckets +
+                                             relative_bucket(p - position, false, c.at.buckets, c.at.max_distance))]
+                            : alibi_bias(c.at, slope, p, position);
+    score.push_back(dot * c.at.scale + bias);
   }
   const double most = *std::ranges::max_element(score);
   double sum = 0;
@@ -42,8 +47,9 @@ void attend(const Case& c, const std::vector<Tensor>& in, i64 i, i64 head, doubl
 
 void expect_definition(const Case& c, DType type) {
   const auto [s, t, b, g, r, d] = c.n;
-  const std::vector<Tensor> in = {random_tensor(type, {s, b, g, r, d}, 1), random_tensor(type, {t, b, g, d}, 2),
-                                  random_tensor(type, {t, b, g, d}, 3), length_of(c.length)};
+  std::vector<Tensor> in = {random_tensor(type, {s, b, g, r, d}, 1), random_tensor(type, {t, b, g, d}, 2),
+                            random_tensor(type, {t, b, g, d}, 3), length_of(c.length)};
+  if (c.at.buckets) in.push_back(random_tensor(type, {g, r, c.at.buckets}, 4));
   const auto slopes = alibi_slopes(g * r);
   std::vector<double> want;
   for (i64 i = 0; i < s; ++i)
@@ -63,6 +69,8 @@ TEST(CachedAttention, is_its_definition) {
       {{5, 64, 1, 2, 3, 16}, 50, {.scale = 0.25, .window = 9}},
       {{2, 50, 2, 2, 3, 256}, 30, {.scale = 0.06, .alibi = true}},
       {{2, 50, 2, 2, 3, 64}, 30, {.scale = 0.12, .alibi = true, .alibi_scaled = true}},
+      {{2, 50, 2, 2, 3, 64}, 30, {.scale = 0.12, .buckets = 12, .max_distance = 24}},
+      {{3, 700, 1, 2, 2, 40}, 650, {.scale = 0.15, .buckets = 32, .max_distance = 128}},
       {{2, 700, 1, 3, 4, 16}, 600, {.scale = 0.25, .alibi = true, .alibi_scaled = true}},
   };
   for (const Case& c : cases)

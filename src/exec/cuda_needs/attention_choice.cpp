@@ -7,6 +7,9 @@ namespace megalith::cuda {
 // gigabytes more.
 constexpr i64 kShortWindow = 8;
 
+// Scores of a head whose biases are written out, for cuDNN.
+constexpr i64 kMostBiased = i64{2048} * 2048;
+
 using PairBlock = AttentionCase::Block;
 
 // Tiles of keys that the kernel for Hopper works on: keys that fill the last up must be hidden by the diagonal.
@@ -14,7 +17,8 @@ constexpr i64 kHopperKeys = 128;
 
 static bool suits_hopper(const AttentionCase& c) {
   if (c.block == PairBlock::whole && c.t % kHopperKeys != 0) return false;
-  return c.backward && c.causal && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
+  const bool masked = c.causal || c.lengths || c.s != c.t;
+  return c.backward && masked && c.capability == 90 && c.window == 0 && (c.d == 64 || c.d == 128);
 }
 
 // Why not by the ways for all of a sequence's keys; empty if nothing speaks against it.
@@ -35,7 +39,10 @@ static std::string objection(const AttentionCase& c) {
   if (c.dropout) return "attention dropout is on and its random numbers are keyed by position";
   if (c.alibi) return "the scores have ALiBi's bias";
   if (c.documents) return "samples are packed documents whose starts only the GPU knows";
-  if (c.lengths) return "the sequences' lengths are known only to the GPU";
+  if (c.relative && c.backward) return "the scores have the bias of relative positions, and its gradient is wanted";
+  if (c.relative && (c.cut || c.s * c.t > kMostBiased))
+    return "the bias of relative positions would be too large, or this rank has a part of it";
+  if (c.lengths && c.causal) return "the scores are causal, and the sequences' lengths are known only to the GPU";
   if (c.s < 2) return "the sequence, or this rank's part of it, is one token";
   if (c.d % 8 != 0) return fmt::format("head size {} is no multiple of 8", c.d);
   if (c.d > widest) return fmt::format("head size {} is above cuDNN's {}", c.d, widest);
@@ -52,9 +59,11 @@ AttentionChoice choose_attention(const AttentionCase& c) {
   const std::string why_not = objection(c);
   if (!why_not.empty()) return {own, "because " + why_not};
   const std::string window = c.window > 0 ? fmt::format(", window {}", c.window) : "";
-  const std::string part = c.s != c.t ? ", a part of the sequence's queries" : "";
-  const std::string seen =
-      c.block == PairBlock::none ? (c.causal ? "causal" : "not causal") + window + part : "a ring's blocks of keys";
+  const std::string part = c.s == c.t ? "" : c.causal ? ", a part of the sequence's queries" : ", another's keys";
+  const std::string lengths =
+      std::string(c.lengths ? ", sequences end early" : "") + (c.relative ? ", relative positions" : "");
+  const std::string seen = c.block == PairBlock::none ? (c.causal ? "causal" : "not causal") + window + part + lengths
+                                                      : "a ring's blocks of keys";
   return {suits_hopper(c) ? hopper : cudnn, fmt::format("{}, {}, head size {}", seen, name_of(c.dtype), c.d)};
 }
 

@@ -14,6 +14,7 @@ struct AttentionCase {
   bool causal = true;
   i64 window = 0;
   bool alibi = false, dropout = false, documents = false, lengths = false;
+  bool relative = false, cut = false;  // relative positions; the sequence's queries lie on several ranks
   bool backward = false;
   // A ring's block of keys: whether the queries that see any of it (s of them, t keys) see it like a sequence's last
   // queries, or all of it; ragged: neither. Its gradients are f32.

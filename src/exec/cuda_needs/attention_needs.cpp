@@ -54,6 +54,11 @@ AttentionSizes hopper_sizes(AttentionSizes z, const SeenBlock& seen) {
   return z;
 }
 
+AttentionSizes hopper_sizes(AttentionSizes z) {
+  if (!z.causal) z.positions = {.n = z.s, .runs = 1, .start = {z.t}};
+  return z;
+}
+
 PartWorkspace part_workspace(const AttentionSizes& z, const SeenBlock& seen) {
   const i64 rows = seen.queries * z.b * z.g * z.r;
   return {aligned(rows * z.d * size_of(DType::bf16)), aligned(rows * i64(sizeof(float)))};

@@ -27,6 +27,9 @@ i64 shortest_run(const std::vector<AttentionPlace>& places);
 AttentionCase case_of_block(AttentionCase whole, const std::optional<SeenBlock>& seen);
 AttentionSizes hopper_sizes(AttentionSizes z, const SeenBlock& seen);
 
+// The same where all queries see all keys of their sequence.
+AttentionSizes hopper_sizes(AttentionSizes z);
+
 // cuDNN's results of a ring's block, then its plan's own bytes.
 struct PartWorkspace {
   i64 o, lse;

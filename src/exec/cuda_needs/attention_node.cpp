@@ -8,12 +8,13 @@ namespace megalith::cuda {
 
 Form::Form(const AttentionSpec& spec, const LocalNode& where, int first, const Type& result)
     : at(spec), site(where), q(first), o(result), sizes(local_shape(where.mesh, result.shape, result.layout)) {
-  check(!at.buckets, "[attention] has no CUDA kernel for relative positions: use --device cpu");
   t = site.in_shape(at.packed() ? q : q + 1)[0];
   check(!at.packed() || (site.in_shape(q)[2] == heads() + 2 * groups() && sizes[0] == t),
         "[attention] packed {} does not hold the {} + 2 * {} heads of {}", to_string(site.ins[size_t(q)]), heads(),
         groups(), to_string(o));
 }
+
+RelativeBuckets Form::buckets() const { return relative_buckets(at, std::max(o.dim(0), k().dim(0)) - 1); }
 
 AttentionCase case_of(const Form& f, bool backward) {
   return {.dtype = f.dtype(),
@@ -26,6 +27,8 @@ AttentionCase case_of(const Form& f, bool backward) {
           .dropout = f.at.dropout > 0,
           .documents = f.at.starts,
           .lengths = f.at.lengths,
+          .relative = f.at.buckets > 0,
+          .cut = f.is_cut(),
           .backward = backward,
           .capability = f.site.gpu.capability};
 }
@@ -60,6 +63,9 @@ AttentionSizes sizes_of(const Form& f) {
                    .keys = f.keys(),
                    .query_heads = int(f.query_heads()),
                    .key_heads = int(f.key_heads())};
+  z.reach = f.buckets().reach;
+  check(z.reach == 0 || z.keys.runs <= 1, "[attention] relative positions of keys in {} runs have no CUDA kernel",
+        z.keys.runs);
   if (at.alibi) {
     check(z.g * z.r <= AttentionSizes::kMaxHeads, "[attention] ALiBi with {} heads on a GPU, at most {}", z.g * z.r,
           AttentionSizes::kMaxHeads);
@@ -86,7 +92,9 @@ CudnnAttention problem_of(const Form& f) {
           .key_heads = f.key_heads(),
           .scale = f.at.scale,
           .window = f.at.window >= f.t ? 0 : f.at.window,
-          .causal = f.at.causal};
+          .causal = f.at.causal,
+          .lengths = f.at.lengths,
+          .bias = f.at.buckets > 0};
 }
 
 std::vector<CudnnAttention> run_problems(const Form& f) {
@@ -96,6 +104,12 @@ std::vector<CudnnAttention> run_problems(const Form& f) {
     out[size_t(i)].s = positions.length(i),
     out[size_t(i)].t = f.at.causal ? positions.start[i] + positions.length(i) : f.t;
   return out;
+}
+
+i64 ends_bytes(const Form& f) { return f.at.lengths ? aligned(2 * f.sizes[1] * i64(sizeof(i32))) : 0; }
+
+i64 biases_bytes(const Form& f) {
+  return f.at.buckets ? aligned(f.heads() * f.sizes[0] * f.t * size_of(DType::bf16)) : 0;
 }
 
 i64 stats_bytes(const Form& f) { return aligned(f.sizes[0] * f.sizes[1] * f.heads() * i64(sizeof(float))); }

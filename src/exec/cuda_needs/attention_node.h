@@ -3,6 +3,7 @@
 #include "exec/cuda_needs/attention_needs.h"
 #include "exec/cuda_needs/cudnn_problem.h"
 #include "exec/cuda_needs/local_node.h"
+#include "exec/cuda_needs/relative_buckets.h"
 #include "ops/attention.h"
 
 namespace megalith::cuda {
@@ -30,6 +31,7 @@ struct Form {
   std::vector<AttentionPlace> places() const { return places_of(site.mesh, o, k()); }
   bool is_cut() const { return sizes[0] < o.dim(0); }        // over several places
   Indices keys() const { return indices_of(site, k(), 0); }  // positions
+  RelativeBuckets buckets() const;
 };
 
 AttentionCase case_of(const Form& f, bool backward);
@@ -38,6 +40,8 @@ CudnnAttention problem_of(const Form& f);
 
 // Of the forward, one for each run of positions: what its causal queries see ends with the run.
 std::vector<CudnnAttention> run_problems(const Form& f);
+i64 ends_bytes(const Form& f);    // of sequences that end early
+i64 biases_bytes(const Form& f);  // of all scores of a sample
 i64 stats_bytes(const Form& f);
 
 // cuDNN's deterministic backward (before 9.25, on Hopper) keeps all of dS: s x s elements a head. So one run of the

@@ -10,9 +10,24 @@ i64 attention_stats_bytes(const AttentionSizes& z) {
   return aligned(i64(z.s) * z.b * z.g * z.r * i64(sizeof(QueryNumbers)));
 }
 
+i64 attention_spans_bytes(const AttentionSizes& z) {
+  return i64(tiles_of(z.positions, walked(z.dtype == DType::f32))) * z.b * i64(sizeof(Span));
+}
+
+RelativeSpace relative_space(const AttentionSizes& z) {
+  if (z.reach == 0) return {};
+  constexpr int kLargest = 128, kStrip = 16;  // queries of any kernel's largest tile
+  const int distances = 2 * z.reach + 1, strips = tiles_of(z.positions, kLargest) * (kLargest / kStrip);
+  const i64 heads = i64(z.g) * z.r, row = distances * i64(sizeof(float));
+  return {distances, strips, aligned(heads * row), aligned(z.b * heads * strips * row), aligned(heads * row)};
+}
+
+i64 attention_workspace(const AttentionSizes& z) { return relative_space(z).bias; }
+
 i64 attention_grad_workspace(const AttentionSizes& z) {
-  const int size = walked(z.dtype == DType::f32);
-  return attention_stats_bytes(z) + i64(tiles_of(z.positions, size)) * z.b * i64(sizeof(Span));
+  const i64 own = attention_stats_bytes(z) + attention_spans_bytes(z);
+  const RelativeSpace at = relative_space(z);
+  return z.reach == 0 ? own : aligned(own) + at.bias + at.sums + at.heads_sums;
 }
 
 i64 hopper_tiles(const AttentionSizes& z) { return i64(z.b) * z.g * z.r * hopper_query_tiles(z); }

@@ -13,6 +13,7 @@ struct AttentionSizes {
   bool causal = true;
   int window = 0;
   bool alibi = false, alibi_scaled = false, dropout = false;
+  int reach = 0;  // of relative positions: farther keys have the bias of this distance; 0: there are none
   u64 seed = 0, drop_below = 0;            // an element is dropped if its hash >> 11 is below it
   float keep_scale = 1;                    // 1 / (1 - p)
   Indices positions, groups, heads, keys;  // positions: of queries; keys: of keys
@@ -42,7 +43,16 @@ struct QueryNumbers {
 struct Span {
   int low, high;
 };
+// With relative positions also: the biases of all heads, [g, r, distances]; gradients of these by each strip of 16
+// queries, [b, g, r, strips, distances], and their sums.
+struct RelativeSpace {
+  int distances, strips;
+  i64 bias, sums, heads_sums;  // bytes, in this order
+};
+RelativeSpace relative_space(const AttentionSizes& z);
+i64 attention_workspace(const AttentionSizes& z);
 i64 attention_stats_bytes(const AttentionSizes& z);
+i64 attention_spans_bytes(const AttentionSizes& z);
 i64 attention_grad_workspace(const AttentionSizes& z);
 
 // The kernels for Hopper: queries of a tile; tiles of all heads; blocks that make the queries' statistics. Bytes of the

@@ -9,6 +9,8 @@ std::string to_string(const CudnnAttention& p) {
                                  p.d, p.all_b, p.all_g, p.query_heads, p.key_heads);
   if (p.window > 0) text += fmt::format(" window {}", p.window);
   if (!p.causal) text += " all keys";
+  if (p.lengths) text += " of sequences that end early";
+  if (p.bias) text += " biased";
   if (p.backward) text += p.deterministic ? " backward" : " backward, any order";
   return text;
 }

@@ -14,8 +14,10 @@ struct CudnnAttention {
   i64 all_b = 0, all_g = 0;
   i64 query_heads = 0, key_heads = 0;  // in a row of q's and dq's tensor, and of k, v, dk, dv's
   double scale = 1;
-  i64 window = 0;      // 0: none
-  bool causal = true;  // else every query sees every key
+  i64 window = 0;        // 0: none
+  bool causal = true;    // else every query sees every key
+  bool lengths = false;  // of its sequence, which may end early
+  bool bias = false;     // of all scores, the same for all samples
   bool backward = false;
   bool deterministic = true;  // of the backward: the same bits every run
   auto operator<=>(const CudnnAttention&) const = default;

@@ -96,15 +96,17 @@ i64 bytes(const LayerNormGrad& op, const Asked& a) { return norm_bytes(op, a, tr
 
 i64 own_bytes(const Attention& op, const Asked& a) {
   const Form f(op.at, a.node, 0, a.node.outs[0]);
-  if (choose_attention(case_of(f, false)).way != Way::cudnn) return 0;
-  if (f.is_cut()) return stats_bytes(f) + kForwardPlanBytes;
+  const i64 own = attention_workspace(sizes_of(f));
+  if (choose_attention(case_of(f, false)).way != Way::cudnn) return own;
+  const i64 inputs = ends_bytes(f) + biases_bytes(f) + stats_bytes(f);
+  if (f.is_cut()) return inputs + kForwardPlanBytes;
   i64 most = 0;
   for (const CudnnAttention& problem : run_problems(f)) {
     const std::optional<i64> plan = a.library.attention(problem);
-    if (!plan) return 0;
+    if (!plan) return own;
     most = std::max(most, *plan);
   }
-  return stats_bytes(f) + most;
+  return inputs + most;
 }
 
 i64 own_bytes(const AttentionGrad& op, const Asked& a) {
@@ -114,7 +116,7 @@ i64 own_bytes(const AttentionGrad& op, const Asked& a) {
     const CudnnAttention part = grad_part(f);
     const std::optional<i64> plan = a.library.attention(part);
     if (plan && *plan <= a.node.gpu.memory / kMostShare)
-      return grad_runs(problem_of(f), part) * grad_stats_bytes(part) + *plan;
+      return ends_bytes(f) + grad_runs(problem_of(f), part) * grad_stats_bytes(part) + *plan;
   }
   return grad_need(way == Way::hopper ? way : Way::own, sizes_of(f), f.places());
 }
@@ -140,9 +142,10 @@ i64 bytes(const AttentionGrad& op, const Asked& a) { return padded_bytes(op, a);
 i64 bytes(const AttentionPart& op, const Asked& a) { return padded_bytes(op, a); }
 i64 bytes(const AttentionPartGrad& op, const Asked& a) { return padded_bytes(op, a); }
 
-i64 bytes(const CachedAttention&, const Asked& a) {
-  const Shape q = a.node.in_shape(0);
-  return cached_attention_workspace(q[0] * q[1] * q[2] * q[3], a.node.in_shape(1)[0], q[4]);
+i64 bytes(const CachedAttention& op, const Asked& a) {
+  const Shape q = a.node.in_shape(0), k = a.node.in_shape(1);
+  const i64 biases = q[2] * q[3] * relative_buckets(op.at, k[0] - 1).distances();
+  return cached_attention_workspace(q[0] * q[1] * q[2] * q[3], k[0], q[4]) + biases * i64(sizeof(float));
 }
 
 i64 bytes(const EmbeddingGrad&, const Asked& a) {

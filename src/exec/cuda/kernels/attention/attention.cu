@@ -50,7 +50,8 @@ __device__ void softmax_step(Sums<N>& c, Softmax& state, float (&shrink)[2]) {
   for (int i = 0; i < 2; ++i) state.sum[i] = state.sum[i] * shrink[i] + sum[i];
 }
 
-template <class T, int D>
+// kRelative: with the bias of relative positions, by kernels of their own, as others have no registers left for it.
+template <class T, int D, bool kRelative>
 struct Attend {
   static constexpr int kN = kKeys<T>, kM = 16 * kQueryWarps<T>;
   const AttentionSizes& z;
@@ -95,8 +96,8 @@ struct Attend {
       Sums<kN> c;
       float shrink[2];
       product_of_rows<D, kN>(c, queries + warp_id() * 16 * kRow<T, D>, k);
-      to_scores(
-          z, head, c, [&](int j, int e) { return first + column_of(j, e); },
+      to_scores<kRelative>(
+          z, head, x.bias, c, [&](int j, int e) { return first + column_of(j, e); },
           [&](int, int e) { return q.position[e / 2]; });
       if (has_hidden(at, lows, last_key(z, tile.position, end))) hide(q, at, c);
       softmax_step<kN>(c, state, shrink);
@@ -152,11 +153,11 @@ struct Attend {
 };
 
 // The last queries first: they see most keys.
-template <class T, int D>
+template <class T, int D, bool kRelative>
 __global__ void __launch_bounds__(32 * kQueryWarps<T>, D <= 64 ? 2 : 1)
     attention_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionBuffers x) {
   extern __shared__ __align__(16) unsigned char memory[];
-  using A = Attend<T, D>;
+  using A = Attend<T, D, kRelative>;
   const Head head{int(blockIdx.z), int(blockIdx.y) / z.r, int(blockIdx.y) % z.r};
   T* queries = reinterpret_cast<T*>(memory);
   T* keys = queries + A::kM * kRow<T, D>;
@@ -172,12 +173,15 @@ __global__ void __launch_bounds__(32 * kQueryWarps<T>, D <= 64 ? 2 : 1)
 
 template <class F>
 void with_kernel(const AttentionSizes& z, F&& f) {
-  const auto sized = [&]<class T>() {
-    if (z.d <= 64) return f.template operator()<T, 64>();
-    if (z.d <= 128) return f.template operator()<T, 128>();
-    return f.template operator()<T, 256>();
+  const auto sized = [&]<class T, bool kRelative>() {
+    if (z.d <= 64) return f.template operator()<T, 64, kRelative>();
+    if (z.d <= 128) return f.template operator()<T, 128, kRelative>();
+    return f.template operator()<T, 256, kRelative>();
   };
-  z.dtype == DType::f32 ? sized.template operator()<float>() : sized.template operator()<bfloat>();
+  const auto typed = [&]<class T>() {
+    z.reach > 0 ? sized.template operator()<T, true>() : sized.template operator()<T, false>();
+  };
+  z.dtype == DType::f32 ? typed.template operator()<float>() : typed.template operator()<bfloat>();
 }
 
 constexpr int kSquare = 32;
@@ -200,18 +204,19 @@ __global__ void transpose_kernel(Transpose n, const float* from, float* to) {
 
 i64 attention_shared_bytes(const AttentionSizes& z) {
   i64 bytes = 0;
-  with_kernel(z, [&]<class T, int D>() { bytes = shared_bytes<T, D>(z.stages); });
+  with_kernel(z, [&]<class T, int D, bool>() { bytes = shared_bytes<T, D>(z.stages); });
   return bytes;
 }
 
 void launch(const AttentionSizes& z, const AttentionBuffers& x, cudaStream_t stream) {
   if (z.s == 0 || z.b == 0 || z.g == 0 || z.r == 0) return;
-  with_kernel(z, [&]<class T, int D>() {
+  with_kernel(z, [&]<class T, int D, bool kRelative>() {
     const int bytes = int(shared_bytes<T, D>(z.stages));
-    check_cuda(cudaFuncSetAttribute(attention_kernel<T, D>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
-               "[attention] shared memory");
+    check_cuda(
+        cudaFuncSetAttribute(attention_kernel<T, D, kRelative>, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes),
+        "[attention] shared memory");
     const dim3 grid(unsigned(tiles_of(z.positions, 16 * kQueryWarps<T>)), unsigned(z.g * z.r), unsigned(z.b));
-    attention_kernel<T, D><<<grid, 32 * kQueryWarps<T>, size_t(bytes), stream>>>(z, x);
+    attention_kernel<T, D, kRelative><<<grid, 32 * kQueryWarps<T>, size_t(bytes), stream>>>(z, x);
   });
   check_launch("[attention] launch");
 }

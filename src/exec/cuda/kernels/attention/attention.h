@@ -13,6 +13,7 @@ struct AttentionBuffers {
   void* o;
   float* lse;
   const float *o_before = nullptr, *lse_before = nullptr;  // of keys seen before; results may lie over them
+  const float* bias = nullptr;                             // of relative positions, as spread_biases() makes it
 };
 
 struct AttentionGradBuffers {
@@ -22,6 +23,9 @@ struct AttentionGradBuffers {
   const i32 *starts, *lengths;  // or null
   void *dq, *dk, *dv;
   std::byte* workspace;
+  const float* bias = nullptr;  // as in AttentionBuffers
+  float* bias_grads = nullptr;  // [b, g, r, strips, distances], zeros: gradients of it
+  int strips = 0;               // of 16 queries
 };
 
 // Bytes of shared memory that a block of the forward, or of the hungriest backward kernel, asks for.

@@ -14,6 +14,7 @@ Pointers::Pointers(const Form& f)
     : packed(f.at.packed()),
       starts_at(f.at.starts ? 1 : 0),
       lengths_at(f.at.lengths ? f.at.lengths_at() : 0),
+      table_at(f.at.buckets ? f.at.table_at() : 0),
       inputs(f.inputs()) {
   const i64 head = f.sizes[4] * size_of(f.dtype());
   keys = f.heads() * head, values = keys + f.groups() * head;

@@ -23,8 +23,8 @@ void choose_stages(AttentionSizes& z, const Device& device, i64 (*bytes)(const A
 // What of a Form a kernel needs when it runs.
 struct Pointers {
   bool packed;
-  int starts_at, lengths_at;  // of the inputs from rows on; 0: not there
-  i64 keys, values;           // bytes from q to them, if packed
+  int starts_at, lengths_at, table_at;  // of the inputs from rows on; 0: not there
+  i64 keys, values;                     // bytes from q to them, if packed
   int inputs;
 
   explicit Pointers(const Form& f);
@@ -33,6 +33,9 @@ struct Pointers {
   const i64* rows(const Args& a, int first) const { return a.in<i64>(first); }  // first: the index of rows
   const i32* starts(const Args& a, int first) const { return starts_at ? a.in<i32>(first + starts_at) : nullptr; }
   const i32* lengths(const Args& a, int first) const { return lengths_at ? a.in<i32>(first + lengths_at) : nullptr; }
+  const std::byte* table(const Args& a, int first) const {
+    return table_at ? a.ins[size_t(first + table_at)] : nullptr;
+  }
   AttentionGradBuffers grad_buffers(const Args& a) const;
 };
 

@@ -45,12 +45,15 @@ __global__ void starts_kernel(const __grid_constant__ AttentionSizes z, const i3
 
 template <class F>
 void with_kernel(const AttentionSizes& z, F&& f) {
-  const auto sized = [&]<class T>() {
-    if (z.d <= 64) return f.template operator()<T, 64>();
-    if (z.d <= 128) return f.template operator()<T, 128>();
-    return f.template operator()<T, 256>();
+  const auto sized = [&]<class T, bool kRelative>() {
+    if (z.d <= 64) return f.template operator()<T, 64, kRelative>();
+    if (z.d <= 128) return f.template operator()<T, 128, kRelative>();
+    return f.template operator()<T, 256, kRelative>();
   };
-  z.dtype == DType::f32 ? sized.template operator()<float>() : sized.template operator()<bfloat>();
+  const auto typed = [&]<class T>() {
+    z.reach > 0 ? sized.template operator()<T, true>() : sized.template operator()<T, false>();
+  };
+  z.dtype == DType::f32 ? typed.template operator()<float>() : typed.template operator()<bfloat>();
 }
 
 template <class T>
@@ -69,24 +72,27 @@ void allow_shared(const void* kernel, i64 bytes) {
              "[attention_grad] shared memory");
 }
 
-template <class T, int D>
+template <class T, int D, bool kRelative>
 void launch_grads(const AttentionSizes& z, const AttentionGradBuffers& x, const Workspace& w, cudaStream_t stream) {
   const int chunks = (z.d + kChunk<D> - 1) / kChunk<D>;
-  const i64 dq = dq_bytes<T, D>(z.stages), dkv = dkv_bytes<T, D>(z.stages);
-  allow_shared(reinterpret_cast<const void*>(query_grad_kernel<T, D>), dq);
-  allow_shared(reinterpret_cast<const void*>(key_grad_kernel<T, D>), dkv);
+  const i64 dq = dq_bytes<T, D>(z.stages, kRelative), dkv = dkv_bytes<T, D>(z.stages);
+  allow_shared(reinterpret_cast<const void*>(query_grad_kernel<T, D, kRelative>), dq);
+  allow_shared(reinterpret_cast<const void*>(key_grad_kernel<T, D, kRelative>), dkv);
   const dim3 queries(unsigned(tiles_of(z.positions, 16 * kQueryWarps<T, D>) * chunks), unsigned(z.g * z.r),
                      unsigned(z.b));
-  query_grad_kernel<T, D><<<queries, 32 * kQueryWarps<T, D>, size_t(dq), stream>>>(z, x, w);
+  query_grad_kernel<T, D, kRelative><<<queries, 32 * kQueryWarps<T, D>, size_t(dq), stream>>>(z, x, w);
   const dim3 keys(unsigned(tiles_of(z.keys, 16 * kKeyWarps) * chunks), unsigned(z.g), unsigned(z.b));
-  key_grad_kernel<T, D><<<keys, 32 * kKeyWarps, size_t(dkv), stream>>>(z, x, w, tiles_of(z.positions, kWalked<T>));
+  key_grad_kernel<T, D, kRelative>
+      <<<keys, 32 * kKeyWarps, size_t(dkv), stream>>>(z, x, w, tiles_of(z.positions, kWalked<T>));
 }
 
 }  // namespace
 
 i64 attention_grad_shared_bytes(const AttentionSizes& z) {
   i64 bytes = 0;
-  with_kernel(z, [&]<class T, int D>() { bytes = std::max(dq_bytes<T, D>(z.stages), dkv_bytes<T, D>(z.stages)); });
+  with_kernel(z, [&]<class T, int D, bool kRelative>() {
+    bytes = std::max(dq_bytes<T, D>(z.stages, kRelative), dkv_bytes<T, D>(z.stages));
+  });
   return bytes;
 }
 
@@ -95,9 +101,9 @@ void launch(const AttentionSizes& z, const AttentionGradBuffers& x, cudaStream_t
   const Workspace w{reinterpret_cast<QueryStats*>(x.workspace),
                     reinterpret_cast<Span*>(x.workspace + attention_stats_bytes(z))};
   check(z.s > 0 && z.r > 0, "[attention_grad] no queries for {} keys", z.t);
-  with_kernel(z, [&]<class T, int D>() {
+  with_kernel(z, [&]<class T, int D, bool kRelative>() {
     prepare_stats<T>(z, x, w, stream);
-    launch_grads<T, D>(z, x, w, stream);
+    launch_grads<T, D, kRelative>(z, x, w, stream);
   });
   check_launch("[attention_grad] launch");
 }

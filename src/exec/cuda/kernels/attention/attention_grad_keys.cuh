@@ -20,7 +20,7 @@ constexpr i64 dkv_bytes(int stages) {
          stages * i64(sizeof(WalkedQueries<kN>)) + kKeyWarps * kStashBytes<T, kN>;
 }
 
-template <class T, int D>
+template <class T, int D, bool kRelative>
 struct KeyGrad {
   static constexpr int kN = kWalked<T>, kM = 16 * kKeyWarps, kW = kChunk<D>;
   const AttentionSizes& z;
@@ -86,7 +86,7 @@ struct KeyGrad {
     const int mine = first + warp_id() * 16 - tile.position;  // the warp's first key, seen from the tile's first query
     const auto key = [&](int, int e) { return first + warp_id() * 16 + row_of(e); };
     const auto query = [&](int j, int e) { return tile.position + column_of(j, e); };
-    to_scores(z, head(item), p, key, query);
+    to_scores<kRelative>(z, head(item), x.bias, p, key, query);
     if (masked) hide(q, mine, tile.position, p);
 #pragma unroll
     for (int j = 0; j < kN / 8; ++j)
@@ -149,12 +149,12 @@ struct KeyGrad {
   }
 };
 
-template <class T, int D>
+template <class T, int D, bool kRelative>
 __global__ void __launch_bounds__(32 * kKeyWarps, kBlocks<D>)
     key_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                     const __grid_constant__ Workspace w, int tiles) {
   extern __shared__ __align__(16) unsigned char memory[];
-  using A = KeyGrad<T, D>;
+  using A = KeyGrad<T, D, kRelative>;
   const int chunks = (z.d + A::kW - 1) / A::kW, block = int(blockIdx.x);
   T* keys = reinterpret_cast<T*>(memory);
   T* queries = keys + 2 * A::kM * kRow<T, D>;

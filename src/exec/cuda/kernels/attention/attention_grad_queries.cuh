@@ -1,16 +1,19 @@
 // dq of attention_grad.cu: a block has a tile of queries and walks the keys that they see.
 #pragma once
 #include "exec/cuda/kernels/attention/attention_grad.cuh"
+#include "exec/cuda/kernels/attention/attention_grad_distances.cuh"
 
 namespace megalith::cuda::gradient {
 
 template <class T, int D>
-constexpr i64 dq_bytes(int stages) {
+constexpr i64 dq_bytes(int stages, bool relative) {
   constexpr int kWarps = kQueryWarps<T, D>, kN = kWalked<T>;
-  return (2 * 16 * kWarps + 2 * stages * kN) * i64(kRow<T, D>) * i64(sizeof(T)) + kWarps * kStashBytes<T, kN>;
+  return (2 * 16 * kWarps + 2 * stages * kN) * i64(kRow<T, D>) * i64(sizeof(T)) + kWarps * kStashBytes<T, kN> +
+         (relative ? kWarps * DistanceSums::kStashBytes : 0);
 }
 
-template <class T, int D>
+// kRelative: there are relative positions, of whose biases it also makes the gradients.
+template <class T, int D, bool kRelative>
 struct QueryGrad {
   static constexpr int kN = kWalked<T>, kM = 16 * kQueryWarps<T, D>, kW = kChunk<D>;
   const AttentionSizes& z;
@@ -20,7 +23,16 @@ struct QueryGrad {
   AttentionTile tile;
   int chunk;
   T *queries, *keys;  // shared: q and do [2, kM, D]; k and v [stages, 2, kN, D]
-  float* stash;
+  float *stash, *diagonals;
+
+  // Of one warp; the blocks of other chunks see the same scores.
+  __device__ bool sums_distances() const { return kRelative && chunk == 0; }
+  __device__ DistanceSums distance_sums() const {
+    const i64 row = (i64(head.b) * z.g + head.g) * z.r + head.r;
+    const int strip = int(gridDim.x - 1 - blockIdx.x) / chunks(z) * kQueryWarps<T, D> + warp_id();
+    return {diagonals, x.bias_grads + (row * x.strips + strip) * (2 * z.reach + 1) + z.reach, z.reach};
+  }
+  static __device__ int chunks(const AttentionSizes& z) { return (z.d + kW - 1) / kW; }
 
   __device__ void load_queries() const {
     const i64 from = query_row(z, head, tile.local) * z.d, out = output_row(z, head, tile.local) * z.d;
@@ -42,8 +54,8 @@ struct QueryGrad {
   __device__ void dscores(const LaneQueries& q, const QueryStats (&stats)[2], const KeyTiles<kN>& at, bool masked,
                           Sums<kN>& c, Sums<kN>& d) const {
     const int first = at.first;
-    to_scores(
-        z, head, c, [&](int j, int e) { return first + column_of(j, e); },
+    to_scores<kRelative>(
+        z, head, x.bias, c, [&](int j, int e) { return first + column_of(j, e); },
         [&](int, int e) { return q.position[e / 2]; });
     if (masked) hide(q, at, c);
     if (z.dropout) {
@@ -65,6 +77,7 @@ struct QueryGrad {
     const QueryStats stats[2] = {lane_stats(0), lane_stats(1)};
     KeyTiles<kN> at(z.keys, lows.low, last_key(z, tile.position + tile.count - 1, end));
     Sums<kW> dq = {};
+    DistanceSums distances = distance_sums();
     int stage = 0;
     load_queries();
     if (!at.done()) load_keys(at, 0);
@@ -77,6 +90,7 @@ struct QueryGrad {
       product_of_rows<D, kN>(c, mine, k);
       product_of_rows<D, kN>(d, mine + kM * kRow<T, D>, k + kN * kRow<T, D>);
       dscores(q, stats, at, has_hidden(at, lows, last_key(z, tile.position, end)), c, d);
+      if (sums_distances()) distances.add<kN>(c, at.first - tile.position - 16 * warp_id());
       add_product<D, kW, kN>(dq, c, k + chunk * kW, stash);
       at.next();
       if (z.stages == 2) {
@@ -87,6 +101,7 @@ struct QueryGrad {
       }
     }
     wait_for_copies();
+    if (sums_distances()) distances.finish();
 #pragma unroll
     for (int i = 0; i < 2; ++i) {
       const int row = warp_id() * 16 + row_of(2 * i);
@@ -95,16 +110,17 @@ struct QueryGrad {
   }
 };
 
-template <class T, int D>
+template <class T, int D, bool kRelative>
 __global__ void __launch_bounds__(32 * kQueryWarps<T, D>, kBlocks<D>)
     query_grad_kernel(const __grid_constant__ AttentionSizes z, const __grid_constant__ AttentionGradBuffers x,
                       const __grid_constant__ Workspace w) {
   extern __shared__ __align__(16) unsigned char memory[];
-  using A = QueryGrad<T, D>;
-  const int chunks = (z.d + A::kW - 1) / A::kW, block = int(gridDim.x - 1 - blockIdx.x);
+  using A = QueryGrad<T, D, kRelative>;
+  const int chunks = A::chunks(z), block = int(gridDim.x - 1 - blockIdx.x);
   T* queries = reinterpret_cast<T*>(memory);
   T* keys = queries + 2 * A::kM * kRow<T, D>;
   float* stash = reinterpret_cast<float*>(keys + z.stages * 2 * A::kN * kRow<T, D>);
+  float* diagonals = stash + kQueryWarps<T, D> * kStashBytes<T, A::kN> / 4;
   A{z,
     x,
     w,
@@ -113,7 +129,8 @@ __global__ void __launch_bounds__(32 * kQueryWarps<T, D>, kBlocks<D>)
     block % chunks,
     queries,
     keys,
-    stash + warp_id() * kStashBytes<T, A::kN> / 4}();
+    stash + warp_id() * kStashBytes<T, A::kN> / 4,
+    diagonals + warp_id() * DistanceSums::kStashBytes / 4}();
 }
 
 }  // namespace megalith::cuda::gradient

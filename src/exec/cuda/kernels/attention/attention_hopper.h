@@ -1,5 +1,6 @@
-// Attention backward for Hopper's tensor cores (bf16, causal, head size 64 or 128, nothing else; all queries or any
-// runs of them; keys from position 0 on). It has five products and the same bits every run, without dS in memory. Of
+// Attention backward for Hopper's tensor cores (bf16, head size 64 or 128, nothing else; causal, all queries or any
+// runs of them, keys from position 0 on; or all keys of sequences that may end early: queries lie behind them then). It
+// has five products and the same bits every run, without dS in memory. Of
 //   P = exp(scale q k^T - lse)    dS = P * (do v^T - D)    D = sum_d do * o
 // a block has a tile of a group's keys and walks the queries of all the group's heads: it sums dv = P^T do and dk =
 // scale dS^T q in registers. It adds its part of dq = scale dS k to f32 sums in memory, where the blocks take turns in

@@ -123,6 +123,18 @@ struct Sums {
       for (int e = 0; e < 4; ++e)
         if (ahead + e / 2 * 8 > 8 * j + lane().column + e % 2) s[4 * j + e] = -INFINITY;
   }
+  // Hides keys from number `seen` of the warpgroup's on.
+  __device__ static void hide_end(float (&s)[kQueries / 2], int seen) {
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      if (lane().row + 8 * half >= seen)
+#pragma unroll
+        for (int j = 0; j < kQueries / 8; ++j) s[4 * j + 2 * half] = s[4 * j + 2 * half + 1] = -INFINITY;
+  }
+  // Keys of a sample's sequence.
+  __device__ int end_of(const Work::Item& it) const {
+    return !kPlain && x.lengths ? min(z.t, x.lengths[it.group / z.g]) : z.t;
+  }
   // What sums begin with: a number of each query.
   __device__ static void begin_with(float (&c)[kQueries / 2], const float* x) {
 #pragma unroll
@@ -168,9 +180,10 @@ struct Sums {
     rows.add_multiplied(c, tile_factor(b));
     commit_products();
   }
-  // s becomes the probabilities, p they as a factor. `ahead`: as hide() has it.
-  __device__ void probabilities(float (&s)[kQueries / 2], unsigned (&p)[kQueries / 16][4], int ahead) const {
+  // s becomes the probabilities, p they as a factor. `ahead`: as hide() has it; `seen`: as hide_end().
+  __device__ void probabilities(float (&s)[kQueries / 2], unsigned (&p)[kQueries / 16][4], int ahead, int seen) const {
     const float scale = z.scale * kLog2E;
+    if (!kPlain && seen < 64) hide_end(s, seen);
     if (ahead - lane().row + 63 > 0) hide(s, ahead);
 #pragma unroll
     for (int n = 0; n < kQueries / 2; ++n) s[n] = exp2_fast(s[n] * scale);
@@ -190,7 +203,7 @@ struct Sums {
                       Stage& stage, Step& step, float (&dk)[D / 2], float (&dv)[D / 2]) const {
     const Rows k(keys, mine * 64), v(values, mine * 64);
     const u64 k_box = factor(shared_address(keys + mine % kBoxes * kKeys * 64), 0);
-    const int start = it.tile * kKeys + mine * 64;
+    const int start = it.tile * kKeys + mine * 64, seen = end_of(it) - start;
     float s[kQueries / 2], d[kQueries / 2];  // of one tile of queries; d then holds dq
     unsigned p[kQueries / 16][4], ds[kQueries / 16][4];
     pin(dk), pin(dv);
@@ -206,7 +219,7 @@ struct Sums {
       if (handed) arrive(&at.dq_full[adder]);
       wait_for_products<1>();
       pin(s);
-      probabilities(s, p, start + lane().row - at.position[i]);
+      probabilities(s, p, start + lane().row - at.position[i], seen);
       begin_sums(dv, p, at.dout[i]);
       wait_for_products<1>();
       pin(d);

@@ -88,14 +88,22 @@ __device__ inline float keep_factor(const AttentionSizes& z, u64 query_hash, int
   return (mix(query_hash, u64(key)) >> 11) < z.drop_below ? 0.0f : z.keep_scale;
 }
 
-// Products of queries and keys to scores, times log2(e). key(j, e), query(j, e): their positions.
-template <int N, class K, class Q>
-__device__ void to_scores(const AttentionSizes& z, const Head& h, float (&c)[N][4], K key, Q query) {
+// Products of queries and keys to scores, times log2(e). key(j, e), query(j, e): their positions. kRelative: bias is
+// that of relative positions.
+template <bool kRelative, int N, class K, class Q>
+__device__ void to_scores(const AttentionSizes& z, const Head& h, const float* bias, float (&c)[N][4], K key, Q query) {
   const float scale = z.scale * kLog2E;
 #pragma unroll
   for (int j = 0; j < N; ++j)
 #pragma unroll
     for (int e = 0; e < 4; ++e) c[j][e] *= scale;
+  if constexpr (kRelative) {
+    const float* of_head = bias + (h.g * z.r + h.r) * (2 * z.reach + 1) + z.reach;
+#pragma unroll
+    for (int j = 0; j < N; ++j)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) c[j][e] += of_head[min(max(key(j, e) - query(j, e), -z.reach), z.reach)];
+  }
   if (!z.alibi) return;
   const float slope = z.slopes[h.g * z.r + h.r], by = z.alibi_scaled ? scale : slope * kLog2E;
 #pragma unroll

@@ -2,6 +2,7 @@
 #include "exec/cuda/kernels/attention/cached_attention.h"
 
 #include "exec/cuda/kernel.h"
+#include "exec/cuda/kernels/attention/relative_bias.h"
 #include "exec/cuda_needs/supported.h"
 
 namespace megalith::cuda {
@@ -15,7 +16,6 @@ Kernel prepare(const CacheWrite&, const Site& site) {
 Kernel prepare(const CachedAttention& op, const Site& site) {
   const Shape q = site.in_shape(0), k = site.in_shape(1);
   check_activation(op.name, site.ins[0].dtype);
-  check(!op.at.buckets, "[cached_attention] has no CUDA kernel for relative positions: use --device cpu");
   check(q[4] <= 256, "[cached_attention] heads of {} numbers have no CUDA kernel: at most 256", q[4]);
   CachedAttentionLaunch l{
       site.ins[0].dtype, q[0], k[0], q[1], q[2], q[3], q[4], float(op.at.scale), op.at.window, op.at.alibi,
@@ -29,9 +29,14 @@ Kernel prepare(const CachedAttention& op, const Site& site) {
     const auto all = alibi_slopes(op.at, t.dim(2) * t.dim(3));
     for (i64 i = 0; i < l.g * l.r; ++i) l.slopes[i] = float(all[size_t(groups[i / l.r] * t.dim(3) + heads[i % l.r])]);
   }
-  return {l.workspace(), [l](const Args& a) {
-            launch(l, {a.ins[0], a.ins[1], a.ins[2], a.in<i32>(3)}, a.outs[0], reinterpret_cast<float*>(a.workspace),
-                   a.stream);
+  const RelativeTable table{relative_buckets(op.at, k[0] - 1), int(l.g * l.r), site.ins.back().dtype};
+  l.reach = table.buckets.reach;
+  const i64 biases = table.heads * i64(table.buckets.distances()) * i64(sizeof(float));
+  return {l.workspace() + biases, [l, table](const Args& a) {
+            float* const partial = reinterpret_cast<float*>(a.workspace);
+            float* const bias = partial + l.workspace() / i64(sizeof(float));
+            if (l.reach > 0) spread_biases(table, a.ins[4], 1, bias, a.stream);
+            launch(l, {a.ins[0], a.ins[1], a.ins[2], a.in<i32>(3), bias}, a.outs[0], partial, a.stream);
           }};
 }
 

@@ -55,7 +55,9 @@ __device__ inline void load_head(const T* from, i64 d, float (&to)[E]) {
   }
 }
 
-__device__ inline float bias_of(const CachedAttentionLaunch& l, float slope, i64 key, i64 position) {
+// bias: of the head's distance 0.
+__device__ inline float bias_of(const CachedAttentionLaunch& l, float slope, const float* bias, i64 key, i64 position) {
+  if (l.reach > 0) return bias[max(key - position, i64(-l.reach))];
   if (!l.alibi_scaled) return slope * float(key - position);
   return l.scale * (rounded_alibi(slope, int(key)) - rounded_alibi(slope, int(position)));
 }
@@ -63,7 +65,7 @@ __device__ inline float bias_of(const CachedAttentionLaunch& l, float slope, i64
 // Keys p, p + 1, ... of at most kUnroll, below `end`.
 template <class T, int E>
 __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, const T* values, i64 p, i64 end,
-                                const float (&q)[E], float slope, i64 position, Softmax<E>& all) {
+                                const float (&q)[E], float slope, const float* bias, i64 position, Softmax<E>& all) {
   const i64 step = l.b * l.g * l.d;
   float score[kUnroll], v[kUnroll][E];
 #pragma unroll
@@ -78,7 +80,7 @@ __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, c
   float most = all.m;
 #pragma unroll
   for (int u = 0; u < kUnroll; ++u) {
-    score[u] = p + u < end ? warp_sum(score[u]) * l.scale + bias_of(l, slope, p + u, position) : kNone;
+    score[u] = p + u < end ? warp_sum(score[u]) * l.scale + bias_of(l, slope, bias, p + u, position) : kNone;
     most = fmaxf(most, score[u]);
   }
   if (most == kNone) return;
@@ -96,18 +98,19 @@ __device__ inline void add_keys(const CachedAttentionLaunch& l, const T* keys, c
 template <class T, int E>
 static __global__ void __launch_bounds__(32 * kWarps)
     span_kernel(const __grid_constant__ CachedAttentionLaunch l, const T* q, const T* k, const T* v, const i32* length,
-                float* partial) {
+                const float* biases, float* partial) {
   __shared__ float ms[kWarps], sums[kWarps], outs[kWarps][32 * E];
   const i64 job = blockIdx.x, r = job % l.r, g = job / l.r % l.g, b = job / l.r / l.g % l.b, i = job / l.r / l.g / l.b;
   const i64 position = *length + i, group = (b * l.g + g) * l.d;
   const i64 seen = l.window > 0 ? max(i64(0), position - l.window + 1) : 0;
   const i64 begin = max(seen, blockIdx.y * l.kSpan), end = min(min(position + 1, l.t), (blockIdx.y + 1) * l.kSpan);
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32;
+  const float* bias = biases + (g * l.r + r) * (2 * l.reach + 1) + l.reach;
   float query[E];
   load_head(q + job * l.d, l.d, query);
   Softmax<E> mine;
   for (i64 p = begin + warp * kUnroll; p < end; p += kWarps * kUnroll)
-    add_keys(l, k + group, v + group, p, end, query, l.alibi ? l.slopes[g * l.r + r] : 0.0f, position, mine);
+    add_keys(l, k + group, v + group, p, end, query, l.alibi ? l.slopes[g * l.r + r] : 0.0f, bias, position, mine);
   float most = kNone;
   if (lane == 0) ms[warp] = mine.m;
   __syncthreads();
@@ -148,7 +151,7 @@ void launch(const CachedAttentionLaunch& l, const CachedAttentionInputs& in, voi
   dispatch_activation(l.dtype, [&]<class T>() {
     const auto spans = [&]<int E>() {
       span_kernel<T, E><<<dim3(unsigned(l.jobs()), unsigned(l.splits())), 32 * kWarps, 0, stream>>>(
-          l, static_cast<const T*>(in.q), static_cast<const T*>(in.k), static_cast<const T*>(in.v), in.length,
+          l, static_cast<const T*>(in.q), static_cast<const T*>(in.k), static_cast<const T*>(in.v), in.length, in.bias,
           workspace);
     };
     if (l.d <= 64)

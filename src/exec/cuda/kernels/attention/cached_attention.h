@@ -21,6 +21,7 @@ struct CachedAttentionLaunch {
   i64 window;
   bool alibi, alibi_scaled;
   float slopes[kMostHeads] = {};  // [g, r], if alibi
+  int reach = 0;                  // of relative positions (AttentionSizes)
   constexpr i64 jobs() const { return s * b * g * r; }
   constexpr i64 splits() const { return (t + kSpan - 1) / kSpan; }
   constexpr i64 workspace() const { return cached_attention_workspace(jobs(), t, d); }
@@ -28,6 +29,7 @@ struct CachedAttentionLaunch {
 struct CachedAttentionInputs {
   const void *q, *k, *v;
   const i32* length;
+  const float* bias;  // of relative positions, as spread_biases() makes it
 };
 void launch(const CachedAttentionLaunch& l, const CachedAttentionInputs& in, void* o, float* workspace,
             cudaStream_t stream);

@@ -14,6 +14,8 @@ using Tensor = std::shared_ptr<fe::graph::Tensor_attributes>;
 
 // Tensors' ids: their places in CudnnPlan::run's list, counted from 1.
 class SdpaGraph {
+  using Attributes = fe::graph::Tensor_attributes;
+
  public:
   explicit SdpaGraph(const CudnnAttention& p) : p_(p) {
     graph.set_io_data_type(fe::DataType_t::BFLOAT16)
@@ -31,9 +33,35 @@ class SdpaGraph {
   void keys(const Tensor& out) { finish(out, keys_like({})); }
   void stats(const Tensor& out) { finish(out, stats_like({})); }
 
+  // How many queries and keys each sequence has: behind all other tensors, of which there are so many.
+  void ends(i64 others) {
+    if (!p_.lengths) return;
+    const auto of = [&](const char* name, i64 id) {
+      return graph.tensor(Attributes()
+                              .set_name(name)
+                              .set_uid(id)
+                              .set_dim({p_.b, 1, 1, 1})
+                              .set_stride({1, 1, 1, 1})
+                              .set_data_type(fe::DataType_t::INT32));
+    };
+    queries_ends_ = of("queries", others + 1), keys_ends_ = of("keys", others + 2);
+  }
+
+  bool has_bias() const { return p_.bias; }
+  // Of the forward; behind all others too.
+  Tensor bias(i64 others) {
+    const i64 heads = p_.g * p_.r, square = p_.s * p_.t;
+    return graph.tensor(Attributes()
+                            .set_name("bias")
+                            .set_uid(others + (p_.lengths ? 3 : 1))
+                            .set_dim({1, heads, p_.s, p_.t})
+                            .set_stride({heads * square, square, p_.t, 1}));
+  }
+
   template <class Attributes>
   Attributes masked(Attributes a) const {
     a.set_attn_scale(float(p_.scale));
+    if (queries_ends_) a.set_padding_mask(true).set_seq_len_q(queries_ends_).set_seq_len_kv(keys_ends_);
     if (!p_.causal) return a;
     p_.s == p_.t ? a.set_causal_mask(true) : a.set_causal_mask_bottom_right(true);
     if (p_.window > 0) a.set_diagonal_band_left_bound(int(p_.window));
@@ -43,7 +71,6 @@ class SdpaGraph {
   fe::graph::Graph graph;
 
  private:
-  using Attributes = fe::graph::Tensor_attributes;
   Attributes next(const char* name) { return Attributes().set_name(name).set_uid(++ids_); }
   Attributes queries_like(Attributes a, i64 heads) const {
     return a.set_dim({p_.b, p_.g * p_.r, p_.s, p_.d}).set_stride({heads * p_.d, p_.d, p_.all_b * heads * p_.d, 1});
@@ -64,12 +91,15 @@ class SdpaGraph {
   }
 
   const CudnnAttention& p_;
+  Tensor queries_ends_, keys_ends_;
   i64 ids_ = 0;
 };
 
 void forward(SdpaGraph& b) {
   const Tensor q = b.queries("q"), k = b.keys("k"), v = b.keys("v");
-  const auto how = b.masked(fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true));
+  b.ends(5);
+  auto how = b.masked(fe::graph::SDPA_attributes().set_name("attention").set_generate_stats(true));
+  if (b.has_bias()) how.set_bias(b.bias(5));
   const auto [o, stats] = b.graph.sdpa(q, k, v, how);
   b.outputs(o), b.stats(stats);
 }
@@ -77,6 +107,7 @@ void forward(SdpaGraph& b) {
 void backward(SdpaGraph& b, bool deterministic) {
   const Tensor q = b.queries("q"), k = b.keys("k"), v = b.keys("v"), o = b.outputs("o"), dout = b.outputs("do");
   const Tensor stats = b.stats();
+  b.ends(9);
   const auto how = b.masked(
       fe::graph::SDPA_backward_attributes().set_name("attention_grad").set_deterministic_algorithm(deterministic));
   const auto [dq, dk, dv] = b.graph.sdpa_backward(q, k, v, o, dout, stats, how);

@@ -19,7 +19,8 @@ class CudnnPlan {
   virtual ~CudnnPlan() = default;
   virtual i64 workspace() const = 0;  // bytes
   // Enqueues; may be captured into a graph, which must not outlive the plan. Forward: q, k, v, o, lse. Backward: q, k,
-  // v, o, do, lse, dq, dk, dv. lse: [b, h, s], packed.
+  // v, o, do, lse, dq, dk, dv. lse: [b, h, s], packed. With lengths: then i32 [b], queries and keys of each
+  // sequence. With a bias: then that, [h, s, t]. Not backward.
   virtual void run(cudaStream_t stream, std::span<void* const> tensors, std::byte* workspace) const = 0;
 };
 
