@@ -60,7 +60,10 @@ TEST(Calibrate, kept_facts_get_the_kernels_of_mixtures_that_they_lack) {
   before.kernels = {{"add f32 -> f32", {1000000, 1024}, 1e6, 5e-6}};
   DeviceFacts once = before;
   add_mixtures(once, *backend, *ranks);
-  EXPECT_EQ(grouped_forms(once).size(), 4u);
+  EXPECT_EQ(grouped_forms(once).size(), 10u);  // of each dtype three products of rows, and two gradients of weights
+  for (const KernelFact& k : once.products)
+    if (const bool of_rows = k.sizes[0] == 2 * 256 * 2; of_rows && k.form.starts_with(GroupedProduct::name))
+      EXPECT_EQ(k.work, 2.0 * double(k.sizes[0]) * double(k.sizes[1]) * double(k.sizes[2])) << k.form;
   EXPECT_EQ(once.kernels.front().form, before.kernels.front().form);
   EXPECT_EQ(once.kernels.front().seconds, before.kernels.front().seconds);
   DeviceFacts twice = once;

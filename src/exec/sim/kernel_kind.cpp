@@ -84,10 +84,16 @@ KernelKind memory(const Instruction& in, const Operands& o, double bytes) {
 }
 
 // Rows and columns of a grouped product's result, and what is summed over: as near as one size for all groups can be.
+// A gated first product has columns of gate and up, [n,2,f]: other sizes than its second operand's gradient, [n,f].
 std::vector<i64> largest_of(const Operands& o) {
-  const auto last = [](const Shape& s) { return s.empty() ? i64{1} : s.back(); };
+  const auto rows = [](const Shape& s) { return s.empty() ? i64{1} : std::max<i64>(s.front(), 1); };
+  const auto columns = [&](const Shape& s) {
+    i64 all = 1;
+    for (const i64 n : s) all *= n;
+    return all / rows(s);
+  };
   const Shape &x = o.in.at(0), &y = o.out.at(0);
-  return {y.empty() ? 1 : y.front(), last(y), last(x)};
+  return {rows(y), columns(y), columns(x)};
 }
 
 }  // namespace
