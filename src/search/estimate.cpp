@@ -182,6 +182,10 @@ double InFlight::of(const Choice& c, int stage, int micro_batches) {
 Estimate estimate(const Options& o, const Choice& c, BlockCosts& costs, InFlight& in_flight, const DeviceFacts& facts) {
   const Composition whole(o, c, costs, in_flight, facts);
   constexpr double kUsual = 0.01;
+  // Transfers of experts go beside work of neighbouring layers, which a block by itself does not show.
+  constexpr double kMixture = 0.15;
+  if (o.model.moe.num_experts > 0)
+    return {whole.few_tasks() ? whole.played() : whole.seconds(), kMixture, whole.bytes()};
   if (whole.few_tasks()) return {whole.played(), kError, whole.bytes()};
   return {whole.seconds(), kUsual, whole.bytes()};
 }
