@@ -36,7 +36,7 @@ TEST_F(Package, debian_packages_have_their_files_and_say_what_they_need) {
   said_by("cd " + in_quotes(kBinaryDir) + " && cpack -G DEB -D CPACK_DEBIAN_COMPRESSION_TYPE=gzip -B " +
           in_quotes(dir_));
   for (const std::string package : {"megalith", "libmegalith0", "libmegalith-dev", "python3-megalith"}) {
-    const std::string file = dir_ + "/" + package + "_*.deb", root = in_quotes(dir_ + "/root");
+    const std::string file = dir_ + "/" + package + "_*.deb", root = in_quotes(dir_ + "/unpacked");
     said_by("dpkg-deb -x " + file + " " + root);
     EXPECT_EQ(said_by("dpkg-deb -f " + file + " Package"), package + "\n");
     if (package == "megalith" || package == "libmegalith0")
@@ -48,8 +48,8 @@ TEST_F(Package, debian_packages_have_their_files_and_say_what_they_need) {
         "lib/python3/dist-packages/megalith/__init__.py", "share/man/man1/megalith.1.gz",
         "share/bash-completion/completions/megalith", "share/zsh/vendor-completions/_megalith",
         "share/doc/libmegalith0/copyright", "share/megalith/recipes/llama3-8b.yaml"})
-    EXPECT_TRUE(std::filesystem::exists(dir_ + "/root/usr/" + file)) << file;
-  EXPECT_NE(said_by(in_quotes(dir_ + "/root/usr/bin/megalith") + " --version").find("megalith"), std::string::npos);
+    EXPECT_TRUE(std::filesystem::exists(dir_ + "/unpacked/usr/" + file)) << file;
+  EXPECT_NE(said_by(in_quotes(dir_ + "/unpacked/usr/bin/megalith") + " --version").find("megalith"), std::string::npos);
 }
 
 TEST_F(Package, a_wheel_has_the_module_the_library_and_the_command) {
