@@ -16,6 +16,14 @@ std::vector<Case> quantize_cases() {
       op.orders = orders;
       all.push_back({fmt::format("quantize {}, {}", size.substr(1), name_of(orders)), op, {x, one}});
     }
+    Quantize kept{.scaling = Scaling::kept, .box = x.shape, .at = 1, .orders = CodeOrders::both, .split = 2};
+    kept.gives_amax = true;
+    all.push_back({"quantize" + size + ", both, and its amax", kept, {x, of(DType::f32, {2, 3})}});
+    Quantize tokens{.scaling = Scaling::power_of_two, .box = {128, 1, 1}, .orders = CodeOrders::transposed, .split = 2};
+    tokens.by_sequence = true;
+    all.push_back({"quantize" + size + ", by sequence, 128x1x1", tokens, {x}});
+    all.push_back(
+        {"quantize" + size + ", as is, 1x1x128", Quantize{.scaling = Scaling::power_of_two, .box = {1, 1, 128}}, {x}});
     for (const Shape& box : {Shape{1, 1, 128}, Shape{128, 1, 1}}) {
       const Quantize blocks{.scaling = Scaling::power_of_two, .box = box, .orders = CodeOrders::transposed, .split = 2};
       const Type tokens = of(DType::bf16, {16384, 1, width});

@@ -20,17 +20,19 @@ std::vector<Type> CollectAmax::infer(const InferArgs& a) const {
 }
 
 std::vector<Type> DelayedScale::infer(const InferArgs& a) const {
-  check(a.ins.size() == 3, "{} inputs, of which three are wanted", a.ins.size());
-  const Type &state = a.ins[0], &seen = a.ins[1];
+  check(layers > 0 && i64(a.ins.size()) == layers + 2, "{} inputs for the states of {} layers", a.ins.size(), layers);
+  const size_t n = size_t(layers);
+  const Type &state = a.ins[0], &seen = a.ins[n];
   const bool fits = state.dtype == DType::f32 && state.ndim() == 2 && state.dim(0) > 1 &&
                     state.dim(1) == kTensorsOfLayer && seen.dtype == DType::f32 && seen.ndim() == 1 &&
-                    at + kTensorsOfLayer <= seen.dim(0) && a.ins[2].elements() == step_scalar::kSize;
-  check(fits, "the state {} by {} from {} on", to_string(state), to_string(seen), at);
+                    layers * kTensorsOfLayer <= seen.dim(0) && a.ins[n + 1].elements() == step_scalar::kSize &&
+                    std::ranges::all_of(a.ins.begin(), a.ins.begin() + layers, [&](auto& t) { return t == state; });
+  check(fits, "the states {} of {} layers by {}", to_string(state), layers, to_string(seen));
   for (const Type& t : a.ins)
     check(a.mesh.used(t.layout.max).empty() && a.mesh.used(t.layout.partial).empty() &&
               std::ranges::all_of(t.layout.dims, [&](const AxisList& d) { return a.mesh.n(d.axes()) == 1; }),
           "the state of scales is made of {}, which ranks do not have alike", to_string(t));
-  return {state};
+  return {a.ins.begin(), a.ins.begin() + layers};
 }
 
 }  // namespace megalith

@@ -2,9 +2,9 @@
 // scales, 0 where there is none yet; the rows behind it the history of amax, the oldest first.
 //   collect_amax   seen [n] f32, amax... -> seen, in place: element places[i] is at least amax i. In a step's first
 //                  micro-batch what was there before does not count.
-//   delayed_scale  state, seen over all ranks, scalars [4] f64 (StepScalars) -> state, in place, with the elements of
-//                  `seen` from `at` on. Nothing changes if the step does not count, or where a tensor's amax is 0: it
-//                  was not cast.
+//   delayed_scale  state of each layer.., seen over all ranks, scalars [4] f64 (StepScalars) -> the states, in place,
+//                  layer i with the elements of `seen` from 3 i on. Nothing changes if the step does not count, or
+//                  where a tensor's amax is 0: it was not cast.
 #pragma once
 #include "graph/relayout_op.h"
 #include "ops/quantize.h"
@@ -25,18 +25,25 @@ struct CollectAmax {
 
 struct DelayedScale {
   static constexpr std::string_view name = "delayed_scale";
-  i64 at = 0;
+  i64 layers = 1;
   bool largest = false;  // of the history; false: its newest
   int margin = 0;        // scales are divided by 2^margin
   CodeFormat gradients = CodeFormat::e4m3;
 
   void fields(auto&& v) const {
-    v("at", at), v("by", largest ? "max" : "most_recent"), v("margin", margin), v("gradients", name_of(gradients));
+    v("layers", layers), v("by", largest ? "max" : "most_recent"), v("margin", margin),
+        v("gradients", name_of(gradients));
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
-  Cost cost(Types ins, Types outs) const { return {double(ins[0].elements()), total_bytes(ins.first(1), outs)}; }
-  std::vector<Alias> aliases() const { return {{0, 0, true}}; }
+  Cost cost(Types ins, Types outs) const {
+    return {double(layers * ins[0].elements()), total_bytes(ins.first(size_t(layers)), outs)};
+  }
+  std::vector<Alias> aliases() const {
+    std::vector<Alias> out;
+    for (int i = 0; i < int(layers); ++i) out.push_back({i, i, true});
+    return out;
+  }
 };
 
 }  // namespace megalith

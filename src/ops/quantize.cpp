@@ -1,7 +1,5 @@
 #include "ops/quantize.h"
 
-#include <algorithm>
-
 #include "ops/einsum.h"
 
 namespace megalith {
@@ -21,15 +19,15 @@ std::string_view name_of(CodeOrders o) {
   return names[int(o)];
 }
 
-Type turned(Type x, int split) {
-  std::rotate(x.shape.begin(), x.shape.begin() + split, x.shape.end());
-  std::rotate(x.layout.dims.begin(), x.layout.dims.begin() + split, x.layout.dims.end());
+Type turned(Type x, Turn turn) {
+  x.shape = turn.of(std::move(x.shape)), x.layout.dims = turn.of(std::move(x.layout.dims));
   return x;
 }
 
-Type turned_back(Type transpose, int split) {
-  const int rest = transpose.ndim() - split;
-  return turned(std::move(transpose), rest);
+Type turned_back(Type transpose, Turn turn) {
+  transpose.shape = turn.back(std::move(transpose.shape));
+  transpose.layout.dims = turn.back(std::move(transpose.layout.dims));
+  return transpose;
 }
 
 // Of scales. `alike`: a box that holds all of a dim may lie on several ranks, which then know its scale all the same.
@@ -41,18 +39,22 @@ static Type scales_of(const Mesh& mesh, const Type& x, const Shape& box, bool al
 
 std::vector<Type> Quantize::infer(const InferArgs& a) const {
   const bool kept = scaling == Scaling::kept;
-  check(a.ins.size() == 1u + reads_amax(scaling) + kept + stochastic, "{} inputs for a scale by {}", a.ins.size(),
+  check(a.ins.size() == 1u + takes_amax() + kept + stochastic, "{} inputs for a scale by {}", a.ins.size(),
         name_of(scaling));
+  check(kept || !gives_amax, "amax of a cast with a scale by {}", name_of(scaling));
   check((format == CodeFormat::e2m1) == (scaling == Scaling::nv), "{} codes with a scale by {}", name_of(format),
         name_of(scaling));
   check(!stochastic || format == CodeFormat::e2m1, "stochastic rounding to {}: it is for e2m1", name_of(format));
   const Type& x = a.ins[0];
   const Type grid = scales_of(a.mesh, x, box, reads_amax(scaling) && scaling != Scaling::nv);
-  if (reads_amax(scaling)) {
+  if (takes_amax()) {
     const Type amax = scales_of(a.mesh, x, tensor_box(a.mesh, x), true);
     check(a.ins[1] == amax, "the tensor's amax is {}: want {}", to_string(a.ins[1]), to_string(amax));
   }
-  if (kept) check(a.ins[2].dtype == DType::f32 && at < a.ins[2].elements(), "scale {} of {}", at, to_string(a.ins[2]));
+  if (kept) {
+    const Type& state = a.ins[1 + size_t(takes_amax())];
+    check(state.dtype == DType::f32 && at < state.elements(), "scale {} of {}", at, to_string(state));
+  }
   if (stochastic) {
     const Type& rows = a.ins.back();
     const bool fits = rows.ndim() == 1 && x.ndim() > 1 && rows.dim(0) == x.dim(1) &&
@@ -60,11 +62,21 @@ std::vector<Type> Quantize::infer(const InferArgs& a) const {
     check(rows.dtype == DType::i64 && fits, "sample numbers {} of {}", to_string(rows), to_string(x));
   }
   const Type codes{dtype_of_codes(format), x.shape, x.layout};
-  if (orders == CodeOrders::as_is) return {codes, grid};
+  std::vector<Type> out = {codes, grid};
+  if (gives_amax) {
+    out.push_back(grid_of(a.mesh, x, tensor_box(a.mesh, x), true));
+    check(out[2].layout.max.empty(), "the amax of {} is that of several ranks", to_string(x));
+  }
+  if (orders == CodeOrders::as_is) return out;
   check(split > 0 && split < x.ndim(), "codes of {}, transposed at dim {}: want one inside", to_string(x), split);
-  const Type codes_t = turned(codes, split);
-  if (orders == CodeOrders::transposed) return {codes_t, grid};
-  return {codes, grid, codes_t};
+  check(!by_sequence || (split == 2 && scaling == Scaling::power_of_two),
+        "codes by sequence, transposed at dim {} by {}", split, name_of(scaling));
+  const Type codes_t = turned(codes, turn());
+  if (orders == CodeOrders::transposed)
+    out[0] = codes_t;
+  else
+    out.push_back(codes_t);
+  return out;
 }
 
 std::vector<Type> RotateTokens::infer(const InferArgs& a) const {
@@ -77,15 +89,15 @@ std::vector<Type> RotateTokens::infer(const InferArgs& a) const {
 
 std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
   check(a.ins.size() == 4u + (accumulate || plus) && !(accumulate && plus), "{}: got {} inputs", spec, a.ins.size());
-  const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box, int split) {
-    check(split >= 0 && split < a.ins[i].ndim(), "{}: operand {} is no transpose by {}", spec, to_string(a.ins[i]),
-          split);
+  const auto is_coded = [&](size_t i, CodeFormat format, const Shape& box, Turn turn) {
+    check(turn.split >= 0 && turn.split < a.ins[i].ndim() && (!turn.by_sequence || turn.split == 2),
+          "{}: operand {} is no transpose by {}", spec, to_string(a.ins[i]), turn.split);
     check(a.ins[i].dtype == dtype_of_codes(format), "{}: operand {} is not of {} codes", spec, to_string(a.ins[i]),
           name_of(format));
-    const Type grid = scales_of(a.mesh, turned_back(a.ins[i], split), box, true);
+    const Type grid = scales_of(a.mesh, turned_back(a.ins[i], turn), box, true);
     check(a.ins[i + 1] == grid, "{}: scales are {}, want {}", spec, to_string(a.ins[i + 1]), to_string(grid));
   };
-  is_coded(0, x_format, x_box, x_split), is_coded(2, w_format, w_box, w_split);
+  is_coded(0, x_format, x_box, x_turn()), is_coded(2, w_format, w_box, w_turn());
   // Codes take no gradient themselves, but what they stand for does: the rule is the plain product's.
   const InferArgs two{a.mesh, {a.ins[0], a.ins[2]}, {true, true}};
   std::vector<Type> out = infer_by_rule(Einsum{spec, dtype}.rule(), two, {dtype});
@@ -95,9 +107,7 @@ std::vector<Type> QuantizedProduct::infer(const InferArgs& a) const {
 
 std::string QuantizedProduct::spec_before() const {
   auto [ins, outs] = split_spec(spec);
-  std::rotate(ins.at(0).begin(), ins.at(0).end() - x_split, ins.at(0).end());
-  std::rotate(ins.at(1).begin(), ins.at(1).end() - w_split, ins.at(1).end());
-  return ins[0] + "," + ins[1] + "->" + outs.at(0);
+  return x_turn().back(ins.at(0)) + "," + w_turn().back(ins.at(1)) + "->" + outs.at(0);
 }
 
 Cost QuantizedProduct::cost(Types ins, Types outs) const {

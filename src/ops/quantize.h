@@ -5,11 +5,15 @@
 //                      code * scale_inv. amax is that of x's tensor box, reduced over ranks. A box that has an infinite
 //                      value or NaN gets the scale_inv NaN: what is multiplied with it is NaN too, and the step is
 //                      skipped. (A code alone would hide an infinity.)
-//                      The same codes may come as the transpose of a matrix, alone or as a third result (CodeOrders).
+//                      The same codes may come as the transpose of a matrix, alone or as the last result (CodeOrders).
+//                      With `gives_amax` no amax is read: x, state -> codes, scale_inv, amax of x's tensor box. What is
+//                      not finite gives the scale_inv NaN all the same.
 //   rotate_tokens      x [s, ..] -> x, each 16 neighbours along s rotated (quant/nvfp4.h); rounded to x's type
 //   quantized_product  x's codes and scale_inv, w's codes and scale_inv, [acc] -> y as Einsum's, in f32 sums
 // x is f32 or bf16, of tests f64. Codes are f8_e4m3, f8_e5m2, or u8: e2m1, one a byte.
 #pragma once
+#include <algorithm>
+
 #include "graph/relayout_op.h"
 #include "ops/boxes.h"
 
@@ -33,16 +37,36 @@ std::string_view name_of(Scaling s);
 constexpr bool reads_amax(Scaling s) { return s == Scaling::quotient || s == Scaling::nv || s == Scaling::kept; }
 
 // In which order Quantize gives the codes. x is seen as a matrix [its first `split` dims, the rest]. A product whose
-// kernel wants the summed dims last reads the transpose: of x [s, b, h] with split 2 it is [h, s, b].
+// kernel wants the summed dims last reads the transpose: of x [s, b, h] with split 2 it is [h, s, b]. `by_sequence`: it
+// is [h, b, s], so that the tokens of a sequence are neighbours, and with them the numbers of a block of tokens.
 enum class CodeOrders : u8 {
   as_is,       // -> codes, scale_inv
   transposed,  // -> codes_t, scale_inv
   both,        // -> codes, scale_inv, codes_t
 };
 std::string_view name_of(CodeOrders o);
-// The type of such a transpose: the first `split` dims stand behind the rest. turned_back: the type before.
-Type turned(Type x, int split);
-Type turned_back(Type transpose, int split);
+
+// How codes are transposed: the first `split` dims stand behind the rest; two of them may change places as well.
+struct Turn {
+  int split = 0;
+  bool by_sequence = false;
+  // Of one thing a dim. back(): as it was before.
+  template <class List>
+  List of(List x) const {
+    if (by_sequence) std::swap(x[0], x[1]);
+    std::rotate(x.begin(), x.begin() + split, x.end());
+    return x;
+  }
+  template <class List>
+  List back(List x) const {
+    std::rotate(x.begin(), x.end() - split, x.end());
+    if (by_sequence) std::swap(x[0], x[1]);
+    return x;
+  }
+};
+// The type of such a transpose. turned_back: the type before.
+Type turned(Type x, Turn turn);
+Type turned_back(Type transpose, Turn turn);
 
 struct Amax {
   static constexpr std::string_view name = "amax";
@@ -65,12 +89,18 @@ struct Quantize {
   u64 seed = 0;
   CodeOrders orders = CodeOrders::as_is;
   int split = 0;  // of the transpose. scale_inv is always in x's order.
+  bool by_sequence = false;
+  bool gives_amax = false;  // of Scaling::kept
 
+  Turn turn() const { return {split, by_sequence}; }
+  bool takes_amax() const { return reads_amax(scaling) && !gives_amax; }
   void fields(auto&& v) const {
     v("format", name_of(format)), v("scaling", name_of(scaling)), v("box", to_string(box));
     if (scaling == Scaling::kept) v("at", at);
     if (stochastic) v("seed", seed);
     if (orders != CodeOrders::as_is) v("orders", name_of(orders)), v("split", i64(split));
+    if (by_sequence) v("by_sequence", by_sequence);
+    if (gives_amax) v("gives_amax", gives_amax);
   }
   std::vector<Type> infer(const InferArgs& a) const;
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
@@ -97,6 +127,7 @@ struct QuantizedProduct {
   bool accumulate = false, starts = false;
   // The operand's codes are Quantize's transpose by this split; its box and scales are of the order before. 0: as is.
   int x_split = 0, w_split = 0;
+  bool by_sequence = false;  // both
   bool plus = false;
   bool fast = false;  // a GPU may keep fewer bits of partial sums than f32 has
 
@@ -106,6 +137,7 @@ struct QuantizedProduct {
     if (accumulate) v("accumulate", starts ? "starts" : "adds");
     if (x_split) v("x_split", i64(x_split));
     if (w_split) v("w_split", i64(w_split));
+    if (by_sequence) v("by_sequence", by_sequence);
     if (plus) v("plus", plus);
     if (fast) v("fast", fast);
   }
@@ -113,6 +145,8 @@ struct QuantizedProduct {
   std::vector<Value> grad(Builder&, const Node&, std::span<const Value>) const { no_grad(name); }
   Cost cost(Types ins, Types outs) const;  // 2 flops a product
   std::string spec_before() const;         // with the letters of operands that are no transposes
+  Turn x_turn() const { return {x_split, by_sequence}; }
+  Turn w_turn() const { return {w_split, by_sequence}; }
   std::vector<Alias> aliases() const {
     if (accumulate) return {{0, 4, true}};
     return {};

@@ -26,10 +26,11 @@ void update_scales(Builder& b, const QuantizeConfig& config, const ScaleStates& 
   scalars = known_to_all(b, scalars);
   DelayedScale op{.largest = config.amax_algorithm == QuantizeConfig::AmaxAlgorithm::max, .margin = int(config.margin)};
   if (config.format == QuantizeConfig::Format::hybrid) op.gradients = CodeFormat::e5m2;
-  for (const std::string& name : states.names) {
-    b.add1(op, {b.leaf({name, states.type, Role::cache}), total, scalars});
-    op.at += kTensorsOfLayer;
-  }
+  op.layers = i64(states.names.size());
+  std::vector<Value> ins;
+  for (const std::string& name : states.names) ins.push_back(b.leaf({name, states.type, Role::cache}));
+  ins.push_back(total), ins.push_back(scalars);
+  b.add(op, ins);
 }
 
 }  // namespace megalith

@@ -132,14 +132,23 @@ class Quantizing {
     if (const auto it = made_.find(key); it != made_.end()) return it->second;
     const Value x = coding.rotated ? add(RotateTokens{}, {v}, at).at(0) : v;
     std::vector<Value> ins = {x};
-    const Value seen = reads_amax(coding.scaling) ? amax(x, at) : Value{};
+    const bool gives_amax = coding.scaling == Scaling::kept && knows_amax(x);
+    Value seen = reads_amax(coding.scaling) && !gives_amax ? amax(x, at) : Value{};
     if (seen) ins.push_back(seen);
     if (coding.scaling == Scaling::kept) ins.push_back(states_.at(&layer).leaf);
     if (coding.stochastic) ins.push_back(sample_numbers());
     const u64 seed = coding.stochastic ? mix(spec_.seed, hash_name(layer.name + (coding.rotated ? " dw" : " dx"))) : 0;
-    const std::vector<Value> outs =
-        add(Quantize{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed}, ins, at);
+    Quantize op{coding.format, coding.scaling, coding.box, i64(t), coding.stochastic, seed};
+    op.gives_amax = gives_amax;
+    const std::vector<Value> outs = add(op, ins, at);
+    if (gives_amax) seen = amax_.try_emplace(x, outs[2]).first->second;
     return made_[key] = {outs[0], outs[1], coding, seen};
+  }
+
+  // Whether a rank has all of the tensor: then the cast by a scale that is kept gives the amax of what it reads.
+  bool knows_amax(Value x) const {
+    const Type& type = g_.type(x);
+    return grid_of(g_.mesh, type, tensor_box(g_.mesh, type), true).layout.max.empty();
   }
 
   // Of all ranks that hold a part of the tensor.

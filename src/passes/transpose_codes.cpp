@@ -1,7 +1,8 @@
 // Products of codes on GPUs sum over the last dims of both operands. An operand whose summed dims stand first becomes
 // the transpose that Quantize gives of it (CodeOrders):
 //   dw = dy^T x over tokens, "sbf,sbh->fh"   ->   "fsb,hsb->fh"
-// Each Quantize then gives the orders that somebody reads, and no others.
+// Where both operands have a scale for each block of a sequence's tokens, those tokens become neighbours:
+// "fbs,hbs->fh". Each Quantize then gives the orders that somebody reads, and no others.
 #include <algorithm>
 
 #include "ops/einsum.h"
@@ -23,31 +24,54 @@ int turn_of(const std::string& letters, const std::string& with, const std::stri
   return std::find_if_not(kept, letters.end(), is_summed) == letters.end() ? 0 : -1;
 }
 
-// The node's transposed codes by `split`; {}: it gives those of another split.
-Value transpose_of(Graph& g, Node& n, int split) {
+// The node's transposed codes; {}: it gives another transpose.
+Value transpose_of(Graph& g, Node& n, Turn turn) {
   auto op = *n.op.get_if<Quantize>();
-  if (op.orders != CodeOrders::as_is) return op.split == split ? n.outs.back() : Value{};
-  op.orders = CodeOrders::both, op.split = split;
+  if (op.orders != CodeOrders::as_is)
+    return op.split == turn.split && op.by_sequence == turn.by_sequence ? n.outs.back() : Value{};
+  op.orders = CodeOrders::both, op.split = turn.split, op.by_sequence = turn.by_sequence;
   const int at = g.info(n.outs[0]).node;
-  g.values.push_back({.type = turned(g.type(n.outs[0]), split), .node = at});
+  g.values.push_back({.type = turned(g.type(n.outs[0]), turn), .node = at});
   n.outs.push_back({int(g.values.size()) - 1});
   n.op = op;
   return n.outs.back();
 }
 
+const Quantize* cast_of(const Graph& g, Value codes) {
+  const int made_by = g.info(codes).node;
+  return made_by < 0 ? nullptr : g.nodes[size_t(made_by)].op.get_if<Quantize>();
+}
+
+int turn_of_operand(const QuantizedProduct& op, size_t operand) {
+  const auto [ins, outs] = split_spec(op.spec);
+  return turn_of(ins[operand], ins[1 - operand], outs[0]);
+}
+
+// Whether both operands are x [s, b, ..] as it is, cast with a scale for each block along s.
+bool sums_by_sequence(const Graph& g, const Node& n) {
+  const QuantizedProduct& op = *n.op.get_if<QuantizedProduct>();
+  for (const size_t operand : {size_t{0}, size_t{1}}) {
+    const Quantize* cast = cast_of(g, n.ins[operand * 2]);
+    if (!cast || cast->scaling != Scaling::power_of_two || turn_of_operand(op, operand) != 2) return false;
+    if (cast->box[0] <= 1 || std::any_of(cast->box.begin() + 1, cast->box.end(), [](i64 n) { return n > 1; }))
+      return false;
+    if (cast->orders != CodeOrders::as_is && !cast->by_sequence) return false;
+  }
+  return op.x_split == 0 && op.w_split == 0;
+}
+
 // operand: 0 or 1.
-bool turn_operand(Graph& g, Node& n, int operand) {
+bool turn_operand(Graph& g, Node& n, size_t operand) {
   QuantizedProduct op = *n.op.get_if<QuantizedProduct>();
   auto [ins, outs] = split_spec(op.spec);
-  Value& codes = n.ins[size_t(operand) * 2];
-  const int made_by = g.info(codes).node, split = turn_of(ins[size_t(operand)], ins[size_t(1 - operand)], outs[0]);
+  Value& codes = n.ins[operand * 2];
+  const Turn turn{turn_of_operand(op, operand), op.by_sequence};
   int& turned_by = operand == 0 ? op.x_split : op.w_split;
-  if (split <= 0 || turned_by > 0 || made_by < 0 || !g.nodes[size_t(made_by)].op.get_if<Quantize>()) return false;
-  const Value by = transpose_of(g, g.nodes[size_t(made_by)], split);
+  if (turn.split <= 0 || turned_by > 0 || !cast_of(g, codes)) return false;
+  const Value by = transpose_of(g, g.nodes[size_t(g.info(codes).node)], turn);
   if (!by) return false;
-  codes = by, turned_by = split;
-  std::string& letters = ins[size_t(operand)];
-  std::rotate(letters.begin(), letters.begin() + split, letters.end());
+  codes = by, turned_by = turn.split;
+  ins[operand] = turn.of(ins[operand]);
   op.spec = ins[0] + "," + ins[1] + "->" + outs[0];
   n.op = op;
   return true;
@@ -57,12 +81,13 @@ bool turn_operand(Graph& g, Node& n, int operand) {
 bool drop_order(Node& n, const std::vector<int>& uses) {
   const auto* q = n.op.get_if<Quantize>();
   if (!q || q->orders != CodeOrders::both) return false;
-  const bool as_is = uses[size_t(n.outs[0].id)] > 0, transposed = uses[size_t(n.outs[2].id)] > 0;
+  const bool as_is = uses[size_t(n.outs[0].id)] > 0, transposed = uses[size_t(n.outs.back().id)] > 0;
   if (as_is == transposed) return false;
   Quantize op = *q;
   op.orders = as_is ? CodeOrders::as_is : CodeOrders::transposed;
-  if (as_is) op.split = 0;
-  n.outs = {n.outs[as_is ? 0 : 2], n.outs[1]};
+  if (as_is) op.split = 0, op.by_sequence = false;
+  if (transposed) n.outs[0] = n.outs.back();
+  n.outs.pop_back();
   n.op = op;
   return true;
 }
@@ -72,8 +97,13 @@ bool drop_order(Node& n, const std::vector<int>& uses) {
 bool transpose_codes(Graph& g) {
   bool changed = false;
   for (Node& n : g.nodes)
-    if (n.op.get_if<QuantizedProduct>())
-      for (const int operand : {0, 1}) changed |= turn_operand(g, n, operand);
+    if (const auto* product = n.op.get_if<QuantizedProduct>()) {
+      if (sums_by_sequence(g, n)) {
+        QuantizedProduct op = *product;
+        op.by_sequence = true, n.op = op;
+      }
+      for (const size_t operand : {size_t{0}, size_t{1}}) changed |= turn_operand(g, n, operand);
+    }
   const std::vector<int> uses = count_uses(g);
   for (Node& n : g.nodes) changed |= drop_order(n, uses);
   return changed;

@@ -26,22 +26,26 @@ TEST(DelayedScale, follows_the_recipe) {
   constexpr i64 kSlots = 4;
   for (const bool largest : {false, true})
     for (const CodeFormat gradients : {CodeFormat::e4m3, CodeFormat::e5m2}) {
-      Tensor state = numbers({1 + kSlots, 3}, std::vector<double>(3 * (1 + kSlots), 0));
-      std::vector<float> history[3], scale(3, 0);
+      const Tensor fresh = numbers({1 + kSlots, 3}, std::vector<double>(3 * (1 + kSlots), 0));
+      std::vector<Tensor> states = {fresh, fresh};
+      std::vector<float> history[6], scale(6, 0);
       for (auto& h : history) h.resize(kSlots);
       for (int step = 0; step < 10; ++step) {
-        std::vector<double> seen(6);
-        for (size_t i = 0; i < 6; ++i) seen[i] = step % 3 == 2 && i == 4 ? 0 : std::exp(normal(mix_all(step, i)));
-        const Tensor amax = numbers({6}, seen);
-        const DelayedScale op{3, largest, 1, gradients};
-        state = run_kernel(op, {state, amax, scalars(1)})[0];
-        for (size_t t = 0; t < 3; ++t) {
+        std::vector<double> seen(9);  // of a third layer too
+        for (size_t i = 0; i < 9; ++i) seen[i] = step % 3 == 2 && i == 4 ? 0 : std::exp(normal(mix_all(step, i)));
+        const Tensor amax = numbers({9}, seen);
+        const DelayedScale op{2, largest, 1, gradients};
+        states = run_kernel(op, {states[0], states[1], amax, scalars(1)});
+        ASSERT_EQ(states.size(), 2u);
+        for (size_t i = 0; i < 6; ++i) {
+          const size_t t = i % 3;
           const quant::DelayedRule rule{t == 2 && gradients == CodeFormat::e5m2 ? quant::Fp8::e5m2 : quant::Fp8::e4m3,
                                         largest ? quant::AmaxAlgorithm::max : quant::AmaxAlgorithm::most_recent, 1};
-          const float latest = float(amax.x[3 + t]);
-          quant::update_delayed(rule, std::span(&latest, 1), {history[t], kSlots, 1}, std::span(&scale[t], 1));
-          EXPECT_EQ(float(state.x[t]), scale[t]) << step;
-          for (size_t s = 0; s < kSlots; ++s) EXPECT_EQ(float(state.x[3 + 3 * s + t]), history[t][s]) << step;
+          const float latest = float(amax.x[i]);
+          quant::update_delayed(rule, std::span(&latest, 1), {history[i], kSlots, 1}, std::span(&scale[i], 1));
+          const std::vector<double>& state = states[i / 3].x;
+          EXPECT_EQ(float(state[t]), scale[i]) << step;
+          for (size_t s = 0; s < kSlots; ++s) EXPECT_EQ(float(state[3 + 3 * s + t]), history[i][s]) << step;
         }
       }
     }

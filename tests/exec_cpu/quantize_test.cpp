@@ -198,6 +198,53 @@ TEST(Quantize, gives_the_transpose_too) {
     }
 }
 
+// With the tokens of a sequence as neighbours: [s, b, ..] becomes [.., b, s].
+TEST(Quantize, gives_the_transpose_by_sequence) {
+  constexpr i64 kTokens = 70, kSequences = 3, kWidth = 2 * 20;
+  const Tensor x = random_tensor(DType::bf16, {kTokens, kSequences, 2, 20}, 21);
+  Quantize op{CodeFormat::e4m3, Scaling::power_of_two, {32, 1, 1, 1}};
+  const std::vector<Tensor> as_is = run_kernel(op, {x});
+  op.split = 2, op.by_sequence = true;
+  for (const CodeOrders orders : {CodeOrders::transposed, CodeOrders::both}) {
+    op.orders = orders;
+    const std::vector<Tensor> got = run_kernel(op, {x});
+    const Tensor& turned = got[orders == CodeOrders::both ? 2 : 0];
+    EXPECT_EQ(turned.type.shape, (Shape{2, 20, kSequences, kTokens}));
+    EXPECT_EQ(got[1].x, as_is[1].x);
+    for (i64 s = 0; s < kTokens; ++s)
+      for (i64 b = 0; b < kSequences; ++b)
+        for (i64 c = 0; c < kWidth; ++c)
+          ASSERT_EQ(turned.x[size_t((c * kSequences + b) * kTokens + s)],
+                    as_is[0].x[size_t((s * kSequences + b) * kWidth + c)]);
+    if (orders == CodeOrders::both) EXPECT_EQ(got[0].x, as_is[0].x);
+  }
+  op.scaling = Scaling::mx;  // of the other recipes none has such
+  EXPECT_THROW(run_kernel(op, {x}), Error);
+}
+
+// The cast by a scale that is kept gives the amax of what it reads: that of Amax, and the same codes and scale.
+TEST(Quantize, gives_its_amax) {
+  Tensor x = random_tensor(DType::bf16, {70, 3, 130}, 22);
+  for (const double last : {0.5, -9.0, double(INFINITY), double(NAN)})
+    for (const double scale : {0.0, 24.0}) {
+      x.x.back() = last;
+      const Tensor state = tensor(DType::f32, {3}, {5, scale, 5}), amax = run_kernel(Amax{x.type.shape}, {x})[0];
+      Quantize op{CodeFormat::e4m3, Scaling::kept, x.type.shape, 1};
+      op.split = 2;
+      for (const CodeOrders orders : {CodeOrders::as_is, CodeOrders::transposed, CodeOrders::both}) {
+        op.orders = orders, op.split = orders == CodeOrders::as_is ? 0 : 2, op.gives_amax = false;
+        const std::vector<Tensor> want = run_kernel(op, {x, amax, state});
+        op.gives_amax = true;
+        const std::vector<Tensor> got = run_kernel(op, {x, state});
+        EXPECT_EQ(got[2].x, amax.x);
+        EXPECT_EQ(got[0].x, want[0].x);
+        EXPECT_EQ(got.back().x, orders == CodeOrders::both ? want.back().x : amax.x);
+        EXPECT_EQ(std::isnan(got[1].x[0]), !std::isfinite(last));
+        if (std::isfinite(last)) EXPECT_EQ(got[1].x, want[1].x);
+      }
+    }
+}
+
 // A code hides an infinity; its scale tells it, and a product with it is NaN.
 TEST(Quantize, what_is_not_finite_shows_in_the_scale) {
   for (const double bad : {double(INFINITY), -double(INFINITY), double(NAN)}) {
@@ -274,6 +321,22 @@ Decoded decoded(const Operand& o) {
 }
 
 }  // namespace
+
+// Operands that are transposed by sequence give the bits of those that are not.
+TEST(QuantizedProduct, reads_transposes_by_sequence) {
+  Operand dy{random_tensor(DType::bf16, {64, 3, 2, 8}, 14), {CodeFormat::e5m2, Scaling::power_of_two, {32, 1, 1, 1}}},
+      x{random_tensor(DType::bf16, {64, 3, 24}, 15), {CodeFormat::e4m3, Scaling::power_of_two, {32, 1, 1}}};
+  QuantizedProduct op{"sbnf,sbh->nfh", DType::f32, dy.op.format, x.op.format, dy.op.box, x.op.box};
+  std::vector<Tensor> ins, turned;
+  for (Operand* o : {&dy, &x}) {
+    for (const Tensor& t : run_kernel(o->op, {o->values})) ins.push_back(t);
+    o->op.orders = CodeOrders::transposed, o->op.split = 2, o->op.by_sequence = true;
+    for (const Tensor& t : run_kernel(o->op, {o->values})) turned.push_back(t);
+  }
+  const Tensor want = run_kernel(op, ins, {.any_threads = false})[0];
+  op.spec = "nfbs,hbs->nfh", op.x_split = op.w_split = 2, op.by_sequence = true;
+  EXPECT_EQ(run_kernel(op, turned, {.any_threads = false})[0].x, want.x);
+}
 
 // Of the three products of a layer, against f64 sums of what the codes stand for.
 TEST(QuantizedProduct, multiplies_what_codes_stand_for) {

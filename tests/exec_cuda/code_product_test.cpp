@@ -56,7 +56,9 @@ void expect_product(const Tensor& got, const Want& want, const std::vector<doubl
   for (size_t i = 0; i < want.y.size(); ++i) {
     const double to = want.y[i] + (acc.empty() ? 0 : acc[i]);
     const double limit = epsilon(got.type.dtype) * (std::abs(to) + std::abs(want.y[i])) * 1.01 + error * want.size[i];
-    ASSERT_LE(std::abs(got.x[i] - to), limit) << what << " at " << i;
+    ASSERT_LE(std::abs(got.x[i] - to), limit)
+        << what << " at " << i << ": " << got.x[i] << ", not " << to << "; 2^"
+        << std::log2(std::abs(got.x[i] - to) / want.size[i]) << " of the sum of absolute products " << want.size[i];
   }
 }
 
@@ -116,7 +118,8 @@ TEST(CodeProduct, gives_nan_by_a_scale_that_is_none) {
 namespace {
 
 // Codes in boxes, each with a scale of its own: a power of two, of e2m1 any. `shape`: before the transpose by `split`.
-Coded in_boxes(CodeFormat format, const Shape& shape, const Shape& box, int split, u64 seed) {
+// sequences: that the transpose has one after the other; 0: it has not.
+Coded in_boxes(CodeFormat format, const Shape& shape, const Shape& box, int split, u64 seed, i64 sequences = 0) {
   Shape grid;
   for (size_t d = 0; d < shape.size(); ++d) grid.push_back((shape[d] + box[d] - 1) / box[d]);
   const bool narrow = format == CodeFormat::e2m1;
@@ -132,10 +135,13 @@ Coded in_boxes(CodeFormat format, const Shape& shape, const Shape& box, int spli
     const float v = 3 * float(normal(mix_all(seed + 1, i)));
     const u8 code = narrow ? quant::E2M1::encode(v) : quant::E4M3::encode(v);
     const double value = narrow ? quant::E2M1::decode(code) : value_of(format, code);
-    const size_t to = size_t(split ? i % rest * (count(shape) / rest) + i / rest : i);
+    const i64 rows = count(shape) / rest, row = i / rest;
+    const i64 row_to = sequences > 0 ? row % sequences * (rows / sequences) + row / sequences : row;
+    const size_t to = size_t(split ? i % rest * rows + row_to : i);
     c.codes.x[to] = code, c.values.x[to] = value * c.scale_inv.x[size_t(at)];
   }
-  if (split) c.codes.type = turned(c.codes.type, split), c.values.type = turned(c.values.type, split);
+  const Turn turn{split, sequences > 0};
+  if (split) c.codes.type = turned(c.codes.type, turn), c.values.type = turned(c.values.type, turn);
   return c;
 }
 
@@ -147,16 +153,19 @@ TEST(CodeProduct, multiplies_blocks_of_codes) {
   struct Blocks {
     Case c;
     Shape x, x_box, w, w_box;  // before the transposes
+    bool by_sequence = false;
   };
   for (const Blocks& b :
        {Blocks{{"sbh,fh->sbf", {}, {}, DType::bf16}, {9, 2, 384}, {1, 1, 128}, {256, 384}, {128, 128}},
+        Blocks{{"fbs,hbs->fh", {}, {}, DType::f32, 2, 2}, {256, 3, 96}, {128, 1, 1}, {256, 3, 48}, {128, 1, 1}, true},
         Blocks{{"sbh,nfh->sbnf", {}, {}, DType::bf16}, {9, 2, 256}, {1, 1, 128}, {4, 64, 256}, {2, 64, 128}},
         Blocks{{"sbnf,hnf->sbh", {}, {}, DType::bf16, 0, 2}, {10, 2, 4, 64}, {1, 1, 2, 64}, {4, 64, 384}, {2, 64, 128}},
         Blocks{{"fsb,hsb->fh", {}, {}, DType::f32, 2, 2}, {256, 1, 96}, {128, 1, 1}, {256, 1, 48}, {128, 1, 1}}}) {
-    const Coded x = in_boxes(CodeFormat::e4m3, b.x, b.x_box, b.c.x_split, 40),
-                w = in_boxes(CodeFormat::e4m3, b.w, b.w_box, b.c.w_split, 50);
+    const auto sequences = [&](const Shape& shape) { return b.by_sequence ? shape[1] : 0; };
+    const Coded x = in_boxes(CodeFormat::e4m3, b.x, b.x_box, b.c.x_split, 40, sequences(b.x)),
+                w = in_boxes(CodeFormat::e4m3, b.w, b.w_box, b.c.w_split, 50, sequences(b.w));
     QuantizedProduct op{b.c.spec, b.c.to, CodeFormat::e4m3, CodeFormat::e4m3, b.x_box, b.w_box};
-    op.x_split = b.c.x_split, op.w_split = b.c.w_split;
+    op.x_split = b.c.x_split, op.w_split = b.c.w_split, op.by_sequence = b.by_sequence;
     const Want want = naive(b.c.spec, x.values, w.values);
     std::vector<Tensor> ins = operands(x, w);
     const Tensor y = run_kernel(op, ins, {.any_threads = false})[0];

@@ -128,6 +128,48 @@ TEST(QuantizeOnGpu, one_scale_a_tensor_is_the_cpus) {
       }
 }
 
+// The amax that a cast gives is that of all that it read, and what is not finite shows in the scale.
+TEST(QuantizeOnGpu, a_cast_gives_the_amax_of_the_cpu) {
+  const std::vector<Shape> shapes = {{1, 1}, {7, 5}, {16, 8}, {48, 3, 40}, {128, 128}, {144, 2, 136}, {512, 1, 1032}};
+  for (const DType dtype : kTypes)
+    for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
+      for (const Shape& shape : shapes)
+        for (const double scale : {0.0, 24.0}) {
+          Quantize op{.format = format, .scaling = Scaling::kept, .box = shape, .at = 1};
+          op.gives_amax = true;
+          Tensor x = values(dtype, shape, 3);
+          const Tensor state = tensor(DType::f32, {3}, {5, scale, 5});
+          check_orders(op, {x, state});
+          if (dtype == DType::f64 && shape.size() > 2) continue;
+          for (const double bad : {kInf, -kInf, kNaN}) {
+            x.x[x.x.size() * 2 / 3] = bad;
+            check_orders(op, {x, state});
+          }
+          check_orders(op, {tensor(dtype, shape, std::vector<double>(x.x.size(), -0.0)), state});
+        }
+}
+
+// Blocks of tokens of several sequences.
+TEST(QuantizeOnGpu, transposes_by_sequence_are_the_cpus) {
+  const std::vector<Shape> shapes = {{256, 2, 136}, {128, 3, 2, 64}, {160, 2, 24},
+                                     {384, 1, 64},  {96, 4, 8},      {70, 3, 20}};
+  for (const DType dtype : kTypes)
+    for (const CodeFormat format : {CodeFormat::e4m3, CodeFormat::e5m2})
+      for (const Shape& shape : shapes)
+        for (const i64 tokens : {128, 32}) {
+          Shape box(shape.size(), 1);
+          box[0] = tokens;
+          Quantize op{.format = format, .scaling = Scaling::power_of_two, .box = box};
+          op.split = 2, op.by_sequence = true;
+          Tensor x = values(dtype, shape, 8);
+          x.x[x.x.size() / 2] = kNaN;
+          for (const CodeOrders orders : {CodeOrders::transposed, CodeOrders::both}) {
+            op.orders = orders;
+            expect_same(op, {x}, described(op, x) + " by sequence");
+          }
+        }
+}
+
 // Every bf16, and values around each place where a code changes.
 TEST(QuantizeOnGpu, every_value_has_the_cpus_code) {
   std::vector<double> all;
@@ -203,16 +245,29 @@ TEST(DelayedScaleOnGpu, is_the_cpus) {
   for (const i64 slots : {1, 4})
     for (const bool largest : {false, true})
       for (const CodeFormat gradients : {CodeFormat::e4m3, CodeFormat::e5m2}) {
-        Tensor state = tensor(DType::f32, {1 + slots, 3}, std::vector<double>(size_t(3 * (1 + slots)), 0));
+        const Tensor fresh = tensor(DType::f32, {1 + slots, 3}, std::vector<double>(size_t(3 * (1 + slots)), 0));
+        std::vector<Tensor> states = {fresh, fresh};
         for (int step = 0; step < 10; ++step) {
           std::vector<double> seen(6);
           for (size_t i = 0; i < 6; ++i)
             seen[i] = step % 3 == 2 && i == 4 ? 0 : step == 7 && i == 3 ? kInf : std::exp(normal(mix_all(step, i)));
           const Tensor counts = tensor(DType::f64, {4}, {2.5, 1, 1, step == 5 ? 0.0 : 1.0});
-          const DelayedScale op{3, largest, step % 3, gradients};
-          state = expect_same(op, {state, tensor(DType::f32, {6}, seen), counts}, fmt::format("step {}", step))[0];
+          const DelayedScale op{2, largest, step % 3, gradients};
+          const std::vector<Tensor> ins = {states[0], states[1], tensor(DType::f32, {6}, seen), counts};
+          states = expect_same(op, ins, fmt::format("step {}", step));
         }
       }
+}
+
+// More layers than a launch takes.
+TEST(DelayedScaleOnGpu, moves_many_layers) {
+  constexpr i64 kLayers = 300;
+  std::vector<Tensor> ins(kLayers, tensor(DType::f32, {2, 3}, std::vector<double>(6, 0)));
+  std::vector<double> seen;
+  for (i64 i = 0; i < 3 * kLayers; ++i) seen.push_back(std::exp(normal(mix_all(3, i))));
+  ins.push_back(tensor(DType::f32, {3 * kLayers}, seen));
+  ins.push_back(tensor(DType::f64, {4}, {2.5, 1, 1, 1}));
+  expect_same(DelayedScale{.layers = kLayers}, ins, "many layers");
 }
 
 }  // namespace megalith::kernel_tests

@@ -109,6 +109,24 @@ TEST(CodeProduct, knows_where_the_scales_of_blocks_lie) {
   EXPECT_TRUE(dw->x.is_there() && dw->w.is_there());
 }
 
+// Of two sequences whose tokens are neighbours: their blocks stand behind one another, their scales side by side.
+TEST(CodeProduct, sums_over_sequences_as_one) {
+  Product weight{op_of("fbs,hbs->fh", DType::f32, {128, 1, 1}, {128, 1, 1}, 2, 2),
+                 {96, 2, 256},
+                 {64, 2, 256},
+                 {96, 64},
+                 {2, 2, 96},
+                 {2, 2, 64}};
+  weight.op.by_sequence = true;
+  const auto dw = block_product(weight.op, node_of(weight, kOne));
+  ASSERT_TRUE(dw);
+  EXPECT_EQ(to_string(dw->problem), "96x64x512 a f8_e4m3 512:1 b f8_e4m3 1:512 y f32 64:1 scales rows rows");
+  const ScaleOrder& o = dw->x;
+  EXPECT_EQ((std::vector{o.rows, o.columns, o.pitch, o.row_stride, o.column_stride, o.parts, o.part_stride}),
+            (std::vector<i64>{4, 96, 96, 192, 1, 2, 96}));
+  EXPECT_FALSE(o.is_there());
+}
+
 // Blocks of tokens of two sequences, of other sizes, or that end with a head are no blocks of the library's.
 TEST(CodeProduct, leaves_other_boxes_to_values) {
   const Product two{op_of("fsb,hsb->fh", DType::f32, {128, 1, 1}, {128, 1, 1}, 2, 2),

@@ -16,9 +16,10 @@ struct Sizes {
 };
 
 Sizes sizes_of(const Shape& shape, const Shape& box, CodeOrders orders = CodeOrders::as_is, int split = 0,
-               DType dtype = DType::bf16, Scaling scaling = Scaling::power_of_two) {
+               DType dtype = DType::bf16, Scaling scaling = Scaling::power_of_two, bool by_sequence = false) {
   const Mesh mesh = make_mesh({});
   Quantize op{.scaling = scaling, .box = box, .orders = orders, .split = split};
+  op.by_sequence = by_sequence;
   std::vector<Type> ins = {{dtype, shape, whole(shape.size())}};
   if (reads_amax(scaling)) ins.push_back({DType::f32, Shape(shape.size(), 1), whole(shape.size())});
   const std::vector<Type> outs = op.infer({mesh, ins, std::vector<bool>(ins.size(), false)});
@@ -31,6 +32,7 @@ void expect_tiles(const Sizes& got, const CodeTiles& want) {
   const CodeTiles& t = *got.tiles;
   EXPECT_EQ((Shape{t.outer, t.rows, t.columns, t.box_rows, t.box_columns}),
             (Shape{want.outer, want.rows, want.columns, want.box_rows, want.box_columns}));
+  EXPECT_EQ(t.mixed, want.mixed);
   EXPECT_EQ(got.workspace, 0);
 }
 
@@ -43,6 +45,18 @@ TEST(CodeTiles, see_dims_that_boxes_cut_alike_as_one) {
   expect_tiles(sizes_of({24, 2, 5, 80}, {1, 1, 1, 80}), {1, 240, 80, 1, 128});
   expect_tiles(sizes_of({2, 80, 192}, {1, 80, 128}), {2, 80, 192, 128, 128});
   expect_tiles(sizes_of({64, 2, 64}, {1, 1, 32}, CodeOrders::both, 2, DType::f32, Scaling::mx), {1, 128, 64, 1, 32});
+}
+
+// Rows of the matrices of sequences lie between each other.
+TEST(CodeTiles, have_a_matrix_for_each_sequence) {
+  const auto of = [](const Shape& shape, const Shape& box) {
+    return sizes_of(shape, box, CodeOrders::transposed, 2, DType::bf16, Scaling::power_of_two, true);
+  };
+  expect_tiles(of({256, 2, 24}, {128, 1, 1}), {2, 256, 24, 128, 1, true});
+  expect_tiles(of({256, 3, 4, 64}, {128, 1, 1, 1}), {3, 256, 256, 128, 1, true});
+  expect_tiles(of({256, 1, 24}, {128, 1, 1}), {1, 256, 24, 128, 1, false});
+  EXPECT_FALSE(of({200, 2, 24}, {128, 1, 1}).tiles);
+  EXPECT_FALSE(of({256, 2, 20}, {128, 1, 1}).tiles);
 }
 
 TEST(CodeTiles, leave_out_what_makes_no_words) {

@@ -185,6 +185,40 @@ TEST(TransposeCodes, gives_no_order_that_nobody_reads) {
       kLinears);
 }
 
+// The cast by a scale that is kept gives its amax, so nothing is read for that alone. Weights of the backward too: so
+// that their codes can be those of the forward.
+TEST(QuantizePass, has_the_amax_of_casts_by_kept_scales) {
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::delayed});
+  const auto gives = [](const Quantize& op, const Node&) { return op.gives_amax; };
+  const int casts = 4 * 4 + kLinears + 2 * kLinears;
+  EXPECT_EQ(count_ops<Amax>(q.g), 0);
+  EXPECT_EQ(count_ops<Quantize>(q.g, gives), casts);
+  EXPECT_TRUE(keep_repeated(q.g));
+  EXPECT_EQ(count_ops<Quantize>(q.g, gives), casts - kLinears);
+  EXPECT_TRUE(transpose_codes(q.g));
+  verify(q.g);
+  EXPECT_EQ(count_ops<Quantize>(q.g, gives), casts - kLinears);
+}
+
+// Blocks of tokens become neighbours in both operands of a weight gradient.
+TEST(TransposeCodes, brings_the_tokens_of_a_block_together) {
+  ModelConfig model = sized(llama());
+  model.hidden_size = 256, model.ffn_hidden_size = 384, model.kv_channels = 64;
+  model.seq_length = model.max_position_embeddings = 128;
+  Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::blockwise}, model);
+  EXPECT_TRUE(transpose_codes(q.g));
+  verify(q.g);
+  const auto by_sequence = [](const auto& op, const Node&) { return op.by_sequence; };
+  EXPECT_EQ(count_ops<QuantizedProduct>(q.g, by_sequence), kLinears);
+  EXPECT_EQ(count_ops<Quantize>(q.g, by_sequence), 4 * 4 + kLinears);
+  for (const Node& n : q.g.nodes)
+    if (const auto* p = n.op.get_if<QuantizedProduct>(); p && p->by_sequence) {
+      for (const std::string& letters : split_spec(p->spec).first) EXPECT_TRUE(letters.ends_with("bs")) << p->spec;
+      EXPECT_EQ(split_spec(p->spec_before()).first[0].substr(0, 2), "sb");
+    }
+  EXPECT_FALSE(transpose_codes(q.g));
+}
+
 // The weight gradient is added straight into its accumulator.
 TEST(QuantizePass, accumulates_in_the_product) {
   Quantized q = quantized({.format = Format::hybrid, .recipe = Recipe::tensorwise});

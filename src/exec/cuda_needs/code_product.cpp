@@ -41,12 +41,13 @@ struct Scaled {
   ScaleOrder order = {};
 };
 
-// An operand whose last `summed` dims are summed over; `split`: by which it is a transpose. The box is of the order
+// An operand whose last `summed` dims are summed over; `turn`: by which it is a transpose. The box is of the order
 // before.
-Scaled blocks_of(const Shape& shape, Shape box, int split, size_t summed) {
+Scaled blocks_of(const Shape& shape, Shape box, Turn turn, size_t summed) {
   constexpr i64 kBlock = 128;
+  const int split = turn.split;
   if (split && size_t(split) != summed) return {};
-  std::rotate(box.begin(), box.begin() + split, box.end());
+  box = turn.of(box);
   const size_t rows = shape.size() - summed;
   const i64 down = neighbours(shape, box, 0, rows), along = neighbours(shape, box, rows, shape.size());
   if (along != kBlock || (down != 1 && down != kBlock)) return {};
@@ -54,7 +55,10 @@ Scaled blocks_of(const Shape& shape, Shape box, int split, size_t summed) {
   for (size_t d = 0; d < shape.size(); ++d) (d < rows ? height : depth) *= shape[d];
   const i64 high = height / down, deep = depth / kBlock;  // boxes
   const i64 down_stride = split ? 1 : deep, along_stride = split ? high : 1;
-  if (down == 1) return {CodeScales::rows, {deep, high, filled_to_4(high), along_stride, down_stride}};
+  ScaleOrder by_rows{deep, high, filled_to_4(high), along_stride, down_stride};
+  if (turn.by_sequence && shape[rows] > 1)  // of [.., b, s] the scales are [s / 128, b, ..]
+    by_rows.parts = shape[rows], by_rows.part_stride = high, by_rows.row_stride = high * shape[rows];
+  if (down == 1) return {CodeScales::rows, by_rows};
   return {CodeScales::squares, {high, deep, filled_to_4(deep), down_stride, along_stride}};
 }
 
@@ -80,8 +84,8 @@ std::optional<CodeProduct> block_product(const QuantizedProduct& op, const Local
   const auto summed = [y = outs[0]](const std::string& letters) {
     return size_t(std::ranges::count_if(letters, [&](char c) { return y.find(c) == std::string::npos; }));
   };
-  const Scaled x = blocks_of(node.in_shape(0), op.x_box, op.x_split, summed(ins[0])),
-               w = blocks_of(node.in_shape(2), op.w_box, op.w_split, summed(ins[1]));
+  const Scaled x = blocks_of(node.in_shape(0), op.x_box, op.x_turn(), summed(ins[0])),
+               w = blocks_of(node.in_shape(2), op.w_box, op.w_turn(), summed(ins[1]));
   if (x.scales == CodeScales::one || w.scales == CodeScales::one) return {};
   out.x = x.order, out.w = w.order;
   out.problem.a_scales = plan.swapped ? w.scales : x.scales, out.problem.b_scales = plan.swapped ? x.scales : w.scales;

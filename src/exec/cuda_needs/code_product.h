@@ -9,10 +9,12 @@
 namespace megalith::cuda {
 
 // An operand's scales as the library reads them: [rows, columns], rows `pitch` apart; and where each is in scale_inv.
+// The rows are of one part or of several, which lie part_stride apart there.
 struct ScaleOrder {
   i64 rows = 0, columns = 0, pitch = 0;
   i64 row_stride = 0, column_stride = 0;
-  bool is_there() const { return column_stride == 1 && row_stride == pitch; }
+  i64 parts = 1, part_stride = 0;
+  bool is_there() const { return column_stride == 1 && row_stride == pitch && parts == 1; }
   i64 bytes() const { return is_there() ? 0 : (rows * pitch * i64(sizeof(float)) + 255) / 256 * 256; }
 };
 

@@ -11,6 +11,7 @@ namespace megalith::cuda {
 namespace {
 
 constexpr i64 kTile = 128;
+constexpr i64 kLeastColumns = 8;  // of a thread
 
 struct CutDim {
   i64 size, box;
@@ -49,13 +50,23 @@ CodeMatrix code_matrix(const Quantize& op, const LocalNode& node) {
   return m;
 }
 
+// A matrix for each sequence of x [s, b, ..], with boxes along s.
+static std::optional<CodeTiles> sequence_tiles(const Quantize& op, const Shape& shape) {
+  CodeTiles t{.outer = shape[1], .rows = shape[0], .box_rows = side_of({shape[0], op.box[0]}, kLeastBoxRows)};
+  t.mixed = t.outer > 1;
+  for (size_t d = 2; d < shape.size(); ++d) t.columns *= shape[d];
+  const bool along = t.box_rows > 1 && std::all_of(op.box.begin() + 1, op.box.end(), [](i64 n) { return n == 1; });
+  const bool words = t.columns % kLeastColumns == 0 && t.rows % 16 == 0;
+  return along && words ? std::optional(t) : std::nullopt;
+}
+
 std::optional<CodeTiles> code_tiles(const Quantize& op, const LocalNode& node) {
   if (!has_box_scales(op) || op.format == CodeFormat::e2m1 || node.ins[0].dtype == DType::f64) return std::nullopt;
+  if (op.by_sequence) return sequence_tiles(op, node.in_shape(0));
   std::vector<CutDim> dims = merged_dims(node.in_shape(0), op.box);
   if (dims.size() == 3 && dims[0].box > 1) return std::nullopt;
   if (dims.empty() || dims.size() > 3) return std::nullopt;
   while (dims.size() < 3) dims.insert(dims.begin(), {1, 1});
-  constexpr i64 kLeastColumns = 8;  // of a thread
   const CodeTiles t{dims[0].size, dims[1].size, dims[2].size, side_of(dims[1], kLeastBoxRows),
                     side_of(dims[2], kLeastColumns)};
   if (t.box_rows * t.box_columns <= 1 || t.columns % kLeastColumns != 0) return std::nullopt;

@@ -2,6 +2,7 @@
 #pragma once
 #include <algorithm>
 #include <utility>
+#include <vector>
 
 #include "base/shape.h"
 #include "exec/cpu/kernels/strided.h"
@@ -15,14 +16,25 @@ inline std::pair<i64, i64> matrix_of(const Shape& shape, int split) {
   return {rows, columns};
 }
 
-// [rows, columns] -> [columns, rows], by tiles that stay in the cache.
-inline void transpose_codes(const u8* x, i64 rows, i64 columns, u8* y) {
+// Of n numbers, where those lie that were [n / parts, parts] and become [parts, n / parts].
+inline std::vector<i64> places_apart(i64 n, i64 parts) {
+  std::vector<i64> out(static_cast<size_t>(n));
+  for (i64 i = 0; i < n; ++i) out[size_t(i)] = i % parts * (n / parts) + i / parts;
+  return out;
+}
+
+// [rows, columns] -> [columns, rows], by tiles that stay in the cache. The rows, and the columns, may be of several
+// parts that then stand behind one another.
+inline void transpose_codes(const u8* x, i64 rows, i64 columns, u8* y, i64 row_parts = 1, i64 column_parts = 1) {
   constexpr i64 kTile = 64;
+  const std::vector<i64> row_at = places_apart(rows, row_parts), column_at = places_apart(columns, column_parts);
   parallel_for((columns + kTile - 1) / kTile, 1, [&](i64 tile) {
     const i64 begin = tile * kTile, end = std::min(columns, begin + kTile);
     for (i64 top = 0; top < rows; top += kTile)
-      for (i64 c = begin; c < end; ++c)
-        for (i64 r = top; r < std::min(rows, top + kTile); ++r) y[c * rows + r] = x[r * columns + c];
+      for (i64 c = begin; c < end; ++c) {
+        u8* to = y + column_at[size_t(c)] * rows;
+        for (i64 r = top; r < std::min(rows, top + kTile); ++r) to[row_at[size_t(r)]] = x[r * columns + c];
+      }
   });
 }
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "exec/cpu/kernels/strided.h"
 #include "quant/scale.h"
 
 namespace megalith::cpu {
@@ -18,5 +19,16 @@ u32 largest_bits(const X* x, i64 n) {
 }
 // NaN counts as infinite.
 inline float amax_of_bits(u32 bits) { return std::bit_cast<float>(std::min(bits, kInfinityBits)); }
+
+// Of n values. parts: room for sum_parts(n) numbers.
+template <class X>
+float amax_of(const X* x, i64 n, u32* parts) {
+  parallel_for(sum_parts(n), 1, [&](i64 i) {
+    parts[i] = largest_bits(x + i * kSumPart, std::min(n, (i + 1) * kSumPart) - i * kSumPart);
+  });
+  u32 bits = 0;
+  for (i64 i = 0; i < sum_parts(n); ++i) bits = std::max(bits, parts[i]);
+  return amax_of_bits(bits);
+}
 
 }  // namespace megalith::cpu

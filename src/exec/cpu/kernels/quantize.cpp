@@ -27,7 +27,7 @@ float largest_code(CodeFormat f) {
 BoxScale scale_of(const Quantize& op, bool bf16_values, float amax, float of_tensor, float state) {
   const float seen = op.scaling == Scaling::nv ? std::max(amax, of_tensor) : amax;
   const float no_inverse = std::numeric_limits<float>::quiet_NaN();
-  if (quant::is_infinite(seen)) return {1, no_inverse};
+  if (quant::is_infinite(seen)) return {state > 0 ? state : 1, no_inverse};
   const float top = largest_code(op.format);
   switch (op.scaling) {
     case Scaling::mx: {
@@ -93,13 +93,24 @@ class RandomBits {
 
 constexpr bool has_own_amax(Scaling s) { return s == Scaling::power_of_two || s == Scaling::mx || s == Scaling::nv; }
 
+// The scale that is kept, with an amax that is not known before the cast: it is found out here.
+template <class X>
+BoxScale scale_by_own_amax(const Quantize& op, const Args& a, i64 n) {
+  const float amax = amax_of(a.in<X>(0), n, reinterpret_cast<u32*>(a.workspace));
+  *a.out<float>(2) = amax;
+  return scale_of(op, false, amax, amax, a.in<float>(1)[op.at]);
+}
+
 // One scale for all that the rank has.
 template <class X>
 Kernel of_tensor(const Quantize& op, const BoxRows& rows) {
   check(rows.boxes() == 1, "[{}] {} boxes of a rank with a tensor's amax: want one", op.name, rows.boxes());
-  return {0, [op, n = rows.elements()](const Args& a) {
-            const float state = op.scaling == Scaling::kept ? a.in<float>(2)[op.at] : 0, amax = *a.in<float>(1);
-            const BoxScale s = scale_of(op, false, amax, amax, state);
+  const i64 parts = op.gives_amax ? sum_parts(rows.elements()) * i64(sizeof(u32)) : 0;
+  return {parts, [op, n = rows.elements()](const Args& a) {
+            const auto by_amax = [&](float amax) {
+              return scale_of(op, false, amax, amax, op.scaling == Scaling::kept ? a.in<float>(2)[op.at] : 0);
+            };
+            const BoxScale s = op.gives_amax ? scale_by_own_amax<X>(op, a, n) : by_amax(*a.in<float>(1));
             *a.out<float>(1) = s.scale_inv;
             parallel_blocks(
                 n, [&](i64 b, i64 e) { cast_run(op.format, a.in<X>(0) + b, e - b, s.scale, a.out<u8>(0) + b); });
@@ -141,23 +152,27 @@ Kernel of_boxes(const Quantize& op, const BoxRows& rows, const RandomBits& rando
 Kernel in_orders(const Quantize& op, const Shape& shape, Kernel as_is) {
   if (op.orders == CodeOrders::as_is) return as_is;
   const auto [rows, columns] = matrix_of(shape, op.split);
+  const i64 parts = op.by_sequence ? shape[1] : 1;
   if (op.orders == CodeOrders::both)
-    return {as_is.workspace, [=, rows = rows, columns = columns](const Args& a) {
+    return {as_is.workspace, [=, rows = rows, columns = columns, last = op.gives_amax ? 3 : 2](const Args& a) {
               as_is.run(a);
-              transpose_codes(a.out<u8>(0), rows, columns, a.out<u8>(2));
+              transpose_codes(a.out<u8>(0), rows, columns, a.out<u8>(last), parts);
             }};
   const i64 more = (rows * columns + 63) / 64 * 64;
   return {more + as_is.workspace, [=, rows = rows, columns = columns](const Args& a) {
-            const std::array<std::byte*, 2> outs = {a.workspace, a.outs[1]};
+            const std::array<std::byte*, 3> outs = {a.workspace, a.outs[1], a.outs.size() > 2 ? a.outs[2] : nullptr};
             as_is.run({a.ins, outs, a.workspace + more, a.first_micro_batch});
-            transpose_codes(reinterpret_cast<const u8*>(a.workspace), rows, columns, a.out<u8>(0));
+            transpose_codes(reinterpret_cast<const u8*>(a.workspace), rows, columns, a.out<u8>(0), parts);
           }};
 }
 
 }  // namespace
 
 Kernel prepare(const Quantize& op, const Site& site) {
-  if (count(site.in_shape(0)) == 0) return {0, [](const Args&) {}};
+  if (count(site.in_shape(0)) == 0)
+    return {0, [gives = op.gives_amax](const Args& a) {
+              if (gives) *a.out<float>(2) = 0;
+            }};
   const BoxRows rows(site.in_shape(0), op.box);
   check(rows.boxes() == count(site.out_shape(1)), "[{}] {} boxes, {} scales", op.name, rows.boxes(),
         count(site.out_shape(1)));

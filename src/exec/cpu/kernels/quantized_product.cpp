@@ -51,27 +51,31 @@ constexpr i64 aligned(i64 bytes) { return (bytes + 63) / 64 * 64; }
 // An operand's codes in the order that its box and scales are of.
 class Order {
  public:
-  Order(const Type& codes, const Shape& local, int split)
-      : type(turned_back(codes, split)), columns_(matrix_of(local, int(local.size()) - split)), turns_(split > 0) {}
+  Order(const Type& codes, const Shape& local, Turn turn)
+      : type(turned_back(codes, turn)),
+        columns_(matrix_of(local, int(local.size()) - turn.split)),
+        parts_(turn.by_sequence ? local.back() : 1),
+        turns_(turn.split > 0) {}
 
   const Type type;
   i64 workspace() const { return turns_ ? aligned(columns_.first * columns_.second) : 0; }
   const u8* operator()(const u8* codes, std::byte* workspace) const {
     if (!turns_) return codes;
     u8* out = reinterpret_cast<u8*>(workspace);
-    transpose_codes(codes, columns_.first, columns_.second, out);
+    transpose_codes(codes, columns_.first, columns_.second, out, 1, parts_);
     return out;
   }
 
  private:
   std::pair<i64, i64> columns_;  // rows and columns of the transpose
+  i64 parts_;                    // of the columns: tokens of a sequence that stand together
   bool turns_;
 };
 
 template <class V>
 Kernel decoded(const QuantizedProduct& op, const Site& site) {
   constexpr DType dtype = dtype_of<V>::value;
-  const Order x_order(site.ins[0], site.in_shape(0), op.x_split), w_order(site.ins[2], site.in_shape(2), op.w_split);
+  const Order x_order(site.ins[0], site.in_shape(0), op.x_turn()), w_order(site.ins[2], site.in_shape(2), op.w_turn());
   std::vector<Type> ins = {x_order.type, w_order.type};
   ins[0].dtype = ins[1].dtype = dtype;
   const bool adds = op.accumulate || op.plus;

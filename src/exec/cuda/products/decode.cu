@@ -56,7 +56,9 @@ void launch(const DecodeLaunch& l, const std::byte* codes, const float* scale_in
 
 static __global__ void order_kernel(OrderLaunch l, const float* scale_inv, float* to) {
   const i64 i = i64(blockIdx.x) * kDecodeThreads + threadIdx.x, row = i / l.pitch, column = i - row * l.pitch;
-  if (row < l.rows) to[i] = column < l.columns ? scale_inv[row * l.row_stride + column * l.column_stride] : 0;
+  if (row >= l.rows) return;
+  const i64 part = row / l.rows_of_part, from = part * l.part_stride + (row - part * l.rows_of_part) * l.row_stride;
+  to[i] = column < l.columns ? scale_inv[from + column * l.column_stride] : 0;
 }
 
 void launch(const OrderLaunch& l, const float* scale_inv, float* to, cudaStream_t stream) {

@@ -13,9 +13,9 @@ struct DecodeLaunch {
   // Of a dim: its size, that of a box, and how far the scales of neighbouring boxes are apart.
   i64 size[kMostDims] = {}, box[kMostDims] = {}, stride[kMostDims] = {};
 };
-// Scales [rows, columns] of these strides into rows `pitch` apart; what fills them up is 0.
+// Scales [rows, columns] of these strides, the rows of several parts, into rows `pitch` apart; what fills them up is 0.
 struct OrderLaunch {
-  i64 rows = 0, columns = 0, pitch = 0, row_stride = 0, column_stride = 0;
+  i64 rows = 0, columns = 0, pitch = 0, row_stride = 0, column_stride = 0, rows_of_part = 0, part_stride = 0;
 };
 void launch(const OrderLaunch& l, const float* scale_inv, float* to, cudaStream_t stream);
 

@@ -12,9 +12,9 @@ namespace megalith::cuda {
 
 namespace {
 
-// i: of the codes among the node's inputs. split: by which they are a transpose; boxes and scales are of the order
+// i: of the codes among the node's inputs. turn: by which they are a transpose; boxes and scales are of the order
 // before.
-DecodeLaunch decode_of(const Site& site, int i, Shape box, int split, DType to) {
+DecodeLaunch decode_of(const Site& site, int i, Shape box, Turn turn, DType to) {
   const Shape shape = site.in_shape(i), grid = site.in_shape(i + 1);
   check(shape.size() <= size_t(DecodeLaunch::kMostDims),
         "[quantized_product] {} dims, more than the {} that there is "
@@ -23,8 +23,7 @@ DecodeLaunch decode_of(const Site& site, int i, Shape box, int split, DType to) 
   std::vector<i64> strides(grid.size());
   i64 stride = 1;
   for (size_t d = grid.size(); d-- > 0; stride *= grid[d]) strides[d] = stride;
-  std::rotate(box.begin(), box.begin() + split, box.end());
-  std::rotate(strides.begin(), strides.begin() + split, strides.end());
+  box = turn.of(box), strides = turn.of(strides);
   DecodeLaunch l{site.ins[size_t(i)].dtype, to, count(shape), int(shape.size())};
   for (size_t d = 0; d < shape.size(); ++d) l.size[d] = shape[d], l.box[d] = box[d], l.stride[d] = strides[d];
   return l;
@@ -34,8 +33,8 @@ Kernel by_values(const QuantizedProduct& op, const Site& site) {
   const DecodedProduct p = decoded_product(op, site);
   const Kernel product =
       prepare(p.product, Site(site.mesh, site.coord, p.ins, site.outs, site.device, site.comms, site.tag));
-  const DecodeLaunch x = decode_of(site, 0, op.x_box, op.x_split, p.dtype),
-                     w = decode_of(site, 2, op.w_box, op.w_split, p.dtype);
+  const DecodeLaunch x = decode_of(site, 0, op.x_box, op.x_turn(), p.dtype),
+                     w = decode_of(site, 2, op.w_box, op.w_turn(), p.dtype);
   const auto with_values = [=, adds = op.accumulate || op.plus](const Args& a, const auto& f) {
     const std::array<std::byte*, 3> ins = {a.workspace, a.workspace + p.x_bytes, adds ? a.ins[4] : nullptr};
     Args inner = a;
@@ -56,7 +55,7 @@ Kernel by_values(const QuantizedProduct& op, const Site& site) {
 class Ordered {
  public:
   Ordered(const ScaleOrder& o, i64 at)
-      : l_{o.rows, o.columns, o.pitch, o.row_stride, o.column_stride},
+      : l_{o.rows, o.columns, o.pitch, o.row_stride, o.column_stride, o.rows / o.parts, o.part_stride},
         at_(at),
         is_there_(o.is_there() || o.rows == 0) {}
   const std::byte* operator()(const std::byte* scale_inv, std::byte* workspace, cudaStream_t stream) const {

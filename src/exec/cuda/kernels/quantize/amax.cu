@@ -6,42 +6,27 @@ namespace {
 
 constexpr int kThreads = 256, kLoads = 8;
 
-// Of 16 bytes. Pairs of bf16 stay pairs.
-template <class X>
-__device__ u32 larger_bits(u32 most, const uint4& v) {
-  const u32 words[4] = {v.x, v.y, v.z, v.w};
-  if constexpr (std::is_same_v<X, __nv_bfloat16>) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) most = __vmaxu2(most, words[i] & 0x7fff7fffu);
-  } else if constexpr (std::is_same_v<X, float>) {
-#pragma unroll
-    for (int i = 0; i < 4; ++i) most = max(most, words[i] & 0x7fffffffu);
-  } else {
-    X x[16 / sizeof(X)];
-    memcpy(x, words, sizeof x);
-#pragma unroll
-    for (X one : x) most = max(most, magnitude_of(one));
-  }
-  return most;
-}
+constexpr int kMostBlocks = 1056;  // of a launch that most often does nothing: 8 for each SM of an H100
 
+// unless: a scale; where it is above 0, nothing is read.
 template <class X>
-__device__ u32 bits_of_f32(u32 most) {
-  if constexpr (std::is_same_v<X, __nv_bfloat16>) return max(most >> 16, most & 0xffffu) << 16;
-  return most;
-}
-
-template <class X>
-__global__ void __launch_bounds__(kThreads) amax_kernel(const X* x, i64 n, u32* amax) {
+__global__ void __launch_bounds__(kThreads) amax_kernel(const X* x, i64 n, u32* amax, const float* unless) {
+  if (unless && *unless > 0) return;
   constexpr i64 kEach = 16 / sizeof(X);
-  const i64 packs = n / kEach, first = i64(blockIdx.x) * kThreads * kLoads + threadIdx.x;
+  const i64 packs = n / kEach;
   const uint4* from = reinterpret_cast<const uint4*>(x);
-  uint4 v[kLoads];
-#pragma unroll
-  for (int k = 0; k < kLoads; ++k) v[k] = first + k * kThreads < packs ? __ldg(from + first + k * kThreads) : uint4{};
   u32 most = 0;
+  for (i64 part = blockIdx.x; part * kThreads * kLoads < packs; part += gridDim.x) {
+    const i64 first = part * kThreads * kLoads + threadIdx.x;
+    uint4 v[kLoads];
 #pragma unroll
-  for (int k = 0; k < kLoads; ++k) most = larger_bits<X>(most, v[k]);
+    for (int k = 0; k < kLoads; ++k) v[k] = first + k * kThreads < packs ? __ldg(from + first + k * kThreads) : uint4{};
+#pragma unroll
+    for (int k = 0; k < kLoads; ++k) {
+      const u32 words[4] = {v[k].x, v[k].y, v[k].z, v[k].w};
+      most = larger_bits<X>(most, words);
+    }
+  }
   most = bits_of_f32<X>(most);
   if (blockIdx.x == 0 && packs * kEach + threadIdx.x < n)
     most = max(most, magnitude_of(x[packs * kEach + threadIdx.x]));
@@ -54,17 +39,28 @@ __global__ void __launch_bounds__(kThreads) amax_kernel(const X* x, i64 n, u32* 
   if (threadIdx.x == 0 && most > 0) atomicMax(amax, most);
 }
 
+__global__ void start_kernel(u32* seen, float* scale_inv) { *seen = 0, *scale_inv = 0; }
+
+void launch_amax(const AmaxLaunch& l, const void* x, u32* amax, const float* unless, cudaStream_t stream) {
+  if (l.n == 0) return;
+  dispatch(l.x, [&]<class X>() {
+    const int blocks = blocks_for(l.n, kThreads * kLoads * i64(16 / sizeof(X)));
+    amax_kernel<<<unless ? std::min(blocks, kMostBlocks) : blocks, kThreads, 0, stream>>>(static_cast<const X*>(x), l.n,
+                                                                                          amax, unless);
+  });
+  check_launch("[amax] launch");
+}
+
 }  // namespace
 
 void launch(const AmaxLaunch& l, const void* x, float* amax, cudaStream_t stream) {
   check_cuda(cudaMemsetAsync(amax, 0, sizeof(float), stream), "[amax] start");
-  if (l.n == 0) return;
-  dispatch(l.x, [&]<class X>() {
-    const i64 each = kThreads * kLoads * i64(16 / sizeof(X));
-    amax_kernel<<<blocks_for(l.n, each), kThreads, 0, stream>>>(static_cast<const X*>(x), l.n,
-                                                                reinterpret_cast<u32*>(amax));
-  });
-  check_launch("[amax] launch");
+  launch_amax(l, x, reinterpret_cast<u32*>(amax), nullptr, stream);
+}
+
+void launch_first_amax(const AmaxLaunch& l, const CastPointers& p, cudaStream_t stream) {
+  start_kernel<<<1, 1, 0, stream>>>(p.seen, p.scale_inv);
+  launch_amax(l, p.x, p.seen, p.state, stream);
 }
 
 }  // namespace megalith::cuda

@@ -10,7 +10,13 @@ struct BoxTileArgs {
   ScaleRuleOfBox rule;
   CodeTiles tiles;
   CastPointers p;
+  i64 down, across;  // boxes of a matrix
 };
+
+// The box of a place in the tile, along one dim. Each tile begins with a box.
+__device__ inline i64 box_at(i64 tile_begins, int at, i64 box) {
+  return tile_begins / TilePlace::kTile * (TilePlace::kTile / int(box)) + at / int(box);
+}
 
 // A row's boxes lie in neighbouring lanes.
 __device__ inline u32 largest_of_lanes(u32 most, int lanes) {
@@ -18,113 +24,188 @@ __device__ inline u32 largest_of_lanes(u32 most, int lanes) {
   return most;
 }
 
-template <class X>
-__device__ inline u32 largest_of_pack(const Pack<X, TilePlace::kColumns>& v) {
-  const Numbers<float, TilePlace::kColumns> n = unpack<float>(v);
-  u32 most = 0;
-#pragma unroll
-  for (float x : n.x) most = max(most, __float_as_uint(x) & 0x7fffffffu);
-  return most;
-}
+constexpr int kRowsOfThread = TilePlace::kParts * TilePlace::kRows;
 
-// The scales of 1 x box_columns for each of the thread's rows.
+// The scales of 1 x box_columns for each of the thread's rows. Where a box has a lane for each of these rows, a lane
+// makes the scale of one.
 template <class X>
 __device__ void row_scales(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, float* scale_inv,
-                           float (&scales)[TilePlace::kParts][TilePlace::kRows]) {
+                           float (&scales)[kRowsOfThread]) {
   const CodeTiles& c = a.tiles;
-  const int lanes = int(c.box_columns) / t.kColumns;
-  const i64 across = (c.columns + c.box_columns - 1) / c.box_columns, column = t.column + t.column_in_tile();
+  const int lanes = int(c.box_columns) / t.kColumns, lane = t.lane % lanes;
+  const float of_tensor = a.p.amax ? *a.p.amax : 0;
+  u32 most[kRowsOfThread];
 #pragma unroll
-  for (int k = 0; k < t.kParts; ++k)
+  for (int r = 0; r < kRowsOfThread; ++r)
+    most[r] = largest_of_lanes(bits_of_f32<X>(larger_bits(0, v.at[r / TilePlace::kRows][r % TilePlace::kRows])), lanes);
+  if (lanes >= kRowsOfThread) {
+    const int mine = lane % kRowsOfThread;
+    u32 bits = most[0];
 #pragma unroll
-    for (int i = 0; i < t.kRows; ++i) {
-      const u32 most = largest_of_lanes(largest_of_pack(v.at[k][i]), lanes);
-      const BoxScale s = scale_of(a.rule, amax_of_bits(most), a.p.amax ? *a.p.amax : 0, 0);
-      const i64 row = t.row + t.row_in_tile(k, i);
-      scales[k][i] = s.scale;
-      if (row < c.rows && column < c.columns && t.lane % lanes == 0)
-        scale_inv[row * across + column / c.box_columns] = s.scale_inv;
-    }
+    for (int r = 1; r < kRowsOfThread; ++r) bits = mine == r ? most[r] : bits;
+    const BoxScale s = scale_of(a.rule, amax_of_bits(bits), of_tensor, 0);
+#pragma unroll
+    for (int r = 0; r < kRowsOfThread; ++r) scales[r] = __shfl_sync(0xffffffffu, s.scale, r, kRowsOfThread);
+    // Lanes beyond the last column write too: their box begins inside.
+    const int row = t.row_in_tile(mine / t.kRows, mine % t.kRows), first = (t.lane - lane) * t.kColumns;
+    if (lane < kRowsOfThread && row < t.rows_left && first < t.columns_left)
+      scale_inv[(t.row + row) * a.across + box_at(t.column, first, c.box_columns)] = s.scale_inv;
+    return;
+  }
+#pragma unroll
+  for (int r = 0; r < kRowsOfThread; ++r) {
+    const BoxScale s = scale_of(a.rule, amax_of_bits(most[r]), of_tensor, 0);
+    scales[r] = s.scale;
+    const int k = r / t.kRows, i = r % t.kRows;
+    if (lane == 0 && t.has(k, i))
+      scale_inv[(t.row + t.row_in_tile(k, i)) * a.across + box_at(t.column, t.column_in_tile(), c.box_columns)] =
+          s.scale_inv;
+  }
 }
 
-// amax of 4 rows of each box's columns -> parts [32, n], n boxes in a row of the tile.
-template <BoxShape kShape, class X>
+// amax of the thread's columns over its rows of part k, or over all its rows.
+template <bool kWhole, class X>
+__device__ inline void largest_of_columns(const TileValues<X>& v, int k, u32 (&most)[TilePlace::kColumns]) {
+  constexpr int kWords = TilePlace::kColumns * int(sizeof(X)) / 4, kEach = 4 / int(sizeof(X));
+  u32 words[kWords] = {};
+#pragma unroll
+  for (int i = 0; i < TilePlace::kRows * (kWhole ? TilePlace::kParts : 1); ++i) {
+    u32 here[kWords];
+    memcpy(here, v.at[kWhole ? i / TilePlace::kRows : k][i % TilePlace::kRows].words, sizeof here);
+#pragma unroll
+    for (int w = 0; w < kWords; ++w) {
+      const u32 one[1] = {here[w]};
+      words[w] = larger_bits<X>(words[w], one);
+    }
+  }
+#pragma unroll
+  for (int w = 0; w < kWords; ++w) {
+    if constexpr (kWhole) words[w] = larger_of_pairs<X>(words[w], __shfl_xor_sync(0xffffffffu, words[w], 16));
+    most[kEach * w] = kEach == 2 ? words[w] << 16 : words[w];
+    if constexpr (kEach == 2) most[kEach * w + 1] = words[w] & 0xffff0000u;
+  }
+}
+
+// amax of each box's columns over the rows of a part -> parts [.., n], n boxes in a row of the tile. kWhole: a box has
+// all rows of the tile, and a part those of a warp; else a part has 4 rows.
+template <BoxShape kShape, bool kWhole, class X>
 __device__ void amax_of_parts(const TilePlace& t, const TileValues<X>& v, int n, u32* parts) {
 #pragma unroll
-  for (int k = 0; k < t.kParts; ++k) {
-    u32* part = parts + (k * 16 + t.group) * n;
+  for (int k = 0; k < (kWhole ? 1 : t.kParts); ++k) {
+    u32* part = parts + (kWhole ? t.group / 2 : k * 16 + t.group) * n;
+    const bool writes = !kWhole || t.group % 2 == 0;
     if constexpr (kShape == BoxShape::column) {
-      u32 most[t.kColumns] = {};
+      u32 most[t.kColumns];
+      largest_of_columns<kWhole>(v, k, most);
 #pragma unroll
-      for (int i = 0; i < t.kRows; ++i) {
-        const Numbers<float, TilePlace::kColumns> x = unpack<float>(v.at[k][i]);
-#pragma unroll
-        for (int e = 0; e < t.kColumns; ++e) most[e] = max(most[e], __float_as_uint(x.x[e]) & 0x7fffffffu);
-      }
-#pragma unroll
-      for (int e = 0; e < t.kColumns; ++e) part[t.column_in_tile() + e] = most[e];
+      for (int e = 0; e < t.kColumns; e += 4)
+        if (writes)
+          *reinterpret_cast<uint4*>(part + t.column_in_tile() + e) =
+              make_uint4(most[e], most[e + 1], most[e + 2], most[e + 3]);
     } else {
       u32 most = 0;
 #pragma unroll
-      for (int i = 0; i < t.kRows; ++i) most = max(most, largest_of_pack(v.at[k][i]));
+      for (int i = 0; i < t.kRows * (kWhole ? t.kParts : 1); ++i)
+        most = larger_bits(most, v.at[kWhole ? i / t.kRows : k][i % t.kRows]);
       const int lanes = 16 / n;
-      most = largest_of_lanes(most, lanes);
-      if (t.lane % lanes == 0) part[t.lane / lanes] = most;
+      most = largest_of_lanes(bits_of_f32<X>(most), lanes);
+      if constexpr (kWhole) most = max(most, __shfl_xor_sync(0xffffffffu, most, 16));
+      if (writes && t.lane % lanes == 0) part[t.lane / lanes] = most;
     }
   }
 }
 
+// Where the scales of a tile's boxes lie.
+struct ScalePlace {
+  float* scale_inv;  // of the matrix's first box
+  i64 pitch;         // of the boxes' rows
+};
+
 // parts -> scales [128 / box_rows, n], in shared memory.
-__device__ inline void tall_scales(const BoxTileArgs& a, const TilePlace& t, int n, const u32* parts, float* scale_inv,
-                                   float* scales) {
+template <bool kWhole>
+__device__ inline void tall_scales(const BoxTileArgs& a, const TilePlace& t, int n, const u32* parts,
+                                   const ScalePlace& to, float* scales) {
   const CodeTiles& c = a.tiles;
-  const int height = int(c.box_rows) / t.kRows, boxes = t.kTile / int(c.box_rows) * n;
-  const i64 across = (c.columns + c.box_columns - 1) / c.box_columns;
+  const int height = kWhole ? t.kThreads / 32 : int(c.box_rows) / t.kRows,
+            boxes = (kWhole ? 1 : t.kTile / int(c.box_rows)) * n;
   for (int id = threadIdx.x; id < boxes; id += t.kThreads) {
-    const int down = id / n, along = id % n;
+    const int down = kWhole ? 0 : id / n, along = kWhole ? id : id % n;
     u32 most = 0;
     for (int g = 0; g < height; ++g) most = max(most, parts[(down * height + g) * n + along]);
     const BoxScale s = scale_of(a.rule, amax_of_bits(most), a.p.amax ? *a.p.amax : 0, 0);
-    const i64 row = t.row + down * c.box_rows, column = t.column + along * c.box_columns;
+    const int row = down * int(c.box_rows), column = along * int(c.box_columns);
     scales[id] = s.scale;
-    if (row < c.rows && column < c.columns) scale_inv[row / c.box_rows * across + column / c.box_columns] = s.scale_inv;
+    if (row < t.rows_left && column < t.columns_left)
+      to.scale_inv[box_at(t.row, row, c.box_rows) * to.pitch + box_at(t.column, column, c.box_columns)] = s.scale_inv;
   }
 }
 
-template <class X, CodeKind kFormat, BoxShape kShape>
-__global__ void __launch_bounds__(TilePlace::kThreads, sizeof(X) == 2 ? 2 : 1)
+template <CodeKind kFormat, BoxShape kShape, bool kWhole, class X>
+__device__ inline void encode_tall(const BoxTileArgs& a, const TilePlace& t, const TileValues<X>& v, const TileOut& out,
+                                   const ScalePlace& to, u32* turned, float* shared_scales) {
+  const int width = int(a.tiles.box_columns), n = kShape == BoxShape::column ? t.kTile : t.kTile / width;
+  amax_of_parts<kShape, kWhole>(t, v, n, turned);
+  __syncthreads();
+  tall_scales<kWhole>(a, t, n, turned, to, shared_scales);
+  __syncthreads();
+  constexpr int kEach = kShape == BoxShape::column ? t.kColumns : 1;
+  __align__(16) float scales[kWhole ? 1 : t.kParts][kEach];  // of the thread's columns
+#pragma unroll
+  for (int k = 0; k < (kWhole ? 1 : t.kParts); ++k) {
+    const int box_row = kWhole ? 0 : (k * 16 + t.group) * t.kRows / int(a.tiles.box_rows);
+    const float* from = shared_scales + box_row * n;
+    if constexpr (kEach == 1) {
+      scales[k][0] = from[t.column_in_tile() / width];
+    } else {
+#pragma unroll
+      for (int e = 0; e < kEach; e += 4)
+        *reinterpret_cast<float4*>(&scales[k][e]) = *reinterpret_cast<const float4*>(from + t.column_in_tile() + e);
+    }
+  }
+  encode_tile<kFormat>(v, t, out, turned, [&](int k, int, int e) { return scales[kWhole ? 0 : k][e % kEach]; });
+}
+
+// Blocks of an SM at once, by the registers that they need.
+template <class X, BoxShape kShape, bool kWhole>
+constexpr int kBlocksOfSm = sizeof(X) > 2                       ? 1
+                            : kWhole || kShape == BoxShape::row ? 4
+                                                                : 3;
+
+template <class X, CodeKind kFormat, BoxShape kShape, bool kWhole>
+__global__ void __launch_bounds__(TilePlace::kThreads, kBlocksOfSm<X, kShape, kWhole>)
     box_tile_kernel(const __grid_constant__ BoxTileArgs a) {
   __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
-  __shared__ float shared_scales[TilePlace::kTile / kLeastBoxRows * TilePlace::kTile];
   const CodeTiles& c = a.tiles;
-  const i64 each = (c.rows + TilePlace::kTile - 1) / TilePlace::kTile *
-                   ((c.columns + TilePlace::kTile - 1) / TilePlace::kTile),
-            outer = blockIdx.x / each;
+  const u32 each = u32((c.rows + TilePlace::kTile - 1) / TilePlace::kTile) *
+                   u32((c.columns + TilePlace::kTile - 1) / TilePlace::kTile);
+  const i64 outer = blockIdx.x / each;
   const TilePlace t(blockIdx.x % each, c.rows, c.columns);
-  const TileValues<X> v(static_cast<const X*>(a.p.x) + outer * c.rows * c.columns, t, c.rows, c.columns);
-  const i64 grid = (c.rows + c.box_rows - 1) / c.box_rows * ((c.columns + c.box_columns - 1) / c.box_columns);
-  float* scale_inv = a.p.scale_inv + outer * grid;
-  const TileOut out{a.p.codes ? a.p.codes + outer * c.rows * c.columns : nullptr,
-                    a.p.codes_t ? a.p.codes_t + outer * c.rows : nullptr, c.rows, c.columns, c.outer * c.rows};
+  // From matrix to matrix, and from row to row.
+  const i64 step = c.mixed ? c.columns : c.rows * c.columns, pitch = c.mixed ? c.outer * c.columns : c.columns;
+  const TileValues<X> v(static_cast<const X*>(a.p.x) + outer * step, t, pitch);
+  const TileOut out{a.p.codes ? a.p.codes + outer * step : nullptr,
+                    a.p.codes_t ? a.p.codes_t + outer * c.rows : nullptr, pitch, c.outer * c.rows};
+  const ScalePlace to{a.p.scale_inv + outer * a.across * (c.mixed ? 1 : a.down),
+                      c.mixed ? c.outer * a.across : a.across};
   if constexpr (kShape == BoxShape::row) {
-    float scales[TilePlace::kParts][TilePlace::kRows];
-    row_scales(a, t, v, scale_inv, scales);
-    encode_tile<kFormat>(v, t, out, turned, [&](int k, int i, int) { return scales[k][i]; });
+    float scales[kRowsOfThread];
+    row_scales(a, t, v, to.scale_inv, scales);
+    encode_tile<kFormat>(v, t, out, turned, [&](int k, int i, int) { return scales[k * TilePlace::kRows + i]; });
   } else {
-    const int n = kShape == BoxShape::column ? t.kTile : t.kTile / int(c.box_columns);
-    amax_of_parts<kShape>(t, v, n, turned);
-    __syncthreads();
-    tall_scales(a, t, n, turned, scale_inv, shared_scales);
-    __syncthreads();
-    const int width = kShape == BoxShape::column ? 1 : int(c.box_columns);
-    encode_tile<kFormat>(v, t, out, turned, [&](int k, int, int e) {
-      const int box_row = (k * 16 + t.group) * t.kRows / int(c.box_rows);
-      return shared_scales[box_row * n + (t.column_in_tile() + (width == 1 ? e : 0)) / width];
-    });
+    __shared__ __align__(16) float scales[(kWhole ? 1 : TilePlace::kTile / kLeastBoxRows) * TilePlace::kTile];
+    encode_tall<kFormat, kShape, kWhole>(a, t, v, out, to, turned, scales);
   }
   if (!out.codes_t) return;
   __syncthreads();
   store_turned(t, out, turned);
+}
+
+template <class X, CodeKind kFormat, BoxShape kShape>
+void launch_tall(const BoxTileArgs& a, unsigned blocks, cudaStream_t stream) {
+  if (a.tiles.box_rows == TilePlace::kTile)
+    box_tile_kernel<X, kFormat, kShape, true><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+  else
+    box_tile_kernel<X, kFormat, kShape, false><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
 }
 
 template <class X, CodeKind kFormat>
@@ -132,17 +213,19 @@ void launch_shape(const BoxTileArgs& a, cudaStream_t stream) {
   const CodeTiles& c = a.tiles;
   const unsigned blocks = unsigned(c.outer * tiles_of(c.rows, c.columns));
   if (c.box_rows == 1)
-    box_tile_kernel<X, kFormat, BoxShape::row><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    box_tile_kernel<X, kFormat, BoxShape::row, false><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
   else if (c.box_columns == 1)
-    box_tile_kernel<X, kFormat, BoxShape::column><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    launch_tall<X, kFormat, BoxShape::column>(a, blocks, stream);
   else
-    box_tile_kernel<X, kFormat, BoxShape::square><<<blocks, TilePlace::kThreads, 0, stream>>>(a);
+    launch_tall<X, kFormat, BoxShape::square>(a, blocks, stream);
 }
 
 }  // namespace
 
 void launch(const TileLaunch& l, const CastPointers& p, cudaStream_t stream) {
-  const BoxTileArgs a{l.rule, l.tiles, p};
+  const CodeTiles& c = l.tiles;
+  const BoxTileArgs a{l.rule, c, p, (c.rows + c.box_rows - 1) / c.box_rows,
+                      (c.columns + c.box_columns - 1) / c.box_columns};
   dispatch_activation(l.x, [&]<class X>() {
     if (l.rule.format == CodeKind::e4m3)
       launch_shape<X, CodeKind::e4m3>(a, stream);

@@ -62,7 +62,9 @@ __global__ void __launch_bounds__(kThreads)
   else
     code = encode_one<kFormat>(x);
   if (p.codes) p.codes[i] = code;
-  if (p.codes_t) p.codes_t[i % l.columns * l.rows + i / l.columns] = code;
+  if (!p.codes_t) return;
+  const i64 row = i / l.columns;
+  p.codes_t[i % l.columns * l.rows + row % l.parts * (l.rows / l.parts) + row / l.parts] = code;
 }
 
 }  // namespace

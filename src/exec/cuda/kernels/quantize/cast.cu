@@ -8,16 +8,33 @@ namespace {
 
 constexpr int kThreads = 256, kPack = 8, kPacks = 4;  // packs of a thread
 
+// most: of the block's threads.
+__device__ inline void put_seen_of_block(const CastPointers& p, u32 most) {
+  __shared__ u32 of_warp[kThreads / 32];
+  most = __reduce_max_sync(0xffffffffu, most);
+  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
+  __syncthreads();
+  if (threadIdx.x >= 32) return;
+  most = __reduce_max_sync(0xffffffffu, threadIdx.x < kThreads / 32 ? of_warp[threadIdx.x] : 0);
+  if (threadIdx.x == 0) put_seen(p, most);
+}
+
 template <class X, CodeKind kFormat>
 __global__ void __launch_bounds__(kThreads) cast_kernel(ScaleRuleOfBox rule, CastPointers p, i64 packs) {
   const BoxScale s = tensor_scale(rule, p);
   const i64 first = i64(blockIdx.x) * kThreads * kPacks + threadIdx.x;
-  if (first == 0) *p.scale_inv = s.scale_inv;
-  Pack<X, kPack> v[kPacks];
+  if (first == 0) put_scale_inv(p, s.scale_inv);
+  Pack<X, kPack> v[kPacks] = {};
 #pragma unroll
   for (int k = 0; k < kPacks; ++k)
     if (first + k * kThreads < packs)
       v[k] = load_pack<kPack>(static_cast<const X*>(p.x) + (first + k * kThreads) * kPack);
+  if (p.seen) {
+    u32 most = 0;
+#pragma unroll
+    for (int k = 0; k < kPacks; ++k) most = larger_bits(most, v[k]);
+    put_seen_of_block(p, bits_of_f32<X>(most));
+  }
 #pragma unroll
   for (int k = 0; k < kPacks; ++k) {
     const Numbers<float, kPack> n = unpack<float>(v[k]);
@@ -37,9 +54,11 @@ __global__ void __launch_bounds__(kThreads)
     cast_single_kernel(ScaleRuleOfBox rule, CastPointers p, i64 begin, i64 rows, i64 columns) {
   const BoxScale s = tensor_scale(rule, p);
   const i64 i = begin + i64(blockIdx.x) * kThreads + threadIdx.x;
-  if (i == 0) *p.scale_inv = s.scale_inv;
+  if (i == 0) put_scale_inv(p, s.scale_inv);
+  const float x = i < rows * columns ? as_float(static_cast<const X*>(p.x)[i]) : 0;
+  if (p.seen) put_seen_of_block(p, magnitude_of(x));
   if (i >= rows * columns) return;
-  const u8 code = encode_one<kFormat>(as_float(static_cast<const X*>(p.x)[i]) * s.scale);
+  const u8 code = encode_one<kFormat>(x * s.scale);
   if (p.codes) p.codes[i] = code;
   if (p.codes_t) p.codes_t[i % columns * rows + i / columns] = code;
 }

@@ -10,12 +10,21 @@ __global__ void __launch_bounds__(TilePlace::kThreads, sizeof(X) == 2 ? 4 : 2)
     tensor_tile_kernel(ScaleRuleOfBox rule, CastPointers p, i64 rows, i64 columns) {
   __shared__ __align__(16) u32 turned[TilePlace::kTile * 32];
   const TilePlace t(blockIdx.x, rows, columns);
-  const TileValues<X> v(static_cast<const X*>(p.x), t, rows, columns);
+  const TileValues<X> v(static_cast<const X*>(p.x), t, columns);
   const BoxScale s = tensor_scale(rule, p);
-  if (blockIdx.x == 0 && threadIdx.x == 0) *p.scale_inv = s.scale_inv;
-  const TileOut out{p.codes, p.codes_t, rows, columns, rows};
+  if (blockIdx.x == 0 && threadIdx.x == 0) put_scale_inv(p, s.scale_inv);
+  const TileOut out{p.codes, p.codes_t, columns, rows};
+  __shared__ u32 of_warp[TilePlace::kThreads / 32];
+  if (p.seen) {
+    const u32 most = __reduce_max_sync(0xffffffffu, v.largest());
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = most;
+  }
   encode_tile<kFormat>(v, t, out, turned, [&](int, int, int) { return s.scale; });
   __syncthreads();
+  if (p.seen && threadIdx.x < 32) {
+    const u32 most = __reduce_max_sync(0xffffffffu, of_warp[threadIdx.x % (TilePlace::kThreads / 32)]);
+    if (threadIdx.x == 0) put_seen(p, most);
+  }
   store_turned(t, out, turned);
 }
 

@@ -8,7 +8,7 @@
 
 namespace megalith::cuda {
 
-inline constexpr u32 kInfinityBits = 0x7f800000u;
+inline constexpr u32 kInfinityBits = 0x7f800000u, kNaNBits = 0x7fc00000u;
 
 template <class X>
 __device__ inline float as_float(X x) {
@@ -46,7 +46,7 @@ struct BoxScale {
 // amax: of the box; of_tensor: of the whole tensor, where the rule reads it; state: the scale that is kept, or 0.
 __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, float of_tensor, float state) {
   const float seen = rule.by == ScaleKind::nv ? fmaxf(amax, of_tensor) : amax;
-  if (quant::is_infinite(seen)) return {1, __uint_as_float(0x7fc00000u)};
+  if (quant::is_infinite(seen)) return {state > 0 ? state : 1, __uint_as_float(kNaNBits)};
   const float top = rule.format == CodeKind::e5m2 ? 57344.0f : 448.0f;
   if (rule.by == ScaleKind::mx) {
     const u8 code = quant::mx_code(amax, top);
@@ -64,9 +64,62 @@ __device__ inline BoxScale scale_of(const ScaleRuleOfBox& rule, float amax, floa
 }
 static_assert(quant::kLargest<quant::E4M3> == 448.0f && quant::kLargest<quant::E5M2> == 57344.0f);
 
-// Of a tensor.
+// Of a tensor. A cast that gives its amax knows it before only where there is no scale yet.
 __device__ inline BoxScale tensor_scale(const ScaleRuleOfBox& rule, const CastPointers& p) {
-  return scale_of(rule, *p.amax, *p.amax, p.state ? *p.state : 0);
+  const float state = p.state ? *p.state : 0;
+  const float amax = !p.seen ? *p.amax : state > 0 ? 0 : __uint_as_float(*p.seen);
+  return scale_of(rule, amax, amax, state);
+}
+
+// By one thread of the grid. Where the cast gives its amax, a block that sees what is not finite makes it NaN: numbers
+// above 0 are ordered as their bits, and NaN is above all.
+__device__ inline void put_scale_inv(const CastPointers& p, float scale_inv) {
+  if (p.seen)
+    atomicMax(reinterpret_cast<u32*>(p.scale_inv), __float_as_uint(scale_inv));
+  else
+    *p.scale_inv = scale_inv;
+}
+
+// bits: of the largest |x| of some.
+__device__ inline void put_seen(const CastPointers& p, u32 bits) {
+  if (bits == 0) return;
+  atomicMax(p.seen, min(bits, kInfinityBits));
+  if (bits >= kInfinityBits) atomicMax(reinterpret_cast<u32*>(p.scale_inv), kNaNBits);
+}
+
+// The larger of `most` and 4-byte words of X. Pairs of bf16 stay pairs, until bits_of_f32().
+template <class X, int kWords>
+__device__ inline u32 larger_bits(u32 most, const u32 (&words)[kWords]) {
+  if constexpr (std::is_same_v<X, __nv_bfloat16>) {
+#pragma unroll
+    for (u32 word : words) most = __vmaxu2(most, word & 0x7fff7fffu);
+  } else if constexpr (std::is_same_v<X, float>) {
+#pragma unroll
+    for (u32 word : words) most = max(most, word & 0x7fffffffu);
+  } else {
+    X x[kWords * 4 / sizeof(X)];
+    memcpy(x, words, sizeof x);
+#pragma unroll
+    for (X one : x) most = max(most, magnitude_of(one));
+  }
+  return most;
+}
+// Of two such results.
+template <class X>
+__device__ inline u32 larger_of_pairs(u32 a, u32 b) {
+  if constexpr (std::is_same_v<X, __nv_bfloat16>) return __vmaxu2(a, b);
+  return max(a, b);
+}
+template <class X>
+__device__ inline u32 bits_of_f32(u32 most) {
+  if constexpr (std::is_same_v<X, __nv_bfloat16>) return max(most >> 16, most & 0xffffu) << 16;
+  return most;
+}
+template <class X, int N>
+__device__ inline u32 larger_bits(u32 most, const Pack<X, N>& v) {
+  u32 words[sizeof v / 4];
+  memcpy(words, v.words, sizeof words);
+  return larger_bits<X>(most, words);
 }
 
 // f.template operator()<kFormat>().

@@ -16,8 +16,10 @@ Kernel prepare(const CollectAmax& op, const Site& site) {
 
 Kernel prepare(const DelayedScale& op, const Site& site) {
   const DelayedLaunch l{site.in_shape(0)[0] - 1, op.largest, op.margin, op.gradients == CodeFormat::e5m2};
-  return {0, [l, at = op.at](const Args& a) {
-            launch(l, a.out<float>(0), a.in<float>(1) + at, a.in<double>(2) + step_scalar::kCounts, a.stream);
+  return {0, [l, n = int(op.layers)](const Args& a) {
+            std::vector<float*> states;
+            for (int i = 0; i < n; ++i) states.push_back(a.out<float>(i));
+            launch(l, states, a.in<float>(n), a.in<double>(n + 1) + step_scalar::kCounts, a.stream);
           }};
 }
 

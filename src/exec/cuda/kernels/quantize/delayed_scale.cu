@@ -21,10 +21,17 @@ __global__ void collect_kernel(const __grid_constant__ SeenList list, u32* seen)
   if (i < list.n) atomicMax(seen + list.at[i].place, __float_as_uint(*list.at[i].amax));
 }
 
-// As quant::update_delayed, of one tensor: a column of the state.
-__global__ void delayed_kernel(DelayedLaunch l, float* state, const float* seen, const double* counts) {
+constexpr int kMostLayers = 256;  // of a launch
+struct StateList {
+  float* at[kMostLayers];
+};
+
+// As quant::update_delayed, of one tensor: a column of the state. A block for each layer.
+__global__ void delayed_kernel(DelayedLaunch l, const __grid_constant__ StateList states, const float* seen,
+                               const double* counts) {
   const int t = threadIdx.x;
-  const float latest = seen[t];
+  float* state = states.at[blockIdx.x];
+  const float latest = seen[blockIdx.x * kTensors + t];
   if (*counts == 0 || latest == 0) return;
   float* history = state + kTensors + t;
   float window = latest;
@@ -51,8 +58,14 @@ void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* s
   check_launch("[collect_amax] launch");
 }
 
-void launch(const DelayedLaunch& l, float* state, const float* seen, const double* counts, cudaStream_t stream) {
-  delayed_kernel<<<1, kTensors, 0, stream>>>(l, state, seen, counts);
+void launch(const DelayedLaunch& l, std::span<float* const> states, const float* seen, const double* counts,
+            cudaStream_t stream) {
+  for (size_t done = 0; done < states.size(); done += kMostLayers) {
+    const size_t n = std::min<size_t>(kMostLayers, states.size() - done);
+    StateList list{};
+    for (size_t i = 0; i < n; ++i) list.at[i] = states[done + i];
+    delayed_kernel<<<unsigned(n), kTensors, 0, stream>>>(l, list, seen + done * kTensors, counts);
+  }
   check_launch("[delayed_scale] launch");
 }
 

@@ -13,13 +13,14 @@ struct SeenAmax {
 // seen [n]: element `place` is at least the amax. starts: what was there before does not count.
 void launch_collect_amax(std::span<const SeenAmax> amaxes, bool starts, float* seen, i64 n, cudaStream_t stream);
 
-// A layer's state [1 + slots, 3] moves by seen [3], unless *counts is 0.
+// The state [1 + slots, 3] of layer i moves by 3 of `seen` from 3 i on, unless *counts is 0.
 struct DelayedLaunch {
   i64 slots;
   bool largest;
   int margin;
   bool wide_gradients;  // the last tensor is in e5m2
 };
-void launch(const DelayedLaunch& l, float* state, const float* seen, const double* counts, cudaStream_t stream);
+void launch(const DelayedLaunch& l, std::span<float* const> states, const float* seen, const double* counts,
+            cudaStream_t stream);
 
 }  // namespace megalith::cuda

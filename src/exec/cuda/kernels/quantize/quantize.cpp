@@ -13,18 +13,20 @@ static_assert(int(CodeKind::e2m1) == int(CodeFormat::e2m1) && int(ScaleKind::kep
 
 namespace {
 
-// The device pointers of a run: x, [amax], [state] -> codes, scale_inv, or codes_t, scale_inv, or all three.
+// The device pointers of a run: x, [amax], [state] -> codes or codes_t, scale_inv, [amax], or with codes_t behind them.
 CastPointers pointers(const Quantize& op, const Args& a) {
   CastPointers p{.x = a.ins[0],
                  .amax = nullptr,
                  .state = nullptr,
+                 .seen = nullptr,
                  .codes = nullptr,
                  .codes_t = nullptr,
                  .scale_inv = a.out<float>(1)};
-  if (reads_amax(op.scaling)) p.amax = a.in<float>(1);
-  if (op.scaling == Scaling::kept) p.state = a.in<float>(2) + op.at;
+  if (op.takes_amax()) p.amax = a.in<float>(1);
+  if (op.scaling == Scaling::kept) p.state = a.in<float>(1 + int(op.takes_amax())) + op.at;
+  if (op.gives_amax) p.seen = reinterpret_cast<u32*>(a.out<float>(2));
   (op.orders == CodeOrders::transposed ? p.codes_t : p.codes) = a.out<u8>(0);
-  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(2);
+  if (op.orders == CodeOrders::both) p.codes_t = a.out<u8>(op.gives_amax ? 3 : 2);
   return p;
 }
 
@@ -48,6 +50,7 @@ BoxLaunch box_launch(const Quantize& op, const Site& site) {
               .boxes = 1,
               .rows = rows,
               .columns = columns,
+              .parts = op.by_sequence ? shape[1] : 1,
               .stochastic = op.stochastic,
               .seed = op.seed,
               .index = {}};
@@ -72,7 +75,10 @@ Kernel prepare(const Amax& op, const Site& site) {
 Kernel prepare(const Quantize& op, const Site& site) {
   check_number(op.name, site.ins[0].dtype);
   const Shape shape = site.in_shape(0);
-  if (count(shape) == 0) return {0, [](const Args&) {}};
+  if (count(shape) == 0)
+    return {0, [op, x = site.ins[0].dtype](const Args& a) {
+              if (op.gives_amax) launch_first_amax({x, 0}, pointers(op, a), a.stream);
+            }};
   if (const auto tiles = code_tiles(op, site))
     return {0, [op, l = TileLaunch{site.ins[0].dtype, rule_of(op, site.ins[0].dtype), *tiles}](const Args& a) {
               launch(l, pointers(op, a), a.stream);
@@ -86,7 +92,11 @@ Kernel prepare(const Quantize& op, const Site& site) {
         count(site.out_shape(1)));
   const auto [rows, columns] = code_matrix(op, site);
   const CastLaunch l{site.ins[0].dtype, rule_of(op, site.ins[0].dtype), rows, columns};
-  return {0, [op, l](const Args& a) { launch(l, pointers(op, a), a.stream); }};
+  return {0, [op, l](const Args& a) {
+            const CastPointers p = pointers(op, a);
+            if (op.gives_amax) launch_first_amax({l.x, l.rows * l.columns}, p, a.stream);
+            launch(l, p, a.stream);
+          }};
 }
 
 Kernel prepare(const RotateTokens& op, const Site& site) {

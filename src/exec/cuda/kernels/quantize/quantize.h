@@ -20,6 +20,7 @@ struct CastPointers {
   const void* x;
   const float* amax;    // of the tensor; null: the boxes' own
   const float* state;   // the scale that is kept, where it is above 0; null: none
+  u32* seen;            // what becomes the amax of x, in an f32's bits; null: not wanted. scale_inv starts at 0 then
   u8 *codes, *codes_t;  // null: not wanted
   float* scale_inv;
 };
@@ -30,6 +31,8 @@ struct AmaxLaunch {
   i64 n;
 };
 void launch(const AmaxLaunch& l, const void* x, float* amax, cudaStream_t stream);
+// Before a cast that gives its amax. p.seen becomes x's amax where there is no scale yet, else 0; p.scale_inv 0.
+void launch_first_amax(const AmaxLaunch& l, const CastPointers& p, cudaStream_t stream);
 
 // One scale for all of [rows, columns].
 struct CastLaunch {
@@ -55,7 +58,7 @@ struct BoxLaunch {
   int dims;
   i64 size[kMostDims], box[kMostDims], grid[kMostDims];  // of x here, of a box, counts of boxes
   i64 elements, boxes;
-  i64 rows, columns;  // of the matrix that is transposed
+  i64 rows, columns, parts;  // of the matrix that is transposed; rows of `parts` sequences become neighbours
   bool stochastic;
   u64 seed;
   Indices index[kMostDims];  // global; of stochastic alone

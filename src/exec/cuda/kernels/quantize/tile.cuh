@@ -9,17 +9,23 @@ namespace megalith::cuda {
 
 struct TilePlace {
   static constexpr int kTile = 128, kThreads = 256, kColumns = 8, kRows = 4, kParts = 2, kGroup = 8;
-  i64 row, column;  // of the tile's first value, in its matrix
+  i64 row, column;              // of the tile's first value, in its matrix
+  int rows_left, columns_left;  // of the matrix, from there on: at most the tile's
   int lane = threadIdx.x % 16, group = threadIdx.x / 16;
 
   // Tiles of kGroup rows of tiles stand behind one another: so the transpose is written in longer pieces.
-  __device__ TilePlace(i64 tile, i64 rows, i64 columns) {
-    const i64 down = (rows + kTile - 1) / kTile, across = (columns + kTile - 1) / kTile;
-    const i64 band = tile / (kGroup * across), rest = tile % (kGroup * across);
-    const i64 height = min(i64(kGroup), down - band * kGroup);
-    row = (band * kGroup + rest % height) * kTile, column = rest / height * kTile;
+  __device__ TilePlace(u32 tile, i64 rows, i64 columns) {
+    const u32 down = u32((rows + kTile - 1) / kTile), across = u32((columns + kTile - 1) / kTile);
+    const u32 band = tile / (kGroup * across), rest = tile % (kGroup * across);
+    const u32 height = min(u32(kGroup), down - band * kGroup);
+    row = i64(band * kGroup + rest % height) * kTile, column = i64(rest / height) * kTile;
+    rows_left = int(min(i64(kTile), rows - row)), columns_left = int(min(i64(kTile), columns - column));
+  }
+  __device__ bool has(int part, int i) const {
+    return row_in_tile(part, i) < rows_left && column_in_tile() < columns_left;
   }
   __device__ int row_in_tile(int part, int i) const { return (part * 16 + group) * kRows + i; }
+  __device__ static constexpr int row_in_tile_from_first(int part, int i) { return part * 16 * kRows + i; }
   __device__ int column_in_tile() const { return lane * kColumns; }
 };
 
@@ -33,16 +39,24 @@ struct TileValues {
   using Values = Pack<X, TilePlace::kColumns>;
   Values at[TilePlace::kParts][TilePlace::kRows];  // 0 outside the matrix
 
-  __device__ TileValues(const X* x, const TilePlace& t, i64 rows, i64 columns) {
-    const i64 column = t.column + t.column_in_tile();
+  // Rows are `pitch` apart.
+  __device__ TileValues(const X* x, const TilePlace& t, i64 pitch) {
+    x += (t.row + t.row_in_tile(0, 0)) * pitch + t.column + t.column_in_tile();
 #pragma unroll
     for (int k = 0; k < t.kParts; ++k)
 #pragma unroll
-      for (int i = 0; i < t.kRows; ++i) {
-        const i64 row = t.row + t.row_in_tile(k, i);
-        at[k][i] =
-            row < rows && column < columns ? load_pack<TilePlace::kColumns>(x + row * columns + column) : Values{};
-      }
+      for (int i = 0; i < t.kRows; ++i)
+        at[k][i] = t.has(k, i) ? load_pack<TilePlace::kColumns>(x + t.row_in_tile_from_first(k, i) * pitch) : Values{};
+  }
+
+  // The bits of the largest |x|.
+  __device__ u32 largest() const {
+    u32 most = 0;
+#pragma unroll
+    for (int k = 0; k < TilePlace::kParts; ++k)
+#pragma unroll
+      for (int i = 0; i < TilePlace::kRows; ++i) most = larger_bits(most, at[k][i]);
+    return bits_of_f32<X>(most);
   }
 };
 
@@ -54,17 +68,17 @@ __device__ inline void turn_bytes(u32 (&w)[4]) {
   w[2] = __byte_perm(high01, high23, 0x5410), w[3] = __byte_perm(high01, high23, 0x7632);
 }
 
-// Where codes go: of the tile's matrix, `rows` of the `all` rows of the whole.
+// Where codes go: those of the tile's matrix, in rows `pitch` apart; of the transpose `all` apart.
 struct TileOut {
   u8 *codes, *codes_t;  // of the matrix's first row; null: not wanted
-  i64 rows, columns, all;
+  i64 pitch, all;
 };
 
 // scale(part, i, e): of a value of this thread. turned: shared, 128 x 32 words.
 template <CodeKind kFormat, class X, class Scale>
 __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, const TileOut& out, u32* turned,
                                    Scale&& scale) {
-  const i64 column = t.column + t.column_in_tile();
+  u8* codes = out.codes + (t.row + t.row_in_tile(0, 0)) * out.pitch + t.column + t.column_in_tile();
 #pragma unroll
   for (int k = 0; k < t.kParts; ++k) {
     u32 halves[2][t.kRows];
@@ -77,9 +91,9 @@ __device__ inline void encode_tile(const TileValues<X>& v, const TilePlace& t, c
         halves[h][i] = encode_two<kFormat>(x[0] * scale(k, i, 4 * h), x[1] * scale(k, i, 4 * h + 1)) |
                        encode_two<kFormat>(x[2] * scale(k, i, 4 * h + 2), x[3] * scale(k, i, 4 * h + 3)) << 16;
       }
-      const i64 row = t.row + t.row_in_tile(k, i);
-      if (out.codes && row < out.rows && column < out.columns)
-        *reinterpret_cast<uint2*>(out.codes + row * out.columns + column) = make_uint2(halves[0][i], halves[1][i]);
+      if (out.codes && t.has(k, i))
+        *reinterpret_cast<uint2*>(codes + t.row_in_tile_from_first(k, i) * out.pitch) =
+            make_uint2(halves[0][i], halves[1][i]);
     }
     if (!out.codes_t) continue;
 #pragma unroll
@@ -97,10 +111,9 @@ __device__ inline void store_turned(const TilePlace& t, const TileOut& out, cons
 #pragma unroll
   for (int k = 0; k < t.kTile * 8 / t.kThreads; ++k) {
     const int id = k * t.kThreads + int(threadIdx.x), c = id / 8, chunk = id % 8, lane = c / t.kColumns;
-    const i64 row = t.row + chunk * 16, column = t.column + c;
-    if (row >= out.rows || column >= out.columns) continue;
+    if (chunk * 16 >= t.rows_left || c >= t.columns_left) continue;
     const uint4 w = reinterpret_cast<const uint4*>(turned)[c * 8 + (chunk ^ lane / 2)];
-    *reinterpret_cast<uint4*>(out.codes_t + column * out.all + row) =
+    *reinterpret_cast<uint4*>(out.codes_t + (t.column + c) * out.all + t.row + chunk * 16) =
         lane % 2 == 0 ? w : make_uint4(w.z, w.w, w.x, w.y);
   }
 }
