@@ -16,12 +16,14 @@ const char* const kFiles[] = {"casts", "scales", "delayed", "tensorwise", "block
 class Fp8Check : public Workshop {
  protected:
   // A directory of one file of these bytes.
-  Ran check_file(const std::string& name, const std::string& bytes) {
+  Ran check_file(const std::string& name, const std::string& bytes, const std::vector<std::string>& more = {}) {
     const std::string dir = *this / "vectors";
     fs::remove_all(dir);
     fs::create_directory(dir);
     spit(dir + "/" + name + ".safetensors", bytes);
-    return run_program("fp8-check", {dir});
+    std::vector<std::string> words = {dir};
+    words.insert(words.end(), more.begin(), more.end());
+    return run_program("fp8-check", words);
   }
   // The tree's file with each place of `from` in its header replaced.
   Ran check_header(const std::string& name, const std::string& from, const std::string& to) {
@@ -53,6 +55,44 @@ TEST_F(Fp8Check, Agrees) {
                              "tensorwise dw", "blockwise x/scale_inv_t_gemm", "mxfp8 dy/e8m0_t_tiles",
                              "nvfp4 x/rotated_t", "loss_scale run2/hysteresis_after"})
       EXPECT_NE(ran.out.find(std::string("pass  ") + line), std::string::npos) << line;
+  }
+}
+
+// The ops of training give the same, and what none gives is told.
+TEST_F(Fp8Check, AgreesByOps) {
+  for (const std::string& dir : with_shared(golden("fp8"), shared_vectors("fp8"))) {
+    const Ran ran = run_program("fp8-check", {dir, "--device", "cpu-ops"});
+    EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+    EXPECT_EQ(ran.out.find("FAIL"), std::string::npos) << ran.out;
+    for (const char* line :
+         {"pass  casts bf16/e5m2", "pass  casts value/e2m1", "pass  scales current/e4m3_inv", "pass  delayed run/scale",
+          "pass  tensorwise dw", "pass  blockwise x/scale_inv_t ", "pass  mxfp8 dy/e8m0_t ", "pass  nvfp4 x/rotated_t",
+          "none  loss_scale run2/hysteresis_after", "none  scales nv/global_encode"})
+      EXPECT_NE(ran.out.find(line), std::string::npos) << line;
+  }
+}
+
+TEST_F(Fp8Check, NoticesByOps) {
+  for (const auto& [name, tensor] :
+       std::initializer_list<std::pair<const char*, const char*>>{{"casts", "f32/e5m2"},
+                                                                  {"casts", "value/e4m3"},
+                                                                  {"scales", "mx/e8m0_e4m3"},
+                                                                  {"scales", "current/e5m2_inv"},
+                                                                  {"delayed", "run/scale"},
+                                                                  {"tensorwise", "x/amax"},
+                                                                  {"tensorwise", "dx"},
+                                                                  {"blockwise", "dy/codes_t"},
+                                                                  {"blockwise", "w/scale_inv"},
+                                                                  {"mxfp8", "dw"},
+                                                                  {"nvfp4", "w/scales"},
+                                                                  {"nvfp4", "hadamard"}}) {
+    const TensorInfo t = TensorFiles::open_file(path_of(name)).at(tensor);
+    std::string changed = slurp(path_of(name));
+    char& last = changed.at(size_t(t.offset + t.bytes - 1));
+    last = char(last ^ (t.stored_type == "U8" ? 0x01 : 0x40));
+    const Ran ran = check_file(name, changed, {"--device", "cpu-ops"});
+    EXPECT_EQ(ran.exit_code, 1) << name << " " << tensor << ran.out << ran.err;
+    EXPECT_NE(ran.out.find(fmt::format("FAIL  {} {} ", name, tensor)), std::string::npos) << ran.out;
   }
 }
 
@@ -134,7 +174,7 @@ TEST_F(Fp8Check, GarbageIsAnErrorOfItsOwn) {
   expect_error(run_program("fp8-check", {file}), "is no directory");
   expect_error(run_program("fp8-check", {empty}), "has no files");
   expect_error(run_program("fp8-check", {nested}), "casts.safetensors");
-  expect_error(run_program("fp8-check", {golden("fp8"), "--device", "cuda"}), "--device cuda");
+  expect_error(run_program("fp8-check", {golden("fp8"), "--device", "tpu"}), "--device tpu");
   expect_error(run_program("fp8-check", {golden("fp8"), "more"}), "more");
   expect_error(run_program("fp8-check", {golden("fp8"), "--bf16"}), "--bf16");
 }

@@ -1,7 +1,10 @@
 // The checks of each file of vectors: what its tensors are, and which of our functions gives them. Shapes and settings
 // are the file's. Error if a tensor is missing, or of a type or shape that does not fit the others.
 #pragma once
+#include <optional>
+
 #include "cli/fp8/vector_check.h"
+#include "quant/delayed.h"
 
 namespace megalith::fp8 {
 
@@ -13,5 +16,15 @@ void check_blockwise(VectorFile& file, VectorCheck& held);
 void check_mxfp8(VectorFile& file, VectorCheck& held);
 void check_nvfp4(VectorFile& file, VectorCheck& held);
 void check_loss_scale(VectorFile& file, VectorCheck& held);
+
+// What the name of a run of delayed scaling says.
+struct DelayedSetting {
+  quant::DelayedRule rule;
+  i64 slots = 1;
+};
+// "e4m3_max_h4_margin1"; none: the name is of another form.
+std::optional<DelayedSetting> delayed_setting(std::string_view key);
+// Of all ranks: amax [updates, ranks, tensors] -> [updates, tensors].
+std::vector<float> reduced_amax(VectorFile& file, i64& updates);
 
 }  // namespace megalith::fp8

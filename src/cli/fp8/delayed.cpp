@@ -9,14 +9,10 @@ namespace {
 
 using quant::AmaxAlgorithm, quant::DelayedRule, quant::Fp8;
 
-struct Setting {
-  DelayedRule rule;
-  i64 slots = 1;
-};
+}  // namespace
 
-// "e4m3_max_h4_margin1"; none: the name is of another form.
-std::optional<Setting> setting_of(std::string_view key) {
-  Setting s;
+std::optional<DelayedSetting> delayed_setting(std::string_view key) {
+  DelayedSetting s;
   const auto format = take_format(key);
   const bool is_max = take(key, "max");
   if (!format || (!is_max && !take(key, "most_recent"))) return std::nullopt;
@@ -28,8 +24,23 @@ std::optional<Setting> setting_of(std::string_view key) {
   return s;
 }
 
+std::vector<float> reduced_amax(VectorFile& file, i64& updates) {
+  const Shape shape = file.shape("amax", 3);
+  const std::vector<float> of_ranks = file.read<float>("amax", shape);
+  std::vector<float> amax(size_t(shape[0] * shape[2]));
+  for (size_t i = 0; i < of_ranks.size(); ++i) {
+    const size_t tensors = size_t(shape[2]), update = i / (size_t(shape[1]) * tensors);
+    float& reduced = amax[update * tensors + i % tensors];
+    reduced = quant::larger(reduced, of_ranks[i]);
+  }
+  updates = shape[0];
+  return amax;
+}
+
+namespace {
+
 // amax [updates, tensors]
-void hold_updates(VectorFile& file, VectorCheck& held, const std::string& key, const Setting& setting,
+void hold_updates(VectorFile& file, VectorCheck& held, const std::string& key, const DelayedSetting& setting,
                   const std::vector<float>& amax, i64 updates) {
   const i64 tensors = i64(amax.size()) / updates;
   const Shape scales = {updates, tensors}, histories = {updates, setting.slots, tensors};
@@ -73,19 +84,13 @@ void hold_run(VectorFile& file, VectorCheck& held) {
 }  // namespace
 
 void check_delayed(VectorFile& file, VectorCheck& held) {
-  const Shape shape = file.shape("amax", 3);  // [updates, ranks, tensors]
-  const std::vector<float> of_ranks = file.read<float>("amax", shape);
-  std::vector<float> amax(size_t(shape[0] * shape[2]));
-  for (size_t i = 0; i < of_ranks.size(); ++i) {
-    const size_t tensors = size_t(shape[2]), update = i / (size_t(shape[1]) * tensors);
-    float& reduced = amax[update * tensors + i % tensors];
-    reduced = quant::larger(reduced, of_ranks[i]);
-  }
+  i64 updates = 0;
+  const std::vector<float> amax = reduced_amax(file, updates);
   int settings = 0;
   for (const std::string& key : file.groups("")) {
-    const auto setting = setting_of(key);
+    const auto setting = delayed_setting(key);
     if (!setting) continue;  // run/*; others are told as unknown
-    hold_updates(file, held, key, *setting, amax, shape[0]);
+    hold_updates(file, held, key, *setting, amax, updates);
     ++settings;
   }
   check(settings > 0, "{}: no tensors FORMAT_ALGORITHM_hSLOTS/scale_after", file.path());

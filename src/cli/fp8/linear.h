@@ -31,4 +31,7 @@ struct Quantized {
   Quantized transposed() const;
 };
 
+// How far rotated values may be from the file's. plain: before the rotation; both have 16 tokens side by side.
+std::vector<double> rotation_bounds(const Values& theirs, const Values& plain);
+
 }  // namespace megalith::fp8

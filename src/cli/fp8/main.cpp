@@ -1,12 +1,14 @@
 // fp8-check DIR: holds our casts, scales, histories, loss scales and products of quantized values against vectors that
 // another program made. DIR has NAME.safetensors, one for each check below; docs/fp8.md tells their tensors. One line a
-// tensor; exit 0 only if all are equal, or within their bounds. --device cpu.
+// tensor; exit 0 only if all are equal, or within their bounds. --device cpu: by src/quant; cpu-ops, cuda: by the ops
+// that training runs there.
 #include <algorithm>
 #include <filesystem>
 
 #include "base/one_line.h"
 #include "ckpt/tensors/files.h"
 #include "cli/fp8/checks.h"
+#include "cli/fp8/ops/checks.h"
 #include "cli/own_flags.h"
 #include "config/field.h"
 
@@ -20,19 +22,24 @@ struct Fp8Flags {
 void list_fields(Fp8Flags& c, config::FieldList& f) {
   f.group("Check of number formats: fp8-check DIR [flags]");
   f.add("dir", c.dir, "The directory of vectors, NAME.safetensors; also without the flag.").shown_as("DIR").also_bare();
-  f.add("device", c.device, "Where ours is computed: cpu.").shown_as("{cpu}");
+  f.add("device", c.device,
+        "By what ours is computed: cpu, the plain functions; cpu-ops or cuda, the ops that training runs there.")
+      .shown_as("{cpu,cpu-ops,cuda}");
 }
 
-using Check = void (*)(fp8::VectorFile&, fp8::VectorCheck&);
 struct NamedCheck {
   std::string_view name;  // of the file
-  Check check;
+  void (*check)(fp8::VectorFile&, fp8::VectorCheck&);
+  void (*by_ops)(const fp8::OpCheck&);
 };
-constexpr NamedCheck kChecks[] = {
-    {"casts.safetensors", fp8::check_casts},         {"scales.safetensors", fp8::check_scales},
-    {"delayed.safetensors", fp8::check_delayed},     {"tensorwise.safetensors", fp8::check_tensorwise},
-    {"blockwise.safetensors", fp8::check_blockwise}, {"mxfp8.safetensors", fp8::check_mxfp8},
-    {"nvfp4.safetensors", fp8::check_nvfp4},         {"loss_scale.safetensors", fp8::check_loss_scale}};
+constexpr NamedCheck kChecks[] = {{"casts.safetensors", fp8::check_casts, fp8::check_casts_by_ops},
+                                  {"scales.safetensors", fp8::check_scales, fp8::check_scales_by_ops},
+                                  {"delayed.safetensors", fp8::check_delayed, fp8::check_delayed_by_ops},
+                                  {"tensorwise.safetensors", fp8::check_tensorwise, fp8::check_tensorwise_by_ops},
+                                  {"blockwise.safetensors", fp8::check_blockwise, fp8::check_blockwise_by_ops},
+                                  {"mxfp8.safetensors", fp8::check_mxfp8, fp8::check_mxfp8_by_ops},
+                                  {"nvfp4.safetensors", fp8::check_nvfp4, fp8::check_nvfp4_by_ops},
+                                  {"loss_scale.safetensors", fp8::check_loss_scale, fp8::check_loss_scale_by_ops}};
 
 std::string known_names() {
   std::string out;
@@ -42,7 +49,7 @@ std::string known_names() {
 
 struct NamedFile {
   fp8::VectorFile file;
-  Check check;
+  const NamedCheck* by;
 };
 
 // All are opened before any is held, so what is damaged is told first. Hidden files are passed over.
@@ -55,22 +62,28 @@ std::vector<NamedFile> open_files(const std::string& dir) {
     if (name.starts_with('.')) continue;
     const auto* known = std::ranges::find(kChecks, name, &NamedCheck::name);
     check(known != std::end(kChecks), "{}/{}: no check is of this name: known are {}", dir, name, known_names());
-    files.push_back({fp8::VectorFile(dir + "/" + name), known->check});
+    files.push_back({fp8::VectorFile(dir + "/" + name), known});
   }
   check(!files.empty(), "{} has no files: want {}", dir, known_names());
   return files;
 }
 
-bool all_hold(const std::string& dir) {
-  int held = 0, failed = 0;
-  std::vector<NamedFile> files = open_files(dir);
+bool all_hold(const Fp8Flags& flags) {
+  int held = 0, failed = 0, lacking = 0;
+  std::vector<NamedFile> files = open_files(flags.dir);
+  std::optional<fp8::OpRunner> ops;
+  if (flags.device != "cpu") ops.emplace(flags.device == "cuda" ? "cuda" : "cpu");
   for (NamedFile& f : files) {
     fp8::VectorCheck of_file(f.file);
-    f.check(f.file, of_file);
+    if (ops)
+      f.by->by_ops({*ops, f.file, of_file});
+    else
+      f.by->check(f.file, of_file);
     of_file.tell_unread();
-    held += of_file.held(), failed += of_file.failed();
+    held += of_file.held(), failed += of_file.failed(), lacking += of_file.lacking();
   }
-  fmt::print("{} files, {} tensors held, {} failed\n", files.size(), held, failed);
+  const std::string none = lacking > 0 ? fmt::format(", {} that no op gives", lacking) : "";
+  fmt::print("{} files, {} tensors held, {} failed{}\n", files.size(), held, failed, none);
   return failed == 0;
 }
 
@@ -81,10 +94,11 @@ int main(int argc, char** argv) {
   try {
     megalith::Fp8Flags flags;
     if (!megalith::read_flags(flags, argc, argv)) return 0;
-    megalith::check(!flags.dir.empty(), "usage: fp8-check DIR [--device cpu] (DIR: files NAME.safetensors of vectors)");
-    megalith::check(flags.device == "cpu",
-                    "--device {}: fp8-check computes on the CPU only: leave the flag out, or give cpu", flags.device);
-    return megalith::all_hold(flags.dir) ? 0 : 1;
+    megalith::check(!flags.dir.empty(),
+                    "usage: fp8-check DIR [--device cpu|cpu-ops|cuda] (DIR: files NAME.safetensors of vectors)");
+    megalith::check(flags.device == "cpu" || flags.device == "cpu-ops" || flags.device == "cuda",
+                    "--device {}: fp8-check knows cpu, cpu-ops and cuda: give one of them", flags.device);
+    return megalith::all_hold(flags) ? 0 : 1;
   } catch (const std::exception& e) {
     fmt::print(stderr, "fp8-check: {}\n", megalith::one_line(e));
     return 2;

@@ -67,14 +67,7 @@ Operand hold_rotated(VectorFile& file, VectorCheck& held, const std::string& nam
   const Values theirs = {file.read<bf16>(key, shape), v.cols, v.rows}, plain = v.transposed();
   std::vector<bf16> ours(v.at.size());
   quant::rotate_tokens(v.matrix(), {ours, v.cols, v.rows});
-  std::vector<double> bounds;
-  for (size_t i = 0; i < ours.size(); ++i) {
-    double sum = 0;  // of the absolute values: four sums in f32 round by 2^-24 of it each, and 1/4 of that is left
-    for (size_t k = i / kNvBlock * kNvBlock; k < (i / kNvBlock + 1) * kNvBlock; ++k)
-      sum += std::abs(double(plain.at[k]));
-    bounds.push_back(std::abs(double(theirs.at[i])) * 0x1p-7 + sum * 0x1p-24);
-  }
-  held.near(key, shape, ours, bounds);
+  held.near(key, shape, ours, rotation_bounds(theirs, plain));
   const Nv nv = quantize(NvBlocks::rows, theirs);
   hold_codes(held, name, "_t", nv);
   return nv.operand();
@@ -105,6 +98,17 @@ void hold_stochastic(VectorFile& file, VectorCheck& held) {
 }
 
 }  // namespace
+
+std::vector<double> rotation_bounds(const Values& theirs, const Values& plain) {
+  std::vector<double> bounds;
+  for (size_t i = 0; i < theirs.at.size(); ++i) {
+    double sum = 0;  // of the absolute values: four sums in f32 round by 2^-24 of it each, and 1/4 of that is left
+    for (size_t k = i / kNvBlock * kNvBlock; k < (i / kNvBlock + 1) * kNvBlock; ++k)
+      sum += std::abs(double(plain.at[k]));
+    bounds.push_back(std::abs(double(theirs.at[i])) * 0x1p-7 + sum * 0x1p-24);
+  }
+  return bounds;
+}
 
 void check_nvfp4(VectorFile& file, VectorCheck& held) {
   const Linear l = read_linear(file, kNvBlock);

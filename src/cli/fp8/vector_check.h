@@ -20,12 +20,17 @@ class VectorCheck {
   // bf16 numbers, each within its bound.
   void near(const std::string& tensor, const Shape& shape, std::span<const bf16> ours, std::span<const double> bounds);
   // f64 products [rows, rows]: within 2^-13 of the sum of absolute products, a tenth of it in the quadratic mean.
-  void product(const std::string& tensor, const quant::Operand& a, const quant::Operand& b);
+  // ours: of quant::multiply, unless they are given.
+  void product(const std::string& tensor, const quant::Operand& a, const quant::Operand& b,
+               std::span<const float> ours = {});
+  // A line that says why there is nothing of ours to hold against the tensor.
+  void lacks(const std::string& tensor, const std::string& why);
   // A line for each tensor that no check has read.
   void tell_unread();
 
   int held() const { return held_; }
   int failed() const { return failed_; }
+  int lacking() const { return lacking_; }
 
  private:
   template <class T, class Same>
@@ -33,7 +38,7 @@ class VectorCheck {
   void line(bool ok, const std::string& tensor, const Shape& shape, const std::string& text);
 
   VectorFile& file_;
-  int held_ = 0, failed_ = 0;
+  int held_ = 0, failed_ = 0, lacking_ = 0;
 };
 
 }  // namespace megalith::fp8

@@ -59,6 +59,11 @@ const TensorInfo& VectorFile::at(const std::string& tensor, const char* stored_t
   return t;
 }
 
+void VectorFile::pass_over(const std::string& tensor) {
+  files_.at(tensor);
+  read_.insert(tensor);
+}
+
 template <class T>
 std::vector<T> VectorFile::read(const std::string& tensor, const Shape& shape) {
   const std::vector<std::byte> bytes = files_.read(at(tensor, kStored<T>, shape));

@@ -25,6 +25,7 @@ class VectorFile {
   // T: u8, i32, float, double, bf16. Error if it is missing or of another type or shape.
   template <class T>
   std::vector<T> read(const std::string& tensor, const Shape& shape);
+  void pass_over(const std::string& tensor);  // counts as read; Error if it is missing
   std::vector<float> read_halves(const std::string& tensor, const Shape& shape);  // F16
 
  private:
