@@ -85,6 +85,7 @@ function(megalith_test name)
   target_include_directories(${name} PRIVATE ${CMAKE_SOURCE_DIR} ${CMAKE_SOURCE_DIR}/src)
   target_compile_options(${name} PRIVATE ${MEGALITH_COLD} $<$<COMPILE_LANGUAGE:CXX>:-Wno-dangling-else>)  # EXPECT_* holds an if
   target_link_libraries(${name} PRIVATE ${ARG_DEPS} test_places GTest::gtest_main)
+  target_precompile_headers(${name} REUSE_FROM test_places)
   include(GoogleTest)
   gtest_discover_tests(${name} DISCOVERY_MODE PRE_TEST TEST_PREFIX "${ARG_PREFIX}"
     PROPERTIES TIMEOUT 300 ENVIRONMENT OMP_NUM_THREADS=1 LABELS "${ARG_LABELS}")
